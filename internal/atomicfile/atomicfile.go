@@ -1,0 +1,143 @@
+// Package atomicfile replaces a file as a whole: a reader, and whoever comes
+// after a kill -9 or a full disk, finds the old content or the new one.
+package atomicfile
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// tempMark is in the name of every temporary file: .<name>.tmp-<16 hex digits>.
+// The leading dot keeps watchers and listings away from them.
+const tempMark = ".tmp-"
+
+// Write replaces path by data with mode perm (the umask does not matter). With
+// sync the data and the new name are on the disk when it returns; without, they
+// survive the death of any process but not of the machine. A path that is a
+// symlink is replaced itself; what it points at is not touched. On any error the
+// old file is as it was and the temporary file is gone.
+func Write(path string, data []byte, perm fs.FileMode, sync bool) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { _ = root.Close() }() // opened for its names only
+	if err := WriteRoot(root, filepath.Base(path), data, perm, sync); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteRoot is Write for the plain file name in an open directory.
+func WriteRoot(root *os.Root, name string, data []byte, perm fs.FileMode, sync bool) error {
+	tmp, err := writeTemp(root, name, data, perm, sync)
+	if err != nil {
+		return err
+	}
+	if err := root.Rename(tmp, name); err != nil {
+		return errors.Join(err, root.Remove(tmp))
+	}
+	if !sync {
+		return nil
+	}
+	return syncDir(root)
+}
+
+func writeTemp(root *os.Root, name string, data []byte, perm fs.FileMode, sync bool) (tmp string, err error) {
+	f, tmp, err := createTemp(root, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.Remove(tmp))
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	// A failed close is a failed write: some file systems report a full disk there.
+	return tmp, errors.Join(err, f.Close())
+}
+
+func createTemp(root *os.Root, name string) (*os.File, string, error) {
+	for range 100 {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails
+		tmp := "." + name + tempMark + hex.EncodeToString(b[:])
+		f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		return f, tmp, err
+	}
+	return nil, "", fmt.Errorf("no free temporary name for %s: %w", name, fs.ErrExist)
+}
+
+func syncDir(root *os.Root) error {
+	d, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// IsTemp reports whether a file name is that of a temporary file of this package.
+func IsTemp(name string) bool {
+	i := strings.LastIndex(name, tempMark)
+	if i < 1 || name[0] != '.' {
+		return false
+	}
+	tail := name[i+len(tempMark):]
+	_, err := hex.DecodeString(tail)
+	return err == nil && len(tail) == 16
+}
+
+// SweepTemp removes the temporary files in dir that are older than olderThan,
+// left by writers that were killed. It returns how many it removed; a missing
+// directory has none. The age keeps a live writer's file.
+func SweepTemp(dir string, olderThan time.Duration) (int, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("sweep %s: %w", dir, err)
+	}
+	limit := time.Now().Add(-olderThan)
+	n := 0
+	var errs []error
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !IsTemp(e.Name()) {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its writer finished meanwhile
+		}
+		if err == nil && info.ModTime().After(limit) {
+			continue
+		}
+		if err == nil {
+			err = os.Remove(filepath.Join(dir, e.Name()))
+		}
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, fs.ErrNotExist):
+			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
+		}
+	}
+	return n, errors.Join(errs...)
+}

@@ -1,0 +1,48 @@
+package filelock
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"time"
+)
+
+// Steps of a wait. A mailbox is held for some 20 microseconds, a ledger for one
+// fsync, so most waits end in the first two; only a lock held for long, like a
+// supervisor's, comes to the slow one, which costs no measurable CPU.
+const (
+	yields    = 4
+	naps      = 64
+	quickSpan = 128
+)
+
+// pause waits a moment before attempt n+1, or returns ctx.Err(). The jitter
+// keeps waiters from asking in step.
+func pause(ctx context.Context, n int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch {
+	case n < yields:
+		runtime.Gosched()
+		return nil
+	case n < naps:
+		nap(40*time.Microsecond + rand.N(80*time.Microsecond))
+		return nil
+	case n < quickSpan:
+		return timer(ctx, time.Millisecond+rand.N(2*time.Millisecond))
+	default:
+		return timer(ctx, 5*time.Millisecond+rand.N(20*time.Millisecond))
+	}
+}
+
+func timer(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,64 @@
+package filelock
+
+import (
+	"context"
+	"sync"
+)
+
+// slot is the semaphore of one path. A channel of one token serves waiting
+// goroutines in the order of their coming and can be waited for with a context.
+type slot struct {
+	key   string
+	users int // holders and waiters, guarded by table.mu
+	token chan struct{}
+}
+
+// table finds the slot of a path; a path that nobody uses has none.
+type table struct {
+	mu sync.Mutex
+	m  map[string]*slot
+}
+
+// slots has to be the process's one table: two packages that lock one path must
+// meet in it.
+var slots = table{m: make(map[string]*slot)}
+
+func (t *table) get(key string) *slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.m[key]
+	if s == nil {
+		s = &slot{key: key, token: make(chan struct{}, 1)}
+		t.m[key] = s
+	}
+	s.users++
+	return s
+}
+
+func (t *table) put(s *slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.users--; s.users == 0 {
+		delete(t.m, s.key)
+	}
+}
+
+func (s *slot) acquire(ctx context.Context) error {
+	select {
+	case s.token <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slot) tryAcquire() bool {
+	select {
+	case s.token <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *slot) release() { <-s.token }

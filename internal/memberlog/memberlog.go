@@ -1,0 +1,381 @@
+// Package memberlog reads a log that is rotated by renaming (F is the newest part,
+// F.1 the one before, F.2 the oldest) as one stream, while it is written: from its
+// beginning, from its last lines or from a time on, and onwards as it grows. A part
+// that is cut or replaced is read from its start again. Nothing is polled.
+package memberlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/teamctl/teamctl/internal/timeindex"
+)
+
+// parts is how many there are at most.
+const parts = 3
+
+// Reader reads one log. It is for one goroutine.
+type Reader struct {
+	path  string
+	file  *os.File // the part that is being read; nil before there is one
+	at    int64
+	watch *fsnotify.Watcher
+}
+
+// New returns a reader of the log at path. It opens nothing.
+func New(path string) *Reader { return &Reader{path: path} }
+
+func (r *Reader) part(i int) string {
+	if i == 0 {
+		return r.path
+	}
+	return r.path + "." + strconv.Itoa(i)
+}
+
+// Close frees the file and the watch.
+func (r *Reader) Close() error {
+	var errs []error
+	if r.file != nil {
+		errs = append(errs, r.file.Close())
+		r.file = nil
+	}
+	if r.watch != nil {
+		errs = append(errs, r.watch.Close())
+		r.watch = nil
+	}
+	return errors.Join(errs...)
+}
+
+// Start goes to the beginning of the oldest part. A log that has none is
+// fs.ErrNotExist; it may still come.
+func (r *Reader) Start() error {
+	for range attempts {
+		for i := parts - 1; i >= 0; i-- {
+			if err := r.to(i, 0); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if !r.turning() {
+			break
+		}
+	}
+	return fmt.Errorf("open the log: %w", &fs.PathError{Op: "open", Path: r.path, Err: fs.ErrNotExist})
+}
+
+// attempts at looking at the parts while they are being renamed.
+const attempts = 20
+
+// turning reports that a part has come up meanwhile.
+func (r *Reader) turning() bool {
+	for i := range parts {
+		if _, err := os.Stat(r.part(i)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// to opens a part.
+func (r *Reader) to(i int, at int64) error {
+	f, err := os.Open(r.part(i))
+	if err != nil {
+		return err
+	}
+	r.use(f, at)
+	return nil
+}
+
+func (r *Reader) use(f *os.File, at int64) {
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+	r.file, r.at = f, at
+}
+
+// StartTail goes to where the last n lines begin. A last line without an end counts.
+func (r *Reader) StartTail(n int) error {
+	if n <= 0 {
+		if err := r.to(0, 0); err != nil {
+			return r.Start() // in the middle of being rotated, or only old parts
+		}
+		fi, err := r.file.Stat()
+		if err == nil {
+			r.at = fi.Size()
+		}
+		return err
+	}
+	found, empty := false, true
+	for i := 0; i < parts && n > 0; i++ {
+		f, err := os.Open(r.part(i))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		at, size, seen, err := tailOffset(f, n, empty)
+		r.use(f, at)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", f.Name(), err)
+		}
+		found, empty, n = true, empty && size == 0, n-seen
+	}
+	if !found {
+		return r.Start()
+	}
+	return nil
+}
+
+// tailOffset is where the last n lines of a file begin, how long it is, and how many
+// ends of lines before that were seen. The last part's last line may be unfinished,
+// and counts.
+func tailOffset(f *os.File, n int, last bool) (offset, length int64, seen int, err error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	const block = 32 << 10
+	buf := make([]byte, block)
+	end := fi.Size()
+	ends := 0 // of lines before the offset that is looked at
+	for at := end; at > 0; {
+		size := min(int64(block), at)
+		at -= size
+		if _, err := f.ReadAt(buf[:size], at); err != nil && !errors.Is(err, io.EOF) {
+			return 0, end, 0, err
+		}
+		for i := size - 1; i >= 0; i-- {
+			switch {
+			case buf[i] != '\n':
+			case at+i == end-1 && last: // the end of the last line is the end of nothing before it
+			case ends+1 == n:
+				return at + i + 1, end, n, nil
+			default:
+				ends++
+			}
+		}
+	}
+	// Its first line may have begun in the part before: it is counted there, by the
+	// end that this part does not have.
+	return 0, end, ends, nil
+}
+
+// StartSince goes to where what was written at t or later begins, or a little
+// before. Where there is no index of times, a part is taken whole if it was written
+// to since then.
+func (r *Reader) StartSince(t time.Time) error {
+	found := false
+	for i := range parts {
+		name := r.part(i)
+		fi, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		if fi.ModTime().Before(t) {
+			if found {
+				break // the whole of the newer part
+			}
+			if err := r.to(i, fi.Size()); err != nil {
+				continue
+			}
+			found = true
+			break
+		}
+		at, whole, known := timeindex.Since(name, t)
+		if !known {
+			at = 0
+		}
+		if err := r.to(i, min(at, fi.Size())); err != nil {
+			continue
+		}
+		found = true
+		if !whole {
+			break
+		}
+	}
+	if !found {
+		return r.Start()
+	}
+	return nil
+}
+
+// Read reads what is there. At the present end it is io.EOF; later there may be
+// more. Before there is a log it is io.EOF too.
+func (r *Reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for range attempts {
+		if r.file == nil {
+			if err := r.Start(); errors.Is(err, fs.ErrNotExist) {
+				return 0, io.EOF
+			} else if err != nil {
+				return 0, err
+			}
+		}
+		n, err := r.file.ReadAt(p, r.at)
+		r.at += int64(n)
+		if n > 0 {
+			return n, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("read the log: %w", err)
+		}
+		switch moved, err := r.next(); {
+		case err != nil:
+			return 0, err
+		case !moved:
+			return 0, io.EOF
+		}
+	}
+	return 0, io.EOF
+}
+
+// next goes on from a part that is read to its end: to the one that came after it,
+// or to its start if it was cut. moved is false at the end of the newest.
+func (r *Reader) next() (moved bool, err error) {
+	mine, err := r.file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read the log: %w", err)
+	}
+	switch {
+	case mine.Size() < r.at:
+		r.at = 0
+		return true, nil
+	case mine.Size() > r.at:
+		return true, nil // it grew after the read
+	}
+	for range attempts {
+		k := r.find(mine)
+		if k == 0 {
+			return false, nil
+		}
+		f, err := r.after(k, mine)
+		if err != nil {
+			return false, err
+		}
+		if k > 0 && r.find(mine) != k { // renamed while we looked
+			if f != nil {
+				_ = f.Close()
+			}
+			continue
+		}
+		if f == nil {
+			return false, nil // the newest is not there yet
+		}
+		// Whoever wrote to our part before it was renamed may have done so after we
+		// had looked.
+		if now, err := r.file.Stat(); err == nil && now.Size() > r.at {
+			_ = f.Close()
+			return true, nil
+		}
+		r.use(f, 0)
+		return true, nil
+	}
+	return false, nil
+}
+
+// find is the number of the part that the file is now; -1 if it is none.
+func (r *Reader) find(fi fs.FileInfo) int {
+	for i := range parts {
+		if other, err := os.Stat(r.part(i)); err == nil && os.SameFile(fi, other) {
+			return i
+		}
+	}
+	return -1
+}
+
+// after opens the oldest part that is newer than part k; for a file that is none any
+// more (k is -1), the oldest that was written to after it, else the newest. It is
+// nil if there is none.
+func (r *Reader) after(k int, mine fs.FileInfo) (*os.File, error) {
+	from := k - 1
+	if k < 0 {
+		from = parts - 1
+	}
+	for i := from; i >= 0; i-- {
+		f, err := os.Open(r.part(i))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the log: %w", err)
+		}
+		if k < 0 && i > 0 {
+			if fi, err := f.Stat(); err != nil || !fi.ModTime().After(mine.ModTime()) {
+				_ = f.Close()
+				continue
+			}
+		}
+		return f, nil
+	}
+	return nil, nil
+}
+
+// Watch begins to look for changes; call it before the Read whose end Wait waits
+// beyond, so that none is missed. The log's directory must exist.
+func (r *Reader) Watch() error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch the log: %w", err)
+	}
+	dir := filepath.Dir(r.path)
+	if err := w.Add(dir); err != nil {
+		return errors.Join(fmt.Errorf("watch the log: %w", err), w.Close())
+	}
+	// That the directory itself goes is told of its parent only.
+	_ = w.Add(filepath.Dir(dir))
+	r.watch = w
+	return nil
+}
+
+// Wait returns when there may be more to read. Once the log's directory is gone it
+// is io.EOF.
+func (r *Reader) Wait(ctx context.Context) error {
+	dir := filepath.Dir(r.path)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case ev, ok := <-r.watch.Events:
+			switch {
+			case !ok:
+				return io.EOF
+			case ev.Name == dir && (ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename)):
+				return io.EOF
+			case ours(r.path, ev.Name):
+				return nil
+			}
+		case err, ok := <-r.watch.Errors:
+			if !ok {
+				return io.EOF
+			}
+			if errors.Is(err, fsnotify.ErrEventOverflow) {
+				return nil
+			}
+			return fmt.Errorf("watch the log: %w", err)
+		}
+	}
+}
+
+// ours reports a change of the log itself, not of the other files beside it.
+func ours(path, name string) bool {
+	if name == path {
+		return true
+	}
+	for i := 1; i < parts; i++ {
+		if name == path+"."+strconv.Itoa(i) {
+			return true
+		}
+	}
+	return false
+}

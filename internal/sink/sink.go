@@ -1,0 +1,190 @@
+// Package sink brings a notice to the world outside a team: to a command, a
+// webhook, or the desktop. The gate is part of the delivery and has no switch:
+// only what was meant for outside leaves, and nothing of the internal channel.
+package sink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Internal is the channel of what agents say to each other. Nothing of it ever
+// leaves the machine's team.
+const Internal = "internal"
+
+// External is the gate: what was wanted outside, and is not of the internal channel.
+func External(wantsDeliver bool, channel string) bool {
+	return wantsDeliver && channel != Internal
+}
+
+// limit bounds one delivery.
+const limit = 15 * time.Second
+
+// Notice is what is told, as JSON for commands and webhooks. At is in Unix milliseconds.
+type Notice struct {
+	Team  string `json:"team"`
+	What  string `json:"what"` // "approval.asked", "member.failed", ...
+	ID    string `json:"id,omitempty"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+	At    int64  `json:"at"`
+}
+
+// Sink is one place outside. The zero value is none; use Parse.
+type Sink struct {
+	kind   string // "command", "webhook", "desktop"
+	target string
+}
+
+// String is what Parse reads.
+func (s Sink) String() string {
+	if s.target == "" {
+		return s.kind
+	}
+	return s.kind + ":" + s.target
+}
+
+// Parse reads "command:SHELL COMMAND", "webhook:URL" or "desktop". A webhook is
+// https, or http on this machine.
+func Parse(spec string) (Sink, error) {
+	kind, target, _ := strings.Cut(spec, ":")
+	s := Sink{kind, target}
+	switch kind {
+	case "desktop":
+		if target != "" {
+			return Sink{}, fmt.Errorf("%q: the desktop has no address", spec)
+		}
+	case "command":
+		if strings.TrimSpace(target) == "" {
+			return Sink{}, fmt.Errorf("%q has no command", spec)
+		}
+	case "webhook":
+		return s, checkURL(target)
+	default:
+		return Sink{}, fmt.Errorf("%q is neither command:, webhook: nor desktop", spec)
+	}
+	return s, nil
+}
+
+func checkURL(target string) error {
+	u, err := url.Parse(target)
+	if err != nil {
+		return fmt.Errorf("%q is no address: %w", target, err)
+	}
+	switch {
+	case u.Hostname() == "" || u.User != nil:
+		return fmt.Errorf("%q needs a host, and no name or password in it", target)
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme != "http":
+		return fmt.Errorf("%q is not https", target)
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	if u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%q leaves this machine without https", target)
+	}
+	return nil
+}
+
+// Deliver brings a notice to the sink if the gate lets it pass, and reports
+// whether it did.
+func (s Sink) Deliver(ctx context.Context, wantsDeliver bool, channel string, n Notice) (sent bool, err error) {
+	if !External(wantsDeliver, channel) {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	body, err := json.Marshal(n)
+	if err != nil {
+		return false, fmt.Errorf("encode the notice: %w", err)
+	}
+	switch s.kind {
+	case "command":
+		err = run(ctx, bytes.NewReader(append(body, '\n')), "/bin/sh", "-c", s.target)
+	case "webhook":
+		err = s.post(ctx, body)
+	case "desktop":
+		name, args := desktop(n)
+		err = run(ctx, nil, name, args...)
+	default:
+		err = errors.New("there is no sink")
+	}
+	if err != nil {
+		return false, fmt.Errorf("notify %s: %w", s, err)
+	}
+	return true, nil
+}
+
+// desktop is the command that shows a notice; its texts are arguments and never code.
+func desktop(n Notice) (string, []string) {
+	if runtime.GOOS == "darwin" {
+		return "osascript", []string{
+			"-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", n.Title, n.Text,
+		}
+	}
+	return "notify-send", []string{"--app-name=teamctl", "--", n.Title, n.Text}
+}
+
+// run runs a command and ends everything that it has started in its group.
+func run(ctx context.Context, stdin io.Reader, name string, args ...string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin, cmd.Stderr = stdin, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	if err == nil || out.Len() == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %.200s", err, strings.TrimSpace(out.String()))
+}
+
+// post sends the notice. A redirect is not followed: it could lead anywhere. What
+// is allowed without https has to be on this machine when it is dialled, too.
+func (s Sink) post(ctx context.Context, body []byte) error {
+	local := strings.HasPrefix(s.target, "http:")
+	dialer := &net.Dialer{Timeout: limit, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err == nil && local && !at.Addr().Unmap().IsLoopback() {
+			err = fmt.Errorf("%s is not on this machine", address)
+		}
+		return err
+	}}
+	transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
+	if !local {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.target, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
+	if err := res.Body.Close(); err != nil {
+		return err
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return fmt.Errorf("it answers %s", res.Status)
+	}
+	return nil
+}

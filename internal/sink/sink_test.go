@@ -1,0 +1,166 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The whole truth table of the gate.
+func TestGate(t *testing.T) {
+	for _, tt := range []struct {
+		wants   bool
+		channel string
+		want    bool
+	}{
+		{true, "person", true},
+		{true, "", true},
+		{true, Internal, false},
+		{false, "person", false},
+		{false, "", false},
+		{false, Internal, false},
+	} {
+		if got := External(tt.wants, tt.channel); got != tt.want {
+			t.Errorf("wanted %v on %q: %v", tt.wants, tt.channel, got)
+		}
+		// The sinks have no other way out.
+		out := filepath.Join(t.TempDir(), "out")
+		s, err := Parse("command:cat > " + out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := s.Deliver(t.Context(), tt.wants, tt.channel, Notice{What: "x"})
+		_, statErr := os.Stat(out)
+		if err != nil || sent != tt.want || (statErr == nil) != tt.want {
+			t.Errorf("wanted %v on %q: sent %v, %v", tt.wants, tt.channel, sent, err)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, spec := range []string{
+		"desktop", "command:notify.sh --fast", "webhook:https://example.com/hook?x=1", "webhook:http://localhost:8080/x",
+		"webhook:http://127.0.0.1/x", "webhook:http://[::1]:9/x",
+	} {
+		if s, err := Parse(spec); err != nil || s.String() != spec {
+			t.Errorf("%s: %s, %v", spec, s, err)
+		}
+	}
+	for _, spec := range []string{
+		"", "mail:me", "desktop:1", "command:", "command: ", "webhook:", "webhook:/path", "webhook:http://example.com/x",
+		"webhook:http://10.0.0.1/", "webhook:http://localhost.example.com/", "webhook:http://127.0.0.1.example.com/", "webhook:ftp://localhost/",
+		"webhook:https://me:secret@example.com/", "webhook:http://0.0.0.0/",
+	} {
+		if s, err := Parse(spec); err == nil {
+			t.Errorf("%q is taken for %s", spec, s)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	n := Notice{Team: "demo", What: "approval.asked", Title: "a $(touch x)", Text: "b", At: 7}
+	s, err := Parse("command:cat > " + out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := s.Deliver(t.Context(), true, "person", n); !sent || err != nil {
+		t.Fatalf("%v, %v", sent, err)
+	}
+	data, err := os.ReadFile(out)
+	if want := `{"team":"demo","what":"approval.asked","title":"a $(touch x)","text":"b","at":7}` + "\n"; err != nil || string(data) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+	bad, err := Parse("command:echo no such luck >&2; exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := bad.Deliver(t.Context(), true, "person", n); sent || err == nil || !strings.Contains(err.Error(), "no such luck") {
+		t.Errorf("%v, %v", sent, err)
+	}
+	hang, err := Parse("command:sleep 1000 & sleep 1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50e6)
+	defer cancel()
+	if sent, err := hang.Deliver(ctx, true, "person", n); sent || err == nil {
+		t.Errorf("%v, %v", sent, err)
+	}
+}
+
+func TestWebhook(t *testing.T) {
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Content-Type"), body))
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, "http://example.com/", http.StatusTemporaryRedirect)
+		case "/broken":
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer srv.Close()
+	n := Notice{Team: "demo", What: "x"}
+	raw, err := json.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/ok": "", "/away": "307", "/broken": "500"} {
+		s, err := Parse("webhook:" + srv.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		sent, err := s.Deliver(t.Context(), true, "person", n)
+		if sent != (want == "") || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", path, sent, err)
+		}
+		if len(got) != 1 || got[0] != "POST "+path+" application/json "+string(raw) {
+			t.Errorf("%s got %q", path, got)
+		}
+	}
+	// A name that leads away from this machine is refused when it is dialled.
+	away := Sink{"webhook", "http://192.0.2.1:9/"}
+	if sent, err := away.Deliver(t.Context(), true, "person", n); sent || err == nil || !strings.Contains(err.Error(), "not on this machine") {
+		t.Errorf("%v, %v", sent, err)
+	}
+}
+
+func TestDesktop(t *testing.T) {
+	name, args := desktop(Notice{Title: "--title", Text: "-t"})
+	if name == "notify-send" && strings.Join(args, " ") != "--app-name=teamctl -- --title -t" {
+		t.Errorf("%s %q", name, args)
+	}
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	for _, p := range []string{"notify-send", "osascript"} {
+		if err := os.WriteFile(filepath.Join(dir, p), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" > "+out+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+	s, err := Parse("desktop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := s.Deliver(t.Context(), true, "person", Notice{Title: "title", Text: "text"}); !sent || err != nil {
+		t.Fatalf("%v, %v", sent, err)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil || !strings.HasSuffix(string(data), "title\ntext\n") {
+		t.Errorf("%q, %v", data, err)
+	}
+}

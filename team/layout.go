@@ -1,0 +1,170 @@
+package team
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Environment variables that teamctl reads and hands to its agents.
+const (
+	EnvHome      = "TEAMCTL_HOME"
+	EnvTeam      = "TEAMCTL_TEAM"
+	EnvAgentID   = "TEAMCTL_AGENT_ID"
+	EnvAgentName = "TEAMCTL_AGENT_NAME"
+	EnvTaskID    = "TEAMCTL_TASK_ID"
+	EnvRuntime   = "TEAMCTL_RUNTIME_DIR"
+	EnvGen       = "TEAMCTL_GENERATION"
+	EnvNotify    = "TEAMCTL_NOTIFY_SOCKET"
+	EnvColor     = "TEAMCTL_AGENT_COLOR"
+	EnvParent    = "TEAMCTL_PARENT_SESSION_ID"
+	// EnvDetached marks, with the value 1, a process that belongs to no agent
+	// although an agent's command may have started it: a supervisor, a tmux server.
+	EnvDetached = "TEAMCTL_DETACHED"
+)
+
+// Home is the root of everything that teamctl keeps: $TEAMCTL_HOME, else ~/.teamctl.
+type Home struct{ Dir string }
+
+// FindHome resolves the home directory without creating it.
+func FindHome() (Home, error) {
+	dir := os.Getenv(EnvHome)
+	if dir == "" {
+		u, err := os.UserHomeDir()
+		if err != nil {
+			return Home{}, Errorf(CodeInvalid, "find the home directory: %w", err).
+				WithHint("set " + EnvHome)
+		}
+		dir = filepath.Join(u, ".teamctl")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Home{}, Errorf(CodeInvalid, "resolve %s: %w", dir, err)
+	}
+	return Home{Dir: abs}, nil
+}
+
+// Registry is teams.json, the cache of name -> path.
+func (h Home) Registry() string { return filepath.Join(h.Dir, "teams.json") }
+
+// TeamsDir holds one directory per team.
+func (h Home) TeamsDir() string { return filepath.Join(h.Dir, "teams") }
+
+// Team is the layout of one team's directory.
+func (h Home) Team(key string) Layout {
+	return Layout{Home: h, Key: key, Dir: filepath.Join(h.TeamsDir(), key)}
+}
+
+// Layout names every file of one team.
+type Layout struct {
+	Home Home
+	Key  string
+	Dir  string
+}
+
+// Config is config.json.
+func (l Layout) Config() string { return filepath.Join(l.Dir, "config.json") }
+
+// Ledger is ledger.db.
+func (l Layout) Ledger() string { return filepath.Join(l.Dir, "ledger.db") }
+
+// LedgerLock is the fair lock of processes that write to the ledger directly.
+func (l Layout) LedgerLock() string { return filepath.Join(l.Locks(), "ledger.lock") }
+
+// ConfigLock serialises those who publish config.json. Its dot keeps it apart from
+// the mailbox lock of an agent called "config": no mailbox name begins with one.
+func (l Layout) ConfigLock() string { return filepath.Join(l.Locks(), ".config.guard") }
+
+// StartingLock serialises those who start the team's supervisor.
+func (l Layout) StartingLock() string { return filepath.Join(l.Locks(), ".starting.guard") }
+
+// Inboxes is the directory of mailboxes.
+func (l Layout) Inboxes() string { return filepath.Join(l.Dir, "inboxes") }
+
+// Locks is the directory of lock files; it is not the watched mailbox directory.
+func (l Layout) Locks() string { return filepath.Join(l.Dir, "locks") }
+
+// Members is the directory of bundles.
+func (l Layout) Members() string { return filepath.Join(l.Dir, "members") }
+
+// Bundle is one member's facts for adoption.
+func (l Layout) Bundle(agent string) Bundle { return Bundle(filepath.Join(l.Members(), agent)) }
+
+// Worktrees is the default parent of the members' worktrees.
+func (l Layout) Worktrees() string { return filepath.Join(l.Dir, "worktrees") }
+
+// SupervisorLock is held by flock for the life of the team's supervisor.
+func (l Layout) SupervisorLock() string { return filepath.Join(l.Dir, "supervisor.lock") }
+
+// SupervisorPID is the visible owner of the supervisor lock.
+func (l Layout) SupervisorPID() string { return filepath.Join(l.Dir, "supervisor.pid") }
+
+// SupervisorLog is the supervisor's structured log.
+func (l Layout) SupervisorLog() string { return filepath.Join(l.Dir, "supervisor.log") }
+
+// Runtime is the short directory of the team's sockets: a socket path has 107
+// bytes at most, a home may be long. $TEAMCTL_RUNTIME_DIR, else
+// $XDG_RUNTIME_DIR/teamctl, else /tmp/teamctl-<uid>; below it one directory per
+// team, named by a hash of the team's path. It is not created here.
+func (l Layout) Runtime() string {
+	sum := sha256.Sum256([]byte(l.Dir))
+	return filepath.Join(RuntimeRoot(), hex.EncodeToString(sum[:6]))
+}
+
+// RuntimeRoot is the parent of every team's runtime directory.
+func RuntimeRoot() string {
+	if d := os.Getenv(EnvRuntime); d != "" {
+		return d
+	}
+	if d := os.Getenv("XDG_RUNTIME_DIR"); d != "" {
+		return filepath.Join(d, "teamctl")
+	}
+	return filepath.Join("/tmp", "teamctl-"+strconv.Itoa(os.Getuid()))
+}
+
+// Socket is the supervisor's socket.
+func (l Layout) Socket() string { return filepath.Join(l.Runtime(), "s") }
+
+// NotifySocket takes datagrams from shims and agents.
+func (l Layout) NotifySocket() string { return filepath.Join(l.Runtime(), "n") }
+
+// TmuxSocket is the socket of the team's private tmux server.
+func (l Layout) TmuxSocket() string { return filepath.Join(l.Runtime(), "t") }
+
+// Bundle is the directory of one member: what the next supervisor needs to adopt it.
+type Bundle string
+
+// Launch is what to start, written before anything is started.
+func (b Bundle) Launch() string { return filepath.Join(string(b), "launch.json") }
+
+// Proc is the identity of the shim and the agent, written by the shim.
+func (b Bundle) Proc() string { return filepath.Join(string(b), "proc.json") }
+
+// Group is the control group of the newest generation, written by the shim before
+// anything is in it.
+func (b Bundle) Group() string { return filepath.Join(string(b), "group.json") }
+
+// Pane is where the backend put it, written by the backend.
+func (b Bundle) Pane() string { return filepath.Join(string(b), "pane.json") }
+
+// Exit is the agent's exit, written by the shim before it tells anyone.
+func (b Bundle) Exit() string { return filepath.Join(string(b), "exit.json") }
+
+// RunLock is held by the shim for life: lock held means a generation lives.
+func (b Bundle) RunLock() string { return filepath.Join(string(b), "run.lock") }
+
+// StartLock is held by the supervisor while it starts a generation; the shim
+// waits for it before it starts the agent.
+func (b Bundle) StartLock() string { return filepath.Join(string(b), "start.lock") }
+
+// Log is the member's output.
+func (b Bundle) Log() string { return filepath.Join(string(b), "output.log") }
+
+// Logger says which process writes the log of a generation whose terminal is not
+// the shim's own.
+func (b Bundle) Logger() string { return filepath.Join(string(b), "logger.json") }
+
+// Settings is the per-session settings file handed to a foreign CLI.
+func (b Bundle) Settings() string { return filepath.Join(string(b), "settings.json") }
