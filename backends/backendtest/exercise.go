@@ -1,0 +1,597 @@
+package backendtest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/team"
+)
+
+// many is how many agents the part at_once starts: -backendtest.many=100.
+var many = flag.Int("backendtest.many", 20, "agents to start at once in the conformance suite")
+
+// Exercise runs the suite; newRig makes a fresh team for every part.
+func Exercise(t *testing.T, newRig func(t *testing.T) *Rig) {
+	if testing.Short() {
+		t.Skip("many real processes and terminals: not in a short run")
+	}
+	parts := []struct {
+		name string
+		run  func(t *testing.T, r *Rig)
+	}{
+		{"start_and_stop", startAndStop},
+		{"exit_status", exitStatus},
+		{"exec_failure", execFailure},
+		{"refused_start", refusedStart},
+		{"environment", environment},
+		{"adopt", adopt},
+		{"adopt_gone", adoptGone},
+		{"restart", restart},
+		{"leftovers", leftovers},
+		{"stop_tree", stopTree},
+		{"stop_stopped", stopStopped},
+		{"holder_killed", holderKilled},
+		{"hidden", hidden},
+		{"freeze", freeze},
+		{"interrupt", interrupt},
+		{"type", typeText},
+		{"capture", capture},
+		{"resize", resize},
+		{"output", output},
+		{"at_once", atOnce},
+	}
+	for _, p := range parts {
+		t.Run(p.name, func(t *testing.T) {
+			before := descriptors(t)
+			t.Run("rig", func(t *testing.T) { p.run(t, newRig(t)) }) // its clean-ups run before the count
+			eventually(t, fmt.Sprintf("descriptors back to %d", before), func() bool { return descriptors(t) <= before })
+		})
+	}
+}
+
+func startAndStop(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	if err := b.Check(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	l := Launch(t, r, "a", "idle")
+	h := start(t, b, l)
+	if h.Launch().Generation != l.Generation || h.Proc().Generation != l.Generation || h.Pane().Generation != l.Generation {
+		t.Errorf("handle is of another generation: %+v", h.Proc())
+	}
+	if !proc.Alive(h.Proc().Agent) {
+		t.Error("agent does not live")
+	}
+	if p, err := shim.ReadProc(l.Bundle, l.Generation); err != nil || p.Agent != h.Proc().Agent {
+		t.Errorf("proc.json = %+v, %v; want %+v", p, err, h.Proc())
+	}
+	if p, err := shim.ReadPane(l.Bundle, l.Generation); err != nil || p != h.Pane() {
+		t.Errorf("pane.json = %+v, %v; want %+v", p, err, h.Pane())
+	}
+	select {
+	case <-h.Exited():
+		t.Fatalf("exited: %+v", h.Exit())
+	default:
+	}
+	if err := h.Dispose(within(t)); !team.IsCode(err, team.CodeConflict) {
+		t.Errorf("dispose of a running agent: %v; want a conflict", err)
+	}
+	if err := h.Stop(within(t), 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	e := exit(t, h)
+	if !e.Known || e.Signal != "SIGTERM" || e.Code != -1 || e.Success() {
+		t.Errorf("exit = %+v; want SIGTERM", e)
+	}
+	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Signal != "SIGTERM" {
+		t.Errorf("exit.json = %+v, %v", on, err)
+	}
+	if err := h.Stop(within(t), time.Second); err != nil {
+		t.Errorf("stop of a stopped agent: %v", err)
+	}
+	if err := h.Dispose(within(t)); err != nil {
+		t.Error(err)
+	}
+	if err := h.Dispose(within(t)); err != nil {
+		t.Errorf("second dispose: %v", err)
+	}
+}
+
+func exitStatus(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	for _, c := range []struct {
+		args   []string
+		code   int
+		signal string
+	}{
+		{[]string{"exit", "0"}, 0, ""},
+		{[]string{"exit", "7"}, 7, ""},
+		{[]string{"exit", "125"}, 125, ""},
+		{[]string{"exit", "255"}, 255, ""},
+		{[]string{"die", "9"}, -1, "SIGKILL"},
+		{[]string{"die", "15"}, -1, "SIGTERM"},
+	} {
+		name := strings.Join(c.args, "-")
+		h := start(t, b, Launch(t, r, name, c.args...))
+		e := exit(t, h)
+		if !e.Known || e.Code != c.code || e.Signal != c.signal || e.ExecFailed || e.Reason != "" || e.At.IsZero() {
+			t.Errorf("%s: exit = %+v", name, e)
+		}
+		if e.Done() != (c.code == 125) || e.Success() != (c.code == 0) {
+			t.Errorf("%s: done %v, success %v", name, e.Done(), e.Success())
+		}
+		r.logged(t, name, c.args[0])
+		if err := h.Dispose(within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func execFailure(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		argv []string
+		code int
+		want string
+	}{
+		{[]string{"no-such-command-anywhere"}, 127, "no-such-command-anywhere"},
+		{[]string{filepath.Join(dir, "missing")}, 127, "missing"},
+		{[]string{script}, 127, "bad interpreter"},
+		{[]string{plain}, 126, "permission denied"},
+		{[]string{dir}, 126, "is a directory"},
+	} {
+		l := Launch(t, r, fmt.Sprintf("x%d", i))
+		l.Argv = c.argv
+		h := start(t, b, l)
+		e := exit(t, h)
+		if !e.ExecFailed || e.Success() || e.Code != c.code || !strings.Contains(e.Reason, c.want) {
+			t.Errorf("%v: exit = %+v; want a failed exec with %d and %q", c.argv, e, c.code, c.want)
+		}
+		if err := h.Dispose(within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func refusedStart(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	l := Launch(t, r, "a", "idle")
+	h := start(t, b, l)
+	l2 := Launch(t, r, "a", "idle")
+	if _, err := b.Start(within(t), l2); !team.IsCode(err, team.CodeConflict) {
+		t.Errorf("second start of a running member: %v; want a conflict", err)
+	}
+	if on, err := shim.ReadLaunch(l.Bundle, l.Generation); err != nil {
+		t.Errorf("the refused start replaced launch.json: %+v, %v", on, err)
+	}
+	bad := Launch(t, r, "b", "idle")
+	bad.Argv = nil
+	if _, err := b.Start(within(t), bad); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("start without a command: %v; want invalid", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	gone := Launch(t, r, "c", "idle")
+	if _, err := b.Start(ctx, gone); err == nil {
+		t.Error("start with a cancelled context succeeded")
+	}
+	if ids := proc.ByGeneration(gone.Generation); len(ids) > 0 {
+		t.Errorf("a failed start left %v", ids)
+	}
+	stop(t, h)
+}
+
+func environment(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	l := Launch(t, r, "a", "env", "SECRET", team.EnvGen, "TMUX_PANE", proc.EnvDetached, "TEAMCTL_HOME")
+	h := start(t, b, l)
+	r.logged(t, "a", "idle")
+	out := r.log(t, "a")
+	for _, want := range []string{"SECRET=x y true", team.EnvGen + "=" + l.Generation + " true", proc.EnvDetached + "= false", "TEAMCTL_HOME= false"} {
+		if !strings.Contains(out, want+"\n") {
+			t.Errorf("no %q in %q", want, out)
+		}
+	}
+	if strings.Contains(out, "%stale") {
+		t.Error("the agent has the launcher's TMUX_PANE")
+	}
+	stop(t, h)
+}
+
+func adopt(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	l := Launch(t, r, "a", "idle")
+	h := start(t, b, l)
+	was := h.Proc()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // adopting is no different the second time
+		b = r.Open(t)
+		a, err := b.Adopt(within(t), l.Bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Proc() != was || a.Pane() != h.Pane() {
+			t.Errorf("adopted %+v, %+v; want %+v, %+v", a.Proc(), a.Pane(), was, h.Pane())
+		}
+		if !proc.Alive(was.Agent) {
+			t.Fatal("the agent died with its owner")
+		}
+		a.Detach()
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b = r.Open(t)
+	a, err := b.Adopt(within(t), l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Signal(was.Agent, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if e := exit(t, a); !e.Known || e.Signal != "SIGKILL" {
+		t.Errorf("exit of an adopted agent = %+v; want SIGKILL", e)
+	}
+	if err := a.Dispose(within(t)); err != nil {
+		t.Error(err)
+	}
+	// Stopping works for what was adopted as for what was started.
+	h = start(t, b, Launch(t, r, "a", "stubborn"))
+	r.logged(t, "a", "idle")
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = r.Open(t)
+	if a, err = b.Adopt(within(t), l.Bundle); err != nil {
+		t.Fatal(err)
+	}
+	if a.Proc() != h.Proc() {
+		t.Errorf("adopted %+v; want %+v", a.Proc(), h.Proc())
+	}
+	stop(t, a)
+}
+
+func adoptGone(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	if _, err := b.Adopt(within(t), r.Layout.Bundle("never")); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("adopt of nothing: %v; want not found", err)
+	}
+	l := Launch(t, r, "a", "exit", "4")
+	h := start(t, b, l)
+	exit(t, h)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = r.Open(t)
+	if _, err := b.Adopt(within(t), l.Bundle); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("adopt of an exited generation: %v; want not found", err)
+	}
+	if e, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || e.Code != 4 {
+		t.Errorf("exit.json = %+v, %v; want status 4", e, err)
+	}
+	// Holder and owner are killed: nobody saw the exit, so it is unknown.
+	l = Launch(t, r, "b", "stubborn")
+	h = start(t, b, l)
+	r.logged(t, "b", "idle")
+	pr := h.Proc()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Signal(pr.Shim, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the shim is dead", func() bool { return !proc.Alive(pr.Shim) })
+	b = r.Open(t)
+	if _, err := b.Adopt(within(t), l.Bundle); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("adopt of a generation without a holder: %v; want not found", err)
+	}
+	if e, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || e.Known || e.Success() || e.Leftover != 1 {
+		t.Errorf("exit.json = %+v, %v; want an unknown exit with one survivor", e, err)
+	}
+	if proc.Alive(pr.Agent) {
+		t.Error("the agent outlived the record of its exit")
+	}
+}
+
+func restart(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	for i := range 3 {
+		h := start(t, b, Launch(t, r, "a", "exit", fmt.Sprint(i)))
+		if e := exit(t, h); e.Code != i {
+			t.Fatalf("exit %d = %+v", i, e)
+		}
+	}
+	for i := range 3 {
+		r.logged(t, "a", fmt.Sprintf("exit with %d\n", i))
+	}
+	h := start(t, b, Launch(t, r, "a", "idle"))
+	stop(t, h)
+}
+
+func leftovers(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	file := filepath.Join(t.TempDir(), "pids")
+	h := start(t, b, Launch(t, r, "a", "leave", file))
+	ids := pids(t, file)
+	e := exit(t, h)
+	if !e.Known || e.Code != 3 || e.Leftover != 3 {
+		t.Errorf("exit = %+v; want status 3 and three leftovers", e)
+	}
+	for _, id := range ids {
+		if proc.Alive(id) {
+			t.Errorf("%d lives", id.PID)
+		}
+	}
+	stop(t, h)
+}
+
+func stopTree(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	file := filepath.Join(t.TempDir(), "pids")
+	h := start(t, b, Launch(t, r, "a", "tree", file))
+	ids := pids(t, file)
+	if len(ids) != 3 {
+		t.Fatalf("tree of %d", len(ids))
+	}
+	begun := time.Now()
+	if err := h.Stop(within(t), 300*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(begun); d > 5*time.Second {
+		t.Errorf("stop took %s", d)
+	}
+	for _, id := range ids {
+		if proc.Alive(id) {
+			t.Errorf("%d lives after stop", id.PID)
+		}
+	}
+	if e := exit(t, h); !e.Known {
+		t.Errorf("exit = %+v", e)
+	}
+	if err := h.Dispose(within(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+func stopStopped(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	h := start(t, b, Launch(t, r, "a", "idle"))
+	for _, id := range []backends.ProcID{h.Proc().Agent, h.Proc().Shim} {
+		if err := proc.Signal(id, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop(t, h)
+	if e := h.Exit(); e.Signal != "SIGTERM" {
+		t.Errorf("exit = %+v; want SIGTERM", e)
+	}
+}
+
+func holderKilled(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	file := filepath.Join(t.TempDir(), "pids")
+	l := Launch(t, r, "a", "tree", file)
+	h := start(t, b, l)
+	ids := append(pids(t, file), h.Proc().Agent)
+	if err := proc.Signal(h.Proc().Shim, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	e := exit(t, h)
+	if e.Known || e.Success() || e.Code != -1 || e.Reason != backends.ReasonShimKilled {
+		t.Errorf("exit = %+v; want unknown, %q", e, backends.ReasonShimKilled)
+	}
+	for _, id := range ids {
+		if proc.Alive(id) {
+			t.Errorf("%d survived", id.PID)
+		}
+	}
+	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Known {
+		t.Errorf("exit.json = %+v, %v", on, err)
+	}
+	h = start(t, b, Launch(t, r, "a", "idle")) // the place can be used again
+	stop(t, h)
+}
+
+func interrupt(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	h := start(t, b, Launch(t, r, "a", "idle"))
+	r.logged(t, "a", "idle")
+	if err := h.Interrupt(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if e := exit(t, h); e.Signal != "SIGINT" {
+		t.Errorf("exit = %+v; want SIGINT", e)
+	}
+	if err := h.Interrupt(within(t)); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("interrupt after the exit: %v; want not found", err)
+	}
+}
+
+func typeText(t *testing.T, r *Rig) {
+	if !r.Terminal {
+		t.Skip("no terminal")
+	}
+	b := r.Open(t)
+	h := start(t, b, Launch(t, r, "a", "lines"))
+	r.logged(t, "a", "idle")
+	for _, c := range []struct{ text, want string }{
+		{"hello", "got <hello>"},
+		{"; kill-server ;", "got <; kill-server ;>"},
+		{"$HOME #{pid} #(touch x) \"'`\\ ~ %if", "got <$HOME #{pid} #(touch x) \"'`\\ ~ %if>"},
+		{"Enter", "got <Enter>"},
+		{"-t %0", "got <-t %0>"},
+		{"\x1b[201~esc\x03\x04\x7f", "got <[201~esc>"},
+		{"zwölf ✓", "got <zwölf ✓>"},
+		{"two\nlines", "got <lines>"},
+		{strings.Repeat("x", 4000), "got <" + strings.Repeat("x", 4000) + ">"},
+	} {
+		if err := h.TypeText(within(t), c.text, true); err != nil {
+			t.Fatalf("type %q: %v", c.text, err)
+		}
+		eventually(t, fmt.Sprintf("%.60q arrives as %.60q", c.text, c.want), func() bool {
+			return strings.Contains(r.log(t, "a"), c.want+"\n")
+		})
+	}
+	r.logged(t, "a", "got <two>\n")
+	if err := h.TypeText(within(t), strings.Repeat("y", 5000), true); !team.IsCode(err, team.CodeLimit) {
+		t.Errorf("a line that the terminal would cut: %v; want the code limit", err)
+	}
+	stop(t, h)
+	if err := h.TypeText(within(t), "late", true); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("type to a gone pane: %v; want not found", err)
+	}
+}
+
+func capture(t *testing.T, r *Rig) {
+	if !r.Terminal {
+		t.Skip("no terminal")
+	}
+	b := r.Open(t)
+	h := start(t, b, Launch(t, r, "a", "late", "80"))
+	r.logged(t, "a", "idle")
+	var screen string
+	eventually(t, "the screen shows the end", func() bool {
+		var err error
+		if screen, err = h.Capture(within(t), 0); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(screen, "line 79 of 80\nidle")
+	})
+	if strings.Contains(screen, "line 0 of 80") {
+		t.Error("the screen holds more than a screen")
+	}
+	all, err := h.Capture(within(t), 500)
+	if err != nil || !strings.Contains(all, "line 0 of 80\nline 1 of 80\n") {
+		t.Errorf("with scrollback: %v, %q", err, all)
+	}
+	stop(t, h)
+	if _, err := h.Capture(within(t), 0); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("capture of a gone pane: %v; want not found", err)
+	}
+}
+
+func resize(t *testing.T, r *Rig) {
+	if !r.Terminal {
+		t.Skip("no terminal")
+	}
+	b := r.Open(t)
+	l := Launch(t, r, "a", "size")
+	l.Place.Layout = backends.LayoutWindow // alone, so that nothing else decides
+	h := start(t, b, l)
+	for _, c := range [][2]int{{60, 20}, {120, 31}} {
+		if err := h.Resize(within(t), c[0], c[1]); err != nil {
+			t.Fatal(err)
+		}
+		r.logged(t, "a", fmt.Sprintf("size %dx%d\n", c[0], c[1]))
+	}
+	if err := h.Resize(within(t), 0, 5); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("resize to nothing: %v; want invalid", err)
+	}
+	stop(t, h)
+}
+
+func output(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	const lines = 20_000
+	h := start(t, b, Launch(t, r, "a", "flood", fmt.Sprint(lines)))
+	e := exit(t, h)
+	if !e.Success() {
+		t.Fatalf("exit = %+v", e)
+	}
+	// The exit is told once the last output is in the log.
+	last := fmt.Sprintf("line %d of %d", lines-1, lines)
+	if r.Terminal && !strings.HasSuffix(e.Tail, last) {
+		t.Errorf("the exit's tail ends with %.60q; want %q", e.Tail[max(0, len(e.Tail)-60):], last)
+	}
+	out := r.log(t, "a")
+	if !strings.Contains(out, last+"\n") {
+		t.Errorf("the log ends with %q when the exit is told; want %q", out[max(0, len(out)-60):], last)
+	}
+	if !strings.HasPrefix(out, "line 0 of") || strings.Count(out, "\n") < lines {
+		t.Errorf("the log has %d lines and begins with %.40q", strings.Count(out, "\n"), out)
+	}
+	// While nobody looks: the owner is gone.
+	l := Launch(t, r, "b", "late", "100")
+	h = start(t, b, l)
+	h.Detach()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.logged(t, "b", "line 99 of 100\nidle")
+	if out := r.log(t, "b"); !strings.HasPrefix(out, "line 0 of 100\n") {
+		t.Errorf("the log begins with %.40q", out)
+	}
+	if fi, err := os.Stat(l.Bundle.Log()); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("the log's mode: %v, %v", fi.Mode(), err)
+	}
+	b = r.Open(t)
+	a, err := b.Adopt(within(t), l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, a)
+}
+
+func atOnce(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	hs := make([]backends.Handle, *many)
+	errs := make([]error, *many)
+	ls := make([]backends.Launch, *many)
+	for i := range ls {
+		ls[i] = Launch(t, r, fmt.Sprintf("m%d", i), "idle")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range ls {
+		wg.Go(func() { hs[i], errs[i] = b.Start(ctx, ls[i]) })
+	}
+	wg.Wait()
+	places := map[string]bool{}
+	for i := range hs {
+		if errs[i] != nil {
+			t.Fatalf("start %d: %v", i, errs[i])
+		}
+		if !proc.Alive(hs[i].Proc().Agent) {
+			t.Errorf("agent %d does not live", i)
+		}
+		places[hs[i].Pane().PaneID] = true
+	}
+	if r.Terminal && len(places) != *many {
+		t.Errorf("%d agents in %d panes", *many, len(places))
+	}
+	for i := range hs {
+		wg.Go(func() { errs[i] = hs[i].Stop(ctx, 5*time.Second) })
+	}
+	wg.Wait()
+	for i := range hs {
+		if errs[i] != nil {
+			t.Errorf("stop %d: %v", i, errs[i])
+		}
+		if e := exit(t, hs[i]); e.Signal != "SIGTERM" {
+			t.Errorf("exit %d = %+v", i, e)
+		}
+	}
+}

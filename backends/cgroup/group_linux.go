@@ -1,0 +1,420 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Group is one generation's control group. Its methods are safe for concurrent use.
+type Group struct{ path string }
+
+// attempts at making a group whose parents somebody else is just removing.
+const attempts = 5
+
+// Create makes the group teamctl/<name> (see Name), with the controllers that
+// there are. One of the same name that is empty is used again.
+func Create(name string) (*Group, error) { return theMachine().create(name) }
+
+func (m machine) create(name string) (*Group, error) {
+	teamDir, leaf, err := splitName(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.find()
+	if err != nil {
+		return nil, err
+	}
+	var want []string
+	for _, c := range controllers {
+		if b.offers(c) {
+			want = append(want, c)
+		}
+	}
+	top := filepath.Join(b.dir, subtree)
+	sweep(filepath.Join(top, teamDir), leaf)
+	g := &Group{path: filepath.Join(top, teamDir, leaf)}
+	for range attempts {
+		err = m.makeAll([]string{b.dir, top, filepath.Join(top, teamDir), g.path}, want)
+		if !errors.Is(err, fs.ErrNotExist) {
+			break // else: the last group of the team has just ended, and its directory with it
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create control group %s: %w", name, err)
+	}
+	if on, err := g.Populated(); err == nil && on {
+		return nil, fmt.Errorf("create control group %s: it holds processes", g.path)
+	}
+	return g, nil
+}
+
+// makeAll makes every directory but the first, which is there, each with the
+// controllers of the one above.
+func (m machine) makeAll(dirs []string, want []string) error {
+	for i, d := range dirs[1:] {
+		handDown(dirs[i], want)
+		if err := m.mkdir(d); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep removes groups of the team that hold nothing: those of the same agent, whose
+// shims were killed between making them and saying so, and those of others that are
+// older than any start takes.
+func sweep(dir, leaf string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	i := strings.LastIndexByte(leaf, '-') + 1
+	for _, e := range entries {
+		n := e.Name()
+		// Of the same length: "builder-2-0123abcd" is another agent's than "builder-".
+		same := i > 0 && n != leaf && len(n) == len(leaf) && strings.HasPrefix(n, leaf[:i])
+		if !e.IsDir() || !same && !old(filepath.Join(dir, n)) {
+			continue
+		}
+		_ = unix.Rmdir(filepath.Join(dir, n)) // refused while something lives there
+	}
+}
+
+// startWithin is longer than a group stays empty before its agent is in it.
+const startWithin = time.Minute
+
+func old(dir string) bool {
+	fi, err := os.Stat(dir)
+	return err == nil && time.Since(fi.ModTime()) > startWithin
+}
+
+// Sweep removes groups of a team that were left behind; those in which something
+// lives stay.
+func Sweep(team string) {
+	b, err := theMachine().find()
+	if _, _, nerr := splitName(team + "/x"); err != nil || nerr != nil {
+		return
+	}
+	dir := filepath.Join(b.dir, subtree, team)
+	sweep(dir, "")
+	if unix.Rmdir(dir) == nil {
+		_ = unix.Rmdir(filepath.Dir(dir))
+	}
+}
+
+// handDown gives a directory's children the controllers. What is refused is
+// missing in the group, and SetLimits says so.
+func handDown(dir string, want []string) {
+	have := strings.Fields(read(dir, "cgroup.subtree_control"))
+	for _, c := range want {
+		if !slices.Contains(have, c) {
+			_ = write(dir, "cgroup.subtree_control", "+"+c)
+		}
+	}
+}
+
+// Open returns the group at a path that Path gave before. One that is gone is
+// fs.ErrNotExist; a path that is no group of ours is an error.
+func Open(path string) (*Group, error) {
+	rest, ok := strings.CutPrefix(path, "/")
+	i := strings.LastIndex("/"+rest, "/"+subtree+"/")
+	if !ok || i < 0 || path != filepath.Clean(path) {
+		return nil, fmt.Errorf("open control group %q: not one of ours", path)
+	}
+	if _, _, err := splitName(path[i+len(subtree)+2:]); err != nil {
+		return nil, fmt.Errorf("open control group %q: not one of ours", path)
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return nil, fmt.Errorf("open control group: %w", &fs.PathError{Op: "statfs", Path: path, Err: err})
+	}
+	if st.Type != unix.CGROUP2_SUPER_MAGIC {
+		return nil, fmt.Errorf("open control group %q: not on a cgroup v2 hierarchy", path)
+	}
+	return &Group{path: path}, nil
+}
+
+// Path is the group's directory, for Open.
+func (g *Group) Path() string { return g.path }
+
+// FD opens the directory for SysProcAttr.CgroupFD: a process that is started with
+// it is in the group from its first instruction on. The caller closes it.
+func (g *Group) FD() (*os.File, error) {
+	fd, err := unix.Open(g.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open control group: %w", &fs.PathError{Op: "open", Path: g.path, Err: err})
+	}
+	return os.NewFile(uintptr(fd), g.path), nil
+}
+
+// cpuPeriod is the kernel's default, in microseconds.
+const cpuPeriod = 100_000
+
+// SetLimits sets what there is a controller for and says which that was. The
+// memory limit covers swap as well: what does not fit ends a process, it does not
+// bring the machine to a crawl.
+func (g *Group) SetLimits(l team.Limits) (Applied, error) {
+	var a Applied
+	var errs []error
+	set := func(on bool, file, value string) bool {
+		if !on {
+			return false
+		}
+		err := write(g.path, file, value)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		return err == nil
+	}
+	a.Memory = set(l.MemoryBytes > 0, "memory.max", strconv.FormatInt(l.MemoryBytes, 10))
+	if a.Memory {
+		set(true, "memory.swap.max", "0")
+	}
+	a.PIDs = set(l.PIDs > 0, "pids.max", strconv.FormatInt(l.PIDs, 10))
+	a.CPU = set(l.CPUPercent > 0, "cpu.max", strconv.Itoa(l.CPUPercent*cpuPeriod/100)+" "+strconv.Itoa(cpuPeriod))
+	return a, errors.Join(errs...)
+}
+
+// PIDs are the processes in the group and in groups that they made below it.
+// Zombies are not among them.
+func (g *Group) PIDs() ([]int, error) {
+	var pids []int
+	err := filepath.WalkDir(g.path, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && p != g.path: // removed while we looked
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			pids = append(pids, pidsOf(p)...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list control group: %w", err)
+	}
+	return pids, nil
+}
+
+func pidsOf(dir string) (pids []int) {
+	for _, f := range strings.Fields(read(dir, "cgroup.procs")) {
+		if pid, err := strconv.Atoi(f); err == nil && pid > 0 { // 0: in another pid namespace
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Kill sends SIGKILL to every process in the group and below it, in one step:
+// nothing escapes by forking. It does not wait.
+func (g *Group) Kill() error {
+	err := write(g.path, "cgroup.kill", "1")
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := os.Stat(g.path); serr == nil {
+			return fmt.Errorf("%w: the kernel has no cgroup.kill", ErrUnsupported)
+		}
+	}
+	return err
+}
+
+// Populated reports whether a process lives in the group or below it.
+func (g *Group) Populated() (bool, error) {
+	v, err := g.event("populated")
+	return v == 1, err
+}
+
+// Frozen reports whether every process of the group stands still.
+func (g *Group) Frozen() (bool, error) {
+	v, err := g.event("frozen")
+	return v == 1, err
+}
+
+// Freeze stops every process of the group, or lets all go on, and returns when
+// that is so. A process that hangs in the kernel can keep the group from freezing:
+// ctx bounds the wait, and then the group is thawed again.
+func (g *Group) Freeze(ctx context.Context, on bool) error {
+	value, want := "0", int64(0)
+	if on {
+		value, want = "1", 1
+	}
+	f, err := os.Open(filepath.Join(g.path, "cgroup.events"))
+	if err != nil {
+		return fmt.Errorf("freeze control group: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := write(g.path, "cgroup.freeze", value); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: the kernel cannot freeze a cgroup", ErrUnsupported)
+		}
+		return err
+	}
+	for {
+		// The kernel wakes whoever polls the file since its last read.
+		if v, err := parseEvent(f, "frozen"); err != nil || v == want {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			if on {
+				_ = write(g.path, "cgroup.freeze", "0")
+			}
+			return fmt.Errorf("freeze control group: not within the time: %w", err)
+		}
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}, 50)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("freeze control group: %w", err)
+		}
+	}
+}
+
+// OOMKills counts the processes of the group that the kernel has killed for want of
+// memory. It is 0 without the memory controller.
+func (g *Group) OOMKills() (int64, error) {
+	f, err := os.Open(filepath.Join(g.path, "memory.events"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read control group: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	return parseEvent(f, "oom_kill")
+}
+
+func (g *Group) event(key string) (int64, error) {
+	f, err := os.Open(filepath.Join(g.path, "cgroup.events"))
+	if err != nil {
+		return 0, fmt.Errorf("read control group: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	return parseEvent(f, key)
+}
+
+// parseEvent reads one number of a flat keyed file, from its start.
+func parseEvent(f *os.File, key string) (int64, error) {
+	var buf [1024]byte
+	n, err := f.ReadAt(buf[:], 0)
+	if n == 0 && err != nil {
+		return 0, fmt.Errorf("read control group: %w", err)
+	}
+	for l := range strings.Lines(string(buf[:n])) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(l), " "); ok && k == key {
+			return strconv.ParseInt(v, 10, 64)
+		}
+	}
+	return 0, nil
+}
+
+// Remove removes the group, with the groups that its processes made in it, once it
+// is empty; while something lives in it, it is an error. The directories above go
+// with the last group in them. One that is gone is no error.
+func (g *Group) Remove() error {
+	var dirs []string
+	err := filepath.WalkDir(g.path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, p)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	for _, d := range slices.Backward(dirs) {
+		if rerr := rmdir(d); rerr != nil && !errors.Is(rerr, unix.ENOENT) {
+			err = errors.Join(err, &fs.PathError{Op: "rmdir", Path: d, Err: rerr})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove control group: %w", err)
+	}
+	up := filepath.Dir(g.path)
+	if unix.Rmdir(up) == nil {
+		_ = unix.Rmdir(filepath.Dir(up)) // others may still be there
+	}
+	return nil
+}
+
+// dyingWithin bounds the wait for processes that are dead and not yet gone.
+const dyingWithin = 500 * time.Millisecond
+
+// rmdir removes one directory. A process leaves its group a moment after it can be
+// seen to be dead.
+func rmdir(dir string) error {
+	deadline := time.Now().Add(dyingWithin)
+	for {
+		// Opened before the attempt, so that no change after it is missed.
+		f, ferr := os.Open(filepath.Join(dir, "cgroup.events"))
+		if ferr == nil {
+			_, _ = parseEvent(f, "populated")
+		}
+		err := unix.Rmdir(dir)
+		left := time.Until(deadline)
+		again := errors.Is(err, unix.EBUSY) && ferr == nil && left > 0 && len(pidsOf(dir)) == 0
+		if again {
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}, int(min(left, 50*time.Millisecond).Milliseconds()))
+		}
+		if ferr == nil {
+			_ = f.Close()
+		}
+		if !again {
+			return err
+		}
+	}
+}
+
+// Leave moves the calling process out of an agent's group, if it is in one: what an
+// agent's command starts for the team (a supervisor) must not be killed or paused
+// with that agent.
+func Leave() error { return theMachine().leave(os.Getpid()) }
+
+func (m machine) leave(pid int) error {
+	own, err := m.own()
+	if err != nil {
+		return nil // in no group
+	}
+	i := strings.Index(own+"/", "/"+subtree+"/")
+	if i <= 0 {
+		return nil
+	}
+	err = write(own[:i], "cgroup.procs", strconv.Itoa(pid))
+	if err == nil {
+		return nil
+	}
+	// A directory that hands controllers down takes no process: a group beside the
+	// agents' takes it.
+	aside := filepath.Join(own[:i], subtree, "supervisors")
+	if merr := m.mkdir(aside); merr != nil && !errors.Is(merr, fs.ErrExist) {
+		return fmt.Errorf("leave the agent's control group: %w", errors.Join(err, merr))
+	}
+	if err := write(aside, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+		return fmt.Errorf("leave the agent's control group: %w", err)
+	}
+	return nil
+}
+
+// write writes to one of the kernel's files, which are never created.
+func write(dir, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("write control group: %w", err)
+	}
+	_, err = f.WriteString(value)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("write control group: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+)
+
+const (
+	// rescanEvery bounds how long a process that was forked while we looked stays
+	// unseen: its birth gives no event.
+	rescanEvery = 200 * time.Millisecond
+	// killWithin bounds the last phase: a process that survives SIGKILL that long
+	// hangs in the kernel.
+	killWithin = 10 * time.Second
+)
+
+// KillTree ends the roots, everything below them and everything of the
+// generation (gen may be empty), and returns when none of it lives: SIGTERM and
+// SIGCONT (a stopped process takes no SIGTERM) to each as it is found, SIGKILL
+// to what is left after grace. ended counts the processes that lived and were
+// signalled. A cancelled ctx ends the grace early, it does not end the killing.
+// The error names what survived SIGKILL for ten seconds.
+func KillTree(ctx context.Context, roots []backends.ProcID, gen string, grace time.Duration) (ended int, err error) {
+	return KillTreeIn(ctx, nil, roots, gen, grace)
+}
+
+// KillTreeIn is KillTree for processes that a group (nil for none) keeps together:
+// everything in it is found, whatever it did to hide, and SIGKILL goes to the group
+// as a whole, so that nothing outruns it by forking. A frozen group is thawed.
+func KillTreeIn(ctx context.Context, g Group, roots []backends.ProcID, gen string, grace time.Duration) (ended int, err error) {
+	k := killer{roots: roots, gen: gen, group: g, told: map[backends.ProcID]bool{}}
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	if grace > 0 {
+		k.thaw(ctx)
+		if done := k.phase(ctx.Done(), deadline.C, syscall.SIGTERM, syscall.SIGCONT); done {
+			return len(k.told), nil
+		}
+	}
+	limit := time.NewTimer(killWithin)
+	defer limit.Stop()
+	if done := k.phase(nil, limit.C, syscall.SIGKILL); done {
+		return len(k.told), nil
+	}
+	left, err := k.living()
+	if err != nil {
+		return len(k.told), fmt.Errorf("end process tree: %w", err)
+	}
+	return len(k.told), fmt.Errorf("end process tree: %d processes survive SIGKILL: %w", len(left), errStuck{left})
+}
+
+// errStuck carries the survivors.
+type errStuck struct{ ids []backends.ProcID }
+
+func (e errStuck) Error() string {
+	pids := make([]int, 0, len(e.ids))
+	for _, id := range e.ids {
+		pids = append(pids, id.PID)
+	}
+	return fmt.Sprintf("pids %v", pids)
+}
+
+type killer struct {
+	roots []backends.ProcID
+	gen   string
+	group Group
+	told  map[backends.ProcID]bool // lived when they were signalled
+	// spared: the group holds processes that must not be ended.
+	spared bool
+}
+
+// living are the processes to end that still live. Those told already are kept
+// in mind, since a child of a dead one has another parent now.
+func (k *killer) living() ([]backends.ProcID, error) {
+	set := map[backends.ProcID]bool{}
+	for _, id := range k.roots {
+		set[id] = true
+	}
+	for id := range k.told {
+		set[id] = true
+	}
+	ids, err := byGeneration(k.gen)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		set[id] = true
+	}
+	grouped, err := k.grouped()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range grouped {
+		set[id] = true
+	}
+	var top []backends.ProcID
+	for id := range set {
+		if Alive(id) {
+			top = append(top, id)
+		}
+	}
+	if len(top) == 0 {
+		return nil, nil
+	}
+	ids, err = below(top)
+	return append(top, ids...), err
+}
+
+// phase signals every process once, as it appears, and reports whether none is
+// left. A process table that cannot be read is no evidence of that.
+func (k *killer) phase(cancel <-chan struct{}, deadline <-chan time.Time, sigs ...syscall.Signal) bool {
+	sent := map[backends.ProcID]bool{}
+	for {
+		left, err := k.living()
+		if err == nil && len(left) == 0 {
+			return true
+		}
+		for _, id := range left {
+			if sent[id] {
+				continue
+			}
+			sent[id] = true
+			for _, s := range sigs {
+				if err := Signal(id, s); !errors.Is(err, ErrGone) {
+					k.told[id] = true
+				}
+			}
+		}
+		if slices.Contains(sigs, syscall.SIGKILL) {
+			k.killGroup()
+		}
+		if !waitAll(left, err != nil, cancel, deadline) {
+			left, err := k.living()
+			return err == nil && len(left) == 0
+		}
+	}
+}
+
+// waitAll waits until all have died or it is time to look again (true), or until
+// the phase is over (false).
+func waitAll(ids []backends.ProcID, pause bool, cancel <-chan struct{}, deadline <-chan time.Time) bool {
+	again := time.NewTimer(rescanEvery)
+	defer again.Stop()
+	for _, id := range ids {
+		w, err := Watch(id)
+		if err != nil { // no descriptor left: look again later
+			pause = true
+			continue
+		}
+		timeUp, over := false, false
+		select {
+		case <-w.Done():
+		case <-again.C:
+			timeUp = true
+		case <-cancel:
+			over = true
+		case <-deadline:
+			over = true
+		}
+		w.Close()
+		if timeUp || over {
+			return !over
+		}
+	}
+	if !pause {
+		return true
+	}
+	select {
+	case <-again.C:
+		return true
+	case <-cancel:
+		return false
+	case <-deadline:
+		return false
+	}
+}

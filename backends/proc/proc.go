@@ -1,0 +1,215 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/team"
+)
+
+// EnvDetached marks, with the value 1, a process that is nobody's descendant.
+const EnvDetached = team.EnvDetached
+
+// ErrGone is the error for a process that does not exist any more, or whose pid
+// now belongs to another one.
+var ErrGone = errors.New("process is gone")
+
+// info is one line of the process table.
+type info struct {
+	pid, ppid, pgrp, tpgid int
+	start                  uint64
+	dead                   bool // zombie or exiting
+}
+
+// Identify names the process that has the pid now. A dead one is ErrGone.
+func Identify(pid int) (backends.ProcID, error) {
+	if pid <= 0 {
+		return backends.ProcID{}, ErrGone
+	}
+	boot, err := bootID()
+	if err != nil {
+		return backends.ProcID{}, err
+	}
+	in, err := stat(pid)
+	if err != nil {
+		return backends.ProcID{}, err
+	}
+	if in.dead {
+		return backends.ProcID{}, ErrGone
+	}
+	return backends.ProcID{BootID: boot, PID: pid, StartTicks: in.start}, nil
+}
+
+// Self names the calling process.
+func Self() (backends.ProcID, error) { return Identify(os.Getpid()) }
+
+// IdentifyAny names the process that has the pid now, be it dead: a zombie that
+// nobody has reaped yet keeps its pid.
+func IdentifyAny(pid int) (backends.ProcID, error) {
+	boot, err := bootID()
+	if err != nil {
+		return backends.ProcID{}, err
+	}
+	in, err := stat(pid)
+	return backends.ProcID{BootID: boot, PID: pid, StartTicks: in.start}, err
+}
+
+// Alive reports whether the process lives. One whose state cannot be read (no
+// descriptor left, for example) counts as alive: death needs evidence.
+func Alive(id backends.ProcID) bool {
+	_, err := lookup(id)
+	return !errors.Is(err, ErrGone)
+}
+
+// Zombie reports whether the process has ended and its parent has not reaped it.
+func Zombie(id backends.ProcID) bool {
+	in, err := stat(id.PID)
+	return err == nil && in.dead && in.start == id.StartTicks
+}
+
+// lookup returns the table's line for id; the error is ErrGone when it is not
+// the same living process any more.
+func lookup(id backends.ProcID) (info, error) {
+	if id.PID <= 0 {
+		return info{}, ErrGone
+	}
+	boot, err := bootID()
+	if err != nil {
+		return info{}, err
+	}
+	if boot != id.BootID {
+		return info{}, ErrGone
+	}
+	in, err := stat(id.PID)
+	if err != nil {
+		return info{}, err
+	}
+	if in.dead || in.start != id.StartTicks {
+		return info{}, ErrGone
+	}
+	return in, nil
+}
+
+// Foreground is the foreground process group of the terminal that id runs on.
+// It is 0 for a process without a terminal.
+func Foreground(id backends.ProcID) (pgrp int, err error) {
+	in, err := lookup(id)
+	return max(in.tpgid, 0), err
+}
+
+// Descendants lists the living processes below id, whose own entry is not among
+// them. Detached processes and what is below them are left out. It is nil where
+// the process table cannot be read.
+func Descendants(id backends.ProcID) []backends.ProcID {
+	if !Alive(id) {
+		return nil
+	}
+	ids, _ := below([]backends.ProcID{id})
+	return ids
+}
+
+// Children are the direct children of the calling process that still live and
+// do not belong to a detached tree.
+func Children() ([]backends.ProcID, error) {
+	self := os.Getpid()
+	return list(func(in info) bool { return in.ppid == self && !isDetached(environ(in.pid)) })
+}
+
+// ByGeneration lists the living processes of this user that were executed with
+// TEAMCTL_GENERATION=gen, wherever they hang in the tree. The caller itself is
+// never among them. It is nil where the process table cannot be read.
+func ByGeneration(gen string) []backends.ProcID {
+	ids, _ := byGeneration(gen)
+	return ids
+}
+
+func byGeneration(gen string) ([]backends.ProcID, error) {
+	if gen == "" {
+		return nil, nil
+	}
+	want, self := team.EnvGen+"="+gen, os.Getpid()
+	return list(func(in info) bool {
+		if in.pid == self {
+			return false
+		}
+		env := environ(in.pid)
+		return slices.Contains(env, want) && !isDetached(env)
+	})
+}
+
+// list is the part of the process table that lives and that keep wants.
+func list(keep func(info) bool) ([]backends.ProcID, error) {
+	boot, err := bootID()
+	if err != nil {
+		return nil, err
+	}
+	tab, err := table()
+	if err != nil {
+		return nil, err
+	}
+	var out []backends.ProcID
+	for _, in := range tab {
+		if !in.dead && keep(in) {
+			out = append(out, backends.ProcID{BootID: boot, PID: in.pid, StartTicks: in.start})
+		}
+	}
+	return out, nil
+}
+
+// below walks the process table once from several roots.
+func below(roots []backends.ProcID) ([]backends.ProcID, error) {
+	boot, err := bootID()
+	if err != nil {
+		return nil, err
+	}
+	tab, err := table()
+	if err != nil {
+		return nil, err
+	}
+	kids := make(map[int][]info, len(tab))
+	for _, in := range tab {
+		kids[in.ppid] = append(kids[in.ppid], in)
+	}
+	var out []backends.ProcID
+	seen := map[int]bool{}
+	var walk func(pid int)
+	walk = func(pid int) {
+		for _, in := range kids[pid] {
+			if seen[in.pid] || isDetached(environ(in.pid)) {
+				continue
+			}
+			seen[in.pid] = true
+			if !in.dead {
+				out = append(out, backends.ProcID{BootID: boot, PID: in.pid, StartTicks: in.start})
+			}
+			walk(in.pid)
+		}
+	}
+	for _, r := range roots {
+		seen[r.PID] = true
+	}
+	for _, r := range roots {
+		walk(r.PID)
+	}
+	return out, nil
+}
+
+func isDetached(env []string) bool { return slices.Contains(env, EnvDetached+"=1") }
+
+func splitEnv(raw string) []string {
+	return strings.Split(strings.TrimRight(raw, "\x00"), "\x00")
+}
+
+// SignalName is the usual name of a signal, "SIGKILL".
+func SignalName(s syscall.Signal) string {
+	if n := unix.SignalName(s); n != "" {
+		return n
+	}
+	return s.String()
+}

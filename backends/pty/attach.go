@@ -1,0 +1,230 @@
+package pty
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/pty/vt"
+	"github.com/teamctl/teamctl/team"
+)
+
+// DefaultPrefix is ctrl-b.
+const DefaultPrefix = 0x02
+
+// AttachIn says how a person looks at an agent's terminal.
+type AttachIn struct {
+	Socket     string          // Pane.Socket
+	Generation string          // "" takes whichever has the socket
+	Shim       backends.ProcID // where known, a socket that was removed is made anew
+	In, Out    *os.File        // the person's terminal; In may be something else in tests
+	ReadOnly   bool            // nothing is typed, the size stays
+	Prefix     byte            // 0: DefaultPrefix; prefix d detaches, prefix prefix types it
+	Cols, Rows int             // of the person's terminal
+	Winch      <-chan struct{} // after each, the size is asked of Out; may be nil
+}
+
+// AttachResult says why the person is back.
+type AttachResult struct {
+	Detached bool           // by the prefix, or In has ended
+	Exit     *backends.Exit // the agent has exited
+}
+
+// Attach shows an agent's terminal to a person until they detach or the agent
+// exits. In is put into raw mode and always put back; Out is brought out of every
+// mode that the agent had put it into. An agent that is gone is CodeNotFound, a lost
+// connection (the holder was killed, or this client did not keep up with the
+// output) CodeUnavailable.
+func Attach(ctx context.Context, in AttachIn) (res AttachResult, err error) {
+	c, err := dial(ctx, in.Socket, in.Shim)
+	if err != nil {
+		return res, fmt.Errorf("attach: %w", err)
+	}
+	a := &attachment{in: in, conn: c, keys: keys{prefix: in.Prefix}}
+	if a.keys.prefix == 0 {
+		a.keys.prefix = DefaultPrefix
+	}
+	defer func() { _ = c.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	f := &frames{r: c, max: frameMax}
+	if err := a.greet(f); err != nil {
+		return res, fmt.Errorf("attach: %w", err)
+	}
+	fd := int(in.In.Fd())
+	if term.IsTerminal(fd) {
+		old, err := term.MakeRaw(fd)
+		if err != nil {
+			return res, fmt.Errorf("attach: set the terminal to raw mode: %w", err)
+		}
+		defer func() { _ = term.Restore(fd, old) }()
+	}
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		return res, fmt.Errorf("attach: %w", err)
+	}
+	quit := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() { a.typing(fd, pipe[0]) })
+	others.Go(func() { a.sizing(quit) })
+	res, err = a.show(f)
+	_ = c.Close() // frees whoever writes to it
+	close(quit)
+	_ = unix.Close(pipe[1])
+	others.Wait()
+	_ = unix.Close(pipe[0])
+	_, _ = in.Out.Write(vt.Restore(a.alternate))
+	if a.left() {
+		return AttachResult{Detached: true}, nil
+	}
+	if cerr := context.Cause(ctx); cerr != nil && res.Exit == nil {
+		return res, cerr
+	}
+	return res, err
+}
+
+// attachment is one Attach.
+type attachment struct {
+	in        AttachIn
+	keys      keys
+	alternate bool
+
+	mu       sync.Mutex // guards writing to conn
+	conn     *net.UnixConn
+	detached bool
+}
+
+func (a *attachment) greet(f *frames) error {
+	role := roleAttach
+	if a.in.ReadOnly {
+		role = roleView
+	}
+	a.write(appendJSON(nil, kindHello, hello{
+		Version: protocolVersion, Generation: a.in.Generation, Role: role, Cols: a.in.Cols, Rows: a.in.Rows,
+	}))
+	k, p, err := f.next()
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "its holder hung up: %w", err)
+	}
+	switch k {
+	case kindHello:
+		return nil
+	case kindReply:
+		var r reply
+		if err := json.Unmarshal(p, &r); err == nil && r.Error != nil {
+			return r.Error
+		}
+	default:
+	}
+	return team.Errorf(team.CodeUnavailable, "its holder speaks another protocol")
+}
+
+func (a *attachment) write(frame []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, _ = a.conn.Write(frame) // show sees what is wrong with the connection
+}
+
+func (a *attachment) left() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.detached
+}
+
+func (a *attachment) detach() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.detached = true
+	_, _ = a.conn.Write(appendFrame(nil, kindDetach, nil))
+	_ = a.conn.Close()
+}
+
+// show writes what the terminal shows until the end.
+func (a *attachment) show(f *frames) (AttachResult, error) {
+	var scan vt.Scanner
+	for {
+		k, p, err := f.next()
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+			errors.Is(err, unix.ECONNRESET) {
+			return AttachResult{}, team.Errorf(team.CodeUnavailable, "the connection to the terminal was lost").
+				WithHint("attach again: it is closed when this end does not keep up with the output")
+		}
+		if err != nil {
+			return AttachResult{}, fmt.Errorf("attach: %w", err)
+		}
+		switch k {
+		case kindOutput:
+			scan.Scan(p, func(k vt.Kind, _ []byte) {
+				if k == vt.Enter || k == vt.Leave {
+					a.alternate = k == vt.Enter
+				}
+			})
+			_, err = a.in.Out.Write(p)
+		case kindNotice:
+			_, err = a.in.Out.Write([]byte{7})
+		case kindExit:
+			e, err := parseExit(p)
+			if err != nil {
+				return AttachResult{}, fmt.Errorf("attach: %w", err)
+			}
+			return AttachResult{Exit: &e}, nil
+		default: // of a later version of the protocol
+		}
+		if err != nil { // the person's terminal is gone
+			return AttachResult{}, fmt.Errorf("attach: write to the terminal: %w", err)
+		}
+	}
+}
+
+// typing sends what the person types, until wake is closed at its other end.
+func (a *attachment) typing(fd, wake int) {
+	buf := make([]byte, 32<<10)
+	for {
+		ok, err := readable(fd, wake)
+		if err != nil || !ok {
+			return
+		}
+		n, err := unix.Read(fd, buf)
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN) {
+			continue
+		}
+		if err != nil || n == 0 {
+			a.detach()
+			return
+		}
+		out, detach := a.keys.feed(buf[:n])
+		if len(out) > 0 && !a.in.ReadOnly {
+			a.write(appendFrame(nil, kindInput, out))
+		}
+		if detach {
+			a.detach()
+			return
+		}
+	}
+}
+
+func (a *attachment) sizing(quit <-chan struct{}) {
+	for {
+		select {
+		case <-quit:
+			return
+		case _, ok := <-a.in.Winch:
+			if !ok {
+				return
+			}
+			cols, rows, err := term.GetSize(int(a.in.Out.Fd()))
+			if err == nil && !a.in.ReadOnly {
+				a.write(appendSize(nil, cols, rows))
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package pty
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/pty/vt"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/team"
+)
+
+// attached is a generation on a terminal of its own, started or adopted.
+type attached struct {
+	*shim.Life
+	b    *Backend
+	pane backends.Pane
+}
+
+var _ backends.Handle = (*attached)(nil)
+
+// Adopt attaches to the generation in the bundle. For one that is gone it makes
+// sure that exit.json says so, ends what survived it, and returns CodeNotFound.
+func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
+	if err := b.errClosed(); err != nil {
+		return nil, err
+	}
+	l, err := shim.ReadLaunch(bundle, "")
+	if err != nil {
+		return nil, fmt.Errorf("adopt: %w", err)
+	}
+	l.Bundle = bundle
+	if l.Terminal != Name {
+		return nil, team.Errorf(team.CodeInvalid, "adopt %s: it was not started by the backend %s", l.Agent, Name)
+	}
+	pr, err := shim.AwaitProc(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
+	}
+	p, err := shim.ReadPane(bundle, l.Generation)
+	if err != nil { // launch.json has the socket; the id can be found again
+		p = b.pane(l)
+		p.Socket = l.Socket
+	}
+	if !proc.Alive(pr.Shim) {
+		b.conclude(l, pr)
+		return nil, team.Errorf(team.CodeNotFound, "adopt %s: generation %s has ended", l.Agent, l.Generation)
+	}
+	return b.attach(l, pr, p)
+}
+
+func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane) (*attached, error) {
+	a := &attached{b: b, pane: p}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, team.Errorf(team.CodeUnavailable, "the pty backend is closed")
+	}
+	life, err := shim.Follow(l, pr, func() backends.Exit { return b.conclude(l, pr) })
+	if err != nil {
+		return nil, err
+	}
+	a.Life = life
+	b.live[a] = struct{}{}
+	return a, nil
+}
+
+func (b *Backend) conclude(l backends.Launch, pr backends.Proc) backends.Exit {
+	e := shim.Conclude(l, pr, b.log)
+	reap(pr.Shim)
+	return e
+}
+
+func (a *attached) Pane() backends.Pane { return a.pane }
+
+// Detach ends the watching; it waits for an exit that is just being concluded.
+func (a *attached) Detach() {
+	a.Life.Detach()
+	a.b.mu.Lock()
+	delete(a.b.live, a)
+	a.b.mu.Unlock()
+}
+
+// TypeText types text, without its control characters but newline and tab, and
+// then a carriage return if enter is set. It returns once the terminal has it. A
+// program that reads lines takes 4095 bytes of each: a longer line is refused
+// (CodeLimit). One that does not read at all is CodeTimeout or, when its queue is
+// full, CodeUnavailable; the message says whether the text waits there.
+func (a *attached) TypeText(ctx context.Context, text string, enter bool) error {
+	_, err := a.call(ctx, "type to", kindType, typeIn{Text: text, Enter: enter})
+	return err
+}
+
+// Capture returns the screen as text. One that has exited is CodeNotFound; the end
+// of what it showed is in its Exit.
+func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) {
+	return a.call(ctx, "capture", kindCapture, captureIn{Scrollback: scrollback})
+}
+
+// Resize sets the terminal's size, until a client that looks sets its own.
+func (a *attached) Resize(ctx context.Context, cols, rows int) error {
+	if cols < 1 || rows < 1 || cols > vt.MaxSize || rows > vt.MaxSize {
+		return team.Errorf(team.CodeInvalid, "resize %s to %dx%d", a.Launch().Agent, cols, rows)
+	}
+	_, err := a.call(ctx, "resize", kindSize, sizeIn{cols, rows})
+	return err
+}
+
+// Dispose removes what is left of the terminal. A generation that still runs is
+// CodeConflict.
+func (a *attached) Dispose(context.Context) error {
+	l := a.Launch()
+	if proc.Alive(a.Proc().Shim) {
+		return team.Errorf(team.CodeConflict, "dispose of %s: it still runs", l.Agent)
+	}
+	// A later generation has the same path.
+	if runs, err := shim.Running(l.Bundle); err != nil || runs {
+		return err
+	}
+	if err := os.Remove(a.pane.Socket); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("dispose of %s: %w", l.Agent, err)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package pty
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	// callWithin bounds a call; the shim itself gives up typing a little earlier.
+	callWithin = typeWithin + 2*time.Second
+	// dialWithin bounds the wait for a socket that is made anew.
+	dialWithin = 2 * time.Second
+	dialAgain  = 20 * time.Millisecond
+)
+
+// dial connects to a shim's socket. Where it was removed, the shim (if it is known
+// and lives) is asked to make it anew. Without a shim it is CodeNotFound.
+func dial(ctx context.Context, socket string, shim backends.ProcID) (*net.UnixConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialWithin)
+	defer cancel()
+	var d net.Dialer
+	t := time.NewTicker(dialAgain)
+	defer t.Stop()
+	for asked := false; ; {
+		c, err := d.DialContext(ctx, "unix", socket)
+		if err == nil {
+			return c.(*net.UnixConn), nil
+		}
+		gone := errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
+		if gone && (shim.PID == 0 || !proc.Alive(shim)) {
+			return nil, team.Errorf(team.CodeNotFound, "its terminal is gone")
+		}
+		if gone && !asked {
+			asked = true
+			_ = proc.Signal(shim, syscall.SIGUSR1)
+		} else if !gone && !errors.Is(err, syscall.EAGAIN) {
+			return nil, fmt.Errorf("connect to its terminal: %w", err)
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to its terminal: %w", err)
+		}
+	}
+}
+
+// call asks the shim one thing on a connection of its own: nothing is held open
+// for an agent at which nobody looks.
+func (a *attached) call(ctx context.Context, verb string, k kind, in any) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	text, err := a.ask(ctx, k, in)
+	if err == nil {
+		return text, nil
+	}
+	if !proc.Alive(a.Proc().Shim) {
+		return "", team.Errorf(team.CodeNotFound, "%s %s: it has exited", verb, a.Launch().Agent)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "", team.Errorf(team.CodeTimeout, "%s %s: its holder does not answer: %w", verb, a.Launch().Agent, err)
+	}
+	return "", fmt.Errorf("%s %s: %w", verb, a.Launch().Agent, err)
+}
+
+func (a *attached) ask(ctx context.Context, k kind, in any) (string, error) {
+	c, err := dial(ctx, a.pane.Socket, a.Proc().Shim)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	out := appendJSON(nil, kindHello, hello{Version: protocolVersion, Generation: a.Launch().Generation, Role: roleCall})
+	if _, err = c.Write(appendJSON(out, k, in)); err == nil {
+		f := frames{r: c, max: frameMax}
+		for {
+			var got kind
+			var p []byte
+			if got, p, err = f.next(); err != nil {
+				break
+			}
+			if got != kindReply {
+				continue
+			}
+			var r reply
+			if err := json.Unmarshal(p, &r); err != nil {
+				return "", fmt.Errorf("read the reply: %w", err)
+			}
+			if r.Error != nil {
+				return "", r.Error
+			}
+			return r.Text, nil
+		}
+	}
+	if cerr := ctx.Err(); cerr != nil {
+		return "", cerr
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		return "", team.Errorf(team.CodeUnavailable, "its holder hung up")
+	}
+	return "", err
+}

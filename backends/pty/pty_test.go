@@ -1,0 +1,69 @@
+package pty
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/backendtest"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "shim":
+			os.Exit(shim.Main(os.Args[2:], Host()))
+		case "plainshim":
+			os.Exit(shim.Main(os.Args[2:]))
+		case "agent":
+			os.Exit(agent(os.Args[2:]))
+		}
+	}
+	if status, handled := backendtest.Main(); handled {
+		os.Exit(status)
+	}
+	flag.Parse()
+	goleak.VerifyTestMain(m)
+}
+
+func newRig(t *testing.T) *backendtest.Rig {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "tp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
+	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
+	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n, err := shim.Listen(l.NotifySocket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return &backendtest.Rig{
+		Layout: l, Notify: n.Path(), Terminal: true,
+		Open: func(t *testing.T) backends.Backend { return openBackend(t, l, n) },
+	}
+}
+
+func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := New(Options{Layout: l, ShimArgv: []string{exe, "shim"}, Notifier: n})
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func TestExercise(t *testing.T) { backendtest.Exercise(t, newRig) }

@@ -1,0 +1,128 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/team"
+)
+
+// WriteLaunch puts launch.json into the bundle of l (created 0700 if missing).
+func WriteLaunch(l backends.Launch) error {
+	if err := os.MkdirAll(string(l.Bundle), 0o700); err != nil {
+		return fmt.Errorf("create bundle: %w", err)
+	}
+	return writeJSON(l.Bundle.Launch(), l, false)
+}
+
+// WritePane records where a generation was put.
+func WritePane(b team.Bundle, p backends.Pane) error { return writeJSON(b.Pane(), p, false) }
+
+// WriteExit records how a generation ended, durably: it survives a power loss.
+func WriteExit(b team.Bundle, e backends.Exit) error { return writeJSON(b.Exit(), e, true) }
+
+// WriteProc records who a generation is, for a backend without a shim.
+func WriteProc(b team.Bundle, p backends.Proc) error { return writeProc(b, p) }
+
+func writeProc(b team.Bundle, p backends.Proc) error { return writeJSON(b.Proc(), p, false) }
+
+// ReadLaunch reads launch.json. Like the other readers it returns CodeNotFound
+// when the file is missing or speaks of another generation than gen; an empty gen
+// takes any.
+func ReadLaunch(b team.Bundle, gen string) (backends.Launch, error) {
+	return readJSON(b.Launch(), gen, func(l backends.Launch) string { return l.Generation })
+}
+
+// ReadProc reads proc.json.
+func ReadProc(b team.Bundle, gen string) (backends.Proc, error) {
+	return readJSON(b.Proc(), gen, func(p backends.Proc) string { return p.Generation })
+}
+
+// ReadPane reads pane.json.
+func ReadPane(b team.Bundle, gen string) (backends.Pane, error) {
+	return readJSON(b.Pane(), gen, func(p backends.Pane) string { return p.Generation })
+}
+
+// ReadExit reads exit.json.
+func ReadExit(b team.Bundle, gen string) (backends.Exit, error) {
+	return readJSON(b.Exit(), gen, func(e backends.Exit) string { return e.Generation })
+}
+
+func readJSON[T any](path, gen string, genOf func(T) string) (T, error) {
+	var v, zero T
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return zero, team.Errorf(team.CodeNotFound, "read %s: %w", filepath.Base(path), err)
+	}
+	if err != nil {
+		return zero, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return zero, fmt.Errorf("read %s: %w", path, err)
+	}
+	if g := genOf(v); gen != "" && g != gen {
+		return zero, team.Errorf(team.CodeNotFound, "%s is of generation %s, not %s", filepath.Base(path), g, gen)
+	}
+	return v, nil
+}
+
+// writeJSON replaces path in one step. Without sync the file survives the death
+// of every process but not of the machine, which is enough for what speaks of
+// processes.
+func writeJSON(path string, v any, sync bool) (err error) {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	dir, base := filepath.Split(path)
+	f, err := os.CreateTemp(dir, base+".*.tmp") // 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(append(b, '\n'))
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if !sync {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil // the file is there; only its survival of a power loss is not certain
+	}
+	_ = d.Sync()
+	return d.Close()
+}
+
+// Sweep removes what a killed writer left in the bundle. The caller holds
+// start.lock and knows that no generation lives.
+func Sweep(b team.Bundle) {
+	names, _ := filepath.Glob(filepath.Join(escapeGlob(string(b)), "*.tmp"))
+	for _, n := range names {
+		_ = os.Remove(n)
+	}
+}
+
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
+}

@@ -1,0 +1,207 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// groupFile is group.json: it names the group before anything is in it, so that
+// whatever the shim's death leaves can be found.
+type groupFile struct {
+	Generation string `json:"generation"`
+	Path       string `json:"path"`
+}
+
+// group is a cgroup.Group as far as the shim needs it once it is made.
+type group interface {
+	proc.Group
+	FD() (*os.File, error)
+	Path() string
+	OOMKills() (int64, error)
+	Remove() error
+}
+
+// contain makes the agent's control group, with its limits. Without one the agent
+// runs all the same; proc.json says why.
+func (s *state) contain() {
+	l := s.launch
+	g, err := cgroup.Create(cgroup.Name(l.Team, l.Agent, l.Generation))
+	if err == nil {
+		err = writeJSON(s.bundle.Group(), groupFile{l.Generation, g.Path()}, false)
+		if err != nil {
+			_ = g.Remove()
+		}
+	}
+	if err != nil {
+		s.uncontained = why(err)
+		return
+	}
+	s.group = g
+	a, err := g.SetLimits(l.Limits)
+	if err != nil {
+		_ = fail(err, 0)
+	}
+	for _, k := range []struct {
+		by *backends.Keeper
+		on bool
+	}{{&s.kept.Memory, a.Memory}, {&s.kept.PIDs, a.PIDs}, {&s.kept.CPU, a.CPU}} {
+		if k.on {
+			*k.by = backends.KeptByCgroup
+		}
+	}
+}
+
+func why(err error) string {
+	return strings.TrimPrefix(err.Error(), cgroup.ErrUnsupported.Error()+": ")
+}
+
+// release gives up a group that the agent could not be started in.
+func (s *state) release(err error) {
+	_ = s.group.Remove()
+	s.group, s.kept, s.uncontained = nil, backends.Kept{}, "enter the control group: "+err.Error()
+}
+
+// ungroup removes the group of an agent that has ended with all that it started.
+// Somebody else's process that was started in it keeps it.
+func (s *state) ungroup() {
+	if s.group != nil {
+		_ = s.group.Remove()
+	}
+}
+
+func (s *state) groupPath() string {
+	if s.group == nil {
+		return ""
+	}
+	return s.group.Path()
+}
+
+// oom names an end by the memory limit. The kernel's count alone is not enough: an
+// agent may well outlive the compiler that it ran out of memory with.
+func (s *state) oom(e *backends.Exit) {
+	const shellKilled = 128 + 9 // what a shell exits with whose command was killed
+	if s.group == nil || e.Signal != "SIGKILL" && e.Code != shellKilled {
+		return
+	}
+	if n, err := s.group.OOMKills(); err == nil && n > 0 {
+		e.Reason = backends.ReasonOOM
+	}
+}
+
+// GroupOf is the control group that a generation was started in, for
+// proc.KillTreeIn; nil if it has none any more.
+func GroupOf(b team.Bundle, gen string) proc.Group {
+	if g := groupOf(b, gen); g != nil {
+		return g
+	}
+	return nil
+}
+
+func groupOf(b team.Bundle, gen string) *cgroup.Group {
+	f, err := readJSON(b.Group(), gen, func(f groupFile) string { return f.Generation })
+	if err != nil || gen == "" {
+		return nil
+	}
+	g, err := cgroup.Open(f.Path)
+	if err != nil {
+		return nil
+	}
+	return g
+}
+
+// EndRest ends what a dead shim, or a start that failed, has left of a generation,
+// and removes its control group. It returns what proc.KillTree does.
+func EndRest(ctx context.Context, b team.Bundle, gen string, roots []backends.ProcID, grace time.Duration) (ended int, err error) {
+	ended, err = proc.KillTreeIn(ctx, GroupOf(b, gen), roots, gen, grace)
+	// Again: a shim that was just coming up may have made it meanwhile.
+	if g := groupOf(b, gen); err == nil && g != nil {
+		_ = g.Remove() // what lives in it still is not the agent's
+	}
+	return ended, err
+}
+
+// freezeWithin bounds pausing and resuming.
+const freezeWithin = 10 * time.Second
+
+// Freeze pauses or resumes a generation (see backends.Freezer).
+func Freeze(ctx context.Context, l backends.Launch, pr backends.Proc, on bool) error {
+	verb := "resume"
+	if on {
+		verb = "pause"
+	}
+	g, err := freezer(l, pr, verb)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, freezeWithin)
+	defer cancel()
+	err = g.Freeze(ctx, on)
+	switch {
+	case errors.Is(err, cgroup.ErrUnsupported):
+		return noFreezer(verb, l, why(err))
+	case errors.Is(err, context.DeadlineExceeded):
+		return team.Errorf(team.CodeTimeout, "%s %s: a process of it hangs in the kernel: %w", verb, l.Agent, err)
+	case err != nil && !proc.Alive(pr.Agent):
+		return team.Errorf(team.CodeNotFound, "%s %s: it has exited", verb, l.Agent)
+	case err != nil:
+		return fmt.Errorf("%s %s: %w", verb, l.Agent, err)
+	}
+	return nil
+}
+
+// Frozen reports whether a generation is paused. One that has no control group
+// cannot be.
+func Frozen(l backends.Launch, pr backends.Proc) (bool, error) {
+	if pr.Cgroup == "" {
+		return false, nil
+	}
+	g, err := freezer(l, pr, "look at")
+	if err != nil {
+		return false, err
+	}
+	on, err := g.Frozen()
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", l.Agent, err)
+	}
+	return on, nil
+}
+
+func freezer(l backends.Launch, pr backends.Proc, verb string) (*cgroup.Group, error) {
+	if pr.Cgroup == "" {
+		reason := pr.Uncontained
+		if reason == "" {
+			reason = "it was started without a control group"
+		}
+		return nil, noFreezer(verb, l, reason)
+	}
+	g, err := cgroup.Open(pr.Cgroup)
+	if err != nil && !proc.Alive(pr.Agent) {
+		return nil, team.Errorf(team.CodeNotFound, "%s %s: it has exited", verb, l.Agent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", verb, l.Agent, err)
+	}
+	return g, nil
+}
+
+func noFreezer(verb string, l backends.Launch, reason string) error {
+	return team.Errorf(team.CodeUnavailable, "cannot %s %s: %s", verb, l.Agent, reason).WithReason("no_freezer").
+		WithHint("teamctl stop " + l.Agent + " ends it instead; teamctl doctor says what is missing")
+}
+
+var _ backends.Freezer = (*Life)(nil)
+
+// Freeze is backends.Freezer.
+func (f *Life) Freeze(ctx context.Context, on bool) error { return Freeze(ctx, f.launch, f.proc, on) }
+
+// Frozen is backends.Freezer.
+func (f *Life) Frozen() (bool, error) { return Frozen(f.launch, f.proc) }

@@ -1,0 +1,189 @@
+package shim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/signal"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Where the terminal belongs to tmux, a process of its own writes the log: tmux
+// copies a pane's output to it. It ends with the pipe, or as soon as the end of the
+// output has come: the shim writes a mark to the terminal when nobody is left who
+// could write, and what was written before the mark comes before it.
+
+// StepLog is the shim's subcommand: "shim log --bundle DIR --generation GEN" writes
+// what it reads to the member's log.
+const StepLog = "log"
+
+// loggerFile is logger.json.
+type loggerFile struct {
+	Generation string          `json:"generation"`
+	Logger     backends.ProcID `json:"logger"`
+	Ended      bool            `json:"ended,omitempty"` // with its input, not by a signal
+}
+
+// endMark is the mark: an operating system command that no terminal knows, and so
+// shows nothing.
+func endMark(gen string) []byte { return []byte("\x1b]7705;teamctl-end;" + gen + "\x1b\\") }
+
+// markWithin bounds the writing of the mark: a terminal may be stopped (Ctrl-S).
+const markWithin = 300 * time.Millisecond
+
+// markEnd writes the mark to our terminal.
+func markEnd(gen string) {
+	// Opened anew: not to wait must be nobody else's concern.
+	fd, err := unix.Open("/dev/tty", unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	deadline := time.Now().Add(markWithin)
+	for p := endMark(gen); len(p) > 0; {
+		n, err := unix.Write(fd, p)
+		switch {
+		case err == nil:
+			p = p[n:]
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			left := time.Until(deadline)
+			if left <= 0 {
+				return
+			}
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(left.Milliseconds())+1)
+		default:
+			return
+		}
+	}
+}
+
+// keepLog is StepLog.
+func keepLog(args []string) int {
+	b, gen, err := parse(args)
+	if err != nil {
+		return fail(err, 2)
+	}
+	// What ends the agent or the person's terminal is not meant for its log: the pipe
+	// says when it is over.
+	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP)
+	me := loggerFile{Generation: gen}
+	if me.Logger, err = proc.Self(); err == nil {
+		// Without it an exit is told before its last output is certain to be there.
+		_ = writeJSON(b.Logger(), me, false)
+	}
+	l, err := OpenLog(b.Log())
+	if err != nil {
+		return fail(err, 1)
+	}
+	debug.FreeOSMemory()
+	err = copyLog(0, l, endMark(gen), func() bool { return agentGone(b, gen) })
+	if cerr := l.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fail(err, 1)
+	}
+	if now, err := readLogger(b, gen); err == nil && now.Logger == me.Logger {
+		me.Ended = true
+		_ = writeJSON(b.Logger(), me, false)
+	}
+	return 0
+}
+
+func readLogger(b team.Bundle, gen string) (loggerFile, error) {
+	return readJSON(b.Logger(), gen, func(f loggerFile) string { return f.Generation })
+}
+
+// LoggerKilled reports that the logger of a generation died before its input ended.
+func LoggerKilled(b team.Bundle, gen string) bool {
+	f, err := readLogger(b, gen)
+	return err == nil && !f.Ended && !proc.Alive(f.Logger)
+}
+
+// agentGone guards against a program that writes the mark itself.
+func agentGone(b team.Bundle, gen string) bool {
+	pr, err := ReadProc(b, gen)
+	return err == nil && !proc.Alive(pr.Agent)
+}
+
+// copyLog reads fd to its end, or to the mark once over agrees that it is.
+func copyLog(fd int, l *LogFile, mark []byte, over func() bool) error {
+	buf := make([]byte, 32<<10)
+	held := 0 // bytes at the start of buf that may be the beginning of the mark
+	for {
+		n, err := unix.Read(fd, buf[held:])
+		switch {
+		case errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN):
+			continue
+		case err != nil || n == 0:
+			_, _ = l.Write(buf[:held])
+			return err
+		}
+		text := buf[:held+n]
+		if i := bytes.Index(text, mark); i >= 0 && over() {
+			_, _ = l.Write(text[:i])
+			return nil
+		}
+		keep := begins(text, mark)
+		_, _ = l.Write(text[:len(text)-keep])
+		held = copy(buf, text[len(text)-keep:])
+	}
+}
+
+// begins is how many bytes at the end of text are the beginning of mark.
+func begins(text, mark []byte) int {
+	for n := min(len(text), len(mark)-1); n > 0; n-- {
+		if bytes.HasSuffix(text, mark[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// loggerWithin is what a logger has to come up.
+const loggerWithin = 10 * time.Second
+
+// AwaitLog returns true when the logger of a generation is gone: the log of one that
+// has ended is complete then. It is false when ctx ends first, or when no logger has
+// ever come up.
+func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
+	// One that is just being started has not said who it is.
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	late := time.NewTimer(loggerWithin)
+	defer late.Stop()
+	for {
+		f, err := readLogger(b, gen)
+		if err == nil {
+			w, err := proc.Watch(f.Logger)
+			if err != nil {
+				return false
+			}
+			defer w.Close()
+			select {
+			case <-w.Done():
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
+			return false
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

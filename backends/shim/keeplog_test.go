@@ -1,0 +1,181 @@
+package shim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/timeindex"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The mark ends the log wherever a read cuts it, and never appears in it; what only
+// looks like its beginning does.
+func TestCopyLog(t *testing.T) {
+	mark := string(endMark("g1"))
+	for _, c := range []struct {
+		name   string
+		writes []string
+		over   bool
+		want   string
+		ended  bool // before the pipe did
+	}{
+		{"plain", []string{"a\n", "b"}, true, "a\nb", false},
+		{"the mark", []string{"a\n" + mark}, true, "a\n", true},
+		{"in two", []string{"a\n" + mark[:3], mark[3:]}, true, "a\n", true},
+		{"byte by byte", strings.Split("ab"+mark, ""), true, "ab", true},
+		{"its beginning only", []string{"a" + mark[:7]}, true, "a" + mark[:7], false},
+		{"its beginning, then text", []string{"a" + mark[:7], "b"}, true, "a" + mark[:7] + "b", false},
+		{"of another generation", []string{"a" + string(endMark("g2")) + "b"}, true, "a" + string(endMark("g2")) + "b", false},
+		{"while the agent lives", []string{"a" + mark + "b", "c"}, false, "a" + mark + "bc", false},
+		{"begun twice", []string{mark[:5] + mark}, true, mark[:5], true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			l, err := OpenLog(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			ended := make(chan error, 1)
+			fd := int(r.Fd()) // blocking from here on
+			go func() { ended <- copyLog(fd, l, []byte(mark), func() bool { return c.over }) }()
+			for _, s := range c.writes {
+				if _, err := w.WriteString(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.ended {
+				err = <-ended
+				w.Close()
+			} else {
+				w.Close()
+				err = <-ended
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			if b, err := os.ReadFile(path); err != nil || string(b) != c.want {
+				t.Errorf("%q, %v; want %q", b, err, c.want)
+			}
+		})
+	}
+}
+
+// The logger says who it is, and a wait for it ends with it.
+func TestLoggerProcess(t *testing.T) {
+	b, gen := team.Bundle(t.TempDir()), team.NewUUID()
+	c := exec.Command(os.Args[0], "shim", StepLog, "--bundle", string(b), "--generation", gen)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
+	if err := os.WriteFile(b.Log(), []byte("before\n"), 0o600); err != nil { // of an earlier generation
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if AwaitLog(ctx, b, gen) || ctx.Err() == nil {
+		t.Error("the wait ended while the logger lives")
+	}
+	if err := writeProc(b, backends.Proc{Generation: gen, Agent: backends.ProcID{PID: 1, StartTicks: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write(append([]byte("after\n"), endMark(gen)...)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if !AwaitLog(ctx, b, gen) {
+		t.Error("the logger did not end at the mark")
+	}
+	if text, err := os.ReadFile(b.Log()); err != nil || string(text) != "before\nafter\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if AwaitLog(ctx, b, team.NewUUID()) {
+		t.Error("nobody's logger is gone")
+	}
+}
+
+// The index turns over with the log, and finds what it is asked for in every part.
+func TestLogTimes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.max = 1000
+	chunk := bytes.Repeat([]byte("x"), 400)
+	for range 10 {
+		_, _ = l.Write(chunk)
+	}
+	for i, want := range []bool{true, true, true, false} {
+		name := path
+		if i > 0 {
+			name = fmt.Sprint(path, ".", i)
+		}
+		_, err := os.Stat(name)
+		_, ierr := os.Stat(timeindex.Path(name))
+		if (err == nil) != want || (ierr == nil) != want {
+			t.Errorf("%s: %v, index %v; want there: %v", name, err, ierr, want)
+		}
+		if !want {
+			continue
+		}
+		if off, _, known := timeindex.Since(name, time.Now().Add(-time.Minute)); off != 0 || !known {
+			t.Errorf("%s: since a minute ago: %d %v", name, off, known)
+		}
+	}
+	// Cut by somebody: it is not taken for full at its old length.
+	_, _ = l.Write(chunk)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = l.Write(chunk)
+	_, _ = l.Write(chunk)
+	if fi, err := os.Stat(path); err != nil || fi.Size() != 800 {
+		t.Errorf("after a cut: %d, %v", fi.Size(), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAgentGone(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	if agentGone(b, "g") {
+		t.Error("gone without proc.json")
+	}
+	self, err := proc.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeProc(b, backends.Proc{Generation: "g", Agent: self}); err != nil {
+		t.Fatal(err)
+	}
+	if agentGone(b, "g") || agentGone(b, "other") {
+		t.Error("a living agent is gone")
+	}
+}

@@ -1,0 +1,247 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The supervisor's side of a shim: what every backend does with a generation that
+// a shim holds, wherever its terminal is.
+
+// ErrNoShim says that the shim ended before it recorded anything.
+var ErrNoShim = errors.New("the shim ended before it started the agent")
+
+// adoptWithin bounds the wait for a shim that is just starting its agent.
+const adoptWithin = 5 * time.Second
+
+// WaitUp waits for proc.json. Events only say when to look; dead is closed by the
+// shim's end; look is how often to look without an event.
+func WaitUp(ctx context.Context, l backends.Launch, events <-chan Event, dead <-chan struct{}, look time.Duration) (backends.Proc, error) {
+	t := time.NewTicker(look)
+	defer t.Stop()
+	for over := false; ; {
+		pr, err := ReadProc(l.Bundle, l.Generation)
+		if err == nil {
+			return pr, nil
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
+			return pr, err
+		}
+		if over {
+			return pr, ErrNoShim
+		}
+		select {
+		case _, ok := <-events:
+			if !ok {
+				events = nil // the notifier was closed
+			}
+		case <-dead:
+			over = true
+		case <-t.C:
+		case <-ctx.Done():
+			return pr, fmt.Errorf("wait for the shim: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// AwaitProc reads proc.json for an adoption, waiting for it while a shim lives
+// that has not written it yet. A launch of which nothing lives is CodeNotFound,
+// and then nothing of it is left.
+func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
+	deadline := time.NewTimer(adoptWithin)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for over := false; ; {
+		pr, err := ReadProc(l.Bundle, l.Generation)
+		if !team.IsCode(err, team.CodeNotFound) {
+			return pr, err
+		}
+		if over {
+			if _, kerr := EndRest(ctx, l.Bundle, l.Generation, nil, time.Second); kerr != nil {
+				return pr, kerr
+			}
+			return pr, err
+		}
+		if runs, rerr := Running(l.Bundle); rerr == nil && !runs {
+			over = true // it may have written the file and ended meanwhile: read once more
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return pr, team.Errorf(team.CodeTimeout, "a shim lives and has not recorded its agent")
+		case <-ctx.Done():
+			return pr, context.Cause(ctx)
+		}
+	}
+}
+
+// Conclude finds out how a generation ended whose shim is dead. Without a record
+// the exit stays unknown: what survived the shim is ended, and that is recorded.
+func Conclude(l backends.Launch, pr backends.Proc, log *slog.Logger) backends.Exit {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	e, err := ReadExit(l.Bundle, l.Generation)
+	if err != nil {
+		n, kerr := EndRest(ctx, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, time.Second)
+		e = backends.Exit{Generation: l.Generation, Code: -1, At: time.Now(), Leftover: n, Reason: backends.ReasonShimKilled}
+		if kerr != nil {
+			log.Error("end what survived the shim", "agent", l.Agent, "err", kerr)
+			e.Reason += "; " + kerr.Error()
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
+			e.Reason += "; " + err.Error()
+		}
+		if err := WriteExit(l.Bundle, e); err != nil {
+			log.Error("record an exit", "agent", l.Agent, "err", err)
+		}
+	}
+	if e.Tail == "" {
+		e.Tail = Tail(l.Bundle.Log())
+	}
+	return e
+}
+
+// Life is a living generation that a shim holds, as far as no terminal is needed:
+// a backend embeds it in its handle.
+type Life struct {
+	launch backends.Launch
+	proc   backends.Proc
+
+	watch  *proc.Watcher
+	quit   chan struct{} // closed by Detach
+	once   sync.Once
+	ended  chan struct{} // the watching goroutine is over
+	exited chan struct{}
+	exit   backends.Exit // set before exited is closed
+}
+
+// Follow begins to watch the shim; conclude is called once, when it has died.
+func Follow(l backends.Launch, pr backends.Proc, conclude func() backends.Exit) (*Life, error) {
+	w, err := proc.Watch(pr.Shim)
+	if err != nil {
+		return nil, err
+	}
+	f := &Life{
+		launch: l, proc: pr, watch: w,
+		quit: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
+	}
+	go f.follow(conclude)
+	return f, nil
+}
+
+func (f *Life) follow(conclude func() backends.Exit) {
+	defer close(f.ended)
+	defer f.watch.Close()
+	select {
+	case <-f.watch.Done():
+	case <-f.quit:
+		return
+	}
+	f.exit = conclude()
+	close(f.exited)
+}
+
+// Launch is what was started.
+func (f *Life) Launch() backends.Launch { return f.launch }
+
+// Proc is who it is.
+func (f *Life) Proc() backends.Proc { return f.proc }
+
+// Exited is closed once the exit is known and recorded.
+func (f *Life) Exited() <-chan struct{} { return f.exited }
+
+// Exit is valid once Exited is closed.
+func (f *Life) Exit() backends.Exit { return f.exit }
+
+// Detach ends the watching; it waits for an exit that is just being concluded.
+func (f *Life) Detach() {
+	f.once.Do(func() { close(f.quit) })
+	<-f.ended
+}
+
+// Interrupt sends SIGINT as Ctrl-C would: to the terminal's foreground group.
+func (f *Life) Interrupt(context.Context) error {
+	pgrp, err := proc.Foreground(f.proc.Agent)
+	if errors.Is(err, proc.ErrGone) {
+		return team.Errorf(team.CodeNotFound, "interrupt %s: it has exited", f.launch.Agent)
+	}
+	if err != nil {
+		return fmt.Errorf("interrupt %s: %w", f.launch.Agent, err)
+	}
+	// The group that holds the shim would be the wrong one: the agent is then not
+	// in the foreground yet.
+	if pgrp > 1 && pgrp != f.proc.Shim.PID {
+		err = syscall.Kill(-pgrp, syscall.SIGINT)
+	} else {
+		err = proc.Signal(f.proc.Agent, syscall.SIGINT)
+	}
+	if err != nil {
+		return fmt.Errorf("interrupt %s: %w", f.launch.Agent, err)
+	}
+	return nil
+}
+
+// Stop ends the tree. Once begun it runs to its end, whatever ctx does: it is
+// bounded by grace and about fifteen seconds; a cancelled ctx ends the grace.
+func (f *Life) Stop(ctx context.Context, grace time.Duration) error {
+	select {
+	case <-f.exited:
+		return nil
+	default:
+	}
+	_ = proc.Signal(f.proc.Shim, syscall.SIGCONT) // it has to reap
+	_, err := proc.KillTreeIn(ctx, GroupOf(f.launch.Bundle, f.launch.Generation), []backends.ProcID{f.proc.Agent}, f.launch.Generation, grace)
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", f.launch.Agent, err)
+	}
+	if f.wait(5 * time.Second) {
+		return nil
+	}
+	// A shim that does not notice its agent's end (it is stopped, or hangs on the
+	// disk) must not keep the member from being started again.
+	_ = proc.Signal(f.proc.Shim, syscall.SIGKILL)
+	if f.wait(10 * time.Second) {
+		return nil
+	}
+	return team.Errorf(team.CodeTimeout, "stop %s: its exit was not recorded", f.launch.Agent)
+}
+
+func (f *Life) wait(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-f.exited:
+		return true
+	case <-f.ended: // detached meanwhile, or exited
+		select {
+		case <-f.exited:
+			return true
+		default:
+			return !proc.Alive(f.proc.Shim)
+		}
+	case <-t.C:
+		return false
+	}
+}
+
+// CreateLog creates the log with a mode of ours before anyone else can.
+func CreateLog(path string) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	return unix.Close(fd)
+}

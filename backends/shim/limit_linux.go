@@ -1,0 +1,94 @@
+package shim
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// intoGroup starts a process in the control group whose directory fd is.
+func intoGroup(sys *syscall.SysProcAttr, fd int) { sys.UseCgroupFD, sys.CgroupFD = true, fd }
+
+// canLimitMemory: see limitSelf.
+const canLimitMemory = true
+
+// canLimitPIDs is false for root, whom RLIMIT_NPROC does not bind.
+func canLimitPIDs() bool { return os.Getuid() != 0 }
+
+// selfPath is this program, also when its file was replaced meanwhile.
+func selfPath() (string, error) { return "/proc/self/exe", nil }
+
+// limitSelf sets resource limits that stay through an exec and cannot be raised
+// again.
+//
+// Memory is RLIMIT_DATA: what each process can write to and has for itself.
+// RLIMIT_AS would count address space that is reserved and never used: Node
+// reserves gigabytes for every WebAssembly memory, Go for its heap, and neither
+// works under a limit that is far above what they need.
+//
+// RLIMIT_NPROC counts all processes and threads of the user, not the agent's: it
+// is set so far above what the user has now. Whatever else the user starts later
+// counts as well.
+func limitSelf(memory, pids int64) error {
+	if pids > 0 {
+		n, err := ownTasks()
+		if err != nil {
+			return fmt.Errorf("limit processes: %w", err)
+		}
+		if err := setLimit(unix.RLIMIT_NPROC, n+uint64(pids)); err != nil {
+			return fmt.Errorf("limit processes: %w", err)
+		}
+	}
+	if memory > 0 {
+		// From here on this process may itself be over its limit and get nothing more:
+		// what it takes to execute the agent must be at hand.
+		reserve()
+		if err := setLimit(unix.RLIMIT_DATA, uint64(memory)); err != nil {
+			return fmt.Errorf("limit memory: %w", err)
+		}
+	}
+	return nil
+}
+
+// reserve makes the runtime hold 4 MiB that it can hand out again.
+func reserve() {
+	func() { runtime.KeepAlive(make([]byte, 4<<20)) }()
+	runtime.GC()
+}
+
+// setLimit never raises what was set before.
+func setLimit(what int, n uint64) error {
+	var old unix.Rlimit
+	if err := unix.Getrlimit(what, &old); err != nil {
+		return err
+	}
+	n = min(n, old.Max)
+	return unix.Setrlimit(what, &unix.Rlimit{Cur: n, Max: n})
+}
+
+// ownTasks counts the threads of this user's processes, this one as one.
+func ownTasks() (uint64, error) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = d.Close() }()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return 0, err
+	}
+	n, uid, self := uint64(1), os.Getuid(), os.Getpid()
+	for _, name := range names {
+		var st unix.Stat_t
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == self || unix.Stat("/proc/"+name+"/task", &st) != nil || int(st.Uid) != uid {
+			continue
+		}
+		n += uint64(max(int64(st.Nlink)-2, 1)) //nolint:unconvert // the type differs between systems
+	}
+	return n, nil
+}

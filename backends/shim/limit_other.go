@@ -1,0 +1,22 @@
+//go:build !linux
+
+package shim
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// intoGroup does nothing: there are no control groups.
+func intoGroup(*syscall.SysProcAttr, int) {}
+
+// macOS does not enforce a limit of memory, and one of processes would count all
+// that the user has open on the desktop.
+const canLimitMemory = false
+
+func canLimitPIDs() bool { return false }
+
+func selfPath() (string, error) { return os.Executable() }
+
+func limitSelf(int64, int64) error { return errors.New("resource limits are not set on this system") }

@@ -1,0 +1,81 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Lock is a held flock. The kernel frees it with its holder.
+type Lock struct{ f *os.File }
+
+// errHeld says that another open file holds the lock.
+var errHeld = errors.New("lock is held")
+
+func lock(path string, how int) (*Lock, error) {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	for {
+		err = unix.Flock(fd, how)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errHeld
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return &Lock{f: os.NewFile(uintptr(fd), path)}, nil
+}
+
+// Unlock frees the lock. A child that was being forked may hold a copy of the
+// descriptor for a moment: an explicit unlock frees it all the same.
+func (l *Lock) Unlock() {
+	_ = unix.Flock(int(l.f.Fd()), unix.LOCK_UN)
+	_ = l.f.Close()
+}
+
+// LockStart takes start.lock for a backend. Another start under way, or a shim
+// that is just coming up, is CodeConflict.
+func LockStart(b team.Bundle) (*Lock, error) {
+	l, err := lock(b.StartLock(), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, errHeld) {
+		return nil, team.Errorf(team.CodeConflict, "another start of this member is under way").WithReason("start_in_progress")
+	}
+	return l, err
+}
+
+// LockRun takes run.lock for a generation that has no shim. One that lives is
+// CodeConflict.
+func LockRun(b team.Bundle) (*Lock, error) {
+	l, err := lock(b.RunLock(), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, errHeld) {
+		return nil, team.Errorf(team.CodeConflict, "a generation of this member lives").WithReason("already_running")
+	}
+	return l, err
+}
+
+// Running reports whether a shim lives, by its lock.
+func Running(b team.Bundle) (bool, error) {
+	if _, err := os.Lstat(b.RunLock()); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	l, err := lock(b.RunLock(), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, errHeld) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l.Unlock()
+	return false, nil
+}

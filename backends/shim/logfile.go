@@ -1,0 +1,169 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/internal/timeindex"
+)
+
+// How much of a member's output is kept: output.log and output.log.1 to
+// output.log.2, each of LogMax bytes (a little more: one write is never split).
+const (
+	LogMax  = 8 << 20
+	logKeep = 2
+)
+
+// LogFile is a member's output.log where its writer is ours. It is appended to,
+// rotated by renaming, and outlives a full disk: what could not be written is
+// counted, and the count is put into the log as soon as there is room again.
+type LogFile struct {
+	path string
+	max  int64
+
+	mu   sync.Mutex
+	f    *os.File
+	when *timeindex.Writer
+	size int64
+	lost int64 // bytes since the last that was written
+	why  error
+}
+
+// OpenLog opens or creates the log, 0600. A symbolic link is refused.
+func OpenLog(path string) (*LogFile, error) {
+	l := &LogFile{path: path, max: LogMax}
+	return l, l.open()
+}
+
+func (l *LogFile) open() error {
+	fd, err := unix.Open(l.path, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", l.path, err)
+	}
+	f := os.NewFile(uintptr(fd), l.path)
+	fi, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return fmt.Errorf("open %s: %w", l.path, err)
+	}
+	if l.f != nil {
+		_ = l.f.Close()
+	}
+	l.f, l.size = f, fi.Size()
+	_ = l.when.Close()
+	l.when, _ = timeindex.Open(l.path) // without it times are not known, and that is all
+	return nil
+}
+
+// Write takes p whatever happens to the disk: it never fails and never returns
+// less than len(p).
+func (l *LogFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil || len(p) == 0 {
+		return len(p), nil
+	}
+	l.turn()
+	if l.lost > 0 && !l.confess() {
+		l.lost += int64(len(p))
+		return len(p), nil
+	}
+	l.when.Note(l.size, time.Now())
+	if n, err := l.f.Write(p); err != nil {
+		l.size += int64(n)
+		l.lost, l.why = int64(len(p)-n), err
+		return len(p), nil
+	}
+	l.size += int64(len(p))
+	return len(p), nil
+}
+
+// confess writes down what was lost; false means that there is no room yet.
+func (l *LogFile) confess() bool {
+	why := l.why.Error()
+	var no unix.Errno
+	if errors.As(l.why, &no) {
+		why = no.Error() // without the path
+	}
+	note := fmt.Sprintf("\r\n[teamctl: %d bytes of output were lost here: %s]\r\n", l.lost, why)
+	n, err := l.f.WriteString(note)
+	if err != nil {
+		// Half a note would stand there again and again.
+		if n > 0 && l.f.Truncate(l.size) != nil {
+			l.size += int64(n)
+		}
+		return false
+	}
+	l.size += int64(n)
+	l.lost = 0
+	return true
+}
+
+// turn rotates a full log, and begins a new one where somebody has removed it.
+// What does not succeed is tried again at the next write: the open file goes on.
+func (l *LogFile) turn() {
+	if l.size >= l.max {
+		for i := logKeep; i > 0; i-- {
+			from := l.path
+			if i > 1 {
+				from += "." + strconv.Itoa(i-1)
+			}
+			to := l.path + "." + strconv.Itoa(i)
+			switch err := os.Rename(from, to); {
+			case err == nil:
+				timeindex.Rotate(from, to)
+			case i == 1:
+				return
+			}
+		}
+		_ = l.open()
+		return
+	}
+	var st unix.Stat_t
+	switch err := unix.Fstat(int(l.f.Fd()), &st); {
+	case err != nil:
+	case st.Nlink == 0:
+		_ = l.open()
+	case st.Size < l.size: // somebody has cut it
+		l.size = st.Size
+	}
+}
+
+// Lose counts bytes that did not come as far as Write; the log says so.
+func (l *LogFile) Lose(n int64, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost += n
+	l.why = why
+	if l.f != nil {
+		l.confess()
+	}
+}
+
+// Lost is how many bytes could not be written and are not confessed in the log yet.
+func (l *LogFile) Lost() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// Close closes the log; later writes are dropped.
+func (l *LogFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		return nil
+	}
+	if l.lost > 0 {
+		l.confess()
+	}
+	err := errors.Join(l.f.Close(), l.when.Close())
+	l.f = nil
+	return err
+}

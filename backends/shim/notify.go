@@ -1,0 +1,182 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Events of a notification.
+const (
+	EventUp     = "up"
+	EventExited = "exited"
+	EventReady  = "ready"
+)
+
+// Event is one datagram.
+type Event struct {
+	Agent      string `json:"agent"`
+	Generation string `json:"generation"`
+	Event      string `json:"event"`
+}
+
+// Notify sends one event to the socket. A listener that is gone or does not read
+// costs half a second at most and is an error that may be ignored.
+func Notify(socket, agent, gen, event string) error {
+	b, err := json.Marshal(Event{agent, gen, event})
+	if err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	// Not package net: the shim would keep a poller for it.
+	syscall.ForkLock.RLock()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Usec: 500_000})
+	if err := unix.Sendto(fd, b, 0, &unix.SockaddrUnix{Name: socket}); err != nil {
+		return fmt.Errorf("notify %s: %w", socket, err)
+	}
+	return nil
+}
+
+// Notifier receives events in the supervisor.
+type Notifier struct {
+	path string
+	conn *net.UnixConn
+	done sync.WaitGroup
+
+	mu     sync.Mutex
+	subs   map[*subscription]struct{}
+	closed bool
+}
+
+type subscription struct {
+	agent, gen string
+	c          chan Event
+}
+
+// Listen binds the socket, 0600 in a directory that is 0700, replacing a dead
+// one: the caller holds the lock that makes it the only listener.
+func Listen(path string) (*Notifier, error) {
+	if len(path) > 107 {
+		return nil, team.Errorf(team.CodeInvalid, "socket path %s is longer than 107 bytes", path).
+			WithHint("set " + team.EnvRuntime + " to a short directory")
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("listen for notifications: %w", err)
+	}
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("listen for notifications: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("listen for notifications: %w", err)
+	}
+	n := &Notifier{path: path, conn: conn, subs: map[*subscription]struct{}{}}
+	n.done.Add(1)
+	go n.read()
+	return n, nil
+}
+
+// Path is the socket's path.
+func (n *Notifier) Path() string { return n.path }
+
+// Subscribe delivers the events of one agent and generation; an empty value
+// takes all. The channel keeps the last events of a slow reader (the oldest are
+// dropped: events are hints) and is closed by cancel and by Close.
+func (n *Notifier) Subscribe(agent, gen string) (events <-chan Event, cancel func()) {
+	s := &subscription{agent: agent, gen: gen, c: make(chan Event, 64)}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		close(s.c)
+		return s.c, func() {}
+	}
+	n.subs[s] = struct{}{}
+	return s.c, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if _, ok := n.subs[s]; ok {
+			delete(n.subs, s)
+			close(s.c)
+		}
+	}
+}
+
+func (n *Notifier) read() {
+	defer n.done.Done()
+	buf := make([]byte, 4096)
+	for {
+		k, _, err := n.conn.ReadFromUnix(buf)
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		var e Event
+		if json.Unmarshal(buf[:k], &e) != nil || e.Event == "" {
+			continue // anyone of this user may write here
+		}
+		n.publish(e)
+	}
+}
+
+func (n *Notifier) publish(e Event) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for s := range n.subs {
+		if s.agent != "" && s.agent != e.Agent || s.gen != "" && s.gen != e.Generation {
+			continue
+		}
+		for sent := false; !sent; {
+			select {
+			case s.c <- e:
+				sent = true
+			default:
+				select {
+				case <-s.c:
+				default:
+				}
+			}
+		}
+	}
+}
+
+// Close stops listening and removes the socket.
+func (n *Notifier) Close() error {
+	n.mu.Lock()
+	again := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := os.Remove(n.path) // before anyone else can bind there: we hold the lock still
+	if cerr := n.conn.Close(); err == nil || errors.Is(err, os.ErrNotExist) {
+		err = cerr
+	}
+	n.done.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for s := range n.subs {
+		close(s.c)
+	}
+	n.subs = nil
+	return err
+}

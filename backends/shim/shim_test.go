@@ -1,0 +1,347 @@
+package shim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "shim" {
+		os.Exit(Main(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func bundle(t *testing.T, argv ...string) backends.Launch {
+	t.Helper()
+	l := backends.Launch{
+		Team: "t", Agent: "a", Generation: team.NewUUID(), Argv: argv,
+		Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: t.TempDir(), Bundle: team.Bundle(t.TempDir()),
+	}
+	if err := WriteLaunch(l); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // a shim that the test kills leaves its control group
+		if _, err := EndRest(context.Background(), l.Bundle, l.Generation, nil, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// start runs a shim without a terminal.
+func start(t *testing.T, l backends.Launch) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation="+l.Generation)
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGKILL)
+		_ = c.Wait()
+	})
+	return c
+}
+
+func exitCode(t *testing.T, c *exec.Cmd) int {
+	t.Helper()
+	err := c.Wait()
+	var e *exec.ExitError
+	if err != nil && !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode()
+}
+
+func TestStatusAndEvents(t *testing.T) {
+	n, err := Listen(filepath.Join(t.TempDir(), "n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = n.Close() }()
+	for _, c := range []struct {
+		script string
+		status int
+	}{{"exit 0", 0}, {"exit 42", 42}, {"kill -9 $$", 137}} {
+		l := bundle(t, "sh", "-c", c.script)
+		l.Notify = n.Path()
+		if err := WriteLaunch(l); err != nil {
+			t.Fatal(err)
+		}
+		events, cancel := n.Subscribe(l.Agent, l.Generation)
+		if got := exitCode(t, start(t, l)); got != c.status {
+			t.Errorf("%s: status %d; want %d", c.script, got, c.status)
+		}
+		for _, want := range []string{EventUp, EventExited} {
+			select {
+			case e := <-events:
+				if e.Event != want || e.Generation != l.Generation {
+					t.Errorf("%s: event %+v; want %s", c.script, e, want)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%s: no event %s", c.script, want)
+			}
+		}
+		cancel()
+		if _, ok := <-events; ok {
+			t.Error("a cancelled subscription is open")
+		}
+		if runs, err := Running(l.Bundle); runs || err != nil {
+			t.Errorf("run.lock after the exit: %v, %v", runs, err)
+		}
+		if m, _ := filepath.Glob(string(l.Bundle) + "/*.tmp"); len(m) > 0 {
+			t.Errorf("litter: %v", m)
+		}
+	}
+}
+
+func TestOneGeneration(t *testing.T) {
+	l := bundle(t, "sh", "-c", "exec sleep 1000")
+	c := start(t, l)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := ReadProc(l.Bundle, l.Generation); err == nil {
+			break
+		}
+		<-tick.C
+	}
+	if runs, err := Running(l.Bundle); !runs || err != nil {
+		t.Errorf("run.lock: %v, %v; want held", runs, err)
+	}
+	second := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation", l.Generation)
+	out, err := second.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another generation of this member lives") {
+		t.Errorf("a second shim: %v, %s", err, out)
+	}
+	stale := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation", "other")
+	if out, err := stale.CombinedOutput(); err == nil || !strings.Contains(string(out), "this start was given up") {
+		t.Errorf("a shim of another generation: %v, %s", err, out)
+	}
+	// SIGTERM goes to the agent.
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := exitCode(t, c); got != 128+15 {
+		t.Errorf("status %d", got)
+	}
+	if e, err := ReadExit(l.Bundle, l.Generation); err != nil || e.Signal != "SIGTERM" || !e.Known || e.Reason != "" {
+		t.Errorf("exit = %+v, %v", e, err)
+	}
+	if _, err := ReadExit(l.Bundle, "other"); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("exit of another generation: %v", err)
+	}
+}
+
+func TestWaitsForStartLock(t *testing.T) {
+	l := bundle(t, "sh", "-c", "exit 5")
+	lk, err := LockStart(l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LockStart(l.Bundle); !team.IsCode(err, team.CodeConflict) {
+		t.Errorf("second lock: %v; want a conflict", err)
+	}
+	c := start(t, l)
+	id, err := proc.Identify(c.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It blocks in flock: asleep with no proc.json. A given-up start is then told by
+	// the missing launch.json.
+	if err := os.Remove(l.Bundle.Launch()); err != nil {
+		t.Fatal(err)
+	}
+	if !proc.Alive(id) {
+		t.Error("the shim did not wait")
+	}
+	lk.Unlock()
+	if got := exitCode(t, c); got != 1 {
+		t.Errorf("status %d; want 1", got)
+	}
+	for _, f := range []string{l.Bundle.Proc(), l.Bundle.Exit()} {
+		if _, err := os.Stat(f); err == nil {
+			t.Errorf("a start that was given up wrote %s", f)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, args := range [][]string{nil, {"--bundle"}, {"--bundle", "x"}, {"--generation", "x"}, {"--else", "x"}} {
+		if _, _, err := parse(args); err == nil {
+			t.Errorf("parse(%q) succeeded", args)
+		}
+	}
+	b, g, err := parse([]string{"--generation=g=1", "--bundle", "/b"})
+	if b != "/b" || g != "g=1" || err != nil {
+		t.Errorf("parse = %q, %q, %v", b, g, err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("TERM", "screen")
+	t.Setenv("TMUX", "/s,1,0")
+	t.Setenv("TMUX_PANE", "%7")
+	t.Setenv("OTHER", "ours")
+	l := backends.Launch{Generation: "g", Env: []string{"A=1", "TERM=xterm", "TMUX_PANE=%1", team.EnvGen + "=old", proc.EnvDetached + "=1"}}
+	got := environment(l, true)
+	want := []string{"A=1", "TERM=screen", "TMUX=/s,1,0", "TMUX_PANE=%7", team.EnvGen + "=g"}
+	if !slices.Equal(got, want) {
+		t.Errorf("with a terminal: %q; want %q", got, want)
+	}
+	got = environment(l, false)
+	want = []string{"A=1", "TERM=xterm", "TMUX_PANE=%1", team.EnvGen + "=g"}
+	if !slices.Equal(got, want) {
+		t.Errorf("without: %q; want %q", got, want)
+	}
+}
+
+func TestTransientStartFailureIsUnknown(t *testing.T) {
+	for err, permanent := range map[error]bool{
+		syscall.EAGAIN: false, syscall.ENOMEM: false, syscall.EMFILE: false,
+		syscall.ENOENT: true, syscall.EACCES: true, syscall.ENOEXEC: true,
+	} {
+		e := execFailure(backends.Exit{}, err)
+		if e.ExecFailed != permanent || e.Known != permanent || e.Success() || e.Reason == "" {
+			t.Errorf("%v: %+v", err, e)
+		}
+	}
+}
+
+// What an agent without our packages sends.
+func TestReadyFromAnAgent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "n")
+	n, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := n.Subscribe("", "")
+	other, _ := n.Subscribe("b", "")
+	c, err := net.Dial("unixgram", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, junk := range []string{"", "junk", `{"event":1}`, `{}`, strings.Repeat("x", 9000)} {
+		_, _ = c.Write([]byte(junk))
+	}
+	if err := json.NewEncoder(c).Encode(map[string]string{"agent": "a", "generation": "g", "event": "ready"}); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-all; e != (Event{"a", "g", EventReady}) {
+		t.Errorf("event = %+v", e)
+	}
+	_ = c.Close()
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("socket: %v, %v", fi, err)
+	}
+	// A reader that does not read loses the oldest, and nobody waits for it.
+	for range 200 {
+		if err := Notify(path, "a", "g", EventUp); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Notify(path, "b", "g", EventExited); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-other; e.Event != EventExited {
+		t.Errorf("event = %+v", e)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	for range all { // closed in the end
+	}
+	if _, ok := <-other; ok {
+		t.Error("still open")
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the socket is still there")
+	}
+	if err := Notify(path, "a", "g", EventUp); err == nil {
+		t.Error("notifying nobody succeeded")
+	}
+}
+
+func TestSocketPathTooLong(t *testing.T) {
+	if _, err := Listen("/tmp/" + strings.Repeat("x", 120)); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("listen: %v; want invalid", err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	if _, err := ReadPane(b, "g"); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("missing: %v", err)
+	}
+	p := backends.Pane{Generation: "g", PaneID: "%1", ServerPID: 4, ServerStart: 1 << 60}
+	if err := WritePane(b, p); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadPane(b, "g"); err != nil || got != p {
+		t.Errorf("pane = %+v, %v", got, err)
+	}
+	if fi, err := os.Stat(b.Pane()); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("mode: %v, %v", fi, err)
+	}
+	if err := os.WriteFile(b.Exit(), []byte(`{"generation":"g","known":tr`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := ReadExit(b, "g"); err == nil || team.IsCode(err, team.CodeNotFound) || e.Known {
+		t.Errorf("a torn file: %+v, %v", e, err)
+	}
+	if err := os.WriteFile(string(b)+"/proc.json.123.tmp", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(b)
+	es, err := os.ReadDir(string(b))
+	if err != nil || len(es) != 2 {
+		t.Errorf("after the sweep: %v, %v", es, err)
+	}
+}
+
+// An agent's command may bring a supervisor up: that one is not the agent's to
+// take along.
+func TestDetachedOutlivesTheAgent(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	l := bundle(t, "sh", "-c", `env -u TEAMCTL_GENERATION TEAMCTL_DETACHED=1 setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0"; sleep 1000 & exit 6`, file)
+	if got := exitCode(t, start(t, l)); got != 6 {
+		t.Errorf("status %d", got)
+	}
+	e, err := ReadExit(l.Bundle, l.Generation)
+	if err != nil || e.Leftover != 1 {
+		t.Errorf("exit = %+v, %v; want one leftover", e, err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := proc.Identify(pid)
+	if err != nil {
+		t.Fatalf("the detached process was ended with the agent: %v", err)
+	}
+	if n, err := proc.KillTree(t.Context(), []backends.ProcID{id}, "", 0); n != 1 || err != nil {
+		t.Errorf("ended %d, %v", n, err)
+	}
+}

@@ -1,0 +1,140 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/team"
+)
+
+// adoptWithin bounds the wait for a shim that is just starting its agent.
+const adoptWithin = 5 * time.Second
+
+// Adopt attaches to the generation in the bundle. For one that is gone it makes
+// sure that exit.json says so, ends what survived it, and returns CodeNotFound.
+func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
+	if err := b.errClosed(); err != nil {
+		return nil, err
+	}
+	if err := b.Check(ctx); err != nil {
+		return nil, err
+	}
+	l, err := shim.ReadLaunch(bundle, "")
+	if err != nil {
+		return nil, fmt.Errorf("adopt: %w", err)
+	}
+	l.Bundle = bundle
+	p, err := shim.ReadPane(bundle, l.Generation)
+	if err != nil && !team.IsCode(err, team.CodeNotFound) {
+		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
+	}
+	if p.Backend != "" && p.Backend != Name {
+		return nil, team.Errorf(team.CodeInvalid, "adopt %s: it was started by the backend %s", l.Agent, p.Backend)
+	}
+	pr, err := b.proc(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
+	}
+	s, serr := b.serverOf(p, pr.Shim.BootID)
+	if serr != nil {
+		s, p = b.search(ctx, l, p, pr)
+	}
+	if !proc.Alive(pr.Shim) {
+		b.conclude(l, pr, p, s)
+		return nil, team.Errorf(team.CodeNotFound, "adopt %s: generation %s has ended", l.Agent, l.Generation)
+	}
+	if s != nil {
+		b.repair(ctx, s, l, p)
+	}
+	return b.attach(l, pr, p, s)
+}
+
+// proc reads proc.json, waiting for it while a shim lives that has not written it
+// yet. A launch of which nothing lives is CodeNotFound.
+func (b *Backend) proc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
+	var pr backends.Proc
+	var last error
+	err := until(ctx, adoptWithin, func() bool {
+		if pr, last = shim.ReadProc(l.Bundle, l.Generation); !team.IsCode(last, team.CodeNotFound) {
+			return true
+		}
+		runs, err := shim.Running(l.Bundle)
+		if err == nil && !runs { // it may have written the file and ended meanwhile
+			pr, last = shim.ReadProc(l.Bundle, l.Generation)
+			return true
+		}
+		return false
+	})
+	if err == nil {
+		err = last
+	}
+	if team.IsCode(err, team.CodeNotFound) {
+		_, kerr := shim.EndRest(ctx, l.Bundle, l.Generation, nil, time.Second)
+		if kerr != nil {
+			return pr, kerr
+		}
+	}
+	return pr, err
+}
+
+// search looks for the pane of a shim whose pane.json is missing (the supervisor
+// died before it was written) by the shim's pid.
+func (b *Backend) search(ctx context.Context, l backends.Launch, p backends.Pane, pr backends.Proc) (*server, backends.Pane) {
+	if p.PaneID != "" {
+		return nil, p // known, and its server is gone
+	}
+	var cand []*server
+	if l.Place.TMUX != "" {
+		if s, _, _, err := b.person(ctx, l.Place); err == nil {
+			cand = append(cand, s)
+		}
+	}
+	r := &execRunner{tmux: b.opt.Tmux, socket: b.opt.Layout.TmuxSocket()}
+	if s, err := b.existing(ctx, r); err == nil {
+		cand = append(cand, s)
+	}
+	for _, s := range cand {
+		ps, err := s.panes(ctx, "-a")
+		if err != nil {
+			continue
+		}
+		for _, q := range ps {
+			if q.pid != pr.Shim.PID {
+				continue
+			}
+			p = backends.Pane{
+				Generation: l.Generation, Backend: Name, Socket: s.socket,
+				ServerPID: s.id.PID, ServerStart: s.id.StartTicks,
+				PaneID: q.id, WindowID: q.window, SessionID: q.session, Private: s.private,
+			}
+			if err := shim.WritePane(l.Bundle, p); err != nil {
+				b.log.Warn("record a pane", "agent", l.Agent, "err", err)
+			}
+			return s, p
+		}
+	}
+	return nil, p
+}
+
+// repair does what the dead supervisor may not have come to.
+func (b *Backend) repair(ctx context.Context, s *server, l backends.Launch, p backends.Pane) {
+	q, ok, err := s.find(ctx, p.PaneID)
+	if err != nil || !ok {
+		return
+	}
+	if q.agent == "" {
+		err = b.decorate(ctx, s, q.id, l)
+	}
+	if err == nil && !q.piped && !q.dead {
+		if err = touch(l.Bundle.Log()); err == nil {
+			err = b.pipe(ctx, s, q.id, l)
+		}
+	}
+	if err != nil {
+		b.log.Warn("repair an adopted pane", "agent", l.Agent, "pane", p.PaneID, "err", err)
+	}
+}

@@ -1,0 +1,121 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+)
+
+// The person's window gets a few options of its own while teammates are in it. What
+// was set before is kept in user options of the window, so that whichever
+// supervisor comes last can put it back.
+var dressed = []struct{ option, saved, value string }{
+	{"pane-border-status", "@teamctl_saved_status", "top"},
+	{"pane-border-format", "@teamctl_saved_format", borderFormat},
+	{"pane-border-style", "@teamctl_saved_style", borderStyle},
+}
+
+// unset is the saved value of an option that the window did not have.
+const unset = "-"
+
+func (s *server) dress(ctx context.Context, window string) error {
+	for _, d := range dressed {
+		saved, err := s.run(ctx, "show-options", "-wqv", "-t", window, d.saved)
+		if err != nil {
+			return err
+		}
+		if saved != "" {
+			continue // an earlier supervisor did it
+		}
+		old, err := s.run(ctx, "show-options", "-wqv", "-t", window, d.option)
+		if err != nil {
+			return err
+		}
+		if old == "" {
+			old = unset
+		}
+		if err := s.batch(ctx, []string{"set-option", "-w", "-t", window, d.saved, old}); err != nil {
+			return err
+		}
+		err = s.batch(ctx, []string{"set-option", "-w", "-t", window, d.option, d.value})
+		var ref *refused
+		if err != nil && !errors.As(err, &ref) { // refused: before 3.2 a style is no format; it stays
+			return err
+		}
+	}
+	return nil
+}
+
+// undress puts the window's options back once no teammate is in it.
+func (s *server) undress(ctx context.Context, window string) error {
+	ps, err := s.panes(ctx, "-t", window)
+	if err != nil {
+		return err
+	}
+	for _, p := range ps {
+		if p.agent != "" {
+			return nil
+		}
+	}
+	for _, d := range dressed {
+		old, err := s.run(ctx, "show-options", "-wqv", "-t", window, d.saved)
+		if err != nil {
+			return err
+		}
+		switch old {
+		case "":
+			continue
+		case unset:
+			err = s.batch(ctx, []string{"set-option", "-wu", "-t", window, d.option})
+		default:
+			err = s.batch(ctx, []string{"set-option", "-w", "-t", window, d.option, old})
+		}
+		if err == nil {
+			err = s.batch(ctx, []string{"set-option", "-wu", "-t", window, d.saved})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave removes this team's dead panes from a server that is not ours.
+func (b *Backend) leave(ctx context.Context, s *server) error {
+	ps, err := s.panes(ctx, "-a")
+	if err != nil {
+		return err
+	}
+	for _, p := range ps {
+		if p.agent == "" || p.team != b.opt.Layout.Key || !p.dead {
+			continue
+		}
+		if err := s.remove(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove kills a pane and tidies the window that it leaves.
+func (s *server) remove(ctx context.Context, p pane) error {
+	if err := s.batch(ctx, []string{"kill-pane", "-t", p.id}); err != nil {
+		return err
+	}
+	ps, err := s.panes(ctx, "-a")
+	if err != nil {
+		return err
+	}
+	for _, q := range ps {
+		if q.window != p.window {
+			continue
+		}
+		if err := s.relayout(ctx, p.window); err != nil {
+			return err
+		}
+		if s.private {
+			return nil
+		}
+		return s.undress(ctx, p.window)
+	}
+	return nil // the window went with its last pane
+}

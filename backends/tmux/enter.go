@@ -1,0 +1,73 @@
+package tmux
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// AttachArgv is the command that shows a teammate's pane to the person whose
+// environment is env, and the environment to run it with: it attaches, or only
+// switches when the person is on that server already. The zero Pane is the team's
+// private session with its lead. A pane that is gone is CodeNotFound.
+func (b *Backend) AttachArgv(ctx context.Context, p backends.Pane, env []string) (argv, runEnv []string, err error) {
+	if err := b.Check(ctx); err != nil {
+		return nil, nil, err
+	}
+	path, err := exec.LookPath(b.opt.Tmux)
+	if err != nil {
+		return nil, nil, team.Errorf(team.CodeUnavailable, "find tmux: %w", err).WithHint(installHint)
+	}
+	socket, session := p.Socket, ""
+	var goTo []string
+	if p.PaneID == "" {
+		s, err := b.existing(ctx, &execRunner{tmux: b.opt.Tmux, socket: b.opt.Layout.TmuxSocket()})
+		if err != nil {
+			return nil, nil, team.Errorf(team.CodeNotFound, "attach to team %s: %w", b.opt.Layout.Key, err).
+				WithHint("teamctl ps shows where its members run")
+		}
+		socket, session = s.socket, s.sessionID()
+	} else {
+		_, q, err := b.locate(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		session = q.session
+		goTo = []string{"select-window", "-t", q.window, ";", "select-pane", "-t", q.id, ";"}
+	}
+	verb := "attach-session"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "TMUX="); ok {
+			if at, _, _ := strings.Cut(v, ","); samePath(at, socket) {
+				verb = "switch-client"
+			}
+			continue // tmux refuses to nest while it is set
+		}
+		runEnv = append(runEnv, kv)
+	}
+	if verb == "switch-client" {
+		runEnv = env // it is how tmux knows which client to switch
+	}
+	argv = append([]string{path, "-u", "-S", socket}, goTo...)
+	return append(argv, verb, "-t", session), runEnv, nil
+}
+
+func samePath(a, b string) bool {
+	ra, err := filepath.EvalSymlinks(a)
+	if err != nil {
+		return a == b
+	}
+	rb, err := filepath.EvalSymlinks(b)
+	return err == nil && ra == rb
+}
+
+// thisBoot is the boot id under which a recorded pid can mean anything.
+func thisBoot() (string, error) {
+	id, err := proc.Self()
+	return id.BootID, err
+}

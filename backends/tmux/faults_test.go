@@ -1,0 +1,434 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/backendtest"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/team"
+)
+
+func ended(t *testing.T, h backends.Attached) backends.Exit {
+	t.Helper()
+	select {
+	case <-h.Exited():
+		return h.Exit()
+	case <-time.After(30 * time.Second):
+		t.Fatal("no exit")
+		panic("unreachable")
+	}
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	if err := until(context.Background(), 20*time.Second, ok); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func idle(t *testing.T, l backends.Launch) {
+	t.Helper()
+	waitFor(t, l.Agent+" is idle", func() bool {
+		b, err := os.ReadFile(l.Bundle.Log())
+		return err == nil && strings.Contains(string(b), "idle")
+	})
+}
+
+// TestFault19UserKillsPane: no hook fires, and yet it is seen and named.
+func TestFault19UserKillsPane(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	for _, mode := range []string{"idle", "stubborn"} {
+		l := backendtest.Launch(t, r, mode, mode)
+		h := mustStart(t, b, l)
+		idle(t, l)
+		ex := &execRunner{tmux: "tmux", socket: r.Layout.TmuxSocket()}
+		if _, err := ex.run(ctxFor(t), "kill-pane", "-t", h.Pane().PaneID); err != nil {
+			t.Fatal(err)
+		}
+		e := ended(t, h)
+		if e.Reason != backends.ReasonPaneKilled || !e.Known || e.Success() {
+			t.Errorf("%s: exit = %+v; want known, %q", mode, e, backends.ReasonPaneKilled)
+		}
+		if want := map[string]string{"idle": "SIGHUP", "stubborn": "SIGKILL"}[mode]; e.Signal != want {
+			t.Errorf("%s: signal %s; want %s", mode, e.Signal, want)
+		}
+		if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Reason != backends.ReasonPaneKilled {
+			t.Errorf("%s: exit.json = %+v, %v", mode, on, err)
+		}
+		if err := h.Dispose(ctxFor(t)); err != nil {
+			t.Error(err)
+		}
+		mustEnd(t, mustStart(t, b, backendtest.Launch(t, r, mode, "idle"))) // a new pane
+	}
+}
+
+// TestFault18ServerKilled: the server is killed under an agent that ignores
+// SIGHUP and has children in sessions of their own.
+func TestFault18ServerKilled(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	file := filepath.Join(t.TempDir(), "pids")
+	l := backendtest.Launch(t, r, "tree", "tree", file)
+	h := mustStart(t, b, l)
+	l2 := backendtest.Launch(t, r, "stubborn", "stubborn")
+	h2 := mustStart(t, b, l2)
+	idle(t, l)
+	idle(t, l2)
+	first := h.Pane()
+	srv, err := b.serverOf(first, h.Proc().Shim.BootID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Signal(srv.id, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []backends.Handle{h, h2} {
+		if e := ended(t, h); e.Reason != backends.ReasonServerGone || e.Success() {
+			t.Errorf("exit = %+v; want %q", e, backends.ReasonServerGone)
+		}
+	}
+	if left := append(proc.ByGeneration(l.Generation), proc.ByGeneration(l2.Generation)...); len(left) > 0 {
+		t.Errorf("survivors: %v", left)
+	}
+	if err := h.TypeText(ctxFor(t), "x", true); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("type: %v; want not found", err)
+	}
+	// The next start makes a new server, where the old ids mean somebody else (fault 20).
+	l3 := backendtest.Launch(t, r, "tree", "idle")
+	h3 := mustStart(t, b, l3)
+	if h3.Pane().ServerPID == first.ServerPID {
+		t.Error("same server")
+	}
+	if err := b.Hide(ctxFor(t), first); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("hide a pane of the dead server: %v; want not found", err)
+	}
+	if err := h.Dispose(ctxFor(t)); err != nil {
+		t.Error(err)
+	}
+	if !proc.Alive(h3.Proc().Agent) {
+		t.Error("disposing of the old pane ended the new one")
+	}
+	mustEnd(t, h3)
+}
+
+// TestFault21SocketDeleted: somebody cleans /tmp.
+func TestFault21SocketDeleted(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	l := backendtest.Launch(t, r, "a", "idle")
+	h := mustStart(t, b, l)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(r.Layout.TmuxSocket()); err != nil {
+		t.Fatal(err)
+	}
+	b = r.Open(t).(*Backend)
+	a, err := b.Adopt(ctxFor(t), l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Capture(ctxFor(t), 0); err != nil {
+		t.Error(err)
+	}
+	h2 := mustStart(t, b, backendtest.Launch(t, r, "b", "idle"))
+	if h2.Pane().ServerPID != h.Pane().ServerPID {
+		t.Error("a second server was started")
+	}
+	mustEnd(t, h2)
+	mustEnd(t, a)
+}
+
+// TestFault22KillThenStart: a server that is just going away.
+func TestFault22KillThenStart(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	for range 3 {
+		h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
+		ex := &execRunner{tmux: "tmux", socket: r.Layout.TmuxSocket()}
+		if _, err := ex.run(ctxFor(t), "kill-server"); err != nil {
+			t.Fatal(err)
+		}
+		l := backendtest.Launch(t, r, "b", "idle")
+		h2 := mustStart(t, b, l)
+		if e := ended(t, h); e.Success() {
+			t.Errorf("exit = %+v", e)
+		}
+		mustEnd(t, h2)
+	}
+}
+
+// TestFault02KilledWhileStarting: the supervisor dies between making the pane and
+// anything after it; the shim goes on when the kernel has freed start.lock.
+func TestFault02KilledWhileStarting(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	l := backendtest.Launch(t, r, "a", "idle")
+	if err := b.Check(ctxFor(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := shim.WriteLaunch(l); err != nil {
+		t.Fatal(err)
+	}
+	lk, err := shim.LockStart(l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, p, pid, err := func() (*server, backends.Pane, int, error) {
+		if err := touch(l.Bundle.Log()); err != nil {
+			t.Fatal(err)
+		}
+		return b.put(ctxFor(t), l)
+	}()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.batch(ctxFor(t), []string{"pipe-pane", "-t", p.PaneID}); err != nil { // as if it had not come to that
+		t.Fatal(err)
+	}
+	lk.Unlock() // the death of the supervisor
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = r.Open(t).(*Backend)
+	waitFor(t, "the shim is up", func() bool { runs, _ := shim.Running(l.Bundle); return runs })
+	a, err := b.Adopt(ctxFor(t), l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Proc().Shim.PID != pid || a.Pane() != p && a.Pane().PaneID != p.PaneID {
+		t.Errorf("adopted %+v, %+v; want pid %d, %+v", a.Proc(), a.Pane(), pid, p)
+	}
+	if on, err := shim.ReadPane(l.Bundle, l.Generation); err != nil || on.PaneID != p.PaneID {
+		t.Errorf("pane.json = %+v, %v", on, err)
+	}
+	q, ok, err := s.find(ctxFor(t), p.PaneID)
+	if err != nil || !ok || !q.piped {
+		t.Errorf("pane = %+v, %v, %v; want its output caught", q, ok, err)
+	}
+	mustEnd(t, a)
+}
+
+// A start that was given up before its shim came up: the shim goes by itself and
+// the next start is not in its way.
+func TestStartGivenUp(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	if err := b.Check(ctxFor(t)); err != nil {
+		t.Fatal(err)
+	}
+	l := backendtest.Launch(t, r, "a", "idle")
+	if err := shim.WriteLaunch(l); err != nil {
+		t.Fatal(err)
+	}
+	lk, err := shim.LockStart(l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, pid, err := b.put(ctxFor(t), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := proc.Identify(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Start(ctxFor(t), l); !team.IsCode(err, team.CodeConflict) {
+		t.Errorf("start during a start: %v; want a conflict", err)
+	}
+	lk.Unlock()
+	l2 := backendtest.Launch(t, r, "a", "idle")
+	h, err := b.Start(ctxFor(t), l2)
+	if team.IsCode(err, team.CodeConflict) { // the old shim was the faster one: then it runs, once
+		waitFor(t, "the first one is up", func() bool { _, err := shim.ReadProc(l.Bundle, l.Generation); return err == nil })
+		a, err := b.Adopt(ctxFor(t), l.Bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustEnd(t, a)
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the old shim is gone", func() bool { return !proc.Alive(id) })
+	if len(proc.ByGeneration(l.Generation)) > 0 {
+		t.Error("two generations live")
+	}
+	mustEnd(t, h)
+}
+
+// Two supervisors' worth of backends on one team: one server, no lost pane.
+func TestTwoBackendsStartTheServer(t *testing.T) {
+	r := newRig(t)
+	var wg sync.WaitGroup
+	hs := make([]backends.Handle, 8)
+	errs := make([]error, 8)
+	bs := []backends.Backend{r.Open(t), r.Open(t)}
+	for i := range hs {
+		l := backendtest.Launch(t, r, fmt.Sprintf("m%d", i), "idle")
+		wg.Go(func() { hs[i], errs[i] = bs[i%2].Start(ctxFor(t), l) })
+	}
+	wg.Wait()
+	for i := range hs {
+		if errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		if hs[i].Pane().ServerPID != hs[0].Pane().ServerPID {
+			t.Error("two servers")
+		}
+	}
+	for _, h := range hs {
+		mustEnd(t, h)
+	}
+}
+
+// The control client is only a connection: killed, it is replaced.
+func TestControlClientReconnects(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
+	s, err := b.serverOf(h.Pane(), h.Proc().Shim.BootID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		ru, err := s.ask(ctxFor(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, ok := ru.(*control)
+		if !ok {
+			t.Fatalf("runner is a %T", ru)
+		}
+		if err := c.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-c.done
+		if _, err := c.run(ctxFor(t), "list-panes"); err == nil {
+			t.Error("a dead connection answered")
+		}
+		if _, err := h.Capture(ctxFor(t), 0); err != nil {
+			t.Errorf("capture after a reconnect: %v", err)
+		}
+	}
+	mustEnd(t, h)
+}
+
+// Requests of many goroutines, answers of megabytes, arguments that try to be
+// commands.
+func TestControlClientUnderLoad(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
+	s, err := b.serverOf(h.Pane(), h.Proc().Shim.BootID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				want := fmt.Sprintf("%d-%d \"$HOME\" ; kill-server '\\ ~ {}", g, i)
+				got, err := s.run(ctxFor(t), "display-message", "-p", literal(want, true))
+				if err != nil || got != want {
+					t.Errorf("got %q, %v; want %q", got, err, want)
+					return
+				}
+				if _, err := s.run(ctxFor(t), "no-such-command"); err == nil {
+					t.Error("an unknown command was executed")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	big := strings.Repeat("0123456789", 300_000)
+	ru, err := s.ask(ctxFor(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ru.buffer(ctxFor(t), "big", big); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ru.run(ctxFor(t), "show-buffer", "-b", "big")
+	if err != nil || got != big {
+		t.Errorf("a buffer of %d bytes came back with %d, %v", len(big), len(got), err)
+	}
+	mustEnd(t, h)
+}
+
+// A teammate beside the lead, then the next window; nobody is put into a pane
+// that is too small.
+func TestPrivateLayout(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	const n = besideLead + perWindow + 2
+	hs := make([]backends.Handle, n)
+	for i := range hs {
+		hs[i] = mustStart(t, b, backendtest.Launch(t, r, fmt.Sprintf("m%d", i), "idle"))
+	}
+	s, err := b.serverOf(hs[0].Pane(), hs[0].Proc().Shim.BootID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ps, err := s.panes(ctxFor(t), "-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, p := range ps {
+		count[p.window]++
+		if p.winW != 200 || p.winH != 49 && p.winH != 50 {
+			t.Errorf("window is %dx%d", p.winW, p.winH)
+		}
+		if p.w < minCols || p.h < minRows-1 {
+			t.Errorf("pane %s is %dx%d", p.id, p.w, p.h)
+		}
+	}
+	if len(count) != 3 || count[ps[0].window] != besideLead+1 || ps[0].role != "lead" || ps[0].w != 99 {
+		t.Errorf("windows: %v, first pane %+v", count, ps[0])
+	}
+	var wg sync.WaitGroup
+	for _, h := range hs {
+		wg.Go(func() { mustEnd(t, h) })
+	}
+	wg.Wait()
+	if ps, err = s.panes(ctxFor(t), "-a"); err != nil || len(ps) != 1 || ps[0].w != 200 {
+		t.Errorf("left: %+v, %v; want the lead alone", ps, err)
+	}
+}
+
+// A Ctrl-Z in a pane without a shell would stop the agent for good.
+func TestCtrlZDoesNotStopTheAgent(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	l := backendtest.Launch(t, r, "a", "lines")
+	h := mustStart(t, b, l)
+	idle(t, l)
+	s, err := b.serverOf(h.Pane(), h.Proc().Shim.BootID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.batch(ctxFor(t), []string{"send-keys", "-t", h.Pane().PaneID, "C-z"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.TypeText(ctxFor(t), "still here", true); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "it answers", func() bool {
+		out, err := os.ReadFile(l.Bundle.Log())
+		return err == nil && strings.Contains(string(out), "got <still here>")
+	})
+	mustEnd(t, h)
+}

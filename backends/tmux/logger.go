@@ -1,0 +1,55 @@
+package tmux
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+)
+
+const (
+	// Pauses between attempts at bringing a logger back that keeps dying.
+	loggerPause    = 100 * time.Millisecond
+	loggerPauseMax = time.Minute
+)
+
+// keepLogged starts the process that writes the log again when it was killed while
+// the agent goes on. What the pane shows in between is not in the log.
+func (a *attached) keepLogged(ctx context.Context) {
+	for pause := loggerPause; shim.AwaitLog(ctx, a.launch.Bundle, a.launch.Generation); pause = min(2*pause, loggerPauseMax) {
+		if !proc.Alive(a.proc.Agent) {
+			return // the logger ends with the output
+		}
+		if !a.relog(ctx) {
+			return
+		}
+		t := time.NewTimer(pause) // for the new one to say who it is
+		select {
+		case <-t.C:
+		case <-a.watch.Done():
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// relog connects the pane to a log again. It is false where a person has connected
+// it to something else, or the pane has ended: there is nothing to keep up.
+func (a *attached) relog(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, concludeWithin)
+	defer cancel()
+	q, ok, err := a.server.find(ctx, a.Pane().PaneID)
+	// tmux notices the death of a pipe's reader when it next writes to it.
+	if err == nil && (!ok || q.dead || q.piped && !shim.LoggerKilled(a.launch.Bundle, a.launch.Generation)) {
+		return false
+	}
+	if err == nil {
+		a.b.log.Warn("the log's writer has died: starting another", "agent", a.launch.Agent)
+		err = a.b.pipe(ctx, a.server, q.id, a.launch)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.b.log.Warn("start the log's writer", "agent", a.launch.Agent, "err", err)
+	}
+	return true
+}

@@ -1,0 +1,119 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// pane is one line of list-panes. What we know of a teammate stands in user
+// options of its pane, where the next supervisor finds it too.
+type pane struct {
+	id, window, session string
+	w, h, winW, winH    int
+	pid                 int
+	dead, zoomed, piped bool
+	grid, hidden        bool
+	role, team, agent   string
+	home                string // window that a hidden pane came from
+}
+
+const paneFormat = "#{pane_id}|#{window_id}|#{session_id}|#{pane_width}|#{pane_height}|#{window_width}|#{window_height}|#{pane_pid}" +
+	"|#{pane_dead}|#{window_zoomed_flag}|#{pane_pipe}|#{@teamctl_grid}|#{@teamctl_hidden}" +
+	"|#{@teamctl_role}|#{@teamctl_team}|#{@teamctl_agent}|#{@teamctl_home}"
+
+// panes lists the panes of a target: -a, or -s -t SESSION, or -t WINDOW. Within a
+// window they come in the order in which a layout takes them.
+func (s *server) panes(ctx context.Context, target ...string) ([]pane, error) {
+	out, err := s.run(ctx, append([]string{"list-panes", "-F", paneFormat}, target...)...)
+	if err != nil {
+		return nil, err
+	}
+	var ps []pane
+	for l := range strings.Lines(out) {
+		p, err := parsePane(strings.TrimSuffix(l, "\n"))
+		if err != nil {
+			return nil, err
+		}
+		ps = append(ps, p)
+	}
+	return ps, nil
+}
+
+func parsePane(l string) (pane, error) {
+	f := strings.Split(l, "|")
+	if len(f) != 17 {
+		return pane{}, fmt.Errorf("tmux list-panes printed %q", l)
+	}
+	var bad error
+	num := func(s string) int {
+		n, err := strconv.Atoi(s)
+		if err != nil && s != "" {
+			bad = fmt.Errorf("tmux list-panes printed %q: %w", l, err)
+		}
+		return n
+	}
+	on := func(s string) bool { return s == "1" }
+	p := pane{
+		id: f[0], window: f[1], session: f[2],
+		w: num(f[3]), h: num(f[4]), winW: num(f[5]), winH: num(f[6]), pid: num(f[7]),
+		dead: on(f[8]), zoomed: on(f[9]), piped: on(f[10]), grid: on(f[11]), hidden: on(f[12]),
+		role: f[13], team: f[14], agent: f[15], home: f[16],
+	}
+	return p, bad
+}
+
+// find returns the pane with the id; ok is false when the server has none. A pane
+// linked into several sessions is listed once for each.
+func (s *server) find(ctx context.Context, id string) (p pane, ok bool, err error) {
+	ps, err := s.panes(ctx, "-a")
+	if err != nil {
+		return pane{}, false, err
+	}
+	for _, p := range ps {
+		if p.id == id {
+			return p, true, nil
+		}
+	}
+	return pane{}, false, nil
+}
+
+// relayout tiles a window of ours, or the person's window as long as nothing of
+// theirs but one pane, the first, is in it. Everything else keeps its shape. Only
+// looks depend on it, so tmux's refusal (another process has just changed the
+// window) is no error once a second look did not help.
+func (s *server) relayout(ctx context.Context, window string) error {
+	var ref *refused
+	for range 3 {
+		err := s.tile(ctx, window)
+		if !errors.As(err, &ref) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) tile(ctx context.Context, window string) error {
+	ps, err := s.panes(ctx, "-t", window)
+	if err != nil || len(ps) == 0 || ps[0].zoomed {
+		return err
+	}
+	mates := 0
+	for _, p := range ps {
+		if p.agent != "" {
+			mates++
+		}
+	}
+	main := ps[0].agent == ""
+	if mates == 0 || len(ps)-mates > 1 || (len(ps) > mates && !main) || (!ps[0].grid && !main) {
+		return nil
+	}
+	layout, ok := grid(len(ps), ps[0].winW, ps[0].winH, main)
+	if !ok && main {
+		return nil
+	}
+	_, err = s.run(ctx, "select-layout", "-t", window, layout)
+	return err
+}

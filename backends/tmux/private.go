@@ -1,0 +1,276 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// config is read by the private server when it starts. remain-on-exit has to
+// stand here: set later, it comes too late for a command that ends at once.
+// history-limit is small because tmux copies its whole memory at every spawn; the
+// output is in output.log. window-size stays automatic: "manual" crashes the 3.3
+// server when a window is made while nobody is attached.
+func config(teamKey string, cols, rows int, v version) string {
+	style := ""
+	if v.atLeast(3, 2) {
+		style = "set -gw pane-border-style '" + borderStyle + "'\nset -gw pane-active-border-style '" + borderStyle + ",bold'\n"
+	}
+	return `# written by teamctl for team ` + teamKey + `; replaced when its tmux server is started
+set -s exit-empty off
+set -s escape-time 10
+set -g default-terminal screen-256color
+set -g default-shell /bin/sh
+set -g default-size ` + fmt.Sprintf("%dx%d", cols, rows) + `
+set -g destroy-unattached off
+set -g history-limit 1000
+set -g mouse on
+set -g update-environment ''
+set -g visual-activity off
+set -g bell-action none
+set -g set-titles off
+set -g status-left '[` + teamKey + `] '
+set -g status-left-length 56
+set -g status-right ' teamctl '
+set -gw remain-on-exit on
+set -gwq remain-on-exit-format ''
+set -gw allow-rename off
+set -gw automatic-rename off
+set -gw aggressive-resize off
+set -gw pane-border-status top
+set -gw pane-border-format '` + borderFormat + `'
+` + style
+}
+
+// borderFormat shows a teammate's own title, which the program in the pane
+// cannot change, in the member's colour.
+const borderFormat = ` #{?#{@teamctl_title},#[fg=#{@teamctl_color}]#{@teamctl_title}#[default],#{pane_title}} `
+
+// borderStyle colours the line of each pane. tmux evaluates it pane by pane since
+// 3.2; there is no style option of a pane alone.
+const borderStyle = "fg=#{?#{@teamctl_color},#{@teamctl_color},default}"
+
+// runtimeDir makes the directory of the sockets and refuses one that others may
+// enter: whoever reaches the socket runs commands as us.
+func (b *Backend) runtimeDir() error {
+	dir := filepath.Dir(b.opt.Layout.TmuxSocket())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create %s: %w", dir, err)
+	}
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("check %s: %w", dir, err)
+	}
+	if !fi.IsDir() || fi.Mode().Perm()&0o077 != 0 || !ownedByUs(fi) {
+		return team.Errorf(team.CodeDenied, "%s is not a directory of ours that is closed to others", dir).
+			WithHint("chmod 700 " + dir)
+	}
+	return nil
+}
+
+// ensurePrivate returns the private server with its session, starting what is
+// missing. The caller holds b.place.
+func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
+	socket := b.opt.Layout.TmuxSocket()
+	if len(socket) > 107 {
+		return nil, team.Errorf(team.CodeInvalid, "socket path %s is longer than 107 bytes", socket).
+			WithHint("set " + team.EnvRuntime + " to a short directory")
+	}
+	b.mu.Lock()
+	known := b.servers[socket]
+	b.mu.Unlock()
+	if known != nil && known.sessionID() != "" {
+		if _, err := known.run(ctx, "has-session", "-t", known.sessionID()); err == nil {
+			return known, nil
+		}
+	}
+	if err := b.runtimeDir(); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	conf := config(b.opt.Layout.Key, b.opt.Cols, b.opt.Rows, b.version)
+	b.mu.Unlock()
+	r := &execRunner{tmux: b.opt.Tmux, socket: socket, conf: filepath.Join(filepath.Dir(socket), "tmux.conf")}
+	if err := os.WriteFile(r.conf, []byte(conf), 0o600); err != nil {
+		return nil, fmt.Errorf("write tmux.conf: %w", err)
+	}
+	// A server that is just ending answers "server exited unexpectedly", one that
+	// another process of ours is just starting "duplicate session".
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		s, err := b.tryPrivate(ctx, r)
+		if err == nil {
+			return s, nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return nil, team.Errorf(team.CodeUnavailable, "start the team's tmux server: %w", err)
+		}
+		t := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// errNoSession says that the private server, or its session, is not there.
+var errNoSession = errors.New("the team has no tmux session")
+
+// existing returns the private server if it has the team's session.
+func (b *Backend) existing(ctx context.Context, r *execRunner) (*server, error) {
+	out, err := r.run(ctx, "list-sessions", "-F", "#{pid} #{session_id} #{session_name}")
+	var ref *refused
+	if err != nil && !errors.As(err, &ref) { // refused: no server yet
+		return nil, err
+	}
+	for l := range strings.Lines(out) {
+		if f := strings.Fields(l); len(f) == 3 && f[2] == b.session() {
+			return b.pin(r.socket, f[0], f[1])
+		}
+	}
+	return nil, errNoSession
+}
+
+func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error) {
+	if s, err := b.existing(ctx, r); !errors.Is(err, errNoSession) {
+		return s, err
+	}
+	lead := b.opt.LeadArgv
+	if len(lead) == 0 {
+		lead = []string{"cat", "/dev/null"} // an empty pane: it stays, dead
+	}
+	if len(lead) == 1 { // a single word would go through a shell
+		lead = []string{"/usr/bin/env", lead[0]}
+	}
+	args := []string{"new-session", "-d", "-s", b.session(), "-n", "team",
+		"-x", strconv.Itoa(b.opt.Cols), "-y", strconv.Itoa(b.opt.Rows),
+		"-P", "-F", "#{pid} #{session_id} #{pane_id}", "--"}
+	out, err := r.run(ctx, append(args, lead...)...)
+	if err != nil {
+		return nil, err
+	}
+	f := strings.Fields(out)
+	if len(f) != 3 {
+		return nil, fmt.Errorf("tmux new-session printed %q", out)
+	}
+	s, err := b.pin(r.socket, f[0], f[1])
+	if err != nil {
+		return nil, err
+	}
+	return s, s.batch(ctx,
+		[]string{"set-option", "-p", "-t", f[2], "@teamctl_role", "lead"},
+		[]string{"set-option", "-p", "-t", f[2], "@teamctl_title", team.LeadName},
+		[]string{"set-option", "-p", "-t", f[2], "@teamctl_color", "colour255"},
+		[]string{"select-pane", "-t", f[2], "-T", team.LeadName},
+		[]string{"set-option", "-w", "-t", f[2], "@teamctl_grid", "1"},
+	)
+}
+
+func (b *Backend) pin(socket, pid, session string) (*server, error) {
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return nil, fmt.Errorf("read tmux's pid %q: %w", pid, err)
+	}
+	id, err := proc.Identify(n)
+	if err != nil {
+		return nil, fmt.Errorf("identify the tmux server: %w", err)
+	}
+	return b.adoptServer(socket, id, session), nil
+}
+
+// CloseTeam ends the private server and takes back what was set on others'.
+func (b *Backend) CloseTeam(ctx context.Context) error {
+	b.place.Lock()
+	defer b.place.Unlock()
+	b.mu.Lock()
+	servers := make([]*server, 0, len(b.servers))
+	for _, s := range b.servers {
+		servers = append(servers, s)
+	}
+	b.mu.Unlock()
+	for _, s := range servers {
+		if s.private {
+			continue
+		}
+		if err := b.leave(ctx, s); err != nil && !errors.Is(err, errServerGone) {
+			b.log.Warn("clean up the person's tmux", "socket", s.socket, "err", err)
+		}
+	}
+	defer cgroup.Sweep(b.opt.Layout.Key)
+	return b.killPrivate(ctx)
+}
+
+// killPrivate asks the server on our own socket for its pid and ends exactly that
+// process, verified.
+func (b *Backend) killPrivate(ctx context.Context) error {
+	socket := b.opt.Layout.TmuxSocket()
+	b.mu.Lock()
+	known := b.servers[socket]
+	delete(b.servers, socket)
+	b.mu.Unlock()
+	var id backends.ProcID
+	if known != nil {
+		known.close()
+		id = known.id
+	} else {
+		if _, err := os.Lstat(socket); errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		r := &execRunner{tmux: b.opt.Tmux, socket: socket}
+		out, err := r.run(ctx, "display-message", "-p", "#{pid}")
+		var ref *refused
+		if errors.As(err, &ref) { // nobody listens
+			return b.removePrivate()
+		}
+		if err != nil {
+			return err
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(out))
+		if err != nil {
+			return fmt.Errorf("read tmux's pid %q: %w", out, err)
+		}
+		if id, err = proc.Identify(pid); err != nil {
+			return b.removePrivate()
+		}
+	}
+	r := &execRunner{tmux: b.opt.Tmux, socket: socket}
+	if proc.Alive(id) {
+		_, _ = r.run(ctx, "kill-server") // it also says goodbye to attached people
+	}
+	w, err := proc.Watch(id)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	t := time.NewTimer(3 * time.Second)
+	defer t.Stop()
+	select {
+	case <-w.Done():
+	case <-t.C:
+		if _, err := proc.KillTree(ctx, []backends.ProcID{id}, "", time.Second); err != nil {
+			return fmt.Errorf("end the team's tmux server: %w", err)
+		}
+	}
+	return b.removePrivate()
+}
+
+func (b *Backend) removePrivate() error {
+	socket := b.opt.Layout.TmuxSocket()
+	for _, p := range []string{socket, filepath.Join(filepath.Dir(socket), "tmux.conf")} {
+		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove %s: %w", p, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/proc"
+)
+
+// runner executes tmux commands on one server.
+type runner interface {
+	// run executes one command and returns what it printed, without the last
+	// newline. What tmux itself refuses is a *refused.
+	run(ctx context.Context, args ...string) (string, error)
+	// batch executes commands in order and stops at the first failure.
+	batch(ctx context.Context, cmds ...[]string) error
+	// buffer fills a new paste buffer.
+	buffer(ctx context.Context, name, data string) error
+	close()
+}
+
+// refused is a command that tmux answered with an error.
+type refused struct{ cmd, msg string }
+
+func (e *refused) Error() string { return "tmux " + e.cmd + ": " + e.msg }
+
+// execRunner starts a tmux process per request.
+type execRunner struct {
+	tmux, socket string
+	conf         string // loaded only by the command that starts the server
+}
+
+func (r *execRunner) run(ctx context.Context, args ...string) (string, error) {
+	return r.exec(ctx, nil, escapeAll(args))
+}
+
+func (r *execRunner) batch(ctx context.Context, cmds ...[]string) error {
+	var all []string
+	for i, c := range cmds {
+		if i > 0 {
+			all = append(all, ";")
+		}
+		all = append(all, escapeAll(c)...)
+	}
+	_, err := r.exec(ctx, nil, all)
+	return err
+}
+
+func (r *execRunner) buffer(ctx context.Context, name, data string) error {
+	_, err := r.exec(ctx, []byte(data), []string{"load-buffer", "-b", name, "-"})
+	return err
+}
+
+func (r *execRunner) close() {}
+
+func (r *execRunner) exec(ctx context.Context, stdin []byte, args []string) (string, error) {
+	conf := r.conf
+	if conf == "" {
+		conf = "/dev/null"
+	}
+	cmd := exec.CommandContext(ctx, r.tmux, append([]string{"-u", "-S", r.socket, "-f", conf}, args...)...)
+	cmd.Env = serverEnv()
+	var out, errb bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errb
+	if stdin != nil {
+		cmd.Stdin = bytes.NewReader(stdin)
+	}
+	// A server that this command starts keeps our pipes only until it detaches.
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("tmux %s: %w", args[0], context.Cause(ctx))
+		}
+		if msg := strings.TrimSpace(errb.String()); msg != "" {
+			return "", &refused{args[0], msg}
+		}
+		return "", fmt.Errorf("tmux %s: %w", args[0], err)
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// escapeAll keeps a trailing ';' of an argument from ending the command.
+func escapeAll(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if strings.HasSuffix(a, ";") {
+			a = a[:len(a)-1] + `\;`
+		}
+		out[i] = a
+	}
+	return out
+}
+
+// serverEnv is what a tmux server that we start, and so every pane of it, knows
+// of our environment. The server is marked as nobody's descendant: it must
+// outlive an agent whose command brought the supervisor up.
+func serverEnv() []string {
+	keep := []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+		"TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "TEAMCTL_HOME", "TEAMCTL_RUNTIME_DIR", "COLORTERM"}
+	env := []string{"TERM=screen-256color", proc.EnvDetached + "=1"}
+	for _, k := range keep {
+		if v, ok := os.LookupEnv(k); ok {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}
+
+// quote makes one argument of a line in tmux's command language, which a control
+// client reads: a newline would end the command, '$' would be replaced.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\' || c == '$':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 0x20 || c == 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func line(args []string) string {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(quote(a))
+	}
+	return b.String()
+}
+
+// literal keeps text from being taken for a format ("#{..}", "#(command)") and,
+// where tmux also applies strftime, for a date.
+func literal(s string, dates bool) string {
+	s = strings.ReplaceAll(s, "#", "##")
+	if dates {
+		s = strings.ReplaceAll(s, "%", "%%")
+	}
+	return s
+}

@@ -1,0 +1,206 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// on runs f against the pane's own server. A pane or server that is gone is
+// CodeNotFound.
+func (a *attached) on(ctx context.Context, verb string, f func(s *server, id string) error) error {
+	p := a.Pane()
+	err := errServerGone
+	if a.server != nil {
+		err = f(a.server, p.PaneID)
+	}
+	var ref *refused
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errServerGone):
+		return team.Errorf(team.CodeNotFound, "%s %s: %w", verb, a.launch.Agent, err)
+	case errors.As(err, &ref):
+		if _, ok, ferr := a.server.find(ctx, p.PaneID); ferr == nil && !ok {
+			return team.Errorf(team.CodeNotFound, "%s %s: its pane %s is gone", verb, a.launch.Agent, p.PaneID)
+		}
+	}
+	return fmt.Errorf("%s %s: %w", verb, a.launch.Agent, err)
+}
+
+// TypeText pastes text, without its control characters but newline and tab, and
+// then a carriage return if enter is set. It goes to the program even while the
+// person scrolls in copy mode. A program that reads lines takes 4095 bytes of
+// each: a longer line is refused (CodeLimit), not cut.
+func (a *attached) TypeText(ctx context.Context, text string, enter bool) error {
+	text = typed(text)
+	return a.on(ctx, "type to", func(s *server, id string) error {
+		p, ok, err := s.find(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !ok || p.dead {
+			return team.Errorf(team.CodeNotFound, "its pane %s is gone", id)
+		}
+		if text != "" {
+			if err := tooLong(ctx, s, id, text); err != nil {
+				return err
+			}
+			if err := a.paste(ctx, s, id, "text", text, "-p"); err != nil {
+				return err
+			}
+		}
+		if enter {
+			return a.paste(ctx, s, id, "enter", "\r")
+		}
+		return nil
+	})
+}
+
+// paste goes through a buffer of its own name: the argument of a command would
+// have to be quoted against keys, formats and separators.
+func (a *attached) paste(ctx context.Context, s *server, id, what, data string, flags ...string) error {
+	r, err := s.ask(ctx)
+	if err != nil {
+		return err
+	}
+	name := "teamctl-" + team.NewUUID() + "-" + what
+	if err := r.buffer(ctx, name, data); err != nil {
+		return err
+	}
+	// -r keeps a newline from becoming Enter.
+	cmd := append([]string{"paste-buffer", "-r", "-d", "-b", name, "-t", id}, flags...)
+	if _, err := r.run(ctx, cmd...); err != nil {
+		_, _ = r.run(context.WithoutCancel(ctx), "delete-buffer", "-b", name)
+		return err
+	}
+	return nil
+}
+
+// typed is text as it may be typed: no escape sequence can end the bracketed
+// paste, no control character can interrupt or submit.
+func typed(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r':
+			return '\n'
+		case r < 0x20 || r >= 0x7f && r < 0xa0:
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// lineMax is what a terminal in canonical mode keeps of a line.
+const lineMax = 4095
+
+func tooLong(ctx context.Context, s *server, id, text string) error {
+	long := false
+	for l := range strings.Lines(text) {
+		long = long || len(l) > lineMax
+	}
+	if !long {
+		return nil
+	}
+	tty, err := s.run(ctx, "display-message", "-p", "-t", id, "#{pane_tty}")
+	if err != nil {
+		return err
+	}
+	if canonical(tty) {
+		return team.Errorf(team.CodeLimit, "the program reads lines and would lose all but the first %d bytes of one", lineMax).
+			WithHint("send it as a message")
+	}
+	return nil
+}
+
+// Capture returns the screen as text.
+func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) {
+	var out string
+	err := a.on(ctx, "capture", func(s *server, id string) (err error) {
+		args := []string{"capture-pane", "-p", "-t", id}
+		if scrollback > 0 {
+			args = append(args, "-S", strconv.Itoa(-scrollback))
+		}
+		out, err = s.run(ctx, args...)
+		return err
+	})
+	return out, err
+}
+
+// Resize resizes the pane. One that is alone in its window takes the window with
+// it as long as no person looks at it; beside others it gets what they can give.
+func (a *attached) Resize(ctx context.Context, cols, rows int) error {
+	if cols < 1 || rows < 1 {
+		return team.Errorf(team.CodeInvalid, "resize %s to %dx%d", a.launch.Agent, cols, rows)
+	}
+	return a.on(ctx, "resize", func(s *server, id string) error {
+		p, ok, err := s.find(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return &refused{"resize-pane", "no such pane"}
+		}
+		ps, err := s.panes(ctx, "-t", p.window)
+		if err != nil {
+			return err
+		}
+		x, y := strconv.Itoa(cols), strconv.Itoa(rows)
+		if len(ps) == 1 && s.private {
+			dy := p.winH - p.h // the border line takes a row
+			return s.batch(ctx, []string{"resize-window", "-t", p.window, "-x", x, "-y", strconv.Itoa(rows + dy)})
+		}
+		return s.batch(ctx, []string{"resize-pane", "-t", id, "-x", x, "-y", y})
+	})
+}
+
+// Dispose removes the pane. A generation that still runs is CodeConflict.
+func (a *attached) Dispose(ctx context.Context) error {
+	if proc.Alive(a.proc.Shim) {
+		return team.Errorf(team.CodeConflict, "dispose of %s: it still runs", a.launch.Agent)
+	}
+	err := a.on(ctx, "dispose of", func(s *server, id string) error {
+		a.b.place.Lock()
+		defer a.b.place.Unlock()
+		p, ok, err := s.find(ctx, id)
+		if err != nil || !ok {
+			return err
+		}
+		if p.agent != a.launch.Agent || p.pid != a.proc.Shim.PID {
+			return nil // a later generation has the pane
+		}
+		return s.remove(ctx, p)
+	})
+	if team.IsCode(err, team.CodeNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Dispose removes the pane of a generation that has exited, known only by its
+// pane.json and proc.json. What is gone already is no error.
+func (b *Backend) Dispose(ctx context.Context, p backends.Pane, pr backends.Proc) error {
+	if err := b.Check(ctx); err != nil {
+		return err
+	}
+	s, err := b.serverOf(p, pr.Shim.BootID)
+	if err != nil {
+		return nil
+	}
+	a := &attached{b: b, launch: backends.Launch{Agent: "", Generation: p.Generation}, proc: pr, pane: p, server: s}
+	if q, ok, err := s.find(ctx, p.PaneID); err != nil || !ok || q.agent == "" {
+		return err
+	} else {
+		a.launch.Agent = q.agent
+	}
+	return a.Dispose(ctx)
+}

@@ -1,0 +1,204 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// errServerGone says that the server we mean does not live any more.
+var errServerGone = errors.New("tmux server is gone")
+
+// server is one living tmux server, pinned by its process.
+type server struct {
+	socket  string
+	id      backends.ProcID
+	private bool
+	session string // of the private server: what the control client attaches to
+	tmux    string
+	exec    *execRunner
+	control bool // may be asked in control mode
+
+	mu   sync.Mutex
+	conn *control
+}
+
+// ask returns a runner after making sure that the server is still the same one.
+func (s *server) ask(ctx context.Context) (runner, error) {
+	if !proc.Alive(s.id) {
+		return nil, errServerGone
+	}
+	if err := s.revive(ctx); err != nil {
+		return nil, err
+	}
+	if !s.control {
+		return s.exec, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil && s.conn.alive() {
+		return s.conn, nil
+	}
+	if s.conn != nil {
+		s.conn.close()
+		s.conn = nil
+	}
+	c, err := dial(ctx, s.tmux, s.socket, s.session)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return s.exec, nil // for example: the session was closed under us
+	}
+	s.conn = c
+	return c, nil
+}
+
+// revive brings back a socket that somebody's cleaning of /tmp has deleted: the
+// server makes a new one on SIGUSR1.
+func (s *server) revive(ctx context.Context) error {
+	if _, err := os.Lstat(s.socket); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := proc.Signal(s.id, syscall.SIGUSR1); err != nil {
+		return errServerGone
+	}
+	err := until(ctx, 5*time.Second, func() bool {
+		_, err := os.Lstat(s.socket)
+		return err == nil
+	})
+	if err != nil {
+		return fmt.Errorf("bring the tmux socket %s back: %w", s.socket, err)
+	}
+	return nil
+}
+
+// until looks until ok, the deadline or the end of ctx: for the few things of
+// tmux that give no event.
+func until(ctx context.Context, within time.Duration, ok func() bool) error {
+	if ok() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	t := time.NewTicker(5 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if ok() {
+				return nil
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (s *server) run(ctx context.Context, args ...string) (string, error) {
+	r, err := s.ask(ctx)
+	if err != nil {
+		return "", err
+	}
+	return r.run(ctx, args...)
+}
+
+func (s *server) batch(ctx context.Context, cmds ...[]string) error {
+	r, err := s.ask(ctx)
+	if err != nil {
+		return err
+	}
+	return r.batch(ctx, cmds...)
+}
+
+func (s *server) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		s.conn.close()
+		s.conn = nil
+	}
+}
+
+// setSession tells the control client where to attach; another session than
+// before makes it reconnect.
+func (s *server) setSession(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != id && s.conn != nil {
+		s.conn.close()
+		s.conn = nil
+	}
+	s.session = id
+}
+
+// adoptServer returns the entry for the server with this process, making it if
+// needed. An older one on the same socket is let go.
+func (b *Backend) adoptServer(socket string, id backends.ProcID, session string) *server {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.servers[socket]; s != nil {
+		if s.id == id {
+			if session != "" {
+				s.setSession(session)
+			}
+			return s
+		}
+		s.close()
+	}
+	private := socket == b.opt.Layout.TmuxSocket()
+	s := &server{
+		socket: socket, id: id, private: private, session: session, tmux: b.opt.Tmux,
+		exec:    &execRunner{tmux: b.opt.Tmux, socket: socket},
+		control: private && b.version.atLeast(3, 2), // attach -f is of 3.2
+	}
+	b.servers[socket] = s
+	return s
+}
+
+// serverOf returns the server that a pane was made on; errServerGone when that
+// one does not live.
+func (b *Backend) serverOf(p backends.Pane, boot string) (*server, error) {
+	id := backends.ProcID{BootID: boot, PID: p.ServerPID, StartTicks: p.ServerStart}
+	if p.Socket == "" || !proc.Alive(id) {
+		return nil, errServerGone
+	}
+	return b.adoptServer(p.Socket, id, p.SessionID), nil
+}
+
+// person returns the server that $TMUX of the asking process names, verified: it
+// answers on its socket, is the process that $TMUX says and has the pane.
+func (b *Backend) person(ctx context.Context, pl backends.Place) (s *server, window, session string, err error) {
+	f := strings.Split(pl.TMUX, ",")
+	if len(f) < 2 || f[0] == "" || pl.TMUXPane == "" {
+		return nil, "", "", team.Errorf(team.CodeUnavailable, "TMUX=%q names no tmux server", pl.TMUX)
+	}
+	r := &execRunner{tmux: b.opt.Tmux, socket: f[0]}
+	out, err := r.run(ctx, "display-message", "-p", "-t", pl.TMUXPane, "#{pid} #{window_id} #{session_id} #{pane_id}")
+	if err != nil {
+		return nil, "", "", team.Errorf(team.CodeUnavailable, "ask the tmux server of this terminal: %w", err)
+	}
+	g := strings.Fields(out)
+	if len(g) != 4 || g[0] != f[1] || g[3] != pl.TMUXPane {
+		return nil, "", "", team.Errorf(team.CodeUnavailable, "the tmux server of this terminal is another one now")
+	}
+	pid, err := strconv.Atoi(g[0])
+	if err != nil {
+		return nil, "", "", fmt.Errorf("read tmux's pid: %w", err)
+	}
+	id, err := proc.Identify(pid)
+	if err != nil {
+		return nil, "", "", team.Errorf(team.CodeUnavailable, "the tmux server of this terminal is gone: %w", err)
+	}
+	return b.adoptServer(f[0], id, ""), g[1], g[2], nil
+}

@@ -1,0 +1,71 @@
+package tmux
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/backendtest"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) {
+	if status, handled := backendtest.Main(); handled {
+		os.Exit(status)
+	}
+	flag.Parse()
+	os.Unsetenv("TMUX")
+	os.Unsetenv("TMUX_PANE")
+	goleak.VerifyTestMain(m)
+}
+
+// newRig makes a team whose private server ends with the test.
+func newRig(t *testing.T) *backendtest.Rig {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "tc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
+	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
+	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n, err := shim.Listen(l.NotifySocket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	open := func(t *testing.T) backends.Backend { return openBackend(t, l, n) }
+	t.Cleanup(func() {
+		b := New(Options{Layout: l})
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := b.CloseTeam(ctx); err != nil {
+			t.Errorf("close team: %v", err)
+		}
+		_ = b.Close()
+	})
+	return &backendtest.Rig{Layout: l, Open: open, Notify: n.Path(), Terminal: true}
+}
+
+func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := New(Options{Layout: l, ShimArgv: []string{exe, "shim"}, Notifier: n})
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func TestExercise(t *testing.T) { backendtest.Exercise(t, newRig) }
