@@ -1,0 +1,307 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// AskIn is a request for approval. Message, where there is one, is posted with
+// it: its Kind is the request's frame, its RequestID the approval's.
+type AskIn struct {
+	RequestID string          `json:"requestId"`
+	Kind      ApprovalKind    `json:"kind"`
+	Session   string          `json:"session"`
+	Answerer  string          `json:"answerer,omitempty"` // default AnswererPerson
+	Task      string          `json:"task,omitempty"`
+	Subject   string          `json:"subject"`
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	Deadline  int64           `json:"deadline,omitempty"` // Unix milliseconds; 0: none
+	Message   *NewMessage     `json:"message,omitempty"`
+}
+
+// AnswerIn is the answer to one approval. Message, where there is one, tells the
+// asker; it is left out when the asker has left.
+type AnswerIn struct {
+	ID       int64       `json:"id"`
+	Approve  bool        `json:"approve"`
+	Expired  bool        `json:"expired,omitempty"` // not an answer: its deadline is over
+	Feedback string      `json:"feedback,omitempty"`
+	By       string      `json:"by"`             // name of who answers; verified by the caller
+	Mode     team.Mode   `json:"mode,omitempty"` // of an approved plan: what the member goes on in
+	Message  *NewMessage `json:"message,omitempty"`
+	// Also is posted with an approval: what the asker was not allowed to post
+	// by itself. It is checked as Post checks it.
+	Also *NewMessage `json:"also,omitempty"`
+}
+
+// Settled is an approval with what was posted about it.
+type Settled struct {
+	Approval   Approval   `json:"approval"`
+	Message    *Message   `json:"message,omitempty"`
+	Deliveries []Delivery `json:"deliveries,omitempty"`
+
+	Also           *Message   `json:"also,omitempty"`
+	AlsoDeliveries []Delivery `json:"alsoDeliveries,omitempty"`
+}
+
+// Ask records a request for approval and posts its message, both or none. The
+// same request id of the same session again returns the first one. Errors:
+// CodeConflict (plan_pending: one plan of a member waits at a time, request_taken),
+// CodeDenied (member_removed), and those of Post.
+func (l *Ledger) Ask(ctx context.Context, in AskIn) (Settled, error) {
+	return write[Settled](ctx, l, opApprovalAsk, askArgs{in, team.NewUUID()})
+}
+
+// Answer settles a pending approval with all that follows from it: an approved
+// plan changes the member's mode, an approved review completes the task, a
+// rejected one gives it back to its owner. Errors: CodeNotFound
+// (approval_not_found), CodeConflict (already_resolved, expired), CodeDenied
+// (own_request).
+func (l *Ledger) Answer(ctx context.Context, in AnswerIn) (Settled, error) {
+	return write[Settled](ctx, l, opApprovalAnswer, answerArgs{in, team.NewUUID(), team.NewUUID()})
+}
+
+type askArgs struct {
+	AskIn
+	MessageID string `json:"messageId"`
+}
+
+type answerArgs struct {
+	AnswerIn
+	MessageID string `json:"messageId"`
+	AlsoID    string `json:"alsoId"`
+}
+
+func askApproval(t *tx, a askArgs) (Settled, error) {
+	if a.RequestID == "" || a.Subject == "" || isNumber(a.RequestID) {
+		return Settled{}, team.Errorf(team.CodeInvalid, "a request for approval has an id and a subject")
+	}
+	m, err := t.memberBySession(a.Session)
+	if err != nil {
+		return Settled{}, err
+	}
+	if m.RemovedAt != 0 {
+		return Settled{}, team.Errorf(team.CodeDenied, "%s has left the team", m.Name).WithReason(ReasonMemberRemoved)
+	}
+	var first Approval
+	there, err := t.one(sqlApprovalReq, func(r *sql.Rows) (err error) {
+		first, err = scanApproval(r)
+		return err
+	}, a.RequestID)
+	switch {
+	case err != nil:
+		return Settled{}, err
+	case there && first.Session == a.Session && first.Kind == a.Kind:
+		return Settled{Approval: first}, nil
+	case there:
+		return Settled{}, team.Errorf(team.CodeConflict, "request id %q was used before", a.RequestID).WithReason("request_taken")
+	}
+	if a.Kind == ApprovePlan {
+		if err := t.onePlan(m); err != nil {
+			return Settled{}, err
+		}
+	}
+	out := Settled{}
+	if a.Message != nil {
+		if out, err = t.approvalMail(*a.Message, a.MessageID); err != nil {
+			return out, err
+		}
+	}
+	msg := ""
+	if out.Message != nil {
+		msg = out.Message.ID
+	}
+	out.Approval, err = t.putApproval(Approval{RequestID: a.RequestID, Kind: a.Kind, Session: m.SessionKey, Name: m.Name,
+		Answerer: orDefault(a.Answerer, AnswererPerson), Task: a.Task, Subject: a.Subject, Payload: a.Payload,
+		Message: msg, Deadline: a.Deadline})
+	if err != nil || a.Kind == ApproveDelegation {
+		return out, err
+	}
+	return out, t.setWaiting(m, true)
+}
+
+func (t *tx) onePlan(m Member) error {
+	var pending string
+	_, err := t.one(sqlApprovalsOf, func(r *sql.Rows) error {
+		p, err := scanApproval(r)
+		if p.Kind == ApprovePlan {
+			pending = p.RequestID
+		}
+		return err
+	}, m.SessionKey)
+	if err == nil && pending != "" {
+		err = team.Errorf(team.CodeConflict, "a plan of %s waits for approval already (%s)", m.Name, pending).
+			WithReason(ReasonPlanPending).WithHint("teamctl approvals")
+	}
+	return err
+}
+
+// putApproval writes a pending approval.
+func (t *tx) putApproval(a Approval) (Approval, error) {
+	run, err := t.run()
+	if err != nil {
+		return a, err
+	}
+	a.Run, a.State, a.CreatedAt = run.ID, ApprovalPending, t.now
+	a.ID, _, err = value[int64](t, sqlApprovalPut, a.RequestID, a.Run, a.Kind, a.Session, a.Name, a.Answerer, a.Task, a.Attempt,
+		a.Subject, jsonOrNull(a.Payload), a.Message, a.CreatedAt, a.Deadline)
+	if err != nil {
+		return a, err
+	}
+	t.wrote = true
+	return a, t.event(Event{Who: a.Name, What: "approval.asked", ID: itoa(a.ID), After: string(ApprovalPending),
+		Data: json.RawMessage(mustJSON(approvalData{a.Kind, a.RequestID, a.Name, a.Task, ""}))})
+}
+
+// setWaiting shows on the roster that a member cannot go on without an answer,
+// and that it can again.
+func (t *tx) setWaiting(m Member, waiting bool) error {
+	next := team.Waiting
+	if !waiting {
+		if m.Activity != team.Waiting {
+			return nil
+		}
+		next = team.Working
+	}
+	_, err := updateMember(t, MemberPatch{SessionKey: m.SessionKey, Activity: &next})
+	return err
+}
+
+func answerApproval(t *tx, a answerArgs) (Settled, error) {
+	ap, err := t.approval(a.ID)
+	if err != nil {
+		return Settled{}, err
+	}
+	lapsed := ap.Deadline != 0 && ap.Deadline <= t.now
+	switch {
+	case ap.State != ApprovalPending:
+		return Settled{}, team.Errorf(team.CodeConflict, "%s %d was %s already by %s", ap.Kind, ap.ID, ap.State, ap.AnsweredBy).
+			WithReason(ReasonAlreadyResolved)
+	case a.Expired && !lapsed:
+		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has time left", ap.Kind, ap.ID).WithReason("not_yet")
+	case !a.Expired && lapsed:
+		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has expired", ap.Kind, ap.ID).WithReason(ReasonExpired)
+	case !a.Expired && strings.EqualFold(a.By, ap.Name):
+		return Settled{}, team.Errorf(team.CodeDenied, "%s cannot answer a request of its own", a.By).WithReason(ReasonOwnRequest)
+	}
+	m, err := t.memberBySession(ap.Session)
+	if team.IsCode(err, team.CodeNotFound) {
+		m, err = Member{Name: ap.Name, RemovedAt: t.now}, nil // it worked without being on the roster
+	}
+	if err != nil {
+		return Settled{}, err
+	}
+	out := Settled{}
+	if a.Message != nil && m.RemovedAt == 0 {
+		if out, err = t.answerMail(a, ap, m); err != nil {
+			return out, err
+		}
+	}
+	state := ApprovalRejected
+	switch {
+	case a.Expired:
+		state = ApprovalExpired
+	case a.Approve:
+		state = ApprovalApproved
+	}
+	if err := t.settleApproval(&ap, state, a.By, a.Feedback); err != nil {
+		return out, err
+	}
+	out.Approval = ap
+	if a.Also != nil && state == ApprovalApproved {
+		p, err := postMessage(t, postArgs{*a.Also, a.AlsoID})
+		if err != nil {
+			return out, err
+		}
+		out.Also, out.AlsoDeliveries = &p.Message, p.Deliveries
+	}
+	return out, t.followAnswer(ap, m, a)
+}
+
+// answerMail tells the asker, and marks the request as answered.
+func (t *tx) answerMail(a answerArgs, ap Approval, m Member) (Settled, error) {
+	n := *a.Message
+	n.To, n.ToSession = m.Name, m.SessionKey
+	if ap.Message != "" {
+		run, err := t.run()
+		if err != nil {
+			return Settled{}, err
+		}
+		if run.ID == ap.Run {
+			n.Parent = ap.Message
+		}
+		if err := t.answered(ap.Message, a.By, a.MessageID); err != nil {
+			return Settled{}, err
+		}
+	}
+	return t.approvalMail(n, a.MessageID)
+}
+
+// followAnswer is what an answer leads to.
+func (t *tx) followAnswer(ap Approval, m Member, a answerArgs) error {
+	switch ap.Kind {
+	case ApprovePlan:
+		if ap.State == ApprovalApproved && m.RemovedAt == 0 {
+			if err := t.setMode(&m, orDefault(a.Mode, team.ModeDefault)); err != nil {
+				return err
+			}
+		}
+		return t.setWaiting(m, false)
+	case ApprovePermission:
+		return t.setWaiting(m, false)
+	case ApproveReview:
+		return t.followReview(ap)
+	case ApproveDelegation:
+	}
+	return nil
+}
+
+func (t *tx) setMode(m *Member, mode team.Mode) error {
+	if m.Spec.Mode == mode {
+		return nil
+	}
+	before := m.Spec.Mode
+	spec := m.Spec
+	spec.Mode = mode
+	after, err := updateMember(t, MemberPatch{SessionKey: m.SessionKey, Spec: &spec})
+	if err != nil {
+		return err
+	}
+	*m = after
+	return t.event(Event{What: "member.mode", ID: m.Name, Before: string(before), After: string(mode)})
+}
+
+// approvalMail posts a message of an approval. Kinds that only an approval may
+// post come this way, past the check of Post and past the cap: a team that has
+// talked too much can still ask.
+func (t *tx) approvalMail(n NewMessage, id string) (Settled, error) {
+	if err := n.check(); err != nil {
+		return Settled{}, err
+	}
+	run, err := t.run()
+	if err != nil {
+		return Settled{}, err
+	}
+	to, recipients, err := t.recipients(n)
+	if err != nil {
+		return Settled{}, err
+	}
+	p, err := t.insertMessage(Message{ID: id, Run: run.ID, Kind: n.Kind, From: n.From, To: to, Parent: n.Parent, Hop: n.Hop,
+		RequestID: n.RequestID, Text: n.Text, Summary: n.Summary, Payload: n.Payload, At: t.now}, recipients)
+	return Settled{Message: &p.Message, Deliveries: p.Deliveries}, err
+}
+
+// approvalKind are the kinds that Post refuses: they ask for an approval or
+// answer one, and mail alone does neither.
+func approvalKind(k team.Kind) bool {
+	return slices.Contains([]team.Kind{
+		team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse,
+	}, k)
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

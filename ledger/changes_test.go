@@ -1,0 +1,113 @@
+package ledger
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// childEvent appends one event to the ledger at args[0].
+func childEvent(args []string) error {
+	db, err := Open(context.Background(), args[0], Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := New(db, Direct(db)).Event(context.Background(), Event{What: args[1]}); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+func awaitEvent(t *testing.T, l *Ledger, wakes <-chan struct{}, what string) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		if len(must[[]Event](t)(l.Events(ctxFor(t), 0, 0, EventFilter{What: what}))) > 0 {
+			return
+		}
+		select {
+		case <-wakes:
+		case <-deadline:
+			t.Fatalf("nobody told of %s", what)
+		}
+	}
+}
+
+// A commit of any process wakes, and is there to be read.
+func TestChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db := openAt(t, path)
+	l := New(db, Direct(db))
+	wakes, stop, err := l.Changes(ctxFor(t))
+	ok(t, err)
+	defer stop()
+	<-wakes // the first one is for what was there
+	for _, what := range []string{"one", "two", "three"} {
+		cmd := child(t, "event", path, what)
+		ok(t, cmd.Start())
+		awaitEvent(t, l, wakes, what)
+		ok(t, cmd.Wait())
+	}
+	must[int64](t)(l.Event(ctxFor(t), Event{What: "own"}))
+	awaitEvent(t, l, wakes, "own")
+}
+
+// Another DB in the same process is as foreign as another process; every one of
+// many quick commits is followed by a wake.
+func TestChangesMissesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	writer := openAt(t, path)
+	w := New(writer, Direct(writer))
+	db := openAt(t, path)
+	l := New(db, Direct(db))
+	wakes, stop, err := l.Changes(ctxFor(t))
+	ok(t, err)
+	defer stop()
+	for i := range 200 {
+		what := "n" + itoa(i)
+		must[int64](t)(w.Event(ctxFor(t), Event{What: what}))
+		if i%3 == 0 {
+			awaitEvent(t, l, wakes, what)
+		}
+	}
+	awaitEvent(t, l, wakes, "n199")
+}
+
+func TestChangesEnd(t *testing.T) {
+	l := newTeam(t)
+	ended := func(wakes <-chan struct{}) {
+		t.Helper()
+		deadline := time.After(20 * time.Second)
+		for {
+			select {
+			case _, open := <-wakes:
+				if !open {
+					return
+				}
+			case <-deadline:
+				t.Fatal("the watch did not end")
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	wakes, stop, err := l.Changes(ctx)
+	ok(t, err)
+	cancel()
+	ended(wakes)
+	stop()
+
+	wakes, stop, err = l.Changes(ctxFor(t))
+	ok(t, err)
+	stop()
+	stop()
+	ended(wakes)
+
+	wakes, _, err = l.Changes(ctxFor(t))
+	ok(t, err)
+	ok(t, l.DB().Close())
+	ended(wakes)
+	if _, _, err := l.Changes(ctxFor(t)); err == nil {
+		t.Error("watches a closed ledger")
+	}
+}

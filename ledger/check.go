@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	sqlForeignKeys = `SELECT coalesce("table", '') || ' row ' || coalesce(rowid, '?') || ' refers to a missing ' || coalesce(parent, '')
+		FROM pragma_foreign_key_check`
+	sqlDrift = `SELECT 'task ' || id || ' has blockedBy ' || coalesce(blockedBy, 'NULL') || ' and unmet ' || unmet FROM tasks t
+		WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
+			SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed')`
+)
+
+// Check reads the whole file and returns what is wrong with it: damaged pages
+// and indexes, references to nothing, dependency counts that have drifted. No
+// problems and no error is a sound ledger.
+func (l *Ledger) Check(ctx context.Context) (problems []string, err error) {
+	pages, err := read(ctx, l.db, "check the ledger", scanOne[string], "PRAGMA integrity_check(100)")
+	if err != nil {
+		return nil, err
+	}
+	if len(pages) != 1 || pages[0] != "ok" {
+		return pages, nil
+	}
+	for _, q := range []string{sqlForeignKeys, sqlDrift} {
+		found, err := read(ctx, l.db, "check the ledger", scanOne[string], q)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, found...)
+	}
+	return problems, nil
+}
+
+// Checkpoint moves the WAL into the database and truncates it: for the idle
+// moments of whoever keeps the ledger open. CodeTimeout (busy) when a reader is
+// in the way; nothing is lost then, the WAL only stays as long as it is.
+func (l *Ledger) Checkpoint(ctx context.Context) error {
+	db := l.db
+	ctx, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
+	defer cancel()
+	select {
+	case db.turn <- struct{}{}:
+	case <-ctx.Done():
+		return busyOr(ctx.Err(), "checkpoint")
+	}
+	defer func() { <-db.turn }()
+	if db.prep == nil {
+		return errClosed()
+	}
+	lock, err := filelock.Lock(ctx, db.opts.LockPath)
+	if err != nil {
+		return busyOr(err, "checkpoint")
+	}
+	busy := false
+	t := &tx{db: db}
+	_, err = t.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *sql.Rows) error {
+		var log, moved int
+		return r.Scan(&busy, &log, &moved)
+	})
+	if err = errors.Join(err, lock.Unlock()); err != nil {
+		return db.asCoded("checkpoint", err)
+	}
+	if busy {
+		return team.Errorf(team.CodeTimeout, "checkpoint: a reader is in the way").WithReason(ReasonBusy)
+	}
+	return nil
+}
+
+// WALSize is the size of the write-ahead log in bytes, 0 without one. One that
+// keeps growing has a reader that never ends its transaction.
+func (l *Ledger) WALSize() (int64, error) {
+	fi, err := os.Stat(l.db.path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("size of the wal: %w", err)
+	}
+	return fi.Size(), nil
+}

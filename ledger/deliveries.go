@@ -1,0 +1,226 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const deliveryCols = `d.message, d.seq, d.recipient, d.session, d.state, d.reason, d.evidence, d.at`
+
+const (
+	sqlDeliveries   = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? ORDER BY d.recipient`
+	sqlDeliveryOne  = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? AND d.recipient = ?`
+	sqlDeliverySet  = `UPDATE deliveries SET state = ?, reason = ?, evidence = ?, at = ? WHERE message = ? AND recipient = ?`
+	sqlDeliveryOpen = `SELECT message FROM deliveries INDEXED BY idx_deliveries_session
+		WHERE session = ? AND state IN ('posted', 'mailed', 'held', 'injected') ORDER BY seq`
+	sqlOutbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_posted
+		JOIN messages m ON m.id = d.message WHERE d.state = 'posted' ORDER BY d.rank, d.seq, d.recipient`
+	sqlMailbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
+		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.seq > ? ORDER BY d.seq`
+)
+
+// deliveryOrder is how far along a state is. Held is not on the way: it is left
+// for any state that the message had not reached before.
+var deliveryOrder = map[team.DeliveryState]int{
+	team.Posted: 0, team.Held: 0, team.Mailed: 1, team.Injected: 2, team.Accepted: 3, team.Read: 4, team.Answered: 5,
+}
+
+// Outgoing is a delivery with its message.
+type Outgoing struct {
+	Message  Message  `json:"message"`
+	Delivery Delivery `json:"delivery"`
+}
+
+// DeliveryMark moves one delivery. IfStates, when set, are the only states that
+// it is moved from.
+type DeliveryMark struct {
+	MessageID string               `json:"messageId"`
+	Recipient string               `json:"recipient"` // agent name
+	State     team.DeliveryState   `json:"state"`
+	Reason    string               `json:"reason,omitempty"`   // required for held and dropped
+	Evidence  string               `json:"evidence,omitempty"` // required for accepted and later
+	IfStates  []team.DeliveryState `json:"ifStates,omitempty"`
+}
+
+// Undelivered returns at most limit (0: all) deliveries that are only posted, in
+// the order of delivery: shutdown, then the lead's, then the peers', each as posted.
+func (l *Ledger) Undelivered(ctx context.Context, limit int) ([]Outgoing, error) {
+	q, args := limited(sqlOutbox, nil, limit)
+	return read(ctx, l.db, "read the outbox", scanOutgoing, q, args...)
+}
+
+// Mailbox returns everything sent to a session after a sequence number, in the
+// order it was posted: what a lost mailbox is rebuilt from.
+func (l *Ledger) Mailbox(ctx context.Context, session string, after int64) ([]Outgoing, error) {
+	return read(ctx, l.db, "read the mail of "+session, scanOutgoing, sqlMailbox, session, after)
+}
+
+// Deliveries returns the deliveries of one message, by recipient.
+func (l *Ledger) Deliveries(ctx context.Context, messageID string) ([]Delivery, error) {
+	return read(ctx, l.db, "read deliveries of "+messageID, scanDelivery, sqlDeliveries, messageID)
+}
+
+// Delivery returns one delivery of a message; CodeNotFound (message_not_found)
+// where the message was not sent to this recipient.
+func (l *Ledger) Delivery(ctx context.Context, messageID, recipient string) (Delivery, error) {
+	ds, err := read(ctx, l.db, "read delivery of "+messageID, scanDelivery, sqlDeliveryOne, messageID, recipient)
+	if err == nil && len(ds) == 0 {
+		err = team.Errorf(team.CodeNotFound, "message %s was not sent to %q", messageID, recipient).WithReason(ReasonMessageNotFound)
+	}
+	if err != nil {
+		return Delivery{}, err
+	}
+	return ds[0], nil
+}
+
+// Mark moves one delivery forward and reports whether it moved: news that comes
+// late (mailed, after the agent has read it) changes nothing and is no error.
+// CodeNotFound (message_not_found) for an unknown delivery, CodeInvalid for a
+// state without the reason or evidence that it needs.
+func (l *Ledger) Mark(ctx context.Context, m DeliveryMark) (bool, error) {
+	n, err := l.MarkMany(ctx, []DeliveryMark{m})
+	return n > 0, err
+}
+
+// MarkMany is Mark for several deliveries in one transaction, all or none; it
+// returns how many moved.
+func (l *Ledger) MarkMany(ctx context.Context, marks []DeliveryMark) (int, error) {
+	if len(marks) == 0 {
+		return 0, nil
+	}
+	return write[int](ctx, l, opDeliveryMark, marks)
+}
+
+func markDeliveries(t *tx, marks []DeliveryMark) (int, error) {
+	moved := 0
+	for _, m := range marks {
+		did, err := t.mark(m)
+		if err != nil {
+			return 0, err
+		}
+		if did {
+			moved++
+		}
+	}
+	return moved, nil
+}
+
+func (t *tx) mark(m DeliveryMark) (bool, error) {
+	if err := m.check(); err != nil {
+		return false, err
+	}
+	var d Delivery
+	found, err := t.one(sqlDeliveryOne, func(r *sql.Rows) (err error) {
+		d, err = scanDelivery(r)
+		return err
+	}, m.MessageID, m.Recipient)
+	if err != nil {
+		return false, err
+	}
+	if !found {
+		return false, team.Errorf(team.CodeNotFound, "message %s was not sent to %q", m.MessageID, m.Recipient).
+			WithReason(ReasonMessageNotFound)
+	}
+	if len(m.IfStates) > 0 && !slices.Contains(m.IfStates, d.State) || !canDeliver(d.State, m.State) {
+		return false, nil
+	}
+	if _, err := t.exec(sqlDeliverySet, m.State, m.Reason, m.Evidence, t.now, m.MessageID, m.Recipient); err != nil {
+		return false, err
+	}
+	return true, t.event(Event{Who: d.Recipient, What: "message." + string(m.State), ID: d.MessageID,
+		Before: string(d.State), After: string(m.State), Data: json.RawMessage(mustJSON(markData{m.Reason, m.Evidence}))})
+}
+
+type markData struct {
+	Reason   string `json:"reason,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+}
+
+func (m DeliveryMark) check() error {
+	switch m.State {
+	case team.Mailed, team.Injected:
+	case team.Held, team.Dropped:
+		if m.Reason == "" {
+			return team.Errorf(team.CodeInvalid, "a message is %s for a reason", m.State)
+		}
+	case team.Accepted, team.Read, team.Answered:
+		if m.Evidence == "" {
+			return team.Errorf(team.CodeInvalid, "a message is %s on evidence only", m.State)
+		}
+	case team.Posted:
+		return team.Errorf(team.CodeInvalid, "a delivery is posted once")
+	default:
+		return team.Errorf(team.CodeInvalid, "unknown delivery state %q", m.State)
+	}
+	return nil
+}
+
+// canDeliver reports whether a delivery may move. What an agent has got is
+// neither held nor dropped any more.
+func canDeliver(from, to team.DeliveryState) bool {
+	switch {
+	case from == to || from == team.Dropped || from == team.Answered:
+		return false
+	case to == team.Held || to == team.Dropped:
+		return deliveryOrder[from] < deliveryOrder[team.Accepted]
+	default:
+		return deliveryOrder[to] > deliveryOrder[from]
+	}
+}
+
+// dropMail ends the deliveries that a member who leaves has not got: whoever has
+// the name next must not get them.
+func (t *tx) dropMail(m Member) error {
+	ids, err := column[string](t, sqlDeliveryOpen, m.SessionKey)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := t.mark(DeliveryMark{MessageID: id, Recipient: m.Name, State: team.Dropped, Reason: m.Name + " has left the team"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answered marks what a reply answers, where the sender of the reply got it.
+func (t *tx) answered(parent, by, reply string) error {
+	var there bool
+	there, err := t.one(sqlDeliveryOne, func(*sql.Rows) error { return nil }, parent, by)
+	if err != nil || !there {
+		return err
+	}
+	_, err = t.mark(DeliveryMark{MessageID: parent, Recipient: by, State: team.Answered, Evidence: "reply " + reply})
+	return err
+}
+
+func (t *tx) deliveries(message string) ([]Delivery, error) {
+	out := []Delivery{}
+	err := t.each(sqlDeliveries, func(r *sql.Rows) error {
+		d, err := scanDelivery(r)
+		out = append(out, d)
+		return err
+	}, message)
+	return out, err
+}
+
+func scanDelivery(r *sql.Rows) (Delivery, error) {
+	var d Delivery
+	err := r.Scan(&d.MessageID, &d.Seq, &d.Recipient, &d.Session, &d.State, &d.Reason, &d.Evidence, &d.At)
+	return d, err
+}
+
+func scanOutgoing(r *sql.Rows) (Outgoing, error) {
+	var o Outgoing
+	d, m := &o.Delivery, &o.Message
+	var payload sql.NullString
+	err := r.Scan(&d.MessageID, &d.Seq, &d.Recipient, &d.Session, &d.State, &d.Reason, &d.Evidence, &d.At,
+		&m.ID, &m.Seq, &m.Run, &m.Kind, &m.From, &m.To, &m.Parent, &m.Hop,
+		&m.IdemKey, &m.RequestID, &m.Text, &m.Summary, &payload, &m.At)
+	m.Payload = rawJSON(payload)
+	return o, err
+}

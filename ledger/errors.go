@@ -1,0 +1,113 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Reasons of coded errors, for programs.
+const (
+	ReasonTaskNotFound    = "task_not_found"
+	ReasonAlreadyClaimed  = "already_claimed"
+	ReasonAlreadyResolved = "already_resolved"
+	ReasonBlocked         = "blocked"
+	ReasonNotYet          = "not_yet"
+	ReasonAgentBusy       = "agent_busy"
+	ReasonNotOwner        = "not_owner"
+	ReasonStaleAttempt    = "stale_attempt"
+	ReasonCycle           = "dependency_cycle"
+	ReasonBadStatus       = "bad_status"
+	ReasonMemberNotFound  = "member_not_found"
+	ReasonMemberRemoved   = "member_removed"
+	ReasonNameTaken       = "name_taken"
+	ReasonStaleGeneration = "stale_generation"
+	ReasonMessageNotFound = "message_not_found"
+	ReasonMessagesCap     = "team_messages_cap_exceeded"
+	ReasonHopLimit        = "hop_limit"
+	ReasonSelfSend        = "self_send"
+	ReasonScratchpad      = "scratchpad_version_conflict"
+	ReasonBusy            = "busy"
+	ReasonTeamNotFound    = "team_not_found"
+	ReasonTeamExists      = "team_exists"
+	ReasonNoApproval      = "approval_not_found"
+	ReasonApprovalOnly    = "approval_only"
+	ReasonPlanPending     = "plan_pending"
+	ReasonOwnRequest      = "own_request"
+	ReasonExpired         = "expired"
+	ReasonInReview        = "in_review"
+)
+
+// sqliteCodes says what SQLite's refusals mean to a caller.
+var sqliteCodes = map[sqlite3.ErrNo]struct {
+	code         team.Code
+	reason, hint string
+}{
+	sqlite3.ErrBusy:     {team.CodeTimeout, ReasonBusy, "try again"},
+	sqlite3.ErrLocked:   {team.CodeTimeout, ReasonBusy, "try again"},
+	sqlite3.ErrNotADB:   {team.CodeUnavailable, "corrupt", "teamctl doctor"},
+	sqlite3.ErrCorrupt:  {team.CodeUnavailable, "corrupt", "teamctl doctor"},
+	sqlite3.ErrReadonly: {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
+	sqlite3.ErrCantOpen: {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
+	sqlite3.ErrPerm:     {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
+	sqlite3.ErrFull:     {team.CodeUnavailable, "disk_full", "free some space"},
+	sqlite3.ErrIoErr:    {team.CodeUnavailable, "io", "check the disk; teamctl doctor"},
+}
+
+// asCoded gives an error of the database its code; coded errors and ended
+// contexts pass unchanged but for the words in front of the latter.
+func (db *DB) asCoded(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var coded *team.Error
+	if errors.As(err, &coded) {
+		return err
+	}
+	var se sqlite3.Error
+	if errors.As(err, &se) {
+		if c, ok := sqliteCodes[se.Code]; ok {
+			return team.Errorf(c.code, "%s: %w", doing, err).WithReason(c.reason).WithHint(c.hint)
+		}
+		return team.Errorf(team.CodeInternal, "%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+func isBusy(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && (se.Code == sqlite3.ErrBusy || se.Code == sqlite3.ErrLocked)
+}
+
+// busyOr turns an ended wait into the typed "busy".
+func busyOr(err error, doing string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return team.Errorf(team.CodeTimeout, "the ledger is busy: %s: %w", doing, err).
+			WithReason(ReasonBusy).WithHint("try again")
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// retryBusy runs fn until it is not refused for a lock, or ctx ends. Only
+// programs that do not take our file lock cause this; jitter keeps the waiters apart.
+func retryBusy(ctx context.Context, fn func() error) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		err := fn()
+		if err == nil || !isBusy(err) {
+			return err
+		}
+		t := time.NewTimer(wait/2 + rand.N(wait)) //nolint:gosec // jitter
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return err
+		}
+	}
+}

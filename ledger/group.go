@@ -1,0 +1,169 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// maxGroup bounds a transaction, and with it the time that others wait for the lock.
+const maxGroup = 512
+
+// Group is the supervisor's Writer: the operations that wait while one group is
+// being committed form the next group, so one fsync serves all of them.
+type Group struct {
+	db    *DB
+	queue chan *waiting
+
+	mu      sync.RWMutex // held for reading while an operation enters the queue
+	stopped bool
+	started bool
+	done    chan struct{}
+}
+
+// waiting is a job in the queue. Whoever moves it out of queued owns its fate:
+// the caller whose context ended, or the loop that begins it.
+type waiting struct {
+	job
+	state  atomic.Int32
+	answer chan struct{}
+}
+
+const (
+	queued int32 = iota
+	begun
+	given // up, by the caller
+)
+
+// NewGroup returns a Group that has to be started.
+func NewGroup(db *DB) *Group {
+	return &Group{db: db, queue: make(chan *waiting, maxGroup), done: make(chan struct{})}
+}
+
+// Start begins to serve. A Group is started once.
+func (g *Group) Start(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.started || g.stopped {
+		return team.Errorf(team.CodeInternal, "the group writer was started before")
+	}
+	g.started = true
+	go g.loop()
+	return nil
+}
+
+// Stop refuses new operations, applies the ones in the queue, and returns when
+// all are answered, or when ctx ends.
+func (g *Group) Stop(ctx context.Context) error {
+	g.mu.Lock()
+	if !g.stopped {
+		g.stopped = true
+		close(g.queue)
+		if !g.started {
+			close(g.done)
+		}
+	}
+	g.mu.Unlock()
+	select {
+	case <-g.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop the group writer: %w", ctx.Err())
+	}
+}
+
+// Write queues op and waits for the group that it is committed in. When ctx
+// ends before op has begun, op is not applied; once begun, its answer is waited for.
+func (g *Group) Write(ctx context.Context, op Op) (json.RawMessage, error) {
+	w := &waiting{job: job{op: op}, answer: make(chan struct{})}
+	if err := g.enter(ctx, w); err != nil {
+		return nil, err
+	}
+	select {
+	case <-w.answer:
+	case <-ctx.Done():
+		if w.state.CompareAndSwap(queued, given) {
+			return nil, busyOr(ctx.Err(), op.Name)
+		}
+		<-w.answer
+	}
+	return w.res, w.err
+}
+
+func (g *Group) enter(ctx context.Context, w *waiting) error {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if g.stopped || !g.started {
+		return fmt.Errorf("%s: %w", w.op.Name, ErrWriterGone)
+	}
+	select {
+	case g.queue <- w:
+		return nil
+	case <-ctx.Done():
+		return busyOr(ctx.Err(), w.op.Name)
+	}
+}
+
+func (g *Group) loop() {
+	defer close(g.done)
+	for first := range g.queue {
+		batch := g.collect(first)
+		if len(batch) == 0 {
+			continue
+		}
+		g.commit(batch)
+		for _, w := range batch {
+			close(w.answer)
+		}
+	}
+}
+
+// collect takes what is waiting now; it does not wait for more.
+func (g *Group) collect(w *waiting) []*waiting {
+	var batch []*waiting
+	for {
+		if w.state.CompareAndSwap(queued, begun) {
+			batch = append(batch, w)
+		}
+		if len(batch) == maxGroup {
+			return batch
+		}
+		select {
+		case next, ok := <-g.queue:
+			if !ok {
+				return batch
+			}
+			w = next
+		default:
+			return batch
+		}
+	}
+}
+
+// commit applies a batch. When the transaction itself fails (a full disk rolls
+// all of it back), each operation is tried alone, so that one that cannot be
+// written does not take its neighbours along.
+func (g *Group) commit(batch []*waiting) {
+	jobs := make([]*job, len(batch))
+	for i, w := range batch {
+		jobs[i] = &w.job
+	}
+	err := g.db.transact(background, jobs)
+	if err == nil {
+		return
+	}
+	alone := len(jobs) > 1 && !team.IsCode(g.db.asCoded("", err), team.CodeTimeout)
+	for _, j := range jobs {
+		err := err
+		if alone {
+			err = g.db.transact(background, []*job{j})
+		}
+		if err != nil {
+			j.res, j.err = nil, g.db.asCoded(j.op.Name, err)
+		}
+	}
+}

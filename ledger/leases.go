@@ -1,0 +1,105 @@
+package ledger
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	sqlLeaseRenew = `UPDATE tasks SET leaseUntil = ? WHERE owner = ? AND status IN ('claimed', 'in_progress') AND coalesce(leaseUntil, 0) < ? AND review IS NULL`
+	// A supervised owner that lives keeps its task though nobody renewed: the
+	// supervisor was away, the agent was not. The lead is nobody's child, so
+	// its row does not show whether it lives.
+	sqlLeaseLapsed = `SELECT id FROM tasks INDEXED BY idx_tasks_lease
+		WHERE leaseUntil IS NOT NULL AND leaseUntil < ? AND status IN ('claimed', 'in_progress')
+		AND NOT EXISTS (SELECT 1 FROM members m WHERE m.sessionKey = tasks.owner AND m.removedAt IS NULL
+			AND m.role = 'member' AND m.observed IN ('starting', 'running'))
+		ORDER BY seq`
+	sqlOwnerHolds    = `SELECT id FROM tasks WHERE owner = ? AND status IN ('claimed', 'in_progress') AND review IS NULL ORDER BY seq`
+	sqlOwnerAssigned = `UPDATE tasks SET owner = NULL, ownerName = NULL WHERE owner = ? AND status = 'pending'`
+)
+
+// RenewLeases extends the claims of live owners to lease (0: Lease) from now and
+// returns how many tasks that were.
+func (l *Ledger) RenewLeases(ctx context.Context, sessions []string, lease time.Duration) (int64, error) {
+	if len(sessions) == 0 {
+		return 0, nil
+	}
+	return write[int64](ctx, l, opLeasesRenew, renewArgs{sessions, lease})
+}
+
+// ExpireLeases returns tasks whose lease has run out to pending, unless their
+// owner is a supervised member that is seen alive. It returns their ids.
+func (l *Ledger) ExpireLeases(ctx context.Context) ([]string, error) {
+	return write[[]string](ctx, l, opLeasesExpire, none{})
+}
+
+// ReleaseOwner returns everything that a dead or removed session holds to
+// pending, drops what was assigned to it, and rejects what it has asked for. It
+// returns the ids of the tasks that it had claimed; one that is being reviewed
+// stays, since the work on it is done.
+func (l *Ledger) ReleaseOwner(ctx context.Context, session, why string) ([]string, error) {
+	return write[[]string](ctx, l, opOwnerRelease, ownerArgs{session, why})
+}
+
+type renewArgs struct {
+	Sessions []string      `json:"sessions"`
+	Lease    time.Duration `json:"lease"`
+}
+
+type ownerArgs struct {
+	Session string `json:"session"`
+	Why     string `json:"why"`
+}
+
+func renewLeases(t *tx, a renewArgs) (int64, error) {
+	if a.Lease <= 0 {
+		a.Lease = Lease
+	}
+	until, total := t.now+a.Lease.Milliseconds(), int64(0)
+	for _, s := range a.Sessions {
+		n, err := t.exec(sqlLeaseRenew, until, s, until)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+func expireLeases(t *tx, _ none) ([]string, error) { return t.expireLeases() }
+
+func (t *tx) expireLeases() ([]string, error) {
+	ids, err := column[string](t, sqlLeaseLapsed, t.now)
+	if err != nil {
+		return nil, err
+	}
+	return t.freeAll(ids, "lease expired")
+}
+
+func releaseOwner(t *tx, a ownerArgs) ([]string, error) {
+	ids, err := column[string](t, sqlOwnerHolds, a.Session)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.exec(sqlOwnerAssigned, a.Session); err != nil {
+		return nil, err
+	}
+	if err := t.rejectOf(a.Session, a.Why); err != nil {
+		return nil, err
+	}
+	return t.freeAll(ids, a.Why)
+}
+
+func (t *tx) freeAll(ids []string, why string) ([]string, error) {
+	for _, id := range ids {
+		task, err := t.task(id)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.free(task, "", why); err != nil {
+			return nil, err
+		}
+	}
+	return append([]string{}, ids...), nil
+}

@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Ledger is the typed face of a ledger: it reads from the file and writes
+// through a Writer. It is safe for concurrent use.
+type Ledger struct {
+	db  *DB
+	w   Writer
+	who string
+	now func() time.Time
+}
+
+// New returns a Ledger on db that writes through w.
+func New(db *DB, w Writer) *Ledger {
+	return &Ledger{db: db, w: w, who: "supervisor", now: time.Now}
+}
+
+// As returns a Ledger whose events name who as the actor, where the operation
+// itself does not say who acts. The default is "supervisor".
+func (l *Ledger) As(who string) *Ledger {
+	c := *l
+	c.who = who
+	return &c
+}
+
+// DB is the file behind the ledger.
+func (l *Ledger) DB() *DB { return l.db }
+
+// write sends an operation with a new id.
+func write[R any](ctx context.Context, l *Ledger, name string, args any) (R, error) {
+	var out R
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return out, team.Errorf(team.CodeInvalid, "%s: encode: %w", name, err)
+	}
+	id, err := uuid.NewV7() // in order of time: the log of applied ids grows at its end
+	if err != nil {
+		return out, fmt.Errorf("%s: make an id: %w", name, err)
+	}
+	op := Op{ID: id.String(), Name: name, Args: raw, At: l.now().UnixMilli(), Who: l.who}
+	res, err := l.w.Write(ctx, op)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(res, &out); err != nil {
+		return out, fmt.Errorf("%s: decode the result: %w", name, err)
+	}
+	return out, nil
+}

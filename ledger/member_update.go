@@ -1,0 +1,138 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const sqlMemberSet = `UPDATE members SET teamRole = ?, spec = ?, color = ?, desired = ?, observed = ?, activity = ?,
+	activityAt = ?, ready = ?, generation = ?, pid = ?, paneId = ?, startedAt = ?, restarts = ?, failures = ?,
+	nextStart = ?, exitText = ?, reason = ?, worktree = ?, branch = ?, base = ? WHERE sessionKey = ?`
+
+// MemberPatch changes the fields of a member that are set. ActivityAt follows a
+// change of Activity by itself unless it is set.
+type MemberPatch struct {
+	SessionKey   string  `json:"sessionKey"`
+	IfGeneration *string `json:"ifGeneration,omitempty"` // change nothing when the member is of another generation
+	TokenHash    *string `json:"tokenHash,omitempty"`    // HashToken of the secret of the new generation
+
+	Role       *team.Role     `json:"role,omitempty"`
+	Spec       *MemberSpec    `json:"spec,omitempty"`
+	Color      *string        `json:"color,omitempty"`
+	Desired    *team.Desired  `json:"desired,omitempty"`
+	Observed   *team.Observed `json:"observed,omitempty"` // checked by the transition table
+	Activity   *team.Activity `json:"activity,omitempty"`
+	ActivityAt *int64         `json:"activityAt,omitempty"`
+	Ready      *bool          `json:"ready,omitempty"`
+	Generation *string        `json:"generation,omitempty"`
+	PID        *int           `json:"pid,omitempty"`
+	PaneID     *string        `json:"paneId,omitempty"`
+	StartedAt  *int64         `json:"startedAt,omitempty"`
+	Restarts   *int           `json:"restarts,omitempty"`
+	Failures   *int           `json:"failures,omitempty"`
+	NextStart  *int64         `json:"nextStart,omitempty"`
+	ExitText   *string        `json:"exitText,omitempty"`
+	Reason     *string        `json:"reason,omitempty"`
+	Worktree   *string        `json:"worktree,omitempty"`
+	Branch     *string        `json:"branch,omitempty"`
+	Base       *string        `json:"base,omitempty"`
+}
+
+// UpdateMember changes a member and returns it. Errors: CodeNotFound
+// (member_not_found), CodeConflict stale_generation, CodeInternal for a
+// transition that the table does not have.
+func (l *Ledger) UpdateMember(ctx context.Context, p MemberPatch) (Member, error) {
+	return write[Member](ctx, l, opMemberUpdate, p)
+}
+
+func updateMember(t *tx, p MemberPatch) (Member, error) {
+	m, err := t.memberBySession(p.SessionKey)
+	if err != nil {
+		return m, err
+	}
+	if p.IfGeneration != nil && *p.IfGeneration != m.Generation {
+		return m, team.Errorf(team.CodeConflict, "%s is of generation %q, not %q", m.Name, m.Generation, *p.IfGeneration).
+			WithReason(ReasonStaleGeneration)
+	}
+	before := m
+	if p.Observed != nil && *p.Observed != m.Observed {
+		if m.Observed, err = m.Observed.Move(*p.Observed); err != nil {
+			return before, team.Errorf(team.CodeInternal, "%s: %w", m.Name, err).WithReason("illegal_transition")
+		}
+	}
+	p.apply(&m, t.now)
+	if _, err := t.exec(sqlMemberSet, m.Role, mustJSON(m.Spec), m.Color, m.Desired, m.Observed, m.Activity,
+		m.ActivityAt, m.Ready, m.Generation, m.PID, m.PaneID, m.StartedAt, m.Restarts, m.Failures,
+		m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base, m.SessionKey); err != nil {
+		return before, err
+	}
+	if p.TokenHash != nil {
+		if err := t.setToken(m.SessionKey, *p.TokenHash); err != nil {
+			return before, err
+		}
+	}
+	return m, t.memberEvents(before, m)
+}
+
+func (p MemberPatch) apply(m *Member, now int64) {
+	if p.Activity != nil && *p.Activity != m.Activity {
+		m.ActivityAt = now
+	}
+	set(&m.Role, p.Role)
+	set(&m.Spec, p.Spec)
+	set(&m.Color, p.Color)
+	set(&m.Desired, p.Desired)
+	set(&m.Activity, p.Activity)
+	set(&m.ActivityAt, p.ActivityAt)
+	set(&m.Ready, p.Ready)
+	set(&m.Generation, p.Generation)
+	set(&m.PID, p.PID)
+	set(&m.PaneID, p.PaneID)
+	set(&m.StartedAt, p.StartedAt)
+	set(&m.Restarts, p.Restarts)
+	set(&m.Failures, p.Failures)
+	set(&m.NextStart, p.NextStart)
+	set(&m.ExitText, p.ExitText)
+	set(&m.Reason, p.Reason)
+	set(&m.Worktree, p.Worktree)
+	set(&m.Branch, p.Branch)
+	set(&m.Base, p.Base)
+}
+
+func (t *tx) memberEvents(before, after Member) error {
+	for _, c := range []struct{ what, before, after string }{
+		{"member.desired", string(before.Desired), string(after.Desired)},
+		{"member.state", string(before.Observed), string(after.Observed)},
+		{"member.ready", readyText(before.Ready), readyText(after.Ready)},
+		{"member.activity", string(before.Activity), string(after.Activity)},
+		{"member.role", string(before.Role), string(after.Role)},
+	} {
+		if c.before == c.after {
+			continue
+		}
+		e := Event{What: c.what, ID: after.Name, Before: c.before, After: c.after}
+		if c.what == "member.state" {
+			e.Data = json.RawMessage(mustJSON(stateData{after.Generation, after.PID, after.ExitText, after.Reason}))
+		}
+		if err := t.event(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type stateData struct {
+	Generation string `json:"generation,omitempty"`
+	PID        int    `json:"pid,omitempty"`
+	ExitText   string `json:"exitText,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+}
+
+func readyText(ready bool) string {
+	if ready {
+		return "ready"
+	}
+	return "not ready"
+}

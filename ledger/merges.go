@@ -1,0 +1,236 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const mergeCols = `id, member, session, branch, tip, target, strategy, gates, options, state, old, new, files, log, why, task, askedBy, askedAt, endedAt`
+
+const (
+	sqlMerges    = `SELECT ` + mergeCols + ` FROM merges WHERE 1`
+	sqlMergeGet  = `SELECT ` + mergeCols + ` FROM merges WHERE id = ?`
+	sqlMergeOpen = `SELECT ` + mergeCols + ` FROM merges WHERE branch = ? AND target = ? AND state IN ('queued', 'gating', 'landing')`
+	sqlMergePut  = `INSERT INTO merges(member, session, branch, tip, target, strategy, gates, options, state, askedBy, askedAt)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?) RETURNING id`
+	sqlMergeAgain = `UPDATE merges SET tip = ?, strategy = ?, gates = ?, options = ?, askedBy = ?, askedAt = ? WHERE id = ?`
+	sqlMergeSet   = `UPDATE merges SET state = ?, old = ?, new = ?, files = ?, log = ?, why = ?, task = ?, endedAt = ? WHERE id = ?`
+)
+
+// MergeState is how far a merge of the queue has come.
+type MergeState string
+
+// States of a merge. The first three are open: a merge lane that was killed in
+// one of them is resumed.
+const (
+	MergeQueued    MergeState = "queued"
+	MergeGating    MergeState = "gating"
+	MergeLanding   MergeState = "landing" // Old and New say what the target is moved from and to
+	MergeLanded    MergeState = "landed"
+	MergeContained MergeState = "contained" // the target had everything already
+	MergeConflict  MergeState = "conflict"
+	MergeRed       MergeState = "red" // a gate failed
+	MergeFailed    MergeState = "failed"
+	MergeCanceled  MergeState = "canceled"
+)
+
+// Open reports whether the merge is still to be done.
+func (s MergeState) Open() bool { return s == MergeQueued || s == MergeGating || s == MergeLanding }
+
+// MergeOptions are what a merge was asked with.
+type MergeOptions struct {
+	UpdateCheckout bool          `json:"updateCheckout,omitempty"`
+	GateTimeout    time.Duration `json:"gateTimeout,omitempty"`
+}
+
+// Merge is one branch on its way into another.
+type Merge struct {
+	ID       int64        `json:"id"`
+	Member   string       `json:"member"`
+	Session  string       `json:"session"`
+	Branch   string       `json:"branch"`
+	Tip      string       `json:"tip"`    // the commit that was asked for
+	Target   string       `json:"target"` // short name of the branch it goes into
+	Strategy string       `json:"strategy"`
+	Gates    []string     `json:"gates"`
+	Options  MergeOptions `json:"options"`
+	State    MergeState   `json:"state"`
+	Old      string       `json:"old,omitempty"`
+	New      string       `json:"new,omitempty"`
+	Files    []string     `json:"files,omitempty"` // in conflict
+	Log      string       `json:"log,omitempty"`   // path of the gate's output
+	Why      string       `json:"why,omitempty"`
+	Task     string       `json:"task,omitempty"` // what its owner has to do about it
+	AskedBy  string       `json:"askedBy"`
+	AskedAt  int64        `json:"askedAt"`
+	EndedAt  int64        `json:"endedAt,omitempty"`
+}
+
+// MergePatch moves merges along. With Task one is created for each in the same
+// transaction, and assigned to TaskOwner, by default whose branch it is, if that one
+// is on the roster; a merge that has a task gets no second one.
+type MergePatch struct {
+	IDs   []int64    `json:"ids"`
+	State MergeState `json:"state"`
+	Old   string     `json:"old,omitempty"`
+	New   string     `json:"new,omitempty"`
+	Files []string   `json:"files,omitempty"`
+	Log   string     `json:"log,omitempty"`
+	Why   string     `json:"why,omitempty"`
+	Task  *NewTask   `json:"task,omitempty"`
+
+	TaskOwner string `json:"taskOwner,omitempty"` // session key
+}
+
+// EnqueueMerges puts merges into the queue, in order. One of the same branch into
+// the same target that is queued already is brought up to date instead; one that
+// is under way is returned as it is.
+func (l *Ledger) EnqueueMerges(ctx context.Context, list []Merge) ([]Merge, error) {
+	return write[[]Merge](ctx, l, opMergesAdd, list)
+}
+
+// MoveMerges changes the state of merges and returns them. An ended merge does
+// not move again: it is returned as it is.
+func (l *Ledger) MoveMerges(ctx context.Context, p MergePatch) ([]Merge, error) {
+	return write[[]Merge](ctx, l, opMergesMove, p)
+}
+
+// Merges returns the queue, oldest first: what is open only, or with ended also
+// the newest limit (0: all) of the others.
+func (l *Ledger) Merges(ctx context.Context, ended bool, limit int) ([]Merge, error) {
+	q := sqlMerges
+	if !ended {
+		q += ` AND state IN ('queued', 'gating', 'landing')`
+	}
+	q, args := limited(q+` ORDER BY id DESC`, nil, limit)
+	list, err := read(ctx, l.db, "read the merge queue", scanMerge, q, args...)
+	slices.Reverse(list)
+	return list, err
+}
+
+func enqueueMerges(t *tx, list []Merge) ([]Merge, error) {
+	out := make([]Merge, 0, len(list))
+	for _, m := range list {
+		if m.Branch == "" || m.Target == "" || m.Tip == "" || m.Branch == m.Target {
+			return nil, team.Errorf(team.CodeInvalid, "a merge goes from one branch into another: %q into %q", m.Branch, m.Target)
+		}
+		gates, options := mustJSON(append([]string{}, m.Gates...)), mustJSON(m.Options)
+		var open Merge
+		found, err := t.one(sqlMergeOpen, func(r *sql.Rows) (err error) {
+			open, err = scanMerge(r)
+			return err
+		}, m.Branch, m.Target)
+		if err != nil {
+			return nil, err
+		}
+		id := open.ID
+		switch {
+		case found && open.State != MergeQueued:
+			out = append(out, open)
+			continue
+		case found:
+			_, err = t.exec(sqlMergeAgain, m.Tip, m.Strategy, gates, options, t.who, t.now, id)
+		default:
+			id, _, err = value[int64](t, sqlMergePut, m.Member, m.Session, m.Branch, m.Tip, m.Target, m.Strategy, gates, options, t.who, t.now)
+			t.wrote = true
+		}
+		if err != nil {
+			return nil, err
+		}
+		row, err := t.merge(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, row)
+		if err := t.event(Event{What: "merge.queued", ID: m.Branch, After: string(MergeQueued)}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func moveMerges(t *tx, p MergePatch) ([]Merge, error) {
+	out := make([]Merge, 0, len(p.IDs))
+	for _, id := range p.IDs {
+		m, err := t.merge(id)
+		if err != nil {
+			return nil, err
+		}
+		if !m.State.Open() {
+			out = append(out, m)
+			continue
+		}
+		before := m.State
+		m.State, m.Old, m.New, m.Files, m.Why = p.State, p.Old, p.New, p.Files, p.Why
+		if p.Log != "" {
+			m.Log = p.Log
+		}
+		if !m.State.Open() {
+			m.EndedAt = t.now
+		}
+		if p.Task != nil && m.Task == "" {
+			if m.Task, err = t.mergeTask(orDefault(p.TaskOwner, m.Session), *p.Task); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := t.exec(sqlMergeSet, string(m.State), m.Old, m.New, mustJSON(append([]string{}, m.Files...)), m.Log, m.Why, m.Task, m.EndedAt, id); err != nil {
+			return nil, err
+		}
+		data := mustJSON(map[string]string{"member": m.Member, "target": m.Target, "new": m.New, "task": m.Task, "why": m.Why})
+		if err := t.event(Event{What: "merge." + string(m.State), ID: m.Branch, Before: string(before), After: string(m.State), Data: json.RawMessage(data)}); err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// mergeTask makes the task of a merge.
+func (t *tx) mergeTask(session string, n NewTask) (string, error) {
+	made, err := createTasks(t, createArgs{Tasks: []NewTask{n}, By: t.who})
+	if err != nil {
+		return "", err
+	}
+	id := made[0].ID
+	owner, err := t.memberBySession(session)
+	switch {
+	case team.IsCode(err, team.CodeNotFound), err == nil && owner.RemovedAt != 0:
+		return id, nil // whoever is ready takes it
+	case err != nil:
+		return "", err
+	}
+	_, err = updateTask(t, TaskPatch{ID: id, Owner: &session, By: t.who})
+	return id, err
+}
+
+func (t *tx) merge(id int64) (m Merge, err error) {
+	found, err := t.one(sqlMergeGet, func(r *sql.Rows) (err error) {
+		m, err = scanMerge(r)
+		return err
+	}, id)
+	if err == nil && !found {
+		err = team.Errorf(team.CodeNotFound, "no merge %d", id).WithReason("merge_not_found").WithHint("teamctl merge queue")
+	}
+	return m, err
+}
+
+func scanMerge(r *sql.Rows) (Merge, error) {
+	var m Merge
+	var gates, options, files string
+	err := r.Scan(&m.ID, &m.Member, &m.Session, &m.Branch, &m.Tip, &m.Target, &m.Strategy, &gates, &options, &m.State,
+		&m.Old, &m.New, &files, &m.Log, &m.Why, &m.Task, &m.AskedBy, &m.AskedAt, &m.EndedAt)
+	for _, f := range []struct {
+		text string
+		to   any
+	}{{gates, &m.Gates}, {options, &m.Options}, {files, &m.Files}} {
+		if err == nil {
+			err = json.Unmarshal([]byte(f.text), f.to)
+		}
+	}
+	return m, err
+}

@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// appID marks the file as ours in its header ("team").
+const appID = 0x7465616d
+
+// migration brings the schema from version-1 to version.
+type migration struct {
+	version int
+	name    string
+	sql     string
+}
+
+// migrations are the embedded files in order: 0001_init.sql is version 1.
+func migrations() []migration {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	steps := make([]migration, len(names)) // Glob sorts
+	for i, name := range names {
+		body, err := migrationFiles.ReadFile(name)
+		base := filepath.Base(name)
+		v, convErr := strconv.Atoi(strings.SplitN(base, "_", 2)[0])
+		if err != nil || convErr != nil || v != i+1 {
+			panic("migrations are not numbered without gaps: " + base)
+		}
+		steps[i] = migration{version: v, name: base, sql: string(body)}
+	}
+	return steps
+}
+
+// isCurrent is the fast path: the file has the newest schema. A newer one, and
+// a database of something else, are errors.
+func (db *DB) isCurrent(ctx context.Context, steps []migration) (bool, error) {
+	v, app, err := db.version(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := db.judge(ctx, v, app, steps); err != nil {
+		return false, err
+	}
+	return v == len(steps), nil
+}
+
+func (db *DB) version(ctx context.Context) (v, app int, err error) {
+	err = db.conn.QueryRowContext(ctx, "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id").Scan(&v, &app)
+	if err != nil {
+		err = fmt.Errorf("read schema version: %w", err)
+	}
+	return v, app, err
+}
+
+func (db *DB) judge(ctx context.Context, v, app int, steps []migration) error {
+	if v > len(steps) && app == appID {
+		return team.Errorf(team.CodeUnavailable, "ledger %s has schema %d, this teamctl knows %d", db.path, v, len(steps)).
+			WithReason("schema_newer").WithHint("upgrade teamctl")
+	}
+	if app == appID {
+		return nil
+	}
+	var tables int
+	if err := db.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return fmt.Errorf("read schema: %w", err)
+	}
+	if v != 0 || tables != 0 {
+		return team.Errorf(team.CodeUnavailable, "%s is a database, but not a ledger", db.path).
+			WithReason("not_a_ledger").WithHint("move it aside")
+	}
+	return nil
+}
+
+// migrate applies the missing steps, each in its own transaction that reads the
+// version again. The caller holds the fair lock. An older ledger is copied
+// beside itself first.
+func (db *DB) migrate(ctx context.Context, steps []migration) error {
+	v, app, err := db.version(ctx)
+	if err != nil {
+		return err
+	}
+	if err := db.judge(ctx, v, app, steps); err != nil {
+		return err
+	}
+	if v > 0 && v < len(steps) {
+		if err := db.backup(ctx, v); err != nil {
+			return err
+		}
+	}
+	for _, s := range steps {
+		if err := retryBusy(ctx, func() error { return db.step(ctx, s) }); err != nil {
+			return fmt.Errorf("migration %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+func (db *DB) step(ctx context.Context, s migration) (err error) {
+	if _, err := db.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = db.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		}
+	}()
+	v, _, err := db.version(ctx)
+	if err != nil {
+		return err
+	}
+	if v < s.version {
+		if _, err := db.conn.ExecContext(ctx, s.sql); err != nil {
+			return err
+		}
+		set := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", s.version, appID)
+		if _, err := db.conn.ExecContext(ctx, set); err != nil {
+			return err
+		}
+	}
+	_, err = db.conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// backup writes ledger.v<version>.<ms>.bak beside the ledger.
+func (db *DB) backup(ctx context.Context, v int) error {
+	to := fmt.Sprintf("%s.v%d.%d.bak", strings.TrimSuffix(db.path, filepath.Ext(db.path)), v, time.Now().UnixMilli())
+	if _, err := db.conn.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+		return fmt.Errorf("back up before migrating: %w", err)
+	}
+	if err := os.Chmod(to, 0o600); err != nil {
+		return fmt.Errorf("back up before migrating: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// minSQLite is the first release without the bug that corrupts a database when
+// a WAL is reset under a concurrent checkpoint.
+const minSQLite = 3051003
+
+const (
+	defaultBusy    = 10 * time.Second
+	defaultReaders = 4
+	// sqliteBusy bounds one wait inside SQLite; it cannot be interrupted, so
+	// it is short and the loop around it looks at the deadline.
+	sqliteBusy = 500 * time.Millisecond
+)
+
+// Options says how to open a ledger. The zero value opens an existing one.
+type Options struct {
+	Create      bool          // make the file (0600) when it is missing
+	LockPath    string        // the fair lock of writers; default: ledger.lock beside ledger.db
+	BusyTimeout time.Duration // how long a write waits for its turn; default 10 s
+	Readers     int           // connections for reading at most; default 4
+}
+
+// DB is an open ledger file: one writer connection, and readers that are opened
+// when the first read comes. It is safe for concurrent use.
+type DB struct {
+	path string
+	opts Options
+
+	wdb  *sql.DB
+	conn *sql.Conn     // the writer; used only while turn is held
+	turn chan struct{} // this process's turn to write; blocked senders queue in order
+	prep map[string]*sql.Stmt
+
+	mu      sync.Mutex
+	rdb     *sql.DB
+	closed  bool
+	watches map[*watch]struct{}
+}
+
+// SQLiteVersion is the version of the SQLite library in this program.
+func SQLiteVersion() string {
+	v, _, _ := sqlite3.Version()
+	return v
+}
+
+// Open opens the ledger at path. Errors: CodeNotFound when it is missing and
+// opts.Create is not set; CodeUnavailable (reasons schema_newer, corrupt,
+// not_a_ledger, readonly, network_filesystem, disk_full) when it cannot be used;
+// CodeTimeout (reason busy) when another process keeps it locked.
+func Open(ctx context.Context, path string, opts Options) (*DB, error) {
+	return open(ctx, path, opts, migrations())
+}
+
+func open(ctx context.Context, path string, opts Options, steps []migration) (*DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, team.Errorf(team.CodeInvalid, "open ledger %s: %w", path, err)
+	}
+	if opts.LockPath == "" {
+		opts.LockPath = strings.TrimSuffix(abs, filepath.Ext(abs)) + ".lock"
+	}
+	if opts.BusyTimeout <= 0 {
+		opts.BusyTimeout = defaultBusy
+	}
+	if opts.Readers <= 0 {
+		opts.Readers = defaultReaders
+	}
+	if _, n, _ := sqlite3.Version(); n < minSQLite {
+		return nil, team.Errorf(team.CodeUnavailable, "open ledger: sqlite %s is too old", SQLiteVersion()).
+			WithHint("build teamctl with the sqlite that its go.mod names")
+	}
+	fresh, err := prepareFile(abs, opts.Create)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{path: abs, opts: opts, turn: make(chan struct{}, 1), prep: map[string]*sql.Stmt{}, watches: map[*watch]struct{}{}}
+	if err := db.init(ctx, fresh, steps); err != nil {
+		return nil, errors.Join(db.asCoded("open ledger "+abs, err), db.Close())
+	}
+	return db, nil
+}
+
+// init connects the writer and brings the schema up to date. An empty file is
+// initialised behind the fair lock: switching a database to WAL fails at once
+// for all but one of several processes that try it together.
+func (db *DB) init(ctx context.Context, fresh bool, steps []migration) error {
+	bounded, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
+	defer cancel()
+	if !fresh {
+		if err := db.connect(bounded); err != nil {
+			return err
+		}
+		current, err := db.isCurrent(bounded, steps)
+		if err != nil || current {
+			return err
+		}
+	}
+	lock, err := filelock.Lock(bounded, db.opts.LockPath)
+	if err != nil {
+		return busyOr(err, "wait for the ledger's lock")
+	}
+	if fresh {
+		err = db.connect(bounded)
+	}
+	if err == nil {
+		err = db.migrate(bounded, steps)
+	}
+	return errors.Join(err, lock.Unlock())
+}
+
+// connect opens the writer connection and asserts what the DSN asked for.
+func (db *DB) connect(ctx context.Context) error {
+	wdb, err := sql.Open("sqlite3", db.dsn(url.Values{
+		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"},
+	}))
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	wdb.SetMaxOpenConns(1)
+	db.wdb = wdb
+	err = retryBusy(ctx, func() error {
+		db.conn, err = wdb.Conn(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	setup := "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8192"
+	if runtime.GOOS == "darwin" {
+		setup += "; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1"
+	}
+	if _, err := db.conn.ExecContext(ctx, setup); err != nil {
+		return fmt.Errorf("set pragmas: %w", err)
+	}
+	for _, want := range []struct{ pragma, value string }{
+		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"},
+	} {
+		var got string
+		if err := db.conn.QueryRowContext(ctx, "PRAGMA "+want.pragma).Scan(&got); err != nil {
+			return fmt.Errorf("read pragma %s: %w", want.pragma, err)
+		}
+		if got != want.value {
+			return team.Errorf(team.CodeUnavailable, "sqlite has %s=%s, not %s", want.pragma, got, want.value).
+				WithReason("pragma").WithHint("put the team's home on a local disk")
+		}
+	}
+	return nil
+}
+
+// dsn is a file: URI of the database; url.URL escapes '?', '%' and '#' in the path.
+func (db *DB) dsn(q url.Values) string {
+	q.Set("mode", "rw") // never creates: SQLite would not make it 0600
+	q.Set("_foreign_keys", "on")
+	q.Set("_busy_timeout", fmt.Sprint(sqliteBusy.Milliseconds()))
+	return (&url.URL{Scheme: "file", Path: db.path, RawQuery: q.Encode()}).String()
+}
+
+// reader returns the pool of query-only connections.
+func (db *DB) reader() (*sql.DB, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return nil, errClosed()
+	}
+	if db.rdb == nil {
+		rdb, err := sql.Open("sqlite3", db.readerDSN())
+		if err != nil {
+			return nil, fmt.Errorf("open readers: %w", err)
+		}
+		rdb.SetMaxOpenConns(db.opts.Readers)
+		rdb.SetMaxIdleConns(db.opts.Readers)
+		db.rdb = rdb
+	}
+	return db.rdb, nil
+}
+
+func (db *DB) readerDSN() string {
+	return db.dsn(url.Values{"_txlock": {"deferred"}, "_query_only": {"1"}})
+}
+
+// Path is the absolute path of the database file.
+func (db *DB) Path() string { return db.path }
+
+// LockPath is the file that writers lock.
+func (db *DB) LockPath() string { return db.opts.LockPath }
+
+// Close ends the watches and closes every connection. A write that is under way
+// is finished first; closing twice is fine.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		return nil
+	}
+	db.closed = true
+	rdb, watches := db.rdb, make([]*watch, 0, len(db.watches))
+	for w := range db.watches {
+		watches = append(watches, w)
+	}
+	db.mu.Unlock()
+
+	for _, w := range watches {
+		w.stop()
+	}
+	var errs []error
+	if rdb != nil {
+		errs = append(errs, rdb.Close())
+	}
+	db.turn <- struct{}{}
+	for _, s := range db.prep {
+		errs = append(errs, s.Close())
+	}
+	db.prep = nil
+	if db.conn != nil {
+		errs = append(errs, db.conn.Close())
+	}
+	if db.wdb != nil {
+		errs = append(errs, db.wdb.Close())
+	}
+	<-db.turn
+	if err := errors.Join(errs...); err != nil {
+		return team.Errorf(team.CodeInternal, "close ledger %s: %w", db.path, err)
+	}
+	return nil
+}
+
+// prepareFile checks where the ledger lies and makes it when it may. fresh is
+// true for a file without content yet, also one that a killed process left.
+func prepareFile(path string, create bool) (fresh bool, err error) {
+	if err := refuseNetworkFS(filepath.Dir(path)); err != nil {
+		return false, err
+	}
+	for {
+		fi, err := os.Lstat(path)
+		switch {
+		case err == nil && !fi.Mode().IsRegular():
+			return false, team.Errorf(team.CodeUnavailable, "ledger %s is not a regular file", path).
+				WithReason("not_a_ledger").WithHint("move it aside")
+		case err == nil:
+			return fi.Size() == 0, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return false, team.Errorf(team.CodeUnavailable, "open ledger: %w", err)
+		case !create:
+			return false, team.Errorf(team.CodeNotFound, "no ledger at %s", path).
+				WithReason("ledger_not_found").WithHint("teamctl create TEAM")
+		}
+		if err := createFile(path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return false, team.Errorf(team.CodeUnavailable, "create ledger: %w", err).
+				WithReason("readonly").WithHint("check that " + filepath.Dir(path) + " exists and is writable")
+		}
+	}
+}
+
+// createFile makes an empty file with mode 0600 under a name that was free. The
+// file gets its name only after its descriptor is closed: another goroutine may
+// have the database open by then, and a close would drop its locks.
+func createFile(path string) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".ledger-*")
+	if err != nil {
+		return err
+	}
+	err = tmp.Close()
+	if err == nil {
+		err = os.Link(tmp.Name(), path)
+	}
+	return errors.Join(err, os.Remove(tmp.Name()))
+}
+
+func errClosed() error {
+	return team.Errorf(team.CodeUnavailable, "the ledger is closed").WithReason("closed")
+}

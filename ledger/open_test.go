@@ -1,0 +1,317 @@
+package ledger
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestOpenMakesAPrivateFile(t *testing.T) {
+	// The path has every character that a DSN could trip over.
+	dir := filepath.Join(t.TempDir(), "a b?c#d%20e&f")
+	ok(t, os.Mkdir(dir, 0o700))
+	path := filepath.Join(dir, "ledger.db")
+	db := openAt(t, path)
+	l := New(db, Direct(db))
+	must[TeamRow](t)(l.CreateTeam(ctxFor(t), TeamRow{Key: "k", LeadSession: "s"}))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		fi, err := os.Stat(path + suffix)
+		ok(t, err)
+		if fi.Mode().Perm() != 0o600 {
+			t.Errorf("mode of %q is %v", suffix, fi.Mode())
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	ok(t, err)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("left behind: %s", e.Name())
+		}
+	}
+}
+
+func TestReopenKeepsDataAndMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	for i := range 3 {
+		db, err := Open(ctxFor(t), path, Options{Create: i == 0})
+		ok(t, err)
+		l := New(db, Direct(db))
+		must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "s"}}, "lead"))
+		if got := must[Counts](t)(l.Counts(ctxFor(t))).Total(); got != i+1 {
+			t.Errorf("open %d: %d tasks", i, got)
+		}
+		if mode := sqlRow[string](t, db, "PRAGMA journal_mode"); mode != "wal" {
+			t.Errorf("journal_mode %s", mode)
+		}
+		ok(t, db.Close())
+		ok(t, db.Close())
+		_, err = l.Counts(ctxFor(t))
+		refused(t, err, team.CodeUnavailable, "closed")
+		_, err = l.CreateTasks(ctxFor(t), []NewTask{{Subject: "s"}}, "lead")
+		refused(t, err, team.CodeUnavailable, "closed")
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		make   func(t *testing.T, path string)
+		code   team.Code
+		reason string
+	}{
+		{"a missing file", func(*testing.T, string) {}, team.CodeNotFound, "ledger_not_found"},
+		{"a directory", func(t *testing.T, p string) { ok(t, os.Mkdir(p, 0o700)) }, team.CodeUnavailable, "not_a_ledger"},
+		{"a symlink", func(t *testing.T, p string) {
+			openAt(t, p+".real")
+			ok(t, os.Symlink(p+".real", p))
+		}, team.CodeUnavailable, "not_a_ledger"},
+		{"text", func(t *testing.T, p string) {
+			ok(t, os.WriteFile(p, []byte(strings.Repeat("no database\n", 1000)), 0o600))
+		}, team.CodeUnavailable, "corrupt"},
+		{"a torn header", func(t *testing.T, p string) {
+			ok(t, os.WriteFile(p, append([]byte("SQLite format 3\x00"), make([]byte, 8000)...), 0o600))
+		}, team.CodeUnavailable, "corrupt"},
+		{"somebody else's database", func(t *testing.T, p string) {
+			db := openAt(t, p)
+			ok(t, sqlExec(t, db, "PRAGMA application_id = 7"))
+			ok(t, db.Close())
+		}, team.CodeUnavailable, "not_a_ledger"},
+		{"a newer schema", func(t *testing.T, p string) {
+			db := openAt(t, p)
+			ok(t, sqlExec(t, db, "PRAGMA user_version = 99"))
+			ok(t, db.Close())
+		}, team.CodeUnavailable, "schema_newer"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			tt.make(t, path)
+			before, _ := os.ReadFile(path)
+			_, err := Open(ctxFor(t), path, Options{})
+			refused(t, err, tt.code, tt.reason)
+			if team.HintOf(err) == "" {
+				t.Error("no hint")
+			}
+			if after, _ := os.ReadFile(path); string(before) != string(after) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func TestOpenInAMissingDirectory(t *testing.T) {
+	_, err := Open(ctxFor(t), filepath.Join(t.TempDir(), "no", "ledger.db"), Options{Create: true})
+	refused(t, err, team.CodeUnavailable, "readonly")
+}
+
+func TestSQLiteErrorsAreCoded(t *testing.T) {
+	db := &DB{}
+	for no, want := range sqliteCodes {
+		err := db.asCoded("write", fmt.Errorf("step: %w", sqlite3.Error{Code: no}))
+		if team.CodeOf(err) != want.code || team.HintOf(err) == "" {
+			t.Errorf("%d: %v", no, err)
+		}
+	}
+	if err := db.asCoded("write", sqlite3.Error{Code: sqlite3.ErrConstraint}); team.CodeOf(err) != team.CodeInternal {
+		t.Errorf("constraint: %v", err)
+	}
+}
+
+// What a killed process leaves is an empty file, or one without our schema.
+func TestOpenFinishesWhatAKilledProcessBegan(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	ok(t, os.WriteFile(path, nil, 0o600))
+	db, err := Open(ctxFor(t), path, Options{})
+	ok(t, err)
+	defer func() { ok(t, db.Close()) }()
+	sound(t, New(db, Direct(db)))
+}
+
+func TestOpenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			db, err := Open(ctxFor(t), path, Options{Create: true})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestMigrateOlder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger.db")
+	db := openAt(t, path)
+	l := New(db, Direct(db))
+	must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "old"}}, "lead"))
+	ok(t, db.Close())
+
+	last := len(migrations()) + 1
+	steps := append(migrations(), migration{last, "9999_more.sql", "ALTER TABLE tasks ADD COLUMN more TEXT; CREATE TABLE extra(x) STRICT;"})
+	_, err := open(ctxFor(t), path, Options{}, steps)
+	if err == nil || !strings.Contains(err.Error(), "9999_more.sql") {
+		t.Fatalf("a step that fails: %v", err)
+	}
+	db = openAt(t, path) // the old program still can
+	if sqlRow[int](t, db, "SELECT count(*) FROM pragma_table_info('tasks') WHERE name = 'more'") != 0 {
+		t.Error("half a step was kept")
+	}
+	ok(t, db.Close())
+
+	steps[last-1].sql = "ALTER TABLE tasks ADD COLUMN more TEXT"
+	db, err = open(ctxFor(t), path, Options{}, steps)
+	ok(t, err)
+	if v := sqlRow[int](t, db, "PRAGMA user_version"); v != last {
+		t.Errorf("version %d", v)
+	}
+	if s := sqlRow[string](t, db, "SELECT subject FROM tasks WHERE more IS NULL"); s != "old" {
+		t.Errorf("subject %q", s)
+	}
+	ok(t, db.Close())
+	_, err = Open(ctxFor(t), path, Options{})
+	refused(t, err, team.CodeUnavailable, "schema_newer")
+
+	backups, err := filepath.Glob(filepath.Join(dir, "ledger.v"+itoa(last-1)+".*.bak"))
+	ok(t, err)
+	if len(backups) == 0 {
+		t.Fatal("no backup")
+	}
+	fi, err := os.Stat(backups[0])
+	ok(t, err)
+	if fi.Mode().Perm() != 0o600 {
+		t.Errorf("backup has mode %v", fi.Mode())
+	}
+	old := openAt(t, backups[0])
+	if got := ids(must[[]Task](t)(New(old, Direct(old)).Tasks(ctxFor(t), TaskFilter{}))); !cmp.Equal(got, []string{"1"}) {
+		t.Errorf("backup has tasks %v", got)
+	}
+}
+
+// The columns of the design document, by name, type, NOT NULL and primary key.
+func TestSchema(t *testing.T) {
+	db := newLedger(t).DB()
+	for table, want := range map[string]string{
+		"tasks": "id TEXT 0 1|subject TEXT 1 0|description TEXT 1 0|activeForm TEXT 0 0|status TEXT 1 0|owner TEXT 0 0|" +
+			"dependsOn TEXT 0 0|blockedBy TEXT 0 0|metadata TEXT 0 0|createdAt INTEGER 1 0|claimedAt INTEGER 0 0|completedAt INTEGER 0 0",
+		"members": "sessionKey TEXT 0 1|agentId TEXT 1 0|name TEXT 0 0|role TEXT 0 0|joinedAt INTEGER 1 0",
+	} {
+		cols := strings.Split(want, "|")
+		got := must[[]string](t)(read(ctxFor(t), db, "test", scanOne[string],
+			`SELECT name || ' ' || type || ' ' || ("notnull" AND NOT pk) || ' ' || pk FROM pragma_table_info(?) ORDER BY cid LIMIT ?`, table, len(cols)))
+		if diff := cmp.Diff(cols, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", table, diff)
+		}
+	}
+	for _, name := range []string{"idx_tasks_status", "idx_tasks_owner", "idx_tasks_created"} {
+		if sqlRow[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name = ?", name) != 1 {
+			t.Errorf("no index %s", name)
+		}
+	}
+}
+
+// Another program writes with the columns of the design document alone.
+func TestForeignWriter(t *testing.T) {
+	l := newLedger(t)
+	const ins = `INSERT INTO tasks(id, subject, description, status, createdAt) VALUES (?, 's', '', ?, 1)`
+	if err := sqlExec(t, l.DB(), ins, "1", "done"); err == nil {
+		t.Error("a status that there is not was stored")
+	}
+	ok(t, sqlExec(t, l.DB(), ins, "7", "pending"))
+	made := must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "b", DependsOn: []string{"7"}}}, "lead"))
+	if made[0].ID != "8" {
+		t.Errorf("id %s", made[0].ID)
+	}
+	ok(t, sqlExec(t, l.DB(), "UPDATE tasks SET status = 'completed' WHERE id = '7'"))
+	if got := must[Task](t)(l.Task(ctxFor(t), "8")); len(got.BlockedBy) != 0 {
+		t.Errorf("blocked by %v", got.BlockedBy)
+	}
+	sound(t, l)
+	ok(t, sqlExec(t, l.DB(), "UPDATE tasks SET status = 'pending' WHERE id = '7'"))
+	if got := must[Task](t)(l.Task(ctxFor(t), "8")); !cmp.Equal(got.BlockedBy, []string{"7"}) {
+		t.Errorf("blocked by %v", got.BlockedBy)
+	}
+	sound(t, l)
+}
+
+func TestAppendOnly(t *testing.T) {
+	l := newTeam(t, "a")
+	_, _, err := l.Post(ctxFor(t), NewMessage{Kind: team.KindMessage, From: "a", To: "team-lead", Text: "x"})
+	ok(t, err)
+	for _, q := range []string{
+		"UPDATE events SET who = 'x'", "DELETE FROM events",
+		"UPDATE messages SET text = 'x'", "DELETE FROM messages",
+		"UPDATE runs SET scratchpad = '{\"a\":1}'",
+	} {
+		if err := sqlExec(t, l.DB(), q); err == nil {
+			t.Errorf("%s: done", q)
+		}
+	}
+}
+
+func TestReadersCannotWrite(t *testing.T) {
+	db := newLedger(t).DB()
+	_, err := read(ctxFor(t), db, "test", scanOne[int], "DELETE FROM tasks RETURNING 1")
+	refused(t, err, team.CodeUnavailable, "readonly")
+}
+
+func TestCheckFindsDrift(t *testing.T) {
+	l := newLedger(t)
+	must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "a"}}, "lead"))
+	sound(t, l)
+	ok(t, sqlExec(t, l.DB(), "UPDATE tasks SET unmet = 3"))
+	if problems := must[[]string](t)(l.Check(ctxFor(t))); len(problems) != 1 {
+		t.Errorf("problems: %v", problems)
+	}
+}
+
+func TestCheckpoint(t *testing.T) {
+	l := newLedger(t)
+	ctx := ctxFor(t)
+	must[[]Task](t)(l.CreateTasks(ctx, make([]NewTask, 0), "lead"))
+	r, err := l.DB().reader()
+	ok(t, err)
+	tx, err := r.BeginTx(ctx, nil)
+	ok(t, err)
+	var n int
+	ok(t, tx.QueryRowContext(ctx, "SELECT count(*) FROM tasks").Scan(&n))
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "writers go on"}}, "lead"))
+	refused(t, l.Checkpoint(ctx), team.CodeTimeout, ReasonBusy)
+	ok(t, tx.Rollback())
+	ok(t, l.Checkpoint(ctx))
+	if size := must[int64](t)(l.WALSize()); size != 0 {
+		t.Errorf("the wal has %d bytes", size)
+	}
+}
+
+// 40 000 claims once left a WAL of 339 MB: a statement that is not read to its
+// end keeps SQLite from checkpointing.
+func TestWALStaysSmall(t *testing.T) {
+	l := newLedger(t)
+	ctx := ctxFor(t)
+	batch := make([]NewTask, 1500)
+	for i := range batch {
+		batch[i] = NewTask{Subject: "t", Description: strings.Repeat("d", 500)}
+	}
+	must[[]Task](t)(l.CreateTasks(ctx, batch, "lead"))
+	for range batch {
+		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s"}))
+	}
+	if size := must[int64](t)(l.WALSize()); size > 12<<20 {
+		t.Errorf("the wal has %d bytes", size)
+	}
+}

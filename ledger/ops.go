@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"encoding/json"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// opSpec is one operation. The result of a retryable one is kept, so that the
+// same id again returns it; the others may simply be applied twice.
+type opSpec struct {
+	run       func(*tx, json.RawMessage) (any, error)
+	retryable bool
+}
+
+func once[A, R any](fn func(*tx, A) (R, error)) opSpec {
+	return opSpec{run: typed(fn), retryable: true}
+}
+
+func again[A, R any](fn func(*tx, A) (R, error)) opSpec {
+	return opSpec{run: typed(fn)}
+}
+
+func typed[A, R any](fn func(*tx, A) (R, error)) func(*tx, json.RawMessage) (any, error) {
+	return func(t *tx, raw json.RawMessage) (any, error) {
+		var a A
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return nil, team.Errorf(team.CodeInvalid, "decode arguments: %w", err)
+		}
+		return fn(t, a)
+	}
+}
+
+// none is the result of an operation that has nothing to say.
+type none struct{}
+
+const (
+	opTeamCreate     = "team.create"
+	opTeamUpdate     = "team.update"
+	opRunStart       = "run.start"
+	opScratchpad     = "scratchpad.merge"
+	opTasksCreate    = "tasks.create"
+	opTaskClaim      = "task.claim"
+	opTaskStart      = "task.start"
+	opTaskComplete   = "task.complete"
+	opTaskFail       = "task.fail"
+	opTaskRelease    = "task.release"
+	opTaskUpdate     = "task.update"
+	opTaskDepsAdd    = "task.deps.add"
+	opTaskDepsRemove = "task.deps.remove"
+	opTaskDelete     = "task.delete"
+	opTaskRetry      = "task.retry"
+	opOwnerRelease   = "owner.release"
+	opLeasesRenew    = "leases.renew"
+	opLeasesExpire   = "leases.expire"
+	opMemberAdd      = "member.add"
+	opMemberUpdate   = "member.update"
+	opMemberRemove   = "member.remove"
+	opMessagePost    = "message.post"
+	opDeliveryMark   = "delivery.mark"
+	opEvent          = "event.append"
+	opFileLeaseTake  = "filelease.take"
+	opFileLeaseDrop  = "filelease.drop"
+	opTouchedSet     = "touched.set"
+	opOverlapTell    = "overlap.tell"
+	opMergesAdd      = "merges.add"
+	opMergesMove     = "merges.move"
+	opSettingPut     = "setting.put"
+
+	opTaskCompleteReviewed = "task.complete.reviewed"
+	opApprovalAsk          = "approval.ask"
+	opApprovalAnswer       = "approval.answer"
+	opAutoClaim            = "autoclaim.set"
+	opRunClose             = "run.close"
+	opTaskReassign         = "task.reassign"
+	opTasksImport          = "tasks.import"
+	opPrune                = "history.prune"
+	opRepair               = "ledger.repair"
+)
+
+// ops is every operation there is.
+var ops = map[string]opSpec{
+	opTeamCreate:     once(createTeam),
+	opTeamUpdate:     once(updateTeam),
+	opRunStart:       once(startRun),
+	opScratchpad:     once(mergeScratchpad),
+	opTasksCreate:    once(createTasks),
+	opTaskClaim:      once(claimTask),
+	opTaskStart:      once(startTask),
+	opTaskComplete:   once(completeTask),
+	opTaskFail:       once(failTask),
+	opTaskRelease:    once(releaseTask),
+	opTaskUpdate:     once(updateTask),
+	opTaskDepsAdd:    once(addDeps),
+	opTaskDepsRemove: once(removeDeps),
+	opTaskDelete:     once(deleteTask),
+	opTaskRetry:      once(retryTask),
+	opOwnerRelease:   once(releaseOwner),
+	opLeasesRenew:    again(renewLeases),
+	opLeasesExpire:   once(expireLeases),
+	opMemberAdd:      once(addMember),
+	opMemberUpdate:   once(updateMember),
+	opMemberRemove:   once(removeMember),
+	opMessagePost:    once(postMessage),
+	opDeliveryMark:   again(markDeliveries),
+	opEvent:          once(appendEvent),
+	opFileLeaseTake:  once(takeFileLease),
+	opFileLeaseDrop:  once(dropFileLeases),
+	opTouchedSet:     again(setTouched),
+	opOverlapTell:    once(tellOverlap),
+	opMergesAdd:      once(enqueueMerges),
+	opMergesMove:     once(moveMerges),
+	opSettingPut:     again(putSetting),
+
+	opTaskCompleteReviewed: once(completeReviewed),
+	opApprovalAsk:          once(askApproval),
+	opApprovalAnswer:       once(answerApproval),
+	opAutoClaim:            once(setAutoClaim),
+	opRunClose:             once(closeRun),
+	opTaskReassign:         once(reassignTask),
+	opTasksImport:          once(importTasks),
+	opPrune:                once(prune),
+	opRepair:               once(repairLedger),
+}

@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	sqlMessageCount = `SELECT count(*) FROM messages INDEXED BY idx_messages_cap WHERE run = ?
+		AND kind IN ('message', 'broadcast', 'task_request', 'task_response', 'info', 'error')`
+	sqlDeliveryPut = `INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES (?, ?, ?, ?, ?, 'posted', ?)`
+)
+
+// kinds are the kinds that can be posted.
+var kinds = []team.Kind{
+	team.KindMessage, team.KindBroadcast, team.KindTaskRequest, team.KindTaskResponse, team.KindInfo, team.KindError,
+	team.KindShutdownRequest, team.KindShutdownApproved, team.KindShutdownRejected, team.KindIdle,
+	team.KindTaskAssignment, team.KindTaskCompleted, team.KindPermissionRequest, team.KindPermissionResponse,
+	team.KindPlanApprovalRequest, team.KindPlanApprovalResponse,
+}
+
+// Post writes a message and one delivery per recipient; when it returns, both
+// are durable. To is a name, an agent id or a session key of the roster. The
+// sender is taken as given: whoever calls has verified it. A reply (Parent) marks
+// the delivery of its parent to the sender as answered.
+//
+// Errors: CodeNotFound (member_not_found, message_not_found for the parent),
+// CodeInvalid (self_send, an unknown kind, a parent of another run, a
+// task_response without one), CodeLimit (team_messages_cap_exceeded, hop_limit,
+// too_long).
+func (l *Ledger) Post(ctx context.Context, n NewMessage) (Message, []Delivery, error) {
+	p, err := write[posted](ctx, l, opMessagePost, postArgs{n, team.NewUUID()})
+	return p.Message, p.Deliveries, err
+}
+
+type postArgs struct {
+	NewMessage
+	MessageID string `json:"messageId"`
+}
+
+type posted struct {
+	Message    Message    `json:"message"`
+	Deliveries []Delivery `json:"deliveries"`
+}
+
+func postMessage(t *tx, a postArgs) (posted, error) {
+	n := a.NewMessage
+	if err := n.check(); err != nil {
+		return posted{}, err
+	}
+	if approvalKind(n.Kind) {
+		return posted{}, team.Errorf(team.CodeDenied, "a %s is not sent as mail: it is asked for and answered in the queue", n.Kind).
+			WithReason(ReasonApprovalOnly).WithHint("teamctl approvals")
+	}
+	row, err := t.run()
+	if err != nil {
+		return posted{}, err
+	}
+	if n.IdemKey != "" {
+		first, found, err := t.message(sqlMessageIdm, row.ID, n.From, n.IdemKey)
+		if err != nil {
+			return posted{}, err
+		}
+		if found {
+			ds, err := t.deliveries(first.ID)
+			return posted{first, ds}, err
+		}
+	}
+	to, recipients, err := t.recipients(n)
+	if err != nil {
+		return posted{}, err
+	}
+	if err := t.checkParent(n, row.ID); err != nil {
+		return posted{}, err
+	}
+	if err := t.checkCap(n.Kind, row.ID); err != nil {
+		return posted{}, err
+	}
+	m := Message{ID: a.MessageID, Run: row.ID, Kind: n.Kind, From: n.From, To: to, Parent: n.Parent, Hop: n.Hop,
+		IdemKey: n.IdemKey, RequestID: n.RequestID, Text: n.Text, Summary: n.Summary, Payload: n.Payload, At: t.now}
+	p, err := t.insertMessage(m, recipients)
+	if err != nil {
+		return posted{}, err
+	}
+	if n.Parent != "" {
+		err = t.answered(n.Parent, n.From, m.ID)
+	}
+	return p, err
+}
+
+func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
+	seq, _, err := value[int64](t, sqlMessagePut, m.ID, m.Run, m.Kind, m.From, orNull(m.To), orNull(m.Parent), m.Hop,
+		orNull(m.IdemKey), m.RequestID, m.Text, m.Summary, jsonOrNull(m.Payload), m.At)
+	if err != nil {
+		return posted{}, err
+	}
+	t.wrote = true
+	m.Seq = seq
+	p := posted{Message: m, Deliveries: make([]Delivery, 0, len(recipients))}
+	rank := 2
+	switch {
+	case shutdownKind(m.Kind):
+		rank = 0
+	case m.From == team.LeadName:
+		rank = 1
+	}
+	for _, r := range recipients {
+		if _, err := t.exec(sqlDeliveryPut, m.ID, r.Name, r.SessionKey, seq, rank, m.At); err != nil {
+			return posted{}, err
+		}
+		p.Deliveries = append(p.Deliveries, Delivery{MessageID: m.ID, Seq: seq, Recipient: r.Name,
+			Session: r.SessionKey, State: team.Posted, At: m.At})
+	}
+	return p, t.event(Event{Who: m.From, What: "message.posted", ID: m.ID, After: string(team.Posted),
+		Data: json.RawMessage(mustJSON(postData{m.Kind, m.To, len(m.Text)}))})
+}
+
+type postData struct {
+	Kind team.Kind `json:"kind"`
+	To   string    `json:"to,omitempty"`
+	Size int       `json:"size"`
+}
+
+func (n NewMessage) check() error {
+	if n.From == "" {
+		return team.Errorf(team.CodeInvalid, "a message has a sender")
+	}
+	if !slices.Contains(kinds, n.Kind) {
+		return team.Errorf(team.CodeInvalid, "invalid kind: %s", n.Kind).WithReason("invalid_kind")
+	}
+	if n.Text == "" && len(n.Payload) == 0 {
+		return team.Errorf(team.CodeInvalid, "the message is empty")
+	}
+	if len(n.Payload) > 0 && !json.Valid(n.Payload) {
+		return team.Errorf(team.CodeInvalid, "the payload of a message must be JSON")
+	}
+	if size := len(n.Text) + len(n.Payload); size > team.MaxMessageBytes {
+		return team.Errorf(team.CodeLimit, "the message has %d bytes, the limit is %d", size, team.MaxMessageBytes).
+			WithReason("too_long").WithHint("write it to a file and send the path")
+	}
+	if n.Hop < 0 || n.Hop > team.MaxHops {
+		return team.Errorf(team.CodeLimit, "the message has made %d hops, the limit is %d", n.Hop, team.MaxHops).
+			WithReason(ReasonHopLimit)
+	}
+	if n.Kind == team.KindTaskResponse && n.Parent == "" {
+		return team.Errorf(team.CodeInvalid, "a task_response needs the message that it answers").WithReason("parent_required")
+	}
+	return nil
+}
+
+// recipients finds who is meant on the roster, and the name that To stands for.
+func (t *tx) recipients(n NewMessage) (to string, who []Member, err error) {
+	roster, err := t.members()
+	if err != nil {
+		return "", nil, err
+	}
+	if n.To == "" {
+		return "", slices.DeleteFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, n.From) }), nil
+	}
+	i := slices.IndexFunc(roster, func(m Member) bool {
+		return strings.EqualFold(m.Name, n.To) || strings.EqualFold(m.AgentID, n.To) || m.SessionKey == n.To
+	})
+	switch {
+	case i < 0:
+		return "", nil, errNoMember(n.To, roster)
+	case n.ToSession != "" && roster[i].SessionKey != n.ToSession:
+		return "", nil, team.Errorf(team.CodeNotFound, "%s is another agent by now", roster[i].Name).WithReason(ReasonMemberNotFound)
+	case strings.EqualFold(roster[i].Name, n.From):
+		return "", nil, team.Errorf(team.CodeInvalid, "Cannot send a message to yourself").WithReason(ReasonSelfSend)
+	}
+	return roster[i].Name, roster[i : i+1], nil
+}
+
+func (t *tx) checkParent(n NewMessage, run int64) error {
+	if n.Parent == "" {
+		return nil
+	}
+	parent, found, err := t.message(sqlMessageGet, n.Parent)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errNoMessage(n.Parent)
+	case parent.Run != run:
+		return team.Errorf(team.CodeInvalid, "message %s is of run %d, not of the current run %d", parent.ID, parent.Run, run).
+			WithReason("parent_of_other_run")
+	}
+	return nil
+}
+
+func (t *tx) checkCap(k team.Kind, run int64) error {
+	if !conversation(k) {
+		return nil
+	}
+	n, _, err := value[int](t, sqlMessageCount, run)
+	if err == nil && n >= team.MaxMessagesPerRun {
+		return team.Errorf(team.CodeLimit, "team_messages_cap_exceeded: team_run %d already has %d messages (cap %d)",
+			run, n, team.MaxMessagesPerRun).WithReason(ReasonMessagesCap)
+	}
+	return err
+}
+
+func (t *tx) message(q string, args ...any) (m Message, found bool, err error) {
+	found, err = t.one(q, func(r *sql.Rows) (err error) {
+		m, err = scanMessage(r)
+		return err
+	}, args...)
+	return m, found, err
+}

@@ -1,0 +1,346 @@
+package ledger
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// model is what the tasks of a ledger should be, said as simply as possible.
+type model struct {
+	tasks map[string]*modelTask
+	last  int
+	now   int64
+}
+
+type modelTask struct {
+	id       int
+	status   team.TaskStatus
+	owner    string
+	deps     []string
+	priority int
+	attempt  int
+	lease    int64
+}
+
+func (m *model) blockedBy(t *modelTask) []string {
+	out := []string{}
+	for _, d := range t.deps {
+		if m.tasks[d].status != team.TaskCompleted {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (m *model) sorted() []*modelTask {
+	var all []*modelTask
+	for _, t := range m.tasks {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *modelTask) int { return a.id - b.id })
+	return all
+}
+
+func (m *model) next() *modelTask {
+	var best *modelTask
+	for _, t := range m.sorted() {
+		if t.status == team.TaskPending && len(m.blockedBy(t)) == 0 && (best == nil || t.priority > best.priority) {
+			best = t
+		}
+	}
+	return best
+}
+
+func (m *model) reaches(from, to string) bool {
+	if from == to {
+		return true
+	}
+	return slices.ContainsFunc(m.tasks[from].deps, func(d string) bool { return m.reaches(d, to) })
+}
+
+func (m *model) free(t *modelTask) { t.status, t.owner, t.lease = team.TaskPending, "", 0 }
+
+func (m *model) lapsed() []*modelTask {
+	var out []*modelTask
+	for _, t := range m.sorted() {
+		if (t.status == team.TaskClaimed || t.status == team.TaskInProgress) && t.lease < m.now {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Whatever is done to the tasks, in whatever order, the ledger says the same as
+// the model, and blockedBy is what its definition says.
+func TestTasksMatchTheModel(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		sub, err := os.MkdirTemp(dir, "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		ctx := ctxFor(t)
+		db, err := Open(ctx, filepath.Join(sub, "ledger.db"), Options{Create: true})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		if err := sqlExec(t, db, "PRAGMA synchronous = OFF"); err != nil { // what is tested is not the disk
+			rt.Fatal(err)
+		}
+		l := New(db, Direct(db))
+		c := &clock{time.UnixMilli(1_000_000)}
+		l.now = c.now
+		s := &sim{rt: rt, l: l, m: &model{tasks: map[string]*modelTask{}, now: c.at.UnixMilli()}, c: c}
+		rt.Repeat(map[string]func(*rapid.T){
+			"create": s.create, "claim next": s.claimNext, "claim one": s.claimOne, "start": s.start,
+			"complete": s.complete, "fail": s.fail, "release": s.release, "owner dies": s.ownerDies,
+			"time passes": s.timePasses, "expire": s.expire, "retry": s.retry, "delete": s.delete,
+			"add dep": s.addDep, "remove dep": s.removeDep, "": s.compare,
+		})
+	})
+}
+
+type sim struct {
+	rt *rapid.T
+	l  *Ledger
+	m  *model
+	c  *clock
+}
+
+var owners = []string{"s1", "s2", "s3"}
+
+func (s *sim) some(rt *rapid.T) *modelTask {
+	all := s.m.sorted()
+	if len(all) == 0 {
+		rt.Skip("no task")
+	}
+	return rapid.SampledFrom(all).Draw(rt, "task")
+}
+
+func (s *sim) ref(t *modelTask) TaskRef { return TaskRef{strconv.Itoa(t.id), t.owner, t.attempt} }
+
+// agree checks that the ledger refused exactly when the model does.
+func (s *sim) agree(rt *rapid.T, allowed bool, err error) bool {
+	if allowed != (err == nil) {
+		rt.Fatalf("model allows: %v, ledger: %v", allowed, err)
+	}
+	if err != nil && team.IsCode(err, team.CodeInternal) {
+		rt.Fatalf("uncoded: %v", err)
+	}
+	return err == nil
+}
+
+func (s *sim) create(rt *rapid.T) {
+	n := rapid.IntRange(1, 3).Draw(rt, "n")
+	var batch []NewTask
+	for i := range n {
+		nt := NewTask{Ref: string(rune('a' + i)), Subject: "s", Priority: rapid.IntRange(0, 2).Draw(rt, "priority")}
+		for _, t := range s.m.sorted() {
+			if rapid.IntRange(0, 3).Draw(rt, "dep") == 0 {
+				nt.DependsOn = append(nt.DependsOn, strconv.Itoa(t.id))
+			}
+		}
+		if i > 0 && rapid.Bool().Draw(rt, "chain") {
+			nt.DependsOn = append(nt.DependsOn, batch[i-1].Ref)
+		}
+		batch = append(batch, nt)
+	}
+	if _, err := s.l.CreateTasks(background, batch, "lead"); err != nil {
+		rt.Fatal(err)
+	}
+	first := s.m.last + 1
+	for i, nt := range batch {
+		s.m.last++
+		mt := &modelTask{id: s.m.last, status: team.TaskPending, priority: nt.Priority}
+		for _, d := range nt.DependsOn {
+			if i > 0 && d == batch[i-1].Ref {
+				d = strconv.Itoa(first + i - 1)
+			}
+			mt.deps = append(mt.deps, d)
+		}
+		s.m.tasks[strconv.Itoa(mt.id)] = mt
+	}
+}
+
+func (s *sim) take(t *modelTask, owner string) {
+	t.status, t.owner, t.lease = team.TaskClaimed, owner, s.m.now+time.Minute.Milliseconds()
+	t.attempt++
+}
+
+func (s *sim) claimNext(rt *rapid.T) {
+	owner := rapid.SampledFrom(owners).Draw(rt, "owner")
+	got, err := s.l.Claim(background, ClaimIn{Owner: owner, Lease: time.Minute})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	want := s.m.next()
+	if want == nil {
+		for _, t := range s.m.lapsed() {
+			s.m.free(t)
+		}
+		want = s.m.next()
+	}
+	if (got == nil) != (want == nil) || got != nil && got.ID != strconv.Itoa(want.id) {
+		rt.Fatalf("claimed %+v, want %+v", got, want)
+	}
+	if want != nil {
+		s.take(want, owner)
+	}
+}
+
+func (s *sim) claimOne(rt *rapid.T) {
+	t, owner := s.some(rt), rapid.SampledFrom(owners).Draw(rt, "owner")
+	_, err := s.l.Claim(background, ClaimIn{Owner: owner, ID: strconv.Itoa(t.id), Lease: time.Minute})
+	if s.agree(rt, t.status == team.TaskPending && len(s.m.blockedBy(t)) == 0, err) {
+		s.take(t, owner)
+	}
+}
+
+func held(t *modelTask) bool {
+	return t.status == team.TaskClaimed || t.status == team.TaskInProgress
+}
+
+func (s *sim) start(rt *rapid.T) {
+	t := s.some(rt)
+	first := t.status == team.TaskClaimed
+	if s.agree(rt, held(t), s.l.Start(background, s.ref(t))) && first {
+		t.status, t.lease = team.TaskInProgress, max(t.lease, s.m.now+Lease.Milliseconds())
+	}
+}
+
+func (s *sim) complete(rt *rapid.T) {
+	t := s.some(rt)
+	before := s.ready()
+	ready, err := s.l.Complete(background, s.ref(t), Result{})
+	if !s.agree(rt, held(t), err) {
+		return
+	}
+	t.status, t.lease = team.TaskCompleted, 0
+	fresh := slices.DeleteFunc(s.ready(), func(id string) bool { return slices.Contains(before, id) })
+	if !slices.Equal(fresh, ready) {
+		rt.Fatalf("became ready: %v, want %v", ready, fresh)
+	}
+}
+
+func (s *sim) ready() (out []string) {
+	for _, t := range s.m.sorted() {
+		if t.status == team.TaskPending && len(s.m.blockedBy(t)) == 0 {
+			out = append(out, strconv.Itoa(t.id))
+		}
+	}
+	return out
+}
+
+func (s *sim) fail(rt *rapid.T) {
+	t := s.some(rt)
+	r := s.ref(t)
+	if t.status == team.TaskPending {
+		r.Owner = ""
+	}
+	if s.agree(rt, held(t) || t.status == team.TaskPending, s.l.Fail(background, r, Result{})) {
+		t.status, t.lease = team.TaskFailed, 0
+	}
+}
+
+func (s *sim) release(rt *rapid.T) {
+	t := s.some(rt)
+	if s.agree(rt, held(t), s.l.Release(background, s.ref(t))) {
+		s.m.free(t)
+	}
+}
+
+func (s *sim) ownerDies(rt *rapid.T) {
+	owner := rapid.SampledFrom(owners).Draw(rt, "owner")
+	if _, err := s.l.ReleaseOwner(background, owner, "died"); err != nil {
+		rt.Fatal(err)
+	}
+	for _, t := range s.m.tasks {
+		if held(t) && t.owner == owner {
+			s.m.free(t)
+		}
+	}
+}
+
+func (s *sim) timePasses(*rapid.T) {
+	s.c.advance(45 * time.Second)
+	s.m.now = s.c.at.UnixMilli()
+}
+
+func (s *sim) expire(rt *rapid.T) {
+	if _, err := s.l.ExpireLeases(background); err != nil {
+		rt.Fatal(err)
+	}
+	for _, t := range s.m.lapsed() {
+		s.m.free(t)
+	}
+}
+
+func (s *sim) retry(rt *rapid.T) {
+	t := s.some(rt)
+	if s.agree(rt, t.status == team.TaskFailed, s.l.RetryTask(background, strconv.Itoa(t.id))) {
+		s.m.free(t)
+	}
+}
+
+func (s *sim) delete(rt *rapid.T) {
+	t := s.some(rt)
+	id := strconv.Itoa(t.id)
+	if _, err := s.l.DeleteTask(background, id); !s.agree(rt, !held(t), err) {
+		return
+	}
+	delete(s.m.tasks, id)
+	for _, o := range s.m.tasks {
+		o.deps = slices.DeleteFunc(o.deps, func(d string) bool { return d == id })
+	}
+}
+
+func (s *sim) addDep(rt *rapid.T) {
+	t, dep := s.some(rt), s.some(rt)
+	id, on := strconv.Itoa(t.id), strconv.Itoa(dep.id)
+	_, err := s.l.AddDeps(background, id, []string{on}, "lead")
+	if s.agree(rt, t.status == team.TaskPending && !s.m.reaches(on, id), err) && !slices.Contains(t.deps, on) {
+		t.deps = append(t.deps, on)
+	}
+}
+
+func (s *sim) removeDep(rt *rapid.T) {
+	t, dep := s.some(rt), s.some(rt)
+	on := strconv.Itoa(dep.id)
+	_, err := s.l.RemoveDeps(background, strconv.Itoa(t.id), []string{on}, "lead")
+	if s.agree(rt, t.status == team.TaskPending, err) {
+		t.deps = slices.DeleteFunc(t.deps, func(d string) bool { return d == on })
+	}
+}
+
+func (s *sim) compare(rt *rapid.T) {
+	tasks, err := s.l.Tasks(background, TaskFilter{})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	all := s.m.sorted()
+	if len(all) != len(tasks) {
+		rt.Fatalf("%d tasks, want %d", len(tasks), len(all))
+	}
+	for i, want := range all {
+		got := tasks[i]
+		gotView := []any{got.ID, got.Status, got.Owner, got.Attempt, got.LeaseUntil, got.DependsOn, got.BlockedBy}
+		wantView := []any{strconv.Itoa(want.id), want.status, want.owner, want.attempt, want.lease, append([]string{}, want.deps...), s.m.blockedBy(want)}
+		if diff := cmp.Diff(wantView, gotView); diff != "" {
+			rt.Fatalf("task %d (-want +got):\n%s", want.id, diff)
+		}
+	}
+	problems, err := s.l.Check(background)
+	if err != nil || len(problems) > 0 {
+		rt.Fatalf("%v %v", problems, err)
+	}
+}

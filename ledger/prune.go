@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// What may go: events, and the messages of runs that are closed, all of them or
+// none of a run, where nobody waits for one any more. A recipient that has left
+// waits for nothing.
+const (
+	pruneRuns = `SELECT r.id FROM runs r WHERE r.endedAt IS NOT NULL AND r.endedAt < ?1
+		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.run = r.id AND (m.at >= ?1 OR m.seq > ?2))
+		AND NOT EXISTS (SELECT 1 FROM messages m JOIN deliveries d ON d.message = m.id
+			LEFT JOIN members to_ ON to_.sessionKey = d.session
+			WHERE m.run = r.id AND d.state IN ('posted', 'mailed', 'held', 'injected') AND to_.sessionKey IS NOT NULL AND to_.removedAt IS NULL)`
+	pruneMessages = `m.run IN (` + pruneRuns + `)`
+
+	sqlPruneMsgList    = `SELECT ` + messageCols + ` FROM messages m WHERE ` + pruneMessages + ` ORDER BY m.seq`
+	sqlPruneEventList  = `SELECT seq, at, who, what, id, before, after, data FROM events WHERE at < ? AND seq <= ? ORDER BY seq`
+	sqlPruneMark       = `INSERT INTO counters(name, value) VALUES ('pruning', ?)`
+	sqlPruneUnmark     = `DELETE FROM counters WHERE name = 'pruning'`
+	sqlPruneDeliveries = `DELETE FROM deliveries WHERE message IN (SELECT m.id FROM messages m WHERE ` + pruneMessages + `)`
+	sqlPruneMsgs       = `DELETE FROM messages WHERE id IN (SELECT m.id FROM messages m WHERE ` + pruneMessages + `)`
+	sqlPruneEvents     = `DELETE FROM events WHERE at < ? AND seq <= ?`
+	sqlLastMessage     = `SELECT coalesce(max(seq), 0) FROM messages`
+)
+
+// PruneMark bounds a prune: what is older than Before and was there when the mark
+// was made.
+type PruneMark struct {
+	Before   int64 `json:"before"` // Unix milliseconds
+	Events   int64 `json:"events"` // greatest sequence numbers
+	Messages int64 `json:"messages"`
+}
+
+// Pruned counts what a prune took out.
+type Pruned struct {
+	Events     int64 `json:"events"`
+	Messages   int64 `json:"messages"`
+	Deliveries int64 `json:"deliveries"`
+}
+
+// PruneMark marks what may be pruned now.
+func (l *Ledger) PruneMark(ctx context.Context, before int64) (PruneMark, error) {
+	m := PruneMark{Before: before}
+	var err error
+	if m.Events, err = l.LastEvent(ctx); err != nil {
+		return m, err
+	}
+	seqs, err := read(ctx, l.db, "read messages", scanOne[int64], sqlLastMessage)
+	if err != nil {
+		return m, err
+	}
+	m.Messages = seqs[0]
+	return m, nil
+}
+
+// Archive writes what a prune with the same mark would take out, as JSON lines
+// {"event": ...} and {"message": ...}, and counts it.
+func (l *Ledger) Archive(ctx context.Context, m PruneMark, w io.Writer) (Pruned, error) {
+	var n Pruned
+	enc := json.NewEncoder(w)
+	events, err := read(ctx, l.db, "read old events", scanEvent, sqlPruneEventList, m.Before, m.Events)
+	if err != nil {
+		return n, err
+	}
+	for _, e := range events {
+		if err := enc.Encode(map[string]Event{"event": e}); err != nil {
+			return n, fmt.Errorf("write the archive: %w", err)
+		}
+		n.Events++
+	}
+	messages, err := read(ctx, l.db, "read old messages", scanMessage, sqlPruneMsgList, m.Before, m.Messages)
+	if err != nil {
+		return n, err
+	}
+	for _, msg := range messages {
+		ds, err := l.Deliveries(ctx, msg.ID)
+		if err != nil {
+			return n, err
+		}
+		line := struct {
+			Message    Message    `json:"message"`
+			Deliveries []Delivery `json:"deliveries"`
+		}{msg, ds}
+		if err := enc.Encode(line); err != nil {
+			return n, fmt.Errorf("write the archive: %w", err)
+		}
+		n.Messages++
+		n.Deliveries += int64(len(ds))
+	}
+	return n, nil
+}
+
+// Prune takes out old history: events, and the messages of runs that were closed
+// before, if nobody waits for one of them. Tasks stay. Whoever calls has archived it.
+func (l *Ledger) Prune(ctx context.Context, m PruneMark) (Pruned, error) {
+	return write[Pruned](ctx, l, opPrune, m)
+}
+
+func prune(t *tx, m PruneMark) (Pruned, error) {
+	var n Pruned
+	if m.Before <= 0 || m.Before > t.now {
+		return n, team.Errorf(team.CodeInvalid, "only the past can be pruned")
+	}
+	if _, err := t.exec(sqlPruneMark, m.Before); err != nil {
+		return n, err
+	}
+	for _, step := range []struct {
+		count *int64
+		q     string
+		upTo  int64
+	}{
+		{&n.Deliveries, sqlPruneDeliveries, m.Messages}, // first: the messages say which runs
+		{&n.Messages, sqlPruneMsgs, m.Messages},
+		{&n.Events, sqlPruneEvents, m.Events},
+	} {
+		var err error
+		if *step.count, err = t.exec(step.q, m.Before, step.upTo); err != nil {
+			return n, err
+		}
+	}
+	if _, err := t.exec(sqlPruneUnmark); err != nil {
+		return n, err
+	}
+	return n, t.event(Event{What: "history.pruned", Data: json.RawMessage(mustJSON(n))})
+}

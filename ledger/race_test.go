@@ -1,0 +1,207 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// children are what the test binary does as a process of a test.
+var children = map[string]func(args []string) error{
+	"worker": childWorker,
+	"event":  childEvent,
+}
+
+// child starts the test binary as another process; it is waited for.
+func child(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), envChild+"="+name, "GORACE=halt_on_error=1")
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// childWorker claims and completes tasks of the ledger at args[0] as session
+// args[1] until all are done. Mode
+// args[2] is "group" for a supervisor's writer in this process, "hang" to stop
+// with the third claim in its hands, else "".
+// args[3] is how long its claims hold.
+func childWorker(args []string) error {
+	path, session, mode := args[0], args[1], args[2]
+	lease, err := time.ParseDuration(args[3])
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	db, err := Open(ctx, path, Options{BusyTimeout: 30 * time.Second})
+	if err != nil {
+		return err
+	}
+	w := Direct(db)
+	if mode == "group" {
+		g := NewGroup(db)
+		if err := g.Start(ctx); err != nil {
+			return err
+		}
+		defer func() { _ = g.Stop(context.Background()) }()
+		w = g
+	}
+	l := New(db, w)
+	wakes, stop, err := l.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for claims := 1; ; claims++ {
+		claimed := time.Now()
+		task, err := l.Claim(ctx, ClaimIn{Owner: session, Lease: lease})
+		if err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		if task == nil {
+			n, err := l.Counts(ctx)
+			if err != nil {
+				return err
+			}
+			if n.Completed == n.Total() {
+				return db.Close()
+			}
+			select {
+			case <-wakes:
+			case <-time.After(150 * time.Millisecond): // a lease may lapse without a write
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			continue
+		}
+		if mode == "hang" && claims >= 3 {
+			fmt.Println("hanging")
+			<-ctx.Done()
+		}
+		r := TaskRef{task.ID, session, task.Attempt}
+		_, err = l.Complete(ctx, r, Result{Summary: session})
+		if team.IsCode(err, team.CodeConflict) && time.Since(claimed) > lease {
+			continue // too slow: another has it by now
+		}
+		if err != nil {
+			return fmt.Errorf("complete %s: %w", task.ID, err)
+		}
+	}
+}
+
+// layered is a batch of n tasks in which each depends on one or two earlier ones.
+func layered(n int) []NewTask {
+	batch := make([]NewTask, n)
+	for i := range batch {
+		batch[i] = NewTask{Ref: "t" + strconv.Itoa(i), Subject: "s", Priority: i % 3}
+		if i >= 10 {
+			batch[i].DependsOn = []string{"t" + strconv.Itoa(i-10), "t" + strconv.Itoa(i/2)}
+		}
+	}
+	return batch
+}
+
+// 8 processes race for 200 tasks: each is completed once, in the order of its
+// dependencies, and no error surfaces; also when some are killed on the way,
+// and when one of them writes in groups.
+func TestProcessesRace(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		modes [8]string
+		kill  int
+	}{
+		{name: "direct"},
+		{name: "direct and groups at once", modes: [8]string{0: "group", 4: "group"}},
+		{name: "kill -9", modes: [8]string{0: "hang", 1: "hang", 2: "hang"}, kill: 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			l := New(openAt(t, path), nil)
+			l.w = Direct(l.db)
+			must[[]Task](t)(l.CreateTasks(ctxFor(t), layered(200), "lead"))
+			lease := time.Hour
+			if tt.kill > 0 {
+				lease = 300 * time.Millisecond
+			}
+			race(t, path, tt.modes, tt.kill, lease)
+			checkRace(t, l, tt.kill > 0)
+		})
+	}
+}
+
+// race runs the processes; the first kill of them are killed while they hold a task.
+func race(t *testing.T, path string, modes [8]string, kill int, lease time.Duration) {
+	t.Helper()
+	type proc struct {
+		cmd *exec.Cmd
+		out io.Reader
+	}
+	var procs []proc
+	for i, mode := range modes {
+		cmd := child(t, "worker", path, "s"+strconv.Itoa(i), mode, lease.String())
+		pipe, err := cmd.StdoutPipe()
+		ok(t, err)
+		ok(t, cmd.Start())
+		procs = append(procs, proc{cmd, pipe})
+		if i < kill { // it has its task before the others can take them all
+			if _, err := io.ReadFull(pipe, make([]byte, len("hanging"))); err != nil {
+				t.Errorf("process %d holds no task: %v", i, err)
+			}
+		}
+	}
+	for _, p := range procs[:kill] {
+		ok(t, p.cmd.Process.Kill())
+	}
+	for i, p := range procs {
+		_, err := io.Copy(io.Discard, p.out)
+		ok(t, err)
+		if err := p.cmd.Wait(); err != nil && i >= kill {
+			t.Errorf("process %d: %v", i, err)
+		}
+	}
+}
+
+func checkRace(t *testing.T, l *Ledger, again bool) {
+	t.Helper()
+	ctx := ctxFor(t)
+	tasks := must[[]Task](t)(l.Tasks(ctx, TaskFilter{}))
+	done := map[string]int64{}
+	for _, e := range must[[]Event](t)(l.Events(ctx, 0, 0, EventFilter{What: "task.completed"})) {
+		if done[e.ID] != 0 {
+			t.Errorf("task %s was completed twice", e.ID)
+		}
+		done[e.ID] = e.Seq
+	}
+	claims := map[string]int{}
+	for _, e := range must[[]Event](t)(l.Events(ctx, 0, 0, EventFilter{What: "task.claimed"})) {
+		claims[e.ID]++
+		for _, dep := range tasks[seqOf(t, e.ID)-1].DependsOn {
+			if done[dep] == 0 || done[dep] > e.Seq {
+				t.Errorf("task %s was claimed before %s was completed", e.ID, dep)
+			}
+		}
+	}
+	for _, task := range tasks {
+		if task.Status != team.TaskCompleted || task.Result == nil || task.Result.Summary != task.Owner {
+			t.Errorf("%+v", task)
+		}
+		if claims[task.ID] != task.Attempt || !again && task.Attempt != 1 {
+			t.Errorf("task %s: %d claims, attempt %d", task.ID, claims[task.ID], task.Attempt)
+		}
+	}
+	sound(t, l)
+}
+
+func seqOf(t *testing.T, id string) int {
+	t.Helper()
+	return must[int](t)(strconv.Atoi(id))
+}

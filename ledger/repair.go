@@ -1,0 +1,39 @@
+package ledger
+
+import "context"
+
+const (
+	sqlReindex    = `REINDEX`
+	sqlDriftedIDs = `SELECT id FROM tasks t WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
+		SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed') ORDER BY seq`
+)
+
+// Repair makes the indexes anew and brings what is computed (blockedBy and its
+// count) in line with what it is computed from. It returns what it changed. Damaged
+// pages it cannot mend: Check says whether there are any.
+func (l *Ledger) Repair(ctx context.Context) (fixed []string, err error) {
+	return write[[]string](ctx, l, opRepair, none{})
+}
+
+func repairLedger(t *tx, _ none) ([]string, error) {
+	fixed := []string{}
+	if _, err := t.exec(sqlReindex); err != nil {
+		return nil, err
+	}
+	ids, err := column[string](t, sqlDriftedIDs)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if _, err := t.exec(sqlDepsMirror, id); err != nil {
+			return nil, err
+		}
+		fixed = append(fixed, "task "+id+": blockedBy computed again")
+	}
+	for _, what := range fixed {
+		if err := t.event(Event{What: "ledger.repaired", After: what}); err != nil {
+			return nil, err
+		}
+	}
+	return fixed, nil
+}

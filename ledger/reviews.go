@@ -1,0 +1,143 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	// An active reviewer is on the roster and its process is wanted and not given
+	// up, or it is a program that joined by itself. Nobody reviews its own work.
+	sqlReviewers = `SELECT name FROM members WHERE removedAt IS NULL AND teamRole = 'reviewer' AND sessionKey <> ?
+		AND (json_extract(spec, '$.agent') = '` + AgentExternal + `'
+			OR desired = 'running' AND observed NOT IN ('failed', 'completed', 'killed'))
+		ORDER BY joinedAt, rowid`
+	sqlTaskReview = `UPDATE tasks SET status = 'in_progress', startedAt = coalesce(startedAt, ?), review = ?, leaseUntil = NULL WHERE id = ?`
+	sqlTaskBack   = `UPDATE tasks SET status = 'pending', owner = ?, ownerName = ?, claimedAt = NULL, startedAt = NULL, completedAt = NULL,
+		leaseUntil = NULL, result = NULL, notBefore = 0, review = NULL, metadata = ? WHERE id = ?`
+	sqlReviewOver = `UPDATE tasks SET review = NULL WHERE id = ?`
+)
+
+// AgentExternal is the Spec.Agent of a member that joined by itself: no process
+// of it is supervised.
+const AgentExternal = "external"
+
+// CompleteReviewed is Complete by somebody whose word needs no review.
+func (l *Ledger) CompleteReviewed(ctx context.Context, ref TaskRef, res Result) (ready []string, err error) {
+	return write[[]string](ctx, l, opTaskCompleteReviewed, endArgs{ref, res})
+}
+
+func completeReviewed(t *tx, a endArgs) ([]string, error) {
+	task, err := t.fencedFor(a.TaskRef, true)
+	if err != nil {
+		return nil, err
+	}
+	if task.Review != 0 { // the person's word is the review
+		ap, err := t.approval(task.Review)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.settleApproval(&ap, ApprovalApproved, t.who, "completed by "+t.who); err != nil {
+			return nil, err
+		}
+	}
+	return t.complete(task, a.Result)
+}
+
+// toReview hands a completed task to the reviewers; false when there are none.
+func (t *tx) toReview(task Task, res Result) (bool, error) {
+	reviewers, err := column[string](t, sqlReviewers, task.Owner)
+	if err != nil || len(reviewers) == 0 {
+		return false, err
+	}
+	name := orDefault(task.OwnerName, task.Owner)
+	ap, err := t.putApproval(Approval{
+		RequestID: fmt.Sprintf("review-%d@task-%s-%d", t.now, task.ID, task.Attempt), Kind: ApproveReview,
+		Session: task.Owner, Name: name, Answerer: string(team.RoleReviewer), Task: task.ID, Attempt: task.Attempt,
+		Subject: fmt.Sprintf("task %s: %s", task.ID, task.Subject), Payload: json.RawMessage(mustJSON(res)),
+	})
+	if err != nil {
+		return false, err
+	}
+	if _, err := t.exec(sqlTaskReview, t.now, ap.ID, task.ID); err != nil {
+		return false, err
+	}
+	err = t.taskEvent("task.review", name, task.ID, task.Status, team.TaskInProgress, reviewData{ap.ID, reviewers})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range reviewers {
+		text := fmt.Sprintf("Task %s (%s) is done and waits for a review: %s\nteamctl approvals approve %d, or teamctl approvals reject %d --feedback TEXT",
+			task.ID, task.Subject, orDefault(res.Summary, "no summary"), ap.ID, ap.ID)
+		if err := t.tell(name, r, ap.RequestID, text, "task "+task.ID+" waits for a review"); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+type reviewData struct {
+	Approval  int64    `json:"approval"`
+	Reviewers []string `json:"reviewers"`
+}
+
+// tell posts a note of the system in a member's name; a sender that is its own
+// recipient, or an unknown one, is told nothing.
+func (t *tx) tell(from, to, request, text, summary string) error {
+	n := NewMessage{Kind: team.KindInfo, From: from, To: to, RequestID: request, Text: text, Summary: summary}
+	_, err := t.approvalMail(n, team.NewUUID())
+	if team.ReasonOf(err) == ReasonSelfSend || team.ReasonOf(err) == ReasonMemberNotFound {
+		return nil
+	}
+	return err
+}
+
+// followReview completes a task that was approved and gives any other back to
+// its owner, with the feedback in metadata.review.
+func (t *tx) followReview(ap Approval) error {
+	task, err := t.task(ap.Task)
+	if team.IsCode(err, team.CodeNotFound) {
+		return nil // deleted meanwhile
+	}
+	if err != nil || task.Review != ap.ID {
+		return err
+	}
+	if ap.State == ApprovalApproved {
+		var res Result
+		if len(ap.Payload) > 0 {
+			if err := json.Unmarshal(ap.Payload, &res); err != nil {
+				return fmt.Errorf("read the result of task %s: %w", task.ID, err)
+			}
+		}
+		_, err := t.complete(task, res)
+		return err
+	}
+	note := mustJSON(map[string]reviewNote{"review": {ap.Feedback, ap.AnsweredBy, t.now, ap.Attempt}})
+	meta, err := mergeMetadata(task.Metadata, json.RawMessage(note))
+	if err != nil {
+		return err
+	}
+	owner, name := task.Owner, task.OwnerName
+	m, err := t.memberBySession(owner)
+	if err != nil && !team.IsCode(err, team.CodeNotFound) {
+		return err
+	}
+	if err != nil || m.RemovedAt != 0 {
+		owner, name = "", "" // anybody's
+	}
+	if _, err := t.exec(sqlTaskBack, orNull(owner), orNull(name), string(meta), task.ID); err != nil {
+		return err
+	}
+	return t.taskEvent("task.sent_back", ap.AnsweredBy, task.ID, task.Status, team.TaskPending,
+		releaseData{task.OwnerName, task.Attempt, "review: " + ap.Feedback})
+}
+
+type reviewNote struct {
+	Feedback string `json:"feedback"`
+	By       string `json:"by"`
+	At       int64  `json:"at"`
+	Attempt  int    `json:"attempt"`
+}

@@ -1,0 +1,221 @@
+package ledger
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Task is one row of the tasks table with its computed fields.
+type Task struct {
+	ID          string          `json:"id"` // "1", "2", ...: never reused
+	Subject     string          `json:"subject"`
+	Description string          `json:"description"`
+	ActiveForm  string          `json:"activeForm,omitempty"`
+	Status      team.TaskStatus `json:"status"`
+	Owner       string          `json:"owner,omitempty"`     // session key of the claiming agent
+	OwnerName   string          `json:"ownerName,omitempty"` // its name, kept after it has left
+	DependsOn   []string        `json:"dependsOn"`
+	BlockedBy   []string        `json:"blockedBy"` // dependencies not completed yet
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Priority    int             `json:"priority"` // higher first
+	Verify      string          `json:"verify,omitempty"`
+	Attempt     int             `json:"attempt"` // 1 for the first claim; later writes are fenced by it
+	RetryPolicy
+	Retries     int     `json:"retries,omitempty"`   // made by itself so far
+	NotBefore   int64   `json:"notBefore,omitempty"` // not ready earlier; only while it waits for a retry
+	LeaseUntil  int64   `json:"leaseUntil,omitempty"`
+	CreatedAt   int64   `json:"createdAt"` // Unix milliseconds, as every time here
+	ClaimedAt   int64   `json:"claimedAt,omitempty"`
+	StartedAt   int64   `json:"startedAt,omitempty"`
+	CompletedAt int64   `json:"completedAt,omitempty"` // also when it failed
+	Result      *Result `json:"result,omitempty"`
+	Review      int64   `json:"review,omitempty"` // the approval that an in_progress task waits for
+}
+
+// RetryPolicy says how often a task that fails comes back by itself. A new task
+// may also give it in its metadata, by the same names.
+type RetryPolicy struct {
+	MaxRetries   int   `json:"maxRetries,omitempty"`
+	RetryBackoff int64 `json:"retryBackoff,omitempty"` // milliseconds before the first retry, doubled for each further one; 0: DefaultBackoff
+}
+
+// Result is what the owner says of a finished task.
+type Result struct {
+	Summary  string   `json:"summary,omitempty"`
+	Commit   string   `json:"commit,omitempty"` // full hash; empty when nothing changed
+	Files    []string `json:"files,omitempty"`
+	ExitCode int      `json:"exitCode,omitempty"`
+	Error    string   `json:"error,omitempty"` // last lines of a failed run
+}
+
+// NewTask is what it takes to create a task. Ref is an optional name that
+// DependsOn of tasks in the same batch may use instead of an id.
+type NewTask struct {
+	Ref         string          `json:"ref,omitempty"`
+	Subject     string          `json:"subject"`
+	Description string          `json:"description"`
+	ActiveForm  string          `json:"activeForm,omitempty"`
+	DependsOn   []string        `json:"dependsOn,omitempty"` // ids, or refs of the batch
+	Metadata    json.RawMessage `json:"metadata,omitempty"`  // a JSON object
+	Priority    int             `json:"priority,omitempty"`
+	Verify      string          `json:"verify,omitempty"`
+	RetryPolicy
+}
+
+// TaskFilter narrows Tasks. The zero value is every task, oldest first.
+type TaskFilter struct {
+	Status   team.TaskStatus
+	Owner    string // session key
+	OpenOnly bool   // neither completed nor failed
+	Newest   bool   // newest first
+	IDs      []string
+	Limit    int
+}
+
+// Counts is the task board in numbers.
+type Counts struct {
+	Pending    int `json:"pending"`
+	Ready      int `json:"ready"` // could be claimed now: a part of Pending
+	Claimed    int `json:"claimed"`
+	InProgress int `json:"inProgress"`
+	Completed  int `json:"completed"`
+	Failed     int `json:"failed"`
+	Stuck      int `json:"stuck"` // pending behind a failed task, directly or not: a part of Pending
+}
+
+// Total is the number of tasks.
+func (c Counts) Total() int {
+	return c.Pending + c.Claimed + c.InProgress + c.Completed + c.Failed
+}
+
+// Member is one row of the members table: what is wanted of a member, what is
+// seen of it, and the facts that config.json is published from.
+type Member struct {
+	SessionKey string    `json:"sessionKey"`
+	AgentID    string    `json:"agentId"` // name@team
+	Name       string    `json:"name"`
+	Role       team.Role `json:"role"`
+	JoinedAt   int64     `json:"joinedAt"`
+	RemovedAt  int64     `json:"removedAt,omitempty"` // left the roster; the row stays for its tasks and mail
+
+	Spec  MemberSpec `json:"spec"`
+	Color string     `json:"color,omitempty"`
+
+	Desired    team.Desired  `json:"desired"`
+	Observed   team.Observed `json:"observed"`
+	Activity   team.Activity `json:"activity"`
+	ActivityAt int64         `json:"activityAt,omitempty"`
+	Ready      bool          `json:"ready"`
+	Generation string        `json:"generation,omitempty"` // of the newest start
+	PID        int           `json:"pid,omitempty"`        // of the agent, while it is up
+	PaneID     string        `json:"paneId,omitempty"`
+	StartedAt  int64         `json:"startedAt,omitempty"`
+	Restarts   int           `json:"restarts"` // starts after the first that the supervisor made by itself
+	Failures   int           `json:"failures"` // consecutive, since the last healthy period
+	NextStart  int64         `json:"nextStart,omitempty"`
+	ExitText   string        `json:"exitText,omitempty"` // "exit 3", "signal SIGKILL", "exit unknown"
+	Reason     string        `json:"reason,omitempty"`   // why it is in this state
+
+	Worktree string `json:"worktree,omitempty"` // path; empty when it shares the repository
+	Branch   string `json:"branch,omitempty"`
+	Base     string `json:"base,omitempty"` // commit the branch started from
+}
+
+// MemberSpec is what was asked for at spawn: enough to start the member again.
+type MemberSpec struct {
+	Agent         string             `json:"agent"` // "worker", "command", ...
+	Command       []string           `json:"command,omitempty"`
+	Backend       string             `json:"backend"` // "tmux", ...
+	Layout        string             `json:"layout,omitempty"`
+	Prompt        string             `json:"prompt,omitempty"`
+	AgentType     string             `json:"agentType,omitempty"`
+	Model         string             `json:"model,omitempty"`
+	Mode          team.Mode          `json:"mode,omitempty"`
+	Restart       team.RestartPolicy `json:"restart"`
+	Env           map[string]string  `json:"env,omitempty"`
+	WorktreeMode  string             `json:"worktreeMode"` // "own", "none", or a path
+	Cwd           string             `json:"cwd"`
+	ParentSession string             `json:"parentSession,omitempty"`
+	SpawnedBy     string             `json:"spawnedBy,omitempty"` // session key
+	Lane          string             `json:"lane,omitempty"`      // "teammate"
+	TMUX          string             `json:"tmux,omitempty"`      // $TMUX of the person who spawned it
+	TMUXPane      string             `json:"tmuxPane,omitempty"`
+	Limits        team.Limits        `json:"limits,omitzero"`
+}
+
+// Message is one posted message.
+type Message struct {
+	ID        string          `json:"id"` // uuid; the msg_id of its mailbox entries
+	Seq       int64           `json:"seq"`
+	Run       int64           `json:"run"`
+	Kind      team.Kind       `json:"kind"`
+	From      string          `json:"from"`         // agent name
+	To        string          `json:"to,omitempty"` // agent name; empty for a broadcast
+	Parent    string          `json:"parent,omitempty"`
+	Hop       int             `json:"hop,omitempty"`
+	IdemKey   string          `json:"idempotencyKey,omitempty"`
+	RequestID string          `json:"requestId,omitempty"`
+	Text      string          `json:"text"` // what the mailbox entry's text will be
+	Summary   string          `json:"summary,omitempty"`
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	At        int64           `json:"at"`
+}
+
+// NewMessage is what it takes to post one. ToSession pins the recipient's
+// session, so that mail for a name that was reused is never misrouted.
+type NewMessage struct {
+	Kind      team.Kind       `json:"kind"`
+	From      string          `json:"from"`
+	To        string          `json:"to,omitempty"`        // empty: every member on the roster but From
+	ToSession string          `json:"toSession,omitempty"` // refuse when To is another session by now
+	Parent    string          `json:"parent,omitempty"`
+	Hop       int             `json:"hop,omitempty"`
+	IdemKey   string          `json:"idempotencyKey,omitempty"` // the same key again returns the first message
+	RequestID string          `json:"requestId,omitempty"`
+	Text      string          `json:"text"`
+	Summary   string          `json:"summary,omitempty"`
+	Payload   json.RawMessage `json:"payload,omitempty"`
+}
+
+// Delivery is how far a message has come to one recipient.
+type Delivery struct {
+	MessageID string             `json:"messageId"`
+	Seq       int64              `json:"seq"`
+	Recipient string             `json:"recipient"` // agent name
+	Session   string             `json:"session"`   // session key of the recipient when it was posted
+	State     team.DeliveryState `json:"state"`
+	Reason    string             `json:"reason,omitempty"`   // of held and dropped
+	Evidence  string             `json:"evidence,omitempty"` // what showed it
+	At        int64              `json:"at"`                 // since when in this state
+}
+
+// Event is one row of the append-only audit log.
+type Event struct {
+	Seq    int64           `json:"seq"`
+	At     int64           `json:"at"`
+	Who    string          `json:"who"`  // agent name, "team-lead", or "supervisor"
+	What   string          `json:"what"` // "task.claimed", "member.exited", ...
+	ID     string          `json:"id,omitempty"`
+	Before string          `json:"before,omitempty"`
+	After  string          `json:"after,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`
+}
+
+// TeamRow is the one row of the team table.
+type TeamRow struct {
+	Key         string   `json:"key"`
+	Name        string   `json:"name"` // as the person spelled it
+	Description string   `json:"description,omitempty"`
+	Repo        string   `json:"repo,omitempty"` // main work tree or bare repository
+	Base        string   `json:"base,omitempty"` // what branches start from; empty: HEAD at spawn
+	WorktreeDir string   `json:"worktreeDir,omitempty"`
+	CreatedAt   int64    `json:"createdAt"`
+	LeadSession string   `json:"leadSession"`
+	Status      string   `json:"status"` // "active", "shutdown"
+	Hidden      []string `json:"hiddenPaneIds,omitempty"`
+}
+
+// Lease is how long a claim holds without renewal.
+const Lease = 2 * time.Minute

@@ -1,0 +1,212 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Op is one change of the ledger as it travels to the process that applies it.
+type Op struct {
+	ID   string          `json:"id"`   // uuid, version 7 for speed; the same id is applied once
+	Name string          `json:"name"` // a name of the operations table
+	Args json.RawMessage `json:"args"`
+	At   int64           `json:"at"`            // Unix milliseconds; 0: when it is applied
+	Who  string          `json:"who,omitempty"` // actor of events that name nobody else
+}
+
+// Writer applies operations. The error of a refused operation is a coded
+// *team.Error; ErrWriterGone says that it is unknown whether op was applied and
+// that the same op may be handed to another Writer.
+type Writer interface {
+	Write(ctx context.Context, op Op) (json.RawMessage, error)
+}
+
+// ErrWriterGone is returned by a Writer that cannot say what became of an
+// operation: the supervisor behind it went away.
+var ErrWriterGone = errors.New("the ledger's writer is gone")
+
+// Switching writes through primary while it has a Writer, and repeats the same
+// operation with fallback when that Writer is gone.
+func Switching(primary func(context.Context) (Writer, bool), fallback Writer) Writer {
+	return &switching{primary: primary, fallback: fallback}
+}
+
+type switching struct {
+	primary  func(context.Context) (Writer, bool)
+	fallback Writer
+}
+
+func (s *switching) Write(ctx context.Context, op Op) (json.RawMessage, error) {
+	if w, ok := s.primary(ctx); ok {
+		res, err := w.Write(ctx, op)
+		if !errors.Is(err, ErrWriterGone) {
+			return res, err
+		}
+	}
+	return s.fallback.Write(ctx, op)
+}
+
+// Direct applies operations in this process, one transaction each.
+func Direct(db *DB) Writer { return direct{db} }
+
+type direct struct{ db *DB }
+
+func (d direct) Write(ctx context.Context, op Op) (json.RawMessage, error) {
+	j := &job{op: op}
+	if err := d.db.transact(ctx, []*job{j}); err != nil {
+		return nil, d.db.asCoded(op.Name, err)
+	}
+	return j.res, j.err
+}
+
+// job is an operation with what became of it.
+type job struct {
+	op  Op
+	res json.RawMessage
+	err error
+}
+
+// transact applies jobs in one transaction behind the fair lock. Its error says
+// that nothing was applied; a refused job has its own error and leaves no trace.
+func (db *DB) transact(ctx context.Context, jobs []*job) error {
+	ctx, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
+	defer cancel()
+	select {
+	case db.turn <- struct{}{}:
+	case <-ctx.Done():
+		return busyOr(ctx.Err(), "wait for other writes of this process")
+	}
+	defer func() { <-db.turn }()
+	if db.prep == nil {
+		return errClosed()
+	}
+	lock, err := filelock.Lock(ctx, db.opts.LockPath)
+	if err != nil {
+		return busyOr(err, "wait for other writers")
+	}
+	wrote := false
+	err = retryBusy(ctx, func() (err error) {
+		wrote, err = db.attempt(jobs)
+		return err
+	})
+	if unlockErr := lock.Unlock(); err != nil {
+		err = errors.Join(err, unlockErr) // what is committed stays a success
+	}
+	if wrote {
+		db.poke()
+	}
+	return err
+}
+
+// attempt is one BEGIN .. COMMIT. An error means that nothing was committed.
+func (db *DB) attempt(jobs []*job) (wrote bool, err error) {
+	t := &tx{db: db}
+	if _, err := t.exec("BEGIN IMMEDIATE"); err != nil {
+		return false, fmt.Errorf("begin: %w", err)
+	}
+	committed := false
+	defer func() {
+		if !committed {
+			// SQLite may have rolled back by itself; then this fails and nothing is open.
+			_, _ = t.exec("ROLLBACK")
+		}
+	}()
+	for _, j := range jobs {
+		did, err := db.inSavepoint(j)
+		if err != nil {
+			return false, err
+		}
+		wrote = wrote || did
+	}
+	if wrote {
+		now := jobs[len(jobs)-1].op.At
+		if _, err := t.exec(sqlAppliedPrune, now-appliedKeep, appliedPrune*len(jobs)); err != nil {
+			return false, fmt.Errorf("prune: %w", err)
+		}
+	}
+	if _, err := t.exec("COMMIT"); err != nil {
+		return false, fmt.Errorf("commit: %w", err)
+	}
+	committed = true
+	return wrote, nil
+}
+
+// inSavepoint applies one job; its error is of the transaction, not of the job.
+func (db *DB) inSavepoint(j *job) (bool, error) {
+	t := &tx{db: db, who: j.op.Who, now: j.op.At}
+	if t.now <= 0 {
+		t.now = time.Now().UnixMilli()
+	}
+	if _, err := t.exec("SAVEPOINT op"); err != nil {
+		return false, fmt.Errorf("savepoint: %w", err)
+	}
+	t.wrote = false
+	j.res, j.err = t.apply(j.op)
+	if isBusy(j.err) {
+		return false, j.err
+	}
+	if j.err != nil {
+		j.err = db.asCoded(j.op.Name, j.err)
+		t.wrote = false
+		if _, err := t.exec("ROLLBACK TO op"); err != nil {
+			return false, fmt.Errorf("roll back %s: %w", j.op.Name, errors.Join(err, j.err))
+		}
+	}
+	wrote := t.wrote
+	if _, err := t.exec("RELEASE op"); err != nil {
+		return false, fmt.Errorf("release: %w", err)
+	}
+	return wrote, nil
+}
+
+const (
+	appliedKeep  = int64(time.Hour / time.Millisecond)
+	appliedPrune = 4 // rows pruned at most for each operation of a transaction
+)
+
+const (
+	sqlAppliedGet = `SELECT result FROM applied_ops WHERE id = ?`
+	sqlAppliedPut = `INSERT INTO applied_ops(id, at, result) VALUES (?, ?, ?)`
+	// The condition on at stands inside: beside the IN it makes SQLite walk the
+	// whole table at each commit, which cost more than all the rest.
+	sqlAppliedPrune = `DELETE FROM applied_ops WHERE id IN (SELECT id FROM (SELECT id, at FROM applied_ops ORDER BY id LIMIT ?2) WHERE at < ?1)`
+)
+
+// apply runs one operation, or returns the result of its first run. A bug in an
+// operation must not take the supervisor down with everybody's writes.
+func (t *tx) apply(op Op) (res json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = nil, team.Errorf(team.CodeInternal, "%s: panic: %v", op.Name, p)
+		}
+	}()
+	spec, ok := ops[op.Name]
+	if !ok {
+		return nil, team.Errorf(team.CodeInvalid, "unknown ledger operation %q", op.Name)
+	}
+	once := spec.retryable && op.ID != ""
+	if once {
+		first, found, err := value[string](t, sqlAppliedGet, op.ID)
+		if err != nil || found {
+			return json.RawMessage(first), err
+		}
+	}
+	out, err := spec.run(t, op.Args)
+	if err != nil {
+		return nil, err
+	}
+	if res, err = json.Marshal(out); err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	if !once || !t.wrote {
+		return res, nil
+	}
+	_, err = t.exec(sqlAppliedPut, op.ID, t.now, string(res))
+	return res, err
+}
