@@ -1,0 +1,180 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// closing is how an array of objects ends in the file's format. A newline cannot
+// stand inside a JSON string and a nested object is indented further, so no torn
+// write ends like this.
+const closing = "\n  }\n]"
+
+// Append adds one message. When it returns nil the message is in the file; after
+// an error the file is as it was, except that a *CorruptError says that a damaged
+// file was repaired first. An entry without From is CodeInvalid, a text over 1 MiB
+// CodeLimit. An empty Timestamp becomes now.
+func (b *Box) Append(ctx context.Context, e Entry) error {
+	_, err := b.append(ctx, e, false, nil)
+	return err
+}
+
+// AppendIf is Append if ok says so; ok is asked under the mailbox's lock. It
+// returns false when ok did not want it, or when an entry with the same ID is
+// among the newest. It costs the same whatever the history: it is for whoever
+// posts, while AppendOnce is for whoever takes over much later.
+func (b *Box) AppendIf(ctx context.Context, e Entry, ok func() (bool, error)) (bool, error) {
+	return b.append(ctx, e, false, ok)
+}
+
+// AppendOnce is Append for an entry with an ID, unless the file has an entry with
+// this ID already; then it returns false. It reads the whole file: it is for
+// rebuilding a mailbox and for a delivery that may have happened.
+func (b *Box) AppendOnce(ctx context.Context, e Entry) (bool, error) {
+	if e.ID == "" {
+		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message that is to be there once needs an id", b.agent)
+	}
+	return b.append(ctx, e, true, nil)
+}
+
+// AppendOnceIf is AppendOnce if ok says so, which is asked under the mailbox's lock.
+func (b *Box) AppendOnceIf(ctx context.Context, e Entry, ok func() (bool, error)) (bool, error) {
+	if e.ID == "" {
+		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message that is to be there once needs an id", b.agent)
+	}
+	return b.append(ctx, e, true, ok)
+}
+
+func (b *Box) append(ctx context.Context, e Entry, once bool, ok func() (bool, error)) (added bool, err error) {
+	if err := e.check(); err != nil {
+		return false, b.explain("write to", err)
+	}
+	raw, err := e.encode()
+	if err != nil {
+		return false, b.explain("write to", err)
+	}
+	err = b.hold(ctx, "write to", true, false, func(h *holding) error {
+		if once {
+			there, err := h.has(e.ID)
+			if err != nil || there {
+				return err
+			}
+		}
+		if ok != nil {
+			if want, err := ok(); err != nil || !want {
+				return err
+			}
+			if there, err := h.newestHas(e.ID); err != nil || there {
+				return err
+			}
+		}
+		added = true
+		return h.append(raw)
+	})
+	return added && err == nil, err
+}
+
+func (h *holding) has(id string) (bool, error) {
+	data, _, err := h.load()
+	if err != nil {
+		return false, err
+	}
+	elems, bad := scanArray(data)
+	if bad != nil {
+		return false, h.repair(data, elems, bad)
+	}
+	// Entries are decoded only when the id stands in the text at all. One that JSON
+	// would escape is looked for the slow way.
+	quoted := team.AppendJSONString(nil, id)
+	if len(quoted) == len(id)+2 && !bytes.Contains(data, quoted) {
+		return false, nil
+	}
+	for i, e := range elems {
+		if e.obj && decode(data, e, i).ID == id {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// newestHas looks for an id in the last 64 KiB of the file.
+func (h *holding) newestHas(id string) (found bool, err error) {
+	if id == "" {
+		return false, nil
+	}
+	f, info, err := h.open(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	off := max(info.Size()-64<<10, 0)
+	tail, err := readFrom(f, off, info.Size())
+	return bytes.Contains(tail, team.AppendJSONString(nil, id)), err
+}
+
+func (h *holding) append(raw []byte) (err error) {
+	f, info, err := h.open(os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h.replace([][]byte{raw}, false)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size := info.Size()
+	if size >= int64(len(closing)) {
+		var tail [len(closing)]byte
+		if _, err := f.ReadAt(tail[:], size-int64(len(tail))); err != nil {
+			return err
+		}
+		if string(tail[:]) == closing {
+			if err := h.stillHeld(); err != nil {
+				return err
+			}
+			return appendInPlace(f, size, raw)
+		}
+	}
+	data, err := readFrom(f, 0, size)
+	if err != nil {
+		return err
+	}
+	elems, bad := scanArray(data)
+	if bad != nil {
+		return h.repair(data, elems, bad)
+	}
+	return h.replace(append(texts(data, elems), raw), len(elems) > 0)
+}
+
+// appendInPlace puts raw in front of the closing bracket with one write. When it
+// fails the old end is put back into the blocks that are there, which needs no
+// space.
+func appendInPlace(f *os.File, size int64, raw []byte) error {
+	const end = "\n]"
+	off := size - int64(len(end))
+	text := make([]byte, 0, len(raw)+8)
+	text = append(text, ",\n  "...)
+	text = append(text, raw...)
+	text = append(text, end...)
+	_, err := f.WriteAt(text, off)
+	if err == nil {
+		return nil
+	}
+	_, back := f.WriteAt([]byte(end), off)
+	return errors.Join(err, back, f.Truncate(size))
+}
+
+func texts(data []byte, elems []element) [][]byte {
+	out := make([][]byte, len(elems), len(elems)+1)
+	for i, e := range elems {
+		out[i] = data[e.start:e.end]
+	}
+	return out
+}

@@ -1,0 +1,235 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Box is one agent's mailbox. It holds no descriptor between calls, and any number
+// of goroutines may use it.
+type Box struct {
+	agent   string
+	dir     string // the inboxes directory, absolute
+	name    string // the file's name in it
+	guard   string // the lock file
+	pid     string // the visible owner
+	foreign bool
+
+	mu   sync.Mutex
+	seen cursor // guarded by mu
+}
+
+// Option changes how a mailbox is opened.
+type Option func(*Box)
+
+// WithForeignLock takes the lock directory of foreign clients around every
+// operation. Use it for a mailbox that a foreign client reads or writes by itself.
+func WithForeignLock() Option { return func(b *Box) { b.foreign = true } }
+
+// Open names agent's mailbox in inboxesDir, with its locks in locksDir. Nothing is
+// created before the first message. An agent name that cannot name a file is
+// CodeInvalid.
+func Open(inboxesDir, locksDir, agent string, opts ...Option) (*Box, error) {
+	name, err := team.InboxName(agent)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(inboxesDir)
+	if err != nil {
+		return nil, team.Errorf(team.CodeInvalid, "open %s's mailbox: %w", agent, err)
+	}
+	locks, err := filepath.Abs(locksDir)
+	if err != nil {
+		return nil, team.Errorf(team.CodeInvalid, "open %s's mailbox: %w", agent, err)
+	}
+	b := &Box{
+		agent: agent,
+		dir:   dir,
+		name:  name + ".json",
+		guard: filepath.Join(locks, name+".guard"),
+		pid:   filepath.Join(locks, name+".pid"),
+	}
+	for _, o := range opts {
+		o(b)
+	}
+	return b, nil
+}
+
+// Path is the mailbox file; it need not exist.
+func (b *Box) Path() string { return filepath.Join(b.dir, b.name) }
+
+// Agent is the name that the mailbox was opened with.
+func (b *Box) Agent() string { return b.agent }
+
+// holding is the mailbox while its locks are held.
+type holding struct {
+	box     *Box
+	root    *os.Root
+	name    string
+	foreign *foreignLock // nil when it was not taken
+}
+
+// openDir opens the inboxes directory itself: a symlink in its place is refused,
+// as is a directory that others may write.
+func (b *Box) openDir() (*os.Root, error) {
+	named, err := os.Lstat(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.trust(named, b.dir, fs.ModeDir); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil && !os.SameFile(named, opened) {
+		err = team.Errorf(team.CodeDenied, "%s was replaced while it was opened", b.dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+// open opens the mailbox file. It refuses a symlink, anything that is not a
+// regular file, a file of another user, and one that everybody may write.
+func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
+	// O_NONBLOCK: opening a named pipe would wait for its other end.
+	f, err := h.root.OpenFile(h.name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		if named, e := h.root.Lstat(h.name); e == nil {
+			if e := h.box.trust(named, h.box.Path(), 0); e != nil {
+				return nil, nil, e
+			}
+		}
+		return nil, nil, err
+	}
+	opened, err := f.Stat()
+	if err == nil {
+		var named fs.FileInfo
+		if named, err = h.root.Lstat(h.name); err == nil {
+			if err = h.box.trust(named, h.box.Path(), 0); err == nil && !os.SameFile(named, opened) {
+				err = team.Errorf(team.CodeDenied, "%s was replaced while it was opened", h.box.Path())
+			}
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, opened, nil
+}
+
+// trust refuses a file that is of another kind than want, another user's, or
+// writable by everybody.
+func (b *Box) trust(info fs.FileInfo, path string, want fs.FileMode) error {
+	if info.Mode().Type() != want {
+		return team.Errorf(team.CodeDenied, "refuse %s: it is %v", path, info.Mode()).
+			WithReason("hostile_file").WithHint("look at it, then move it away")
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return team.Errorf(team.CodeDenied, "refuse %s: it belongs to user %d", path, st.Uid).
+			WithReason("hostile_file").WithHint("run teamctl as the owner of the team")
+	}
+	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return team.Errorf(team.CodeDenied, "refuse %s: everybody may write it", path).
+			WithReason("hostile_file").WithHint("chmod o-w " + path)
+	}
+	return nil
+}
+
+// load reads the whole file; a missing one has no text.
+func (h *holding) load() (data []byte, info fs.FileInfo, err error) {
+	f, info, err := h.open(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err = readFrom(f, 0, info.Size())
+	return data, info, err
+}
+
+// readFrom reads [off, size), or less when the file has become shorter.
+func readFrom(f *os.File, off, size int64) ([]byte, error) {
+	data := make([]byte, max(size-off, 0))
+	n, err := f.ReadAt(data, off)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], err
+}
+
+// replace writes the file anew from its elements' text.
+func (h *holding) replace(elements [][]byte, sync bool) error {
+	var out bytes.Buffer
+	out.WriteByte('[')
+	for i, raw := range elements {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		text, err := indent(raw)
+		if err != nil {
+			return err
+		}
+		out.WriteString("\n  ")
+		out.Write(text)
+	}
+	if len(elements) > 0 {
+		out.WriteByte('\n')
+	}
+	out.WriteByte(']')
+	if err := h.stillHeld(); err != nil {
+		return err
+	}
+	return atomicfile.WriteRoot(h.root, h.name, out.Bytes(), 0o600, sync)
+}
+
+func (h *holding) stillHeld() error {
+	if h.foreign == nil {
+		return nil
+	}
+	return h.foreign.check()
+}
+
+// Entries are all messages, oldest first; a missing file has none. The error may
+// be a *CorruptError.
+func (b *Box) Entries(ctx context.Context) ([]Entry, error) {
+	var out []Entry
+	err := b.hold(ctx, "read", false, false, func(h *holding) error {
+		data, _, err := h.load()
+		if err != nil {
+			return err
+		}
+		elems, bad := scanArray(data)
+		if bad != nil {
+			return h.repair(data, elems, bad)
+		}
+		out = decodeAll(data, elems)
+		return nil
+	})
+	return out, err
+}
+
+func decodeAll(data []byte, elems []element) []Entry {
+	var out []Entry
+	for i, e := range elems {
+		if e.obj {
+			out = append(out, decode(data, e, i))
+		}
+	}
+	return out
+}

@@ -1,0 +1,612 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestFormatGolden(t *testing.T) {
+	b, _ := newBox(t)
+	add(t, b,
+		Entry{From: "team-lead", Text: "hello <you> & \"all\"\n\u2028\x01", Timestamp: "2026-02-09T15:08:17.410Z"},
+		Entry{From: "w", Text: "t", Summary: "s", Timestamp: "2026-02-09T15:08:17.411Z", Color: "blue",
+			ID: "id-1", Type: "message", Extra: team.JSONObject{{Key: "msgV", Value: json.RawMessage("1")}, {Key: "o", Value: json.RawMessage(`{"a":[1,{}]}`)}}},
+		Entry{From: "w", Text: "bad \xff\xfe bytes", Timestamp: "2026-02-09T15:08:17.412Z", Read: true},
+	)
+	golden(t, "mailbox.json", content(t, b))
+	got := entries(t, b)
+	if string(got[2].RawText()) != "bad \xff\xfe bytes" || got[2].Text != "bad \ufffd bytes" {
+		t.Errorf("invalid text came back as %q, %q", got[2].RawText(), got[2].Text)
+	}
+	if string(got[0].RawText()) != got[0].Text {
+		t.Error("raw text of a valid one differs")
+	}
+	if got[1].ID != "id-1" || got[1].Type != "message" || got[1].Summary != "s" || got[1].Color != "blue" || len(got[1].Extra) != 2 {
+		t.Errorf("read back %+v", got[1])
+	}
+}
+
+// The recorded mailboxes are read without loss and written byte for byte: by the
+// codec from the fields, and by a rewrite from the text.
+func TestRecordedMailboxesGoRound(t *testing.T) {
+	dir := filepath.Join("..", "..", "shared", "fixtures", "recorded-team", "inboxes")
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("no recorded team here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range list {
+		t.Run(file.Name(), func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(dir, file.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			original := string(data)
+			b, _ := newBox(t)
+			put(t, b, original)
+			all := entries(t, b)
+			if len(all) == 0 {
+				t.Fatal("no entries")
+			}
+			fresh, _ := newBox(t)
+			for _, e := range all {
+				if len(e.Extra) > 0 || e.From == "" || e.Timestamp == "" {
+					t.Errorf("entry %+v", e)
+				}
+				add(t, fresh, e)
+			}
+			if content(t, fresh) != original {
+				t.Error("written from its fields it differs")
+			}
+			// An append keeps every byte before the bracket; a prune rewrites.
+			add(t, b, Entry{From: "x", Text: "new"})
+			if !strings.HasPrefix(content(t, b), strings.TrimSuffix(original, "\n]")+",\n") {
+				t.Error("an append changed what was there")
+			}
+			put(t, b, original)
+			var want []string
+			for _, e := range all {
+				if !e.Read {
+					want = append(want, e.Text)
+				}
+			}
+			if _, err := b.Prune(bg(t), len(all)); err != nil {
+				t.Fatal(err)
+			}
+			if content(t, b) != original {
+				t.Error("a prune with nothing to do changed the file")
+			}
+			if _, err := b.Prune(bg(t), 0); err != nil {
+				t.Fatal(err)
+			}
+			if got := textsOf(entries(t, b)); got != strings.Join(want, "|") {
+				t.Errorf("after the prune: %q", got)
+			}
+			for _, e := range all {
+				if f, ok := e.Frame(); ok {
+					if text, err := Encode(f); err != nil || text != e.Text {
+						t.Errorf("frame %q became %q, %v", e.Text, text, err)
+					}
+				} else if strings.HasPrefix(e.Text, `{"type"`) {
+					t.Errorf("not recognised: %q", e.Text)
+				}
+			}
+		})
+	}
+}
+
+func TestForeignFormsAreRead(t *testing.T) {
+	one := `{"from":"a","text":"1","timestamp":"t","read":false}`
+	for name, tc := range map[string]struct{ text, want string }{
+		"empty file":       {"", ""},
+		"white space":      {" \r\n\t", ""},
+		"BOM only":         {"\xef\xbb\xbf", ""},
+		"empty array":      {"[]", ""},
+		"empty with space": {"[ \n ]\n", ""},
+		"compact":          {"[" + one + "]", "1"},
+		"trailing newline": {"[\n  " + one + "\n]\n", "1"},
+		"BOM":              {"\xef\xbb\xbf[" + one + "]", "1"},
+		"CRLF":             {"[\r\n  {\r\n    \"from\": \"a\",\r\n    \"text\": \"1\"\r\n  }\r\n]\r\n", "1"},
+		"tabs":             {"[\n\t{\n\t\t\"from\": \"a\",\n\t\t\"text\": \"1\"\n\t}\n]", "1"},
+		"no read key":      {`[{"from":"a","text":"1"}]`, "1"},
+		"duplicate keys":   {`[{"from":"a","text":"0","text":"1","read":true,"read":false}]`, "1"},
+		"null and numbers": {`[null,5,"x",[],{"from":"a","text":"1","summary":null,"color":7}]`, "1"},
+		"escaped":          {`[{"fr\u006fm":"a","text":"\u0031"}]`, "1"},
+		"late client":      {`[{"from":"a","text":"1","msgV":1,"msg_id":"m","type":"message","read":false,"lead_sig":"x"}]`, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newBox(t)
+			put(t, b, tc.text)
+			if got := textsOf(entries(t, b)); got != tc.want {
+				t.Errorf("entries %q, want %q", got, tc.want)
+			}
+			if content(t, b) != tc.text {
+				t.Error("reading changed the file")
+			}
+			unread, err := b.Unread(bg(t))
+			if err != nil || textsOf(unread) != tc.want {
+				t.Errorf("unread %q, %v", textsOf(unread), err)
+			}
+			add(t, b, Entry{From: "b", Text: "2"}, Entry{From: "b", Text: "3"})
+			want := strings.TrimPrefix(tc.want+"|2|3", "|")
+			if got := textsOf(entries(t, b)); got != want {
+				t.Errorf("after two appends %q, want %q", got, want)
+			}
+			if !json.Valid([]byte(content(t, b))) {
+				t.Errorf("not JSON:\n%s", content(t, b))
+			}
+			got, err := b.Consume(bg(t), 0, nil)
+			if err != nil || textsOf(got) != want {
+				t.Errorf("consumed %q, %v", textsOf(got), err)
+			}
+			if got, err := b.Consume(bg(t), 0, nil); err != nil || len(got) != 0 {
+				t.Errorf("consumed again %q, %v", textsOf(got), err)
+			}
+			if !json.Valid([]byte(content(t, b))) {
+				t.Errorf("not JSON after consume:\n%s", content(t, b))
+			}
+		})
+	}
+}
+
+// What another program wrote survives every operation of ours but its read mark.
+func TestForeignKeysSurvive(t *testing.T) {
+	b, _ := newBox(t)
+	put(t, b, `[{"z":1e2,"from":"a","text":"caf\u00e9","deep":{"k":[1,2]},"lead_sig":"s"},5]`)
+	if n, err := b.MarkAllRead(bg(t)); n != 1 || err != nil {
+		t.Fatalf("marked %d, %v", n, err)
+	}
+	golden(t, "foreign-marked.json", content(t, b))
+}
+
+func TestMissingAndEmpty(t *testing.T) {
+	b, dir := newBox(t)
+	ctx := bg(t)
+	if got := entries(t, b); len(got) != 0 {
+		t.Error(got)
+	}
+	if _, err := b.Consume(ctx, 0, nil); err != nil {
+		t.Error(err)
+	}
+	if err := b.Clear(ctx); err != nil {
+		t.Error(err)
+	}
+	if n, err := b.Prune(ctx, 0); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+	if c, err := b.Repair(ctx); c != nil || err != nil {
+		t.Error(c, err)
+	}
+	if got := names(t, dir); len(got) != 0 {
+		t.Errorf("reading created %q", got)
+	}
+	add(t, b, Entry{From: "a", Text: "1"})
+	if st, err := os.Stat(b.Path()); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	for _, d := range []string{"inboxes", "locks"} {
+		if st, err := os.Stat(filepath.Join(dir, d)); err != nil || st.Mode().Perm() != 0o700 {
+			t.Errorf("%s has mode %v, %v", d, st.Mode(), err)
+		}
+	}
+	if got := names(t, filepath.Join(dir, "inboxes")); !slices.Equal(got, []string{"bob.json"}) {
+		t.Errorf("litter: %q", got)
+	}
+	if err := b.Clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if content(t, b) != "[]" {
+		t.Errorf("cleared to %q", content(t, b))
+	}
+	gone, err := Open(filepath.Join(dir, "gone", "inboxes"), filepath.Join(dir, "gone", "locks"), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Append(ctx, Entry{From: "a", Text: "1"}); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("append for a deleted team: %v", err)
+	}
+}
+
+func TestAppendChecks(t *testing.T) {
+	b, dir := newBox(t)
+	ctx := bg(t)
+	if err := b.Append(ctx, Entry{Text: "x"}); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("no sender: %v", err)
+	}
+	if err := b.Append(ctx, Entry{From: "a", Text: strings.Repeat("x", maxText+1)}); !team.IsCode(err, team.CodeLimit) || team.ReasonOf(err) != "message_too_large" {
+		t.Errorf("too large: %v", err)
+	}
+	if err := b.Append(ctx, Entry{From: "a", Extra: team.JSONObject{{Key: "k", Value: json.RawMessage("{")}}}); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("bad extra value: %v", err)
+	}
+	if _, err := b.AppendOnce(ctx, Entry{From: "a"}); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("once without an id: %v", err)
+	}
+	if got := names(t, dir); len(got) != 0 {
+		t.Errorf("refused messages created %q", got)
+	}
+	if _, err := Open(dir, dir, "../x"); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("hostile name: %v", err)
+	}
+	if b, err := Open(dir, dir, "w@eps"); err != nil || filepath.Base(b.Path()) != "w-eps.json" {
+		t.Errorf("%v, %v", b, err)
+	}
+}
+
+func TestAppendOnce(t *testing.T) {
+	b, _ := newBox(t)
+	ctx := bg(t)
+	for i, want := range []bool{true, false} {
+		for _, id := range []string{"one", `with "quotes" \`} {
+			added, err := b.AppendOnce(ctx, Entry{From: "a", Text: "one mentions \"one\"", ID: id})
+			if added != want || err != nil {
+				t.Errorf("round %d, %q: %v, %v", i, id, added, err)
+			}
+		}
+	}
+	add(t, b, Entry{From: "a", Text: "two", Summary: "two"})
+	if added, err := b.AppendOnce(ctx, Entry{From: "a", ID: "two"}); !added || err != nil {
+		t.Errorf("an id that stands only in a text: %v, %v", added, err)
+	}
+	put(t, b, `[{"from":"a","msg_id":"th\u0072ee"}]`)
+	if added, err := b.AppendOnce(ctx, Entry{From: "a", ID: "four"}); !added || err != nil {
+		t.Errorf("%v, %v", added, err)
+	}
+}
+
+func TestAppendIf(t *testing.T) {
+	b, _ := newBox(t)
+	ctx := bg(t)
+	yes := func() (bool, error) { return true, nil }
+	try := func(e Entry, ok func() (bool, error), want bool) {
+		t.Helper()
+		before := len(entries(t, b))
+		added, err := b.AppendIf(ctx, e, ok)
+		if added != want || err != nil {
+			t.Errorf("added %v, %v; want %v", added, err, want)
+		}
+		if n := len(entries(t, b)) - before; (n == 1) != want {
+			t.Errorf("%d entries more", n)
+		}
+	}
+	first := numbered("a", 0)
+	try(first, yes, true)
+	try(first, yes, false)
+	try(numbered("a", 1), func() (bool, error) { return false, nil }, false)
+	refused := errors.New("refused")
+	if added, err := b.AppendIf(ctx, numbered("a", 1), func() (bool, error) { return true, refused }); added || !errors.Is(err, refused) {
+		t.Errorf("%v, %v", added, err)
+	}
+	// The newest are known in a long file too; an old one is AppendOnce's affair.
+	for i := range 3 {
+		e := bulky("b", i)
+		try(e, yes, true)
+		add(t, b, numbered("c", i))
+		try(numbered("c", i), yes, false)
+	}
+	if added, err := b.AppendOnce(ctx, first); added || err != nil {
+		t.Errorf("once: %v, %v", added, err)
+	}
+}
+
+func TestConsume(t *testing.T) {
+	b, _ := newBox(t)
+	ctx := bg(t)
+	for i := range 6 {
+		add(t, b, Entry{From: []string{"a", "b"}[i%2], Text: string(rune('0' + i)), ID: "m" + string(rune('0'+i))})
+	}
+	got, err := b.Consume(ctx, 2, func(e Entry) bool { return e.From == "b" })
+	if err != nil || textsOf(got) != "1|3" || !got[0].Read || got[1].Index != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err = b.Unread(ctx); err != nil || textsOf(got) != "0|2|4|5" {
+		t.Errorf("left %q, %v", textsOf(got), err)
+	}
+	if n, err := b.MarkRead(ctx, "m4", "m1", "none"); n != 1 || err != nil {
+		t.Errorf("marked %d, %v", n, err)
+	}
+	for index, want := range map[int]bool{0: true, 1: false, -1: false, 6: false} {
+		if ok, err := b.MarkReadAt(ctx, index); ok != want || err != nil {
+			t.Errorf("mark at %d: %v, %v", index, ok, err)
+		}
+	}
+	if got, err = b.Consume(ctx, 0, nil); err != nil || textsOf(got) != "2|5" {
+		t.Errorf("rest %q, %v", textsOf(got), err)
+	}
+	add(t, b, Entry{From: "c", Text: "new"})
+	if got, err = b.Consume(ctx, 0, nil); err != nil || textsOf(got) != "new" || got[0].Index != 6 {
+		t.Errorf("new %+v, %v", got, err)
+	}
+	if !json.Valid([]byte(content(t, b))) {
+		t.Error("not JSON")
+	}
+	for _, e := range entries(t, b) {
+		if !e.Read {
+			t.Errorf("%q is unread", e.Text)
+		}
+	}
+}
+
+func TestKeyOfAnEntryWithoutID(t *testing.T) {
+	b, _ := newBox(t)
+	put(t, b, `[{"from":"a","text":"1","timestamp":"x"},{"from":"a","text":"1","timestamp":"y"}]`)
+	all := entries(t, b)
+	if all[0].Key() == all[1].Key() || all[0].Key() == "" {
+		t.Errorf("keys %q, %q", all[0].Key(), all[1].Key())
+	}
+	if n, err := b.MarkRead(bg(t), all[1].Key()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if again := entries(t, b); again[0].Read || !again[1].Read {
+		t.Errorf("marked %+v", again)
+	}
+}
+
+// The remembered place must not hide anything when others rewrite the file.
+func TestForeignRewritesBetweenOurReads(t *testing.T) {
+	b, dir := newBox(t)
+	other := boxIn(t, dir)
+	ctx := bg(t)
+	consume := func(want string) {
+		t.Helper()
+		if got, err := b.Consume(ctx, 0, nil); err != nil || textsOf(got) != want {
+			t.Fatalf("consumed %q, %v; want %q", textsOf(got), err, want)
+		}
+	}
+	add(t, b, numbered("a", 1), numbered("a", 2))
+	consume(numbered("a", 1).Text + "|" + numbered("a", 2).Text)
+	add(t, other, numbered("a", 3))
+	consume(numbered("a", 3).Text)
+
+	// In place, by a client that removes what was read.
+	put(t, b, `[{"from":"f","text":"short","read":false}]`)
+	consume("short")
+	// The same with a longer text than before.
+	put(t, b, `[{"from":"f","text":"`+strings.Repeat("long ", 400)+`"},{"from":"f","text":"2"}]`)
+	consume(strings.Repeat("long ", 400) + "|2")
+	// Replaced by rename.
+	if _, err := other.Prune(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	add(t, other, numbered("a", 4))
+	consume(numbered("a", 4).Text)
+	if err := other.Clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+	add(t, other, numbered("a", 5))
+	consume(numbered("a", 5).Text)
+	if err := os.Remove(b.Path()); err != nil {
+		t.Fatal(err)
+	}
+	consume("")
+	add(t, b, numbered("a", 6))
+	consume(numbered("a", 6).Text)
+}
+
+func TestPrune(t *testing.T) {
+	b, _ := newBox(t)
+	ctx := bg(t)
+	put(t, b, `[7,{"from":"a","text":"0","read":true},{"from":"a","text":"1","read":false},{"from":"a","text":"2","read":true},{"from":"a","text":"3","read":true},{"from":"a","text":"4"}]`)
+	for _, tc := range []struct {
+		keep, gone int
+		left       string
+	}{{3, 0, "0|1|2|3|4"}, {2, 1, "1|2|3|4"}, {-1, 2, "1|4"}, {0, 0, "1|4"}} {
+		n, err := b.Prune(ctx, tc.keep)
+		if n != tc.gone || err != nil || textsOf(entries(t, b)) != tc.left {
+			t.Errorf("keep %d: %d gone, %v, left %q", tc.keep, n, err, textsOf(entries(t, b)))
+		}
+	}
+	if !strings.Contains(content(t, b), "  7,") {
+		t.Errorf("the foreign value is gone:\n%s", content(t, b))
+	}
+}
+
+func TestHostileFiles(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside.json")
+	if err := os.WriteFile(outside, []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prepare := map[string]func(t *testing.T, dir string){
+		"file is a symlink": func(t *testing.T, dir string) { link(t, outside, filepath.Join(dir, "inboxes", "bob.json")) },
+		"file is a symlink inside": func(t *testing.T, dir string) {
+			put(t, boxIn(t, dir), "[]")
+			if err := os.Rename(filepath.Join(dir, "inboxes", "bob.json"), filepath.Join(dir, "inboxes", "eve.json")); err != nil {
+				t.Fatal(err)
+			}
+			link(t, "eve.json", filepath.Join(dir, "inboxes", "bob.json"))
+		},
+		"dangling symlink": func(t *testing.T, dir string) {
+			link(t, filepath.Join(dir, "none"), filepath.Join(dir, "inboxes", "bob.json"))
+		},
+		"directory is a symlink": func(t *testing.T, dir string) { link(t, filepath.Dir(outside), filepath.Join(dir, "inboxes")) },
+		"file is a directory": func(t *testing.T, dir string) {
+			if err := os.MkdirAll(filepath.Join(dir, "inboxes", "bob.json"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"file is a pipe": func(t *testing.T, dir string) {
+			if err := os.Mkdir(filepath.Join(dir, "inboxes"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(filepath.Join(dir, "inboxes", "bob.json"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"everybody may write the file": func(t *testing.T, dir string) {
+			put(t, boxIn(t, dir), "[]")
+			if err := os.Chmod(filepath.Join(dir, "inboxes", "bob.json"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"everybody may write the directory": func(t *testing.T, dir string) {
+			put(t, boxIn(t, dir), "[]")
+			if err := os.Chmod(filepath.Join(dir, "inboxes"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another user's file": func(t *testing.T, dir string) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a file away")
+			}
+			put(t, boxIn(t, dir), "[]")
+			if err := os.Chown(filepath.Join(dir, "inboxes", "bob.json"), 65534, 65534); err != nil {
+				t.Skip(err)
+			}
+		},
+		"lock is a file": func(t *testing.T, dir string) {
+			put(t, boxIn(t, dir), "[]")
+			if err := os.WriteFile(filepath.Join(dir, "inboxes", "bob.json.lock"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"lock is a symlink": func(t *testing.T, dir string) {
+			put(t, boxIn(t, dir), "[]")
+			link(t, filepath.Dir(outside), filepath.Join(dir, "inboxes", "bob.json.lock"))
+		},
+	}
+	for name, setup := range prepare {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			setup(t, dir)
+			for _, b := range []*Box{boxIn(t, dir), boxIn(t, dir, WithForeignLock())} {
+				ctx := bg(t)
+				if err := b.Append(ctx, Entry{From: "a", Text: "x"}); !team.IsCode(err, team.CodeDenied) {
+					t.Errorf("append: %v", err)
+				}
+				if _, err := b.Entries(ctx); !team.IsCode(err, team.CodeDenied) {
+					t.Errorf("read: %v", err)
+				}
+				if err := b.Clear(ctx); !team.IsCode(err, team.CodeDenied) {
+					t.Errorf("clear: %v", err)
+				}
+				if _, err := b.Consume(ctx, 0, nil); !team.IsCode(err, team.CodeDenied) {
+					t.Errorf("consume: %v", err)
+				}
+			}
+			if data, err := os.ReadFile(outside); err != nil || string(data) != "[]" {
+				t.Errorf("the file outside is %q, %v", data, err)
+			}
+			if got := names(t, filepath.Dir(outside)); len(got) != 1 {
+				t.Errorf("outside there is %q", got)
+			}
+		})
+	}
+}
+
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHeldLockTimesOut(t *testing.T) {
+	b, dir := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	l, err := filelock.Lock(bg(t), filepath.Join(dir, "locks", "bob.guard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if err := b.Append(ctx, Entry{From: "a", Text: "2"}); !team.IsCode(err, team.CodeTimeout) || team.ReasonOf(err) != "mailbox_locked" {
+		t.Errorf("append: %v", err)
+	}
+	if locked, err := b.IsLocked(); !locked || err != nil {
+		t.Errorf("locked: %v, %v", locked, err)
+	}
+	if err := l.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := b.IsLocked(); locked || err != nil {
+		t.Errorf("locked: %v, %v", locked, err)
+	}
+	add(t, b, Entry{From: "a", Text: "3"})
+	if got := textsOf(entries(t, b)); got != "1|3" {
+		t.Error(got)
+	}
+}
+
+func TestOwnerIsVisibleWhileHeldForLong(t *testing.T) {
+	b, _ := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	if pid, ok, err := b.Owner(); ok || err != nil {
+		t.Errorf("nobody holds it: %d, %v, %v", pid, ok, err)
+	}
+	err := b.hold(bg(t), "test", true, true, func(*holding) error {
+		pid, ok, err := b.Owner()
+		if pid != os.Getpid() || !ok {
+			t.Errorf("owner %d, %v", pid, ok)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.hold(bg(t), "test", true, false, func(*holding) error {
+		if pid, ok, err := b.Owner(); ok || err != nil {
+			t.Errorf("a short hold shows an owner: %d, %v", pid, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	b, dir := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{
+		"inboxes/.bob.json.tmp-0123456789abcdef", "locks/bob.pid.123456", "locks/bob.pid", "inboxes/bob.json.corrupt-x",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stale := filepath.Join(dir, "inboxes", ".bob.json.lock.stale-0123456789abcdef")
+	if err := os.Mkdir(stale, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(stale, old, old); err != nil {
+		t.Fatal(err)
+	}
+	n, err := Sweep(filepath.Join(dir, "inboxes"), filepath.Join(dir, "locks"), time.Minute)
+	if n != 3 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	want := []string{"bob.json", "bob.json.corrupt-x"}
+	if diff := cmp.Diff(want, names(t, filepath.Join(dir, "inboxes"))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"bob.guard", "bob.pid"}, names(t, filepath.Join(dir, "locks"))); diff != "" {
+		t.Error(diff)
+	}
+	if n, err := Sweep(filepath.Join(dir, "none"), filepath.Join(dir, "none"), 0); n != 0 || err != nil {
+		t.Errorf("missing directories: %d, %v", n, err)
+	}
+}

@@ -1,0 +1,156 @@
+package inbox
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	mrand "math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Foreign clients lock a mailbox with a directory beside it: mkdir takes it, rmdir
+// frees it, and it is abandoned when its mtime is older than ten seconds, which a
+// live holder refreshes (the proper-lockfile protocol). We hold it for
+// milliseconds and so never refresh it; a write checks first that it is still ours.
+
+const foreignStale = 10 * time.Second
+
+type foreignLock struct {
+	root *os.Root
+	name string
+	info fs.FileInfo
+}
+
+func foreignName(file string) string { return file + ".lock" }
+
+// awaitForeign waits until no foreign client holds the mailbox. One may come a
+// moment later; who shares a mailbox has to take the lock.
+func awaitForeign(ctx context.Context, root *os.Root, file string) error {
+	for {
+		info, err := root.Lstat(foreignName(file))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := isLockDir(info); err != nil {
+			return err
+		}
+		if time.Since(info.ModTime()) > foreignStale {
+			return nil
+		}
+		if err := shortly(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func takeForeign(ctx context.Context, root *os.Root, file string) (*foreignLock, error) {
+	name := foreignName(file)
+	for {
+		err := root.Mkdir(name, 0o700)
+		if err == nil {
+			info, err := root.Lstat(name)
+			if err != nil {
+				return nil, err
+			}
+			return &foreignLock{root: root, name: name, info: info}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		info, err := root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := isLockDir(info); err != nil {
+			return nil, err
+		}
+		if time.Since(info.ModTime()) > foreignStale {
+			if err := stealForeign(root, name, info); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := shortly(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// stealForeign takes an abandoned lock out of the way. It renames it first: between
+// our look and our hand another may have stolen it and made a fresh one, and then
+// what we hold is not what we saw and goes back.
+func stealForeign(root *os.Root, name string, seen fs.FileInfo) error {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	aside := "." + name + ".stale-" + hex.EncodeToString(b[:])
+	err := root.Rename(name, aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if got, err := root.Lstat(aside); err == nil && !sameLock(got, seen) {
+		return root.Rename(aside, name)
+	}
+	return root.Remove(aside)
+}
+
+func (l *foreignLock) check() error {
+	now, err := l.root.Lstat(l.name)
+	if err != nil || !sameLock(now, l.info) {
+		return team.Errorf(team.CodeConflict, "another program took the lock %s from us", l.name).
+			WithReason("lock_stolen").WithHint("try again")
+	}
+	return nil
+}
+
+// release frees the lock if it is still ours. A stolen one is no error here: what
+// was written was checked, and nothing of the thief's is touched.
+func (l *foreignLock) release() error {
+	if l.check() != nil {
+		return nil
+	}
+	err := l.root.Remove(l.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// sameLock compares the time too: a file system gives a freed inode number to the
+// next directory at once.
+func sameLock(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
+}
+
+func isLockDir(info fs.FileInfo) error {
+	if info.IsDir() {
+		return nil
+	}
+	return team.Errorf(team.CodeDenied, "refuse the lock %s: it is %v, not a directory", info.Name(), info.Mode()).
+		WithReason("hostile_file").WithHint("look at it, then move it away")
+}
+
+func shortly(ctx context.Context) error {
+	t := time.NewTimer(2*time.Millisecond + mrand.N(8*time.Millisecond))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a foreign lock: %w", ctx.Err())
+	}
+}

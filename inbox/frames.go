@@ -1,0 +1,270 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// The frames, with the key order in which real clients write them. Fields are
+// strings as they travel; Timestamp has the form of the function of that name.
+
+// ShutdownRequest asks a member to end.
+type ShutdownRequest struct {
+	RequestID string `json:"requestId"`
+	From      string `json:"from"`
+	Reason    string `json:"reason,omitempty"`
+	Timestamp string `json:"timestamp"`
+}
+
+// ShutdownApproved says that a member ends now.
+type ShutdownApproved struct {
+	RequestID   string `json:"requestId"`
+	From        string `json:"from"`
+	Timestamp   string `json:"timestamp"`
+	PaneID      string `json:"paneId,omitempty"`
+	BackendType string `json:"backendType,omitempty"`
+}
+
+// ShutdownRejected says why a member goes on.
+type ShutdownRejected struct {
+	RequestID string `json:"requestId"`
+	From      string `json:"from"`
+	Reason    string `json:"reason"`
+	Timestamp string `json:"timestamp"`
+}
+
+// Reasons of an IdleNotification.
+const (
+	IdleAvailable   = "available"
+	IdleInterrupted = "interrupted"
+	IdleFailed      = "failed"
+)
+
+// IdleNotification says that a member's turn ended.
+type IdleNotification struct {
+	From            string `json:"from"`
+	Timestamp       string `json:"timestamp"`
+	IdleReason      string `json:"idleReason,omitempty"`
+	Summary         string `json:"summary,omitempty"`
+	CompletedTaskID string `json:"completedTaskId,omitempty"`
+	CompletedStatus string `json:"completedStatus,omitempty"`
+	FailureReason   string `json:"failureReason,omitempty"`
+	Result          string `json:"result,omitempty"` // the last words of the turn; late clients only
+}
+
+// TaskAssignment says that a task has a new owner, the recipient.
+type TaskAssignment struct {
+	TaskID      string `json:"taskId"`
+	Subject     string `json:"subject"`
+	Description string `json:"description"`
+	AssignedBy  string `json:"assignedBy"`
+	Timestamp   string `json:"timestamp"`
+}
+
+// TaskCompleted tells the lead that a task is done.
+type TaskCompleted struct {
+	From        string `json:"from"`
+	TaskID      string `json:"taskId"`
+	TaskSubject string `json:"taskSubject"`
+	Timestamp   string `json:"timestamp"`
+}
+
+// PermissionRequest asks the lead whether a tool may be used.
+type PermissionRequest struct {
+	RequestID   string          `json:"request_id"`
+	AgentID     string          `json:"agent_id"` // the member's name in recorded data
+	ToolName    string          `json:"tool_name"`
+	ToolUseID   string          `json:"tool_use_id"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input"`
+	Suggestions json.RawMessage `json:"permission_suggestions"`
+}
+
+// PermissionResponse answers a PermissionRequest. It is written with both the
+// "approve" of some clients and the "subtype" of others, and read from either.
+type PermissionResponse struct {
+	RequestID         string
+	Approve           bool
+	UpdatedInput      json.RawMessage // optional, of an approval
+	PermissionUpdates json.RawMessage // optional, of an approval
+	Error             string          // why not, of a refusal
+}
+
+// PlanApprovalRequest shows a member's plan to the lead.
+type PlanApprovalRequest struct {
+	From         string `json:"from"`
+	Timestamp    string `json:"timestamp"`
+	PlanFilePath string `json:"planFilePath"`
+	PlanContent  string `json:"planContent"`
+	RequestID    string `json:"requestId"`
+}
+
+// PlanApprovalResponse answers a PlanApprovalRequest.
+type PlanApprovalResponse struct {
+	RequestID      string `json:"requestId"`
+	Approved       bool   `json:"approved"`
+	Feedback       string `json:"feedback,omitempty"` // of a rejection
+	Timestamp      string `json:"timestamp"`
+	PermissionMode string `json:"permissionMode,omitempty"` // of an approval
+}
+
+// TeammateTerminated is a notice for people.
+type TeammateTerminated struct {
+	Message string `json:"message"`
+}
+
+// frameTypes is every frame with the keys that it must and may have.
+var frameTypes = []frameType{
+	{team.KindShutdownRequest, []string{"requestId", "from", "timestamp"}, []string{"reason"}, parseAs[ShutdownRequest]},
+	{team.KindShutdownApproved, []string{"requestId", "from", "timestamp"}, []string{"paneId", "backendType"}, parseAs[ShutdownApproved]},
+	{team.KindShutdownRejected, []string{"requestId", "from", "reason", "timestamp"}, nil, parseAs[ShutdownRejected]},
+	{team.KindIdle, []string{"from", "timestamp"}, []string{
+		"idleReason", "summary", "completedTaskId", "completedStatus", "failureReason", "result",
+	}, parseAs[IdleNotification]},
+	{team.KindTaskAssignment, []string{"taskId", "subject", "assignedBy", "timestamp"}, []string{"description"}, parseAs[TaskAssignment]},
+	{team.KindTaskCompleted, []string{"from", "taskId", "taskSubject", "timestamp"}, nil, parseAs[TaskCompleted]},
+	{team.KindPermissionRequest, []string{"request_id", "agent_id", "tool_name"}, []string{
+		"tool_use_id", "description", "input", "permission_suggestions",
+	}, parseAs[PermissionRequest]},
+	{team.KindPermissionResponse, []string{"request_id"}, []string{
+		"approve", "subtype", "response", "error",
+	}, parseAs[PermissionResponse]},
+	{team.KindPlanApprovalRequest, []string{"requestId", "from", "timestamp"}, []string{"planFilePath", "planContent"}, parseAs[PlanApprovalRequest]},
+	{team.KindPlanApprovalResponse, []string{"requestId", "approved", "timestamp"}, []string{"feedback", "permissionMode"}, parseAs[PlanApprovalResponse]},
+	{KindTeammateTerminated, []string{"message"}, nil, parseAs[TeammateTerminated]},
+}
+
+// Kind implements Frame.
+func (ShutdownRequest) Kind() team.Kind { return team.KindShutdownRequest }
+
+// Kind implements Frame.
+func (ShutdownApproved) Kind() team.Kind { return team.KindShutdownApproved }
+
+// Kind implements Frame.
+func (ShutdownRejected) Kind() team.Kind { return team.KindShutdownRejected }
+
+// Kind implements Frame.
+func (IdleNotification) Kind() team.Kind { return team.KindIdle }
+
+// Kind implements Frame.
+func (TaskAssignment) Kind() team.Kind { return team.KindTaskAssignment }
+
+// Kind implements Frame.
+func (TaskCompleted) Kind() team.Kind { return team.KindTaskCompleted }
+
+// Kind implements Frame.
+func (PermissionRequest) Kind() team.Kind { return team.KindPermissionRequest }
+
+// Kind implements Frame.
+func (PermissionResponse) Kind() team.Kind { return team.KindPermissionResponse }
+
+// Kind implements Frame.
+func (PlanApprovalRequest) Kind() team.Kind { return team.KindPlanApprovalRequest }
+
+// Kind implements Frame.
+func (PlanApprovalResponse) Kind() team.Kind { return team.KindPlanApprovalResponse }
+
+// Kind implements Frame.
+func (TeammateTerminated) Kind() team.Kind { return KindTeammateTerminated }
+
+// Correlation implements Frame.
+func (f ShutdownRequest) Correlation() string { return f.RequestID }
+
+// Correlation implements Frame.
+func (f ShutdownApproved) Correlation() string { return f.RequestID }
+
+// Correlation implements Frame.
+func (f ShutdownRejected) Correlation() string { return f.RequestID }
+
+// Correlation implements Frame: there is none.
+func (IdleNotification) Correlation() string { return "" }
+
+// Correlation implements Frame: there is none.
+func (TaskAssignment) Correlation() string { return "" }
+
+// Correlation implements Frame: there is none.
+func (TaskCompleted) Correlation() string { return "" }
+
+// Correlation implements Frame.
+func (f PermissionRequest) Correlation() string { return f.RequestID }
+
+// Correlation implements Frame.
+func (f PermissionResponse) Correlation() string { return f.RequestID }
+
+// Correlation implements Frame.
+func (f PlanApprovalRequest) Correlation() string { return f.RequestID }
+
+// Correlation implements Frame.
+func (f PlanApprovalResponse) Correlation() string { return f.RequestID }
+
+// Correlation implements Frame: there is none.
+func (TeammateTerminated) Correlation() string { return "" }
+
+type permissionGrant struct {
+	UpdatedInput      json.RawMessage `json:"updated_input,omitempty"`
+	PermissionUpdates json.RawMessage `json:"permission_updates,omitempty"`
+}
+
+type permissionWire struct {
+	RequestID string           `json:"request_id"`
+	Approve   *bool            `json:"approve,omitempty"`
+	Subtype   string           `json:"subtype,omitempty"`
+	Response  *permissionGrant `json:"response,omitempty"`
+	Error     string           `json:"error,omitempty"`
+}
+
+// MarshalJSON writes both shapes at once.
+func (f PermissionResponse) MarshalJSON() ([]byte, error) {
+	w := permissionWire{RequestID: f.RequestID, Approve: &f.Approve, Subtype: "error", Error: f.Error}
+	if f.Approve {
+		w.Subtype, w.Error = "success", ""
+		w.Response = &permissionGrant{f.UpdatedInput, f.PermissionUpdates}
+	} else if w.Error == "" {
+		w.Error = "refused"
+	}
+	return marshalPlain(w)
+}
+
+// marshalPlain is json.Marshal without escapes for HTML.
+func marshalPlain(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// UnmarshalJSON reads either shape; where both are there they must agree.
+func (f *PermissionResponse) UnmarshalJSON(data []byte) error {
+	var w permissionWire
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	var says *bool
+	switch w.Subtype {
+	case "success", "error":
+		ok := w.Subtype == "success"
+		says = &ok
+	case "":
+	default:
+		return errors.New("unknown subtype of a permission_response")
+	}
+	switch {
+	case says == nil && w.Approve == nil:
+		return errors.New("permission_response without an answer")
+	case says == nil:
+		says = w.Approve
+	case w.Approve != nil && *w.Approve != *says:
+		return errors.New("permission_response contradicts itself")
+	}
+	*f = PermissionResponse{RequestID: w.RequestID, Approve: *says, Error: w.Error}
+	if w.Response != nil {
+		f.UpdatedInput, f.PermissionUpdates = w.Response.UpdatedInput, w.Response.PermissionUpdates
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nightlyone/lockfile"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// lockWait bounds the wait for a lock when the caller's context has no deadline.
+// A mailbox is held for milliseconds, so a longer wait is a fault to be reported.
+const lockWait = 30 * time.Second
+
+// hold runs do under the locks of the mailbox. verb says in errors what was being
+// done. create makes the directories; without it a missing one is an empty mailbox
+// and do does not run. long makes the owner visible.
+func (b *Box) hold(ctx context.Context, verb string, create, long bool, do func(*holding) error) (err error) {
+	defer func() { err = b.explain(verb, err) }()
+	if _, has := ctx.Deadline(); !has {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lockWait)
+		defer cancel()
+	}
+	_, err = os.Lstat(b.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if !create {
+			return nil
+		}
+		err = makeDir(b.dir)
+	}
+	if err != nil {
+		return err
+	}
+	guard, err := b.lockGuard(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, guard.Unlock()) }()
+	if long {
+		defer b.showOwner()()
+	}
+	root, err := b.openDir()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	h := &holding{box: b, root: root, name: b.name}
+	if b.foreign {
+		if h.foreign, err = takeForeign(ctx, root, b.name); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, h.foreign.release()) }()
+	} else if err := awaitForeign(ctx, root, b.name); err != nil {
+		return err
+	}
+	return do(h)
+}
+
+func (b *Box) lockGuard(ctx context.Context) (*filelock.Held, error) {
+	l, err := filelock.Lock(ctx, b.guard)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return l, err
+	}
+	if err := makeDir(filepath.Dir(b.guard)); err != nil {
+		return nil, err
+	}
+	return filelock.Lock(ctx, b.guard)
+}
+
+// makeDir makes the last directory of a path only: a message must not bring back
+// the directory of a team that was deleted.
+func makeDir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// explain turns a failure into the coded error that a caller sees.
+func (b *Box) explain(verb string, err error) error {
+	var corrupt *CorruptError
+	var coded *team.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &corrupt):
+		return err
+	case errors.As(err, &coded):
+		return team.Errorf(coded.Code, "%s %s's mailbox: %w", verb, b.agent, err).
+			WithReason(coded.Reason).WithHint(coded.Hint)
+	case errors.Is(err, context.DeadlineExceeded):
+		return team.Errorf(team.CodeTimeout, "%s %s's mailbox: it is locked by another program: %w", verb, b.agent, err).
+			WithReason("mailbox_locked").WithHint("see who holds it with \"teamctl doctor\"")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return team.Errorf(team.CodeNotFound, "%s %s's mailbox: %w", verb, b.agent, err)
+	}
+	return team.Errorf(team.CodeUnavailable, "%s %s's mailbox: %w", verb, b.agent, err).
+		WithReason("mailbox_unavailable")
+}
+
+// showOwner writes who holds the lock for long into the .pid file and returns what
+// removes it again. The file is for people: flock is the truth, so a failure here
+// changes nothing and a file left by a kill -9 is taken over.
+func (b *Box) showOwner() (hide func()) {
+	lf, err := lockfile.New(b.pid)
+	if err != nil {
+		return func() {}
+	}
+	if err := lf.TryLock(); err != nil {
+		return func() {}
+	}
+	return func() { _ = lf.Unlock() }
+}
+
+// Owner is the process that holds the mailbox for long (a repair, a prune), as it
+// shows itself. ok is false when there is none, or when a dead one left its name.
+func (b *Box) Owner() (pid int, ok bool, err error) {
+	held, err := filelock.IsHeld(b.guard)
+	if err != nil || !held {
+		return 0, false, err
+	}
+	lf, err := lockfile.New(b.pid)
+	if err != nil {
+		return 0, false, err
+	}
+	p, err := lf.GetOwner()
+	if err != nil {
+		return 0, false, nil // nobody shows himself, or a dead one does
+	}
+	pid = p.Pid // Release forgets it
+	return pid, true, p.Release()
+}
+
+// IsLocked reports whether a process holds the mailbox's lock in this moment.
+func (b *Box) IsLocked() (bool, error) { return filelock.IsHeld(b.guard) }

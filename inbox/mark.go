@@ -1,0 +1,215 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// Unread are the messages that are not marked read, oldest first. It reads only
+// what came after the entries that it has seen read.
+func (b *Box) Unread(ctx context.Context) ([]Entry, error) {
+	var out []Entry
+	err := b.hold(ctx, "read", false, false, func(h *holding) error {
+		v, err := h.view()
+		if err != nil {
+			return err
+		}
+		out = v.unread()
+		h.box.remember(v)
+		return nil
+	})
+	return out, err
+}
+
+// Consume returns unread messages that keep accepts (nil accepts all), oldest
+// first and no more than max (0 is no limit), and marks these and no others as read
+// under the same hold of the lock: two consumers never get one message. When it
+// returns an error nothing was handed over.
+//
+// A caller that dies before it has used them loses nothing that the ledger has.
+func (b *Box) Consume(ctx context.Context, max int, keep func(Entry) bool) ([]Entry, error) {
+	var out []Entry
+	err := b.hold(ctx, "read", false, false, func(h *holding) error {
+		v, err := h.view()
+		if err != nil {
+			return err
+		}
+		var take []Entry
+		var marks []int
+		for _, e := range v.unread() {
+			if max > 0 && len(take) == max {
+				break
+			}
+			if keep == nil || keep(e) {
+				take = append(take, e)
+				marks = append(marks, e.Index-v.first)
+			}
+		}
+		if err := h.mark(v, marks); err != nil {
+			return err
+		}
+		out = take
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Read = true
+	}
+	return out, nil
+}
+
+// MarkRead marks the entries with these keys (see Entry.Key) as read and returns how
+// many of them were unread.
+func (b *Box) MarkRead(ctx context.Context, keys ...string) (int, error) {
+	return b.markWhere(ctx, func(e Entry) bool { return slices.Contains(keys, e.Key()) })
+}
+
+// MarkReadAt marks the entry at a place in the array, counted from 0. It returns
+// false when there is no such entry or it was read before.
+func (b *Box) MarkReadAt(ctx context.Context, index int) (bool, error) {
+	n, err := b.markWhere(ctx, func(e Entry) bool { return e.Index == index })
+	return n == 1, err
+}
+
+// MarkAllRead marks every entry that is in the file in this moment. Prefer Consume:
+// what came after the caller's last look is marked unseen.
+func (b *Box) MarkAllRead(ctx context.Context) (int, error) {
+	return b.markWhere(ctx, func(Entry) bool { return true })
+}
+
+func (b *Box) markWhere(ctx context.Context, match func(Entry) bool) (int, error) {
+	taken, err := b.Consume(ctx, 0, match)
+	return len(taken), err
+}
+
+// Clear removes all messages: an empty array stays. A missing file stays missing.
+func (b *Box) Clear(ctx context.Context) error {
+	return b.hold(ctx, "clear", false, false, func(h *holding) error {
+		f, _, err := h.open(os.O_RDONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+		return h.replace(nil, true)
+	})
+}
+
+// Prune removes the oldest read messages so that keepRead of them stay, and returns
+// how many went. Unread messages, and values that are no messages, stay.
+func (b *Box) Prune(ctx context.Context, keepRead int) (int, error) {
+	gone := 0
+	err := b.hold(ctx, "prune", false, true, func(h *holding) error {
+		data, _, err := h.load()
+		if err != nil {
+			return err
+		}
+		elems, bad := scanArray(data)
+		if bad != nil {
+			return h.repair(data, elems, bad)
+		}
+		n := -max(keepRead, 0)
+		for _, e := range elems {
+			if e.done {
+				n++
+			}
+		}
+		if n <= 0 {
+			return nil
+		}
+		drop := n
+		kept := slices.DeleteFunc(slices.Clone(elems), func(e element) bool {
+			if e.done && drop > 0 {
+				drop--
+				return true
+			}
+			return false
+		})
+		if err := h.replace(texts(data, kept), true); err != nil {
+			return err
+		}
+		gone = n
+		return nil
+	})
+	return gone, err
+}
+
+// mark sets the read mark of elements of v, in place if that can be done without
+// a half-written state, else by replacing the file.
+func (h *holding) mark(v *view, elems []int) error {
+	if len(elems) == 0 {
+		h.box.remember(v)
+		return nil
+	}
+	if !v.canFlip(elems) {
+		return h.markByRewrite(v, elems)
+	}
+	if err := h.stillHeld(); err != nil {
+		return err
+	}
+	if err := h.flip(v, elems); err != nil {
+		return err
+	}
+	h.box.remember(v)
+	return nil
+}
+
+func (h *holding) flip(v *view, elems []int) (err error) {
+	f, info, err := h.open(os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if !os.SameFile(info, v.info) {
+		return errors.New("the file was replaced under the lock")
+	}
+	for _, i := range elems {
+		e := &v.elems[i]
+		if _, err := f.WriteAt([]byte("true "), v.off+int64(e.read.start)); err != nil {
+			return err
+		}
+		copy(v.data[e.read.start:], "true ")
+		e.done = true
+	}
+	return nil
+}
+
+func (h *holding) markByRewrite(v *view, elems []int) error {
+	data, _, err := h.load()
+	if err != nil {
+		return err
+	}
+	all, bad := scanArray(data)
+	if bad != nil {
+		return h.repair(data, all, bad)
+	}
+	out := texts(data, all)
+	for _, i := range elems {
+		k := v.first + i
+		out[k] = withRead(data, all[k])
+	}
+	return h.replace(out, true)
+}
+
+// withRead is the text of an element with its read mark set.
+func withRead(data []byte, e element) []byte {
+	text := data[e.start:e.end]
+	if e.read.end > 0 {
+		return slices.Concat(data[e.start:e.read.start], []byte("true"), data[e.read.end:e.end])
+	}
+	body := bytes.TrimRight(text[:len(text)-1], " \t\r\n")
+	if len(body) > 1 {
+		return slices.Concat(body, []byte(`,"read":true}`))
+	}
+	return []byte(`{"read":true}`)
+}
