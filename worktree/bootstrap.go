@@ -1,0 +1,313 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// IncludeFile, in the main worktree, names in the syntax of .gitignore the ignored
+// files that a new worktree gets a copy of, such as .env.
+const IncludeFile = ".worktreeinclude"
+
+// SetupIn says what a new worktree gets besides the files of its commit.
+type SetupIn struct {
+	Path  string
+	Copy  []string      // directories and files of the main worktree, copied; must be ignored
+	Link  []string      // likewise, as symbolic links: shared, and changes are too
+	Run   []string      // commands, in order; the first that fails ends it
+	Env   []string      // for the commands
+	Limit time.Duration // of each command
+	Log   string        // file that their output is appended to
+}
+
+// SetUp is what it got.
+type SetUp struct {
+	Copied    int      `json:"copied"`    // files
+	Reflinked int      `json:"reflinked"` // of those, without taking space
+	Linked    []string `json:"linked,omitempty"`
+	Ran       []Ran    `json:"ran,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
+}
+
+// ReasonSetup: a setup command failed. Its error names the log.
+const ReasonSetup = "setup_failed"
+
+// Setup gives a worktree what git does not: the ignored files that the main
+// worktree's .worktreeinclude names, dependency directories, and whatever the
+// commands do. Nothing that stands in the worktree is overwritten, and nothing is
+// brought in that git would show as a change. It may be run again.
+//
+// Errors: main_worktree (denied), setup_failed (conflict), disk_full.
+func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
+	t, err := r.tree(in.Path)
+	if err == nil {
+		err = t.notMain("set up")
+	}
+	if err != nil {
+		return out, err
+	}
+	if !r.bare {
+		if err := r.bring(ctx, t, in, &out); err != nil {
+			return out, err
+		}
+	}
+	r.step("brought")
+	for _, run := range in.Run {
+		ran, err := RunCommand(ctx, Command{Run: run, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log})
+		out.Ran = append(out.Ran, ran)
+		if err != nil {
+			return out, err
+		}
+		if !ran.OK() {
+			return out, conflict(ReasonSetup, "%q in %s: %s: %s", run, t.path, ran.Why(), lastLine(ran.Tail)).WithHint("see " + in.Log)
+		}
+	}
+	rec := t.recorded()
+	rec.SetUp = true
+	if err := t.record(rec); err != nil {
+		return out, noSpace(err)
+	}
+	return out, nil
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
+
+// IsSetUp reports whether Setup has been completed in the worktree.
+func (r *Repo) IsSetUp(path string) (bool, error) {
+	t, err := r.tree(path)
+	return err == nil && t.recorded().SetUp, err
+}
+
+// bring copies and links from the main worktree.
+func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp) error {
+	files, err := r.included(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := os.OpenRoot(t.path) // no link in the worktree leads out of it
+	if err != nil {
+		return noSpace(err)
+	}
+	defer func() { _ = to.Close() }()
+	from, err := os.OpenRoot(r.root)
+	if err != nil {
+		return noSpace(err)
+	}
+	defer func() { _ = from.Close() }()
+	for _, name := range in.Copy {
+		list, note, err := r.wanted(ctx, t, from, name)
+		if err != nil {
+			return err
+		}
+		if note != "" {
+			out.Notes = append(out.Notes, note)
+		}
+		files = append(files, list...)
+	}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return ended("set up", t.path, err)
+		}
+		if err := copyFile(from, to, f, out); err != nil {
+			return noSpace(fmt.Errorf("copy %s to %s: %w", f, t.path, err))
+		}
+	}
+	for _, name := range in.Link {
+		if err := r.link(ctx, t, from, to, name, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// included are the ignored files that the include file of the main worktree names.
+func (r *Repo) included(ctx context.Context) ([]string, error) {
+	patterns := filepath.Join(r.root, IncludeFile)
+	if info, err := os.Lstat(patterns); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, nil
+	} else if err != nil {
+		return nil, conflict(ReasonUnknown, "look at %s: %w", patterns, err)
+	}
+	out, err := r.read(ctx, "ls-files", "--others", "--ignored", "--exclude-from="+patterns, "-z")
+	if err != nil {
+		return nil, failed("read "+patterns, err)
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return ignoredOf(ctx, call{dir: r.root, read: true}, lines(out, 0))
+}
+
+// ignoredOf are those of the paths that git ignores.
+func ignoredOf(ctx context.Context, c call, paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	c.args, c.stdin = []string{"check-ignore", "-z", "--stdin"}, []byte(strings.Join(paths, "\x00")+"\x00")
+	out, err := git(ctx, c)
+	if err != nil && exitStatus(err) != 1 {
+		return nil, failed("look for what is ignored in "+c.dir, err)
+	}
+	return lines(out, 0), nil
+}
+
+// wanted are the files at or below a path of the main worktree that are ignored
+// in the new one.
+func (r *Repo) wanted(ctx context.Context, t tree, from *os.Root, name string) (files []string, note string, err error) {
+	clean, err := inside(name)
+	if err != nil {
+		return nil, "", err
+	}
+	err = fs.WalkDir(from.FS(), filepath.ToSlash(clean), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files = append(files, p)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, name + " is not in " + r.root, nil
+	}
+	if err != nil {
+		return nil, "", conflict(ReasonUnknown, "look into %s: %w", filepath.Join(r.root, clean), err)
+	}
+	ignored, err := ignoredOf(ctx, t.readCall(), files)
+	if err == nil && len(ignored) < len(files) {
+		note = fmt.Sprintf("%d files of %s are not ignored, and were not copied", len(files)-len(ignored), name)
+	}
+	return ignored, note, err
+}
+
+// inside refuses a path that leads out of a worktree, or into .git.
+func inside(name string) (string, error) {
+	clean := filepath.Clean(name)
+	first, _, _ := strings.Cut(filepath.ToSlash(clean), "/")
+	if name == "" || clean == "." || !filepath.IsLocal(clean) || strings.EqualFold(first, ".git") {
+		return "", invalid(ReasonBadPath, "%q is no path inside the repository", name)
+	}
+	return clean, nil
+}
+
+// copyFile copies one file or link, with its mode; what stands there stays.
+func copyFile(from, to *os.Root, name string, out *SetUp) error {
+	info, err := from.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // gone meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	if dir := filepath.Dir(name); dir != "." {
+		if err := to.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := from.Readlink(name)
+		if err != nil {
+			return err
+		}
+		if err := to.Symlink(target, name); err != nil {
+			return unlessThere(err)
+		}
+		out.Copied++
+		return nil
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	src, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }()
+	dst, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return unlessThere(err)
+	}
+	if reflink(dst, src) == nil {
+		out.Reflinked++
+	} else {
+		_, err = io.Copy(dst, src)
+	}
+	if closing := dst.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		_ = to.Remove(name) // half a file would be taken for a whole one the next time
+		return err
+	}
+	out.Copied++
+	return nil
+}
+
+func unlessThere(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// link makes a symbolic link to a path of the main worktree, unless git would show
+// it: a pattern such as "node_modules/" does not match a link.
+func (r *Repo) link(ctx context.Context, t tree, from, to *os.Root, name string, out *SetUp) error {
+	clean, err := inside(name)
+	if err != nil {
+		return err
+	}
+	if _, err := from.Lstat(clean); errors.Is(err, fs.ErrNotExist) {
+		out.Notes = append(out.Notes, name+" is not in "+r.root)
+		return nil
+	}
+	if dir := filepath.Dir(clean); dir != "." {
+		if err := to.MkdirAll(dir, 0o755); err != nil {
+			return noSpace(err)
+		}
+	}
+	err = to.Symlink(filepath.Join(r.root, clean), clean)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return noSpace(err)
+	}
+	ignored, err := ignoredOf(ctx, t.readCall(), []string{filepath.ToSlash(clean)})
+	if err != nil {
+		return err
+	}
+	if len(ignored) == 0 {
+		out.Notes = append(out.Notes, name+" is not ignored as a link, and was not linked: write "+strings.TrimSuffix(name, "/")+" without a slash into .gitignore")
+		return noSpaceOrNil(to.Remove(clean))
+	}
+	out.Linked = append(out.Linked, clean)
+	return nil
+}
+
+// Teardown runs the commands that take back what a setup did outside of the
+// worktree, before it is removed. One that fails does not keep the others from running.
+func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []Ran, err error) {
+	t, err := r.tree(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range in.Run {
+		one, e := RunCommand(ctx, Command{Run: run, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log})
+		ran = append(ran, one)
+		if e == nil && !one.OK() {
+			e = team.Errorf(team.CodeConflict, "%q in %s: %s", run, t.path, one.Why()).WithReason(ReasonSetup).WithHint("see " + in.Log)
+		}
+		if err == nil {
+			err = e
+		}
+	}
+	return ran, err
+}

@@ -1,0 +1,37 @@
+package worktree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// busy are the processes, other than this one, whose working directory is at or
+// below one of dirs. A process of another user that may not be looked at is not
+// counted; every other doubt is an error.
+func busy(_ context.Context, dirs ...string) ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, conflict(ReasonUnknown, "look for processes: %w", err)
+	}
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
+		if err != nil {
+			continue // gone, a kernel thread, or not ours to look at
+		}
+		for _, d := range dirs {
+			if cwd == d || strings.HasPrefix(cwd, d+"/") {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids, nil
+}

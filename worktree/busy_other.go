@@ -1,0 +1,46 @@
+//go:build !linux
+
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// busy are the processes, other than this one, whose working directory is at or
+// below one of dirs, as lsof reports them. Without lsof it is unknown.
+func busy(ctx context.Context, dirs ...string) ([]int, error) {
+	cmd := exec.CommandContext(ctx, "lsof", "-n", "-P", "-w", "-d", "cwd", "-F", "pn")
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	cmd.WaitDelay = stopGrace
+	var exit *exec.ExitError
+	// lsof ends with 1 when there is a process that it may not look at.
+	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || stdout.Len() == 0) {
+		return nil, conflict(ReasonUnknown, "look for processes with lsof: %w", err)
+	}
+	var pids []int
+	pid := 0
+	for _, l := range strings.Split(stdout.String(), "\n") {
+		if l == "" {
+			continue
+		}
+		switch l[0] {
+		case 'p':
+			pid, _ = strconv.Atoi(l[1:])
+		case 'n':
+			for _, d := range dirs {
+				if pid != 0 && pid != os.Getpid() && (l[1:] == d || strings.HasPrefix(l[1:], d+"/")) {
+					pids = append(pids, pid)
+					break
+				}
+			}
+		}
+	}
+	return pids, nil
+}

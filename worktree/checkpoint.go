@@ -1,0 +1,143 @@
+package worktree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// checkpointsKept is how many checkpoints of a member stay.
+const checkpointsKept = 20
+
+// racyTime is how old a file must be for its times to show that it has not
+// changed since: two writes within one tick of the clock look like one.
+const racyTime = 50 * time.Millisecond
+
+// stampFile, in the admin directory, says what the last checkpoint saw.
+const stampFile = "teamctl-checkpoint.json"
+
+type stamp struct {
+	Print  string `json:"print,omitempty"` // of the status and the changed files; "" when they were too new
+	Commit string `json:"commit"`
+	Tree   string `json:"tree,omitempty"`
+	Ref    string `json:"ref"`
+}
+
+// Checkpoint saves the state of a member's worktree to a private ref if it has
+// changed since the last one, and keeps the newest twenty. Index and files are
+// not touched. An unchanged worktree costs one git status: what is compared is
+// the status, and size and times of the changed files. (A file that is hidden
+// from git by assume-unchanged is saved with the next other change.)
+//
+// The answer is the ref, and whether it is new. Errors are those of Snapshot.
+func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string) (ref string, fresh bool, err error) {
+	if err := checkOwner(teamKey, agent); err != nil {
+		return "", false, err
+	}
+	t, err := r.tree(path)
+	if err == nil {
+		err = t.notMain("checkpoint")
+	}
+	if err != nil {
+		return "", false, err
+	}
+	began := time.Now()
+	st, err := t.status(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	if st.Head == "" && len(st.Changes) == 0 {
+		return "", false, nil // nothing at all yet
+	}
+	last := t.stamped()
+	mark := t.print(st, began)
+	if mark != "" && mark == last.Print {
+		return last.Ref, false, nil
+	}
+	sha := st.Head
+	if !st.Clean() {
+		if sha, err = r.snapshot(ctx, t, false, why); err != nil {
+			return "", false, err
+		}
+	}
+	now := stamp{Print: mark, Commit: sha}
+	if now.Tree, err = r.treesOf(ctx, sha); err != nil {
+		return "", false, err
+	}
+	if last.Ref != "" && now.Tree == last.Tree { // touched, not changed
+		now.Ref, now.Commit = last.Ref, last.Commit
+		return last.Ref, false, t.putStamp(now)
+	}
+	if now.Ref, err = r.keepAt(ctx, checkpointRoot, teamKey, agent, sha); err != nil {
+		return "", false, err
+	}
+	r.step("checkpointed")
+	if err := t.putStamp(now); err != nil {
+		return now.Ref, true, err
+	}
+	list, err := r.Saves(ctx, KindCheckpoint, teamKey, agent)
+	if err == nil {
+		err = r.prune(ctx, list, checkpointsKept)
+	}
+	return now.Ref, true, err
+}
+
+// print is a digest of everything that shows a change, or "" when it could not
+// show one.
+func (t tree) print(st Status, now time.Time) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n", st.Head, st.Branch, st.Operation)
+	for _, c := range st.Changes {
+		fmt.Fprintf(h, "%q %s%s %s %s", c.Path, c.Index, c.Work, c.mode, c.staged)
+		info, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(c.Path)))
+		if err == nil {
+			if now.Sub(info.ModTime()) < racyTime {
+				return ""
+			}
+			fmt.Fprintf(h, " %d %d %v", info.Size(), info.ModTime().UnixNano(), info.Mode())
+		}
+		fmt.Fprintln(h)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// treesOf names what a snapshot holds, whenever it was taken: head, files, index.
+func (r *Repo) treesOf(ctx context.Context, sha string) (string, error) {
+	head, index, err := r.parts(ctx, sha)
+	if err != nil {
+		return "", err
+	}
+	if index == "" {
+		return head, nil
+	}
+	out, err := r.read(ctx, "rev-parse", sha+"^{tree}", index+"^{tree}")
+	if err != nil {
+		return "", failed("read the snapshot "+sha, err)
+	}
+	return head + " " + string(out), nil
+}
+
+func (t tree) stamped() stamp {
+	var s stamp
+	data, err := os.ReadFile(filepath.Join(t.dir, stampFile))
+	if err != nil || json.Unmarshal(data, &s) != nil {
+		return stamp{}
+	}
+	return s
+}
+
+func (t tree) putStamp(s stamp) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(t.dir, stampFile), data, 0o600); err != nil {
+		return noSpace(err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+)
+
+// CommitIn is a commit to make. Without an author, the user's configured
+// identity is used, and "teamctl" where there is none.
+type CommitIn struct {
+	Message     string
+	AuthorName  string
+	AuthorEmail string
+}
+
+const (
+	defaultName  = "teamctl"
+	defaultEmail = "teamctl@localhost"
+)
+
+// Commit commits everything in the worktree at path that is not ignored, and
+// returns the commit and the files in it. Hooks do not run and nothing is
+// signed. changed is false, and sha is HEAD, when there is nothing to commit.
+// A repository inside the worktree is left out; Status names it. A merge whose
+// conflicts are resolved is concluded.
+//
+// Errors: main_worktree (denied); invalid_input, unborn_head (invalid);
+// unmerged_files, operation_in_progress, lock_file (conflict); disk_full.
+func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string, files []string, changed bool, err error) {
+	if strings.TrimSpace(in.Message) == "" || strings.Contains(in.Message, "\x00") {
+		return "", nil, false, invalid(ReasonBadInput, "a commit in %s needs a message", path)
+	}
+	t, err := r.tree(path)
+	if err == nil {
+		err = t.notMain("commit")
+	}
+	if err != nil {
+		return "", nil, false, err
+	}
+	st, err := t.status(ctx)
+	if err != nil {
+		return "", nil, false, err
+	}
+	switch {
+	case st.Unmerged > 0:
+		return "", nil, false, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, st.summary()).
+			WithHint("resolve them and git add the files, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
+	case st.Operation == "rebase":
+		return "", nil, false, underWay(t, st.Operation)
+	case st.Clean():
+		return st.Head, nil, false, nil
+	}
+	done, err := t.begin(doing{Kind: doingCommit, Head: st.Head})
+	if err != nil {
+		return "", nil, false, err
+	}
+	defer done() // a commit that fails leaves the files as they are
+	r.step("commit-begun")
+	// "." and not nothing: an exclusion alone would be taken from the directory
+	// that git is in.
+	add := []string{"add", "--all", "--", "."}
+	for _, c := range st.Changes {
+		if c.Nested() {
+			add = append(add, ":(top,exclude,literal)"+strings.TrimSuffix(c.Path, "/"))
+		}
+	}
+	if _, err := git(ctx, t.call(add...)); err != nil {
+		return "", nil, false, t.lockedOr("add the files of "+t.path, err)
+	}
+	r.step("added-all")
+	if st.Operation == "" && st.Head != "" {
+		// A change of times or line ends alone is none.
+		_, err := t.read(ctx, "diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--")
+		if err == nil {
+			return st.Head, nil, false, nil
+		}
+		if exitStatus(err) != 1 {
+			return "", nil, false, failed("compare "+t.path+" with HEAD", err)
+		}
+	}
+	c := t.call("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace", "--file=-")
+	c.stdin = []byte(in.Message)
+	if c.env, err = t.author(ctx, c.env, in.AuthorName, in.AuthorEmail); err != nil {
+		return "", nil, false, err
+	}
+	if _, err := git(ctx, c); err != nil {
+		return "", nil, false, t.lockedOr("commit in "+t.path, err)
+	}
+	if sha, err = t.head(ctx); err != nil {
+		return "", nil, false, err
+	}
+	files, err = t.filesOf(ctx, st.Head, sha)
+	return sha, files, true, err
+}
+
+func orMerge(operation string) string {
+	if operation == "" {
+		return "merge"
+	}
+	return operation
+}
+
+func underWay(t tree, operation string) error {
+	return conflict(ReasonOperation, "a %s is under way in %s", operation, t.path).
+		WithHint("finish it, or git -C " + t.path + " " + operation + " --abort")
+}
+
+// filesOf are the files that differ between two commits, all of the second when
+// the first is "".
+func (t tree) filesOf(ctx context.Context, from, to string) ([]string, error) {
+	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id"}
+	if from == "" {
+		args = append(args, "--root", to)
+	} else {
+		args = append(args, from, to)
+	}
+	out, err := t.read(ctx, args...)
+	if err != nil {
+		return nil, failed("list the files of "+to, err)
+	}
+	return lines(out, 0), nil
+}
+
+// author adds an identity to env: the given one, else none where the user has
+// configured one, else ours.
+func (t tree) author(ctx context.Context, env []string, name, email string) ([]string, error) {
+	if name == "" && email == "" {
+		out, err := t.read(ctx, "config", "--name-only", "--get-regexp", `^user\.(name|email)$`)
+		if err != nil && exitStatus(err) != 1 {
+			return nil, failed("read the identity of "+t.path, err)
+		}
+		set := map[string]bool{}
+		for _, key := range lines(out, '\n') {
+			set[key] = true
+		}
+		if len(set) == 2 {
+			return env, nil
+		}
+	}
+	if name == "" {
+		name = defaultName
+	}
+	if email == "" {
+		email = defaultEmail
+	}
+	return append(env, identity(name, email)...), nil
+}
+
+func identity(name, email string) []string {
+	return []string{
+		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email,
+		"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
+	}
+}

@@ -1,0 +1,67 @@
+package worktree
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// cutFile, in the admin directory, says that Merge or Commit is at work there.
+// It stands from before git's first change until after its last, so one that
+// nobody holds tells Recover what a killed process was doing: a merge that git
+// does by fast-forward leaves no MERGE_HEAD when it is killed, only files that
+// are missing, and those must not be taken for deletions by the agent.
+const cutFile = "teamctl-doing.json"
+
+// doing is what stands in it.
+type doing struct {
+	Kind      string    `json:"kind"` // merge, commit, restore, forward, rebase
+	Head      string    `json:"head"` // before
+	Commits   []string  `json:"commits,omitempty"`
+	Untracked []string  `json:"untracked,omitempty"` // files that were not tracked before
+	Began     time.Time `json:"began"`
+}
+
+const (
+	doingMerge   = "merge"
+	doingCommit  = "commit"
+	doingRestore = "restore"
+	doingForward = "forward"
+	doingRefresh = "refresh"
+)
+
+// begin notes what is about to be done; done takes the note back.
+func (t tree) begin(d doing) (done func(), err error) {
+	d.Began = time.Now()
+	data, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(t.dir, cutFile)
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		return nil, noSpace(err)
+	}
+	return func() { _ = os.Remove(name) }, nil
+}
+
+// wasDoing is the note that a killed process left; none without one. A note that
+// was cut short itself stands before any change: it is none, and goes.
+func (t tree) wasDoing() (d doing, ok bool, err error) {
+	name := filepath.Join(t.dir, cutFile)
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, false, nil
+	}
+	if err != nil {
+		return d, false, conflict(ReasonUnknown, "read %s: %w", name, err)
+	}
+	if json.Unmarshal(data, &d) != nil || d.Kind == "" {
+		return doing{}, false, os.Remove(name)
+	}
+	return d, true, nil
+}
+
+func (t tree) forget() { _ = os.Remove(filepath.Join(t.dir, cutFile)) }

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package worktree
+
+import "syscall"
+
+// dieWithUs can do nothing here.
+func dieWithUs(*syscall.SysProcAttr) {}

@@ -1,0 +1,66 @@
+package worktree
+
+import (
+	"github.com/teamctl/teamctl/team"
+)
+
+// Reasons of the coded errors of this package; each has a hint where there is
+// something to do about it.
+const (
+	ReasonGitMissing     = "git_missing"           // unavailable
+	ReasonGitTooOld      = "git_too_old"           // unavailable
+	ReasonGitFailed      = "git_failed"            // unavailable or internal: git's own words are in the message
+	ReasonDiskFull       = "disk_full"             // unavailable
+	ReasonReadOnly       = "repository_readonly"   // unavailable: the lock could not be made
+	ReasonTimeout        = "timeout"               // timeout
+	ReasonCanceled       = "canceled"              // unavailable
+	ReasonPathMissing    = "path_missing"          // not found
+	ReasonNotRepository  = "not_a_repository"      // invalid
+	ReasonUnreadableRepo = "repository_unreadable" // invalid: there is a .git, and git refuses it
+	ReasonUnbornHead     = "unborn_head"           // invalid
+	ReasonUnknownRev     = "unknown_revision"      // not found
+	ReasonBadPath        = "invalid_path"          // invalid
+	ReasonBadBranch      = "invalid_branch"        // invalid
+	ReasonBadInput       = "invalid_input"         // invalid
+	ReasonPathExists     = "path_exists"           // conflict
+	ReasonWorktreeExists = "worktree_exists"       // conflict: a registered worktree stands there
+	ReasonBranchExists   = "branch_exists"         // conflict
+	ReasonCheckedOut     = "branch_checked_out"    // conflict
+	ReasonRefConflict    = "ref_conflict"          // conflict: a and a/b cannot both be branches
+	ReasonLockFile       = "lock_file"             // conflict: index.lock, config.lock and the like
+	ReasonNotWorktree    = "not_a_worktree"        // invalid: not one of this repository
+	ReasonMainWorktree   = "main_worktree"         // denied: the person's own checkout
+	ReasonUnmerged       = "unmerged_files"        // conflict
+	ReasonOperation      = "operation_in_progress" // conflict: merge, rebase, ...
+	ReasonMergeConflict  = "merge_conflict"        // conflict
+	ReasonMergeRefused   = "merge_refused"         // conflict: git would not begin
+	ReasonDirty          = "worktree_dirty"        // conflict
+	ReasonBusy           = "worktree_busy"         // conflict
+	ReasonUnknown        = "worktree_unknown"      // conflict: could not be inspected
+	ReasonLocked         = "worktree_locked"       // conflict: `git worktree lock`
+	ReasonNested         = "worktree_nested"       // conflict: a repository inside has work of its own
+)
+
+// failed codes an error of git that nothing more precise is known about. An
+// error that has a code keeps it.
+func failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if r := team.ReasonOf(err); r != "" {
+		return team.Errorf(team.CodeOf(err), "%s: %w", what, err).WithReason(r).WithHint(team.HintOf(err))
+	}
+	return team.Errorf(team.CodeInternal, "%s: %w", what, err).WithReason(ReasonGitFailed)
+}
+
+func notFound(reason, format string, args ...any) *team.Error {
+	return team.Errorf(team.CodeNotFound, format, args...).WithReason(reason)
+}
+
+func invalid(reason, format string, args ...any) *team.Error {
+	return team.Errorf(team.CodeInvalid, format, args...).WithReason(reason)
+}
+
+func conflict(reason, format string, args ...any) *team.Error {
+	return team.Errorf(team.CodeConflict, format, args...).WithReason(reason)
+}

@@ -1,0 +1,189 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// explain finds out by facts, not by git's words, why a create failed. It runs
+// before the undoing, on a context of its own.
+func (r *Repo) explain(ctx context.Context, o *op, cause error) error {
+	if team.ReasonOf(cause) != "" {
+		return cause // git missing, disk full, ctx ended
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if o.Branch != "" {
+		if err := r.refConflict(ctx, o.Branch); err != nil {
+			return err
+		}
+		if err := r.checkedOut(ctx, o.Branch, o.Path); err != nil {
+			return err
+		}
+	}
+	if err := lockFile(r.lockFiles(o)); err != nil {
+		return err
+	}
+	if err := full(filepath.Dir(o.Path), r.common); err != nil {
+		return team.Errorf(team.CodeOf(err), "create the worktree %s: %w: %v", o.Path, err, cause).
+			WithReason(ReasonDiskFull).WithHint(team.HintOf(err))
+	}
+	return failed("create the worktree "+o.Path, cause)
+}
+
+// fullBelow is how many free bytes make a disk a full one: git often only says
+// that it was "unable to write", and has given some space back since.
+const fullBelow = 1 << 20
+
+// full is an error when one of the directories is on a file system without
+// space or without inodes.
+func full(dirs ...string) error {
+	for _, d := range dirs {
+		var st syscall.Statfs_t
+		if syscall.Statfs(d, &st) != nil {
+			continue
+		}
+		if uint64(st.Bavail)*uint64(st.Bsize) < fullBelow || st.Files > 0 && st.Ffree == 0 {
+			return team.Errorf(team.CodeUnavailable, "no space left on the disk of %s", d).
+				WithReason(ReasonDiskFull).WithHint("free some space, then try again")
+		}
+	}
+	return nil
+}
+
+// branchTaken tells whether an existing branch could be reused.
+func (r *Repo) branchTaken(ctx context.Context, branch string) error {
+	if err := r.checkedOut(ctx, branch, ""); err != nil {
+		return err
+	}
+	return conflict(ReasonBranchExists, "the branch %s exists already", branch).
+		WithHint("reuse it, or choose another name; it is checked out nowhere")
+}
+
+// checkedOut is an error when branch is checked out in a worktree other than at.
+func (r *Repo) checkedOut(ctx context.Context, branch, at string) error {
+	list, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		if w.Branch != branch || w.Path == at {
+			continue
+		}
+		e := conflict(ReasonCheckedOut, "the branch %s is checked out in %s", branch, w.Path).
+			WithHint("choose another branch")
+		if w.Missing {
+			e = e.WithHint("that directory is gone: git -C " + r.root + " worktree remove " + w.Path)
+		}
+		return e
+	}
+	return nil
+}
+
+// refConflict is an error when a branch above or below branch in the directory
+// of names exists: a and a/b cannot both be files.
+func (r *Repo) refConflict(ctx context.Context, branch string) error {
+	args := []string{"for-each-ref", "--format=%(refname:strip=2)", "refs/heads/" + branch + "/"}
+	above := map[string]bool{}
+	for i, c := range branch {
+		if c == '/' {
+			above[branch[:i]] = true
+			args = append(args, "refs/heads/"+branch[:i])
+		}
+	}
+	out, err := r.read(ctx, args...)
+	if err != nil {
+		return failed("look for branches like "+branch, err)
+	}
+	for _, other := range lines(out, '\n') {
+		// A pattern matches what is below it too.
+		if above[other] || strings.HasPrefix(other, branch+"/") {
+			return conflict(ReasonRefConflict, "the branch %s cannot exist beside the branch %s", branch, other).
+				WithHint("choose another name")
+		}
+	}
+	return nil
+}
+
+func (r *Repo) lockFiles(o *op) []string {
+	files := []string{filepath.Join(r.common, "config.lock"), filepath.Join(r.common, "packed-refs.lock")}
+	if o.Branch != "" {
+		files = append(files, filepath.Join(r.common, "refs", "heads", filepath.FromSlash(o.Branch)+".lock"))
+	}
+	if admin, err := adminOf(o.Path); err == nil {
+		files = append(files, filepath.Join(admin, "index.lock"), filepath.Join(admin, "HEAD.lock"))
+	}
+	return files
+}
+
+// lockFile is an error for the first of the files that exists.
+func lockFile(files []string) error {
+	for _, f := range files {
+		if _, err := os.Lstat(f); err == nil {
+			return conflict(ReasonLockFile, "another git holds %s, or died with it (%s old)", f, age(f)).
+				WithHint("when no git is running in the repository: rm " + f)
+		}
+	}
+	return nil
+}
+
+// locks are the lock files that keep a git from working in t.
+func (t tree) locks() []string {
+	return []string{filepath.Join(t.dir, "index.lock"), filepath.Join(t.dir, "HEAD.lock")}
+}
+
+// lockedOr explains a failure of git in t by a lock file, where one is.
+func (t tree) lockedOr(what string, err error) error {
+	if team.ReasonOf(err) == "" {
+		if locked := lockFile(t.locks()); locked != nil {
+			return locked
+		}
+		if noRoom := full(t.path, t.dir); noRoom != nil {
+			return failed(what, noRoom)
+		}
+	}
+	return failed(what, err)
+}
+
+// nameWorktree turns path_exists into worktree_exists where it is one of ours.
+func (r *Repo) nameWorktree(path string, err error) error {
+	if team.ReasonOf(err) != ReasonPathExists {
+		return err
+	}
+	if _, at := r.tree(path); at != nil {
+		return err
+	}
+	return conflict(ReasonWorktreeExists, "%s is a worktree of %s already", path, r.root).
+		WithHint("git -C " + path + " status")
+}
+
+// noSpace codes an error of the file system.
+func noSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return team.Errorf(team.CodeUnavailable, "no space left on the disk: %w", err).
+			WithReason(ReasonDiskFull).WithHint("free some space, then try again")
+	}
+	return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(ReasonBadPath)
+}
+
+// lastCoded gives a joined error (what went wrong in undoing, then the cause)
+// the code, reason and hint of its cause, which is the last.
+func lastCoded(err error) error {
+	var many interface{ Unwrap() []error }
+	if !errors.As(err, &many) {
+		return err
+	}
+	all := many.Unwrap()
+	cause := all[len(all)-1]
+	if len(all) == 1 {
+		return cause
+	}
+	return team.Errorf(team.CodeOf(cause), "%w (and nothing could be undone: %v)", cause, errors.Join(all[:len(all)-1]...)).
+		WithReason(team.ReasonOf(cause)).WithHint(team.HintOf(cause))
+}

@@ -1,0 +1,190 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// facts are what a removal is decided by. There is no half of them: a fact that
+// cannot be had is an error.
+type facts struct {
+	status Status
+	loose  int   // commits of a detached HEAD that nothing else reaches
+	busy   []int // processes inside
+}
+
+// inspect gathers the facts. Any doubt is worktree_unknown; a repository inside
+// that has work of its own is worktree_nested: no snapshot could hold it.
+func (r *Repo) inspect(ctx context.Context, t tree) (facts, error) {
+	f, err := r.tryInspect(ctx, t)
+	if err == nil || ctx.Err() != nil {
+		return f, err
+	}
+	switch team.ReasonOf(err) {
+	case ReasonNested, ReasonUnknown, ReasonLocked:
+		return f, err
+	}
+	return f, team.Errorf(team.CodeConflict, "%s is kept, because it could not be inspected: %w", t.at, err).
+		WithReason(ReasonUnknown).WithHint("git -C " + t.at + " status")
+}
+
+func (r *Repo) tryInspect(ctx context.Context, t tree) (f facts, err error) {
+	if why, err := os.ReadFile(filepath.Join(t.dir, "locked")); err == nil {
+		return f, lockedError(r.root, t.at, strings.TrimSpace(string(why)))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if f.busy, err = busy(ctx, t.at, t.path); err != nil {
+		return f, err
+	}
+	index, entries, drop, err := r.revealed(ctx, t)
+	if err != nil {
+		return f, err
+	}
+	defer drop()
+	if f.status, err = t.statusWith(ctx, index); err != nil {
+		return f, err
+	}
+	if err := t.nested(ctx, entries, f.status.Changes); err != nil {
+		return f, err
+	}
+	if f.status.Branch == "" && f.status.Head != "" {
+		f.loose, err = r.uncontained(ctx, f.status.Head, "", t.at)
+	}
+	return f, err
+}
+
+// refusal says why a worktree with these facts is not removed, or nil.
+func (t tree) refusal(f facts) error {
+	force := "commit the work, or force the removal: a snapshot is taken first"
+	switch {
+	case !f.status.Clean():
+		return conflict(ReasonDirty, "%s has work that is not committed: %s", t.at, f.status.summary()).WithHint(force)
+	case f.loose > 0:
+		return conflict(ReasonDirty, "%s has %d commits on no branch", t.at, f.loose).
+			WithHint("git -C " + t.at + " branch NAME, or force the removal: a snapshot is taken first")
+	case len(f.busy) > 0:
+		return conflict(ReasonBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("end it, or force the removal")
+	}
+	return lockFile(t.locks())
+}
+
+func pids(list []int) string {
+	s := make([]string, len(list))
+	for i, p := range list {
+		s[i] = fmt.Sprint(p)
+	}
+	if len(s) == 1 {
+		return "process " + s[0]
+	}
+	return "processes " + strings.Join(s, ", ")
+}
+
+// nested refuses when a repository inside the worktree has work that is nowhere
+// else: a clone that an agent made, a submodule, or a submodule's git directory,
+// which goes with the registration.
+func (t tree) nested(ctx context.Context, entries []entry, changes []Change) error {
+	var inside []string
+	for _, e := range entries {
+		if e.mode == "160000" {
+			inside = append(inside, e.path)
+		}
+	}
+	for _, c := range changes {
+		if c.Nested() {
+			inside = append(inside, strings.TrimSuffix(c.Path, "/"))
+		}
+	}
+	for _, p := range inside {
+		dir := filepath.Join(t.path, filepath.FromSlash(p))
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
+			continue
+		}
+		stake, err := nestedStake(ctx, dir)
+		if err != nil {
+			stake = "it could not be inspected: " + err.Error()
+		}
+		if stake != "" {
+			return conflict(ReasonNested, "%s contains a repository, %s: %s", t.at, p, stake).
+				WithHint("push its commits or move it away")
+		}
+	}
+	return t.modules(ctx)
+}
+
+// modules checks the git directories of submodules, also of those that are not
+// checked out any more.
+func (t tree) modules(ctx context.Context) error {
+	root := filepath.Join(t.dir, "modules")
+	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && p == root {
+			return fs.SkipDir
+		}
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			return nil
+		}
+		for _, part := range []string{"HEAD", "objects", "refs"} { // as git itself tells a git directory
+			if _, err := os.Lstat(filepath.Join(p, part)); err != nil {
+				return nil
+			}
+		}
+		n, err := unpushed(ctx, call{dir: p, read: true, env: []string{"GIT_DIR=" + p, "GIT_WORK_TREE=" + p}})
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return conflict(ReasonNested, "%s has a submodule, %s, with commits that are on no remote", t.at, filepath.Base(p)).
+				WithHint("push its commits")
+		}
+		return nil // a submodule's submodules are below it
+	})
+}
+
+// nestedStake says what would be lost with a repository inside, or "".
+func nestedStake(ctx context.Context, dir string) (string, error) {
+	c := call{dir: dir, read: true, args: []string{"rev-parse", "--show-toplevel"}}
+	out, err := git(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if top, err := realPath(dir, oneLine(out)); err != nil || top != dir {
+		return "its .git is broken", err
+	}
+	c.args = []string{"status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none"}
+	if out, err = git(ctx, c); err != nil {
+		return "", err
+	}
+	if n := len(lines(out, 0)); n > 0 {
+		return "it has uncommitted work", nil
+	}
+	n, err := unpushed(ctx, c)
+	if n > 0 {
+		return "it has commits that are on no remote", err
+	}
+	return "", err
+}
+
+// unpushed counts (up to one) the commits, stashes too, that are on no remote.
+func unpushed(ctx context.Context, c call) (int, error) {
+	c.args = []string{"rev-parse", "--verify", "--quiet", "HEAD"}
+	args := []string{"rev-list", "--max-count=1", "--all"}
+	switch _, err := git(ctx, c); {
+	case err == nil:
+		args = append(args, "HEAD")
+	case exitStatus(err) != 1:
+		return 0, err
+	}
+	c.args = append(args, "--not", "--remotes")
+	out, err := git(ctx, c)
+	return len(lines(out, '\n')), err
+}

@@ -1,0 +1,388 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Strategies of a merge lane.
+const (
+	StrategyMerge  = "merge"  // one merge commit a branch
+	StrategyRebase = "rebase" // its commits on top of the target
+	StrategySquash = "squash" // one commit a branch
+)
+
+// LaneItem is one branch that is to go into the target.
+type LaneItem struct {
+	Key    int64
+	Name   string // for messages: whose it is
+	Branch string
+	Tip    string // commit
+}
+
+// LaneIn is a run of a merge lane.
+//
+// The branches are stacked on the target in order, in mind where git can (2.38),
+// else in a scratch worktree; what conflicts with the target alone is final, what
+// conflicts with others of the stack waits for them. The gates run on the whole
+// stack, checked out in the scratch worktree. Green, the target moves there by
+// compare-and-swap; red, the stack is halved until the branch that is at fault
+// stands alone. Branches are never changed, and the person's checkout only by a
+// fast-forward that was asked for.
+type LaneIn struct {
+	Target         string // short name of a branch
+	Strategy       string
+	Items          []LaneItem
+	Gates          []string
+	GateLimit      time.Duration
+	Env            []string // for gates
+	Scratch        string   // directory for scratch worktrees, nobody else's
+	Logs           string   // directory for the output of gates
+	UpdateCheckout bool     // fast-forward a clean checkout of the target
+	DryRun         bool     // say what would be done; no gate runs and nothing moves
+	// Note is called before and after every step that a later run has to know of.
+	// Its error ends the run.
+	Note func(context.Context, LaneNote) error `json:"-"`
+}
+
+// LaneState is what a note says.
+type LaneState string
+
+// What a lane notes. Landing comes before the target moves.
+const (
+	LaneGating    LaneState = "gating"
+	LaneLanding   LaneState = "landing"
+	LaneLanded    LaneState = "landed"
+	LaneContained LaneState = "contained"
+	LaneConflict  LaneState = "conflict"
+	LaneRed       LaneState = "red"
+)
+
+// LaneNote is one step of a lane.
+type LaneNote struct {
+	State LaneState  `json:"state"`
+	Items []LaneItem `json:"items"`
+	Old   string     `json:"old,omitempty"`   // landing, landed: where the target was
+	New   string     `json:"new,omitempty"`   // and is
+	Onto  string     `json:"onto,omitempty"`  // conflict: the commit that it conflicts with
+	Files []string   `json:"files,omitempty"` // conflict
+	Ran   Ran        `json:"ran"`             // red
+	Log   string     `json:"log,omitempty"`   // red
+}
+
+// Reasons of lane errors.
+const (
+	ReasonTargetDirty      = "target_dirty"       // conflict: checked out somewhere, with changes
+	ReasonTargetCheckedOut = "target_checked_out" // conflict: checked out somewhere, and nobody asked to update it
+	ReasonTargetMoves      = "target_moves"       // conflict: somebody else keeps moving it
+	ReasonTargetRed        = "target_red"         // conflict: the gates fail on the target itself
+	ReasonCommand          = "command_failed"     // unavailable: it could not be run
+)
+
+// lane is one run.
+type lane struct {
+	r       *Repo
+	in      LaneIn
+	env     []string // identity
+	scratch *tree
+	gated   map[string]gated // by tree
+	moves   int
+	plan    string // dry run: where the target would be
+}
+
+type gated struct {
+	ran Ran
+	log string
+}
+
+// maxMoves is how often the target may be moved by others under one run.
+const maxMoves = 10
+
+// RunLane merges branches into a target. When it returns every item has a final
+// note (landed, contained, conflict, red), or there is an error and the rest is
+// untouched. After a kill the same items can be given again: what has landed is
+// contained.
+func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
+	switch in.Strategy {
+	case StrategyMerge, StrategyRebase, StrategySquash:
+	default:
+		return invalid(ReasonBadInput, "unknown merge strategy %q", in.Strategy).WithHint("merge, rebase or squash")
+	}
+	if err := checkBranch(in.Target); err != nil || in.Target == "" {
+		return invalid(ReasonBadBranch, "%q cannot be a branch to merge into", in.Target)
+	}
+	l := &lane{r: r, in: in, gated: map[string]gated{}}
+	if l.plan, err = l.target(ctx); err != nil {
+		return err
+	}
+	if err := r.resumeCheckout(ctx, in.Target); err != nil {
+		return err
+	}
+	if !in.DryRun {
+		if err := r.MayMove(ctx, in.Target, in.UpdateCheckout); err != nil {
+			return err
+		}
+	}
+	r.sweepScratch(ctx, in.Scratch)
+	root := tree{path: r.root, at: r.root, dir: r.common, main: true}
+	if l.env, err = root.author(ctx, nil, "", ""); err != nil {
+		return err
+	}
+	defer func() {
+		if e := l.dropScratch(ctx); err == nil {
+			err = e
+		}
+	}()
+	rest := in.Items
+	for len(rest) > 0 {
+		if rest, err = l.try(ctx, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target is the commit that the target is at; with a dry run the one it would be at.
+func (l *lane) target(ctx context.Context) (string, error) {
+	if l.in.DryRun && l.plan != "" {
+		return l.plan, nil
+	}
+	return l.r.Resolve(ctx, "refs/heads/"+l.in.Target)
+}
+
+// try stacks a batch on the target and lands it, or what can be of it. It returns
+// what has to be tried again on top of what has landed by then.
+func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err error) {
+	base, err := l.target(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tip, stacked, later, err := l.stack(ctx, base, batch)
+	if err != nil || len(stacked) == 0 {
+		return later, err
+	}
+	l.r.step("stacked")
+	if l.in.DryRun {
+		l.plan = tip
+		return later, l.note(ctx, LaneNote{State: LaneLanded, Items: stacked, Old: base, New: tip})
+	}
+	g, err := l.gate(ctx, tip, stacked)
+	if err != nil {
+		return nil, err
+	}
+	if g.ran.OK() || g.ran.Run == "" {
+		moved, err := l.land(ctx, stacked, base, tip)
+		if err != nil {
+			return nil, err
+		}
+		if !moved {
+			if l.moves++; l.moves > maxMoves {
+				return nil, conflict(ReasonTargetMoves, "%s is being moved by others all the time", l.in.Target).WithHint("try again")
+			}
+			return append(stacked, later...), nil
+		}
+		return later, nil
+	}
+	if len(stacked) > 1 {
+		half := len(stacked) / 2
+		for _, part := range [][]LaneItem{stacked[:half], stacked[half:]} {
+			rest, err := l.try(ctx, part)
+			if err != nil {
+				return nil, err
+			}
+			again = append(again, rest...)
+		}
+		return append(again, later...), nil
+	}
+	// It stands alone. Is it at fault, or was the target red before?
+	before, err := l.gate(ctx, base, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !before.ran.OK() {
+		return nil, conflict(ReasonTargetRed, "%q fails on %s itself: %s", before.ran.Run, l.in.Target, before.ran.Why()).
+			WithHint("mend it first; the output is in " + before.log)
+	}
+	return later, l.note(ctx, LaneNote{State: LaneRed, Items: stacked, Ran: g.ran, Log: g.log})
+}
+
+func (l *lane) note(ctx context.Context, n LaneNote) error {
+	if err := l.in.Note(ctx, n); err != nil {
+		return err
+	}
+	l.r.step("noted-" + string(n.State))
+	return nil
+}
+
+// stack makes the commits of a batch on top of base. What conflicts with base
+// itself, and what base has already, is noted; what conflicts with the stack is
+// for later.
+func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip string, stacked, later []LaneItem, err error) {
+	tip = base
+	for _, it := range batch {
+		in, err := isAncestor(ctx, call{dir: l.r.root, read: true}, it.Tip, tip)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		next, files := tip, []string(nil)
+		if !in {
+			if next, files, err = l.join(ctx, tip, it); err != nil {
+				return "", nil, nil, err
+			}
+		}
+		switch {
+		case len(files) > 0 && tip == base:
+			if err := l.note(ctx, LaneNote{State: LaneConflict, Items: []LaneItem{it}, Onto: base, Files: files}); err != nil {
+				return "", nil, nil, err
+			}
+		case len(files) > 0:
+			later = append(later, it)
+		case next == tip:
+			if tip != base {
+				// Contained in another of the stack: when that lands, so has this.
+				later = append(later, it)
+				continue
+			}
+			if err := l.note(ctx, LaneNote{State: LaneContained, Items: []LaneItem{it}}); err != nil {
+				return "", nil, nil, err
+			}
+		default:
+			tip, stacked = next, append(stacked, it)
+		}
+	}
+	return tip, stacked, later, nil
+}
+
+// gate runs the gates on a commit, once for each tree.
+func (l *lane) gate(ctx context.Context, commit string, items []LaneItem) (gated, error) {
+	if len(l.in.Gates) == 0 {
+		return gated{}, nil
+	}
+	out, err := l.r.read(ctx, "rev-parse", commit+"^{tree}")
+	if err != nil {
+		return gated{}, failed("read "+commit, err)
+	}
+	key := oneLine(out)
+	if g, ok := l.gated[key]; ok {
+		return g, nil
+	}
+	if len(items) > 0 {
+		if err := l.note(ctx, LaneNote{State: LaneGating, Items: items}); err != nil {
+			return gated{}, err
+		}
+	}
+	t, err := l.checkout(ctx, commit)
+	if err != nil {
+		return gated{}, err
+	}
+	g := gated{log: filepath.Join(l.in.Logs, time.Now().UTC().Format("20060102T150405.000")+"-"+short(commit)+".log")}
+	for _, run := range l.in.Gates {
+		g.ran, err = RunCommand(ctx, Command{Run: run, Dir: t.path, Limit: l.in.GateLimit, Log: g.log,
+			Env: append([]string{"TEAMCTL_GATE=1", "TEAMCTL_TARGET=" + l.in.Target}, l.in.Env...)})
+		if err != nil {
+			return gated{}, err
+		}
+		if !g.ran.OK() {
+			break
+		}
+	}
+	l.gated[key] = g
+	l.r.step("gated")
+	return g, nil
+}
+
+// checkout brings the scratch worktree to a commit, with none of what was left in
+// it but ignored files: those are what makes the second run of a gate faster.
+func (l *lane) checkout(ctx context.Context, commit string) (tree, error) {
+	if l.scratch == nil {
+		if err := l.makeScratch(ctx, commit); err != nil {
+			return tree{}, err
+		}
+	}
+	t := *l.scratch
+	for _, args := range [][]string{
+		{"checkout", "--quiet", "--force", "--detach", commit},
+		{"clean", "--quiet", "-d", "--force", "--force"},
+	} {
+		if _, err := git(ctx, t.call(args...)); err != nil {
+			return tree{}, t.lockedOr("check out "+short(commit)+" in "+t.path, err)
+		}
+	}
+	return t, nil
+}
+
+func (l *lane) makeScratch(ctx context.Context, commit string) error {
+	if err := os.MkdirAll(l.in.Scratch, 0o700); err != nil {
+		return noSpace(err)
+	}
+	path := filepath.Join(l.in.Scratch, "lane-"+team.NewUUID()[:8])
+	if _, err := l.r.Create(ctx, CreateIn{Path: path, Base: commit}); err != nil {
+		return err
+	}
+	t, err := l.r.tree(path)
+	if err != nil {
+		return err
+	}
+	l.scratch = &t
+	l.r.step("scratch-made")
+	return nil
+}
+
+// dropScratch removes the scratch worktree. Nothing in it is anybody's work.
+func (l *lane) dropScratch(ctx context.Context) error {
+	if l.scratch == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	return l.r.removeScratch(ctx, *l.scratch)
+}
+
+func (r *Repo) removeScratch(ctx context.Context, t tree) error {
+	head, err := r.Head(ctx) // of the main worktree: something that is contained
+	if err != nil {
+		return err
+	}
+	_, _ = r.dropLocks(ctx, t) // a gate's git may have been killed
+	for _, args := range [][]string{
+		{"checkout", "--quiet", "--force", "--detach", head},
+		{"clean", "--quiet", "-d", "--force", "--force"},
+	} {
+		if _, err := git(ctx, t.call(args...)); err != nil {
+			return t.lockedOr("clear the scratch worktree "+t.path, err)
+		}
+	}
+	_, err = r.Remove(ctx, t.path, RemoveIn{})
+	if team.ReasonOf(err) == ReasonBusy {
+		return nil // a process that a gate left behind; the next run sweeps
+	}
+	return err
+}
+
+// sweepScratch removes the scratch worktrees of runs that were killed. The caller
+// is the only run there is; what is still in use stays.
+func (r *Repo) sweepScratch(ctx context.Context, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "lane-") {
+			continue
+		}
+		if t, err := r.tree(filepath.Join(dir, e.Name())); err == nil {
+			_ = r.removeScratch(ctx, t) // else the next run
+		}
+	}
+}
+
+// message is the first line of a commit that the lane makes.
+func (l *lane) message(it LaneItem) string {
+	return fmt.Sprintf("merge %s into %s", it.Branch, l.in.Target)
+}

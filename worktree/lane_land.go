@@ -1,0 +1,255 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// checkouts are the worktrees, the main one too, that have a branch checked out.
+func (r *Repo) checkoutsOf(ctx context.Context, branch string) ([]Registered, error) {
+	list, err := r.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var at []Registered
+	for _, w := range list {
+		if w.Branch == branch && !w.Missing {
+			at = append(at, w)
+		}
+	}
+	return at, nil
+}
+
+// MayMove refuses to move a branch under somebody's feet: its checkout would
+// show the opposite of what has changed. A clean one may be brought along.
+// Errors: target_dirty, target_checked_out (conflict).
+func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
+	at, err := r.checkoutsOf(ctx, branch)
+	if err != nil {
+		return err
+	}
+	for _, w := range at {
+		t, err := r.tree(w.Path)
+		if err != nil {
+			return err
+		}
+		st, err := t.status(ctx)
+		if err != nil {
+			return err
+		}
+		if st.Staged+st.Unstaged+st.Unmerged > 0 || st.Operation != "" {
+			return conflict(ReasonTargetDirty, "%s is checked out in %s, which has changes that are not committed: %s", branch, w.Path, st.summary()).
+				WithHint("commit or stash them first, or merge into another branch: --into BRANCH")
+		}
+		if !update {
+			return conflict(ReasonTargetCheckedOut, "%s is checked out in %s", branch, w.Path).
+				WithHint("--update-checkout fast-forwards it with the branch; or merge into another branch: --into BRANCH")
+		}
+	}
+	return nil
+}
+
+// land moves the target from old to new by compare-and-swap; moved is false when
+// it is not at old any more.
+func (l *lane) land(ctx context.Context, items []LaneItem, old, new string) (moved bool, err error) {
+	if err := l.r.MayMove(ctx, l.in.Target, l.in.UpdateCheckout); err != nil {
+		return false, err
+	}
+	if err := l.note(ctx, LaneNote{State: LaneLanding, Items: items, Old: old, New: new}); err != nil {
+		return false, err
+	}
+	// What has begun is finished.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if moved, err = l.r.move(ctx, l.in.Target, old, new); err != nil || !moved {
+		return false, err
+	}
+	l.r.step("moved-target")
+	return true, l.note(ctx, LaneNote{State: LaneLanded, Items: items, Old: old, New: new})
+}
+
+// move moves a branch, and its checkout with it where there is one.
+func (r *Repo) move(ctx context.Context, branch, old, new string) (bool, error) {
+	at, err := r.checkoutsOf(ctx, branch)
+	if err != nil {
+		return false, err
+	}
+	if len(at) > 0 {
+		return r.forward(ctx, at[0], old, new)
+	}
+	ref := "refs/heads/" + branch
+	_, err = git(ctx, call{dir: r.root, args: []string{"update-ref", "-m", "teamctl merge", ref, new, old}, conf: []string{"core.fsync=all"}})
+	if err == nil {
+		return true, nil
+	}
+	if exitStatus(err) < 0 {
+		return false, err
+	}
+	now, resolve := r.Resolve(ctx, ref)
+	if resolve != nil {
+		return false, resolve
+	}
+	if now != old {
+		return now == new, nil
+	}
+	return false, failed("move "+branch, err)
+}
+
+// forward fast-forwards a checkout. The note in its git directory says that its
+// files were clean, for the case that git is killed while it writes them.
+func (r *Repo) forward(ctx context.Context, w Registered, old, new string) (bool, error) {
+	t, err := r.tree(w.Path)
+	if err != nil {
+		return false, err
+	}
+	head, err := t.head(ctx)
+	if err != nil || head != old {
+		return false, err
+	}
+	done, err := t.begin(doing{Kind: doingForward, Head: old, Commits: []string{new}})
+	if err != nil {
+		return false, err
+	}
+	r.step("forwarding")
+	c := t.call("merge", "--quiet", "--ff-only", "--no-stat", "--no-verify-signatures", new)
+	c.conf = []string{"merge.autoStash=false"}
+	_, err = git(ctx, c)
+	if err == nil {
+		done()
+		return true, nil
+	}
+	if exitStatus(err) < 0 {
+		return false, err // git was ended: the note stays
+	}
+	done()
+	if now, e := t.head(ctx); e == nil && now != old {
+		return now == new, nil
+	}
+	return false, team.Errorf(team.CodeConflict, "git refuses to fast-forward %s: %w", w.Path, err).WithReason(ReasonMergeRefused).
+		WithHint("move the files away that are in the way, or merge into another branch: --into BRANCH")
+}
+
+// resumeCheckout completes a fast-forward of a checkout that was killed while git
+// wrote its files. Only where every file there is the old one, the new one or
+// missing is it put back; the rest is a person's, and stays.
+func (r *Repo) resumeCheckout(ctx context.Context, branch string) error {
+	at, err := r.checkoutsOf(ctx, branch)
+	if err != nil {
+		return err
+	}
+	for _, w := range at {
+		t, err := r.tree(w.Path)
+		if err != nil {
+			return err
+		}
+		was, cutShort, err := t.wasDoing()
+		if err != nil {
+			return err
+		}
+		if !cutShort || was.Kind != doingForward || len(was.Commits) != 1 {
+			continue
+		}
+		if err := r.putForward(ctx, t, was); err != nil {
+			return err
+		}
+		t.forget()
+	}
+	return nil
+}
+
+func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
+	if err := t.quiet(ctx); err != nil {
+		return err
+	}
+	head, err := t.head(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := t.status(ctx)
+	if err != nil {
+		return err
+	}
+	want, err := r.changed(ctx, was.Head, was.Commits[0])
+	if err != nil {
+		return err
+	}
+	begun := st.Operation != "" || head != was.Head && head != was.Commits[0]
+	untracked := map[string]bool{}
+	for _, c := range st.Changes {
+		_, ours := want[c.Path]
+		begun = begun || c.Work != "?" || ours && head == was.Head
+		untracked[c.Path] = c.Work == "?"
+	}
+	if !begun { // git had not begun, or was through
+		_, err = r.dropLocks(ctx, t)
+		return err
+	}
+	sha, err := r.snapshot(ctx, t, true, "a fast-forward that was cut short")
+	if err != nil {
+		return err
+	}
+	ref, err := r.rescueRef(ctx, "teamctl", "checkout", sha)
+	if err != nil {
+		return err
+	}
+	have, err := r.changed(ctx, was.Head, sha)
+	if err != nil {
+		return err
+	}
+	if head != was.Head || st.Operation != "" || !onlyOurs(have, want, untracked) {
+		t.forget()
+		return conflict(ReasonTargetDirty, "a fast-forward of %s was cut short, and somebody has worked there since; its state is saved in %s", t.path, ref).
+			WithHint("git -C " + t.path + " status")
+	}
+	if _, err := r.dropLocks(ctx, t); err != nil {
+		return err
+	}
+	if _, err := git(ctx, t.call("reset", "--quiet", "--hard", was.Head)); err != nil {
+		return t.lockedOr("put "+t.path+" back", err)
+	}
+	// New files that git wrote before it noted them stand in its way now.
+	args := []string{"clean", "--quiet", "--force", "-d", "--"}
+	for p := range want {
+		if _, is := have[p]; is && untracked[p] {
+			args = append(args, ":(top,literal)"+p)
+		}
+	}
+	if len(args) > 5 {
+		if _, err := git(ctx, t.call(args...)); err != nil {
+			return t.lockedOr("put "+t.path+" back", err)
+		}
+	}
+	return nil
+}
+
+// changed maps the files that differ between two commits to what they are in the
+// second: mode and object.
+func (r *Repo) changed(ctx context.Context, from, to string) (map[string]string, error) {
+	out, err := r.read(ctx, "diff-tree", "-r", "-z", "--no-renames", from, to)
+	if err != nil {
+		return nil, failed("compare "+short(from)+" with "+short(to), err)
+	}
+	m, f := map[string]string{}, lines(out, 0)
+	for i := 0; i+1 < len(f); i += 2 {
+		if w := strings.Fields(f[i]); len(w) == 5 {
+			m[f[i+1]] = w[1] + " " + w[3]
+		}
+	}
+	return m, nil
+}
+
+// onlyOurs reports whether what is changed is as git was about to make it, or
+// missing on the way there. Untracked files that git does not write are no matter.
+func onlyOurs(have, want map[string]string, untracked map[string]bool) bool {
+	for p, is := range have {
+		to, ours := want[p]
+		switch {
+		case !ours && untracked[p]:
+		case !ours, is != to && !strings.HasPrefix(is, "000000 "):
+			return false
+		}
+	}
+	return true
+}

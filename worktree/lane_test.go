@@ -1,0 +1,388 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// laneLog collects what a lane notes, by state and name.
+type laneLog struct {
+	notes []LaneNote
+	at    map[string]LaneState
+}
+
+func (l *laneLog) note(_ context.Context, n LaneNote) error {
+	if l.at == nil {
+		l.at = map[string]LaneState{}
+	}
+	l.notes = append(l.notes, n)
+	for _, it := range n.Items {
+		l.at[it.Name] = n.State
+	}
+	return nil
+}
+
+func (l *laneLog) of(state LaneState) (names []string) {
+	for name, s := range l.at {
+		if s == state {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// items are the branches team/<name>.
+func (f *fixture) items(names ...string) []LaneItem {
+	var list []LaneItem
+	for i, n := range names {
+		list = append(list, LaneItem{Key: int64(i + 1), Name: n, Branch: "team/" + n, Tip: f.git(f.root, "rev-parse", "team/"+n)})
+	}
+	return list
+}
+
+// lane is a run into the branch release, which is checked out nowhere.
+func (f *fixture) lane(l *laneLog, names ...string) LaneIn {
+	return LaneIn{Target: "release", Strategy: StrategyMerge, Items: f.items(names...), Note: l.note,
+		Scratch: f.path("lane"), Logs: f.path("logs"), GateLimit: time.Minute}
+}
+
+// member makes a worktree with one commit that writes the files.
+func (f *fixture) member(name string, files map[string]string) Worktree {
+	f.Helper()
+	w := f.create(name)
+	for p, text := range files {
+		f.write("wt/"+name+"/"+p, text)
+	}
+	f.commitAll(w.Path, "work of "+name)
+	return w
+}
+
+// Twenty branches, two pairs that conflict, one that breaks the gate: it ends as
+// specified whatever the strategy, and with a git that cannot merge in mind.
+func TestLaneTwenty(t *testing.T) {
+	for _, c := range []struct {
+		strategy string
+		old      bool
+	}{{StrategyMerge, false}, {StrategySquash, false}, {StrategyRebase, false}, {StrategyMerge, true}} {
+		t.Run(fmt.Sprintf("%s old=%v", c.strategy, c.old), func(t *testing.T) {
+			f := newFixture(t)
+			f.git(f.root, "branch", "release")
+			var names []string
+			for i := range 20 {
+				n := fmt.Sprintf("w%02d", i)
+				names = append(names, n)
+				files := map[string]string{n + ".txt": n + "\n"}
+				switch i {
+				case 3, 4:
+					files["a.txt"] = n + "\n"
+				case 10, 15:
+					files["sub/b.txt"] = n + "\n"
+				case 12:
+					files["broken"] = "x"
+				}
+				f.member(n, files)
+			}
+			if c.old {
+				f.repo.mergeTreeOnce.Do(func() {}) // it cannot
+			}
+			before, branches := contents(t, f.root), f.git(f.root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/team", "refs/heads/main")
+			var l laneLog
+			in := f.lane(&l, names...)
+			in.Strategy, in.Gates = c.strategy, []string{"test ! -e broken", "echo ran >>" + f.path("gates")}
+			f.must(f.repo.RunLane(f.ctx(), in))
+			if got := l.of(LaneConflict); !cmp.Equal(got, []string{"w04", "w15"}) {
+				t.Errorf("conflict: %v", got)
+			}
+			if got := l.of(LaneRed); !cmp.Equal(got, []string{"w12"}) {
+				t.Errorf("red: %v", got)
+			}
+			if got := l.of(LaneLanded); len(got) != 17 {
+				t.Errorf("landed: %v", got)
+			}
+			for _, n := range l.notes {
+				switch n.State {
+				case LaneConflict:
+					want := map[string]string{"w04": "a.txt", "w15": "sub/b.txt"}[n.Items[0].Name]
+					if !cmp.Equal(n.Files, []string{want}) {
+						t.Errorf("%+v", n)
+					}
+				case LaneRed:
+					log, err := os.ReadFile(n.Log)
+					if err != nil || !strings.Contains(string(log), "test ! -e broken") || n.Ran.Status != 1 {
+						t.Errorf("%v %+v", err, n)
+					}
+				default:
+				}
+			}
+			files := f.git(f.root, "ls-tree", "-r", "--name-only", "release")
+			for i, n := range names {
+				if has, want := strings.Contains(files, n+".txt"), i != 4 && i != 12 && i != 15; has != want {
+					t.Errorf("%s in release: %v", n, has)
+				}
+			}
+			merges := f.git(f.root, "rev-list", "--count", "--merges", "release")
+			all := f.git(f.root, "rev-list", "--count", "--first-parent", "release")
+			if want := map[string]string{StrategyMerge: "17", StrategyRebase: "0", StrategySquash: "0"}[c.strategy]; merges != want || all != "18" {
+				t.Errorf("%s merges, %s commits", merges, all)
+			}
+			// The person's checkout, the members' branches: as before. No scratch is left.
+			if d := cmp.Diff(before, contents(t, f.root)); d != "" {
+				t.Error(d)
+			}
+			if now := f.git(f.root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/team", "refs/heads/main"); now != branches {
+				t.Error("a branch was moved")
+			}
+			if left, _ := filepath.Glob(f.path("lane/*")); len(left) != 0 {
+				t.Error(left)
+			}
+			// Again: everything that landed is contained, the rest ends as before.
+			f.open()
+			l = laneLog{}
+			in.Items, in.Note = f.items(names...), l.note
+			f.must(f.repo.RunLane(f.ctx(), in))
+			if len(l.of(LaneContained)) != 17 || len(l.of(LaneConflict)) != 2 || len(l.of(LaneRed)) != 1 {
+				t.Errorf("again: %v", l.at)
+			}
+		})
+	}
+}
+
+// A branch that conflicts with a red one is not in conflict with the target.
+func TestLaneConflictWithRed(t *testing.T) {
+	f := newFixture(t)
+	f.git(f.root, "branch", "release")
+	f.member("red", map[string]string{"a.txt": "red\n", "broken": "x"})
+	f.member("good", map[string]string{"a.txt": "good\n"})
+	f.member("same", map[string]string{"other.txt": "x\n"})
+	f.git(f.path("wt/same"), "merge", "--quiet", "team/good") // contains another of the batch
+	var l laneLog
+	in := f.lane(&l, "red", "good", "same")
+	in.Gates = []string{"test ! -e broken"}
+	f.must(f.repo.RunLane(f.ctx(), in))
+	if d := cmp.Diff(map[string]LaneState{"red": LaneRed, "good": LaneLanded, "same": LaneLanded}, l.at); d != "" {
+		t.Error(d)
+	}
+	if f.git(f.root, "show", "release:a.txt") != "good" {
+		t.Error("good did not land")
+	}
+}
+
+func TestLaneRefuses(t *testing.T) {
+	f := newFixture(t)
+	f.git(f.root, "branch", "release")
+	f.member("a", map[string]string{"new.txt": "a\n"})
+	run := func(edit func(*LaneIn)) error {
+		var l laneLog
+		in := f.lane(&l, "a")
+		edit(&in)
+		return f.repo.RunLane(f.ctx(), in)
+	}
+	main := func(in *LaneIn) { in.Target = "main" }
+	both := func(in *LaneIn) { in.Target, in.UpdateCheckout = "main", true }
+	wantErr(t, run(main), team.CodeConflict, ReasonTargetCheckedOut)
+	f.write("main/a.txt", "the person's own\n")
+	wantErr(t, run(main), team.CodeConflict, ReasonTargetDirty)
+	wantErr(t, run(both), team.CodeConflict, ReasonTargetDirty)
+	if f.git(f.root, "status", "--porcelain") != "M a.txt" && f.git(f.root, "diff", "--name-only") != "a.txt" {
+		t.Error("the person's work was touched")
+	}
+	f.git(f.root, "checkout", "--quiet", "a.txt")
+	f.write("main/new.txt", "untracked, in the way")
+	wantErr(t, run(both), team.CodeConflict, ReasonMergeRefused)
+	f.must(os.Remove(f.path("main/new.txt")))
+	wantErr(t, run(func(in *LaneIn) { in.Target = "nowhere" }), team.CodeNotFound, ReasonUnknownRev)
+	wantErr(t, run(func(in *LaneIn) { in.Strategy = "octopus" }), team.CodeInvalid, ReasonBadInput)
+	wantErr(t, run(func(in *LaneIn) { in.Gates = []string{"false"} }), team.CodeConflict, ReasonTargetRed)
+	wantErr(t, run(func(in *LaneIn) { in.Note = func(context.Context, LaneNote) error { return errNotDir } }), team.CodeInternal, "")
+	if f.git(f.root, "rev-parse", "release") != f.git(f.root, "rev-parse", "main") {
+		t.Error("it was moved")
+	}
+	// Clean and asked: it comes along.
+	f.must(run(both))
+	if f.git(f.root, "status", "--porcelain") != "" || !f.exists(f.path("main/new.txt")) {
+		t.Error("not fast-forwarded")
+	}
+}
+
+// Somebody else commits to the target while the gate runs: nothing of theirs is lost.
+func TestLaneTargetMoves(t *testing.T) {
+	f := newFixture(t)
+	f.git(f.root, "branch", "release")
+	f.member("a", map[string]string{"new.txt": "a\n"})
+	f.member("other", map[string]string{"other.txt": "o\n"})
+	var l laneLog
+	in := f.lane(&l, "a")
+	in.Gates = []string{"test -e " + f.path("once") + " || { touch " + f.path("once") + " && git -C " + f.root + " branch -f release team/other; }"}
+	f.must(f.repo.RunLane(f.ctx(), in))
+	if files := f.git(f.root, "ls-tree", "--name-only", "release"); !strings.Contains(files, "new.txt") || !strings.Contains(files, "other.txt") {
+		t.Error(files)
+	}
+}
+
+func TestLaneDryRun(t *testing.T) {
+	f := newFixture(t)
+	f.member("a", map[string]string{"a.txt": "by a\n"})
+	f.member("b", map[string]string{"a.txt": "b\n"})
+	f.member("c", map[string]string{"c.txt": "c\n"})
+	f.create("d")
+	refs := f.git(f.root, "for-each-ref")
+	for _, s := range []string{StrategyMerge, StrategyRebase} {
+		var l laneLog
+		in := f.lane(&l, "a", "b", "c", "d")
+		in.Target, in.DryRun, in.Strategy, in.Gates = "main", true, s, []string{"touch " + f.path("gate-ran")}
+		f.must(f.repo.RunLane(f.ctx(), in))
+		want := map[string]LaneState{"a": LaneLanded, "b": LaneConflict, "c": LaneLanded, "d": LaneContained}
+		if d := cmp.Diff(want, l.at); d != "" {
+			t.Error(s, d)
+		}
+	}
+	if f.git(f.root, "for-each-ref") != refs || f.exists(f.path("gate-ran")) {
+		t.Error("a dry run did something")
+	}
+}
+
+// Killed at every step: no commit and no branch is lost, and the next run completes.
+func TestLaneKilled(t *testing.T) {
+	for _, step := range []string{"stacked", "noted-gating", "scratch-made", "gated", "noted-landing", "forwarding", "moved-target", "noted-landed", "noted-conflict"} {
+		for _, target := range []string{"release", "main"} {
+			if step == "forwarding" && target == "release" {
+				continue
+			}
+			t.Run(step+" "+target, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				f.git(f.root, "branch", "release")
+				f.member("a", map[string]string{"a.txt": "by a\n", "new/a": "a\n"})
+				f.member("b", map[string]string{"a.txt": "b\n"})
+				f.member("c", map[string]string{"c.txt": "c\n"})
+				f.write("main/mine.txt", "the person's, untracked")
+				var l laneLog
+				in := f.lane(&l, "a", "b", "c")
+				in.Target, in.UpdateCheckout, in.Gates = target, true, []string{"test -e a.txt"}
+				killed(t, childJob{Repo: f.root, Do: "lane", Lane: in, KillAt: step})
+				branches := f.git(f.root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/team")
+				f.must(f.repo.RunLane(f.ctx(), in))
+				for _, it := range in.Items {
+					s := l.at[it.Name]
+					if it.Name == "b" && s != LaneConflict || it.Name != "b" && s != LaneLanded && s != LaneContained {
+						t.Errorf("%s: %s", it.Name, s)
+					}
+				}
+				if f.git(f.root, "show", target+":a.txt") != "by a" || f.git(f.root, "show", target+":c.txt") != "c" {
+					t.Error("not landed")
+				}
+				if st := f.git(f.root, "status", "--porcelain"); st != "?? mine.txt" {
+					t.Errorf("the person's checkout: %q", st)
+				}
+				if f.git(f.root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/team") != branches {
+					t.Error("a branch was moved")
+				}
+				if left, _ := filepath.Glob(f.path("lane/*")); len(left) != 0 {
+					t.Error(left)
+				}
+			})
+		}
+	}
+}
+
+// git is killed in the middle of a fast-forward of the person's checkout: the next
+// run puts it right, unless the person has worked there since.
+func TestLaneForwardKilled(t *testing.T) {
+	for _, touched := range []bool{false, true} {
+		t.Run(fmt.Sprint("touched ", touched), func(t *testing.T) {
+			f := newFixture(t)
+			started, _ := f.slowCheckout()
+			f.git(f.root, "config", "filter.slow.smudge", "cat")
+			f.member("a", map[string]string{"a.txt": "by a\n", "sub/b.txt": "by a\n", "new/a": "a\n"})
+			f.git(f.root, "config", "filter.slow.smudge", "echo >"+f.path("hello")+"; read x <"+f.path("bye")+"; cat")
+			var l laneLog
+			in := f.lane(&l, "a")
+			in.Target, in.UpdateCheckout = "main", true
+			cmd := childCmd(t, childJob{Repo: f.root, Do: "lane", Lane: in})
+			f.must(cmd.Start())
+			started()
+			f.must(cmd.Process.Kill())
+			_ = cmd.Wait()
+			f.killGits(f.root)
+			f.git(f.root, "config", "filter.slow.smudge", "cat")
+			if touched {
+				f.write("main/sub/b.txt", "the person's\n")
+			}
+			err := f.repo.RunLane(f.ctx(), in)
+			if touched {
+				wantErr(t, err, team.CodeConflict, ReasonTargetDirty)
+				data, rerr := os.ReadFile(f.path("main/sub/b.txt"))
+				if rerr != nil || string(data) != "the person's\n" {
+					t.Errorf("%q %v", data, rerr)
+				}
+				return
+			}
+			f.must(err)
+			if st := f.git(f.root, "status", "--porcelain"); st != "" || f.git(f.root, "show", "HEAD:new/a") != "a" {
+				t.Errorf("%q", st)
+			}
+		})
+	}
+}
+
+func TestRunCommand(t *testing.T) {
+	f := newFixture(t)
+	log := f.path("logs/x.log")
+	ran, err := RunCommand(f.ctx(), Command{Run: "echo out; echo err >&2; echo $X; exit 3", Dir: f.root, Env: []string{"X=set"}, Log: log})
+	if err != nil || ran.OK() || ran.Status != 3 || ran.Tail != "out\nerr\nset" {
+		t.Errorf("%v %+v", err, ran)
+	}
+	data, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(data), "out\nerr\nset\n# exit status 3") {
+		t.Errorf("%v %s", err, data)
+	}
+	// Too long: what it started in the background ends too.
+	ran, err = RunCommand(f.ctx(), Command{Run: "sleep 60 & echo $! >" + f.path("pid") + "; sleep 60", Dir: f.root, Limit: 200 * time.Millisecond})
+	if err != nil || !ran.TimeOut || ran.OK() || ran.Took > 10*time.Second {
+		t.Errorf("%v %+v", err, ran)
+	}
+	eventually(t, "the background process is dead", func() bool {
+		list, err := busy(f.ctx(), f.root)
+		return err == nil && len(list) == 0
+	})
+	ctx, cancel := context.WithCancel(f.ctx())
+	cancel()
+	_, err = RunCommand(ctx, Command{Run: "true", Dir: f.root})
+	wantErr(t, err, team.CodeUnavailable, ReasonCanceled)
+}
+
+func TestRefresh(t *testing.T) {
+	f := newFixture(t)
+	a := f.member("a", map[string]string{"a.txt": "by a\n"})
+	b := f.member("b", map[string]string{"b.txt": "b\n"})
+	f.write("main/a.txt", "by main\n")
+	onto := f.commitMain("main goes on")
+	res, err := f.repo.Refresh(f.ctx(), b.Path, "main")
+	f.must(err)
+	st, err := f.repo.Status(f.ctx(), b.Path)
+	if err != nil || st.Base != onto || st.Ahead != 1 || st.Behind != 0 || res.Head != st.Head || res.Before == res.Head {
+		t.Errorf("%v %+v %+v", err, st, res)
+	}
+	before := f.state(a.Path)
+	res, err = f.repo.Refresh(f.ctx(), a.Path, "main")
+	wantErr(t, err, team.CodeConflict, ReasonMergeConflict)
+	if !cmp.Equal(before, f.state(a.Path)) || !cmp.Equal(res.Conflicts, []string{"a.txt"}) {
+		t.Errorf("%+v", res)
+	}
+	f.write("wt/a/x", "x")
+	_, err = f.repo.Refresh(f.ctx(), a.Path, "main")
+	wantErr(t, err, team.CodeConflict, ReasonDirty)
+	_, err = f.repo.Refresh(f.ctx(), f.root, "main")
+	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+}

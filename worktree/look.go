@@ -1,0 +1,284 @@
+package worktree
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// LookIn says what to look at.
+type LookIn struct {
+	Paths  []string
+	Target string // branch or commit that the work is to go into; "" for none
+	Disk   bool   // count the space on the disk, which walks every file
+}
+
+// View is a worktree as it stands beside others. Err says why one could not be
+// read; its other fields mean nothing then.
+type View struct {
+	Status
+	ToTarget   int      `json:"toTarget"`            // commits that the target lacks; -1 without a target
+	FromTarget int      `json:"fromTarget"`          // commits of the target that HEAD lacks; -1 likewise
+	Unpushed   int      `json:"unpushed"`            // commits on no remote; -1 when there is no remote
+	Conflicts  []string `json:"conflicts,omitempty"` // files that merging HEAD into the target would conflict in
+	Foreseen   bool     `json:"conflictsForeseen"`   // false: this git cannot tell
+	DiskBytes  int64    `json:"diskBytes,omitempty"` // with LookIn.Disk
+	Err        error    `json:"-"`
+	Problem    string   `json:"problem,omitempty"` // Err, for JSON
+}
+
+// Look reads many worktrees at once, as many together as there are cores; the
+// answer has one view for each path, in order.
+func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
+	target, remote := "", false
+	if in.Target != "" {
+		var err error
+		if target, err = r.Resolve(ctx, in.Target); err != nil {
+			return nil, err
+		}
+		out, err := r.read(ctx, "for-each-ref", "--count=1", "--format=x", "refs/remotes/")
+		if err != nil {
+			return nil, failed("look for remotes of "+r.root, err)
+		}
+		remote = len(out) > 0
+	}
+	foresee := in.Target != "" && r.canMergeTree(ctx)
+	views := make([]View, len(in.Paths))
+	each(len(in.Paths), func(i int) {
+		v := &views[i]
+		if v.Err = r.view(ctx, in, v, in.Paths[i], target, remote, foresee); v.Err != nil {
+			v.Path, v.Problem = in.Paths[i], v.Err.Error()
+		}
+	})
+	return views, ctx.Err()
+}
+
+// StatusAll is Status of many worktrees, as many at once as there are cores. A
+// worktree that cannot be read has an error in its place.
+func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]Status, []error) {
+	list, errs := make([]Status, len(paths)), make([]error, len(paths))
+	each(len(paths), func(i int) { list[i], errs[i] = r.Status(ctx, paths[i]) })
+	return list, errs
+}
+
+// each calls f for 0 to n-1, as many at once as there are cores, and returns when
+// all have.
+func each(n int, f func(int)) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(n, 2*runtime.NumCPU()) { // git waits for the disk now and then
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				f(i)
+			}
+		}()
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+func (r *Repo) view(ctx context.Context, in LookIn, v *View, path, target string, remote, foresee bool) error {
+	t, err := r.tree(path)
+	if err != nil {
+		return err
+	}
+	if v.Status, err = t.status(ctx); err != nil {
+		return err
+	}
+	v.ToTarget, v.FromTarget, v.Unpushed = -1, -1, -1
+	if in.Disk {
+		if v.DiskBytes, err = diskUse(t.path); err != nil {
+			return conflict(ReasonUnknown, "count the files of %s: %w", t.at, err)
+		}
+	}
+	if target == "" || v.Head == "" {
+		return nil
+	}
+	if v.FromTarget, v.ToTarget, err = t.leftRight(ctx, target, v.Head); err != nil {
+		return err
+	}
+	if remote {
+		out, err := t.read(ctx, "rev-list", "--count", v.Head, "--not", "--remotes")
+		if err != nil {
+			return failed("look for unpushed commits of "+t.at, err)
+		}
+		if v.Unpushed, err = strconv.Atoi(oneLine(out)); err != nil {
+			return team.Errorf(team.CodeInternal, "look for unpushed commits of %s: git answered %q", t.at, out).WithReason(ReasonGitFailed)
+		}
+	}
+	if !foresee {
+		return nil
+	}
+	v.Foreseen = true
+	if v.ToTarget > 0 && v.FromTarget > 0 {
+		_, v.Conflicts, err = r.mergeTree(ctx, target, v.Head)
+	}
+	return err
+}
+
+// diskUse is the space that the files of a directory take, in bytes.
+func diskUse(dir string) (int64, error) {
+	var sum int64
+	seen := map[uint64]bool{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if p != dir {
+				return nil // gone meanwhile, or not ours to look at
+			}
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			if st.Nlink > 1 && !d.IsDir() {
+				if seen[st.Ino] {
+					return nil
+				}
+				seen[st.Ino] = true
+			}
+			sum += st.Blocks * 512
+		}
+		return nil
+	})
+	return sum, err
+}
+
+// mergeTree merges two commits without a working tree. tree is "" with conflicts.
+func (r *Repo) mergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
+	out, err := git(ctx, call{dir: r.root, args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs},
+		conf: []string{"merge.renames=true"}})
+	if err != nil && exitStatus(err) != 1 {
+		return "", nil, failed("merge "+short(theirs)+" into "+short(ours)+" in mind", err)
+	}
+	fields := lines(out, 0)
+	if len(fields) == 0 || len(fields[0]) < 40 {
+		return "", nil, team.Errorf(team.CodeInternal, "merge %s into %s in mind: git answered %q", short(theirs), short(ours), out).WithReason(ReasonGitFailed)
+	}
+	if err == nil {
+		return fields[0], nil, nil
+	}
+	for _, f := range fields[1:] {
+		if f != "" && (len(conflicts) == 0 || conflicts[len(conflicts)-1] != f) {
+			conflicts = append(conflicts, f)
+		}
+	}
+	if len(conflicts) == 0 {
+		conflicts = []string{"(git names no file)"}
+	}
+	return "", conflicts, nil
+}
+
+// canMergeTree reports whether git merges without a working tree (2.38).
+func (r *Repo) canMergeTree(ctx context.Context) bool {
+	r.mergeTreeOnce.Do(func() {
+		v, err := Check(ctx)
+		if err != nil {
+			return
+		}
+		major, rest, _ := strings.Cut(v, ".")
+		minor, _, _ := strings.Cut(rest, ".")
+		a, errA := strconv.Atoi(major)
+		b, errB := strconv.Atoi(minor)
+		r.hasMergeTree = errA == nil && errB == nil && (a > 2 || a == 2 && b >= 38)
+	})
+	return r.hasMergeTree
+}
+
+// Touched are the files that a worktree has changed since its branch began: by
+// commits, and not committed yet.
+func (r *Repo) Touched(ctx context.Context, path string) (head string, committed, dirty []string, err error) {
+	t, err := r.tree(path)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	st, err := t.status(ctx)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	for _, c := range st.Changes {
+		if !c.Nested() {
+			dirty = append(dirty, c.Path)
+		}
+	}
+	if st.Base != "" && st.Head != "" && st.Ahead > 0 {
+		committed, err = t.filesOf(ctx, st.Base, st.Head)
+	}
+	return st.Head, committed, dirty, err
+}
+
+// Sides are the files that each of two commits has changed since what they have
+// in common. When one contains the other its own side is all there is.
+func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err error) {
+	sides := [2][]string{}
+	for i, ends := range [][2]string{{b, a}, {a, b}} {
+		for _, rev := range ends {
+			if err := checkRev(rev); err != nil {
+				return nil, nil, err
+			}
+		}
+		out, err := r.read(ctx, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", ends[0]+"..."+ends[1], "--")
+		if err != nil {
+			return nil, nil, failed("compare "+short(a)+" with "+short(b), err)
+		}
+		sides[i] = lines(out, 0)
+	}
+	return sides[0], sides[1], nil
+}
+
+// Diff is what a worktree has changed since its branch began, commits and
+// uncommitted work together, as git diff tells it; untracked files are named
+// behind it. With stat it is a summary.
+func (r *Repo) Diff(ctx context.Context, path string, stat bool) (text string, untracked []string, err error) {
+	t, err := r.tree(path)
+	if err != nil {
+		return "", nil, err
+	}
+	st, err := t.status(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, c := range st.Changes {
+		if c.Work == "?" {
+			untracked = append(untracked, c.Path)
+		}
+	}
+	base := st.Base
+	if base == "" {
+		base = "HEAD"
+	}
+	if st.Head == "" {
+		return "", untracked, nil
+	}
+	args := []string{"diff", "--no-color", "--no-ext-diff"}
+	if stat {
+		args = append(args, "--stat=120")
+	}
+	out, err := t.read(ctx, append(args, base, "--")...)
+	if err != nil {
+		return "", untracked, failed("diff "+t.at, err)
+	}
+	return string(out), untracked, nil
+}
+
+// MainBranch is the branch that is checked out in the main worktree, else "".
+func (r *Repo) MainBranch(ctx context.Context) (string, error) {
+	out, err := r.read(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	if exitStatus(err) == 1 {
+		return "", nil
+	}
+	return oneLine(out), failed("read HEAD of "+r.root, err)
+}

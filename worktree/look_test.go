@@ -1,0 +1,94 @@
+package worktree
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestLook(t *testing.T) {
+	f := newFixture(t)
+	a, b, c := f.create("a"), f.create("b"), f.create("c")
+	f.write("wt/a/a.txt", "by a\n")
+	f.commitAll(a.Path, "a")
+	f.write("wt/a/untracked.txt", "x")
+	f.write("wt/b/new.txt", "b\n")
+	f.commitAll(b.Path, "b1")
+	f.write("wt/b/new.txt", "b2\n")
+	f.commitAll(b.Path, "b2")
+	f.write("main/a.txt", "main\n")
+	f.commitMain("on main")
+	views, err := f.repo.Look(f.ctx(), LookIn{Paths: []string{a.Path, b.Path, c.Path, f.path("wt/gone")}, Target: "main", Disk: true})
+	f.must(err)
+	type row struct {
+		To, From, Unpushed, Untracked int
+		Conflicts                     []string
+	}
+	var got []row
+	for _, v := range views[:3] {
+		if v.Err != nil || v.DiskBytes < 4096 || !v.Foreseen {
+			t.Errorf("%+v", v)
+		}
+		got = append(got, row{v.ToTarget, v.FromTarget, v.Unpushed, v.Untracked, v.Conflicts})
+	}
+	want := []row{{1, 1, -1, 1, []string{"a.txt"}}, {2, 1, -1, 0, nil}, {0, 1, -1, 0, nil}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if team.ReasonOf(views[3].Err) != ReasonPathMissing || views[3].Problem == "" {
+		t.Errorf("%+v", views[3])
+	}
+	f.git(f.root, "update-ref", "refs/remotes/origin/b", b.Branch+"~1")
+	views, err = f.repo.Look(f.ctx(), LookIn{Paths: []string{b.Path}, Target: "main"})
+	if err != nil || views[0].Unpushed != 1 {
+		t.Errorf("%v %+v", err, views)
+	}
+	_, err = f.repo.Look(f.ctx(), LookIn{Paths: []string{b.Path}, Target: "nowhere"})
+	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+}
+
+func TestStatusAll(t *testing.T) {
+	f := newFixture(t)
+	var paths []string
+	for i := range 7 {
+		w := f.create(fmt.Sprint("w", i))
+		f.write(fmt.Sprintf("wt/w%d/n%d", i, i), "x")
+		paths = append(paths, w.Path)
+	}
+	list, errs := f.repo.StatusAll(f.ctx(), append(paths, f.path("none")))
+	for i, st := range list[:7] {
+		if errs[i] != nil || len(st.Changes) != 1 || st.Changes[0].Path != fmt.Sprint("n", i) {
+			t.Errorf("%d: %v %+v", i, errs[i], st)
+		}
+	}
+	wantErr(t, errs[7], team.CodeNotFound, ReasonPathMissing)
+}
+
+// What a member merged from another is not its own change.
+func TestTouchedAndSides(t *testing.T) {
+	f := newFixture(t)
+	a, b := f.create("a"), f.create("b")
+	f.write("wt/a/a.txt", "by a\n")
+	headA := f.commitAll(a.Path, "a")
+	f.git(b.Path, "merge", "--quiet", headA)
+	f.write("wt/b/b-only.txt", "b\n")
+	headB := f.commitAll(b.Path, "b")
+	f.write("wt/b/sub/b.txt", "dirty\n")
+	head, committed, dirty, err := f.repo.Touched(f.ctx(), b.Path)
+	f.must(err)
+	if head != headB || !cmp.Equal(committed, []string{"a.txt", "b-only.txt"}) || !cmp.Equal(dirty, []string{"sub/b.txt"}) {
+		t.Errorf("%s %q %q", head, committed, dirty)
+	}
+	onA, onB, err := f.repo.Sides(f.ctx(), headA, headB)
+	f.must(err)
+	if len(onA) != 0 || !cmp.Equal(onB, []string{"b-only.txt"}) {
+		t.Errorf("%q %q", onA, onB)
+	}
+	text, untracked, err := f.repo.Diff(f.ctx(), b.Path, true)
+	if err != nil || len(untracked) != 0 || text == "" {
+		t.Errorf("%v %q %q", err, text, untracked)
+	}
+}

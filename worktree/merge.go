@@ -1,0 +1,227 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// MergeResult is what Merge did.
+type MergeResult struct {
+	Before    string   `json:"before"`              // HEAD before
+	Head      string   `json:"head"`                // HEAD after
+	Merged    []string `json:"merged,omitempty"`    // commits that were merged, in order
+	Contained []string `json:"contained,omitempty"` // commits that were in HEAD already
+	Conflicts []string `json:"conflicts,omitempty"` // files, with reason merge_conflict
+}
+
+// Merge brings commits (anything that names one) into the worktree at path, one
+// after the other, by fast-forward where that is possible. All or none: on a
+// conflict, another failure or the end of ctx the worktree is as before.
+// Untracked files may be there, changes of tracked ones not. Hooks do not run.
+//
+// Errors: main_worktree (denied); unknown_revision (not found); worktree_dirty,
+// unmerged_files, operation_in_progress, merge_conflict (with the files),
+// merge_refused, lock_file (conflict).
+func (r *Repo) Merge(ctx context.Context, path string, commits []string, message string) (MergeResult, error) {
+	var res MergeResult
+	t, err := r.tree(path)
+	if err == nil {
+		err = t.notMain("merge")
+	}
+	if err != nil {
+		return res, err
+	}
+	want := make([]string, len(commits))
+	for i, c := range commits {
+		if want[i], err = r.Resolve(ctx, c); err != nil {
+			return res, err
+		}
+	}
+	st, err := t.status(ctx)
+	if err != nil {
+		return res, err
+	}
+	res.Before, res.Head = st.Head, st.Head
+	switch {
+	case st.Unmerged > 0:
+		return res, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, st.summary()).
+			WithHint("resolve them, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
+	case st.Operation != "":
+		return res, underWay(t, st.Operation)
+	case st.Staged+st.Unstaged > 0:
+		return res, conflict(ReasonDirty, "%s has changes that are not committed: %s", t.path, st.summary()).
+			WithHint("commit them first")
+	case st.Head == "":
+		return res, invalid(ReasonUnbornHead, "the worktree %s has no commit yet", t.path)
+	}
+	env, err := t.author(ctx, t.call().env, "", "")
+	if err != nil {
+		return res, err
+	}
+	note := doing{Kind: doingMerge, Head: st.Head, Commits: want}
+	for _, c := range st.Changes {
+		if c.Work == "?" {
+			note.Untracked = append(note.Untracked, c.Path)
+		}
+	}
+	done, err := t.begin(note)
+	if err != nil {
+		return res, err
+	}
+	r.step("merge-begun")
+	for _, c := range want {
+		in, err := isAncestor(ctx, t.readCall(), c, "HEAD")
+		if err == nil && in {
+			res.Contained = append(res.Contained, c)
+			continue
+		}
+		if err == nil {
+			res.Conflicts, err = t.mergeOne(ctx, c, message, env)
+		}
+		if err != nil {
+			res.Merged = nil
+			back, whole := r.backTo(ctx, t, st, c, err)
+			if whole {
+				done() // else Recover has to see to it
+			}
+			return res, back
+		}
+		res.Merged = append(res.Merged, c)
+		r.step("merged-one")
+	}
+	done()
+	res.Head, err = t.head(ctx)
+	return res, err
+}
+
+// mergeOne merges one commit. A merge that cannot be completed stands half done.
+func (t tree) mergeOne(ctx context.Context, commit, message string, env []string) (conflicts []string, err error) {
+	c := t.call("merge", "--quiet", "--no-edit", "--no-stat", "--ff", "--commit",
+		"--no-squash", "--no-log", "--no-verify-signatures", "--no-rerere-autoupdate")
+	if message != "" {
+		c.args = append(c.args, "-m", message)
+	}
+	c.args = append(c.args, commit)
+	c.env, c.conf = env, []string{"merge.autoStash=false", "rerere.enabled=false", "merge.renames=true"}
+	_, err = git(ctx, c)
+	if exitStatus(err) < 0 {
+		return nil, err // nil, coded, or ended by a signal
+	}
+	out, listErr := t.read(ctx, "diff", "--name-only", "--diff-filter=U", "-z")
+	if listErr != nil {
+		return nil, failed("list the conflicts in "+t.path, listErr)
+	}
+	if conflicts = lines(out, 0); len(conflicts) > 0 {
+		return conflicts, conflict(ReasonMergeConflict, "merging %s into %s conflicts in %s", short(commit), t.path, strings.Join(conflicts, ", ")).
+			WithHint("git -C " + t.path + " merge " + short(commit) + ", then resolve and commit")
+	}
+	if locked := lockFile(t.locks()); locked != nil {
+		return nil, locked
+	}
+	return nil, team.Errorf(team.CodeConflict, "git refuses to merge %s into %s: %w", short(commit), t.path, err).
+		WithReason(ReasonMergeRefused)
+}
+
+// backTo puts the worktree back to what it was before, and returns why.
+// --abort and --keep undo what the merge wrote and refuse to overwrite anything
+// else. A git that was ended in the middle of writing files leaves them missing
+// or new, with nothing that tells so; they are put back after a snapshot, for an
+// agent may have written there at the same time.
+func (r *Repo) backTo(ctx context.Context, t tree, before Status, commit string, why error) (told error, whole bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	err := func() error {
+		if _, err := os.Lstat(filepath.Join(t.dir, "MERGE_HEAD")); err == nil {
+			if _, err := git(ctx, t.call("merge", "--abort")); err != nil {
+				return err
+			}
+		}
+		if cut(why) {
+			if err := r.sweepMerge(ctx, t, before, commit); err != nil {
+				return err
+			}
+		}
+		head, err := t.head(ctx)
+		if err != nil || head == before.Head {
+			return err
+		}
+		_, err = git(ctx, t.call("reset", "--quiet", "--keep", before.Head))
+		return err
+	}()
+	if err != nil {
+		return team.Errorf(team.CodeOf(why), "%w (and %s could not be put back to %s: %v)", why, t.path, before.Head, err).
+			WithReason(team.ReasonOf(why)).WithHint("git -C " + t.path + " merge --abort"), false
+	}
+	return why, true
+}
+
+// cut reports that git did not end by itself.
+func cut(err error) bool {
+	var g *gitError
+	if errors.As(err, &g) {
+		return g.status < 0
+	}
+	switch team.ReasonOf(err) {
+	case ReasonTimeout, ReasonCanceled, ReasonDiskFull:
+		return true
+	}
+	return false
+}
+
+// sweepMerge undoes a merge that was ended while it wrote. The tracked files
+// were clean before.
+func (r *Repo) sweepMerge(ctx context.Context, t tree, before Status, commit string) error {
+	st, err := t.status(ctx)
+	if err != nil {
+		return err
+	}
+	was := map[string]bool{}
+	for _, c := range before.Changes {
+		was[c.Path] = true
+	}
+	touched, err := t.filesOf(ctx, before.Head, commit)
+	if err != nil {
+		return err
+	}
+	mine := map[string]bool{}
+	for _, p := range touched {
+		mine[p] = true
+	}
+	var tracked bool
+	var added []string
+	for _, c := range st.Changes {
+		switch {
+		case c.Work != "?":
+			tracked = true
+		case !was[c.Path] && mine[c.Path]:
+			added = append(added, c.Path)
+		}
+	}
+	if !tracked && len(added) == 0 {
+		return nil
+	}
+	sha, err := r.snapshot(ctx, t, true, "a merge that was cut short")
+	if err != nil {
+		return err
+	}
+	if _, err := r.rescueRef(ctx, "teamctl", "merge", sha); err != nil {
+		return err
+	}
+	if _, err := git(ctx, t.call("reset", "--quiet", "--hard", st.Head)); err != nil {
+		return err
+	}
+	for _, p := range added {
+		if err := os.Remove(filepath.Join(t.path, filepath.FromSlash(p))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func short(sha string) string { return sha[:min(12, len(sha))] }

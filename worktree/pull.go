@@ -1,0 +1,70 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+)
+
+// PullText is what a pull request of a branch needs.
+type PullText struct {
+	Subjects []string `json:"subjects"` // of the commits that the target lacks, oldest first
+	Stat     string   `json:"stat"`
+	Remote   string   `json:"remote,omitempty"` // where it would be pushed; "" without a remote
+	URL      string   `json:"url,omitempty"`    // of the remote, without what may be a password
+	Pushed   bool     `json:"pushed"`           // the remote has this commit already, as far as is known here
+}
+
+// PullText reads it; nothing is fetched and nothing is pushed.
+func (r *Repo) PullText(ctx context.Context, branch, target string) (PullText, error) {
+	var p PullText
+	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
+	if err != nil {
+		return p, err
+	}
+	base, err := r.Resolve(ctx, target)
+	if err != nil {
+		return p, err
+	}
+	out, err := r.read(ctx, "log", "--reverse", "--no-merges", "--no-show-signature", "--format=%s", base+".."+tip)
+	if err != nil {
+		return p, failed("read the commits of "+branch, err)
+	}
+	p.Subjects = lines(out, '\n')
+	if out, err = r.read(ctx, "diff", "--no-color", "--no-ext-diff", "--stat=100", base+"..."+tip); err != nil {
+		return p, failed("compare "+branch+" with "+target, err)
+	}
+	p.Stat = string(out)
+	if out, err = r.read(ctx, "remote"); err != nil {
+		return p, failed("list the remotes of "+r.root, err)
+	}
+	remotes := lines(out, '\n')
+	if len(remotes) == 0 {
+		return p, nil
+	}
+	p.Remote = remotes[0]
+	for _, name := range remotes {
+		if name == "origin" {
+			p.Remote = name
+		}
+	}
+	if out, err = r.read(ctx, "config", "--get", "remote."+p.Remote+".url"); err == nil {
+		p.URL = withoutPassword(oneLine(out))
+	} else if exitStatus(err) != 1 {
+		return p, failed("read the remote "+p.Remote, err)
+	}
+	at, err := r.Resolve(ctx, "refs/remotes/"+p.Remote+"/"+branch)
+	p.Pushed = err == nil && at == tip
+	return p, nil
+}
+
+func withoutPassword(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		host = host[at+1:]
+	}
+	return scheme + "://" + host + "/" + path
+}

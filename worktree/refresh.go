@@ -1,0 +1,87 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Refreshed is what Refresh did.
+type Refreshed struct {
+	Before    string   `json:"before"`
+	Head      string   `json:"head"`
+	Conflicts []string `json:"conflicts,omitempty"` // with reason merge_conflict: nothing was changed
+}
+
+// Refresh rebases the branch of a worktree onto a commit, which becomes its base.
+// It must be clean, and nobody may be at work there: that is for the caller to
+// know. All or nothing: on a conflict the worktree is as before. What was on the
+// branch before stays in its reflog.
+//
+// Errors: main_worktree (denied); unknown_revision (not found); worktree_dirty,
+// operation_in_progress, merge_conflict (with the files), lock_file (conflict).
+func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, err error) {
+	t, err := r.tree(path)
+	if err == nil {
+		err = t.notMain("refresh")
+	}
+	if err != nil {
+		return res, err
+	}
+	to, err := r.Resolve(ctx, onto)
+	if err != nil {
+		return res, err
+	}
+	st, err := t.status(ctx)
+	if err != nil {
+		return res, err
+	}
+	res.Before, res.Head = st.Head, st.Head
+	if !st.Clean() {
+		return res, conflict(ReasonDirty, "%s has work that is not committed: %s", t.path, st.summary()).WithHint("commit it first")
+	}
+	if in, err := isAncestor(ctx, t.readCall(), to, st.Head); err != nil || in {
+		return res, err
+	}
+	env, err := t.author(ctx, t.call().env, "", "")
+	if err != nil {
+		return res, err
+	}
+	done, err := t.begin(doing{Kind: doingRefresh, Head: st.Head})
+	if err != nil {
+		return res, err
+	}
+	r.step("refresh-begun")
+	c := t.call("rebase", "--quiet", "--no-stat", "--no-verify", to)
+	c.env = env
+	c.conf = []string{"rebase.autoStash=false", "rebase.autoSquash=false", "rebase.updateRefs=false", "rerere.enabled=false"}
+	if _, err = git(ctx, c); err != nil {
+		out, _ := t.read(context.WithoutCancel(ctx), "diff", "--name-only", "--diff-filter=U", "-z")
+		res.Conflicts = lines(out, 0)
+		if op, e := t.operation(); e == nil && op == "rebase" {
+			back, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+			defer cancel()
+			if e := t.leaveRebase(back); e != nil {
+				return res, failed("give up the rebase of "+t.path, e) // Recover sees to it
+			}
+		}
+		if exitStatus(err) < 0 {
+			return res, err // ended in the middle: the note stays for Recover
+		}
+		done()
+		if len(res.Conflicts) > 0 {
+			return res, conflict(ReasonMergeConflict, "rebasing %s onto %s conflicts in %s", t.path, short(to), strings.Join(res.Conflicts, ", ")).
+				WithHint("git -C " + t.path + " rebase " + short(to))
+		}
+		return res, team.Errorf(team.CodeConflict, "git refuses to rebase %s: %w", t.path, err).WithReason(ReasonMergeRefused)
+	}
+	done()
+	rec := t.recorded()
+	rec.Base = to
+	if err := t.record(rec); err != nil {
+		return res, noSpace(err)
+	}
+	res.Head, err = t.head(ctx)
+	return res, err
+}

@@ -1,0 +1,374 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// RemoveIn says how to remove a worktree.
+type RemoveIn struct {
+	Force        bool   // remove it with work in it, after a snapshot
+	Team, Agent  string // whose it is: they name the snapshot; needed with Force
+	DeleteBranch bool   // delete its branch too, if its commits are contained elsewhere
+	Background   bool   // return before the files are deleted; Repo.Wait waits for that
+}
+
+// Removed is what Remove did.
+type Removed struct {
+	Path          string   `json:"path"`
+	Branch        string   `json:"branch,omitempty"`
+	Head          string   `json:"head,omitempty"`
+	Gone          bool     `json:"gone,omitempty"`      // there was nothing to remove
+	RescueRef     string   `json:"rescueRef,omitempty"` // where the work that was in it is
+	BranchDeleted bool     `json:"branchDeleted,omitempty"`
+	BranchKept    string   `json:"branchKept,omitempty"` // why the branch stays
+	Busy          []int    `json:"busy,omitempty"`       // processes that were inside, when forced
+	Notes         []string `json:"notes,omitempty"`
+}
+
+// Remove removes the worktree at path: directory and registration. Without
+// Force it is kept when there is anything in it that is not committed, commits
+// of a detached HEAD that nothing else reaches, or a process. Commits on its
+// branch are no reason: the branch stays, unless DeleteBranch is asked and they
+// are contained elsewhere. With Force the complete state is saved first, and
+// Removed says where. A worktree that is gone already is no error.
+//
+// Kept, also with Force: worktree_unknown (something could not be read),
+// worktree_nested (a repository inside has work of its own), worktree_locked.
+// Kept without: worktree_dirty, worktree_busy, lock_file. All are conflicts.
+// Others: main_worktree (denied), not_a_worktree, invalid_input (invalid).
+func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, error) {
+	p, err := cleanPath(path)
+	if err != nil {
+		return Removed{}, err
+	}
+	if in.Force {
+		if err := checkOwner(in.Team, in.Agent); err != nil {
+			return Removed{}, err
+		}
+	}
+	// Before the lock, so that a refusal does not make others wait.
+	t, err := r.tree(p)
+	if err == nil {
+		if err := t.notMain("remove the worktree"); err != nil {
+			return Removed{}, err
+		}
+		f, err := r.inspect(ctx, t)
+		if err == nil && !in.Force {
+			err = t.refusal(f)
+		}
+		if err != nil {
+			return Removed{}, err
+		}
+	}
+	l, err := r.lock(ctx)
+	if err != nil {
+		return Removed{}, err
+	}
+	res, o, err := r.removeLocked(ctx, p, in)
+	if unlock := l.Unlock(); err == nil && unlock != nil {
+		err = noSpace(unlock)
+	}
+	if o == nil {
+		return res, err
+	}
+	if in.Background {
+		r.deletions.Add(1)
+		go func() {
+			defer r.deletions.Done()
+			_ = r.deleteAside(o) // what is left, the next repair deletes
+		}()
+		return res, err
+	}
+	if e := r.deleteAside(o); err == nil && e != nil {
+		err = noSpace(fmt.Errorf("remove the worktree %s: its files are at %s: %w", p, o.Aside, e))
+	}
+	return res, err
+}
+
+// deleteAside deletes the files of a worktree that is no more.
+func (r *Repo) deleteAside(o *op) error {
+	if err := removeTree(o.Aside); err != nil {
+		o.leave()
+		return err
+	}
+	r.step("deleted")
+	o.end()
+	return nil
+}
+
+// removeLocked does what must be serial; with an op, its Aside is to be deleted.
+func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed, *op, error) {
+	res := Removed{Path: p}
+	var err error
+	if res.Notes, err = r.repair(ctx); err != nil {
+		return res, nil, err
+	}
+	t, err := r.tree(p) // again: repair may have put it back
+	switch {
+	case team.ReasonOf(err) == ReasonPathMissing:
+		return r.removeMissing(ctx, res, in)
+	case err != nil && r.orphaned(p):
+		t, err = tree{path: p, at: p, dir: r.common}, nil
+		if !in.Force {
+			return res, nil, conflict(ReasonUnknown, "%s is kept: its registration is gone, so what is new in it is unknown", p).
+				WithHint("git -C " + r.root + " worktree repair " + p + ", or force the removal: a snapshot is taken first")
+		}
+	case err == nil:
+		err = t.notMain("remove the worktree")
+	}
+	if err != nil {
+		return res, nil, err
+	}
+	o := &op{Kind: opRemove, Path: p, Aside: filepath.Join(filepath.Dir(p), ".teamctl-removed-"+team.NewUUID())}
+	if t.dir != r.common {
+		o.Admin = t.dir
+	}
+	if in.DeleteBranch && o.Admin != "" {
+		if o.DropBranch, err = t.branch(ctx); err != nil {
+			return res, nil, err
+		}
+	}
+	if err := r.begin(o); err != nil {
+		return res, nil, noSpace(err)
+	}
+	r.step("remove-begun")
+	// A submodule knows its worktree by path and cannot be read anywhere else.
+	if _, err := os.Lstat(filepath.Join(t.dir, "modules")); err == nil && o.Admin != "" {
+		if err := r.secure(ctx, t, o, in, &res); err != nil {
+			o.end()
+			return res, nil, err
+		}
+	}
+	if err := os.Rename(p, o.Aside); err != nil {
+		o.end()
+		return res, nil, conflict(ReasonUnknown, "%s is kept: it cannot be moved: %w", p, err)
+	}
+	r.step("moved")
+	t.path = o.Aside
+	if !o.doomed {
+		if err := r.secure(ctx, t, o, in, &res); err != nil {
+			return res, nil, r.putBack(o, err)
+		}
+	}
+	r.step("doomed")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if err := r.unregister(ctx, o, &res); err != nil {
+		o.leave()
+		return res, nil, failed("remove the worktree "+p, err)
+	}
+	return res, o, nil
+}
+
+// orphaned: the .git file at p names a registration of this repository that is gone.
+func (r *Repo) orphaned(p string) bool {
+	admin, err := adminOf(p)
+	if err != nil || filepath.Dir(admin) != filepath.Join(r.common, "worktrees") {
+		return false
+	}
+	_, err = os.Lstat(admin)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// secure reads the facts where nobody reaches the files by their path any more,
+// and has everything worth keeping in a ref before it dooms the rest.
+func (r *Repo) secure(ctx context.Context, t tree, o *op, in RemoveIn, res *Removed) error {
+	var sha string
+	if o.Admin == "" {
+		f, err := busy(ctx, t.at, t.path)
+		if err != nil {
+			return err
+		}
+		res.Busy = f
+		if sha, err = r.snapshotOrphan(ctx, t); err != nil {
+			return err
+		}
+	} else {
+		f, err := r.inspect(ctx, t)
+		if err == nil && !in.Force {
+			err = t.refusal(f)
+		}
+		if err != nil {
+			return err
+		}
+		res.Branch, res.Head, res.Busy = f.status.Branch, f.status.Head, f.busy
+		if !f.status.Clean() || f.loose > 0 {
+			if sha, err = r.snapshot(ctx, t, true, "a forced removal"); err != nil {
+				return err
+			}
+			res.Notes = append(res.Notes, t.large(f.status.Changes)...)
+		}
+	}
+	if sha != "" {
+		var err error
+		if res.RescueRef, err = r.rescueRef(ctx, in.Team, in.Agent, sha); err != nil {
+			return err
+		}
+		r.step("rescued")
+	}
+	return o.doom()
+}
+
+// snapshotOrphan saves all files that are not ignored; HEAD and index are lost.
+func (r *Repo) snapshotOrphan(ctx context.Context, t tree) (string, error) {
+	index, drop, err := r.tempIndex("")
+	if err != nil {
+		return "", err
+	}
+	defer drop()
+	changes, err := t.changes(ctx, index)
+	if err != nil {
+		return "", err
+	}
+	if err := t.nested(ctx, nil, changes); err != nil {
+		return "", err
+	}
+	return r.commitTree(ctx, t, snapshotIn{index: index, changes: changes, durable: true, why: "a forced removal without its registration"})
+}
+
+// putBack undoes the move of a removal that was refused.
+func (r *Repo) putBack(o *op, why error) error {
+	if _, err := os.Lstat(o.Path); !errors.Is(err, fs.ErrNotExist) {
+		o.end()
+		return lastCoded(errors.Join(fmt.Errorf("something stands at %s now, its files are at %s", o.Path, o.Aside), why))
+	}
+	if err := os.Rename(o.Aside, o.Path); err != nil {
+		o.leave()
+		return lastCoded(errors.Join(fmt.Errorf("move %s back: %w", o.Aside, err), why))
+	}
+	o.end()
+	return why
+}
+
+// unregister drops registration and branch of a doomed worktree. It may run twice.
+func (r *Repo) unregister(ctx context.Context, o *op, res *Removed) error {
+	if o.Admin != "" {
+		back, err := backlink(o.Admin)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // done before
+		case err != nil:
+			return err
+		case back == o.Path:
+			if err := r.dropAdmin(o.Admin); err != nil {
+				return err
+			}
+		}
+	}
+	r.step("dropped")
+	if o.DropBranch == "" {
+		if res.Branch != "" {
+			res.BranchKept = "nobody asked to delete it"
+		}
+		return nil
+	}
+	var err error
+	res.BranchDeleted, res.BranchKept, err = r.dropContained(ctx, o.DropBranch)
+	r.step("branch-done")
+	return err
+}
+
+// dropContained deletes a branch if all its commits are contained in another
+// branch, a tag, a remote branch or the HEAD of a worktree.
+func (r *Repo) dropContained(ctx context.Context, branch string) (deleted bool, kept string, err error) {
+	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
+	if team.ReasonOf(err) == ReasonUnknownRev {
+		return false, "", nil
+	}
+	if err != nil {
+		return false, "", err
+	}
+	list, err := r.List(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	for _, w := range list {
+		if w.Branch == branch {
+			return false, "it is checked out in " + w.Path, nil
+		}
+	}
+	n, err := r.uncontained(ctx, tip, branch, "")
+	if err != nil {
+		return false, "", err
+	}
+	if n > 0 {
+		return false, fmt.Sprintf("%d of its commits are in no other branch", n), nil
+	}
+	if err := r.dropBranchAt(ctx, branch, tip); err != nil {
+		return false, "", err
+	}
+	return true, "", nil
+}
+
+// removeMissing drops the registration of a worktree whose directory is gone.
+func (r *Repo) removeMissing(ctx context.Context, res Removed, in RemoveIn) (Removed, *op, error) {
+	admin, err := r.adminAt(res.Path)
+	if err != nil {
+		return res, nil, err
+	}
+	if admin == "" {
+		res.Gone = true
+		return res, nil, nil
+	}
+	data, err := os.ReadFile(filepath.Join(admin, "HEAD"))
+	if err == nil {
+		if b, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: refs/heads/"); ok {
+			res.Branch = b
+		}
+	}
+	owner, agent := in.Team, in.Agent
+	if checkOwner(owner, agent) != nil {
+		owner, agent = "teamctl", "pruned"
+	}
+	if res.RescueRef, err = r.pruneAdmin(ctx, admin, res.Path, owner, agent); err != nil {
+		return res, nil, err
+	}
+	switch {
+	case res.Branch == "":
+	case in.DeleteBranch:
+		res.BranchDeleted, res.BranchKept, err = r.dropContained(ctx, res.Branch)
+	default:
+		res.BranchKept = "nobody asked to delete it"
+	}
+	return res, nil, err
+}
+
+// repairRemove undoes a remove whose process died before it was doomed, and
+// completes it after.
+func (r *Repo) repairRemove(ctx context.Context, o *op) (string, error) {
+	_, err := os.Lstat(o.Aside)
+	moved := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if o.doomed && !moved && o.Admin != "" {
+		// Doomed in place, or deleted but for the op file.
+		if admin, err := adminOf(o.Path); err == nil && admin == o.Admin {
+			return "kept " + o.Path + ", whose removal was cut short", nil
+		}
+	}
+	if o.doomed {
+		var res Removed
+		if err := r.unregister(ctx, o, &res); err != nil {
+			return "", err
+		}
+		return "completed the removal of " + o.Path, removeTree(o.Aside)
+	}
+	if !moved {
+		return "", nil
+	}
+	if _, err := os.Lstat(o.Path); err == nil {
+		return "kept " + o.Aside + ": it was " + o.Path + ", where something else stands now", nil
+	}
+	if err := os.Rename(o.Aside, o.Path); err != nil {
+		return "", err
+	}
+	return "put " + o.Path + " back, whose removal was cut short", nil
+}

@@ -1,0 +1,274 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Repo is a repository whose worktrees are looked after. It is safe for
+// concurrent use. Wait before the process ends.
+type Repo struct {
+	root   string // the main worktree; of a bare repository its directory
+	common string // the common git directory
+	bare   bool
+
+	checkouts chan struct{} // as many at once as there are cores
+	deletions sync.WaitGroup
+
+	mergeTreeOnce sync.Once
+	hasMergeTree  bool
+
+	step func(name string) // failpoint of the tests; never nil
+}
+
+// OpenRepo finds the repository that path is in. path may be its main
+// worktree, a directory below, a linked worktree or a bare repository; the
+// repository is always the main one. Nothing is written.
+//
+// Errors: path_missing (not found); not_a_repository, repository_unreadable,
+// unborn_head (invalid); git_missing (unavailable).
+func OpenRepo(ctx context.Context, path string) (*Repo, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return nil, invalid(ReasonBadPath, "open the repository at %s: %w", path, err)
+	}
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, notFound(ReasonPathMissing, "open the repository at %s: no such directory", dir).
+			WithHint("give the path of a git repository")
+	case err != nil:
+		return nil, team.Errorf(team.CodeUnavailable, "open the repository at %s: %w", dir, err).WithReason(ReasonBadPath)
+	case !info.IsDir():
+		return nil, invalid(ReasonBadPath, "open the repository at %s: not a directory", dir)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, invalid(ReasonBadPath, "open the repository at %s: %w", path, err)
+	}
+	r := &Repo{checkouts: make(chan struct{}, runtime.NumCPU()), step: func(string) {}}
+	if err := r.find(ctx, dir); err != nil {
+		return nil, err
+	}
+	if _, err := r.Head(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// find fills root, common and bare.
+func (r *Repo) find(ctx context.Context, dir string) error {
+	out, err := git(ctx, call{dir: dir, read: true, args: []string{"rev-parse", "--git-dir", "--git-common-dir", "--is-bare-repository"}})
+	if err != nil {
+		if exitStatus(err) < 0 {
+			return failed("open the repository at "+dir, err)
+		}
+		if above := gitAbove(dir); above != "" {
+			return invalid(ReasonUnreadableRepo, "open the repository at %s: %s is there, but: %w", dir, above, err).
+				WithHint("git -C " + dir + " status")
+		}
+		return invalid(ReasonNotRepository, "%s is not in a git repository", dir).
+			WithHint("git -C " + dir + " init, or give --worktree none")
+	}
+	ln := lines(out, '\n')
+	if len(ln) != 3 {
+		return team.Errorf(team.CodeInternal, "open the repository at %s: git answered %q", dir, out).WithReason(ReasonGitFailed)
+	}
+	gitdir, err := realPath(dir, ln[0])
+	if err != nil {
+		return failed("open the repository at "+dir, err)
+	}
+	if r.common, err = realPath(dir, ln[1]); err != nil {
+		return failed("open the repository at "+dir, err)
+	}
+	r.bare = ln[2] == "true"
+	if gitdir == r.common && !r.bare {
+		top, err := git(ctx, call{dir: dir, read: true, args: []string{"rev-parse", "--show-toplevel"}})
+		if err == nil {
+			r.root, err = realPath(dir, oneLine(top))
+			return failed("open the repository at "+dir, err)
+		}
+		// Inside the .git directory itself there is no top level.
+	}
+	list, err := listIn(ctx, dir)
+	if err != nil {
+		return failed("open the repository at "+dir, err)
+	}
+	if len(list) == 0 {
+		return team.Errorf(team.CodeInternal, "open the repository at %s: git lists no worktree", dir).WithReason(ReasonGitFailed)
+	}
+	// Asked from a linked worktree, --is-bare-repository speaks of that one.
+	r.bare = list[0].Bare
+	r.root = list[0].Path
+	if _, err := os.Stat(r.root); r.bare || err != nil {
+		r.root = r.common
+	}
+	return nil
+}
+
+// gitAbove is the nearest .git at dir or above, or "".
+func gitAbove(dir string) string {
+	for {
+		p := filepath.Join(dir, ".git")
+		if _, err := os.Lstat(p); err == nil {
+			return p
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+func realPath(base, p string) (string, error) {
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(base, p)
+	}
+	return filepath.EvalSymlinks(p)
+}
+
+// Root is the main worktree, or the directory of a bare repository.
+func (r *Repo) Root() string { return r.root }
+
+// CommonDir is the git directory that all worktrees share.
+func (r *Repo) CommonDir() string { return r.common }
+
+// Bare reports whether the repository has no main worktree.
+func (r *Repo) Bare() bool { return r.bare }
+
+// Wait returns when the deletions that Remove left running are done.
+func (r *Repo) Wait() { r.deletions.Wait() }
+
+// Head is the commit at HEAD of the main worktree; unborn_head (invalid) when
+// there is none yet.
+func (r *Repo) Head(ctx context.Context) (string, error) {
+	out, err := r.read(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	switch {
+	case exitStatus(err) == 1:
+		return "", invalid(ReasonUnbornHead, "the repository %s has no commit yet", r.root).
+			WithHint("git -C " + r.root + " commit --allow-empty -m 'first commit'")
+	case err != nil:
+		return "", failed("read HEAD of "+r.root, err)
+	}
+	return oneLine(out), nil
+}
+
+// Resolve is the commit that rev names; unknown_revision (not found) when it
+// names none.
+func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
+	if err := checkRev(rev); err != nil {
+		return "", err
+	}
+	out, err := r.read(ctx, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
+	if s := exitStatus(err); s == 1 || s == 128 {
+		return "", unknownRev(r.root, rev)
+	}
+	if err != nil {
+		return "", failed("resolve "+rev, err)
+	}
+	return oneLine(out), nil
+}
+
+func unknownRev(root, rev string) error {
+	return notFound(ReasonUnknownRev, "%q is not a commit in %s", rev, root).
+		WithHint("git -C " + root + " branch --all")
+}
+
+func checkRev(rev string) error {
+	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\n\x00") {
+		return invalid(ReasonUnknownRev, "%q is not a revision", rev)
+	}
+	return nil
+}
+
+// IsAncestor reports whether ancestor is contained in descendant; a commit
+// contains itself.
+func (r *Repo) IsAncestor(ctx context.Context, ancestor, descendant string) (bool, error) {
+	for _, rev := range []string{ancestor, descendant} {
+		if err := checkRev(rev); err != nil {
+			return false, err
+		}
+	}
+	return isAncestor(ctx, call{dir: r.root, read: true}, ancestor, descendant)
+}
+
+func isAncestor(ctx context.Context, c call, ancestor, descendant string) (bool, error) {
+	c.args = []string{"merge-base", "--is-ancestor", ancestor, descendant}
+	_, err := git(ctx, c)
+	switch {
+	case err == nil:
+		return true, nil
+	case exitStatus(err) == 1:
+		return false, nil
+	default:
+		return false, failed("compare "+ancestor+" with "+descendant, err)
+	}
+}
+
+// Contains reports whether commit is reachable from any branch, tag, remote
+// branch or the HEAD of any worktree. A snapshot under refs/teamctl does not
+// count: it may be dropped.
+func (r *Repo) Contains(ctx context.Context, commit string) (bool, error) {
+	sha, err := r.Resolve(ctx, commit)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.uncontained(ctx, sha, "", "")
+	return n == 0, err
+}
+
+// uncontained counts the commits of tip that are reachable from no branch other
+// than exceptBranch (a short name, or ""), no tag, no remote branch and no HEAD
+// of a worktree other than exceptPath.
+func (r *Repo) uncontained(ctx context.Context, tip, exceptBranch, exceptPath string) (int, error) {
+	list, err := r.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	args := []string{"rev-list", tip, "--not"}
+	if exceptBranch != "" {
+		args = append(args, "--exclude="+exceptBranch)
+	}
+	args = append(args, "--branches", "--tags", "--remotes")
+	for _, w := range list {
+		if w.Head != "" && w.Path != exceptPath && (exceptBranch == "" || w.Branch != exceptBranch) {
+			args = append(args, w.Head)
+		}
+	}
+	out, err := r.read(ctx, args...)
+	if err != nil {
+		return 0, failed("look for "+tip+" in other branches", err)
+	}
+	return len(lines(out, '\n')), nil
+}
+
+func (r *Repo) read(ctx context.Context, args ...string) ([]byte, error) {
+	return git(ctx, call{dir: r.root, args: args, read: true})
+}
+
+// own is a path in our directory below the common directory.
+func (r *Repo) own(name string) string { return filepath.Join(r.common, "teamctl", name) }
+
+// lock takes the repository's lock, shared by every process that uses this package.
+func (r *Repo) lock(ctx context.Context) (*filelock.Held, error) {
+	err := os.MkdirAll(r.own("ops"), 0o700)
+	if err == nil {
+		var l *filelock.Held
+		if l, err = filelock.Lock(ctx, r.own("lock")); err == nil {
+			return l, nil
+		}
+	}
+	if cause := ctx.Err(); cause != nil {
+		return nil, ended("lock", r.common, cause)
+	}
+	return nil, team.Errorf(team.CodeUnavailable, "lock the repository %s: %w", r.common, err).
+		WithReason(ReasonReadOnly).WithHint("make " + r.common + " writable")
+}

@@ -1,0 +1,280 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// checkpointRoot is where the states are that were saved in passing.
+const checkpointRoot = refsRoot + "checkpoint/"
+
+// Kinds of saved states.
+const (
+	KindRescue     = "rescue"     // before something was removed or undone; stays until it is dropped
+	KindCheckpoint = "checkpoint" // in passing; the newest ones stay
+)
+
+// Saved is one saved state of a worktree.
+type Saved struct {
+	Ref    string    `json:"ref"`
+	Kind   string    `json:"kind"`
+	Team   string    `json:"team"`
+	Agent  string    `json:"agent"`
+	At     time.Time `json:"at"`
+	Commit string    `json:"commit"`
+	Head   string    `json:"head"` // the commit that was checked out
+	Clean  bool      `json:"clean"`
+	What   string    `json:"what,omitempty"`
+}
+
+// Saves lists saved states, the newest first: of one kind, or both for "", of one
+// team and one agent, or all for "".
+func (r *Repo) Saves(ctx context.Context, kind, teamKey, agent string) ([]Saved, error) {
+	var patterns []string
+	for _, k := range []string{KindRescue, KindCheckpoint} {
+		if kind != "" && kind != k {
+			continue
+		}
+		p := refsRoot + k + "/"
+		if teamKey != "" {
+			if err := checkOwner(teamKey, orOne(agent)); err != nil {
+				return nil, err
+			}
+			p += teamKey + "/"
+			if agent != "" {
+				p += agent + "/"
+			}
+		}
+		patterns = append(patterns, p)
+	}
+	args := append([]string{"for-each-ref", "--format=%(refname)%00%(objectname)%00%(parent)%00%(contents:subject)%00%(committerdate:unix)"}, patterns...)
+	out, err := r.read(ctx, args...)
+	if err != nil {
+		return nil, failed("list what is saved in "+r.root, err)
+	}
+	var list []Saved
+	for _, l := range lines(out, '\n') {
+		s, ok := parseSaved(l)
+		if ok && (agent == "" || s.Agent == agent) {
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Saved) int {
+		if c := b.At.Compare(a.At); c != 0 {
+			return c
+		}
+		return strings.Compare(b.Ref, a.Ref)
+	})
+	return list, nil
+}
+
+func orOne(agent string) string {
+	if agent == "" {
+		return "x"
+	}
+	return agent
+}
+
+// parseSaved reads one line of Saves; refs of another shape are not ours.
+func parseSaved(line string) (Saved, bool) {
+	f := strings.Split(line, "\x00")
+	if len(f) != 5 {
+		return Saved{}, false
+	}
+	part := strings.Split(strings.TrimPrefix(f[0], refsRoot), "/")
+	if len(part) != 4 {
+		return Saved{}, false
+	}
+	s := Saved{Ref: f[0], Kind: part[0], Team: part[1], Agent: part[2], Commit: f[1]}
+	stamp, _, _ := strings.Cut(part[3], "Z")
+	at, err := time.Parse(refTime, stamp+"Z")
+	if err != nil {
+		return Saved{}, false
+	}
+	s.At = at
+	parents := strings.Fields(f[2])
+	if strings.HasPrefix(f[3], snapshotMark) && len(parents) > 0 {
+		s.Head, s.What = parents[0], strings.TrimPrefix(f[3], snapshotMark+" of ")
+	} else {
+		s.Head, s.Clean, s.What = f[1], true, "the commit "+strconv.Quote(f[3])
+	}
+	return s, true
+}
+
+// Saved finds one saved state by its ref; the part below refs/teamctl/ will do.
+func (r *Repo) Saved(ctx context.Context, ref string) (Saved, error) {
+	if !strings.HasPrefix(ref, refsRoot) {
+		ref = refsRoot + strings.TrimPrefix(ref, "teamctl/")
+	}
+	list, err := r.Saves(ctx, "", "", "")
+	if err != nil {
+		return Saved{}, err
+	}
+	for _, s := range list {
+		if s.Ref == ref {
+			return s, nil
+		}
+	}
+	return Saved{}, notFound(ReasonUnknownRev, "nothing is saved at %s in %s", ref, r.root).
+		WithHint("git -C " + r.root + " for-each-ref " + refsRoot)
+}
+
+// SavedChanges are the files of a saved state that are not as in the commit that
+// was checked out, as "git diff --name-status" tells them; patch adds the text.
+func (r *Repo) SavedChanges(ctx context.Context, s Saved, patch bool) (string, error) {
+	args := []string{"diff", "--no-color", "--no-ext-diff", "--no-renames", "--stat=120"}
+	if patch {
+		args = append(args, "--patch", "--binary")
+	}
+	out, err := r.read(ctx, append(args, s.Head, s.Commit)...)
+	if err != nil {
+		return "", failed("show "+s.Ref, err)
+	}
+	return string(out), nil
+}
+
+// DropSaved deletes a saved state, if it still is the one that was looked at.
+func (r *Repo) DropSaved(ctx context.Context, s Saved) error {
+	if !strings.HasPrefix(s.Ref, refsRoot) || s.Commit == "" {
+		return invalid(ReasonBadInput, "%q is no saved state", s.Ref)
+	}
+	_, err := git(ctx, call{dir: r.root, args: []string{"update-ref", "-d", s.Ref, s.Commit}})
+	return failed("drop "+s.Ref, err)
+}
+
+// refTime is the form of the last part of a ref.
+const refTime = "20060102T150405.000Z"
+
+// keepAt keeps a commit under root/<team>/<agent>/<time> and returns the name.
+func (r *Repo) keepAt(ctx context.Context, root, teamKey, agent, sha string) (string, error) {
+	stem := root + teamKey + "/" + agent + "/" + time.Now().UTC().Format(refTime)
+	if err := checkBranch(stem); err != nil {
+		return "", err
+	}
+	const tries = 10 // within one millisecond
+	var err error
+	for i := range tries {
+		ref := stem
+		if i > 0 {
+			ref = fmt.Sprintf("%s-%d", stem, i+1)
+		}
+		// "" as the old value: it must not exist.
+		_, err = git(ctx, call{dir: r.root, args: []string{"update-ref", ref, sha, ""}, conf: []string{"core.fsync=all"}})
+		if err == nil {
+			return ref, nil
+		}
+		if exitStatus(err) < 0 {
+			break
+		}
+	}
+	return "", failed("keep a snapshot at "+stem, err)
+}
+
+// prune drops the oldest states of a list (newest first) over keep.
+func (r *Repo) prune(ctx context.Context, list []Saved, keep int) error {
+	if len(list) <= keep {
+		return nil
+	}
+	var in bytes.Buffer
+	for _, s := range list[keep:] {
+		fmt.Fprintf(&in, "delete %s %s\n", s.Ref, s.Commit)
+	}
+	_, err := git(ctx, call{dir: r.root, args: []string{"update-ref", "--stdin"}, stdin: in.Bytes()})
+	return failed("drop old checkpoints", err)
+}
+
+// RestoreInto brings a member's own worktree to a saved state: branch, index and
+// files. What is there now goes to a rescue ref first, which is returned ("" when
+// that is nothing but commits that the branch keeps). Nobody may be at work there.
+//
+// Errors: main_worktree (denied), unknown_revision (not found), worktree_busy
+// (conflict), those of Snapshot.
+func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string) (rescue string, err error) {
+	if err := checkOwner(teamKey, agent); err != nil {
+		return "", err
+	}
+	sha, err := r.Resolve(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	head, index, err := r.parts(ctx, sha)
+	if err != nil {
+		return "", err
+	}
+	t, err := r.tree(path)
+	if err == nil {
+		err = t.notMain("restore")
+	}
+	if err != nil {
+		return "", err
+	}
+	l, err := r.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Unlock() }()
+	f, err := r.inspect(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	if len(f.busy) > 0 {
+		return "", conflict(ReasonBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("stop the member first")
+	}
+	if err := lockFile(t.locks()); err != nil {
+		return "", err
+	}
+	st := f.status
+	if !st.Clean() || st.Head != head {
+		now, err := r.snapshot(ctx, t, true, "before a restore")
+		if err != nil {
+			return "", err
+		}
+		if rescue, err = r.keepAt(ctx, rescueRoot, teamKey, agent, now); err != nil {
+			return "", err
+		}
+	}
+	r.step("restore-rescued")
+	done, err := t.begin(doing{Kind: doingRestore, Head: head})
+	if err != nil {
+		return rescue, err
+	}
+	if err := t.become(ctx, st, head, sha, index); err != nil {
+		return rescue, team.Errorf(team.CodeOf(err), "restore %s: %s is not complete: %w", ref, t.path, err).
+			WithReason(team.ReasonOf(err)).WithHint("try again; the snapshot is whole")
+	}
+	done()
+	return rescue, nil
+}
+
+// become makes the worktree what a snapshot says.
+func (t tree) become(ctx context.Context, st Status, head, work, index string) error {
+	switch st.Operation {
+	case "rebase":
+		if err := t.leaveRebase(ctx); err != nil {
+			return err
+		}
+	case "bisect":
+		if _, err := git(ctx, t.call("bisect", "reset")); err != nil {
+			return err
+		}
+	}
+	for _, args := range [][]string{
+		{"reset", "--quiet", "--hard", head},
+		{"clean", "--quiet", "-d", "--force"}, // not what is ignored, and no repository inside
+	} {
+		if _, err := git(ctx, t.call(args...)); err != nil {
+			return t.lockedOr("reset "+t.path, err)
+		}
+	}
+	if index == "" {
+		return nil
+	}
+	return t.fill(ctx, head, work, index)
+}

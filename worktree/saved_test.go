@@ -1,0 +1,211 @@
+package worktree
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// countGits puts a git first in PATH that writes a line per run, and returns a
+// function that counts them since the last call.
+func (f *fixture) countGits() func() int {
+	f.Helper()
+	real, err := exec.LookPath("git")
+	f.must(err)
+	log := f.path("gits")
+	f.write("bin/git", fmt.Sprintf("#!/bin/sh\necho \"$*\" >>%s\nexec %s \"$@\"\n", log, real))
+	f.must(os.Chmod(f.path("bin/git"), 0o755))
+	f.Setenv("PATH", f.path("bin")+":"+os.Getenv("PATH"))
+	f.write("gits", "")
+	return func() int {
+		data, err := os.ReadFile(log)
+		f.must(err)
+		f.write("gits", "")
+		return strings.Count(string(data), "\n")
+	}
+}
+
+// age makes a file older than the tick of the clock, as work usually is.
+func (f *fixture) age(rel string) {
+	f.Helper()
+	old := time.Now().Add(-time.Hour)
+	f.must(os.Chtimes(f.path(rel), old, old))
+}
+
+func TestCheckpoint(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	gits := f.countGits()
+	take := func(wantFresh bool) string {
+		t.Helper()
+		ref, fresh, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+		f.must(err)
+		if fresh != wantFresh {
+			t.Errorf("fresh: %v, want %v (%s)", fresh, wantFresh, ref)
+		}
+		return ref
+	}
+	first := take(true) // the commit that it began at
+	gits()
+	if take(false) != first || gits() != 1 {
+		t.Error("an unchanged worktree costs more than one git status")
+	}
+	f.write("wt/w/work.txt", "work")
+	f.age("wt/w/work.txt")
+	second := take(true)
+	gits()
+	if take(false) != second || gits() != 1 {
+		t.Error("unchanged work costs more than one git status")
+	}
+	// Same size, same file, other content.
+	f.write("wt/w/work.txt", "kwor")
+	third := take(true)
+	if take(false) != third {
+		t.Error("a file that is too new is saved twice")
+	}
+	f.git(w.Path, "add", "work.txt")
+	fourth := take(true) // staged only
+	if len(map[string]bool{first: true, second: true, third: true, fourth: true}) != 4 {
+		t.Error(first, second, third, fourth)
+	}
+	if f.git(f.root, "show", third+":work.txt") != "kwor" || f.git(f.root, "show", second+":work.txt") != "work" {
+		t.Error("wrong content")
+	}
+	if st := f.git(f.root, "status", "--porcelain"); st != "" {
+		t.Errorf("the person's checkout: %s", st)
+	}
+	// Only the newest stay.
+	for i := range checkpointsKept + 3 {
+		f.write("wt/w/work.txt", fmt.Sprintf("%050d", i))
+		take(true)
+	}
+	list, err := f.repo.Saves(f.ctx(), KindCheckpoint, "demo", "w")
+	f.must(err)
+	if len(list) != checkpointsKept {
+		t.Errorf("%d checkpoints", len(list))
+	}
+	if got := f.git(f.root, "show", list[0].Commit+":work.txt"); !strings.HasSuffix(got, fmt.Sprint(checkpointsKept+2)) {
+		t.Errorf("the newest is %s", got)
+	}
+	_, _, err = f.repo.Checkpoint(f.ctx(), f.root, "demo", "w", "a test")
+	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+}
+
+// A checkpoint taken at any step of a kill is whole or not there.
+func TestCheckpointKilled(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	f.write("wt/w/work.txt", "work")
+	killed(t, childJob{Repo: f.root, Do: "checkpoint", Path: w.Path, KillAt: "checkpointed"})
+	list, err := f.repo.Saves(f.ctx(), KindCheckpoint, "demo", "w")
+	f.must(err)
+	if len(list) != 1 || f.git(f.root, "show", list[0].Ref+":work.txt") != "work" {
+		t.Errorf("%+v", list)
+	}
+	if _, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A worktree goes back to a checkpoint byte for byte, and what was there before is saved.
+func TestRestoreInto(t *testing.T) {
+	f := newFixture(t)
+	w := f.messy()
+	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+	f.must(err)
+	want := f.withoutIgnored(w.Path, f.state(w.Path))
+	want.Status = strings.Replace(want.Status, "D  kept.txt", " M hidden.txt\x00D  kept.txt", 1) // the mark is not kept, the change is
+	f.git(w.Path, "update-index", "--no-assume-unchanged", "hidden.txt")
+	f.git(w.Path, "add", "--all")
+	f.git(w.Path, "commit", "--quiet", "-m", "went on")
+	f.write("wt/w/later.txt", "later")
+	f.write("wt/w/a.txt", "later\n")
+	f.must(os.Remove(filepath.Join(w.Path, "bin")))
+	// What is committed has its line ends from git again.
+	plain := func(s state) state {
+		delete(s.Files, "crlf.txt")
+		delete(s.Files, "eol.txt")
+		return s
+	}
+	later := f.withoutIgnored(w.Path, f.state(w.Path))
+	rescue, err := f.repo.RestoreInto(f.ctx(), w.Path, ref, "demo", "w")
+	f.must(err)
+	if d := cmp.Diff(want, f.withoutIgnored(w.Path, f.state(w.Path))); d != "" {
+		t.Error(d)
+	}
+	if b := f.git(w.Path, "symbolic-ref", "--short", "HEAD"); b != "team/w" {
+		t.Error(b)
+	}
+	again, err := f.repo.RestoreInto(f.ctx(), w.Path, rescue, "demo", "w")
+	f.must(err)
+	if d := cmp.Diff(plain(later), plain(f.withoutIgnored(w.Path, f.state(w.Path)))); d != "" || again == "" {
+		t.Errorf("%q %s", again, d)
+	}
+	if f.state(w.Path).Files["noise.log"] == "" {
+		t.Error("an ignored file was deleted")
+	}
+}
+
+func TestRestoreIntoRefuses(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+	f.must(err)
+	f.write("wt/w/work.txt", "work")
+	cmd := exec.Command("sleep", "60")
+	cmd.Dir = w.Path
+	f.must(cmd.Start())
+	_, err = f.repo.RestoreInto(f.ctx(), w.Path, ref, "demo", "w")
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_ = cmd.Wait()
+	wantErr(t, err, team.CodeConflict, ReasonBusy)
+	_, err = f.repo.RestoreInto(f.ctx(), f.root, ref, "demo", "w")
+	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+	_, err = f.repo.RestoreInto(f.ctx(), w.Path, "refs/teamctl/none", "demo", "w")
+	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+}
+
+func TestSaves(t *testing.T) {
+	f := newFixture(t)
+	for _, name := range []string{"x", "y"} {
+		w := f.create(name)
+		f.write("wt/"+name+"/work.txt", "work of "+name+"\n")
+		_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "demo", Agent: name})
+		f.must(err)
+	}
+	all, err := f.repo.Saves(f.ctx(), KindRescue, "demo", "")
+	f.must(err)
+	if len(all) != 2 || all[0].Agent != "y" || all[1].Agent != "x" || all[0].Clean || all[0].Team != "demo" ||
+		time.Since(all[0].At) > time.Hour || all[0].What != "y, a forced removal" {
+		t.Errorf("%+v", all)
+	}
+	for teamKey, agent := range map[string]string{"demo": "z", "other": ""} {
+		if list, err := f.repo.Saves(f.ctx(), "", teamKey, agent); err != nil || len(list) != 0 {
+			t.Errorf("%s %s: %v %v", teamKey, agent, list, err)
+		}
+	}
+	s, err := f.repo.Saved(f.ctx(), strings.TrimPrefix(all[1].Ref, "refs/teamctl/"))
+	f.must(err)
+	patch, err := f.repo.SavedChanges(f.ctx(), s, true)
+	f.must(err)
+	if !strings.Contains(patch, "+work of x") {
+		t.Error(patch)
+	}
+	stale := s
+	stale.Commit = all[0].Commit
+	if err := f.repo.DropSaved(f.ctx(), stale); err == nil {
+		t.Error("dropped what was not looked at")
+	}
+	f.must(f.repo.DropSaved(f.ctx(), s))
+	_, err = f.repo.Saved(f.ctx(), s.Ref)
+	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+}

@@ -1,0 +1,320 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// rescueRoot is where snapshots are kept; refsRoot is all that is ours.
+const (
+	refsRoot   = "refs/teamctl/"
+	rescueRoot = refsRoot + "rescue/"
+)
+
+// snapshotMark begins the message of every snapshot; Restore looks for it.
+const snapshotMark = "teamctl snapshot"
+
+// largeFile is the size from which a file in a snapshot is told: it stays in the
+// repository until the snapshot is dropped.
+const largeFile = 50 << 20
+
+// large names the large files among changes.
+func (t tree) large(changes []Change) (notes []string) {
+	for _, c := range changes {
+		info, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(c.Path)))
+		if err == nil && info.Mode().IsRegular() && info.Size() >= largeFile {
+			notes = append(notes, fmt.Sprintf("%s in the snapshot has %d MiB", c.Path, info.Size()>>20))
+		}
+	}
+	return notes
+}
+
+// snapshotTries: an agent may write while its worktree is read.
+const snapshotTries = 3
+
+// Snapshot saves the complete state of the worktree at path: HEAD, index,
+// tracked and untracked files that are not ignored, byte for byte but where a
+// filter such as LFS stands between. Index and files are not touched. The
+// answer is a commit; for a clean worktree it is HEAD itself. With ref, a full
+// name below refs/teamctl/, the ref is set to it, wherever it pointed before.
+//
+// The contents of repositories inside the worktree are not in it; Status names
+// them.
+func (r *Repo) Snapshot(ctx context.Context, path, ref string) (string, error) {
+	if ref != "" && (!strings.HasPrefix(ref, refsRoot) || checkBranch(ref) != nil) {
+		return "", invalid(ReasonBadInput, "a snapshot is kept below %s, not at %q", refsRoot, ref)
+	}
+	t, err := r.tree(path)
+	if err != nil {
+		return "", err
+	}
+	sha, err := r.snapshot(ctx, t, false, "a checkpoint")
+	if err != nil || ref == "" {
+		return sha, err
+	}
+	if _, err := git(ctx, call{dir: r.root, args: []string{"update-ref", ref, sha}}); err != nil {
+		return "", failed("keep the snapshot of "+path, err)
+	}
+	return sha, nil
+}
+
+// snapshot is Snapshot without a ref; durable has every object on the disk
+// before it returns.
+func (r *Repo) snapshot(ctx context.Context, t tree, durable bool, why string) (sha string, err error) {
+	for range snapshotTries {
+		if sha, err = r.trySnapshot(ctx, t, durable, why); err == nil || ctx.Err() != nil {
+			return sha, err
+		}
+	}
+	return "", err
+}
+
+func (r *Repo) trySnapshot(ctx context.Context, t tree, durable bool, why string) (string, error) {
+	index, _, drop, err := r.revealed(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	defer drop()
+	st, err := t.statusWith(ctx, index)
+	if err != nil {
+		return "", err
+	}
+	if st.Clean() && st.Head != "" {
+		return st.Head, nil
+	}
+	return r.commitTree(ctx, t, snapshotIn{index: index, head: st.Head, changes: st.Changes, durable: durable, why: why})
+}
+
+// snapshotIn is what a snapshot is made of.
+type snapshotIn struct {
+	index   string   // temporary; becomes the working tree's
+	head    string   // "" on a branch without commits
+	changes []Change // as status reports them through index
+	durable bool
+	why     string
+}
+
+// commitTree makes the commit of a snapshot.
+func (r *Repo) commitTree(ctx context.Context, t tree, in snapshotIn) (string, error) {
+	var conf []string
+	if in.durable {
+		conf = []string{"core.fsync=all"}
+	}
+	wrap := func(err error) error { return failed("snapshot "+t.at, err) }
+	staged, err := r.indexTree(ctx, t.call(), in.index, conf)
+	if err != nil {
+		return "", wrap(err)
+	}
+	r.step("snapshot-begun")
+	if err := t.stage(ctx, in, conf); err != nil {
+		return "", wrap(err)
+	}
+	work, err := r.indexTree(ctx, t.call(), in.index, conf)
+	if err != nil {
+		return "", wrap(err)
+	}
+	r.step("snapshot-staged")
+	var parents []string
+	if in.head != "" {
+		parents = []string{in.head}
+	}
+	of := filepath.Base(t.at) + ", " + in.why
+	index, err := t.commitOf(ctx, staged, append(parents, t.pending(ctx)...), snapshotMark+": index of "+of, conf)
+	if err != nil {
+		return "", wrap(err)
+	}
+	sha, err := t.commitOf(ctx, work, append(parents[:len(parents):len(parents)], index), snapshotMark+" of "+of, conf)
+	r.step("snapshot-made")
+	return sha, wrap(err)
+}
+
+// pending are the commits that an operation under way has in hand, such as the
+// other side of a merge; they may be reachable from nothing else.
+func (t tree) pending(ctx context.Context) []string {
+	var list []string
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		out, err := t.read(ctx, "rev-parse", "--verify", "--quiet", name+"^{commit}")
+		if err == nil {
+			list = append(list, oneLine(out))
+		}
+	}
+	return list
+}
+
+func (t tree) commitOf(ctx context.Context, treeID string, parents []string, message string, conf []string) (string, error) {
+	c := t.call("commit-tree", treeID)
+	for _, p := range parents {
+		c.args = append(c.args, "-p", p)
+	}
+	c.stdin, c.conf = []byte(message+"\n"), conf
+	c.env = append(c.env, identity(defaultName, defaultEmail)...)
+	out, err := git(ctx, c)
+	return oneLine(out), err
+}
+
+// stage brings the temporary index up to what is on disk. Files go in by their
+// bytes, without the conversions of line ends that `git add` would do.
+func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) error {
+	var info, byGit bytes.Buffer
+	var regular []Change
+	modes := map[string]string{}
+	for _, c := range in.changes {
+		full := filepath.Join(t.path, filepath.FromSlash(c.Path))
+		if c.Work == "." || c.Nested() {
+			continue
+		}
+		if strings.HasPrefix(c.sub, "S") {
+			if strings.HasPrefix(c.sub, "SC") { // its HEAD moved; what is inside is not ours
+				byGit.WriteString(c.Path + "\x00")
+			}
+			continue
+		}
+		fi, err := os.Lstat(full)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir), err == nil && fi.IsDir():
+			fmt.Fprintf(&info, "0 %s\t%s\x00", strings.Repeat("0", 40), c.Path)
+		case err != nil:
+			return err
+		case fi.Mode().IsRegular():
+			regular = append(regular, c)
+			modes[c.Path] = c.fileMode(fi)
+		default: // a symlink
+			byGit.WriteString(c.Path + "\x00")
+		}
+	}
+	raw, filtered, err := t.split(ctx, regular)
+	if err != nil {
+		return err
+	}
+	for _, p := range filtered {
+		byGit.WriteString(p + "\x00")
+	}
+	ids, err := t.hash(ctx, raw, conf)
+	if err != nil {
+		return err
+	}
+	for i, p := range raw {
+		fmt.Fprintf(&info, "%s %s\t%s\x00", modes[p], ids[i], p)
+	}
+	for _, step := range []struct {
+		args  []string
+		stdin []byte
+	}{
+		{[]string{"update-index", "-z", "--index-info"}, info.Bytes()},
+		{[]string{"update-index", "--add", "--remove", "--replace", "-z", "--stdin"}, byGit.Bytes()},
+	} {
+		if len(step.stdin) == 0 {
+			continue
+		}
+		c := t.call(step.args...)
+		c.env = append(c.env, "GIT_INDEX_FILE="+in.index)
+		c.stdin, c.conf = step.stdin, conf
+		if _, err := git(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileMode is the mode of a regular file, as git sees it where it says so (on a
+// file system without executable bits it does not look).
+func (c Change) fileMode(fi fs.FileInfo) string {
+	if c.mode == "100644" || c.mode == "100755" {
+		return c.mode
+	}
+	if fi.Mode()&0o100 != 0 {
+		return "100755"
+	}
+	return "100644"
+}
+
+// split separates the files that a filter driver (LFS, encryption) stands in
+// front of: their bytes on disk are not what belongs into a repository.
+func (t tree) split(ctx context.Context, files []Change) (raw, filtered []string, err error) {
+	if len(files) == 0 {
+		return nil, nil, nil
+	}
+	c := t.readCall("check-attr", "-z", "--stdin", "filter")
+	for _, f := range files {
+		c.stdin = append(append(c.stdin, f.Path...), 0)
+	}
+	out, err := git(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	answers := lines(out, 0) // path, "filter", value
+	if len(answers) != 3*len(files) {
+		return nil, nil, fmt.Errorf("git check-attr gave %d fields for %d files", len(answers), len(files))
+	}
+	for i := 0; i < len(answers); i += 3 {
+		switch answers[i+2] {
+		case "unspecified", "unset":
+			raw = append(raw, answers[i])
+		default:
+			filtered = append(filtered, answers[i])
+		}
+	}
+	return raw, filtered, nil
+}
+
+// hash stores the bytes of files and returns their object ids.
+func (t tree) hash(ctx context.Context, paths []string, conf []string) ([]string, error) {
+	ids := make([]string, len(paths))
+	var batch []int
+	c := t.call("hash-object", "-w", "--no-filters", "--stdin-paths")
+	c.conf = conf
+	for i, p := range paths {
+		if !strings.Contains(p, "\n") && !strings.HasPrefix(p, `"`) {
+			c.stdin = append(append(c.stdin, p...), '\n')
+			batch = append(batch, i)
+			continue
+		}
+		// The list has a path a line; this one does not fit.
+		one := t.call("hash-object", "-w", "--no-filters", "--", p)
+		one.conf = conf
+		out, err := git(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = oneLine(out)
+	}
+	if len(batch) == 0 {
+		return ids, nil
+	}
+	out, err := git(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	got := lines(out, '\n')
+	if len(got) != len(batch) {
+		return nil, fmt.Errorf("git hash-object gave %d ids for %d files", len(got), len(batch))
+	}
+	for k, i := range batch {
+		ids[i] = got[k]
+	}
+	return ids, nil
+}
+
+// rescueRef keeps a snapshot under a name of its own and returns the name.
+func (r *Repo) rescueRef(ctx context.Context, teamKey, agent, sha string) (string, error) {
+	return r.keepAt(ctx, rescueRoot, teamKey, agent, sha)
+}
+
+// checkOwner refuses names that do not make a ref.
+func checkOwner(teamKey, agent string) error {
+	for _, n := range []string{teamKey, agent} {
+		if n == "" || strings.Contains(n, "/") || checkBranch(n) != nil {
+			return team.Errorf(team.CodeInvalid, "the team and the agent name a snapshot: %q and %q cannot", teamKey, agent).
+				WithReason(ReasonBadInput)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+package worktree
+
+import (
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// state is everything that a restore has to bring back.
+type state struct {
+	Files  map[string]string
+	Status string
+	Staged string
+	Head   string
+}
+
+func (f *fixture) state(dir string) state {
+	f.Helper()
+	return state{
+		Files:  contents(f.T, dir),
+		Status: f.git(dir, "status", "--porcelain=v1", "--no-renames", "-z", "--untracked-files=all"),
+		Staged: f.git(dir, "ls-files", "--stage", "-z"),
+		Head:   f.git(dir, "rev-parse", "HEAD"),
+	}
+}
+
+// withoutIgnored drops the files that nobody promised to keep.
+func (f *fixture) withoutIgnored(dir string, s state) state {
+	for _, p := range strings.Split(f.git(dir, "ls-files", "-z", "--others", "--ignored", "--exclude-standard"), "\x00") {
+		delete(s.Files, p)
+	}
+	return s
+}
+
+// mess leaves every kind of change in the worktree at rel.
+func (f *fixture) mess(rel string) {
+	f.Helper()
+	in := func(name string) string { return rel + "/" + name }
+	f.write(in("staged.txt"), "staged\n")
+	f.git(f.path(rel), "add", "staged.txt")
+	f.write(in("staged.txt"), "staged, then changed\n")
+	f.write(in("a.txt"), "changed\n")
+	f.git(f.path(rel), "mv", "sub/b.txt", "sub/renamed.txt")
+	f.write(in("untracked/deep/file"), "untracked\n")
+	f.write(in("bin"), "\x00\x01\xff\r\n\x00")
+	f.write(in("crlf.txt"), "one\r\ntwo\n")
+	f.write(in("new\nline"), "newline in the name")
+	f.write(in(`"quoted"`), "quotes in the name")
+	f.write(in("-dash"), "dash")
+	f.write(in("empty"), "")
+	f.write(in("run.sh"), "#!/bin/sh\n")
+	f.must(os.Chmod(f.path(in("run.sh")), 0o755))
+	f.must(os.Symlink("nowhere/at all", f.path(in("link"))))
+	f.must(os.Chmod(f.path(in("tool.sh")), 0o755)) // mode change alone
+	f.must(os.Remove(f.path(in("gone.txt"))))
+	f.git(f.path(rel), "rm", "--quiet", "--cached", "kept.txt") // untracked again
+	// A file becomes a directory, and the other way round.
+	f.must(os.Remove(f.path(in("todir"))))
+	f.write(in("todir/x"), "x")
+	f.must(os.RemoveAll(f.path(in("tofile"))))
+	f.write(in("tofile"), "f")
+	f.must(os.Remove(f.path(in("tolink"))))
+	f.must(os.Symlink("a.txt", f.path(in("tolink"))))
+	f.write(in("noise.log"), "ignored")
+	f.write(in("hidden.txt"), "edited behind git's back\n")
+}
+
+// messy makes the worktree wt/w that mess expects.
+func (f *fixture) messy() Worktree {
+	f.Helper()
+	for _, name := range []string{"tool.sh", "gone.txt", "kept.txt", "todir", "tofile/y", "tolink", "hidden.txt"} {
+		f.write("main/"+name, name+"\n")
+	}
+	f.write("main/.gitattributes", "*.txt text=auto\neol.txt text eol=crlf\n")
+	f.write("main/eol.txt", "one\ntwo\n")
+	f.commitMain("more")
+	w := f.create("w")
+	f.git(w.Path, "update-index", "--assume-unchanged", "hidden.txt")
+	f.mess("wt/w")
+	f.write("wt/w/eol.txt", "now with\nplain line ends\n")
+	return w
+}
+
+func TestSnapshot(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	sha, err := f.repo.Snapshot(f.ctx(), w.Path, "refs/teamctl/checkpoint/w")
+	if err != nil || sha != w.Base {
+		t.Errorf("of a clean worktree: %s %v", sha, err)
+	}
+	f.must(os.RemoveAll(w.Path))
+	f.git(f.root, "worktree", "prune")
+	f.git(f.root, "branch", "-D", "team/w")
+	w = f.messy()
+	index := f.path("main/.git/worktrees/w/index")
+	data, err := os.ReadFile(index)
+	f.must(err)
+	before := f.state(w.Path)
+	sha, err = f.repo.Snapshot(f.ctx(), w.Path, "refs/teamctl/checkpoint/w")
+	f.must(err)
+	after, err := os.ReadFile(index)
+	f.must(err)
+	if string(data) != string(after) {
+		t.Error("the index was written")
+	}
+	if d := cmp.Diff(before, f.state(w.Path)); d != "" {
+		t.Error(d)
+	}
+	if got := f.git(f.root, "rev-parse", "refs/teamctl/checkpoint/w", sha+"^1"); got != sha+"\n"+w.Base {
+		t.Error(got)
+	}
+	// Shaped like a stash: git itself can apply it.
+	f.git(f.root, "worktree", "add", "--quiet", "--detach", f.path("by-hand"), w.Base)
+	f.git(f.path("by-hand"), "stash", "apply", "--index", "--quiet", sha)
+	if got := contents(t, f.path("by-hand")); got["bin"] != before.Files["bin"] || got["link"] != before.Files["link"] {
+		t.Errorf("%q", got)
+	}
+	for _, ref := range []string{"refs/heads/x", "refs/teamctl/", "refs/teamctl/a..b"} {
+		_, err := f.repo.Snapshot(f.ctx(), w.Path, ref)
+		wantErr(t, err, team.CodeInvalid, ReasonBadInput)
+	}
+	// The person's own checkout too, without a trace in it.
+	f.write("main/a.txt", "the person's\n")
+	f.git(f.root, "add", "a.txt")
+	mine := f.state(f.root)
+	sha, err = f.repo.Snapshot(f.ctx(), f.root, "")
+	f.must(err)
+	if d := cmp.Diff(mine, f.state(f.root)); d != "" || f.git(f.root, "show", sha+":a.txt") != "the person's" {
+		t.Error(d)
+	}
+}
+
+// Work and its removal by force, then everything is back, byte for byte.
+func TestForcedRemovalAndRestore(t *testing.T) {
+	f := newFixture(t)
+	w := f.messy()
+	want := f.withoutIgnored(w.Path, f.state(w.Path))
+	// What git was told not to look at is restored as the plain change that it is.
+	f.git(w.Path, "update-index", "--no-assume-unchanged", "hidden.txt")
+	want.Status = f.git(w.Path, "status", "--porcelain=v1", "--no-renames", "-z", "--untracked-files=all")
+	f.git(w.Path, "update-index", "--assume-unchanged", "hidden.txt")
+
+	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
+	wantErr(t, err, team.CodeConflict, ReasonDirty)
+	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "alice", DeleteBranch: true})
+	f.must(err)
+	if !strings.HasPrefix(res.RescueRef, "refs/teamctl/rescue/t/alice/20") || !res.BranchDeleted || f.exists(w.Path) {
+		t.Fatalf("%+v", res)
+	}
+	w2, err := f.repo.Restore(f.ctx(), RestoreIn{Ref: res.RescueRef, Path: f.path("back/w"), Branch: "team/w"})
+	f.must(err)
+	if d := cmp.Diff(want, f.state(w2.Path)); d != "" {
+		t.Error(d)
+	}
+	if w2.Base != w.Base || w2.Branch != "team/w" {
+		t.Errorf("%+v", w2)
+	}
+}
+
+// Random work, several seeds: whatever is done, it comes back.
+func TestRandomWorkComesBack(t *testing.T) {
+	for seed := range int64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			f := newFixture(t)
+			rnd := rand.New(rand.NewSource(seed))
+			for i := range 12 {
+				f.write(fmt.Sprintf("main/d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintln(i), i))
+			}
+			f.commitMain("files")
+			w := f.create("w")
+			name := func() string { return fmt.Sprintf("d%d/f%d", rnd.Intn(4), rnd.Intn(14)) }
+			for range 40 {
+				n := name()
+				full := filepath.Join(w.Path, n)
+				switch rnd.Intn(10) {
+				case 0, 1:
+					b := make([]byte, rnd.Intn(200))
+					_, _ = rnd.Read(b)
+					_ = os.Remove(full)
+					f.write("wt/w/"+n, string(b))
+				case 2:
+					_ = os.Remove(full)
+				case 3:
+					_ = os.Remove(full)
+					_ = os.MkdirAll(filepath.Dir(full), 0o755)
+					f.must(os.Symlink(name(), full))
+				case 4:
+					if info, err := os.Lstat(full); err == nil && info.Mode().IsRegular() {
+						f.must(os.Chmod(full, info.Mode()^0o111))
+					}
+				case 5:
+					_, _ = f.tryGit(w.Path, "add", "--all", "--", n)
+				case 6:
+					_, _ = f.tryGit(w.Path, "mv", n, name())
+				case 7:
+					_, _ = f.tryGit(w.Path, "rm", "--quiet", "--cached", n)
+				case 8:
+					_, _ = f.tryGit(w.Path, "commit", "--quiet", "-m", "work")
+				case 9:
+					_, _ = f.tryGit(w.Path, "stash", "push", "--quiet", "--include-untracked")
+				}
+			}
+			f.write("wt/w/last", "there is always something")
+			want, stashes := f.state(w.Path), f.stashLog()
+			res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
+			f.must(err)
+			_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: res.RescueRef, Path: w.Path, Branch: w.Branch, Reuse: true})
+			f.must(err)
+			if d := cmp.Diff(want, f.state(w.Path)); d != "" {
+				t.Error(d)
+			}
+			if stashes != f.stashLog() {
+				t.Error("a stash is gone")
+			}
+			for _, sha := range strings.Fields(f.git(f.root, "stash", "list", "--format=%H")) {
+				f.git(f.root, "cat-file", "-e", sha)
+			}
+		})
+	}
+}
+
+// stashLog is the reflog of the stash, which all worktrees share.
+func (f *fixture) stashLog() string {
+	data, err := os.ReadFile(f.path("main/.git/logs/refs/stash"))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// In the middle of a conflicting merge: the files come back with their conflict
+// marks, and the other side is reachable from the snapshot.
+func TestSnapshotOfAConflict(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	f.write("wt/w/a.txt", "w\n")
+	f.commitAll(w.Path, "w")
+	f.git(f.root, "checkout", "--quiet", "--detach")
+	f.write("main/a.txt", "other\n")
+	other := f.commitMain("other")
+	if _, err := f.tryGit(w.Path, "merge", other); err == nil {
+		t.Fatal("no conflict")
+	}
+	f.git(f.root, "checkout", "--quiet", "main") // other hangs on MERGE_HEAD alone now
+	f.write("wt/w/notes.txt", "notes")
+	want := contents(t, w.Path)
+	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
+	f.must(err)
+	f.git(f.root, "merge-base", "--is-ancestor", other, res.RescueRef)
+	w2, err := f.repo.Restore(f.ctx(), RestoreIn{Ref: res.RescueRef, Path: f.path("wt/back")})
+	f.must(err)
+	if d := cmp.Diff(want, contents(t, w2.Path)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	f.write("wt/w/x", "x")
+	sha, err := f.repo.Snapshot(f.ctx(), w.Path, "")
+	f.must(err)
+	f.commitAll(w.Path, "moved on")
+	f.git(w.Path, "checkout", "--quiet", "--detach")
+	_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: sha, Path: f.path("wt/back"), Branch: "team/w", Reuse: true})
+	wantErr(t, err, team.CodeConflict, ReasonBranchExists)
+	_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: "nope", Path: f.path("wt/back")})
+	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+	// A plain commit becomes a clean worktree.
+	w2, err := f.repo.Restore(f.ctx(), RestoreIn{Ref: "main", Path: f.path("wt/back")})
+	f.must(err)
+	if st, err := f.repo.Status(f.ctx(), w2.Path); err != nil || !st.Clean() || st.Head != w.Base {
+		t.Errorf("%v %+v", err, st)
+	}
+}
+
+// Killed in the middle of a snapshot: worktree and index are as before, the
+// removal has not happened, and the next one completes.
+func TestSnapshotKilled(t *testing.T) {
+	for _, step := range []string{"snapshot-begun", "snapshot-staged", "snapshot-made"} {
+		f := newFixture(t)
+		w := f.messy()
+		want := f.state(w.Path)
+		in := RemoveIn{Force: true, Team: "demo", Agent: "w"}
+		killed(t, childJob{Repo: f.root, Do: "remove", Path: w.Path, Remove: in, KillAt: step})
+		if _, err := f.repo.Repair(f.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, f.state(w.Path)); d != "" {
+			t.Error(step, d)
+		}
+		res, err := f.repo.Remove(f.ctx(), w.Path, in)
+		f.must(err)
+		_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: res.RescueRef, Path: w.Path, Branch: w.Branch, Reuse: true})
+		f.must(err)
+		delete(want.Files, "noise.log") // ignored
+		if d := cmp.Diff(want.Files, f.state(w.Path).Files); d != "" {
+			t.Error(step, d)
+		}
+		f.must(f.sweep())
+	}
+}
+
+// sweep removes the temporary indexes of killed processes, which wait for an hour.
+func (f *fixture) sweep() error {
+	left, err := filepath.Glob(f.repo.own("index.*"))
+	for _, p := range left {
+		if err == nil {
+			err = os.Remove(p)
+		}
+	}
+	return err
+}
+
+func TestLargeFilesAreTold(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	f.write("wt/w/big.bin", "")
+	f.must(os.Truncate(f.path("wt/w/big.bin"), largeFile))
+	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "demo", Agent: "w"})
+	if err != nil || len(res.Notes) != 1 || !strings.Contains(res.Notes[0], "big.bin") {
+		t.Errorf("%v %q", err, res.Notes)
+	}
+}
