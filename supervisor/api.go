@@ -1,0 +1,91 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Launcher turns a member into what its backend starts: argv, environment and
+// files under its bundle. The rooms adapter and agent implement it.
+type Launcher interface {
+	// Plan is pure but for writing per-session files below the bundle.
+	Plan(ctx context.Context, in PlanIn) (Plan, error)
+}
+
+// PlanIn is what a Launcher may know.
+type PlanIn struct {
+	Layout team.Layout
+	Team   ledger.TeamRow
+	Member ledger.Member
+	Dir    string   // where the agent will run
+	Env    []string // the environment to build on
+}
+
+// Plan is what to start.
+type Plan struct {
+	Argv []string
+	Env  []string // whole environment
+	// AnswersShutdown: the agent reads its mailbox and answers a shutdown_request.
+	AnswersShutdown bool
+	// ReportsReady: the agent says ready over the notify socket; else it is ready when up.
+	ReportsReady bool
+}
+
+// SpawnIn asks for one new member.
+type SpawnIn struct {
+	Name   string            `json:"name"`
+	Exact  bool              `json:"exact,omitempty"` // a taken name is an error, not a suffix
+	Role   team.Role         `json:"role,omitempty"`
+	Spec   ledger.MemberSpec `json:"spec"`
+	Branch string            `json:"branch,omitempty"` // default teamctl/<team>/<name>
+	Base   string            `json:"base,omitempty"`   // default the team's base, else HEAD
+}
+
+// SpawnOut is the new member, up.
+type SpawnOut struct {
+	Member   ledger.Member `json:"member"`
+	Renamed  bool          `json:"renamed,omitempty"` // the asked name was taken
+	Pane     backends.Pane `json:"pane"`
+	Warnings []string      `json:"warnings,omitempty"`
+}
+
+// StopIn asks members to stop.
+type StopIn struct {
+	Names  []string      `json:"names,omitempty"` // empty: all
+	Reason string        `json:"reason,omitempty"`
+	Wait   time.Duration `json:"wait,omitempty"`   // for the agent's answer and exit; default 10 s
+	Force  bool          `json:"force,omitempty"`  // no request: TERM at once
+	From   string        `json:"from,omitempty"`   // who asks; default the lead
+	Remove bool          `json:"remove,omitempty"` // leave the roster after it stopped
+}
+
+// Stopped is what became of one member.
+type Stopped struct {
+	Name    string        `json:"name"`
+	Outcome string        `json:"outcome"` // approved, rejected, deadline, forced, already_stopped, failed
+	Reason  string        `json:"reason,omitempty"`
+	Exit    string        `json:"exit,omitempty"` // "exit 0", "signal SIGKILL", "exit unknown"
+	Tasks   []string      `json:"released,omitempty"`
+	Took    time.Duration `json:"took"`
+}
+
+// MemberStatus is a member as the supervisor sees it now.
+type MemberStatus struct {
+	ledger.Member
+	Pane backends.Pane `json:"pane"`
+	Busy string        `json:"busy,omitempty"` // the step under way: "starting", "stopping"
+}
+
+// Status is the supervisor's view of its team.
+type Status struct {
+	Team      string         `json:"team"`
+	PID       int            `json:"pid"`
+	Version   string         `json:"version"`
+	StartedAt int64          `json:"startedAt"`
+	Members   []MemberStatus `json:"members"`
+	Backends  []string       `json:"backends"`
+}

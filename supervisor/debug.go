@@ -1,0 +1,98 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// recent is how many of the loop's last messages are kept for looking at.
+const recent = 256
+
+// Trace is one message that the loop took.
+type Trace struct {
+	At   time.Time     `json:"at"`
+	What string        `json:"what"`
+	Took time.Duration `json:"took"`
+}
+
+// trace keeps a message in the ring.
+func (s *Supervisor) trace(what string, began time.Time) {
+	t := Trace{At: began, What: what, Took: time.Since(began)}
+	if len(s.traces) < recent {
+		s.traces = append(s.traces, t)
+	} else {
+		s.traces[s.traceAt%recent] = t
+	}
+	s.traceAt++
+}
+
+// describe names a message: its type and whom it is about.
+func describe(m message) string {
+	switch m := m.(type) {
+	case call:
+		return "request"
+	case exited:
+		return "exited " + m.session
+	case startDone:
+		return "startDone " + m.session
+	case stopDone:
+		return "stopDone " + m.session
+	case stopDeadline:
+		return "stopDeadline " + m.session
+	case retry:
+		return "retry " + m.session
+	default:
+		return strings.TrimPrefix(fmt.Sprintf("%T", m), "supervisor.")
+	}
+}
+
+// Debug is the loop's state for a person who looks for a fault.
+type Debug struct {
+	Members []DebugMember `json:"members"`
+	Timers  []string      `json:"timers"` // what is armed: nothing but lease and idle at rest
+	LastSeq int64         `json:"lastEventSeq"`
+	Traces  []Trace       `json:"recent"` // oldest first
+}
+
+// DebugMember is one member with what the loop keeps beside its row.
+type DebugMember struct {
+	Name       string `json:"name"`
+	Generation string `json:"generation"`
+	Desired    string `json:"desired"`
+	Observed   string `json:"observed"`
+	Step       string `json:"step,omitempty"`
+	Stopping   string `json:"stopping,omitempty"`
+	Attached   bool   `json:"attached"`
+	Waiters    int    `json:"waiters"`
+}
+
+// Debug returns the loop's state.
+func (s *Supervisor) Debug(ctx context.Context) (Debug, error) {
+	return ask(ctx, s, func(reply func(Debug, error)) {
+		d := Debug{LastSeq: s.lastSeq}
+		ms, _ := s.byName(nil)
+		for _, m := range ms {
+			x := DebugMember{
+				Name: m.row.Name, Generation: m.row.Generation, Desired: string(m.row.Desired),
+				Observed: string(m.row.Observed), Step: m.step, Attached: m.at != nil, Waiters: len(m.up),
+			}
+			if m.stop != nil {
+				x.Stopping = fmt.Sprintf("%s, asked %s ago, %d wait", m.stop.outcome, time.Since(m.stop.began).Round(time.Millisecond), len(m.stop.gone))
+			}
+			d.Members = append(d.Members, x)
+		}
+		for name := range s.timers {
+			d.Timers = append(d.Timers, name)
+		}
+		slices.Sort(d.Timers)
+		at := 0
+		if len(s.traces) == recent {
+			at = s.traceAt % recent
+		}
+		d.Traces = append(append(d.Traces, s.traces[at:]...), s.traces[:at]...)
+		reply(d, nil)
+	})
+}

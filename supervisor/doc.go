@@ -1,0 +1,23 @@
+// Package supervisor keeps the processes of one team as they are wanted.
+//
+// One goroutine (loop) owns all state and reads typed messages; everything that
+// blocks (a worktree, a backend's start or stop) runs in a step of its own, one
+// per member at a time, and reports back as a message. Each member has a desired
+// state, written by requests, and an observed one, written by what was seen; the
+// loop moves observed towards desired (reconcile) after every message. All
+// transitions stand in team's table.
+//
+// What was asked is in the ledger before anything is done about it, and what was
+// done is in the member's bundle before anything relies on it. So a supervisor
+// may be killed at any moment: the next one reads the ledger, asks the backend to
+// adopt each generation, and takes up what is missing. A generation that is gone
+// without a recorded exit ended as "unknown", never as 0.
+//
+// Wake-ups are events: requests, exits (pidfd), datagrams of shims and agents,
+// changes of the ledger. The only timers are back-offs, deadlines of requests,
+// the idle exit, and the renewal of leases while a member runs.
+//
+// The package also has what any process may do without a supervisor: publish
+// config.json from the ledger (Publish) and bring posted messages into mailboxes
+// (Deliver).
+package supervisor

@@ -1,0 +1,124 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// exited is the end of a generation.
+type exited struct {
+	session, generation string
+	exit                backends.Exit
+}
+
+func (e exited) apply(s *Supervisor) {
+	m := s.members[e.session]
+	if m == nil || m.row.Generation != e.generation || !m.row.Observed.Alive() {
+		return
+	}
+	if m.step == "stopping" { // stopDone goes on with it, so that a restart finds no step under way
+		m.pending = &e
+		return
+	}
+	if s.recordExit(m, e.exit) != nil {
+		// What follows is decided once the ledger knows of the exit.
+		s.after("exit:"+e.session, time.Second, e)
+		return
+	}
+	if m.stop != nil {
+		s.stopped(m)
+		return
+	}
+	if m.row.Desired == team.WantStopped {
+		s.finish(m, team.Completed, "stopped", false)
+		return
+	}
+	if m.row.NextStart != 0 { // it ended amid a restart, whose supervisor is gone
+		s.begin(m)
+		return
+	}
+	ran := time.Since(m.upSince)
+	if m.upSince.IsZero() {
+		ran = e.exit.At.Sub(time.UnixMilli(m.row.StartedAt))
+	}
+	s.follow(m, s.policy.judge(m.row.Spec.Restart, e.exit, ran, m.row.Failures))
+}
+
+// recordExit writes the exit and gives the member's tasks back.
+func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
+	s.forgetReady(m)
+	ctx, cancel := s.write()
+	defer cancel()
+	text, gone, unknown := ExitText(e), team.Exited, team.ActivityUnknown
+	err := s.patch(m, ledger.MemberPatch{
+		Observed: &gone, Activity: &unknown, ExitText: &text, Reason: &e.Reason,
+		PID: new(int), Ready: new(bool),
+	})
+	if err != nil {
+		return err
+	}
+	released, err := s.cfg.Ledger.ReleaseOwner(ctx, m.row.SessionKey, m.row.Name+" ended: "+text)
+	if err != nil {
+		s.log.Error("release tasks", "member", m.row.Name, "err", err)
+	}
+	m.released = released
+	s.log.Info("exited", "member", m.row.Name, "exit", text, "reason", e.Reason, "released", released, "leftover", e.Leftover)
+	return nil
+}
+
+// follow carries out what an exit leads to.
+func (s *Supervisor) follow(m *member, v verdict) {
+	switch v.next {
+	case team.Backoff:
+		next := time.Now().Add(v.wait).UnixMilli()
+		backoff := team.Backoff
+		_ = s.patch(m, ledger.MemberPatch{Observed: &backoff, Failures: &v.failures, NextStart: &next})
+		m.restarting = true
+		s.after("backoff:"+m.row.SessionKey, v.wait, retry{m.row.SessionKey})
+		s.publish()
+	case team.Failed:
+		_ = s.patch(m, ledger.MemberPatch{Failures: &v.failures})
+		reason := v.reason
+		if m.row.Reason != "" && reason != m.row.Reason {
+			reason += ": " + m.row.Reason
+		}
+		// Its dead pane stays, so that a person can read why.
+		s.settle(m, team.Failed, reason)
+		s.publish()
+	default:
+		s.finish(m, v.next, v.reason, false)
+	}
+}
+
+// finish ends a member's life: final state, its place given back, and off the
+// roster where that was asked.
+func (s *Supervisor) finish(m *member, final team.Observed, reason string, remove bool) {
+	s.settle(m, final, reason)
+	at := m.at
+	m.at = nil
+	if at != nil {
+		s.step(func(ctx context.Context) message {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			if err := at.Dispose(ctx); err != nil {
+				s.log.Warn("dispose", "member", m.row.Name, "err", err)
+			}
+			at.Detach()
+			return nil
+		})
+	}
+	if remove {
+		ctx, cancel := s.write()
+		defer cancel()
+		if err := s.cfg.Ledger.RemoveMember(ctx, m.row.SessionKey); err != nil {
+			s.log.Error("remove member", "member", m.row.Name, "err", err)
+		} else {
+			delete(s.members, m.row.SessionKey)
+		}
+	}
+	s.publish()
+}

@@ -1,0 +1,86 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Expire ends an approval that nobody answered by its deadline and tells the
+// asker in the lead's name. One that has time left, or was answered, is left alone.
+func (m Mailer) Expire(ctx context.Context, a ledger.Approval) error {
+	if a.State != ledger.ApprovalPending || a.Deadline == 0 || a.Deadline > time.Now().UnixMilli() {
+		return nil
+	}
+	const why = "nobody answered in time"
+	n := &ledger.NewMessage{From: team.LeadName, RequestID: a.RequestID, Summary: string(a.Kind) + " expired",
+		Kind: team.KindInfo, Text: string(a.Kind) + " expired: " + a.Subject}
+	var frame inbox.Frame
+	switch a.Kind {
+	case ledger.ApprovePlan:
+		frame = inbox.PlanApprovalResponse{RequestID: a.RequestID, Feedback: why, Timestamp: inbox.Timestamp(time.Now())}
+	case ledger.ApprovePermission:
+		frame = inbox.PermissionResponse{RequestID: a.RequestID, Error: why}
+	case ledger.ApproveReview, ledger.ApproveDelegation:
+	}
+	if frame != nil {
+		text, err := inbox.Encode(frame)
+		if err != nil {
+			return err
+		}
+		n.Kind, n.Text = frame.Kind(), text
+	}
+	out, err := m.Ledger.Answer(ctx, ledger.AnswerIn{ID: a.ID, Expired: true, Feedback: why, By: "supervisor", Message: n})
+	switch team.ReasonOf(err) {
+	case ledger.ReasonAlreadyResolved, ledger.ReasonNotYet:
+		return nil // somebody was faster
+	}
+	if err == nil && out.Message != nil {
+		m.Deliver(ctx, *out.Message, out.Deliveries)
+	}
+	return err
+}
+
+// expireApprovals ends what nobody answered by its deadline, and comes again at
+// the next deadline.
+type expireApprovals struct{}
+
+func (expireApprovals) apply(s *Supervisor) {
+	delete(s.timers, "approvals")
+	s.step(func(ctx context.Context) message {
+		pending, err := s.cfg.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
+		if err != nil {
+			s.log.Warn("read approvals", "err", err)
+			return nil
+		}
+		var next time.Duration
+		for _, a := range pending {
+			if a.Deadline == 0 {
+				continue
+			}
+			if left := time.Until(time.UnixMilli(a.Deadline)); left > 0 {
+				if left += time.Millisecond; next == 0 || left < next {
+					next = left
+				}
+				continue
+			}
+			if err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Expire(ctx, a); err != nil {
+				s.log.Warn("expire approval", "id", a.ID, "err", err)
+				next = time.Second
+			}
+		}
+		return approvalsAgain(next)
+	})
+}
+
+// approvalsAgain looks again after a while; never, when nothing has a deadline.
+type approvalsAgain time.Duration
+
+func (d approvalsAgain) apply(s *Supervisor) {
+	if s.timers["approvals"] == nil { // else one was asked for meanwhile: that look comes first
+		s.after("approvals", time.Duration(d), expireApprovals{})
+	}
+}

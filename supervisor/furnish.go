@@ -1,0 +1,120 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// SettingBootstrap is the ledger's name of the team's Bootstrap.
+const SettingBootstrap = "worktree.bootstrap"
+
+// Bootstrap is what every new worktree of the team gets besides its commit.
+type Bootstrap struct {
+	Copy     []string      `json:"copy,omitempty"`
+	Link     []string      `json:"link,omitempty"`
+	Setup    []string      `json:"setup,omitempty"`
+	Teardown []string      `json:"teardown,omitempty"`
+	Limit    time.Duration `json:"limit,omitempty"` // of each command
+	// FromRepo: the commands came with the repository, so they run only while
+	// Consent is the hash of them.
+	FromRepo bool   `json:"fromRepo,omitempty"`
+	Hash     string `json:"hash,omitempty"`
+	Consent  string `json:"consent,omitempty"`
+}
+
+// setupLimit bounds a setup command that nobody set a limit for.
+const setupLimit = 10 * time.Minute
+
+// Allowed reports whether the commands may run.
+func (b Bootstrap) Allowed() bool { return !b.FromRepo || b.Hash != "" && b.Consent == b.Hash }
+
+// SetupIn is the setup of one worktree; commands that nobody has consented to are
+// left out.
+func (b Bootstrap) SetupIn(l team.Layout, member, path string, env map[string]string) worktree.SetupIn {
+	in := worktree.SetupIn{Path: path, Copy: b.Copy, Link: b.Link, Limit: b.Limit, Log: filepath.Join(string(l.Bundle(member)), "setup.log"),
+		Env: []string{team.EnvTeam + "=" + l.Key, team.EnvAgentName + "=" + member}}
+	if in.Limit <= 0 {
+		in.Limit = setupLimit
+	}
+	if b.Allowed() {
+		in.Run = b.Setup
+	}
+	for k, v := range env {
+		in.Env = append(in.Env, k+"="+v)
+	}
+	return in
+}
+
+// furnish gives a member's worktree its range of ports, and a new one what the team
+// has set: ignored files, dependency directories, setup commands. The answer is the
+// member's environment. It is bounded by the limits of the commands, not by the
+// start of the member, and ends with the supervisor.
+func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.Member) (map[string]string, error) {
+	if row.Spec.WorktreeMode != "own" {
+		return row.Spec.Env, nil
+	}
+	repo, err := worktree.OpenRepo(ctx, t.Repo)
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{}
+	base, err := repo.PortBase(ctx, row.Worktree)
+	switch {
+	case err == nil:
+		env = repo.Environ(row.Worktree, base)
+	case team.IsCode(err, team.CodeLimit):
+		s.log.Warn("no ports", "member", row.Name, "err", err)
+	default:
+		return nil, err
+	}
+	done, err := repo.IsSetUp(row.Worktree)
+	if err != nil {
+		return nil, err
+	}
+	var b Bootstrap
+	if !done {
+		if _, err := s.cfg.Ledger.Setting(ctx, SettingBootstrap, &b); err != nil {
+			return nil, err
+		}
+		if err := s.setup(ctx, repo, b, row, env); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(env, row.Spec.Env) // what the person set for the member wins
+	return env, nil
+}
+
+func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b Bootstrap, row ledger.Member, env map[string]string) error {
+	in := b.SetupIn(s.cfg.Layout, row.Name, row.Worktree, env)
+	all := setupLimit + time.Duration(len(in.Run))*in.Limit
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), all)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	out, err := repo.Setup(ctx, in)
+	what := "worktree.setup"
+	if err != nil {
+		what = "worktree.setup_failed"
+	}
+	if !b.Allowed() && len(b.Setup) > 0 {
+		out.Notes = append(out.Notes, "the setup commands came with the repository and nobody has allowed them: teamctl worktree prepare --allow")
+	}
+	for i := range out.Ran {
+		out.Ran[i].Tail = "" // it stands in the log
+	}
+	if out.Copied > 0 || len(out.Linked)+len(out.Ran)+len(out.Notes) > 0 || err != nil {
+		data, encode := json.Marshal(out)
+		_, event := s.cfg.Ledger.Event(ctx, ledger.Event{What: what, ID: row.Name, Data: data})
+		if e := errors.Join(encode, event); e != nil {
+			s.log.Warn("setup not told", "member", row.Name, "err", e)
+		}
+	}
+	return err
+}

@@ -1,0 +1,274 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Mailer brings posted messages into mailboxes, from any process.
+//
+// Whoever posts a message mails it at once: under the mailbox's lock, if it is
+// still young and only posted, the entry is appended, and then the delivery is
+// marked mailed. What a poster did not live to mail the supervisor mails once it
+// is old, unless the file has its id; so does the next message of the same sender
+// to the same member, which must not pass it. A poster that wakes up late lets go.
+// So an entry stands in the mailbox once and in its sender's order, whoever is
+// killed where.
+type Mailer struct {
+	Layout team.Layout
+	Ledger *ledger.Ledger
+}
+
+// sweepAge is how long a posted message is its poster's to mail.
+const sweepAge = 500 * time.Millisecond
+
+// Post posts a message durably and then mails it. An error before it is posted is
+// returned as it is; a delivery that could not be mailed is left to the
+// supervisor and told in its Reason.
+func (m Mailer) Post(ctx context.Context, in ledger.NewMessage) (ledger.Message, []ledger.Delivery, error) {
+	msg, ds, err := m.Ledger.Post(ctx, in)
+	if err != nil {
+		return msg, ds, err
+	}
+	m.Deliver(ctx, msg, ds)
+	return msg, ds, nil
+}
+
+// Deliver mails what the caller has just posted, and tells in ds how far that came.
+func (m Mailer) Deliver(ctx context.Context, msg ledger.Message, ds []ledger.Delivery) {
+	posted := time.Now()
+	// Posted is a promise: mailing goes on when the caller goes away.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	e := m.entry(ctx, msg)
+	for i := range ds {
+		if ds[i].State != team.Posted {
+			continue // an idempotency key used again
+		}
+		if err := m.mail(ctx, e, &ds[i], posted); err != nil {
+			ds[i].Reason = "not mailed yet: " + err.Error()
+		}
+	}
+}
+
+// mail appends one entry if its delivery is still the poster's.
+func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, posted time.Time) error {
+	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), d.Recipient)
+	if err != nil {
+		return err
+	}
+	if gone(box) {
+		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
+			return err
+		}
+		return m.mailed(ctx, d)
+	}
+	if err := m.earlier(ctx, e.From, *d); err != nil {
+		return err
+	}
+	late, now := false, *d
+	ok, err := box.AppendIf(ctx, e, func() (bool, error) {
+		if late = time.Since(posted) >= sweepAge; late {
+			return false, nil
+		}
+		now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
+		return err == nil && now.State == team.Posted, err
+	})
+	if damaged(err) {
+		return errors.Join(err, m.restore(ctx, box, d.Session))
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case late:
+		return errors.New("left to the supervisor")
+	case !ok && now.State != team.Posted: // mailed by another, and marked
+		*d = now
+		return nil
+	}
+	return m.mailed(ctx, d)
+}
+
+// earlier mails what the same sender posted before to the same member: his process
+// may have been killed before it did. So a sender's messages keep their order.
+func (m Mailer) earlier(ctx context.Context, from string, d ledger.Delivery) error {
+	out, err := m.Ledger.UndeliveredBefore(ctx, from, d.Session, d.Seq)
+	if err != nil {
+		return err
+	}
+	for _, o := range out {
+		if err := m.takeOver(ctx, o); err != nil {
+			return fmt.Errorf("mail %s first: %w", o.Message.ID, err)
+		}
+	}
+	return nil
+}
+
+func (m Mailer) mailed(ctx context.Context, d *ledger.Delivery) error {
+	moved, err := m.Ledger.Mark(ctx, ledger.DeliveryMark{
+		MessageID: d.MessageID, Recipient: d.Recipient, State: team.Mailed, Evidence: "in the mailbox file",
+	})
+	if err == nil && !moved { // it has come further, or its recipient has left
+		*d, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	d.State, d.At, d.Reason = team.Mailed, time.Now().UnixMilli(), ""
+	return nil
+}
+
+// Sweep mails what posters have not, the most urgent first, and returns how many
+// messages it mailed and when to look again: zero, or the age at which the next
+// one is ours.
+func (m Mailer) Sweep(ctx context.Context) (n int, again time.Duration, err error) {
+	out, err := m.Ledger.Undelivered(ctx, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	var all *multierror.Error
+	for _, o := range out {
+		if age := time.Since(time.UnixMilli(o.Delivery.At)); age >= 0 && age < sweepAge {
+			again = max(again, sweepAge-age)
+			continue
+		}
+		if err := m.takeOver(ctx, o); err != nil {
+			all = multierror.Append(all, fmt.Errorf("mail %s to %s: %w", o.Message.ID, o.Delivery.Recipient, err))
+			again = max(again, time.Second)
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		n++
+	}
+	return n, again, all.ErrorOrNil()
+}
+
+// takeOver mails one delivery in its poster's place.
+func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
+	d := o.Delivery
+	to, err := m.Ledger.MemberBySession(ctx, d.Session)
+	if err != nil {
+		return err
+	}
+	if to.RemovedAt != 0 { // somebody else may have the name now
+		_, err := m.Ledger.Mark(ctx, ledger.DeliveryMark{
+			MessageID: d.MessageID, Recipient: d.Recipient, State: team.Dropped, Reason: "the recipient has left",
+		})
+		return err
+	}
+	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), d.Recipient)
+	if err != nil {
+		return err
+	}
+	if !gone(box) {
+		_, err = box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, d))
+	}
+	if damaged(err) || gone(box) { // put back what the ledger has, this message too
+		err = m.restore(ctx, box, d.Session)
+	}
+	if err != nil {
+		return err
+	}
+	return m.mailed(ctx, &d)
+}
+
+// gone reports that a mailbox has no file, or one without a byte in it: it never
+// had mail, or somebody deleted or emptied it. Then what the ledger has comes first.
+func gone(box *inbox.Box) bool {
+	fi, err := os.Stat(box.Path())
+	return errors.Is(err, os.ErrNotExist) || err == nil && fi.Size() == 0
+}
+
+// Rebuild puts back what mailboxes lack that were deleted or emptied.
+func (m Mailer) Rebuild(ctx context.Context) error {
+	members, err := m.Ledger.Members(ctx, false)
+	if err != nil {
+		return err
+	}
+	var all *multierror.Error
+	for _, to := range members {
+		box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), to.Name)
+		if err == nil && gone(box) {
+			err = m.restore(ctx, box, to.SessionKey)
+		}
+		if err != nil {
+			all = multierror.Append(all, fmt.Errorf("rebuild the mailbox of %s: %w", to.Name, err))
+		}
+	}
+	return all.ErrorOrNil()
+}
+
+// Restore puts back what a mailbox lacks that was found damaged and repaired.
+func (m Mailer) Restore(ctx context.Context, to ledger.Member) error {
+	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), to.Name)
+	if err == nil {
+		err = m.restore(ctx, box, to.SessionKey)
+	}
+	if err != nil {
+		return fmt.Errorf("restore the mailbox of %s: %w", to.Name, err)
+	}
+	return nil
+}
+
+// damaged reports that a mailbox was found damaged: its file is repaired and what
+// could not be read is aside, but what was to be done was not done.
+func damaged(err error) bool {
+	var corrupt *inbox.CorruptError
+	return errors.As(err, &corrupt)
+}
+
+// restore puts back into a repaired mailbox what the ledger has and its owner is
+// not known to have taken.
+func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) error {
+	out, err := m.Ledger.Mailbox(ctx, session, 0)
+	if err != nil {
+		return err
+	}
+	var all *multierror.Error
+	for _, o := range out {
+		switch o.Delivery.State {
+		case team.Posted, team.Mailed, team.Held:
+			if _, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, o.Delivery)); err != nil {
+				all = multierror.Append(all, err)
+			}
+		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
+		}
+	}
+	return all.ErrorOrNil()
+}
+
+// entry is a message as it stands in a mailbox.
+func (m Mailer) entry(ctx context.Context, msg ledger.Message) inbox.Entry {
+	e := inbox.Entry{
+		From: msg.From, Text: msg.Text, Summary: msg.Summary, ID: msg.ID,
+		Timestamp: inbox.Timestamp(time.UnixMilli(msg.At)),
+	}
+	if from, err := m.Ledger.Member(ctx, msg.From); err == nil {
+		e.Color = from.Color
+	}
+	return e
+}
+
+// shutdownRequest is the message that asks a member to stop.
+// Two requests of one millisecond must not share an id, so last is the one before.
+func shutdownRequest(from, to, reason, last string) (ledger.NewMessage, error) {
+	now := time.Now()
+	id := inbox.NewRequestID("shutdown", to, now, func(id string) bool { return id == last })
+	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: id, From: from, Reason: reason, Timestamp: inbox.Timestamp(now)})
+	return ledger.NewMessage{
+		Kind: team.KindShutdownRequest, From: from, To: to, RequestID: id, Text: text, Summary: "shutdown requested",
+	}, err
+}

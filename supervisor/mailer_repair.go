@@ -1,0 +1,47 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// BoxRepair says what became of one mailbox.
+type BoxRepair struct {
+	Damaged  *inbox.CorruptError // what was found and where it is now; nil for a sound file
+	Restored int                 // messages of the ledger that were put back
+}
+
+// RepairBox checks a member's mailbox, sets a damaged file aside, and puts back what
+// the ledger has and the member is not known to have taken.
+func (m Mailer) RepairBox(ctx context.Context, to ledger.Member) (BoxRepair, error) {
+	var out BoxRepair
+	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), to.Name)
+	if err != nil {
+		return out, err
+	}
+	if out.Damaged, err = box.Repair(ctx); err != nil {
+		return out, err
+	}
+	mail, err := m.Ledger.Mailbox(ctx, to.SessionKey, 0)
+	if err != nil {
+		return out, err
+	}
+	var errs []error
+	for _, o := range mail {
+		switch o.Delivery.State {
+		case team.Mailed, team.Held:
+			added, err := box.AppendOnce(ctx, m.entry(ctx, o.Message))
+			if added {
+				out.Restored++
+			}
+			errs = append(errs, err)
+		case team.Posted: // its poster's or the supervisor's to mail
+		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
+		}
+	}
+	return out, errors.Join(errs...)
+}

@@ -1,0 +1,63 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Fresh marks as read what an earlier member of the same name left unread in the
+// mailbox, so that a new one never gets it. The ledger has it as dropped since
+// that member left. It may be called again, and while others mail.
+func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
+	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), row.Name)
+	if err != nil || gone(box) {
+		return err
+	}
+	var failed error
+	_, err = box.Consume(ctx, 0, func(e inbox.Entry) bool {
+		old, err := m.ofAnother(ctx, e, row)
+		if err != nil {
+			failed = err
+		}
+		return old && err == nil
+	})
+	if damaged(err) {
+		err = nil // it is repaired: what it lacks the ledger puts back
+	}
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// ofAnother reports that an entry was there before this member: it was sent to
+// another session, or is of a foreign program and older than the member.
+func (m Mailer) ofAnother(ctx context.Context, e inbox.Entry, row ledger.Member) (bool, error) {
+	if e.ID != "" {
+		d, err := m.Ledger.Delivery(ctx, e.ID, row.Name)
+		if err == nil {
+			return d.Session != row.SessionKey, nil
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
+			return false, err
+		}
+	}
+	at, err := time.Parse(time.RFC3339, e.Timestamp)
+	return err == nil && at.UnixMilli() < row.JoinedAt, nil
+}
+
+// open says, under a mailbox's lock, whether a delivery may still go into it: its
+// recipient may have left meanwhile, and its name be another's.
+func (m Mailer) open(ctx context.Context, d ledger.Delivery) func() (bool, error) {
+	return func() (bool, error) {
+		now, err := m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
+		if err != nil {
+			return false, err
+		}
+		return now.Session == d.Session && !ledger.Reached(now.State, team.Injected) && now.State != team.Dropped, nil
+	}
+}

@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// member is the loop's view of one teammate.
+type member struct {
+	row     ledger.Member
+	plan    Plan
+	at      backends.Attached // nil unless a generation lives, or its dead pane stands
+	step    string            // "" or the blocking step under way: "starting", "stopping"
+	upSince time.Time         // monotonic start of the generation
+	first   bool              // never was up: a failed start rolls it back
+	up      []func(ledger.Member, error)
+	stop    *stopping
+
+	lastRequest string   // id of the newest shutdown request
+	pending     *exited  // an exit that came during a stop step
+	restarting  bool     // the next start is one that the supervisor makes by itself
+	released    []string // tasks given back at its last exit
+}
+
+// stopping is a stop under way.
+type stopping struct {
+	in        StopIn
+	requestID string
+	began     time.Time
+	outcome   string // what it will be reported as
+	reason    string
+	gone      []func(Stopped)
+}
+
+// busy is the word for Status.
+func (m *member) busy() string {
+	if m.step == "" && m.stop != nil {
+		return "asked to stop"
+	}
+	return m.step
+}
+
+// answerUp tells everyone who waits for the member to be up.
+func (m *member) answerUp(err error) {
+	for _, f := range m.up {
+		f(m.row, err)
+	}
+	m.up = nil
+}
+
+func sortMembers(ms []*member) {
+	slices.SortFunc(ms, func(a, b *member) int {
+		if a.row.JoinedAt != b.row.JoinedAt {
+			return int(a.row.JoinedAt - b.row.JoinedAt)
+		}
+		return strings.Compare(a.row.Name, b.row.Name)
+	})
+}
+
+func unknownMember(name string, have []string) error {
+	slices.Sort(have)
+	err := team.Errorf(team.CodeNotFound, "no member %q on the team", name).WithReason("member_not_found")
+	if len(have) == 0 {
+		return err.WithHint("the team has no members yet: teamctl spawn NAME")
+	}
+	return err.WithHint("members are " + strings.Join(have, ", "))
+}
+
+// ExitText is an exit as people read it: "exit 3", "signal SIGKILL", "exit unknown".
+func ExitText(e backends.Exit) string {
+	switch {
+	case e.ExecFailed:
+		return "exec failed"
+	case !e.Known:
+		return "exit unknown"
+	case e.Signal != "":
+		return "signal " + e.Signal
+	default:
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+}

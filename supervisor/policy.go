@@ -1,0 +1,97 @@
+package supervisor
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Policy has the numbers of restarting and stopping.
+type Policy struct {
+	FirstBackoff time.Duration // 1 s, doubled with every failure
+	MaxBackoff   time.Duration // 60 s
+	Jitter       float64       // 0.5: 0 to 50 % on top; negative: none
+	Healthy      time.Duration // 5 min of running forget the failures
+	GiveUp       int           // 8 consecutive failures
+	StopWait     time.Duration // 10 s for an answer to a shutdown request
+	Grace        time.Duration // 10 s from SIGTERM to SIGKILL
+	Start        time.Duration // 60 s for a start, worktree included
+	Starts       int           // 8 starts at once
+	Settle       time.Duration // 300 ms without output after the first: settled
+	Silent       time.Duration // 3 s without any output: settled too
+	Repair       time.Duration // 1 s before the supervisor mails what its poster did not
+}
+
+func (p Policy) withDefaults() Policy {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&p.FirstBackoff, time.Second)
+	def(&p.MaxBackoff, time.Minute)
+	def(&p.Healthy, 5*time.Minute)
+	def(&p.StopWait, 10*time.Second)
+	def(&p.Grace, 10*time.Second)
+	def(&p.Start, time.Minute)
+	def(&p.Repair, time.Second)
+	def(&p.Settle, 300*time.Millisecond)
+	def(&p.Silent, 3*time.Second)
+	switch {
+	case p.Jitter == 0:
+		p.Jitter = 0.5
+	case p.Jitter < 0:
+		p.Jitter = 0
+	}
+	if p.GiveUp == 0 {
+		p.GiveUp = 8
+	}
+	if p.Starts == 0 {
+		p.Starts = 8
+	}
+	return p
+}
+
+// Backoff is the pause before the start that follows the n-th consecutive failure.
+func (p Policy) Backoff(n int) time.Duration {
+	d := p.FirstBackoff
+	for i := 1; i < n && d < p.MaxBackoff; i++ {
+		d *= 2
+	}
+	d = min(d, p.MaxBackoff)
+	return d + time.Duration(rand.Float64()*p.Jitter*float64(d)) //nolint:gosec // spreading restarts, not a secret
+}
+
+// verdict is what an exit leads to.
+type verdict struct {
+	next     team.Observed // Backoff, Failed or Completed
+	failures int           // consecutive, after this exit
+	wait     time.Duration // of Backoff
+	reason   string
+}
+
+// judge decides what follows the exit of a member that is wanted running. It is
+// pure but for the jitter. ran is how long the generation lived by the monotonic
+// clock, or by the wall clock for an adopted one; failures counts those before.
+func (p Policy) judge(restart team.RestartPolicy, e backends.Exit, ran time.Duration, failures int) verdict {
+	switch {
+	case e.Done():
+		return verdict{next: team.Completed, reason: "exit 125: done"}
+	case e.ExecFailed:
+		return verdict{next: team.Failed, failures: failures + 1, reason: e.Reason}
+	case e.Success() && restart != team.RestartAlways:
+		return verdict{next: team.Completed, reason: "exit 0"}
+	case restart == team.RestartNever:
+		return verdict{next: team.Failed, failures: failures + 1, reason: "restart policy never"}
+	}
+	if ran >= p.Healthy {
+		failures = 0
+	}
+	failures++
+	if failures >= p.GiveUp {
+		return verdict{next: team.Failed, failures: failures, reason: "crash loop: gave up"}
+	}
+	return verdict{next: team.Backoff, failures: failures, wait: p.Backoff(failures)}
+}

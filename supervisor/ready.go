@@ -1,0 +1,63 @@
+package supervisor
+
+import (
+	"fmt"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// awaitReady waits for the evidence that a member takes messages: its own word
+// over the notify socket where it can give it, else output that has settled. One
+// that does not come in time is told, with the reason; nothing is killed for it,
+// since the agent may be waiting for a person.
+func (s *Supervisor) awaitReady(m *member) {
+	session, gen := m.row.SessionKey, m.row.Generation
+	if m.plan.ReportsReady {
+		s.after("ready:"+session, s.policy.Start, notReady{session, gen})
+		return
+	}
+	if err := s.settler.wait(s.cfg.Layout.Bundle(m.row.Name), session, gen, s.policy.Silent); err != nil {
+		s.log.Warn("watch output", "member", m.row.Name, "err", err)
+		s.markReady(m, "up")
+	}
+}
+
+// forgetReady ends the waiting of a generation that has ended.
+func (s *Supervisor) forgetReady(m *member) {
+	s.after("ready:"+m.row.SessionKey, 0, nil)
+	s.settler.stop(s.cfg.Layout.Bundle(m.row.Name))
+}
+
+// markReady records readiness and what showed it.
+func (s *Supervisor) markReady(m *member, evidence string) {
+	s.after("ready:"+m.row.SessionKey, 0, nil)
+	if m.row.Ready || m.row.Observed != team.Running {
+		return
+	}
+	ready := true
+	_ = s.patch(m, ledger.MemberPatch{Ready: &ready, Reason: new(string)})
+	s.log.Info("ready", "member", m.row.Name, "evidence", evidence)
+}
+
+// settledOutput is the settler's word.
+type settledOutput struct{ session, generation string }
+
+func (o settledOutput) apply(s *Supervisor) {
+	if m := s.members[o.session]; m != nil && m.row.Generation == o.generation {
+		s.markReady(m, "settled output")
+	}
+}
+
+// notReady is a readiness that did not come in time.
+type notReady struct{ session, generation string }
+
+func (n notReady) apply(s *Supervisor) {
+	m := s.members[n.session]
+	if m == nil || m.row.Generation != n.generation || m.row.Ready || m.row.Observed != team.Running {
+		return
+	}
+	why := fmt.Sprintf("not ready after %s: it has not said so", s.policy.Start)
+	_ = s.patch(m, ledger.MemberPatch{Reason: &why})
+	s.log.Warn("not ready", "member", m.row.Name, "after", s.policy.Start)
+}

@@ -1,0 +1,111 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Recovered is what became of one member.
+type Recovered struct {
+	Name    string `json:"name"`
+	Outcome string `json:"outcome"` // running, started, left, alive, failed
+	Reason  string `json:"reason,omitempty"`
+}
+
+// verifyFor is how long a recovered member must stay up before the next is started.
+const verifyFor = 300 * time.Millisecond
+
+// RecoverMembers brings back members that are wanted running and are not, after
+// a reboot or the death of their terminal: also those whose restart policy would
+// leave them, if nobody saw how they ended. A member is called dead only when two
+// independent probes say so (no process holds its run lock, and none carries its
+// generation). They are started one after the other, each seen to stay up.
+func (s *Supervisor) RecoverMembers(ctx context.Context, names []string) ([]Recovered, error) {
+	rows, err := ask(ctx, s, func(reply func([]ledger.Member, error)) {
+		ms, err := s.byName(names)
+		var rows []ledger.Member
+		for _, m := range ms {
+			rows = append(rows, m.row)
+		}
+		reply(rows, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []Recovered
+	for _, r := range rows {
+		out = append(out, s.recover(ctx, r, len(names) > 0))
+		if ctx.Err() != nil {
+			return out, context.Cause(ctx)
+		}
+	}
+	return out, nil
+}
+
+func (s *Supervisor) recover(ctx context.Context, r ledger.Member, named bool) Recovered {
+	res := Recovered{Name: r.Name, Outcome: "left", Reason: r.Reason}
+	switch {
+	case r.Observed == team.Running:
+		res.Outcome, res.Reason = "running", ""
+		return res
+	case r.Desired != team.WantRunning:
+		return res
+	case !named && r.Observed.Terminal() && !lost(r):
+		return res // it ended by itself, and somebody saw how: that was its policy's to decide
+	}
+	if why := s.maybeAlive(r); why != "" {
+		res.Outcome, res.Reason = "alive", why
+		return res
+	}
+	if _, err := s.StartMembers(ctx, []string{r.Name}); err != nil {
+		res.Outcome, res.Reason = "failed", err.Error()
+		return res
+	}
+	at, _, err := s.attached(ctx, r.Name)
+	if err != nil {
+		res.Outcome, res.Reason = "failed", err.Error()
+		return res
+	}
+	t := time.NewTimer(verifyFor)
+	defer t.Stop()
+	select {
+	case <-at.Exited():
+		res.Outcome, res.Reason = "failed", "it ended at once: "+ExitText(at.Exit())
+	case <-t.C:
+		res.Outcome, res.Reason = "started", ""
+	case <-ctx.Done():
+		res.Outcome, res.Reason = "failed", context.Cause(ctx).Error()
+	}
+	return res
+}
+
+// lost reports an end that was not the member's own doing: nobody saw it, or its
+// terminal went away.
+func lost(r ledger.Member) bool {
+	return r.ExitText == "exit unknown" || strings.Contains(r.Reason, backends.ReasonServerGone) ||
+		strings.Contains(r.Reason, backends.ReasonTerminalGone)
+}
+
+// maybeAlive asks both probes; the text says what speaks for life.
+func (s *Supervisor) maybeAlive(r ledger.Member) string {
+	held, err := shim.Running(s.cfg.Layout.Bundle(r.Name))
+	switch {
+	case err != nil:
+		return "its run lock cannot be read: " + err.Error()
+	case held:
+		return "its run lock is held"
+	case r.Generation == "":
+		return ""
+	}
+	if left := proc.ByGeneration(r.Generation); len(left) > 0 {
+		return "a process of its last generation lives"
+	}
+	return ""
+}

@@ -1,0 +1,424 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Spawn registers a new member and returns when it is up. If it cannot be
+// started, nothing of it is left: no row, no worktree, no process. ctx bounds
+// only the waiting: a spawn once registered goes on.
+func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
+	backend, err := s.backend(ctx, in.Spec.Backend)
+	if err != nil {
+		return SpawnOut{}, err
+	}
+	in.Spec.Backend = backend.Name()
+	row := ledger.Member{
+		SessionKey: team.TeammateSessionKey(in.Spec.AgentType), Name: in.Name, Role: in.Role,
+		Spec: in.Spec, Desired: team.WantRunning, Observed: team.Pending, Activity: team.ActivityUnknown,
+		Branch: in.Branch, Base: in.Base,
+	}
+	row, renamed, err := s.cfg.Ledger.AddMember(context.WithoutCancel(ctx), row, in.Exact)
+	if err != nil {
+		return SpawnOut{}, err
+	}
+	row, err = ask(ctx, s, func(reply func(ledger.Member, error)) {
+		m := &member{row: row, first: true, up: []func(ledger.Member, error){reply}}
+		s.members[row.SessionKey] = m
+		s.reconcile(m)
+	})
+	if err != nil {
+		return SpawnOut{}, err
+	}
+	out := SpawnOut{Member: row, Renamed: renamed}
+	if at, _, err := s.attached(ctx, row.Name); err == nil {
+		out.Pane, out.Warnings = at.Pane(), limitWarnings(at.Proc())
+	}
+	return out, nil
+}
+
+// StopMembers stops members and returns when every one has an outcome.
+func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, error) {
+	return ask(ctx, s, func(reply func([]Stopped, error)) {
+		ms, err := s.byName(in.Names)
+		if err != nil || len(ms) == 0 {
+			reply(nil, err)
+			return
+		}
+		var out []Stopped
+		for _, m := range ms {
+			s.askStop(m, in, func(st Stopped) {
+				out = append(out, st)
+				if len(out) < len(ms) {
+					return
+				}
+				slices.SortFunc(out, func(a, b Stopped) int { return strings.Compare(a.Name, b.Name) })
+				reply(out, stopErrors(out))
+			})
+		}
+	})
+}
+
+// stopErrors are the members that did not stop, all of them.
+func stopErrors(out []Stopped) error {
+	var all *multierror.Error
+	for _, st := range out {
+		switch st.Outcome {
+		case "rejected":
+			all = multierror.Append(all, team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", st.Name, st.Reason).WithReason("rejected"))
+		case "failed":
+			all = multierror.Append(all, team.Errorf(team.CodeInternal, "%s could not be stopped: %s", st.Name, st.Reason))
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	if len(all.Errors) == 1 {
+		return all.Errors[0]
+	}
+	return team.Errorf(team.CodeOf(all.Errors[0]), "%d members did not stop: %w", len(all.Errors), all).
+		WithHint("teamctl kill --force NAME ends a member without asking")
+}
+
+// StartMembers makes running what is wanted of stopped or failed members, forgets their
+// failures, and returns when they are up.
+func (s *Supervisor) StartMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
+	return s.eachUp(ctx, names, func(m *member) {
+		if m.row.Desired == team.WantRunning && m.row.Observed == team.Running {
+			return
+		}
+		m.restarting = false
+		s.wantRunning(m)
+	})
+}
+
+// RestartMembers stops members without asking twice and starts them again.
+func (s *Supervisor) RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
+	return s.eachUp(ctx, names, func(m *member) {
+		if m.at != nil && m.row.Observed.Alive() || m.step == "starting" {
+			s.askStop(m, StopIn{Reason: "restart"}, func(Stopped) {})
+		}
+		s.wantRunning(m)
+	})
+}
+
+// wantRunning writes the wish and begins what can begin at once.
+func (s *Supervisor) wantRunning(m *member) {
+	running := team.WantRunning
+	p := ledger.MemberPatch{Desired: &running, Failures: new(int)}
+	if m.stop != nil { // a restart: the next supervisor goes on with it, see reconcile
+		now := time.Now().UnixMilli()
+		p.NextStart = &now
+	}
+	if err := s.patch(m, p); err != nil {
+		m.answerUp(err)
+		return
+	}
+	if m.step == "" && m.stop == nil && !m.row.Observed.Alive() {
+		s.after("backoff:"+m.row.SessionKey, 0, nil)
+		s.begin(m)
+	}
+}
+
+// eachUp applies f to members and waits until each is up or has failed.
+func (s *Supervisor) eachUp(ctx context.Context, names []string, f func(*member)) ([]ledger.Member, error) {
+	return ask(ctx, s, func(reply func([]ledger.Member, error)) {
+		ms, err := s.byName(names)
+		if err != nil || len(ms) == 0 {
+			reply(nil, err)
+			return
+		}
+		var out []ledger.Member
+		var errs []error
+		for _, m := range ms {
+			f(m)
+			m.up = append(m.up, func(row ledger.Member, err error) {
+				out, errs = append(out, row), append(errs, err)
+				if len(out) == len(ms) {
+					reply(out, errors.Join(errs...))
+				}
+			})
+			s.reconcile(m)
+		}
+	})
+}
+
+// attached returns a living member's generation.
+func (s *Supervisor) attached(ctx context.Context, name string) (backends.Attached, ledger.Member, error) {
+	type live struct {
+		at  backends.Attached
+		row ledger.Member
+	}
+	l, err := ask(ctx, s, func(reply func(live, error)) {
+		ms, err := s.byName([]string{name})
+		if err != nil {
+			reply(live{}, err)
+			return
+		}
+		m := ms[0]
+		if m.at == nil {
+			reply(live{}, team.Errorf(team.CodeConflict, "%s is not running (%s)", m.row.Name, m.row.Observed).
+				WithReason("not_running").WithHint("teamctl start "+m.row.Name))
+			return
+		}
+		reply(live{m.at, m.row}, nil)
+	})
+	return l.at, l.row, err
+}
+
+// Capture returns a member's screen with up to scrollback lines above it.
+func (s *Supervisor) Capture(ctx context.Context, name string, scrollback int) (string, error) {
+	at, _, err := s.attached(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return at.Capture(ctx, scrollback)
+}
+
+// TypeText pastes text into a member's terminal.
+func (s *Supervisor) TypeText(ctx context.Context, name, text string, enter bool) error {
+	at, _, err := s.attached(ctx, name)
+	if err != nil {
+		return err
+	}
+	return at.TypeText(ctx, text, enter)
+}
+
+// Pane says where a member's screen is.
+func (s *Supervisor) Pane(ctx context.Context, name string) (backends.Pane, error) {
+	at, _, err := s.attached(ctx, name)
+	if err != nil {
+		return backends.Pane{}, err
+	}
+	return at.Pane(), nil
+}
+
+// Hide takes a member's screen away or brings it back, and keeps the list of
+// hidden panes in config.json.
+func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
+	at, row, err := s.attached(ctx, name)
+	if err != nil {
+		return err
+	}
+	h, ok := s.cfg.Backends[row.Spec.Backend].(backends.Hider)
+	if !ok {
+		return team.Errorf(team.CodeUnavailable, "the %s backend cannot hide a member", row.Spec.Backend)
+	}
+	pane := at.Pane()
+	if hidden {
+		err = h.Hide(ctx, pane)
+	} else {
+		err = h.Show(ctx, pane)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = ask(ctx, s, func(reply func(struct{}, error)) {
+		list := slices.DeleteFunc(slices.Clone(s.team.Hidden), func(id string) bool { return id == pane.PaneID })
+		if hidden {
+			list = append(list, pane.PaneID)
+		}
+		wctx, cancel := s.write()
+		defer cancel()
+		row, err := s.cfg.Ledger.UpdateTeam(wctx, ledger.TeamPatch{Hidden: &list})
+		if err == nil {
+			s.team = row
+			s.publish()
+		}
+		reply(struct{}{}, err)
+	})
+	return err
+}
+
+// Status is the supervisor's view of its team.
+func (s *Supervisor) Status(ctx context.Context) (Status, error) {
+	return ask(ctx, s, func(reply func(Status, error)) {
+		st := Status{
+			Team: s.team.Key, PID: os.Getpid(), Version: s.cfg.Version,
+			StartedAt: s.started.UnixMilli(), Backends: strings.Split(backendNames(s.cfg.Backends), ", "),
+		}
+		ms, _ := s.byName(nil)
+		for _, m := range ms {
+			ms := MemberStatus{Member: m.row, Busy: m.busy()}
+			if m.at != nil {
+				ms.Pane = m.at.Pane()
+			}
+			st.Members = append(st.Members, ms)
+		}
+		reply(st, nil)
+	})
+}
+
+// Quit ends the supervisor; agents keep running. With closeTeam nothing may run
+// any more, and the backends remove what they keep for the team.
+func (s *Supervisor) Quit(ctx context.Context, closeTeam bool) error {
+	if closeTeam {
+		_, err := ask(ctx, s, func(reply func(struct{}, error)) {
+			var alive []string
+			for _, m := range s.members {
+				if m.row.Observed.Alive() || m.step != "" {
+					alive = append(alive, m.row.Name)
+				}
+			}
+			slices.Sort(alive)
+			if len(alive) > 0 {
+				reply(struct{}{}, team.Errorf(team.CodeConflict, "members still run: %s", strings.Join(alive, ", ")).
+					WithReason("members_running").WithHint("teamctl shutdown"))
+				return
+			}
+			for _, m := range s.members {
+				if m.at != nil {
+					m.at.Detach()
+					m.at = nil
+				}
+			}
+			reply(struct{}{}, nil)
+		})
+		if err != nil {
+			return err
+		}
+		s.disposeAll(ctx)
+		var all *multierror.Error
+		for _, b := range s.cfg.Backends {
+			if err := b.CloseTeam(ctx); err != nil {
+				all = multierror.Append(all, err)
+			}
+		}
+		if err := all.ErrorOrNil(); err != nil {
+			return err
+		}
+	}
+	_, err := ask(ctx, s, func(reply func(struct{}, error)) {
+		s.quitting = true
+		reply(struct{}{}, nil)
+	})
+	if IsStopped(err) {
+		return nil
+	}
+	return err
+}
+
+// disposeAll removes the dead panes that were kept for reading, whichever
+// supervisor made them.
+func (s *Supervisor) disposeAll(ctx context.Context) {
+	rows, err := s.cfg.Ledger.Members(ctx, true)
+	if err != nil {
+		s.log.Warn("read members", "err", err)
+		return
+	}
+	for _, r := range rows {
+		d, ok := s.cfg.Backends[r.Spec.Backend].(backends.Disposer)
+		if !ok {
+			continue
+		}
+		bundle := s.cfg.Layout.Bundle(r.Name)
+		pane, err := shim.ReadPane(bundle, "")
+		if err != nil {
+			continue // it never had one
+		}
+		proc, _ := shim.ReadProc(bundle, pane.Generation)
+		if err := d.Dispose(ctx, pane, proc); err != nil {
+			s.log.Warn("dispose", "member", r.Name, "err", err)
+		}
+	}
+}
+
+func backendNames(m map[string]backends.Backend) string {
+	var names []string
+	for n := range m {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func branchName(teamKey, name, asked string) string {
+	if asked != "" {
+		return asked
+	}
+	return "teamctl/" + teamKey + "/" + name
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// idleQuit ends a supervisor that has had nothing to supervise for a while.
+type idleQuit struct{}
+
+func (idleQuit) apply(s *Supervisor) {
+	if s.idle() {
+		s.log.Info("nothing to supervise: leaving")
+		s.quitting = true
+	}
+}
+
+func (s *Supervisor) idle() bool {
+	for _, m := range s.members {
+		if m.step != "" || m.stop != nil || m.row.Observed.Alive() ||
+			m.row.Desired == team.WantRunning && !m.row.Observed.Terminal() {
+			return false
+		}
+	}
+	return true
+}
+
+// armIdle restarts the idle clock after every message.
+func (s *Supervisor) armIdle() {
+	if s.cfg.Idle > 0 && s.idle() {
+		s.after("idle", s.cfg.Idle, idleQuit{})
+	} else {
+		s.after("idle", 0, nil)
+	}
+}
+
+// leaseTick renews the leases of living members and expires those of others.
+type leaseTick struct{}
+
+func (leaseTick) apply(s *Supervisor) {
+	delete(s.timers, "lease")
+	var alive []string
+	for _, m := range s.members {
+		if m.row.Observed.Alive() {
+			alive = append(alive, m.row.SessionKey)
+		}
+	}
+	s.step(func(ctx context.Context) message {
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		if _, err := s.cfg.Ledger.RenewLeases(ctx, alive, ledger.Lease); err != nil {
+			s.log.Warn("renew leases", "err", err)
+			return nil // nothing is expired on the word of a ledger that does not answer
+		}
+		if ids, err := s.cfg.Ledger.ExpireLeases(ctx); err != nil {
+			s.log.Warn("expire leases", "err", err)
+		} else if len(ids) > 0 {
+			s.log.Info("leases expired", "tasks", ids)
+		}
+		return nil
+	})
+}
+
+// armLease keeps the lease clock ticking while a member runs.
+func (s *Supervisor) armLease() {
+	for _, m := range s.members {
+		if m.row.Observed.Alive() {
+			if s.timers["lease"] == nil {
+				s.after("lease", ledger.Lease/3, leaseTick{})
+			}
+			return
+		}
+	}
+	s.after("lease", 0, nil)
+}

@@ -1,0 +1,85 @@
+package supervisor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A restart answers when the member is up again, not while it is still being stopped.
+func TestRestartAnswersWhenUpAgain(t *testing.T) {
+	r := newRig(t)
+	r.plans = plans{answers: true}
+	s := r.supervisor()
+	before := r.spawn(s, "a", team.RestartOnFailure)
+	go func() { // the agent takes its time to approve
+		time.AfterFunc(50*time.Millisecond, func() {
+			r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+		})
+	}()
+	rows, err := s.RestartMembers(t.Context(), []string{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows[0].Generation == before.Generation || rows[0].Observed != team.Running {
+		t.Errorf("restarted: %s, generation new %v", rows[0].Observed, rows[0].Generation != before.Generation)
+	}
+}
+
+// A supervisor that is killed amid a restart has written that it was asked for
+// one: the next one brings it to its end, whether the agent has gone already or
+// has yet to go, and whatever its restart policy.
+func TestRestartOutlivesItsSupervisor(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		r := newRig(t)
+		s := r.supervisor()
+		before := r.spawn(s, "a", team.RestartNever)
+		hang := make(chan struct{})
+		stopping := make(chan struct{}, 1)
+		r.m.onStop = func(*agent) { stopping <- struct{}{}; <-hang }
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			_, _ = s.RestartMembers(t.Context(), []string{"a"})
+		}()
+		<-stopping
+		r.wait("a", "wanted again", func(m ledger.Member) bool { return m.NextStart != 0 && m.Desired == team.WantRunning })
+		s.cancel() // like kill -9: its steps hang
+		<-s.done
+		<-answered
+		r.m.onStop = nil
+		if gone {
+			r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+			r.exitFile("a", r.m.agent(r.layout, "a").exit)
+		}
+		r.supervisor()
+		row := r.wait("a", "running again", func(m ledger.Member) bool {
+			return m.Observed == team.Running && m.Generation != before.Generation
+		})
+		if row.NextStart != 0 {
+			t.Errorf("gone %v: next start is still %d", gone, row.NextStart)
+		}
+		close(hang)
+	}
+}
+
+// A back-off whose end a moved wall clock has put far away is not waited for.
+func TestFault14BackoffAfterAClockJump(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartOnFailure)
+	s.Close()
+	exited, backoff, day := team.Exited, team.Backoff, time.Now().Add(24*time.Hour).UnixMilli()
+	for _, p := range []ledger.MemberPatch{{Observed: &exited}, {Observed: &backoff, NextStart: &day}} {
+		p.SessionKey = m.SessionKey
+		if _, err := r.led.UpdateMember(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+	r.supervisor()
+	r.waitState("a", team.Running)
+}

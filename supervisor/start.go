@@ -1,0 +1,434 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// reconcile moves a member towards what is wanted of it, unless a step is under way.
+func (s *Supervisor) reconcile(m *member) {
+	if m.step != "" {
+		return
+	}
+	if m.row.Desired == team.WantRunning {
+		switch m.row.Observed {
+		case team.Running:
+			switch {
+			case m.stop != nil: // it is up again only after its stop
+			case m.row.NextStart != 0 && m.at != nil:
+				// It runs and has a next start: an earlier supervisor was restarting it.
+				m.stop = &stopping{in: StopIn{Wait: s.policy.StopWait, Reason: "restart"}, began: time.Now()}
+				s.proceedStop(m)
+			default:
+				m.answerUp(nil)
+			}
+		case team.Backoff:
+			wait := time.Until(time.UnixMilli(m.row.NextStart))
+			// A wall clock that jumped must neither skip the pause nor stretch it.
+			wait = min(max(wait, time.Millisecond), s.policy.MaxBackoff*2)
+			s.after("backoff:"+m.row.SessionKey, wait, retry{m.row.SessionKey})
+		case team.Pending, team.Exited, team.Starting:
+			s.begin(m)
+		case team.Failed, team.Completed, team.Killed:
+			// nothing by itself: a person starts it again
+		}
+		return
+	}
+	if m.at != nil && m.row.Observed.Alive() {
+		if m.stop == nil {
+			m.stop = &stopping{in: StopIn{Wait: s.policy.StopWait}, began: time.Now()}
+			s.proceedStop(m)
+		}
+		return
+	}
+	if !m.row.Observed.Terminal() {
+		s.settle(m, team.Completed, "stopped")
+	}
+}
+
+// retry ends a back-off.
+type retry struct{ session string }
+
+func (r retry) apply(s *Supervisor) {
+	if m := s.members[r.session]; m != nil && m.step == "" &&
+		m.row.Desired == team.WantRunning && m.row.Observed == team.Backoff {
+		s.begin(m)
+	}
+}
+
+// settle moves a member without a process to a final state along the table.
+func (s *Supervisor) settle(m *member, final team.Observed, reason string) {
+	if m.row.Observed == final {
+		return
+	}
+	if !m.row.Observed.CanMove(final) && m.row.Observed.CanMove(team.Exited) {
+		exited := team.Exited
+		if s.patch(m, ledger.MemberPatch{Observed: &exited}) != nil {
+			return
+		}
+	}
+	_ = s.patch(m, ledger.MemberPatch{Observed: &final, Reason: &reason, PID: new(int), Ready: new(bool)})
+}
+
+// begin writes the intent of a new generation and starts it in a step.
+func (s *Supervisor) begin(m *member) {
+	if m.row.Observed == team.Starting { // a start that nobody finished
+		s.settleLost(m)
+	}
+	gen, starting, unknown := team.NewUUID(), team.Starting, team.ActivityUnknown
+	token := NewToken()
+	hash := ledger.HashToken(token)
+	err := s.patch(m, ledger.MemberPatch{
+		Generation: &gen, TokenHash: &hash, Observed: &starting, Activity: &unknown,
+		PID: new(int), Ready: new(bool), Reason: new(string), ExitText: new(string), NextStart: new(int64),
+	})
+	if err != nil {
+		m.answerUp(err)
+		s.after("backoff:"+m.row.SessionKey, s.policy.MaxBackoff, kick{m.row.SessionKey})
+		return
+	}
+	m.step = "starting"
+	old, row, teamRow := m.at, m.row, s.team
+	m.at = nil
+	s.step(func(ctx context.Context) message {
+		select {
+		case s.starts <- struct{}{}:
+			defer func() { <-s.starts }()
+		case <-ctx.Done():
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.policy.Start)
+		defer cancel()
+		if old != nil {
+			old.Detach() // the backend finds its dead pane by the bundle and uses it again
+		}
+		done := startDone{session: row.SessionKey, generation: gen}
+		done.startResult, done.err = s.start(ctx, teamRow, row, token)
+		return done
+	})
+}
+
+// settleLost records that a start was never finished by whoever began it.
+func (s *Supervisor) settleLost(m *member) {
+	exited, why, text := team.Exited, "its start was interrupted", "exit unknown"
+	_ = s.patch(m, ledger.MemberPatch{Observed: &exited, Reason: &why, ExitText: &text})
+}
+
+// kick looks at a member again.
+type kick struct{ session string }
+
+func (k kick) apply(s *Supervisor) {
+	if m := s.members[k.session]; m != nil {
+		s.reconcile(m)
+	}
+}
+
+// startResult is what a start step has learned.
+type startResult struct {
+	at      backends.Attached
+	plan    Plan
+	tree    *worktree.Worktree // created by this step
+	created bool
+}
+
+// start makes the worktree where it is missing, plans the launch, and has the
+// backend start it. It runs outside the loop.
+func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Member, token string) (res startResult, err error) {
+	backend, err := s.backend(ctx, row.Spec.Backend)
+	if err != nil {
+		return res, err
+	}
+	dir := row.Spec.Cwd
+	tree, created, err := s.ensureTree(ctx, t, row)
+	if err != nil {
+		return res, err
+	}
+	if tree != nil {
+		res.tree, res.created, dir = tree, created, tree.Path
+		row.Worktree, row.Branch, row.Base = tree.Path, tree.Branch, tree.Base
+	}
+	defer func() {
+		if err != nil && res.created {
+			err = errors.Join(err, s.dropTree(t, res.tree))
+			res.tree, res.created = nil, false
+		}
+	}()
+	if tree != nil {
+		if row.Spec.Env, err = s.furnish(ctx, t, row); err != nil {
+			return res, err
+		}
+		if ctx.Err() != nil { // a long setup is no part of the start
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(s.ctx, s.policy.Start)
+			defer cancel()
+		}
+	}
+	res.plan, err = s.cfg.Launcher.Plan(ctx, PlanIn{
+		Layout: s.cfg.Layout, Team: t, Member: row, Dir: dir, Env: s.cfg.Env,
+	})
+	if err != nil {
+		return res, err
+	}
+	if err := s.prepare(ctx, row, token); err != nil {
+		return res, err
+	}
+	res.plan.Env = withToken(res.plan.Env, token)
+	h, err := backend.Start(ctx, backends.Launch{
+		Team: t.Key, Agent: row.Name, Generation: row.Generation,
+		Argv: res.plan.Argv, Env: res.plan.Env, Dir: dir,
+		Bundle: s.cfg.Layout.Bundle(row.Name), Notify: s.cfg.Notify,
+		Title: row.Name, Color: row.Color,
+		Place:  backends.Place{Layout: backends.Layout(row.Spec.Layout), TMUX: row.Spec.TMUX, TMUXPane: row.Spec.TMUXPane},
+		Limits: row.Spec.Limits,
+	})
+	if err != nil {
+		return res, err
+	}
+	res.at = h
+	return res, nil
+}
+
+// prepare writes the secret of the generation, and keeps what an earlier member
+// of the name left in the mailbox from one that was never up.
+func (s *Supervisor) prepare(ctx context.Context, row ledger.Member, token string) error {
+	if err := WriteToken(s.cfg.Layout.Bundle(row.Name), token); err != nil {
+		return err
+	}
+	if row.StartedAt != 0 {
+		return nil
+	}
+	return Mailer{s.cfg.Layout, s.cfg.Ledger}.Fresh(ctx, row)
+}
+
+// backend resolves a backend by name; "auto" is the first that works here.
+func (s *Supervisor) backend(ctx context.Context, name string) (backends.Backend, error) {
+	if name != "" && name != "auto" {
+		b, ok := s.cfg.Backends[name]
+		if !ok {
+			return nil, team.Errorf(team.CodeInvalid, "unknown backend %q", name).
+				WithHint("use one of " + backendNames(s.cfg.Backends) + ", or auto")
+		}
+		return b, b.Check(ctx)
+	}
+	var first error
+	for _, n := range []string{"tmux", "pty"} {
+		b, ok := s.cfg.Backends[n]
+		if !ok {
+			continue
+		}
+		err := b.Check(ctx)
+		if err == nil {
+			return b, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = team.Errorf(team.CodeUnavailable, "no terminal backend is available")
+	}
+	return nil, first
+}
+
+// ensureTree returns the member's worktree, created if need be; nil without one.
+func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledger.Member) (*worktree.Worktree, bool, error) {
+	switch {
+	case t.Repo == "" || row.Spec.WorktreeMode == "none":
+		return nil, false, nil
+	case row.Spec.WorktreeMode != "own":
+		return &worktree.Worktree{Path: row.Spec.WorktreeMode, Repo: t.Repo, Branch: row.Branch, Base: row.Base}, false, nil
+	}
+	repo, err := worktree.OpenRepo(ctx, t.Repo)
+	if err != nil {
+		return nil, false, err
+	}
+	if row.Worktree != "" {
+		// One whose creation was cut short looks like any other until it is undone,
+		// and then it is gone under the agent.
+		if _, err := repo.Repair(ctx); err != nil {
+			return nil, false, err
+		}
+		_, err := repo.Status(ctx, row.Worktree)
+		switch team.ReasonOf(err) {
+		case worktree.ReasonPathMissing, worktree.ReasonNotWorktree: // deleted under us: the branch has every commit
+		default:
+			return &worktree.Worktree{Path: row.Worktree, Repo: t.Repo, Branch: row.Branch, Base: row.Base}, false, err
+		}
+		tree, err := repo.Create(ctx, worktree.CreateIn{Path: row.Worktree, Branch: row.Branch, Base: row.Base, Reuse: true})
+		return &tree, false, err
+	}
+	root := t.WorktreeDir
+	if root == "" {
+		root = s.cfg.Layout.Worktrees()
+	}
+	base := row.Base
+	if base == "" {
+		base = t.Base
+	}
+	name := row.Name
+	for n := 2; ; n++ {
+		in := worktree.CreateIn{Path: filepath.Join(root, name), Branch: branchName(t.Key, name, row.Branch), Base: base}
+		if n <= 50 && row.Branch == "" && taken(ctx, repo, in) {
+			name = row.Name + "-" + itoa(n)
+			continue
+		}
+		// Where it will be is written first: killed right after Create, the next
+		// supervisor finds it there.
+		_, err := s.cfg.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &in.Path, Branch: &in.Branch})
+		if err != nil {
+			return nil, false, err
+		}
+		tree, err := repo.Create(ctx, in)
+		switch team.ReasonOf(err) {
+		case worktree.ReasonBranchExists, worktree.ReasonCheckedOut, worktree.ReasonPathExists, worktree.ReasonWorktreeExists:
+			if n <= 50 && row.Branch == "" {
+				name = row.Name + "-" + itoa(n)
+				continue
+			}
+		}
+		return &tree, err == nil, err
+	}
+}
+
+// taken reports that a member of this name was here before and left work behind,
+// which stays.
+func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool {
+	if _, err := os.Lstat(in.Path); err == nil {
+		return true
+	}
+	_, err := repo.Resolve(ctx, "refs/heads/"+in.Branch)
+	return err == nil
+}
+
+// dropTree takes back a worktree that this start made: it holds nothing yet, and
+// anything else keeps it.
+func (s *Supervisor) dropTree(t ledger.TeamRow, tree *worktree.Worktree) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	repo, err := worktree.OpenRepo(ctx, t.Repo)
+	if err != nil {
+		return err
+	}
+	_, err = repo.Remove(ctx, tree.Path, worktree.RemoveIn{DeleteBranch: true})
+	return err
+}
+
+// startDone is the end of a start step.
+type startDone struct {
+	session, generation string
+	startResult
+	err error
+}
+
+func (d startDone) apply(s *Supervisor) {
+	m := s.members[d.session]
+	m.step = ""
+	if d.err != nil && s.ctx.Err() != nil {
+		return // cut short by our own end: the next supervisor takes it up
+	}
+	if d.err != nil {
+		s.startFailed(m, d)
+		return
+	}
+	m.at, m.plan, m.upSince = d.at, d.plan, time.Now()
+	s.writeUp(m, d)
+	m.first, m.restarting = false, false
+	s.log.Info("up", "member", m.row.Name, "pid", d.at.Proc().Agent.PID, "pane", d.at.Pane().PaneID, "generation", d.generation)
+	s.watch(m)
+	s.awaitReady(m)
+	s.publish()
+	m.answerUp(nil)
+	if m.stop != nil {
+		s.proceedStop(m)
+		return
+	}
+	s.reconcile(m)
+}
+
+// writeUp writes a start to the ledger. The process lives and its bundle says so:
+// a ledger that does not take it now is told again.
+func (s *Supervisor) writeUp(m *member, d startDone) {
+	running, pid, pane := team.Running, d.at.Proc().Agent.PID, d.at.Pane().PaneID
+	now := time.Now().UnixMilli()
+	p := ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &now}
+	if m.restarting && !m.first {
+		n := m.row.Restarts + 1
+		p.Restarts = &n
+	}
+	if d.tree != nil {
+		p.Worktree, p.Branch, p.Base = &d.tree.Path, &d.tree.Branch, &d.tree.Base
+	}
+	if s.patch(m, p) != nil {
+		s.after("retell:"+d.session, time.Second, retell{d})
+	}
+}
+
+// retell writes a start to the ledger once more.
+type retell struct{ startDone }
+
+func (r retell) apply(s *Supervisor) {
+	if m := s.members[r.session]; m != nil && m.row.Generation == r.generation && m.row.Observed == team.Starting {
+		s.writeUp(m, r.startDone)
+	}
+}
+
+// startFailed rolls back a first start, and counts any other as a failure.
+func (s *Supervisor) startFailed(m *member, d startDone) {
+	s.log.Warn("start failed", "member", m.row.Name, "err", d.err)
+	if m.first {
+		ctx, cancel := s.write()
+		defer cancel()
+		if err := s.cfg.Ledger.RemoveMember(ctx, m.row.SessionKey); err != nil {
+			d.err = errors.Join(d.err, err)
+		}
+		delete(s.members, m.row.SessionKey)
+		s.publish() // whoever is answered finds no trace of it
+		m.answerUp(d.err)
+		if m.stop != nil {
+			s.answerStop(m, "already_stopped", "its start failed: "+d.err.Error())
+		}
+		return
+	}
+	m.answerUp(d.err)
+	exited, text, why := team.Exited, "start failed", d.err.Error()
+	_ = s.patch(m, ledger.MemberPatch{Observed: &exited, ExitText: &text, Reason: &why})
+	if m.stop != nil {
+		s.answerStop(m, "already_stopped", why)
+		s.reconcile(m)
+		return
+	}
+	e := backends.Exit{Generation: d.generation, ExecFailed: permanent(d.err), Reason: why, At: time.Now()}
+	s.follow(m, s.policy.judge(team.RestartAlways, e, 0, m.row.Failures))
+}
+
+// permanent errors of a start do not go away by trying again.
+func permanent(err error) bool {
+	switch team.CodeOf(err) {
+	case team.CodeInvalid, team.CodeNotFound, team.CodeDenied:
+		return true
+	default:
+		return false
+	}
+}
+
+// watch hands the generation's exit to the loop.
+func (s *Supervisor) watch(m *member) {
+	at, session, gen := m.at, m.row.SessionKey, m.row.Generation
+	s.step(func(ctx context.Context) message {
+		select {
+		case <-at.Exited():
+			return exited{session, gen, at.Exit()}
+		case <-ctx.Done():
+			at.Detach()
+			return nil
+		}
+	})
+}

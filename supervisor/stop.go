@@ -1,0 +1,208 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// askStop makes stopped what is wanted of a member and answers gone once it is.
+// A stop under way is joined; force sharpens it.
+func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
+	if in.Wait == 0 {
+		in.Wait = s.policy.StopWait
+	}
+	if m.row.Desired != team.WantStopped {
+		stopped := team.WantStopped
+		if err := s.patch(m, ledger.MemberPatch{Desired: &stopped, NextStart: new(int64)}); err != nil {
+			gone(Stopped{Name: m.row.Name, Outcome: "failed", Reason: err.Error()})
+			return
+		}
+	}
+	s.after("backoff:"+m.row.SessionKey, 0, nil)
+	m.answerUp(team.Errorf(team.CodeConflict, "%s was told to stop", m.row.Name).WithReason("superseded"))
+	if m.stop != nil {
+		m.stop.gone = append(m.stop.gone, gone)
+		m.stop.in.Remove = m.stop.in.Remove || in.Remove
+		if in.Force && !m.stop.in.Force {
+			m.stop.in.Force = true
+			if m.step == "" {
+				s.endTree(m, "forced")
+			}
+		}
+		return
+	}
+	m.stop = &stopping{in: in, began: time.Now(), gone: []func(Stopped){gone}}
+	switch {
+	case m.step == "starting": // startDone goes on with it
+	case m.at == nil || !m.row.Observed.Alive():
+		s.finish(m, finalOf(m, team.Completed), m.row.Reason, in.Remove)
+		s.answerStop(m, "already_stopped", "")
+	default:
+		s.proceedStop(m)
+	}
+}
+
+// finalOf keeps a final state that the member is in already.
+func finalOf(m *member, otherwise team.Observed) team.Observed {
+	if m.row.Observed.Terminal() {
+		return m.row.Observed
+	}
+	return otherwise
+}
+
+// proceedStop asks an agent that can answer; any other is ended at once.
+func (s *Supervisor) proceedStop(m *member) {
+	if m.stop.in.Force {
+		s.endTree(m, "forced")
+		return
+	}
+	if !m.plan.AnswersShutdown {
+		s.endTree(m, "stopped")
+		return
+	}
+	from := m.stop.in.From
+	if from == "" {
+		from = team.LeadName
+	}
+	session, name := m.row.SessionKey, m.row.Name
+	post, err := shutdownRequest(from, name, m.stop.in.Reason, m.lastRequest)
+	if err != nil {
+		s.log.Error("encode shutdown request", "member", name, "err", err)
+		s.endTree(m, "stopped")
+		return
+	}
+	m.stop.requestID, m.lastRequest = post.RequestID, post.RequestID
+	s.after("stop:"+session, m.stop.in.Wait, stopDeadline{session, m.stop.requestID})
+	id := m.stop.requestID
+	s.step(func(ctx context.Context) message {
+		if _, _, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, post); err != nil {
+			s.log.Warn("post shutdown request", "member", name, "err", err)
+			return stopDeadline{session, id} // it cannot be asked
+		}
+		return nil
+	})
+}
+
+// stopDeadline ends the patience with an agent that was asked.
+type stopDeadline struct{ session, requestID string }
+
+func (d stopDeadline) apply(s *Supervisor) {
+	m := s.members[d.session]
+	if m != nil && m.stop != nil && m.stop.requestID == d.requestID && m.step == "" {
+		s.endTree(m, "deadline")
+	}
+}
+
+// answered is a member's answer to its shutdown request.
+func (s *Supervisor) answered(msg ledger.Message) {
+	for _, m := range s.members {
+		if m.stop == nil || m.stop.requestID == "" || m.stop.requestID != msg.RequestID || m.row.Name != msg.From {
+			continue
+		}
+		if msg.Kind == team.KindShutdownApproved {
+			m.stop.outcome = "approved"
+			// It said yes: give its exit the full grace before it is helped.
+			s.after("stop:"+m.row.SessionKey, s.policy.Grace, stopDeadline{m.row.SessionKey, m.stop.requestID})
+			return
+		}
+		if m.step != "" {
+			return // too late: it is being ended
+		}
+		reason := msg.Summary
+		if f, ok := inbox.Parse(msg.Text); ok {
+			if r, ok := f.(inbox.ShutdownRejected); ok {
+				reason = r.Reason
+			}
+		}
+		running := team.WantRunning
+		_ = s.patch(m, ledger.MemberPatch{Desired: &running, NextStart: new(int64)})
+		s.after("stop:"+m.row.SessionKey, 0, nil)
+		s.answerStop(m, "rejected", reason)
+		return
+	}
+}
+
+// endTree ends the member's whole process tree in a step.
+func (s *Supervisor) endTree(m *member, outcome string) {
+	if m.stop.outcome == "" {
+		m.stop.outcome = outcome
+	}
+	s.after("stop:"+m.row.SessionKey, 0, nil)
+	m.step = "stopping"
+	at, session, grace := m.at, m.row.SessionKey, s.policy.Grace
+	s.step(func(ctx context.Context) message {
+		return stopDone{session, at.Stop(ctx, grace)}
+	})
+}
+
+// stopDone is the end of a stop step; the exit itself comes as exited.
+type stopDone struct {
+	session string
+	err     error
+}
+
+func (d stopDone) apply(s *Supervisor) {
+	m := s.members[d.session]
+	if m == nil {
+		return
+	}
+	m.step = ""
+	if e := m.pending; e != nil {
+		m.pending = nil
+		e.apply(s)
+		return
+	}
+	if d.err != nil {
+		s.log.Error("stop", "member", m.row.Name, "err", d.err)
+		if m.stop != nil && m.row.Observed.Alive() {
+			s.answerStop(m, "failed", d.err.Error())
+		}
+		return
+	}
+	s.reconcile(m)
+}
+
+// stopped follows the exit of a member that was stopped on purpose.
+func (s *Supervisor) stopped(m *member) {
+	st := m.stop
+	if st.outcome == "" { // it ended before it answered
+		st.outcome = "approved"
+		if st.requestID == "" {
+			st.outcome = "stopped"
+		}
+	}
+	final := team.Completed
+	if st.in.Force {
+		final = team.Killed
+	}
+	s.after("stop:"+m.row.SessionKey, 0, nil)
+	again := m.row.Desired == team.WantRunning // a later start or restart wins
+	if again {
+		s.settle(m, final, st.outcome)
+	} else {
+		s.finish(m, final, st.outcome, st.in.Remove)
+	}
+	s.answerStop(m, st.outcome, st.reason)
+	if again {
+		s.begin(m)
+	}
+}
+
+// answerStop tells everyone who waits for the stop what became of it.
+func (s *Supervisor) answerStop(m *member, outcome, reason string) {
+	st := m.stop
+	m.stop = nil
+	if reason == "" {
+		reason = m.row.Reason
+	}
+	for _, f := range st.gone {
+		f(Stopped{
+			Name: m.row.Name, Outcome: outcome, Reason: reason, Exit: m.row.ExitText,
+			Tasks: m.released, Took: time.Since(st.began),
+		})
+	}
+}

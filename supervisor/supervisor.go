@@ -1,0 +1,315 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Config is what a Supervisor is made of.
+type Config struct {
+	Layout   team.Layout
+	Ledger   *ledger.Ledger
+	Backends map[string]backends.Backend // by name
+	Launcher Launcher
+	Log      *slog.Logger
+	Env      []string      // the environment that agents build on
+	Version  string        // shown in Status
+	Idle     time.Duration // exit by itself after so long with nothing to supervise; 0: never
+	Policy   Policy        // zero value: the defaults
+	Notify   string        // datagram socket that shims and agents report to
+	Notes    <-chan Note   // what they reported; may be nil
+	Woken    func()        // called, in the loop, when the ledger has changed; may be nil
+}
+
+// Note is one datagram of a shim or agent.
+type Note struct {
+	Agent      string
+	Generation string
+	Event      string // "ready", ...
+}
+
+// Supervisor keeps one team. Its methods are safe for concurrent use; they fail
+// with ErrStopped once it has ended.
+type Supervisor struct {
+	cfg     Config
+	policy  Policy
+	log     *slog.Logger
+	msgs    chan message
+	done    chan struct{}
+	started time.Time
+	ctx     context.Context // ends when the loop does; bounds steps
+	cancel  context.CancelFunc
+	work    sync.WaitGroup // steps and watches
+	settler *settler
+
+	// The rest belongs to the loop.
+	team     ledger.TeamRow
+	members  map[string]*member // by session key
+	lastSeq  int64              // newest event seen
+	timers   map[string]*time.Timer
+	quitting bool
+
+	telling     []told // what the outside is to be told
+	busyTelling bool
+	traces      []Trace
+	traceAt     int
+	starts      chan struct{} // limits starts at once; steps use it
+}
+
+// ErrStopped says that the supervisor has ended.
+var ErrStopped = team.Errorf(team.CodeUnavailable, "the supervisor has stopped").WithReason("supervisor_gone")
+
+// New makes a supervisor; Start starts it.
+func New(cfg Config) *Supervisor {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Env == nil {
+		cfg.Env = os.Environ()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Supervisor{
+		cfg: cfg, policy: cfg.Policy.withDefaults(), log: cfg.Log,
+		msgs: make(chan message), done: make(chan struct{}),
+		ctx: ctx, cancel: cancel,
+		members: map[string]*member{}, timers: map[string]*time.Timer{},
+		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
+	}
+	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
+	return s
+}
+
+// Start reads the ledger, adopts what lives, and starts the loop. ctx bounds
+// starting only.
+func (s *Supervisor) Start(ctx context.Context) error {
+	row, err := s.cfg.Ledger.Team(ctx)
+	if err != nil {
+		return err
+	}
+	s.team, s.started = row, time.Now()
+	rows, err := s.cfg.Ledger.Members(ctx, false)
+	if err != nil {
+		return err
+	}
+	s.lastSeq, err = s.cfg.Ledger.LastEvent(ctx)
+	if err != nil {
+		return err
+	}
+	changes, stop, err := s.cfg.Ledger.Changes(s.ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Name != team.LeadName && r.Spec.Agent != ledger.AgentExternal {
+			s.members[r.SessionKey] = &member{row: r}
+		}
+	}
+	s.adoptAll(ctx)
+	go s.loop(changes, stop)
+	return nil
+}
+
+// Done is closed when the supervisor has ended: idle, told to quit, or stopped.
+func (s *Supervisor) Done() <-chan struct{} { return s.done }
+
+// Close ends the supervisor and waits for its steps; agents keep running.
+func (s *Supervisor) Close() {
+	s.cancel()
+	<-s.done
+	s.work.Wait()
+}
+
+// loop is the one goroutine that owns the state.
+func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
+	defer close(s.done)
+	defer s.cancel()
+	defer stopChanges()
+	defer s.settler.close()
+	defer s.stopTimers()
+	for _, m := range s.members {
+		s.reconcile(m)
+	}
+	s.sweep()
+	s.repairMail()
+	expireApprovals{}.apply(s)
+	s.repairTrees()
+	s.publish()
+	s.armIdle()
+	notes := s.cfg.Notes
+	for !s.quitting {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-changes:
+			s.onLedgerChange()
+		case n, ok := <-notes:
+			if !ok {
+				notes = nil
+				continue
+			}
+			s.onNote(n)
+		case msg := <-s.msgs:
+			began := time.Now()
+			msg.apply(s)
+			s.trace(describe(msg), began)
+		}
+		s.armIdle()
+		s.armLease()
+	}
+}
+
+// message is anything that reaches the loop; apply runs there.
+type message interface{ apply(*Supervisor) }
+
+// send hands a message to the loop; it reports false when the loop has ended.
+func (s *Supervisor) send(m message) bool {
+	select {
+	case s.msgs <- m:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// step runs f outside the loop and hands its message back.
+func (s *Supervisor) step(f func(ctx context.Context) message) {
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		if m := f(s.ctx); m != nil {
+			s.send(m)
+		}
+	}()
+}
+
+// after runs the message once d has passed; a timer of the same name is replaced,
+// d <= 0 only stops it.
+func (s *Supervisor) after(name string, d time.Duration, m message) {
+	if t := s.timers[name]; t != nil {
+		t.Stop()
+		delete(s.timers, name)
+	}
+	if d <= 0 {
+		return
+	}
+	s.timers[name] = time.AfterFunc(d, func() { s.send(m) })
+}
+
+func (s *Supervisor) stopTimers() {
+	for _, t := range s.timers {
+		t.Stop()
+	}
+}
+
+// write bounds what the loop itself writes to the ledger.
+func (s *Supervisor) write() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
+}
+
+// patch writes to a member's row and keeps the row in step with the ledger.
+func (s *Supervisor) patch(m *member, p ledger.MemberPatch) error {
+	ctx, cancel := s.write()
+	defer cancel()
+	p.SessionKey = m.row.SessionKey
+	row, err := s.cfg.Ledger.UpdateMember(ctx, p)
+	if err != nil {
+		s.log.Error("write member", "member", m.row.Name, "err", err)
+		return err
+	}
+	m.row = row
+	return nil
+}
+
+// publish brings config.json up to date with the ledger.
+func (s *Supervisor) publish() {
+	ctx, cancel := s.write()
+	defer cancel()
+	if err := Publish(ctx, s.cfg.Layout, s.cfg.Ledger); err != nil {
+		s.log.Error("publish config.json", "err", err)
+	}
+}
+
+// byName finds members; an unknown name is CodeNotFound and names those there are.
+func (s *Supervisor) byName(names []string) ([]*member, error) {
+	var out []*member
+	if len(names) == 0 {
+		for _, m := range s.members {
+			out = append(out, m)
+		}
+		sortMembers(out)
+		return out, nil
+	}
+	for _, n := range names {
+		m := s.find(n)
+		if m == nil {
+			var have []string
+			for _, m := range s.members {
+				have = append(have, m.row.Name)
+			}
+			return nil, unknownMember(n, have)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func (s *Supervisor) find(name string) *member {
+	for _, m := range s.members {
+		if m.row.Name == name || m.row.AgentID == name || m.row.SessionKey == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// ask runs f in the loop and waits for its answer.
+func ask[T any](ctx context.Context, s *Supervisor, f func(reply func(T, error))) (T, error) {
+	type answer struct {
+		v   T
+		err error
+	}
+	ch := make(chan answer, 1)
+	var once sync.Once
+	call := call(func(*Supervisor) {
+		f(func(v T, err error) { once.Do(func() { ch <- answer{v, err} }) })
+	})
+	var zero T
+	select {
+	case s.msgs <- call:
+	case <-s.done:
+		return zero, ErrStopped
+	case <-ctx.Done():
+		return zero, context.Cause(ctx)
+	}
+	select {
+	case a := <-ch:
+		return a.v, a.err
+	case <-s.done:
+		select { // the answer may have come just before the end
+		case a := <-ch:
+			return a.v, a.err
+		default:
+			return zero, ErrStopped
+		}
+	case <-ctx.Done():
+		return zero, context.Cause(ctx)
+	}
+}
+
+// call is a request: a function that the loop runs.
+type call func(*Supervisor)
+
+func (c call) apply(s *Supervisor) { c(s) }
+
+// IsStopped reports whether err says that the supervisor has ended.
+func IsStopped(err error) bool {
+	return errors.Is(err, ErrStopped) || team.ReasonOf(err) == "supervisor_gone"
+}

@@ -1,0 +1,631 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExitIsFollowedByPolicy(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		restart team.RestartPolicy
+		exit    backends.Exit
+		want    team.Observed
+		starts  int
+	}{
+		{"success-is-done", team.RestartOnFailure, backends.Exit{Known: true}, team.Completed, 1},
+		{"125-is-done", team.RestartAlways, backends.Exit{Known: true, Code: 125}, team.Completed, 1},
+		{"never", team.RestartNever, backends.Exit{Known: true, Code: 3}, team.Failed, 1},
+		{"exec-failure-is-permanent", team.RestartAlways, backends.Exit{ExecFailed: true, Reason: "no such file"}, team.Failed, 1},
+		{"failure-starts-again", team.RestartOnFailure, backends.Exit{Known: true, Code: 3}, team.Running, 2},
+		{"unknown-is-no-success", team.RestartOnFailure, backends.Exit{Code: -1}, team.Running, 2},
+		{"always", team.RestartAlways, backends.Exit{Known: true}, team.Running, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			s := r.supervisor()
+			first := r.spawn(s, "a", c.restart)
+			r.m.agent(r.layout, "a").end(c.exit)
+			row := r.wait("a", string(c.want), func(m ledger.Member) bool {
+				return m.Observed == c.want && (c.starts == 1 || m.Generation != first.Generation)
+			})
+			if r.m.starts != c.starts || row.Restarts != c.starts-1 {
+				t.Errorf("starts %d, restarts %d; want %d starts", r.m.starts, row.Restarts, c.starts)
+			}
+		})
+	}
+}
+
+func TestCrashLoopGivesUpAndStartForgets(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartOnFailure)
+	for i := 1; i < 8; i++ {
+		r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+		<-r.m.events
+		r.waitState("a", team.Running)
+	}
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+	row := r.waitState("a", team.Failed)
+	if r.m.starts != 8 || row.Failures != 8 || !strings.Contains(row.Reason, "crash loop") {
+		t.Fatalf("starts %d, row %+v", r.m.starts, row)
+	}
+	if _, err := s.StartMembers(t.Context(), []string{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	if row = r.waitState("a", team.Running); row.Failures != 0 {
+		t.Fatalf("failures %d after a manual start", row.Failures)
+	}
+}
+
+func TestFailedSpawnLeavesNothing(t *testing.T) {
+	r := newRig(t)
+	r.m.fail = team.Errorf(team.CodeUnavailable, "no pane")
+	s := r.supervisor()
+	_, err := s.Spawn(t.Context(), SpawnIn{Name: "a", Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
+	if !team.IsCode(err, team.CodeUnavailable) || !strings.Contains(err.Error(), "no pane") {
+		t.Fatalf("err = %v", err)
+	}
+	rows, err := r.led.Members(t.Context(), false)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("roster %v, %v", rows, err)
+	}
+	cfg, err := team.ReadConfig(r.layout.Config())
+	if err != nil || len(cfg.Members) != 1 {
+		t.Fatalf("config %+v, %v", cfg, err)
+	}
+}
+
+func TestSupervisorKilledAdopts(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	before := r.spawn(s, "a", team.RestartOnFailure)
+	r.spawn(s, "b", team.RestartNever)
+	for i := range 10 {
+		s.Close() // like kill -9, nothing is written at the end
+		if i == 9 {
+			r.m.agent(r.layout, "b").end(backends.Exit{Known: true, Code: 7})
+			r.exitFile("b", r.m.agent(r.layout, "b").exit)
+		}
+		s = r.supervisor()
+	}
+	row := r.waitState("a", team.Running)
+	if row.PID != before.PID || row.Restarts != 0 || r.m.starts != 2 {
+		t.Fatalf("adopted %+v after %d starts; was %+v", row, r.m.starts, before)
+	}
+	if row = r.waitState("b", team.Failed); row.ExitText != "exit 7" {
+		t.Fatalf("b ended %q while nobody looked, want exit 7", row.ExitText)
+	}
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 125})
+	r.waitState("a", team.Completed)
+}
+
+func TestExitNobodySawIsUnknown(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	s.Close()
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+	r.supervisor()
+	if row := r.waitState("a", team.Failed); row.ExitText != "exit unknown" {
+		t.Fatalf("exit %q, want unknown", row.ExitText)
+	}
+}
+
+func TestInterruptedStartIsTakenUp(t *testing.T) {
+	r := newRig(t)
+	r.m.gate = make(chan struct{})
+	s := r.supervisor()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Spawn(ctx, SpawnIn{Name: "a", Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
+		done <- err
+	}()
+	r.waitState("a", team.Starting)
+	cancel()
+	<-done
+	s.Close()
+	close(r.m.gate)
+	r.supervisor()
+	r.waitState("a", team.Running)
+	if r.m.starts != 1 {
+		t.Fatalf("%d starts", r.m.starts)
+	}
+}
+
+// shutdownRequestTo waits for the request in the member's mailbox.
+func (r *rig) shutdownRequestTo(name string) inbox.ShutdownRequest {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second)
+	defer cancel()
+	w, err := inbox.Watch(ctx, r.layout.Inboxes())
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	rings := w.Changes(name)
+	box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for {
+		entries, err := box.Consume(ctx, 0, nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, e := range entries {
+			if f, ok := inbox.Parse(e.Text); ok {
+				if req, ok := f.(inbox.ShutdownRequest); ok {
+					return req
+				}
+			}
+		}
+		select {
+		case <-rings:
+		case <-ctx.Done():
+			r.Fatal("no shutdown request came")
+		}
+	}
+}
+
+func (r *rig) answer(name string, kind team.Kind, id, text string) {
+	r.Helper()
+	_, _, err := (Mailer{r.layout, r.led}).Post(r.Context(), ledger.NewMessage{
+		Kind: kind, From: name, To: team.LeadName, RequestID: id, Text: text,
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func TestGracefulStop(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	done := r.stop(s, StopIn{Names: []string{"a"}, Reason: "all done", Remove: true})
+	req := r.shutdownRequestTo("a")
+	if req.Reason != "all done" || req.From != team.LeadName {
+		t.Errorf("request %+v", req)
+	}
+	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+	got := <-done
+	if got.err != nil || len(got.out) != 1 || got.out[0].Outcome != "approved" || got.out[0].Exit != "exit 0" {
+		t.Fatalf("%+v", got)
+	}
+	row := r.waitState("a", team.Completed)
+	if row.RemovedAt == 0 || r.m.starts != 1 {
+		t.Fatalf("row %+v, %d starts", row, r.m.starts)
+	}
+}
+
+type stopResult struct {
+	out []Stopped
+	err error
+}
+
+func (r *rig) stop(s *Supervisor, in StopIn) <-chan stopResult {
+	ch := make(chan stopResult, 1)
+	go func() {
+		out, err := s.StopMembers(context.WithoutCancel(r.Context()), in)
+		ch <- stopResult{out, err}
+	}()
+	return ch
+}
+
+func TestRejectedStopGoesOn(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	done := r.stop(s, StopIn{Names: []string{"a"}})
+	req := r.shutdownRequestTo("a")
+	r.answer("a", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "mid-task"}))
+	got := <-done
+	if !team.IsCode(got.err, team.CodeConflict) || got.out[0].Outcome != "rejected" || got.out[0].Reason != "mid-task" {
+		t.Fatalf("%+v", got)
+	}
+	if row := r.waitState("a", team.Running); row.Desired != team.WantRunning {
+		t.Fatalf("desired %s", row.Desired)
+	}
+}
+
+func TestForeignAnswerIsIgnored(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	r.policy.StopWait = 300 * time.Millisecond
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	r.spawn(s, "b", team.RestartAlways)
+	done := r.stop(s, StopIn{Names: []string{"a"}})
+	req := r.shutdownRequestTo("a")
+	// b says that a does not want to: its name is on the message, so it does not count.
+	r.answer("b", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "no"}))
+	got := <-done
+	if got.err != nil || got.out[0].Outcome != "deadline" || got.out[0].Exit != "signal SIGTERM" {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestConcurrentIntentsLastWins(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	release := make(chan struct{})
+	r.m.onStop = func(a *agent) {
+		<-release
+		a.end(backends.Exit{Known: true, Code: -1, Signal: "SIGTERM"})
+	}
+	var wg sync.WaitGroup
+	each := func(f func() error) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := f(); err != nil && team.ReasonOf(err) != "superseded" {
+				t.Error(err)
+			}
+		}()
+	}
+	stop := func() error {
+		_, err := s.StopMembers(context.WithoutCancel(t.Context()), StopIn{Names: []string{"a"}})
+		return err
+	}
+	restart := func() error {
+		_, err := s.RestartMembers(context.WithoutCancel(t.Context()), []string{"a"})
+		return err
+	}
+	for range 5 {
+		each(stop)
+		each(restart)
+	}
+	r.wait("a", "wanted otherwise", func(m ledger.Member) bool { return m.Observed == team.Running })
+	close(release)
+	wg.Wait() // every caller got its answer
+	if err := restart(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitState("a", team.Running)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitState("a", team.Completed)
+}
+
+func TestDeadMembersTasksReturn(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	tasks, err := r.led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "x", Description: "x"}}, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.led.Claim(t.Context(), ledger.ClaimIn{Owner: m.SessionKey, Lease: ledger.Lease}); err != nil {
+		t.Fatal(err)
+	}
+	r.m.agent(r.layout, "a").end(backends.Exit{Code: -1, Known: true, Signal: "SIGKILL"})
+	r.waitState("a", team.Failed)
+	got, err := r.led.Task(t.Context(), tasks[0].ID)
+	if err != nil || got.Status != team.TaskPending || got.Owner != "" {
+		t.Fatalf("task %+v, %v", got, err)
+	}
+}
+
+func TestUnmailedMessageIsMailedOnce(t *testing.T) {
+	r := newRig(t)
+	r.policy.Repair = 10 * time.Millisecond
+	// The poster dies between posting and mailing, before and after its append.
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	s.Close()
+	var ids []string
+	for i := range 2 {
+		msg, _, err := r.led.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "hello"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, msg.ID)
+		if i == 1 {
+			box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := box.Append(t.Context(), (Mailer{r.layout, r.led}).entry(t.Context(), msg)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.supervisor()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	changes, stop, err := r.led.Changes(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for {
+		mailed := 0
+		for _, id := range ids {
+			if d, err := r.led.Delivery(ctx, id, "a"); err == nil && d.State == team.Mailed {
+				mailed++
+			}
+		}
+		if mailed == len(ids) {
+			break
+		}
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			t.Fatal("not mailed")
+		}
+	}
+	box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := box.Entries(ctx)
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("%d entries, %v: each message stands there once", len(entries), err)
+	}
+}
+
+func TestLeavesWhenIdle(t *testing.T) {
+	r := newRig(t)
+	r.idle = 20 * time.Millisecond
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	select {
+	case <-s.Done():
+		t.Fatal("left while a member ran")
+	case <-time.After(100 * time.Millisecond):
+	}
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+	select {
+	case <-s.Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("stayed with nothing to supervise")
+	}
+	if _, err := s.Status(t.Context()); !errors.Is(err, ErrStopped) {
+		t.Fatalf("err = %v", err)
+	}
+}
+
+func TestBackoffGrowsToItsCap(t *testing.T) {
+	p := Policy{Jitter: -1}.withDefaults()
+	var got []time.Duration
+	for n := 1; n <= 8; n++ {
+		got = append(got, p.Backoff(n))
+	}
+	want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}
+	for i := range want {
+		want[i] *= time.Second
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	p = Policy{}.withDefaults()
+	for range 100 {
+		if d := p.Backoff(3); d < 4*time.Second || d > 6*time.Second {
+			t.Fatalf("with jitter: %v", d)
+		}
+	}
+	if v := p.judge(team.RestartOnFailure, backends.Exit{Known: true, Code: 1}, 6*time.Minute, 7); v.failures != 1 {
+		t.Errorf("a healthy period forgets failures: %+v", v)
+	}
+}
+
+func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	post := func(text string) {
+		t.Helper()
+		if _, _, err := (Mailer{r.layout, r.led}).Post(t.Context(), ledger.NewMessage{
+			Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	post("one")
+	post("two")
+	box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(box.Path(), []byte("[{\"from\": garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	post("three")
+	// Whoever met the damage restored the mailbox, the supervisor mails the rest.
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	w, err := inbox.Watch(ctx, r.layout.Inboxes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	rings := w.Changes("a")
+	for {
+		entries, err := box.Entries(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, e := range entries {
+			texts = append(texts, e.Text)
+		}
+		if slices.Equal(texts, []string{"one", "two", "three"}) {
+			return
+		}
+		select {
+		case <-rings:
+		case <-ctx.Done():
+			t.Fatalf("mailbox holds %v", texts)
+		}
+	}
+}
+
+// A mailbox that is deleted or emptied has everything again once the next message
+// or the next supervisor comes; what its owner took stays taken.
+func TestFault29MailboxDeletedOrEmptied(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	post := func(text string) ledger.Message {
+		t.Helper()
+		msg, _, err := (Mailer{r.layout, r.led}).Post(t.Context(), ledger.NewMessage{
+			Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return msg
+	}
+	box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(want ...string) {
+		t.Helper()
+		entries, err := box.Entries(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, e := range entries {
+			texts = append(texts, e.Text)
+		}
+		if !slices.Equal(texts, want) {
+			t.Errorf("mailbox holds %q, want %q", texts, want)
+		}
+	}
+	taken := post("taken")
+	if _, err := r.led.Mark(t.Context(), ledger.DeliveryMark{MessageID: taken.ID, Recipient: "a", State: team.Read, Evidence: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	post("one")
+	if err := os.Remove(box.Path()); err != nil {
+		t.Fatal(err)
+	}
+	post("two")
+	has("one", "two")
+	if err := os.Truncate(box.Path(), 0); err != nil {
+		t.Fatal(err)
+	}
+	post("three")
+	has("one", "two", "three")
+	ds, err := r.led.Mailbox(t.Context(), m.SessionKey, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range ds[1:] {
+		if o.Delivery.State != team.Mailed {
+			t.Errorf("%s is %s", o.Message.Text, o.Delivery.State)
+		}
+	}
+	if err := os.Remove(box.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Mailer{r.layout, r.led}).Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has("one", "two", "three")
+}
+
+func TestReadyByItsOwnWordOrSettledOutput(t *testing.T) {
+	r := newRig(t)
+	r.policy.Settle, r.policy.Silent, r.policy.Start = 20*time.Millisecond, time.Minute, time.Minute
+	s := r.supervisor()
+	mkdir(t, string(r.layout.Bundle("quiet")))
+	r.spawn(s, "quiet", team.RestartNever)
+	if row := r.waitState("quiet", team.Running); row.Ready {
+		t.Fatal("ready without any evidence")
+	}
+	if err := os.WriteFile(r.layout.Bundle("quiet").Log(), []byte("$ "), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wait("quiet", "ready", func(m ledger.Member) bool { return m.Ready })
+	s.Close()
+
+	notes := make(chan Note)
+	r.plans.reports = true
+	r.policy.Start = 50 * time.Millisecond
+	r.notes = notes
+	s = r.supervisor()
+	m := r.spawn(s, "talker", team.RestartNever)
+	row := r.wait("talker", "told to be late", func(m ledger.Member) bool { return m.Reason != "" })
+	if row.Ready || !strings.Contains(row.Reason, "not ready after") {
+		t.Fatalf("row %+v", row)
+	}
+	notes <- Note{Agent: "talker", Generation: "an older one", Event: "ready"}
+	notes <- Note{Agent: "talker", Generation: m.Generation, Event: "ready"}
+	if row = r.wait("talker", "ready", func(m ledger.Member) bool { return m.Ready }); row.Reason != "" {
+		t.Fatalf("reason %q after all", row.Reason)
+	}
+}
+
+func TestRecoverStartsOnlyWhatWasLost(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	for _, n := range []string{"lost", "failed", "stopped", "up"} {
+		r.spawn(s, n, team.RestartNever)
+	}
+	r.m.agent(r.layout, "failed").end(backends.Exit{Known: true, Code: 1})
+	r.waitState("failed", team.Failed)
+	if _, err := s.StopMembers(t.Context(), StopIn{Names: []string{"stopped"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	r.m.agent(r.layout, "lost").end(backends.Exit{Code: -1})
+	s = r.supervisor()
+	r.waitState("lost", team.Failed)
+	got, err := s.RecoverMembers(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := map[string]string{}
+	for _, x := range got {
+		outcome[x.Name] = x.Outcome
+	}
+	want := map[string]string{"lost": "started", "failed": "left", "stopped": "left", "up": "running"}
+	if !maps.Equal(outcome, want) {
+		t.Fatalf("%v, want %v", outcome, want)
+	}
+	// One probe that speaks for life is enough to leave a member alone.
+	r.m.agent(r.layout, "lost").end(backends.Exit{Code: -1})
+	r.waitState("lost", team.Failed)
+	mkdir(t, string(r.layout.Bundle("lost")))
+	lock, err := filelock.Lock(t.Context(), r.layout.Bundle("lost").RunLock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	if got, err = s.RecoverMembers(t.Context(), []string{"lost"}); err != nil || got[0].Outcome != "alive" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+}

@@ -1,0 +1,38 @@
+package supervisor
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/team"
+)
+
+// NewToken is a member's secret: 256 random bits, safe in an environment.
+func NewToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// WriteToken puts a member's secret into its bundle.
+func WriteToken(b team.Bundle, token string) error {
+	if err := os.MkdirAll(string(b), 0o700); err != nil {
+		return team.Errorf(team.CodeUnavailable, "make %s: %w", b, err)
+	}
+	if err := atomicfile.Write(b.Token(), []byte(token+"\n"), 0o600, false); err != nil {
+		return fmt.Errorf("write the token: %w", err)
+	}
+	return nil
+}
+
+// withToken is an environment with the secret of this generation and no other.
+func withToken(env []string, token string) []string {
+	const name = team.EnvToken + "="
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, name) })
+	return append(out, name+token)
+}
