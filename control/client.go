@@ -1,0 +1,203 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// Client talks to one team's supervisor. It implements tool.Supervisor and
+// ledger.Writer. It is safe for concurrent use.
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+var (
+	_ tool.Supervisor = (*Client)(nil)
+	_ ledger.Writer   = (*Client)(nil)
+)
+
+// NewClient makes a client of the supervisor on a socket; it connects on use.
+func NewClient(socket string) *Client {
+	return &Client{socket: socket, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			d := net.Dialer{Timeout: dialTimeout}
+			return d.DialContext(ctx, "unix", socket)
+		},
+		MaxIdleConnsPerHost: 4,
+		DisableCompression:  true,
+	}}}
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// reach asks whether anybody listens. An error means neither yes nor no.
+func reach(socket string) (bool, error) {
+	conn, err := net.DialTimeout("unix", socket, dialTimeout)
+	switch {
+	case err == nil:
+		_ = conn.Close()
+		return true, nil
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
+		return false, nil
+	default:
+		return false, team.Errorf(team.CodeUnavailable, "reach the supervisor: %w", err)
+	}
+}
+
+// do posts in to a route and reads the answer into out.
+func (c *Client) do(ctx context.Context, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode request: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://supervisor"+path, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	req.GetBody = nil // a request that may have been carried out is never sent twice
+	res, err := c.http.Do(req)
+	if err != nil {
+		return c.gone(ctx, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return c.gone(ctx, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		e := &team.Error{}
+		if json.Unmarshal(data, e) != nil || e.Code == "" {
+			return team.Errorf(team.CodeInternal, "supervisor answered %s: %.200s", res.Status, data)
+		}
+		return e
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("read answer of %s: %w", path, err)
+	}
+	return nil
+}
+
+// gone is a supervisor that did not answer. Whether it carried out what it was
+// asked is not known.
+func (c *Client) gone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return team.Errorf(team.CodeUnavailable, "the supervisor did not answer: %w", errors.Join(ledger.ErrWriterGone, err)).
+		WithReason("supervisor_gone").WithHint("teamctl ps shows how things stand")
+}
+
+// Write sends a ledger operation to the group commit.
+func (c *Client) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
+	var out json.RawMessage
+	err := c.do(ctx, "/v1/write", op, &out)
+	return out, err
+}
+
+// Spawn starts a new member.
+func (c *Client) Spawn(ctx context.Context, in supervisor.SpawnIn) (out supervisor.SpawnOut, err error) {
+	err = c.do(ctx, "/v1/spawn", in, &out)
+	return out, err
+}
+
+// StopMembers stops members.
+func (c *Client) StopMembers(ctx context.Context, in supervisor.StopIn) ([]supervisor.Stopped, error) {
+	var out stopOut
+	if err := c.do(ctx, "/v1/stop", in, &out); err != nil {
+		return nil, err
+	}
+	if out.Error != nil {
+		return out.Stopped, out.Error
+	}
+	return out.Stopped, nil
+}
+
+// StartMembers starts stopped members.
+func (c *Client) StartMembers(ctx context.Context, names []string) (out []ledger.Member, err error) {
+	err = c.do(ctx, "/v1/start", namesIn{names}, &out)
+	return out, err
+}
+
+// RestartMembers restarts members.
+func (c *Client) RestartMembers(ctx context.Context, names []string) (out []ledger.Member, err error) {
+	err = c.do(ctx, "/v1/restart", namesIn{names}, &out)
+	return out, err
+}
+
+// Capture reads a member's screen.
+func (c *Client) Capture(ctx context.Context, name string, scrollback int) (out string, err error) {
+	err = c.do(ctx, "/v1/capture", captureIn{name, scrollback}, &out)
+	return out, err
+}
+
+// TypeText pastes text into a member's terminal.
+func (c *Client) TypeText(ctx context.Context, name, text string, enter bool) error {
+	return c.do(ctx, "/v1/type", typeIn{name, text, enter}, nil)
+}
+
+// Hide takes a member's screen away or brings it back.
+func (c *Client) Hide(ctx context.Context, name string, hidden bool) error {
+	return c.do(ctx, "/v1/hide", hideIn{name, hidden}, nil)
+}
+
+// Status asks how the supervisor sees its team.
+func (c *Client) Status(ctx context.Context) (out supervisor.Status, err error) {
+	err = c.do(ctx, "/v1/status", none{}, &out)
+	return out, err
+}
+
+// Quit ends the supervisor.
+func (c *Client) Quit(ctx context.Context, closeTeam bool) error {
+	return c.do(ctx, "/v1/quit", quitIn{closeTeam}, nil)
+}
+
+// PauseMembers freezes members or lets them go on.
+func (c *Client) PauseMembers(ctx context.Context, names []string, on bool) (out []ledger.Member, err error) {
+	err = c.do(ctx, "/v1/pause", pauseIn{names, on}, &out)
+	return out, err
+}
+
+// RecoverMembers brings back members that were lost.
+func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []supervisor.Recovered, err error) {
+	err = c.do(ctx, "/v1/recover", namesIn{names}, &out)
+	return out, err
+}
+
+// Debug asks for the loop's state.
+func (c *Client) Debug(ctx context.Context) (out supervisor.Debug, err error) {
+	err = c.do(ctx, "/v1/debug", none{}, &out)
+	return out, err
+}
+
+// Goroutines returns the stacks of the supervisor's goroutines.
+func (c *Client) Goroutines(ctx context.Context) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://supervisor/debug/pprof/goroutine?debug=2", nil)
+	if err != nil {
+		return "", fmt.Errorf("make request: %w", err)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return "", c.gone(ctx, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	data, err := io.ReadAll(res.Body)
+	return string(data), err
+}

@@ -1,0 +1,271 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The test binary is also the supervisor's program, as "supervise --team KEY".
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "supervise" {
+		os.Exit(superviseMain(os.Args[3]))
+	}
+	// A supervisor's reaper ends with the supervisor, a moment after its lock is free.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/teamctl/teamctl/control.reap"))
+}
+
+func superviseMain(key string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	home, err := team.FindHome()
+	if err != nil {
+		return 1
+	}
+	ready := Ready()
+	err = Serve(ctx, ServeIn{
+		Layout: home.Team(key), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Listening: func() { ready(nil) },
+		Build: func(_ context.Context, cfg *supervisor.Config) (func(), error) {
+			cfg.Backends = map[string]backends.Backend{}
+			if os.Getenv("TEST_BUILD_FAILS") != "" {
+				return nil, team.Errorf(team.CodeUnavailable, "no tmux here").WithHint("install it")
+			}
+			return func() {}, nil
+		},
+	})
+	ready(err)
+	return team.ExitStatus(err)
+}
+
+// newTeam makes an empty team in a home with short paths.
+func newTeam(t *testing.T) team.Layout {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "tc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
+	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("t")
+	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	led := openLedger(t, l, true)
+	if _, err := led.CreateTeam(t.Context(), ledger.TeamRow{Key: "t", Name: "t", LeadSession: "lead"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := supervisor.Publish(t.Context(), l, led); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func openLedger(t *testing.T, l team.Layout, create bool) *ledger.Ledger {
+	t.Helper()
+	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: create, LockPath: l.LedgerLock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return ledger.New(db, Writer(l, ledger.Direct(db)))
+}
+
+func dial(t *testing.T, l team.Layout) *Client {
+	t.Helper()
+	s, err := Dialer([]string{os.Args[0]})(t.Context(), l, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.(*Client)
+	t.Cleanup(func() {
+		_ = c.Quit(context.WithoutCancel(t.Context()), false)
+		c.Close()
+		waitGone(t, l)
+	})
+	return c
+}
+
+// waitGone waits until no supervisor holds the team's lock.
+func waitGone(t *testing.T, l team.Layout) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	defer cancel()
+	lock, err := lockSupervisor(ctx, l)
+	if err != nil {
+		t.Fatalf("the supervisor does not leave: %v", err)
+	}
+	_ = lock.Unlock()
+}
+
+func TestStartedOnceByManyStarters(t *testing.T) {
+	l := newTeam(t)
+	var wg sync.WaitGroup
+	pids := make([]int, 16)
+	for i := range pids {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			s, err := Dialer([]string{os.Args[0]})(t.Context(), l, true)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.(*Client).Close()
+			st, err := s.Status(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			pids[i] = st.PID
+		}()
+	}
+	wg.Wait()
+	dial(t, l)
+	for _, pid := range pids {
+		if pid == 0 || pid != pids[0] {
+			t.Fatalf("several supervisors: %v", pids)
+		}
+	}
+}
+
+func TestSecondSupervisorNamesTheFirst(t *testing.T) {
+	l := newTeam(t)
+	c := dial(t, l)
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Serve(t.Context(), ServeIn{Layout: l, Log: slog.New(slog.DiscardHandler)})
+	if !team.IsCode(err, team.CodeConflict) || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", st.PID)) {
+		t.Fatalf("err = %v", err)
+	}
+	if _, err := c.Status(t.Context()); err != nil {
+		t.Fatalf("the loser took the winner's socket: %v", err)
+	}
+}
+
+func TestKilledSupervisorIsReplaced(t *testing.T) {
+	l := newTeam(t)
+	c := dial(t, l)
+	for range 3 {
+		st, err := c.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(st.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		waitGone(t, l)
+		if _, err := c.Status(t.Context()); !supervisor.IsStopped(err) || !errors.Is(err, ledger.ErrWriterGone) {
+			t.Fatalf("err = %v", err)
+		}
+		c = dial(t, l)
+	}
+}
+
+func TestFailedStartSaysWhy(t *testing.T) {
+	l := newTeam(t)
+	t.Setenv("TEST_BUILD_FAILS", "1")
+	_, err := Dialer([]string{os.Args[0]})(t.Context(), l, true)
+	if !team.IsCode(err, team.CodeUnavailable) || err.Error() != "no tmux here" || team.HintOf(err) != "install it" {
+		t.Fatalf("err = %v, hint %q", err, team.HintOf(err))
+	}
+	waitGone(t, l)
+}
+
+func TestNobodyThereAndNoStart(t *testing.T) {
+	l := newTeam(t)
+	s, err := Dialer([]string{os.Args[0]})(t.Context(), l, false)
+	if s != nil || err != nil {
+		t.Fatalf("%v, %v", s, err)
+	}
+}
+
+func TestErrorsKeepCodeReasonAndHint(t *testing.T) {
+	l := newTeam(t)
+	c := dial(t, l)
+	_, err := c.Capture(t.Context(), "nobody", 0)
+	if !team.IsCode(err, team.CodeNotFound) || team.ReasonOf(err) != "member_not_found" || team.HintOf(err) == "" {
+		t.Fatalf("err = %v, reason %q, hint %q", err, team.ReasonOf(err), team.HintOf(err))
+	}
+}
+
+// Writes go through the socket while a supervisor is up and directly when it is
+// killed; an answer that was lost is asked for again by the operation's id.
+func TestWritesSurviveTheSupervisor(t *testing.T) {
+	l := newTeam(t)
+	c := dial(t, l)
+	const writers, each = 4, 25
+	var wg sync.WaitGroup
+	for w := range writers {
+		led := openLedger(t, l, false)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range each {
+				_, err := led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: fmt.Sprintf("%d/%d", w, i), Description: "d"}}, "t")
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	for range 3 {
+		st, err := c.Status(t.Context())
+		if err != nil {
+			break // it is between two lives
+		}
+		_ = syscall.Kill(st.PID, syscall.SIGKILL)
+		waitGone(t, l)
+		c = dial(t, l)
+	}
+	wg.Wait()
+	led := openLedger(t, l, false)
+	tasks, err := led.Tasks(t.Context(), ledger.TaskFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, task := range tasks {
+		seen[task.Subject]++
+	}
+	if len(tasks) != writers*each || len(seen) != writers*each {
+		t.Fatalf("%d tasks, %d different; want %d of each", len(tasks), len(seen), writers*each)
+	}
+}
+
+func TestSocketIsPrivate(t *testing.T) {
+	l := newTeam(t)
+	dial(t, l)
+	for path, want := range map[string]os.FileMode{l.Socket(): 0o600, l.Runtime(): 0o700} {
+		fi, err := os.Stat(path)
+		if err != nil || fi.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v; want %o", path, fi.Mode(), err, want)
+		}
+	}
+	open := filepath.Join(filepath.Dir(l.Runtime()), "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := PrivateDir(open); !team.IsCode(err, team.CodeDenied) {
+		t.Errorf("an open directory: %v", err)
+	}
+}

@@ -1,0 +1,218 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// maxBody bounds a request: a message has 100 kB at most, a batch of tasks more.
+const maxBody = 64 << 20
+
+type server struct {
+	sup    *supervisor.Supervisor
+	writer ledger.Writer
+}
+
+// ServeIn is what the supervisor's process is made of.
+type ServeIn struct {
+	Layout team.Layout
+	// Build makes the supervisor's parts once the lock is held: its configuration
+	// (Ledger and Log are filled in here) and what to release at the end.
+	Build func(ctx context.Context, cfg *supervisor.Config) (release func(), err error)
+	Log   *slog.Logger
+	// Listening is called once the socket answers.
+	Listening func()
+}
+
+// Serve is the supervisor's process: it holds the team's lock, serves the socket,
+// and returns when the supervisor ends or ctx does. Agents keep running. A second
+// supervisor is CodeConflict and names the pid of the first.
+func Serve(ctx context.Context, in ServeIn) (err error) {
+	l := in.Layout
+	if _, err := os.Stat(l.Config()); err != nil {
+		return team.Errorf(team.CodeNotFound, "team %q does not exist", l.Key).WithHint("teamctl ls")
+	}
+	lock, ok, err := filelock.TryLock(l.SupervisorLock())
+	if err != nil {
+		return fmt.Errorf("lock supervisor of %s: %w", l.Key, err)
+	}
+	if !ok {
+		return team.Errorf(team.CodeConflict, "a supervisor of team %q runs already, pid %s", l.Key, readPID(l)).
+			WithReason("supervisor_running")
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	_ = os.Remove(l.SupervisorPID()) // nobody reads the pid of the one before
+	if err := os.WriteFile(l.SupervisorPID(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write pid: %w", err)
+	}
+	defer func() { _ = os.Remove(l.SupervisorPID()) }()
+
+	listener, err := listen(l)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // also unlinks the socket
+
+	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	group := ledger.NewGroup(db)
+	if err := group.Start(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		down, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, group.Stop(down))
+	}()
+
+	f := &front{layout: l, log: in.Log, failed: make(chan error, 1)}
+	cfg := supervisor.Config{Layout: l, Ledger: ledger.New(db, group), Log: in.Log, Woken: f.look}
+	release, err := in.Build(ctx, &cfg)
+	if err != nil {
+		return err
+	}
+	defer release()
+	sup := supervisor.New(cfg)
+	if err := sup.Start(ctx); err != nil {
+		return err
+	}
+	defer sup.Close()
+	return serveHTTP(ctx, in, f, listener, &server{sup: sup, writer: group})
+}
+
+// serveHTTP serves until the supervisor or ctx ends.
+func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener, s *server) error {
+	mux := http.NewServeMux()
+	for path, f := range routes {
+		mux.HandleFunc("POST "+path, s.handler(f))
+	}
+	// Profiles are for who owns the socket, and only there.
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	srv := &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(in.Log.Handler(), slog.LevelWarn),
+	}
+	f.start(srv, listener)
+	if in.Listening != nil {
+		in.Listening()
+	}
+	in.Log.Info("listening", "socket", in.Layout.Socket(), "pid", os.Getpid())
+	select {
+	case <-ctx.Done():
+	case <-s.sup.Done():
+	case err := <-f.failed:
+		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), err)
+	}
+	// Requests under way get their answer; those that wait for a member do not
+	// hold us up.
+	down, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	defer stop()
+	f.close()
+	if err := srv.Shutdown(down); err != nil {
+		_ = srv.Close()
+	}
+	f.done.Wait()
+	if err := <-f.failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), err)
+	}
+	return nil
+}
+
+func (s *server) handler(f func(context.Context, *server, []byte) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		var out any
+		if err == nil {
+			out, err = f(r.Context(), s, body)
+		} else {
+			err = team.Errorf(team.CodeInvalid, "read request: %w", err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err != nil {
+			e := errorOf(err)
+			w.WriteHeader(statusOf(e.Code))
+			_ = json.NewEncoder(w).Encode(e)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(out)
+	}
+}
+
+// listen makes the runtime directory and the socket. The caller holds the lock,
+// so a socket that stands there is nobody's.
+func listen(l team.Layout) (net.Listener, error) {
+	if err := PrivateDir(l.Runtime()); err != nil {
+		return nil, err
+	}
+	if n := len(l.Socket()); n > maxSocketPath {
+		return nil, team.Errorf(team.CodeInvalid, "socket path %s has %d bytes, %d at most", l.Socket(), n, maxSocketPath).
+			WithHint("set " + team.EnvRuntime + " to a short directory")
+	}
+	if err := os.Remove(l.Socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, team.Errorf(team.CodeUnavailable, "replace socket: %w", err)
+	}
+	listener, err := net.Listen("unix", l.Socket())
+	if err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "listen on %s: %w", l.Socket(), err)
+	}
+	if err := os.Chmod(l.Socket(), 0o600); err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("protect socket: %w", err)
+	}
+	return listener, nil
+}
+
+// maxSocketPath is sun_path less its NUL, the smaller of Linux and macOS.
+const maxSocketPath = 103
+
+// PrivateDir makes a directory 0700 and refuses one that others may write to or own.
+func PrivateDir(dir string) error {
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return team.Errorf(team.CodeUnavailable, "make runtime directory: %w", err).
+				WithHint("set " + team.EnvRuntime + " to a directory that you can write to")
+		}
+	}
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "check runtime directory: %w", err)
+	}
+	if !fi.IsDir() || fi.Mode().Perm()&0o077 != 0 || !ownedByUs(fi) {
+		return team.Errorf(team.CodeDenied, "runtime directory %s is not private: %s", dir, fi.Mode()).
+			WithHint("remove it, or set " + team.EnvRuntime)
+	}
+	return nil
+}
+
+func readPID(l team.Layout) string {
+	b, err := os.ReadFile(l.SupervisorPID())
+	if err != nil || len(b) == 0 {
+		return "unknown"
+	}
+	return string(b[:len(b)-1])
+}

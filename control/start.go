@@ -1,0 +1,215 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// startTimeout bounds the start of a supervisor, adoption of its members included.
+const startTimeout = 60 * time.Second
+
+// readyFD is the descriptor on which a started supervisor says that it listens.
+const readyFD = 3
+
+// EnvReady tells a supervisor process that its starter waits on readyFD.
+const EnvReady = "TEAMCTL_READY_FD"
+
+// Dialer returns what tool.Env.Dial wants: the supervisor of a team, started by
+// running exe (argv without the team) where there is none and start is set.
+func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
+	return func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
+		up, err := reach(l.Socket())
+		switch {
+		case err != nil:
+			return nil, err
+		case up:
+			return NewClient(l.Socket()), nil
+		case !start:
+			return nil, nil
+		}
+		if err := startUp(ctx, l, exe); err != nil {
+			return nil, err
+		}
+		return NewClient(l.Socket()), nil
+	}
+}
+
+// Writer is the ledger writer of a process that is not the supervisor: through
+// the socket while one listens, else direct.
+func Writer(l team.Layout, direct ledger.Writer) ledger.Writer {
+	client := NewClient(l.Socket())
+	return ledger.Switching(func(context.Context) (ledger.Writer, bool) {
+		if _, err := os.Lstat(l.Socket()); err != nil {
+			return nil, false
+		}
+		return client, true
+	}, direct)
+}
+
+// reasonDied is a supervisor that ended without a word.
+const reasonDied = "supervisor_died"
+
+// startUp starts the supervisor, one starter at a time.
+func startUp(ctx context.Context, l team.Layout, exe []string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	lock, err := filelock.Lock(ctx, l.StartingLock())
+	if err != nil {
+		return fmt.Errorf("wait to start the supervisor: %w", err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	// The one that holds the team's lock may be leaving or just about to listen.
+	for called, died := false, 0; ; {
+		up, err := reach(l.Socket())
+		if err != nil || up {
+			return err
+		}
+		err = launch(ctx, l, exe)
+		if team.ReasonOf(err) == reasonDied && died < 2 { // killed, most likely: once more
+			died++
+			continue
+		}
+		if team.ReasonOf(err) != "supervisor_running" {
+			return err
+		}
+		if _, err := os.Lstat(l.Socket()); errors.Is(err, os.ErrNotExist) && !called {
+			called = true
+			if err := call(ctx, l); err != nil {
+				return err
+			}
+		}
+		short, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+		held, err := lockSupervisor(short, l)
+		stop()
+		if err == nil {
+			if err := held.Unlock(); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return team.Errorf(team.CodeUnavailable, "the supervisor of %s runs, pid %s, but does not answer", l.Key, readPID(l)).
+				WithHint("look at " + l.SupervisorLog())
+		}
+	}
+}
+
+// lockSupervisor takes the lock that a supervisor holds for life.
+func lockSupervisor(ctx context.Context, l team.Layout) (*filelock.Held, error) {
+	return filelock.Lock(ctx, l.SupervisorLock())
+}
+
+// launch starts one supervisor process in a session of its own and waits until
+// it listens or has said why it cannot.
+func launch(ctx context.Context, l team.Layout, exe []string) (err error) {
+	log, err := os.OpenFile(l.SupervisorLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "open supervisor log: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make pipe: %w", err)
+	}
+	defer func() { _ = r.Close() }()
+	cmd := exec.Command(exe[0], append(append([]string{}, exe[1:]...), "supervise", "--team", l.Key)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Dir = l.Dir
+	cmd.Env = superviseEnv(os.Environ(), l)
+	cmd.ExtraFiles = []*os.File{w} // readyFD
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "start the supervisor: %w", err)
+	}
+	pid := cmd.Process.Pid
+	go reap(cmd)
+
+	type said struct {
+		line string
+		err  error
+	}
+	ch := make(chan said, 1)
+	go func() {
+		line, err := bufio.NewReader(io.LimitReader(r, 1<<16)).ReadString('\n')
+		ch <- said{strings.TrimSpace(line), err}
+	}()
+	select {
+	case s := <-ch:
+		return readReady(s.line, s.err, pid, l)
+	case <-ctx.Done():
+		return team.Errorf(team.CodeTimeout, "the supervisor, pid %d, did not come up", pid).
+			WithHint("look at " + l.SupervisorLog())
+	}
+}
+
+// reap waits for a supervisor for as long as this process lives, which may be
+// shorter: it is not ours to end, only not to leave a zombie of.
+func reap(cmd *exec.Cmd) { _ = cmd.Wait() }
+
+// readReady understands the one line of a started supervisor.
+func readReady(line string, err error, pid int, l team.Layout) error {
+	if line == "ok" {
+		return nil
+	}
+	e := &team.Error{}
+	if json.Unmarshal([]byte(line), e) == nil && e.Code != "" {
+		return e
+	}
+	return team.Errorf(team.CodeUnavailable, "the supervisor, pid %d, ended before it listened (%v)", pid, err).
+		WithReason(reasonDied).WithHint("look at " + l.SupervisorLog())
+}
+
+// Ready returns what a supervisor process calls once, with nil when it listens or
+// with the error that ends it. Without a starter that waits it does nothing.
+func Ready() func(error) {
+	if os.Getenv(EnvReady) == "" {
+		return func(error) {}
+	}
+	_ = os.Unsetenv(EnvReady)
+	syscall.CloseOnExec(readyFD)
+	f := os.NewFile(readyFD, "ready")
+	said := false
+	return func(err error) {
+		if said {
+			return
+		}
+		said = true
+		line := []byte("ok")
+		if err != nil {
+			line, _ = json.Marshal(errorOf(err))
+		}
+		_, _ = f.Write(append(line, '\n'))
+		_ = f.Close()
+	}
+}
+
+// superviseEnv is the starter's environment without what belongs to the starter
+// alone: the supervisor serves every shell, and an agent may have started it.
+func superviseEnv(env []string, l team.Layout) []string {
+	out := make([]string, 0, len(env)+2)
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "TMUX", "TMUX_PANE", team.EnvTeam, team.EnvAgentID, team.EnvAgentName, team.EnvTaskID,
+			team.EnvGen, team.EnvNotify, team.EnvColor, team.EnvParent, team.EnvHome, team.EnvDetached, team.EnvToken, EnvReady:
+			continue
+		}
+		out = append(out, kv)
+	}
+	return append(out, team.EnvHome+"="+l.Home.Dir, team.EnvDetached+"=1", EnvReady+"=1")
+}

@@ -1,0 +1,232 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Caller is who asks. A person at a shell is the lead with Person set; an agent
+// is the member that its environment names.
+type Caller struct {
+	Name    string // agent name; team.LeadName for a person
+	Session string
+	Role    team.Role
+	Person  bool
+}
+
+// Person is the caller at a shell that no agent runs in.
+func Person() Caller { return Caller{Name: team.LeadName, Role: team.RoleLeader, Person: true} }
+
+// Supervisor is what the operations need of a team's supervisor; the control
+// client implements it over the socket.
+type Supervisor interface {
+	Spawn(ctx context.Context, in supervisor.SpawnIn) (supervisor.SpawnOut, error)
+	StopMembers(ctx context.Context, in supervisor.StopIn) ([]supervisor.Stopped, error)
+	StartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
+	RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
+	Capture(ctx context.Context, name string, scrollback int) (string, error)
+	TypeText(ctx context.Context, name, text string, enter bool) error
+	Hide(ctx context.Context, name string, hidden bool) error
+	PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error)
+	RecoverMembers(ctx context.Context, names []string) ([]supervisor.Recovered, error)
+	Status(ctx context.Context) (supervisor.Status, error)
+	Debug(ctx context.Context) (supervisor.Debug, error)
+	Goroutines(ctx context.Context) (string, error)
+	// Quit ends the supervisor. With closeTeam nothing may run any more, and the
+	// backends remove what they keep for the team (the private tmux server).
+	Quit(ctx context.Context, closeTeam bool) error
+}
+
+// Env is what the operations run in. The zero value of each field but Home is
+// filled by cmd; tests hand in their own.
+type Env struct {
+	Home team.Home
+	// Dial returns the team's supervisor. With start it is started when there is
+	// none; without, a team that has none gives nil and no error.
+	Dial func(ctx context.Context, l team.Layout, start bool) (Supervisor, error)
+	// Writer returns the ledger writer of this process for an open ledger.
+	Writer func(l team.Layout, direct ledger.Writer) ledger.Writer
+}
+
+// TeamCreateIn (R25, R78). Repo empty: no repository, no worktrees.
+type TeamCreateIn struct {
+	TeamName    string `json:"team_name"`
+	Description string `json:"description,omitempty"`
+	AgentType   string `json:"agent_type,omitempty"`
+	Repo        string `json:"repo,omitempty"`
+	Base        string `json:"base,omitempty"`
+	WorktreeDir string `json:"worktree_root,omitempty"`
+	Unique      bool   `json:"unique,omitempty"` // pick a free name instead of failing
+}
+
+// TeamCreateOut (R84).
+type TeamCreateOut struct {
+	TeamName     string `json:"team_name"`
+	TeamFilePath string `json:"team_file_path"`
+	LeadAgentID  string `json:"lead_agent_id"`
+	Repo         string `json:"repo,omitempty"`
+	Base         string `json:"base,omitempty"`
+}
+
+// TeamInfo is one team in a list. A team whose ledger cannot be read has Problem set.
+type TeamInfo struct {
+	Key        string        `json:"team"`
+	Name       string        `json:"name"`
+	Path       string        `json:"path"`
+	Repo       string        `json:"repo,omitempty"`
+	CreatedAt  int64         `json:"createdAt,omitempty"`
+	Members    int           `json:"members"` // without the lead
+	Running    int           `json:"running"`
+	Tasks      ledger.Counts `json:"tasks"`
+	Supervisor int           `json:"supervisorPid,omitempty"`
+	Problem    string        `json:"problem,omitempty"`
+}
+
+// TeamDeleteOut (R92).
+type TeamDeleteOut struct {
+	Success  bool         `json:"success"`
+	Message  string       `json:"message"`
+	TeamName string       `json:"team_name"`
+	Kept     []KeptBranch `json:"kept_branches,omitempty"`
+	Rescued  []string     `json:"rescued,omitempty"` // refs of snapshots of unsaved work
+	Removed  []string     `json:"removed_worktrees,omitempty"`
+	Notes    []string     `json:"notes,omitempty"` // a teardown that failed, a large file in a snapshot
+}
+
+// KeptBranch is a branch that holds commits which are nowhere else.
+type KeptBranch struct {
+	Member string `json:"member"`
+	Branch string `json:"branch"`
+	Head   string `json:"head"`
+	Why    string `json:"why"`
+}
+
+// SpawnIn (R26-R28, R110-R121).
+type SpawnIn struct {
+	Name      string            `json:"name"`
+	Agent     string            `json:"agent,omitempty"`   // default "worker"; "command" with Command
+	Command   []string          `json:"command,omitempty"` // any command is a teammate
+	Backend   string            `json:"backend,omitempty"` // default "auto"
+	Layout    backends.Layout   `json:"layout,omitempty"`
+	Prompt    string            `json:"prompt,omitempty"`
+	AgentType string            `json:"agent_type,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	Mode      string            `json:"mode,omitempty"`
+	Role      string            `json:"role,omitempty"`
+	Restart   string            `json:"restart,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	Worktree  string            `json:"worktree,omitempty"` // "" or "own", "none", or a path
+	Cwd       string            `json:"cwd,omitempty"`
+	Base      string            `json:"base,omitempty"`
+	Exact     bool              `json:"exact,omitempty"`
+	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1
+	Place     backends.Place    `json:"place"`           // $TMUX and $TMUX_PANE of the asking shell
+	Limits    team.Limits       `json:"limits,omitzero"` // for each of them, with all that it starts
+}
+
+// Spawned (R29, R113).
+type Spawned struct {
+	Status           string        `json:"status"` // "teammate_spawned"
+	TeammateID       string        `json:"teammate_id"`
+	AgentID          string        `json:"agent_id"`
+	ChildSessionKey  string        `json:"childSessionKey"`
+	Name             string        `json:"name"`
+	Color            string        `json:"color"`
+	TeamName         string        `json:"team_name"`
+	AgentType        string        `json:"agent_type,omitempty"`
+	Model            string        `json:"model,omitempty"`
+	Prompt           string        `json:"prompt,omitempty"`
+	PlanModeRequired bool          `json:"plan_mode_required"`
+	Renamed          bool          `json:"renamed,omitempty"`
+	PaneID           string        `json:"pane_id"`
+	Worktree         string        `json:"worktree,omitempty"`
+	Branch           string        `json:"branch,omitempty"`
+	Pane             backends.Pane `json:"pane"`
+	Warnings         []string      `json:"warnings,omitempty"`
+	Error            string        `json:"error,omitempty"`       // this one of several failed
+	Approval         int64         `json:"approval_id,omitempty"` // Status approval_required: it waits for this one
+}
+
+// SendIn (R44-R49, R93-R96). Recipient is a name, name@team or a session key.
+type SendIn struct {
+	Type      string `json:"type"` // message, broadcast, task_request, task_response, info, error, shutdown_response, plan_approval_response
+	Recipient string `json:"recipient,omitempty"`
+	Content   string `json:"content"`
+	Summary   string `json:"summary,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+	Parent    string `json:"parent,omitempty"`
+	Approve   *bool  `json:"approve,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Task      string `json:"task_id,omitempty"` // that a task_request is about
+	Forward   string `json:"forward,omitempty"` // id of a message that is handed on; its text follows Content
+	IdemKey   string `json:"idempotency_key,omitempty"`
+}
+
+// Sent says what became of a message: posted durably, and per recipient whether
+// it is in the mailbox already.
+type Sent struct {
+	Success    bool              `json:"success"`
+	Message    string            `json:"message"`
+	MessageID  string            `json:"message_id"`
+	Deliveries []ledger.Delivery `json:"deliveries"`
+	Recipients []string          `json:"recipients,omitempty"`
+	Routing    *Routing          `json:"routing,omitempty"`
+	RequestID  string            `json:"request_id,omitempty"`
+	Approval   int64             `json:"approval_id,omitempty"` // nothing was sent yet: it waits for this one
+}
+
+// Routing says who wrote to whom (R100).
+type Routing struct {
+	Sender      string `json:"sender"`
+	SenderColor string `json:"senderColor,omitempty"`
+	Target      string `json:"target"` // @name, or @team for a broadcast
+	TargetColor string `json:"targetColor,omitempty"`
+	Summary     string `json:"summary"`
+	Content     string `json:"content"`
+}
+
+// TaskAddIn (R34-R36).
+type TaskAddIn struct {
+	Tasks []ledger.NewTask `json:"tasks"`
+}
+
+// Progress is a snapshot of the task board for waiting and for screens.
+type Progress struct {
+	Counts  ledger.Counts   `json:"counts"`
+	Tasks   []ledger.Task   `json:"tasks"`
+	Members []ledger.Member `json:"members"`
+	At      int64           `json:"at"`
+}
+
+// WaitIn says what to wait for: the tasks named, or all of them.
+type WaitIn struct {
+	Tasks   []string      `json:"tasks,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"` // 0: for ever
+	// Each is called with every new snapshot, from one goroutine.
+	Each func(Progress) `json:"-"`
+}
+
+// InboxOut is a mailbox as it stands.
+type InboxOut struct {
+	Agent   string       `json:"agent"`
+	Entries []InboxEntry `json:"entries"`
+}
+
+// InboxEntry is one entry of a mailbox, with the kind of protocol message it carries.
+type InboxEntry struct {
+	From      string          `json:"from"`
+	Text      string          `json:"text"`
+	Summary   string          `json:"summary,omitempty"`
+	Timestamp string          `json:"timestamp"`
+	Color     string          `json:"color,omitempty"`
+	Read      bool            `json:"read"`
+	ID        string          `json:"msg_id,omitempty"`
+	Kind      string          `json:"kind"` // "message", "shutdown_request", "idle_notification", ...
+	Frame     json.RawMessage `json:"frame,omitempty"`
+}

@@ -1,0 +1,331 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+var approvalKinds = []ledger.ApprovalKind{
+	ledger.ApprovePermission, ledger.ApprovePlan, ledger.ApproveReview, ledger.ApproveDelegation,
+}
+
+// PlanIn is a plan that a member wants approved.
+type PlanIn struct {
+	Content   string `json:"plan_content"`
+	Path      string `json:"plan_file_path,omitempty"`
+	RequestID string `json:"request_id,omitempty"` // made where it is empty
+}
+
+// PermissionIn asks whether a tool may be used (document 001, permission_request).
+type PermissionIn struct {
+	ToolName    string          `json:"tool_name"`
+	ToolUseID   string          `json:"tool_use_id,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Suggestions json.RawMessage `json:"permission_suggestions,omitempty"`
+	RequestID   string          `json:"request_id,omitempty"`
+}
+
+// AnswerIn answers one approval, by its number or request id.
+type AnswerIn struct {
+	ID           string          `json:"id"`
+	Approve      bool            `json:"approve"`
+	Feedback     string          `json:"feedback,omitempty"`        // required to reject
+	Mode         string          `json:"permission_mode,omitempty"` // of an approved plan; default: default
+	UpdatedInput json.RawMessage `json:"updated_input,omitempty"`   // of a permission
+	Updates      json.RawMessage `json:"permission_updates,omitempty"`
+}
+
+// Approvals lists what waits for an answer; with all what was answered too. What
+// nobody answered by its deadline is expired first.
+func (t *Team) Approvals(ctx context.Context, all bool) ([]ledger.Approval, error) {
+	pending, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range pending {
+		if err := t.expire(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	f := ledger.ApprovalFilter{State: ledger.ApprovalPending}
+	if all {
+		f = ledger.ApprovalFilter{}
+	}
+	return t.Ledger.Approvals(ctx, f)
+}
+
+// AskPlan submits a plan to the lead. One plan of a member waits at a time.
+func (t *Team) AskPlan(ctx context.Context, c Caller, in PlanIn) (ledger.Approval, error) {
+	m, err := t.asker(ctx, c)
+	if err != nil {
+		return ledger.Approval{}, err
+	}
+	if strings.TrimSpace(in.Content) == "" {
+		return ledger.Approval{}, team.Errorf(team.CodeInvalid, "the plan is empty")
+	}
+	now := time.Now()
+	if in.RequestID == "" {
+		in.RequestID = inbox.NewRequestID("plan_approval", m.AgentID, now, nil)
+	}
+	return t.ask(ctx, c, ledger.AskIn{
+		Kind: ledger.ApprovePlan, RequestID: in.RequestID, Subject: inbox.Summary("", in.Content),
+	}, in, inbox.PlanApprovalRequest{
+		From: m.Name, Timestamp: inbox.Timestamp(now), PlanFilePath: in.Path, PlanContent: in.Content, RequestID: in.RequestID,
+	})
+}
+
+// AskPermission asks whether a tool may be used.
+func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (ledger.Approval, error) {
+	m, err := t.asker(ctx, c)
+	if err != nil {
+		return ledger.Approval{}, err
+	}
+	if in.ToolName == "" {
+		return ledger.Approval{}, team.Errorf(team.CodeInvalid, "a permission is asked for a tool")
+	}
+	for what, raw := range map[string]json.RawMessage{"input": in.Input, "permission_suggestions": in.Suggestions} {
+		if len(raw) > 0 && !json.Valid(raw) {
+			return ledger.Approval{}, team.Errorf(team.CodeInvalid, "%s is no JSON", what)
+		}
+	}
+	if in.RequestID == "" {
+		in.RequestID = fmt.Sprintf("perm-%d-%07s", time.Now().UnixMilli(), strconv.FormatUint(rand.Uint64N(78364164096), 36)) //nolint:gosec // told apart, not secret
+	}
+	f := inbox.PermissionRequest{
+		RequestID: in.RequestID, AgentID: m.Name, ToolName: in.ToolName, ToolUseID: in.ToolUseID, Description: in.Description,
+		Input: in.Input, Suggestions: in.Suggestions,
+	}
+	if f.Input == nil {
+		f.Input = json.RawMessage("{}")
+	}
+	if f.Suggestions == nil {
+		f.Suggestions = json.RawMessage("[]")
+	}
+	subject := in.ToolName
+	if in.Description != "" {
+		subject += ": " + inbox.Summary("", in.Description)
+	}
+	return t.ask(ctx, c, ledger.AskIn{Kind: ledger.ApprovePermission, RequestID: in.RequestID, Subject: subject}, in, f)
+}
+
+// asker is the member that asks; a person asks itself.
+func (t *Team) asker(ctx context.Context, c Caller) (ledger.Member, error) {
+	if c.Person || c.Session == "" {
+		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member asks for approval: you are the one who answers").
+			WithReason("person").WithHint("teamctl approvals")
+	}
+	if err := t.may(ctx, c, OpAsk); err != nil {
+		return ledger.Member{}, err
+	}
+	return t.Ledger.MemberBySession(ctx, c.Session)
+}
+
+// ask records a request and mails its frame to the lead.
+func (t *Team) ask(ctx context.Context, c Caller, in ledger.AskIn, payload any, frame inbox.Frame) (ledger.Approval, error) {
+	in.Session = c.Session
+	var err error
+	if in.Payload, err = json.Marshal(payload); err != nil {
+		return ledger.Approval{}, fmt.Errorf("encode the request: %w", err)
+	}
+	if in.Deadline, err = t.deadline(ctx); err != nil {
+		return ledger.Approval{}, err
+	}
+	if in.Answerer, err = t.setting(ctx, SetAnswerer+string(in.Kind)); err != nil {
+		return ledger.Approval{}, err
+	}
+	if frame != nil {
+		text, err := inbox.Encode(frame)
+		if err != nil {
+			return ledger.Approval{}, err
+		}
+		in.Message = &ledger.NewMessage{
+			Kind: frame.Kind(), From: c.Name, To: team.LeadName, RequestID: in.RequestID, Text: text,
+			Summary: inbox.Summary("", string(in.Kind)+": "+in.Subject),
+		}
+	}
+	out, err := t.as(c).Ask(ctx, in)
+	if err != nil {
+		return out.Approval, err
+	}
+	t.deliver(ctx, c, out)
+	return out.Approval, nil
+}
+
+// deliver mails what an approval has posted.
+func (t *Team) deliver(ctx context.Context, c Caller, s ledger.Settled) {
+	if s.Message != nil {
+		t.mailer(c).Deliver(ctx, *s.Message, s.Deliveries)
+	}
+	if s.Also != nil {
+		t.mailer(c).Deliver(ctx, *s.Also, s.AlsoDeliveries)
+	}
+}
+
+// Answer settles an approval that is pending and tells the asker. Only this does:
+// no message can. A person answers all of them; a member what names its role,
+// and nobody what it has asked for itself.
+func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approval, error) {
+	a, err := t.Ledger.Approval(ctx, in.ID)
+	if err != nil {
+		return a, err
+	}
+	if err := t.mayAnswer(ctx, c, a); err != nil {
+		return a, err
+	}
+	mode, err := team.ParseMode(in.Mode)
+	if err != nil {
+		return a, err
+	}
+	if in.Mode != "" && a.Kind != ledger.ApprovePlan {
+		return a, team.Errorf(team.CodeInvalid, "only the answer to a plan sets a mode")
+	}
+	if !in.Approve && strings.TrimSpace(in.Feedback) == "" {
+		return a, team.Errorf(team.CodeInvalid, "a rejection needs feedback: what is to be changed").WithHint("--feedback TEXT")
+	}
+	if a.State == ledger.ApprovalPending {
+		if err := t.expire(ctx, a); err != nil {
+			return a, err
+		}
+	}
+	msg, err := answerMessage(a, c.Name, in, mode)
+	if err != nil {
+		return a, err
+	}
+	out := ledger.AnswerIn{ID: a.ID, Approve: in.Approve, Feedback: in.Feedback, By: c.Name, Mode: mode, Message: msg}
+	var spawn *SpawnIn
+	if a.Kind == ledger.ApproveDelegation && in.Approve {
+		if out.Also, spawn, err = delegated(a); err != nil {
+			return a, err
+		}
+	}
+	settled, err := t.as(c).Answer(ctx, out)
+	if err != nil {
+		return a, err
+	}
+	t.deliver(ctx, c, settled)
+	if spawn != nil {
+		err = t.spawnApproved(ctx, settled.Approval, *spawn)
+	}
+	return settled.Approval, err
+}
+
+// mayAnswer decides who may answer an approval.
+func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error {
+	op := OpAnswer
+	if a.Kind == ledger.ApproveReview {
+		op = OpReview
+	}
+	if strings.EqualFold(a.Name, c.Name) && !c.Person {
+		return team.Errorf(team.CodeDenied, "%s cannot answer a request of its own", c.Name).WithReason(ledger.ReasonOwnRequest)
+	}
+	if err := t.may(ctx, c, op); err != nil {
+		return err
+	}
+	if granted(c, op) == named && a.Answerer != string(c.Role) {
+		return team.Errorf(team.CodeDenied, "%s %d is to be answered by a %s, not by %s (%s)", a.Kind, a.ID, a.Answerer, c.Name, c.Role).
+			WithReason("role").WithHint("teamctl approvals, at the person's shell")
+	}
+	return nil
+}
+
+// answerMessage is what the asker is told.
+func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*ledger.NewMessage, error) {
+	word := "rejected"
+	if in.Approve {
+		word = "approved"
+	}
+	m := &ledger.NewMessage{From: by, RequestID: a.RequestID, Summary: fmt.Sprintf("%s %s", a.Kind, word)}
+	var frame inbox.Frame
+	switch a.Kind {
+	case ledger.ApprovePlan:
+		f := inbox.PlanApprovalResponse{RequestID: a.RequestID, Approved: in.Approve, Timestamp: inbox.Timestamp(time.Now())}
+		if in.Approve {
+			f.PermissionMode = string(mode)
+		} else {
+			f.Feedback = in.Feedback
+		}
+		frame = f
+	case ledger.ApprovePermission:
+		f := inbox.PermissionResponse{RequestID: a.RequestID, Approve: in.Approve}
+		if in.Approve {
+			f.UpdatedInput, f.PermissionUpdates = in.UpdatedInput, in.Updates
+		} else {
+			f.Error = in.Feedback
+		}
+		frame = f
+	case ledger.ApproveReview, ledger.ApproveDelegation:
+		m.Kind, m.Text = team.KindInfo, fmt.Sprintf("%s %s: %s", a.Kind, word, a.Subject)
+		if in.Feedback != "" {
+			m.Text += "\n" + in.Feedback
+		}
+		return m, nil
+	default:
+		return nil, team.Errorf(team.CodeInternal, "unknown kind of approval %q", a.Kind)
+	}
+	text, err := inbox.Encode(frame)
+	m.Kind, m.Text = frame.Kind(), text
+	return m, err
+}
+
+// expire ends an approval whose deadline is over and tells the asker.
+func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
+	return t.mailer(Caller{Name: "supervisor"}).Expire(ctx, a)
+}
+
+// AwaitApproval waits for the answer to an approval. A rejection is CodeDenied
+// with the feedback, an end of the waiting CodeTimeout.
+func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duration) (ledger.Approval, error) {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return ledger.Approval{}, err
+	}
+	defer stop()
+	var lapse <-chan time.Time
+	for {
+		a, err := t.Ledger.Approval(context.WithoutCancel(ctx), strconv.FormatInt(id, 10))
+		if err != nil {
+			return a, err
+		}
+		switch a.State {
+		case ledger.ApprovalApproved:
+			return a, nil
+		case ledger.ApprovalRejected, ledger.ApprovalExpired:
+			return a, team.Errorf(team.CodeDenied, "%s %d was %s: %s", a.Kind, a.ID, a.State, orText(a.Feedback, "no reason given")).
+				WithReason(string(a.State))
+		case ledger.ApprovalPending:
+		}
+		if a.Deadline != 0 && lapse == nil {
+			timer := time.NewTimer(time.Until(time.UnixMilli(a.Deadline)) + time.Millisecond)
+			defer timer.Stop()
+			lapse = timer.C
+		}
+		select {
+		case <-changes:
+		case <-lapse:
+			if err := t.expire(context.WithoutCancel(ctx), a); err != nil {
+				return a, err
+			}
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return a, team.Errorf(team.CodeTimeout, "%s %d was not answered in %s", a.Kind, a.ID, timeout).WithHint("teamctl approvals")
+			}
+			return a, context.Cause(ctx)
+		}
+	}
+}

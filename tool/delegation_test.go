@@ -1,0 +1,146 @@
+package tool
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+func newTasks(subjects ...string) []ledger.NewTask {
+	out := make([]ledger.NewTask, len(subjects))
+	for i, s := range subjects {
+		out[i].Subject = s
+	}
+	return out
+}
+
+func (r talkRig) request(c Caller, to, task string) (Sent, error) {
+	return r.Send(r.Context(), c, SendIn{Type: "task_request", Recipient: to, Content: "please", Task: task})
+}
+
+func TestDelegationPolicy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		role               team.Role
+		team, member, task string
+		want               string // "sent", "approval", "forbidden"
+	}{
+		"leader":                         {role: team.RoleLeader, want: "sent"},
+		"executor":                       {role: team.RoleExecutor, want: "forbidden"},
+		"reviewer":                       {role: team.RoleReviewer, want: "forbidden"},
+		"operator":                       {role: team.RoleOperator, want: "sent"},
+		"team auto":                      {role: team.RoleExecutor, team: "auto", want: "sent"},
+		"team approval":                  {role: team.RoleExecutor, team: "approval_required", want: "approval"},
+		"leader needs no approval":       {role: team.RoleLeader, team: "approval_required", want: "sent"},
+		"forbidden binds a leader":       {role: team.RoleLeader, team: "forbidden", want: "forbidden"},
+		"member before team":             {role: team.RoleExecutor, team: "forbidden", member: "auto", want: "sent"},
+		"member alone":                   {role: team.RoleExecutor, member: "approval_required", want: "approval"},
+		"task tightens":                  {role: team.RoleExecutor, team: "auto", task: "approval_required", want: "approval"},
+		"task forbids":                   {role: team.RoleLeader, task: "forbidden", want: "forbidden"},
+		"task does not open":             {role: team.RoleExecutor, task: "auto", want: "forbidden"},
+		"task does not loosen":           {role: team.RoleExecutor, team: "approval_required", task: "auto", want: "approval"},
+		"operator passes what forbids":   {role: team.RoleOperator, team: "forbidden", want: "sent"},
+		"operator passes approval, seen": {role: team.RoleOperator, team: "approval_required", want: "sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newTalkRig(t)
+			c := r.as("a", tt.role)
+			r.as("b", team.RoleExecutor)
+			if tt.team != "" {
+				r.set(SetDelegation, tt.team)
+			}
+			if tt.member != "" {
+				r.set(SetDelegationOf+"a", tt.member)
+			}
+			task := newTasks("work")
+			if tt.task != "" {
+				task[0].Metadata = json.RawMessage(`{"delegationPolicy":"` + tt.task + `"}`)
+			}
+			if _, err := r.TaskAdd(t.Context(), Person(), TaskAddIn{Tasks: task}); err != nil {
+				t.Fatal(err)
+			}
+			sent, err := r.request(c, "b", "1")
+			mail := len(r.inbox("b"))
+			switch tt.want {
+			case "sent":
+				if err != nil || sent.MessageID == "" || mail != 1 {
+					t.Errorf("%+v, %v, %d in the mailbox", sent, err, mail)
+				}
+			case "approval":
+				if err != nil || sent.Approval == 0 || sent.Success || mail != 0 {
+					t.Errorf("%+v, %v, %d in the mailbox", sent, err, mail)
+				}
+			case "forbidden":
+				denied(t, err, team.CodeDenied, ReasonDelegation)
+				if err.Error() != "Delegation is forbidden by node configuration (delegationPolicy=forbidden)." || mail != 0 {
+					t.Errorf("%v, %d in the mailbox", err, mail)
+				}
+			}
+			if n := len(r.events("role.bypassed")); (n > 0) != (tt.role == team.RoleOperator) {
+				t.Errorf("%d bypasses logged", n)
+			}
+		})
+	}
+}
+
+// What was approved is posted in the asker's name, once; what was rejected never.
+func TestApprovedDelegation(t *testing.T) {
+	r := newTalkRig(t)
+	a := r.as("a", team.RoleExecutor)
+	r.as("b", team.RoleExecutor)
+	r.set(SetDelegation, "approval_required")
+	for _, approve := range []bool{true, false} {
+		sent, err := r.request(a, "b", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := AnswerIn{ID: strconv.FormatInt(sent.Approval, 10), Approve: approve, Feedback: "because"}
+		_, err = r.Answer(t.Context(), a, in)
+		denied(t, err, team.CodeDenied, ledger.ReasonOwnRequest)
+		if _, err := r.Answer(t.Context(), Person(), in); err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Answer(t.Context(), Person(), in)
+		denied(t, err, team.CodeConflict, ledger.ReasonAlreadyResolved)
+	}
+	mail := r.inbox("b")
+	if len(mail) != 1 || mail[0].From != "a" || mail[0].Text != "please" {
+		t.Errorf("%+v", mail)
+	}
+	if told := r.inbox("a"); len(told) != 2 {
+		t.Errorf("the asker is told %+v", told)
+	}
+}
+
+func TestMembersSpawnBySetting(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	_, err := r.Spawn(ctx, a, SpawnIn{Name: "x"})
+	denied(t, err, team.CodeDenied, "role")
+	r.set(SetSpawnDepth, "1")
+	_, err = r.Spawn(ctx, a, SpawnIn{Name: "x"})
+	denied(t, err, team.CodeUnavailable, "") // the gate is open; there is no supervisor here
+	for _, in := range []SpawnIn{{Name: "x", Role: "leader"}, {Name: "x", Role: "operator"}, {Name: "x", Mode: "bypassPermissions"}} {
+		_, err = r.Spawn(ctx, a, in)
+		denied(t, err, team.CodeDenied, "role")
+	}
+	// One that a has spawned is two away from the lead.
+	m, _, err := r.Ledger.AddMember(ctx, ledger.Member{Name: "child", Spec: ledger.MemberSpec{SpawnedBy: a.Session}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role}
+	_, err = r.Spawn(ctx, child, SpawnIn{Name: "x"})
+	denied(t, err, team.CodeDenied, "role")
+	r.set(SetDelegation, "approval_required")
+	out, err := r.Spawn(ctx, a, SpawnIn{Name: "x"})
+	if err != nil || len(out) != 1 || out[0].Approval == 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	r.set(SetDelegation, "forbidden")
+	_, err = r.Spawn(ctx, a, SpawnIn{Name: "x"})
+	denied(t, err, team.CodeDenied, ReasonDelegation)
+}

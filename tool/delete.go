@@ -1,0 +1,179 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// Delete removes a team: it refuses while members live and while a worktree has
+// work that is nowhere else. With force members are ended first and unsaved work
+// is snapshotted to a rescue ref, which is told. Branches with commits of their
+// own are always kept. A delete that was cut short can be repeated.
+func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (TeamDeleteOut, error) {
+	out := TeamDeleteOut{TeamName: key}
+	t, err := e.Open(ctx, key)
+	if err != nil {
+		return out, err
+	}
+	if err := t.may(ctx, c, OpTeamDelete); err != nil {
+		return out, errors.Join(err, t.Close())
+	}
+	err = t.quiesce(ctx, c, force)
+	var trees []ledger.Member
+	var row ledger.TeamRow
+	if err == nil {
+		row, trees, err = t.trees(ctx)
+	}
+	var boot supervisor.Bootstrap
+	if err == nil {
+		boot, err = t.Bootstrap(ctx)
+	}
+	err = errors.Join(err, t.Close())
+	if err != nil {
+		return out, firstCoded(err)
+	}
+	// From here no supervisor can start: we hold its lock.
+	wait, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	lock, err := filelock.Lock(wait, t.Layout.SupervisorLock())
+	if err != nil {
+		return out, team.Errorf(team.CodeTimeout, "the supervisor of %s does not leave: %w", key, err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	if len(trees) > 0 {
+		if err := t.removeTrees(ctx, row, trees, boot, force, &out); err != nil {
+			return out, err
+		}
+	}
+	if err := e.removeDir(t.Layout); err != nil {
+		return out, err
+	}
+	out.Success = true
+	out.Message = fmt.Sprintf("Cleaned up directories and worktrees for team %q", key)
+	return out, nil
+}
+
+// quiesce sees to it that nothing of the team runs: no member, no private tmux
+// server, no supervisor.
+func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
+	all, err := t.Ledger.Members(ctx, true)
+	if err != nil {
+		return err
+	}
+	if len(all) <= 1 && t.supervisorPID() == 0 {
+		return nil // nothing was ever started
+	}
+	s, err := t.supervisor(ctx)
+	if err != nil {
+		return err
+	}
+	if force {
+		if _, err := s.StopMembers(ctx, supervisor.StopIn{Force: true, Reason: "team deleted", From: c.Name}); err != nil {
+			return err
+		}
+	}
+	st, err := s.Status(ctx)
+	if err != nil {
+		return err
+	}
+	var active []string
+	for _, m := range st.Members {
+		if m.Observed.Alive() || m.Desired == team.WantRunning && !m.Observed.Terminal() {
+			active = append(active, m.Name)
+		}
+	}
+	if len(active) > 0 {
+		return team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s. Use requestShutdown first.",
+			len(active), strings.Join(active, ", ")).
+			WithReason("members_active").WithHint("teamctl shutdown, or teamctl delete --force")
+	}
+	return s.Quit(ctx, true)
+}
+
+// trees are the members, past ones too, that have a worktree of their own.
+func (t *Team) trees(ctx context.Context) (ledger.TeamRow, []ledger.Member, error) {
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return row, nil, err
+	}
+	all, err := t.Ledger.Members(ctx, true)
+	if err != nil {
+		return row, nil, err
+	}
+	trees := slices.DeleteFunc(all, func(m ledger.Member) bool {
+		return m.Worktree == "" || m.Spec.WorktreeMode != "own"
+	})
+	return row, trees, nil
+}
+
+// removeTrees looks at every worktree before it removes the first.
+func (t *Team) removeTrees(ctx context.Context, row ledger.TeamRow, ms []ledger.Member, boot supervisor.Bootstrap, force bool, out *TeamDeleteOut) error {
+	repo, err := worktree.OpenRepo(ctx, row.Repo)
+	if err != nil {
+		if force {
+			return nil // the repository is gone, and its worktrees with it
+		}
+		return err
+	}
+	defer repo.Wait()
+	if !force {
+		var bad []error
+		for _, m := range ms {
+			st, err := repo.Status(ctx, m.Worktree)
+			switch {
+			case team.ReasonOf(err) == worktree.ReasonPathMissing: // nothing to lose
+			case err != nil:
+				bad = append(bad, fmt.Errorf("worktree of %s: %w", m.Name, err))
+			case !st.Clean():
+				bad = append(bad, team.Errorf(team.CodeConflict, "worktree of %s has work that is not committed (%s)", m.Name, m.Worktree))
+			}
+		}
+		if len(bad) > 0 {
+			return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason("worktree_dirty").
+				WithHint("commit or move that work, or teamctl delete --force (which keeps a snapshot)")
+		}
+	}
+	for _, m := range ms {
+		if note := t.teardown(ctx, repo, boot, m); note != "" {
+			out.Notes = append(out.Notes, note)
+		}
+		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: row.Key, Agent: m.Name, DeleteBranch: true})
+		if err != nil {
+			return fmt.Errorf("remove worktree of %s: %w", m.Name, err)
+		}
+		out.Removed = append(out.Removed, m.Worktree)
+		out.Notes = append(out.Notes, r.Notes...)
+		if r.RescueRef != "" {
+			out.Rescued = append(out.Rescued, r.RescueRef)
+		}
+		if r.BranchKept != "" {
+			out.Kept = append(out.Kept, KeptBranch{Member: m.Name, Branch: r.Branch, Head: r.Head, Why: r.BranchKept})
+		}
+	}
+	return nil
+}
+
+// removeDir takes the team's directory out of the way in one step and then
+// removes it, with its sockets.
+func (e *Env) removeDir(l team.Layout) error {
+	trash := filepath.Join(e.Home.TeamsDir(), ".deleted-"+l.Key+"-"+team.NewUUID()[:8])
+	if err := os.Rename(l.Dir, trash); err != nil {
+		return team.Errorf(team.CodeUnavailable, "remove team directory: %w", err)
+	}
+	if err := e.rebuildRegistry(); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(trash), os.RemoveAll(l.Runtime()))
+}

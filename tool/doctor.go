@@ -1,0 +1,311 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// CheckStatus is what a check came to.
+type CheckStatus string
+
+// Statuses of a check. A warning is something to know, a failure something that
+// keeps teamctl from working.
+const (
+	CheckOK   CheckStatus = "ok"
+	CheckWarn CheckStatus = "warn"
+	CheckFail CheckStatus = "fail"
+)
+
+// Check is one line of the doctor's report.
+type Check struct {
+	Name   string      `json:"name"`
+	Status CheckStatus `json:"status"`
+	Detail string      `json:"detail"`
+	Hint   string      `json:"hint,omitempty"` // what to do about it
+}
+
+func checked(name, format string, args ...any) Check {
+	return Check{Name: name, Status: CheckOK, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (c Check) warn(hint string) Check { c.Status, c.Hint = CheckWarn, hint; return c }
+func (c Check) fail(hint string) Check { c.Status, c.Hint = CheckFail, hint; return c }
+
+// Doctor looks at the machine and at every team on it, and changes nothing.
+func (e *Env) Doctor(ctx context.Context) []Check {
+	list := []Check{
+		tmuxCheck(ctx),
+		gitCheck(ctx),
+		goCheck(ctx),
+		checked("sqlite", "%s, built in", ledger.SQLiteVersion()),
+		e.homeCheck(),
+		e.diskCheck(),
+		runtimeCheck(),
+		socketCheck(e.Home.Team("x")),
+		containCheck(cgroup.Probe()),
+	}
+	list = append(list, watchChecks()...)
+	return append(list, e.teamChecks(ctx)...)
+}
+
+// ask runs a program that prints its version.
+func ask(ctx context.Context, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+var versionRE = regexp.MustCompile(`(\d+)\.(\d+)`)
+
+// atLeast reports whether the first version in text is major.minor or newer; ok
+// is false where there is none.
+func atLeast(text string, major, minor int) (yes, ok bool) {
+	m := versionRE.FindStringSubmatch(text)
+	if m == nil {
+		return false, false
+	}
+	a, _ := strconv.Atoi(m[1]) // digits by the expression
+	b, _ := strconv.Atoi(m[2])
+	return a > major || a == major && b >= minor, true
+}
+
+func tmuxCheck(ctx context.Context) Check {
+	out, err := ask(ctx, "tmux", "-V")
+	if err != nil {
+		return checked("tmux", "not found: %v", err).fail("install tmux 3.0 or newer: apt install tmux, or brew install tmux")
+	}
+	switch yes, ok := atLeast(out, 3, 0); {
+	case !ok && strings.Contains(out, "master"):
+		return checked("tmux", "%s, a development version", out)
+	case !ok:
+		return checked("tmux", "version not understood: %q", out).warn("teamctl needs tmux 3.0 or newer")
+	case !yes:
+		return checked("tmux", "%s is too old", out).fail("install tmux 3.0 or newer")
+	}
+	if yes, _ := atLeast(out, 3, 6); !yes {
+		return checked("tmux", "%s (before 3.6 tmux may miss that a pane's process has ended; teamctl sees it by itself)", out)
+	}
+	return checked("tmux", "%s", out)
+}
+
+func gitCheck(ctx context.Context) Check {
+	out, err := ask(ctx, "git", "--version")
+	if err != nil {
+		return checked("git", "not found: %v", err).fail("install git: worktrees need it")
+	}
+	if yes, ok := atLeast(out, 2, 25); ok && !yes {
+		return checked("git", "%s is old", out).warn("install git 2.25 or newer")
+	}
+	return checked("git", "%s", out)
+}
+
+func goCheck(ctx context.Context) Check {
+	out, err := ask(ctx, "go", "version")
+	if err != nil {
+		return checked("go", "not found").warn("needed to build teamctl, and by scripts/quickstart only")
+	}
+	return checked("go", "%s", out)
+}
+
+// existing is the nearest directory at or above path that is there.
+func existing(path string) string {
+	for {
+		if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+			return path
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return path
+		}
+		path = up
+	}
+}
+
+func (e *Env) homeCheck() Check {
+	dir := e.Home.Dir
+	hint := "set " + team.EnvHome + " to a directory that you can write to"
+	fi, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if at := existing(dir); unix.Access(at, unix.W_OK|unix.X_OK) != nil {
+			return checked("home", "%s does not exist and %s cannot be written to", dir, at).fail(hint)
+		}
+		return checked("home", "%s (made by the first team)", dir)
+	}
+	switch {
+	case err != nil:
+		return checked("home", "%v", err).fail(hint)
+	case !fi.IsDir():
+		return checked("home", "%s is no directory", dir).fail(hint)
+	case unix.Access(dir, unix.W_OK|unix.X_OK) != nil:
+		return checked("home", "%s cannot be written to", dir).fail(hint)
+	case fi.Mode().Perm()&0o077 != 0:
+		return checked("home", "%s is open to others (%04o)", dir, fi.Mode().Perm()).warn("chmod 700 " + dir)
+	}
+	return checked("home", "%s", dir)
+}
+
+const (
+	gib      = 1 << 30
+	diskFail = gib / 10
+	diskWarn = gib
+)
+
+func (e *Env) diskCheck() Check {
+	at := existing(e.Home.Dir)
+	var st unix.Statfs_t
+	if err := unix.Statfs(at, &st); err != nil {
+		return checked("disk", "%s: %v", at, err).warn("teamctl cannot see how much is free")
+	}
+	free := uint64(st.Bavail) * uint64(st.Bsize) //nolint:unconvert // the types differ between systems
+	c := checked("disk", "%.1f GiB free at %s", float64(free)/gib, at)
+	switch {
+	case free < diskFail:
+		return c.fail("free some space: the ledger must be able to grow")
+	case free < diskWarn:
+		return c.warn("worktrees need space")
+	}
+	return c
+}
+
+func runtimeCheck() Check {
+	dir := team.RuntimeRoot()
+	hint := "set " + team.EnvRuntime + " to a short directory of your own"
+	fi, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if at := existing(dir); unix.Access(at, unix.W_OK|unix.X_OK) != nil {
+			return checked("runtime", "%s does not exist and %s cannot be written to", dir, at).fail(hint)
+		}
+		return checked("runtime", "%s (made when needed)", dir)
+	}
+	switch {
+	case err != nil:
+		return checked("runtime", "%v", err).fail(hint)
+	case !fi.IsDir():
+		return checked("runtime", "%s is no directory", dir).fail(hint)
+	case unix.Access(dir, unix.W_OK|unix.X_OK) != nil:
+		return checked("runtime", "%s cannot be written to", dir).fail(hint)
+	case fi.Mode().Perm()&0o077 != 0:
+		return checked("runtime", "%s is open to others (%04o)", dir, fi.Mode().Perm()).warn("chmod 700 " + dir)
+	}
+	return checked("runtime", "%s", dir)
+}
+
+// maxSocket is the longest path of a socket on every system that we run on, and
+// one byte less than Linux allows.
+const maxSocket = 103
+
+func socketCheck(l team.Layout) Check {
+	n := len(l.Socket())
+	c := checked("sockets", "paths are %d bytes long, at most %d are possible", n, maxSocket)
+	if n > maxSocket {
+		return c.fail("set " + team.EnvRuntime + " to a shorter directory")
+	}
+	return c
+}
+
+// teamChecks reports what is left of teams that nobody looks after, and one line
+// if all is well.
+func (e *Env) teamChecks(ctx context.Context) []Check {
+	teams, err := e.Teams(ctx)
+	if err != nil {
+		return []Check{checked("teams", "%v", err).fail("look at " + e.Home.TeamsDir())}
+	}
+	var bad []Check
+	for _, t := range teams {
+		if t.Problem != "" {
+			bad = append(bad, checked("team "+t.Key, "%s", t.Problem).warn("look at "+t.Path))
+			continue
+		}
+		if c, ok := e.orphanCheck(ctx, t); ok {
+			bad = append(bad, c)
+		}
+	}
+	bad = append(bad, e.leftovers(teams)...)
+	if len(bad) == 0 {
+		return []Check{checked("teams", "%d, none needs attention", len(teams))}
+	}
+	return bad
+}
+
+// orphanCheck reports a team that has members to run and no supervisor.
+func (e *Env) orphanCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) {
+	if info.Supervisor != 0 {
+		return Check{}, false
+	}
+	t, err := e.Open(ctx, info.Key)
+	if err != nil {
+		return checked("team "+info.Key, "%v", err).warn("look at " + info.Path), true
+	}
+	members, err := t.Ledger.Members(ctx, false)
+	if err = errors.Join(err, t.Close()); err != nil {
+		return checked("team "+info.Key, "%v", err).warn("look at " + info.Path), true
+	}
+	var names []string
+	for _, m := range members {
+		if m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal() {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) == 0 {
+		return Check{}, false
+	}
+	return checked("team "+info.Key, "no supervisor runs, but members should: %s", strings.Join(names, ", ")).
+		warn("teamctl ps --team " + info.Key + " brings it back"), true
+}
+
+// leftovers are registry entries without a directory, and directories that are
+// no team.
+func (e *Env) leftovers(teams []TeamInfo) []Check {
+	var out []Check
+	var registry map[string]string
+	data, err := os.ReadFile(e.Home.Registry())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		out = append(out, checked("registry", "%v", err).warn("it is a cache: remove it"))
+	case json.Unmarshal(data, &registry) != nil:
+		out = append(out, checked("registry", "%s is not readable", e.Home.Registry()).warn("it is a cache: remove it"))
+	}
+	var gone []string
+	for name, path := range registry {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			gone = append(gone, name)
+		}
+	}
+	if slices.Sort(gone); len(gone) > 0 {
+		out = append(out, checked("registry", "entries without a directory: %s", strings.Join(gone, ", ")).
+			warn("it is a cache: the next teamctl create corrects it"))
+	}
+	dirs, err := os.ReadDir(e.Home.TeamsDir())
+	if err != nil {
+		return out // Teams has told it
+	}
+	for _, d := range dirs {
+		known := slices.ContainsFunc(teams, func(t TeamInfo) bool { return t.Key == d.Name() })
+		if d.IsDir() && !known {
+			path := filepath.Join(e.Home.TeamsDir(), d.Name())
+			out = append(out, checked("leftover", "%s is no team", path).warn("remove it if you do not need it"))
+		}
+	}
+	return out
+}

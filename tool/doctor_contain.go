@@ -1,0 +1,39 @@
+package tool
+
+import (
+	"strings"
+
+	"github.com/teamctl/teamctl/backends/cgroup"
+)
+
+// containCheck says what keeps a teammate's processes together, and why not more.
+// It looks at the cgroup of this process: a supervisor that a service manager has
+// started may have more.
+func containCheck(s cgroup.Support) Check {
+	if !s.Kill && !s.Freeze {
+		return checked("containment", "by process tree and resource limits; no pause: %s", s.Why)
+	}
+	var has, limits []string
+	for _, f := range []struct {
+		on   bool
+		what string
+		to   *[]string
+	}{
+		{s.Kill, "kill", &has}, {s.Freeze, "pause", &has},
+		{s.Memory, "memory", &limits}, {s.PIDs, "pids", &limits}, {s.CPU, "cpu", &limits},
+	} {
+		if f.on {
+			*f.to = append(*f.to, f.what)
+		}
+	}
+	text := "control groups for " + strings.Join(has, ", ")
+	if len(limits) > 0 {
+		text += "; limits for " + strings.Join(limits, ", ")
+	} else {
+		text += "; memory limits by resource limits only"
+	}
+	if s.Why != "" {
+		text += " (" + s.Why + ")"
+	}
+	return checked("containment", "%s", text)
+}

@@ -1,0 +1,41 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Identify is the member that a process claims to be, once its token has proved
+// it. Everything that is written in its name afterwards is its own. An error is
+// CodeDenied: other_team, not_a_member, or token.
+func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, error) {
+	name, key, ok := team.ParseAgentID(agentID)
+	if !ok {
+		name, key = agentID, t.Layout.Key
+	}
+	if key != t.Layout.Key {
+		return Caller{}, team.Errorf(team.CodeDenied, "%s is no member of team %q", agentID, t.Layout.Key).
+			WithReason("other_team").WithHint("work on your own team: leave out --team")
+	}
+	m, err := t.Member(ctx, name)
+	if team.IsCode(err, team.CodeNotFound) || err == nil && m.RemovedAt != 0 {
+		return Caller{}, team.Errorf(team.CodeDenied, "%s is not on the roster", team.AgentID(name, key)).WithReason("not_a_member")
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+	valid, err := t.Ledger.CheckToken(ctx, m.SessionKey, token)
+	if err != nil {
+		return Caller{}, err
+	}
+	if !valid {
+		what := "its token is of another member or an earlier start"
+		if token == "" {
+			what = "there is no token"
+		}
+		return Caller{}, team.Errorf(team.CodeDenied, "cannot act as %s: %s", m.AgentID, what).
+			WithReason("token").WithHint("the token of a member is in " + team.EnvToken + " of its own process")
+	}
+	return Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role}, nil
+}

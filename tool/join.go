@@ -1,0 +1,122 @@
+package tool
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// JoinIn lets a program on this machine be a member. Nothing is started for it.
+type JoinIn struct {
+	Name  string `json:"name"`
+	Role  string `json:"role,omitempty"`
+	Exact bool   `json:"exact,omitempty"`
+}
+
+// Joined is what a program needs to be a member. Env has its secret: it is for
+// the program alone and stands in no list.
+type Joined struct {
+	Member    ledger.Member `json:"member"`
+	Renamed   bool          `json:"renamed,omitempty"`
+	TokenFile string        `json:"tokenFile"`
+	Env       []string      `json:"-"` // KEY=VALUE
+}
+
+// Join puts a program that teamctl knows nothing about on the roster. It works
+// with the environment it gets back: the verbs of teamctl, the mailbox, the
+// ledger. Its tasks are held by lease, since nobody sees whether it lives.
+func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
+	if err := t.may(ctx, c, OpJoin); err != nil {
+		return Joined{}, err
+	}
+	name, err := team.AgentKey(in.Name)
+	if err != nil {
+		return Joined{}, err
+	}
+	role, err := team.ParseRole(in.Role)
+	if err != nil {
+		return Joined{}, err
+	}
+	if !c.Person && (role == team.RoleLeader || role == team.RoleOperator) {
+		return Joined{}, team.Errorf(team.CodeDenied, "only a person makes a member %s", role).WithReason("role")
+	}
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return Joined{}, err
+	}
+	led := t.as(c)
+	m, renamed, err := led.AddMember(ctx, ledger.Member{
+		Name: name, Role: role, Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
+		Spec: ledger.MemberSpec{Agent: ledger.AgentExternal, AgentType: ledger.AgentExternal, WorktreeMode: "none", Cwd: row.Repo,
+			ParentSession: row.LeadSession, SpawnedBy: orText(c.Session, row.LeadSession), Lane: "teammate"},
+	}, in.Exact)
+	if err != nil {
+		return Joined{}, err
+	}
+	token := supervisor.NewToken()
+	hash := ledger.HashToken(token)
+	b := t.Layout.Bundle(m.Name)
+	err = supervisor.WriteToken(b, token)
+	if err == nil {
+		m, err = led.UpdateMember(ctx, ledger.MemberPatch{SessionKey: m.SessionKey, TokenHash: &hash})
+	}
+	if err == nil {
+		err = t.mailer(c).Fresh(ctx, m)
+	}
+	if err == nil {
+		err = supervisor.Publish(ctx, t.Layout, t.Ledger)
+	}
+	if err != nil { // nothing of it stays
+		if rerr := led.RemoveMember(context.WithoutCancel(ctx), m.SessionKey); rerr != nil {
+			return Joined{}, rerr
+		}
+		return Joined{}, err
+	}
+	out := Joined{Member: m, Renamed: renamed, TokenFile: b.Token(), Env: []string{
+		team.EnvHome + "=" + t.Layout.Home.Dir, team.EnvTeam + "=" + t.Layout.Key,
+		team.EnvAgentID + "=" + m.AgentID, team.EnvAgentName + "=" + m.Name, team.EnvColor + "=" + m.Color,
+		team.EnvParent + "=" + row.LeadSession, team.EnvToken + "=" + token,
+	}}
+	if dir := os.Getenv(team.EnvRuntime); dir != "" {
+		out.Env = append(out.Env, team.EnvRuntime+"="+dir)
+	}
+	return out, nil
+}
+
+// Leave takes a joined program off the roster: itself, or another that the caller
+// may rule. What it holds goes back to the board.
+func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member, error) {
+	if name == "" {
+		if c.Person {
+			return ledger.Member{}, team.Errorf(team.CodeInvalid, "say who leaves").WithHint("teamctl leave NAME")
+		}
+		name = c.Name
+	}
+	m, err := t.Member(ctx, name)
+	if err != nil {
+		return m, err
+	}
+	if !strings.EqualFold(m.Name, c.Name) || c.Person {
+		if err := t.may(ctx, c, OpRule); err != nil {
+			return m, err
+		}
+	}
+	switch {
+	case m.RemovedAt != 0:
+		return m, team.Errorf(team.CodeConflict, "%s has left already", m.Name).WithReason(ledger.ReasonMemberRemoved)
+	case m.Spec.Agent != ledger.AgentExternal:
+		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason("supervised").
+			WithHint("teamctl shutdown " + m.Name)
+	}
+	if err := t.as(c).RemoveMember(ctx, m.SessionKey); err != nil {
+		return m, err
+	}
+	if err := os.Remove(t.Layout.Bundle(m.Name).Token()); err != nil && !os.IsNotExist(err) {
+		return m, team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", m.Name, err)
+	}
+	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+}

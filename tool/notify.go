@@ -1,0 +1,86 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/sink"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Sinks lists where the team's supervisor tells the person outside of it.
+func (t *Team) Sinks(ctx context.Context) ([]string, error) {
+	specs := []string{}
+	_, err := t.Ledger.Setting(ctx, supervisor.SettingNotify, &specs)
+	return specs, err
+}
+
+// SinkAdd adds a sink (see sink.Parse), SinkRemove takes one away.
+func (t *Team) SinkAdd(ctx context.Context, c Caller, spec string) error {
+	if _, err := sink.Parse(spec); err != nil {
+		return team.Errorf(team.CodeInvalid, "add a sink: %w", err).
+			WithHint("command:SHELL COMMAND, webhook:https://..., webhook:http://localhost..., or desktop")
+	}
+	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
+		if slices.Contains(specs, spec) {
+			return nil, team.Errorf(team.CodeConflict, "%q is there already", spec).WithReason("sink_exists")
+		}
+		return append(specs, spec), nil
+	})
+}
+
+// SinkRemove takes a sink away.
+func (t *Team) SinkRemove(ctx context.Context, c Caller, spec string) error {
+	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
+		i := slices.Index(specs, spec)
+		if i < 0 {
+			return nil, team.Errorf(team.CodeNotFound, "there is no sink %q", spec).WithReason("sink_not_found").WithHint("teamctl notify ls")
+		}
+		return slices.Delete(specs, i, i+1), nil
+	})
+}
+
+func (t *Team) changeSinks(ctx context.Context, c Caller, change func([]string) ([]string, error)) error {
+	if err := t.may(ctx, c, OpSettings); err != nil {
+		return err
+	}
+	specs, err := t.Sinks(ctx)
+	if err != nil {
+		return err
+	}
+	if specs, err = change(specs); err != nil {
+		return err
+	}
+	if err := t.as(c).Set(ctx, supervisor.SettingNotify, specs); err != nil {
+		return err
+	}
+	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "team.setting", ID: supervisor.SettingNotify})
+	return err
+}
+
+// SinkTest tells every sink something, so that a person sees whether it arrives.
+func (t *Team) SinkTest(ctx context.Context, c Caller) ([]string, error) {
+	if err := t.may(ctx, c, OpSettings); err != nil {
+		return nil, err
+	}
+	specs, err := t.Sinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, spec := range specs {
+		to, err := sink.Parse(spec)
+		if err == nil {
+			_, err = to.Deliver(ctx, true, "person", sink.Notice{
+				Team: t.Layout.Key, What: "test", Title: "teamctl " + t.Layout.Key, Text: "a test of " + to.String(), At: time.Now().UnixMilli(),
+			})
+		}
+		if err != nil {
+			errs = append(errs, team.Errorf(team.CodeUnavailable, "%w", err).WithReason("sink"))
+		}
+	}
+	return specs, joinErrors(errs)
+}

@@ -1,0 +1,202 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// MessageInfo is a message with its receipts.
+type MessageInfo struct {
+	ledger.Message
+	Deliveries []ledger.Delivery `json:"deliveries"`
+	Replies    []string          `json:"replies"` // ids of the messages that answer it
+	History    []ledger.Event    `json:"history"` // how each delivery came where it is
+}
+
+// MessageShow tells how far a message has come to each recipient, since when and
+// on what evidence. id may be the beginning of one.
+func (t *Team) MessageShow(ctx context.Context, id string) (MessageInfo, error) {
+	m, err := t.Ledger.FindMessage(ctx, id)
+	if err != nil {
+		return MessageInfo{}, err
+	}
+	info := MessageInfo{Message: m, Replies: []string{}}
+	if info.Deliveries, err = t.receipts(ctx, m.ID); err != nil {
+		return info, err
+	}
+	replies, err := t.Ledger.Messages(ctx, ledger.MessageFilter{Parent: m.ID})
+	if err != nil {
+		return info, err
+	}
+	for _, r := range replies {
+		info.Replies = append(info.Replies, r.ID)
+	}
+	info.History, err = t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: m.ID, What: "message."})
+	return info, err
+}
+
+// receipts are the deliveries of a message, after a look at what recipients have
+// marked in their mailbox files by themselves.
+func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, error) {
+	ds, err := t.Ledger.Deliveries(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var marks []ledger.DeliveryMark
+	for _, d := range ds {
+		if !ledger.Reached(d.State, team.Mailed) || ledger.Reached(d.State, team.Read) {
+			continue
+		}
+		read, err := t.markedRead(ctx, d)
+		if err != nil {
+			return ds, err
+		}
+		if read {
+			marks = append(marks, ledger.DeliveryMark{MessageID: id, Recipient: d.Recipient, State: team.Read,
+				Evidence: "marked as read in the mailbox file"})
+		}
+	}
+	if len(marks) == 0 {
+		return ds, nil
+	}
+	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
+		return ds, err
+	}
+	return t.Ledger.Deliveries(ctx, id)
+}
+
+// markedRead reports that the entry stands in the mailbox and is marked. One that
+// is not there any more says nothing.
+func (t *Team) markedRead(ctx context.Context, d ledger.Delivery) (bool, error) {
+	box, err := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), d.Recipient)
+	if err != nil {
+		return false, err
+	}
+	entries, err := box.Entries(ctx)
+	var damaged *inbox.CorruptError
+	if errors.As(err, &damaged) {
+		return false, nil // repaired: the supervisor puts back what it lacks
+	}
+	for _, e := range entries {
+		if e.ID == d.MessageID {
+			return e.Read, nil
+		}
+	}
+	return false, err
+}
+
+// Await waits until a message has come as far as want to every recipient. It
+// wakes by event. Errors: CodeConflict (dropped) when that will never be,
+// CodeTimeout with who is missing. The deliveries are told in any case.
+func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, timeout time.Duration) (ds []ledger.Delivery, err error) {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	ledgerChanges, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	boxes, closeBoxes, err := t.watchBoxes(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeBoxes()) }()
+	for {
+		ds, err = t.receipts(context.WithoutCancel(ctx), id)
+		if err != nil {
+			return ds, err
+		}
+		missing, err := awaited(ds, want)
+		if len(missing) == 0 || err != nil {
+			return ds, err
+		}
+		select {
+		case <-ledgerChanges:
+		case <-boxes:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return ds, team.Errorf(team.CodeTimeout, "not %s after %s by %s", want, timeout, strings.Join(missing, ", ")).
+					WithHint("teamctl message show " + id)
+			}
+			return ds, context.Cause(ctx)
+		}
+	}
+}
+
+// awaited names who has not got as far; the error says that somebody never will.
+func awaited(ds []ledger.Delivery, want team.DeliveryState) (missing []string, err error) {
+	var dropped []string
+	for _, d := range ds {
+		switch {
+		case d.State == team.Dropped:
+			dropped = append(dropped, fmt.Sprintf("%s (%s)", d.Recipient, d.Reason))
+		case !ledger.Reached(d.State, want):
+			missing = append(missing, fmt.Sprintf("%s (%s)", d.Recipient, d.State))
+		}
+	}
+	if len(dropped) > 0 {
+		return missing, team.Errorf(team.CodeConflict, "the message was dropped: %s", strings.Join(dropped, ", ")).WithReason("dropped")
+	}
+	return missing, nil
+}
+
+// watchBoxes rings when the mailbox of a recipient may have changed.
+func (t *Team) watchBoxes(ctx context.Context, id string) (<-chan struct{}, func() error, error) {
+	ds, err := t.Ledger.Deliveries(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := inbox.Watch(ctx, t.Layout.Inboxes())
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(ds) == 1 {
+		return w.Changes(ds[0].Recipient), w.Close, nil
+	}
+	any := make(chan struct{}, 1)
+	ends := make(chan struct{}, len(ds))
+	for _, d := range ds {
+		ch := w.Changes(d.Recipient)
+		go func() {
+			defer func() { ends <- struct{}{} }()
+			for {
+				select {
+				case <-ch:
+				case <-w.Done():
+					return
+				}
+				select {
+				case any <- struct{}{}:
+				default:
+				}
+			}
+		}()
+	}
+	return any, func() error {
+		err := w.Close()
+		for range ds {
+			<-ends
+		}
+		return err
+	}, nil
+}
+
+// ParseWait reads what a sender may wait for.
+func ParseWait(s string) (team.DeliveryState, error) {
+	switch d := team.DeliveryState(s); d {
+	case team.Mailed, team.Injected, team.Accepted, team.Read, team.Answered:
+		return d, nil
+	default:
+		return "", team.Errorf(team.CodeInvalid, "cannot wait for %q", s).WithHint("accepted, read or answered")
+	}
+}

@@ -1,0 +1,341 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// RepairStatus is what a step of a repair came to.
+type RepairStatus string
+
+// Statuses of a step.
+const (
+	RepairOK    RepairStatus = "ok"    // nothing was wrong
+	RepairFixed RepairStatus = "fixed" // it is right now
+	RepairFail  RepairStatus = "fail"  // it is as it was
+)
+
+// RepairStep is one line of a repair's report.
+type RepairStep struct {
+	Team   string       `json:"team,omitempty"` // empty: of the home directory
+	Step   string       `json:"step"`           // "ledger", "config", "mailbox builder", ...
+	Status RepairStatus `json:"status"`
+	Detail string       `json:"detail"`
+	Hint   string       `json:"hint,omitempty"`
+}
+
+// litterAge is how old a temporary file is that no living writer works on.
+const litterAge = time.Minute
+
+// Repair puts the files of every team, or of the one named, in line with its
+// ledger: config.json, the mailboxes, the registry. What cannot be read is moved
+// aside under a new name beside it; nothing is deleted but temporary files that
+// killed writers left. It works beside a running supervisor and agents.
+func (e *Env) Repair(ctx context.Context, c Caller, key string) ([]RepairStep, error) {
+	if !c.Person {
+		return nil, errRole(c, OpMaintenance)
+	}
+	keys := []string{key}
+	if key == "" {
+		var err error
+		if keys, err = e.keys(); err != nil {
+			return nil, err
+		}
+	}
+	r := &repairer{env: e}
+	for _, k := range keys {
+		r.team = k
+		r.repairTeam(ctx, e.Home.Team(k))
+	}
+	r.team = ""
+	r.registry()
+	r.sweep("temporary files", e.Home.Dir)
+	return r.steps, nil
+}
+
+// repairer collects the report.
+type repairer struct {
+	env   *Env
+	team  string
+	steps []RepairStep
+}
+
+func (r *repairer) say(step string, s RepairStatus, format string, args ...any) {
+	r.steps = append(r.steps, RepairStep{Team: r.team, Step: step, Status: s, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (r *repairer) fail(step string, err error) {
+	r.steps = append(r.steps, RepairStep{Team: r.team, Step: step, Status: RepairFail, Detail: err.Error(), Hint: team.HintOf(err)})
+}
+
+func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
+	t, err := r.env.Open(ctx, l.Key)
+	if err != nil { // without its ledger nothing of a team can be known
+		r.fail("ledger", withBackups(err, l))
+		return
+	}
+	defer func() {
+		if err := t.Close(); err != nil {
+			r.fail("ledger", err)
+		}
+	}()
+	if !r.ledger(ctx, t) {
+		return
+	}
+	r.places(l)
+	r.config(ctx, t)
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		r.fail("mailboxes", err)
+		return
+	}
+	for _, m := range members {
+		r.mailbox(ctx, t, m)
+	}
+	if _, again, err := (supervisor.Mailer{Layout: l, Ledger: t.Ledger}).Sweep(ctx); err != nil {
+		r.fail("outbox", err)
+	} else if again > 0 {
+		r.say("outbox", RepairOK, "messages that were posted a moment ago are on their way")
+	}
+	dirs := []string{l.Dir, l.Members()}
+	for _, m := range members {
+		dirs = append(dirs, string(l.Bundle(m.Name)))
+	}
+	n, err := inbox.Sweep(l.Inboxes(), l.Locks(), litterAge)
+	if err != nil {
+		r.fail("temporary files", err)
+	}
+	r.sweepAnd("temporary files", n, dirs...)
+}
+
+// withBackups names the copies of a ledger that lie beside it.
+func withBackups(err error, l team.Layout) error {
+	found, globErr := filepath.Glob(filepath.Join(l.Dir, "ledger.*.bak"))
+	if globErr != nil || len(found) == 0 || team.ReasonOf(err) != "corrupt" {
+		return err
+	}
+	return team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).
+		WithHint("nothing was touched; a copy from before an upgrade is " + found[len(found)-1])
+}
+
+// ledger checks the ledger and mends what can be; false when nothing may be built on it.
+func (r *repairer) ledger(ctx context.Context, t *Team) bool {
+	problems, err := t.Ledger.Check(ctx)
+	if err != nil {
+		r.fail("ledger", withBackups(err, t.Layout))
+		return false
+	}
+	if len(problems) == 0 {
+		r.say("ledger", RepairOK, "sound")
+		return true
+	}
+	fixed, err := t.Ledger.Repair(ctx)
+	if err == nil {
+		problems, err = t.Ledger.Check(ctx)
+	}
+	if err == nil && len(problems) > 0 {
+		err = team.Errorf(team.CodeUnavailable, "damaged: %s", strings.Join(problems, "; ")).WithReason("corrupt").
+			WithHint("nothing was touched; keep " + t.Layout.Ledger() + " and its -wal")
+	}
+	if err != nil {
+		r.fail("ledger", withBackups(err, t.Layout))
+		return false
+	}
+	if len(fixed) == 0 {
+		fixed = []string{"indexes made anew"}
+	}
+	r.say("ledger", RepairFixed, "%s", strings.Join(fixed, "; "))
+	return true
+}
+
+// places puts directories where there are none, and things that are no directory aside.
+func (r *repairer) places(l team.Layout) {
+	for _, dir := range []string{l.Inboxes(), l.Locks(), l.Members()} {
+		step := filepath.Base(dir) + " directory"
+		moved, err := setAside(dir, func(fi fs.FileInfo) bool { return fi.IsDir() })
+		if err == nil {
+			err = os.Mkdir(dir, 0o700)
+			if err == nil && moved == "" {
+				r.say(step, RepairFixed, "was missing")
+			}
+		}
+		switch {
+		case moved != "":
+			r.say(step, RepairFixed, "what was in its place is %s now", moved)
+		case err != nil && !errors.Is(err, fs.ErrExist):
+			r.fail(step, team.Errorf(team.CodeUnavailable, "%w", err))
+		}
+	}
+}
+
+// setAside renames what lies at path, unless ok accepts it or nothing does.
+func setAside(path string, ok func(fs.FileInfo) bool) (moved string, err error) {
+	fi, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil || ok(fi) {
+		return "", err
+	}
+	stamp := time.Now().UTC().Format("20060102T150405.000")
+	for n := 0; ; n++ {
+		moved = path + ".corrupt-" + stamp
+		if n > 0 {
+			moved = fmt.Sprintf("%s-%d", moved, n)
+		}
+		if _, err := os.Lstat(moved); errors.Is(err, fs.ErrNotExist) {
+			return moved, os.Rename(path, moved)
+		}
+	}
+}
+
+func (r *repairer) config(ctx context.Context, t *Team) {
+	path := t.Layout.Config()
+	moved, err := setAside(path, func(fi fs.FileInfo) bool { return fi.Mode().IsRegular() })
+	if err != nil {
+		r.fail("config", err)
+		return
+	}
+	before, readErr := os.ReadFile(path)
+	olds := corrupted(path)
+	if err := supervisor.Publish(ctx, t.Layout, t.Ledger); err != nil {
+		r.fail("config", err)
+		return
+	}
+	if news := corrupted(path); moved == "" && len(news) > len(olds) {
+		moved = news[len(news)-1]
+	}
+	after, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		r.fail("config", err)
+	case moved != "":
+		r.say("config", RepairFixed, "made from the ledger; what could not be read is %s now", moved)
+	case readErr != nil:
+		r.say("config", RepairFixed, "was missing; made from the ledger")
+	case string(before) != string(after):
+		r.say("config", RepairFixed, "brought in line with the ledger")
+	default:
+		r.say("config", RepairOK, "as the ledger has it")
+	}
+}
+
+func corrupted(path string) []string {
+	found, err := filepath.Glob(path + ".corrupt-*")
+	if err != nil {
+		return nil // the pattern is sound: a team's key has no special characters
+	}
+	return found
+}
+
+func (r *repairer) mailbox(ctx context.Context, t *Team, m ledger.Member) {
+	step := "mailbox " + m.Name
+	l := t.Layout
+	file := filepath.Join(l.Inboxes(), m.Name+".json")
+	regular := func(fi fs.FileInfo) bool { return fi.Mode().IsRegular() }
+	var notes []string
+	for _, p := range []struct {
+		path string
+		ok   func(fs.FileInfo) bool
+	}{
+		{file, regular},
+		{file + ".lock", func(fi fs.FileInfo) bool { return fi.IsDir() }}, // another client's, if anybody's
+		{filepath.Join(l.Locks(), m.Name+".guard"), regular},
+	} {
+		moved, err := setAside(p.path, p.ok)
+		if err != nil {
+			r.fail(step, err)
+			return
+		}
+		if moved != "" {
+			notes = append(notes, "what could not be trusted is "+moved+" now")
+		}
+	}
+	done, err := (supervisor.Mailer{Layout: l, Ledger: t.Ledger}).RepairBox(ctx, m)
+	if done.Damaged != nil {
+		notes = append(notes, fmt.Sprintf("damaged at byte %d; kept %d messages, the file is %s now", done.Damaged.Offset, done.Damaged.Salvaged, done.Damaged.Moved))
+	}
+	if done.Restored > 0 {
+		notes = append(notes, fmt.Sprintf("%d messages put back", done.Restored))
+	}
+	switch {
+	case err != nil:
+		r.fail(step, err)
+	case len(notes) > 0:
+		r.say(step, RepairFixed, "%s", strings.Join(notes, "; "))
+	default:
+		r.say(step, RepairOK, "sound")
+	}
+}
+
+// registry makes teams.json anew from the directories.
+func (r *repairer) registry() {
+	path := r.env.Home.Registry()
+	before, readErr := os.ReadFile(path)
+	moved, err := setAside(path, func(fi fs.FileInfo) bool {
+		var m map[string]string
+		return fi.Mode().IsRegular() && readErr == nil && json.Unmarshal(before, &m) == nil
+	})
+	if err == nil {
+		err = r.env.rebuildRegistry()
+	}
+	if err != nil {
+		r.fail("registry", err)
+		return
+	}
+	after, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		r.fail("registry", err)
+	case moved != "":
+		r.say("registry", RepairFixed, "made anew; what could not be read is %s now", moved)
+	case string(before) != string(after):
+		r.say("registry", RepairFixed, "brought in line with the directories")
+	default:
+		r.say("registry", RepairOK, "as the directories are")
+	}
+}
+
+func (r *repairer) sweep(step string, dirs ...string) { r.sweepAnd(step, 0, dirs...) }
+
+// ledgerTemp is what a process leaves that is killed while it makes a ledger.
+var ledgerTemp = regexp.MustCompile(`^\.ledger-[0-9]+$`)
+
+// sweepAnd removes old temporary files; n were removed before.
+func (r *repairer) sweepAnd(step string, n int, dirs ...string) {
+	for _, dir := range dirs {
+		k, err := atomicfile.SweepTemp(dir, litterAge)
+		if err != nil {
+			r.fail(step, err)
+		}
+		n += k
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // there is nothing in it
+		}
+		for _, e := range entries {
+			if fi, err := e.Info(); err == nil && ledgerTemp.MatchString(e.Name()) && time.Since(fi.ModTime()) > litterAge {
+				if err := os.Remove(filepath.Join(dir, e.Name())); err == nil {
+					n++
+				}
+			}
+		}
+	}
+	if n > 0 {
+		r.say(step, RepairFixed, "%d removed", n)
+	}
+}

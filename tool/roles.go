@@ -1,0 +1,115 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Operation is what a caller wants to do, in the words of the table of roles.
+type Operation string
+
+// The operations. Reading is everybody's and stands in no table.
+const (
+	OpTeamCreate  Operation = "create a team"
+	OpTeamDelete  Operation = "delete the team"
+	OpSettings    Operation = "change the team's settings"
+	OpSpawn       Operation = "spawn teammates"
+	OpRule        Operation = "stop or start members"
+	OpJoin        Operation = "let a program join"
+	OpSend        Operation = "send messages"
+	OpBroadcast   Operation = "broadcast"
+	OpDelegate    Operation = "delegate work"
+	OpTaskAdd     Operation = "add tasks"
+	OpTaskWork    Operation = "work on tasks"
+	OpTaskRetry   Operation = "retry tasks"
+	OpTaskManage  Operation = "assign or change tasks"
+	OpAsk         Operation = "ask for an approval"
+	OpAnswer      Operation = "answer an approval"
+	OpReview      Operation = "review tasks"
+	OpScratchpad  Operation = "write to the scratchpad"
+	OpRun         Operation = "start or close runs"
+	OpWorktree    Operation = "work on worktrees"
+	OpWorktrees   Operation = "work on the worktrees of others"
+	OpMaintenance Operation = "repair or prune the team"
+)
+
+// grant is one cell of the table of roles.
+type grant int
+
+const (
+	no     grant = iota
+	yes          // always
+	policy       // as the team's settings have it: forbidden by default
+	named        // where the approval names the role
+	bypass       // always, but what the role is not meant for is logged
+)
+
+// roles is who may do what. A person may do everything; the first column is a
+// member that was made a leader.
+var roles = map[Operation]map[team.Role]grant{
+	OpTeamCreate:  {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
+	OpTeamDelete:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpSettings:    {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpSpawn:       {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpRule:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpJoin:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpSend:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+	OpBroadcast:   {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: policy, team.RoleObserver: no, team.RoleOperator: yes},
+	OpDelegate:    {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: policy, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpTaskAdd:     {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+	OpTaskWork:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: yes},
+	OpTaskRetry:   {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+	OpTaskManage:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpAsk:         {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
+	OpAnswer:      {team.RoleLeader: named, team.RoleExecutor: no, team.RoleReviewer: named, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpReview:      {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpScratchpad:  {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+	OpRun:         {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpWorktree:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+	OpWorktrees:   {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpMaintenance: {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+}
+
+// granted is the cell for a caller; an operation or role that the table does not
+// have is nobody's.
+func granted(c Caller, op Operation) grant {
+	if c.Person {
+		return yes
+	}
+	return roles[op][c.Role]
+}
+
+// may refuses an operation that the caller's role does not have. What an
+// operator does beyond the roles of others is logged first. Policies and named
+// answerers are settled where the operation is.
+func (t *Team) may(ctx context.Context, c Caller, op Operation) error {
+	switch granted(c, op) {
+	case yes, policy, named:
+		return nil
+	case bypass:
+		return t.logBypass(ctx, c, string(op))
+	case no:
+	}
+	return errRole(c, op)
+}
+
+func errRole(c Caller, op Operation) *team.Error {
+	e := team.Errorf(team.CodeDenied, "%s (%s) may not %s", c.Name, c.Role, op).WithReason("role")
+	if op == OpSpawn {
+		e = team.Errorf(team.CodeDenied, "only the lead spawns teammates: %s is %s", c.Name, c.Role).WithReason("role")
+	}
+	return e.WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
+}
+
+// logBypass writes down that an operator passed a gate.
+func (t *Team) logBypass(ctx context.Context, c Caller, gate string) error {
+	data, err := json.Marshal(map[string]string{"gate": gate, "role": string(c.Role)})
+	if err != nil {
+		return err
+	}
+	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "role.bypassed", ID: c.Name, Data: data})
+	return err
+}

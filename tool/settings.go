@@ -1,0 +1,208 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Names of the team's settings. One that ends with a dot takes the name of a
+// member after it, and holds for that member alone.
+const (
+	SetDelegation      = "delegation"
+	SetDelegationOf    = "delegation."
+	SetSpawnDepth      = "spawn-depth"
+	SetMemberBroadcast = "member-broadcast"
+	SetMaxHops         = "max-hops"
+	SetAnswerer        = "answerer."
+	SetDeadline        = "approval-deadline"
+)
+
+// setting is one row of the table of settings.
+type setting struct {
+	Name    string
+	Help    string
+	Default string
+	check   func(string) error
+}
+
+// settings is every setting that a person may change.
+var settings = []setting{
+	{SetDelegation, "auto, approval_required or forbidden: whether members hand on work (default: by role)", "", checkDelegation},
+	{SetDelegationOf, "the same for one member: delegation.NAME", "", checkDelegation},
+	{SetSpawnDepth, "how deep members may spawn members", "0", checkCount(5)},
+	{SetMemberBroadcast, "true: every member may broadcast", "false", checkBool},
+	{SetMaxHops, "how often a message may be handed on", strconv.Itoa(team.MaxHops), checkCount(team.MaxHops)},
+	{SetAnswerer, "who else than a person answers: answerer.plan, .permission, .delegation or .review; leader, reviewer or person", "", checkAnswerer},
+	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: for ever", "0", checkDuration},
+}
+
+// Setting is one setting as it stands.
+type Setting struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default bool   `json:"default,omitempty"` // nothing was set
+	Help    string `json:"help"`
+}
+
+// Settings lists what can be set and what is.
+func (t *Team) Settings(ctx context.Context) ([]Setting, error) {
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var out []Setting
+	for _, s := range settings {
+		names := []string{s.Name}
+		if strings.HasSuffix(s.Name, ".") {
+			names = names[:0]
+			if s.Name == SetAnswerer {
+				for _, k := range approvalKinds {
+					names = append(names, s.Name+string(k))
+				}
+			} else {
+				for _, m := range members {
+					names = append(names, s.Name+m.Name)
+				}
+			}
+		}
+		for _, name := range names {
+			v, err := t.setting(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			if v == "" && name != s.Name && s.Name != SetAnswerer {
+				continue // one row for every member would hide the others
+			}
+			out = append(out, Setting{Name: name, Value: orText(v, s.defaultOf(name)), Default: v == "", Help: s.Help})
+		}
+	}
+	return out, nil
+}
+
+func (s setting) defaultOf(name string) string {
+	switch name {
+	case SetAnswerer + string(ledger.ApproveReview):
+		return string(team.RoleReviewer)
+	case SetAnswerer + string(ledger.ApprovePlan), SetAnswerer + string(ledger.ApprovePermission), SetAnswerer + string(ledger.ApproveDelegation):
+		return ledger.AnswererPerson
+	}
+	return s.Default
+}
+
+// Set changes one setting; an empty value takes it back.
+func (t *Team) Set(ctx context.Context, c Caller, name, value string) error {
+	if err := t.may(ctx, c, OpSettings); err != nil {
+		return err
+	}
+	s, err := findSetting(name)
+	if err != nil {
+		return err
+	}
+	if s.Name == SetDelegationOf {
+		if _, err := t.Member(ctx, strings.TrimPrefix(name, SetDelegationOf)); err != nil {
+			return err
+		}
+	}
+	before, err := t.setting(ctx, name)
+	if err != nil {
+		return err
+	}
+	if value == "" {
+		err = t.as(c).Set(ctx, name, nil)
+	} else if err = s.check(value); err == nil {
+		err = t.as(c).Set(ctx, name, value)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "team.setting", ID: name, Before: before, After: value})
+	return err
+}
+
+func findSetting(name string) (setting, error) {
+	i := slices.IndexFunc(settings, func(s setting) bool {
+		if strings.HasSuffix(s.Name, ".") {
+			return strings.HasPrefix(name, s.Name) && len(name) > len(s.Name)
+		}
+		return s.Name == name
+	})
+	if i >= 0 && (settings[i].Name != SetAnswerer || slices.Contains(approvalKinds, ledger.ApprovalKind(name[len(SetAnswerer):]))) {
+		return settings[i], nil
+	}
+	return setting{}, team.Errorf(team.CodeNotFound, "no setting %q", name).WithReason("setting_not_found").WithHint("teamctl settings")
+}
+
+// setting is what was set, or "".
+func (t *Team) setting(ctx context.Context, name string) (v string, err error) {
+	_, err = t.Ledger.Setting(ctx, name, &v)
+	return v, err
+}
+
+// settingInt is a setting that is a number.
+func (t *Team) settingInt(ctx context.Context, name string, otherwise int) (int, error) {
+	v, err := t.setting(ctx, name)
+	if err != nil || v == "" {
+		return otherwise, err
+	}
+	return strconv.Atoi(v)
+}
+
+// deadline is when an approval that is asked for now expires, in Unix
+// milliseconds; 0: never.
+func (t *Team) deadline(ctx context.Context) (int64, error) {
+	v, err := t.setting(ctx, SetDeadline)
+	if err != nil || v == "" || v == "0" {
+		return 0, err
+	}
+	d, err := time.ParseDuration(v)
+	return time.Now().Add(d).UnixMilli(), err
+}
+
+func checkDelegation(v string) error {
+	_, err := ParseDelegation(v)
+	return err
+}
+
+func checkBool(v string) error {
+	if _, err := strconv.ParseBool(v); err != nil {
+		return team.Errorf(team.CodeInvalid, "%q is neither true nor false", v)
+	}
+	return nil
+}
+
+func checkCount(most int) func(string) error {
+	return func(v string) error {
+		if n, err := strconv.Atoi(v); err != nil || n < 0 || n > most {
+			return team.Errorf(team.CodeInvalid, "%q is no number from 0 to %d", v, most)
+		}
+		return nil
+	}
+}
+
+func checkAnswerer(v string) error {
+	switch v {
+	case ledger.AnswererPerson, string(team.RoleLeader), string(team.RoleReviewer):
+		return nil
+	}
+	return team.Errorf(team.CodeInvalid, "%q cannot answer approvals", v).WithHint("person, leader or reviewer")
+}
+
+func checkDuration(v string) error {
+	if d, err := time.ParseDuration(v); v != "0" && (err != nil || d <= 0) {
+		return team.Errorf(team.CodeInvalid, "%q is no duration such as 10m, nor 0", v)
+	}
+	return nil
+}
+
+func orText(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,331 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// maxCount bounds one spawn request.
+const maxCount = 200
+
+// Spawn starts in.Count members in parallel and returns when all are up. Where
+// some fail, the others stay: the slice says which, the error joins the reasons.
+func (t *Team) Spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, error) {
+	approval, err := t.maySpawn(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	if approval {
+		if _, err := t.spawnIn(ctx, c, in); err != nil {
+			return nil, err
+		}
+		a, err := t.askDelegation(ctx, c, "spawn "+in.Name, delegation{Spawn: &in})
+		return []Spawned{{Status: "approval_required", Name: in.Name, TeamName: t.Layout.Key, Approval: a.ID}}, err
+	}
+	return t.spawn(ctx, c, in)
+}
+
+// spawn is Spawn for a caller who may.
+func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, error) {
+	asked, err := t.spawnIn(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	n := max(in.Count, 1)
+	if in.Count < 0 || n > maxCount {
+		return nil, team.Errorf(team.CodeInvalid, "cannot spawn %d members at once", in.Count).WithHint("1 to 200")
+	}
+	if n > 1 && in.Exact {
+		return nil, team.Errorf(team.CodeInvalid, "an exact name fits one member, not %d", n)
+	}
+	if _, err := t.supervisor(ctx); err != nil { // once, not by n starters
+		return nil, err
+	}
+	out := make([]Spawned, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			res, err := supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) { return s.Spawn(ctx, asked) })
+			out[i], errs[i] = t.spawned(res, asked), err
+			if err != nil {
+				out[i] = Spawned{Status: "failed", Name: asked.Name, TeamName: t.Layout.Key, Error: err.Error()}
+			}
+		}()
+	}
+	wg.Wait()
+	return out, joinErrors(errs)
+}
+
+// spawnIn checks what was asked, before anything is started.
+func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.SpawnIn, error) {
+	var none supervisor.SpawnIn
+	name, err := team.AgentKey(in.Name)
+	if err != nil {
+		return none, err
+	}
+	role, err := team.ParseRole(in.Role)
+	if err != nil {
+		return none, err
+	}
+	mode, err := team.ParseMode(in.Mode)
+	if err != nil {
+		return none, err
+	}
+	restart, err := team.ParseRestartPolicy(in.Restart)
+	if err != nil {
+		return none, err
+	}
+	switch in.Layout {
+	case backends.LayoutAuto, backends.LayoutSplit, backends.LayoutWindow, backends.LayoutSession:
+	default:
+		return none, team.Errorf(team.CodeInvalid, "unknown layout %q", in.Layout).WithHint("split, window or session")
+	}
+	if in.Agent == "" {
+		in.Agent = "worker"
+		if len(in.Command) > 0 {
+			in.Agent = "command"
+		}
+	}
+	if in.Agent == "command" && len(in.Command) == 0 {
+		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn NAME -- COMMAND")
+	}
+	if in.Agent != "command" && len(in.Command) > 0 {
+		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent)
+	}
+	if in.Backend == "in-process" && in.Agent != "worker" {
+		return none, team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process, not agent %q", in.Agent).
+			WithHint("--backend tmux or pty")
+	}
+	for k := range in.Env {
+		if k == "" || slices.Contains([]byte(k), '=') || slices.Contains([]byte(k), 0) {
+			return none, team.Errorf(team.CodeInvalid, "%q cannot name an environment variable", k)
+		}
+	}
+	if err := in.Limits.Check(); err != nil {
+		return none, err
+	}
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return none, err
+	}
+	cwd, tree, err := place(row, in)
+	if err != nil {
+		return none, err
+	}
+	lead := row.LeadSession
+	spawner := lead
+	if c.Session != "" {
+		spawner = c.Session
+	}
+	return supervisor.SpawnIn{
+		Name: name, Exact: in.Exact, Role: role, Base: in.Base,
+		Spec: ledger.MemberSpec{
+			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
+			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Restart: restart,
+			Env: in.Env, WorktreeMode: tree, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
+			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits,
+		},
+	}, nil
+}
+
+// place says where a member works: its own worktree of the team's repository
+// unless told otherwise.
+func place(row ledger.TeamRow, in SpawnIn) (cwd, tree string, err error) {
+	cwd = in.Cwd
+	if cwd == "" {
+		cwd = row.Repo
+	}
+	if cwd == "" {
+		if cwd, err = os.Getwd(); err != nil {
+			return "", "", team.Errorf(team.CodeUnavailable, "find working directory: %w", err)
+		}
+	}
+	switch tree = in.Worktree; tree {
+	case "":
+		tree = "own"
+		if row.Repo == "" {
+			tree = "none"
+		}
+	case "own":
+		if row.Repo == "" {
+			return "", "", team.Errorf(team.CodeInvalid, "the team has no repository for a worktree").
+				WithHint("create the team with --repo PATH, or spawn with --worktree none")
+		}
+	case "none":
+	default:
+		if tree, err = filepath.Abs(tree); err != nil {
+			return "", "", team.Errorf(team.CodeInvalid, "resolve %q: %w", in.Worktree, err)
+		}
+		fi, err := os.Stat(tree)
+		if err != nil || !fi.IsDir() {
+			return "", "", team.Errorf(team.CodeNotFound, "worktree %q is no directory", tree).
+				WithHint("own, none, or the path of a directory")
+		}
+	}
+	if in.Base != "" && tree != "own" {
+		return "", "", team.Errorf(team.CodeInvalid, "a base needs a worktree of the member's own")
+	}
+	return cwd, tree, nil
+}
+
+// spawned is the answer of R29 and R113.
+func (t *Team) spawned(o supervisor.SpawnOut, in supervisor.SpawnIn) Spawned {
+	m := o.Member
+	return Spawned{
+		Status: "teammate_spawned", TeammateID: m.AgentID, AgentID: m.AgentID, ChildSessionKey: m.SessionKey,
+		Name: m.Name, Color: m.Color, TeamName: t.Layout.Key, AgentType: m.Spec.AgentType, Model: m.Spec.Model,
+		Prompt: m.Spec.Prompt, PlanModeRequired: in.Spec.Mode == team.ModePlan, Renamed: o.Renamed,
+		PaneID: m.PaneID, Worktree: m.Worktree, Branch: m.Branch, Pane: o.Pane, Warnings: o.Warnings,
+	}
+}
+
+// joinErrors joins errors; one alone stays itself, equal ones are told once.
+func joinErrors(errs []error) error {
+	var list []error
+	seen := map[string]bool{}
+	for _, err := range errs {
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			list = append(list, err)
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return errors.Join(list...)
+}
+
+// Stop stops members: gracefully, or at once with in.Force. Only a person, a
+// leader or an operator may.
+func (t *Team) Stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supervisor.Stopped, error) {
+	if err := t.may(ctx, c, OpRule); err != nil {
+		return nil, err
+	}
+	names, err := t.addresses(in.Names)
+	if err != nil {
+		return nil, err
+	}
+	in.Names = names
+	if in.From == "" {
+		in.From = c.Name
+	}
+	return supervise(ctx, t, func(s Supervisor) ([]supervisor.Stopped, error) { return s.StopMembers(ctx, in) })
+}
+
+// Start starts stopped or failed members.
+func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]ledger.Member, error) {
+	return t.rule(ctx, c, names, Supervisor.StartMembers)
+}
+
+// Restart stops members and starts them again.
+func (t *Team) Restart(ctx context.Context, c Caller, names []string) ([]ledger.Member, error) {
+	return t.rule(ctx, c, names, Supervisor.RestartMembers)
+}
+
+// Recover brings back members that were lost with the machine or their terminal.
+func (t *Team) Recover(ctx context.Context, c Caller, names []string) ([]supervisor.Recovered, error) {
+	if err := t.may(ctx, c, OpRule); err != nil {
+		return nil, err
+	}
+	names, err := t.addresses(names)
+	if err != nil {
+		return nil, err
+	}
+	return supervise(ctx, t, func(s Supervisor) ([]supervisor.Recovered, error) { return s.RecoverMembers(ctx, names) })
+}
+
+// Pause freezes members where they are, or lets them go on.
+func (t *Team) Pause(ctx context.Context, c Caller, names []string, on bool) ([]ledger.Member, error) {
+	return t.rule(ctx, c, names, func(s Supervisor, ctx context.Context, names []string) ([]ledger.Member, error) {
+		return s.PauseMembers(ctx, names, on)
+	})
+}
+
+func (t *Team) rule(ctx context.Context, c Caller, names []string,
+	f func(Supervisor, context.Context, []string) ([]ledger.Member, error)) ([]ledger.Member, error) {
+	if err := t.may(ctx, c, OpRule); err != nil {
+		return nil, err
+	}
+	names, err := t.addresses(names)
+	if err != nil {
+		return nil, err
+	}
+	return supervise(ctx, t, func(s Supervisor) ([]ledger.Member, error) { return f(s, ctx, names) })
+}
+
+// addresses resolves agent ids to names.
+func (t *Team) addresses(names []string) ([]string, error) {
+	out := make([]string, len(names))
+	for i, n := range names {
+		name, err := t.address(n)
+		if err != nil {
+			return nil, err
+		}
+		if name == team.LeadName {
+			return nil, team.Errorf(team.CodeInvalid, "%s is the lead: it is not supervised", name)
+		}
+		out[i] = name
+	}
+	return out, nil
+}
+
+// Capture reads a member's screen.
+func (t *Team) Capture(ctx context.Context, name string, scrollback int) (string, error) {
+	name, err := t.address(name)
+	if err != nil {
+		return "", err
+	}
+	return supervise(ctx, t, func(s Supervisor) (string, error) { return s.Capture(ctx, name, scrollback) })
+}
+
+// Hide takes a member's screen away or brings it back.
+func (t *Team) Hide(ctx context.Context, name string, hidden bool) error {
+	name, err := t.address(name)
+	if err != nil {
+		return err
+	}
+	_, err = supervise(ctx, t, func(s Supervisor) (struct{}, error) { return struct{}{}, s.Hide(ctx, name, hidden) })
+	return err
+}
+
+// Pane says where a member's screen is.
+func (t *Team) Pane(ctx context.Context, name string) (backends.Pane, error) {
+	name, err := t.address(name)
+	if err != nil {
+		return backends.Pane{}, err
+	}
+	st, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
+	if err != nil {
+		return backends.Pane{}, err
+	}
+	for _, m := range st.Members {
+		if m.Name != name {
+			continue
+		}
+		if m.Pane.PaneID == "" {
+			return m.Pane, team.Errorf(team.CodeConflict, "%s is not running (%s)", name, m.Observed).
+				WithReason("not_running").WithHint("teamctl start " + name)
+		}
+		return m.Pane, nil
+	}
+	_, err = t.Ledger.Member(ctx, name) // an unknown name gets its error
+	if err == nil {
+		err = team.Errorf(team.CodeConflict, "%s is not supervised", name)
+	}
+	return backends.Pane{}, err
+}
+
+func lockHeld(path string) (bool, error) { return filelock.IsHeld(path) }

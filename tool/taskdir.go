@@ -1,0 +1,276 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A directory of tasks as other clients keep it: one <id>.json per task, the
+// highest id that was ever given out in .highwatermark, and .lock. Statuses there
+// are pending, in_progress and completed; what else we know of a task stands under
+// the key "teamctl" of its metadata, which other clients keep.
+
+// Names in a directory of tasks.
+const (
+	highWaterFile = ".highwatermark"
+	taskDirLock   = ".lock"
+	oursKey       = "teamctl"
+)
+
+// taskFile is a task as it stands in its file, in the order of its keys.
+type taskFile struct {
+	ID          string                     `json:"id"`
+	Subject     string                     `json:"subject"`
+	Description string                     `json:"description"`
+	ActiveForm  string                     `json:"activeForm,omitempty"`
+	Owner       string                     `json:"owner,omitempty"` // name
+	Status      string                     `json:"status"`
+	Blocks      []string                   `json:"blocks"`
+	BlockedBy   []string                   `json:"blockedBy"`
+	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// taskOurs is what the other format has no place for.
+type taskOurs struct {
+	Status      team.TaskStatus `json:"status,omitempty"`
+	Priority    int             `json:"priority,omitempty"`
+	Verify      string          `json:"verify,omitempty"`
+	Attempt     int             `json:"attempt,omitempty"`
+	CreatedAt   int64           `json:"createdAt,omitempty"`
+	ClaimedAt   int64           `json:"claimedAt,omitempty"`
+	StartedAt   int64           `json:"startedAt,omitempty"`
+	CompletedAt int64           `json:"completedAt,omitempty"`
+	Result      *ledger.Result  `json:"result,omitempty"`
+	ledger.RetryPolicy
+	Retries int `json:"retries,omitempty"`
+}
+
+// WriteTaskDir writes a board into a directory, which is made where it is missing.
+// Files of tasks that the board does not have are left alone.
+func WriteTaskDir(ctx context.Context, dir string, d TaskDump) (err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return team.Errorf(team.CodeUnavailable, "make %s: %w", dir, err)
+	}
+	lock, err := filelock.Lock(ctx, filepath.Join(dir, taskDirLock))
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "lock %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	blocks := map[string][]string{}
+	for _, t := range d.Tasks {
+		for _, dep := range t.DependsOn {
+			blocks[dep] = append(blocks[dep], t.ID)
+		}
+	}
+	for _, t := range d.Tasks {
+		data, err := marshalTask(t, blocks[t.ID])
+		if err != nil {
+			return err
+		}
+		if err := writeTask(ctx, filepath.Join(dir, t.ID+".json"), data); err != nil {
+			return err
+		}
+	}
+	high, err := readHighWater(dir)
+	if err != nil {
+		return err
+	}
+	mark := strconv.FormatInt(max(high, d.HighWater), 10)
+	return atomicfile.Write(filepath.Join(dir, highWaterFile), []byte(mark), 0o600, true)
+}
+
+func marshalTask(t ledger.Task, blocks []string) ([]byte, error) {
+	f := taskFile{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Owner: t.OwnerName,
+		Status: string(t.Status), Blocks: append([]string{}, blocks...), BlockedBy: append([]string{}, t.DependsOn...)}
+	ours := taskOurs{Priority: t.Priority, Verify: t.Verify, Attempt: t.Attempt, CreatedAt: t.CreatedAt, ClaimedAt: t.ClaimedAt,
+		StartedAt: t.StartedAt, CompletedAt: t.CompletedAt, Result: t.Result, RetryPolicy: t.RetryPolicy, Retries: t.Retries}
+	switch t.Status {
+	case team.TaskClaimed:
+		f.Status, ours.Status = string(team.TaskInProgress), t.Status
+	case team.TaskFailed: // nobody may take it, and what waits for it goes on waiting
+		f.Status, ours.Status = string(team.TaskInProgress), t.Status
+	case team.TaskPending, team.TaskInProgress, team.TaskCompleted:
+	}
+	if len(t.Metadata) > 0 {
+		if err := json.Unmarshal(t.Metadata, &f.Metadata); err != nil {
+			return nil, fmt.Errorf("read the metadata of task %s: %w", t.ID, err)
+		}
+	}
+	if f.Metadata == nil {
+		f.Metadata = map[string]json.RawMessage{}
+	}
+	raw, err := json.Marshal(ours)
+	if err != nil {
+		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
+	}
+	f.Metadata[oursKey] = raw
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(f); err != nil {
+		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// foreignTaskStale is the age at which the lock directory of another client counts
+// as abandoned, and foreignTaskWait how long we wait for one that is not.
+const (
+	foreignTaskStale = 10 * time.Second
+	foreignTaskWait  = 15 * time.Second
+)
+
+// writeTask replaces one file under the lock that other clients take for it.
+func writeTask(ctx context.Context, path string, data []byte) (err error) {
+	lock := path + ".lock"
+	ctx, cancel := context.WithTimeout(ctx, foreignTaskWait)
+	defer cancel()
+	for {
+		err := os.Mkdir(lock, 0o700)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return team.Errorf(team.CodeUnavailable, "lock %s: %w", path, err)
+		}
+		if fi, err := os.Lstat(lock); err == nil && time.Since(fi.ModTime()) > foreignTaskStale {
+			_ = os.Remove(lock) // an empty directory only; whoever is faster has it
+			continue
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason("task_locked")
+		}
+	}
+	defer func() { err = errors.Join(err, os.Remove(lock)) }()
+	if err := atomicfile.Write(path, data, 0o600, true); err != nil {
+		return team.Errorf(team.CodeUnavailable, "%w", err)
+	}
+	return nil
+}
+
+// ReadTaskDir reads a board from a directory. A file that is no task is an error:
+// an import is all or nothing.
+func ReadTaskDir(dir string) (TaskDump, error) {
+	d := TaskDump{Format: dumpFormat, Version: dumpVersion}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return d, team.Errorf(team.CodeNotFound, "read tasks: %w", err)
+	}
+	blocks := map[string][]string{}
+	for _, e := range entries {
+		id, isTask := strings.CutSuffix(e.Name(), ".json")
+		if !isTask || !ledger.TaskIDPattern.MatchString(id) || e.IsDir() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
+			return d, team.Errorf(team.CodeInvalid, "%s is no regular file", path)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return d, team.Errorf(team.CodeUnavailable, "read tasks: %w", err)
+		}
+		t, ahead, err := unmarshalTask(id, data)
+		if err != nil {
+			return d, team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason("corrupt_task")
+		}
+		d.Tasks = append(d.Tasks, t)
+		blocks[id] = ahead
+	}
+	if d.HighWater, err = readHighWater(dir); err != nil {
+		return d, err
+	}
+	addBlocks(d.Tasks, blocks)
+	slices.SortFunc(d.Tasks, func(a, b ledger.Task) int {
+		if len(a.ID) != len(b.ID) {
+			return len(a.ID) - len(b.ID)
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return d, nil
+}
+
+func unmarshalTask(id string, data []byte) (t ledger.Task, blocks []string, err error) {
+	var f taskFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return t, nil, err
+	}
+	if f.ID != id {
+		return t, nil, fmt.Errorf("it says that it is task %q", f.ID)
+	}
+	t = ledger.Task{ID: f.ID, Subject: f.Subject, Description: f.Description, ActiveForm: f.ActiveForm, OwnerName: f.Owner,
+		Status: team.TaskStatus(f.Status), DependsOn: append([]string{}, f.BlockedBy...)}
+	if raw, ok := f.Metadata[oursKey]; ok {
+		var ours taskOurs
+		if err := json.Unmarshal(raw, &ours); err != nil {
+			return t, nil, err
+		}
+		delete(f.Metadata, oursKey)
+		t.Priority, t.Verify, t.Attempt, t.CreatedAt, t.ClaimedAt = ours.Priority, ours.Verify, ours.Attempt, ours.CreatedAt, ours.ClaimedAt
+		t.StartedAt, t.CompletedAt, t.Result, t.RetryPolicy, t.Retries = ours.StartedAt, ours.CompletedAt, ours.Result, ours.RetryPolicy, ours.Retries
+		if ours.Status != "" && t.Status == team.TaskInProgress { // nobody has moved it since
+			t.Status = ours.Status
+		}
+	}
+	if len(f.Metadata) > 0 {
+		raw, err := json.Marshal(f.Metadata)
+		if err != nil {
+			return t, nil, err
+		}
+		t.Metadata = raw
+	}
+	return t, f.Blocks, nil
+}
+
+// addBlocks brings in the edges that only the blocking side says.
+func addBlocks(tasks []ledger.Task, blocks map[string][]string) {
+	for i := range tasks {
+		t := &tasks[i]
+		for _, by := range tasks {
+			if slices.Contains(blocks[by.ID], t.ID) && !slices.Contains(t.DependsOn, by.ID) {
+				t.DependsOn = append(t.DependsOn, by.ID)
+			}
+		}
+	}
+}
+
+func readHighWater(dir string) (int64, error) {
+	data, err := os.ReadFile(filepath.Join(dir, highWaterFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, team.Errorf(team.CodeUnavailable, "read tasks: %w", err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil || n < 0 {
+		return 0, team.Errorf(team.CodeInvalid, "%s is no number", filepath.Join(dir, highWaterFile))
+	}
+	return n, nil
+}
+
+// WriteFile writes a whole file for a person, or leaves the old one as it was.
+func WriteFile(path string, data []byte) error {
+	if err := atomicfile.Write(path, data, 0o600, true); err != nil {
+		return team.Errorf(team.CodeUnavailable, "%w", err)
+	}
+	return nil
+}

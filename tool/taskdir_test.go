@@ -1,0 +1,146 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+func dump() TaskDump {
+	return TaskDump{Format: dumpFormat, Version: dumpVersion, HighWater: 12, Tasks: []ledger.Task{
+		{ID: "1", Subject: "done <&>", Description: "é\u2028", Status: team.TaskCompleted, OwnerName: "a", DependsOn: []string{},
+			Metadata: json.RawMessage(`{"k":{"x":[1,null]}}`), Attempt: 2, CreatedAt: 5, ClaimedAt: 6, StartedAt: 7, CompletedAt: 8,
+			Result: &ledger.Result{Summary: "ok", Commit: "c"}},
+		{ID: "2", Subject: "failed", Status: team.TaskFailed, OwnerName: "b", DependsOn: []string{"1"}, CreatedAt: 5, CompletedAt: 9,
+			Result: &ledger.Result{Error: "no"}, RetryPolicy: ledger.RetryPolicy{MaxRetries: 2, RetryBackoff: 10}, Retries: 2},
+		{ID: "3", Subject: "claimed", Status: team.TaskClaimed, OwnerName: "b", DependsOn: []string{}, CreatedAt: 5, ClaimedAt: 9, Priority: 3, Verify: "true"},
+		{ID: "10", Subject: "free", ActiveForm: "freeing", Status: team.TaskPending, DependsOn: []string{"3", "2"}, CreatedAt: 5},
+	}}
+}
+
+func TestTaskDirRoundTrip(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tasks", "demo")
+	want := dump()
+	for range 2 { // writing over what is there
+		if err := WriteTaskDir(t.Context(), dir, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := ReadTaskDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "2.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = `{
+  "id": "2",
+  "subject": "failed",
+  "description": "",
+  "owner": "b",
+  "status": "in_progress",
+  "blocks": [
+    "10"
+  ],
+  "blockedBy": [
+    "1"
+  ],
+  "metadata": {
+    "teamctl": {
+      "status": "failed",
+      "createdAt": 5,
+      "completedAt": 9,
+      "result": {
+        "error": "no"
+      },
+      "maxRetries": 2,
+      "retryBackoff": 10,
+      "retries": 2
+    }
+  }
+}`
+	if d := cmp.Diff(golden, string(raw)); d != "" {
+		t.Error(d)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*.json.lock"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("locks left: %v, %v", left, err)
+	}
+}
+
+// What a real client writes, and what it changes in a file of ours.
+func TestTaskDirOfAForeignClient(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1.json", `{"id":"1","subject":"First task","description":"Do the first thing","activeForm":"Doing the first thing","owner":"worker","status":"pending","blocks":["2"],"blockedBy":[],"metadata":{"k":"v"}}`)
+	write("2.json", `{"id":"2","subject":"Second","description":"","status":"completed","blocks":[],"blockedBy":[],"metadata":{"teamctl":{"status":"claimed","priority":4}}}`)
+	write(".highwatermark", "7\n")
+	write(".lock", "")
+	write("notes.json", "{}")
+	got, err := ReadTaskDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := TaskDump{Format: dumpFormat, Version: dumpVersion, HighWater: 7, Tasks: []ledger.Task{
+		{ID: "1", Subject: "First task", Description: "Do the first thing", ActiveForm: "Doing the first thing", OwnerName: "worker",
+			Status: team.TaskPending, DependsOn: []string{}, Metadata: json.RawMessage(`{"k":"v"}`)},
+		{ID: "2", Subject: "Second", Status: team.TaskCompleted, DependsOn: []string{"1"}, Priority: 4},
+	}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for name, text := range map[string]string{"3.json": "{", "4.json": `{"id":"5","subject":"s"}`, "5.json": `{"id":7}`} {
+		write(name, text)
+		if _, err := ReadTaskDir(dir); !team.IsCode(err, team.CodeInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "6.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTaskDir(dir); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("a symlink: %v", err)
+	}
+}
+
+// A lock of another client is waited for while it is fresh, and taken over when it
+// was abandoned.
+func TestTaskDirLocks(t *testing.T) {
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "1.json.lock")
+	if err := os.Mkdir(lock, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := WriteTaskDir(ctx, dir, dump()); !team.IsCode(err, team.CodeTimeout) {
+		t.Errorf("a fresh lock: %v", err)
+	}
+	old := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(lock, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTaskDir(t.Context(), dir, dump()); err != nil {
+		t.Error(err)
+	}
+}

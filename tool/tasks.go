@@ -1,0 +1,103 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// TaskAdd creates a batch of tasks: all of them or none.
+func (t *Team) TaskAdd(ctx context.Context, c Caller, in TaskAddIn) ([]ledger.Task, error) {
+	if err := t.may(ctx, c, OpTaskAdd); err != nil {
+		return nil, err
+	}
+	if len(in.Tasks) == 0 {
+		return nil, team.Errorf(team.CodeInvalid, "there is no task to add")
+	}
+	return t.Ledger.CreateTasks(ctx, in.Tasks, c.Name)
+}
+
+// mayWork refuses who cannot own tasks, and whoever is not a member.
+func (t *Team) mayWork(ctx context.Context, c Caller) (session string, err error) {
+	if err := t.may(ctx, c, OpTaskWork); err != nil {
+		return "", err
+	}
+	if c.Session != "" {
+		return c.Session, nil
+	}
+	m, err := t.Ledger.Member(ctx, c.Name)
+	return m.SessionKey, err
+}
+
+// TaskClaim claims a task by id, or the next ready one; nil when none is ready.
+func (t *Team) TaskClaim(ctx context.Context, c Caller, id string) (*ledger.Task, error) {
+	session, err := t.mayWork(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return t.as(c).Claim(ctx, ledger.ClaimIn{Owner: session, ID: id, Lease: ledger.Lease})
+}
+
+// change runs one of the owner's writes and returns the task as it is then. An
+// attempt of 0 is the current one.
+func (t *Team) change(ctx context.Context, c Caller, id string, attempt int, f func(*ledger.Ledger, ledger.TaskRef) error) (ledger.Task, error) {
+	session, err := t.mayWork(ctx, c)
+	if err != nil {
+		return ledger.Task{}, err
+	}
+	task, err := t.Ledger.Task(ctx, id)
+	if err != nil {
+		return ledger.Task{}, err
+	}
+	if c.Person && task.Owner != "" {
+		session = task.Owner // a person may settle anybody's task
+	}
+	if attempt == 0 {
+		attempt = task.Attempt
+	}
+	if err := f(t.as(c), ledger.TaskRef{ID: id, Owner: session, Attempt: attempt}); err != nil {
+		return ledger.Task{}, err
+	}
+	return t.Ledger.Task(ctx, id)
+}
+
+// TaskStart marks a claimed task as being worked on.
+func (t *Team) TaskStart(ctx context.Context, c Caller, id string, attempt int) (ledger.Task, error) {
+	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Start(ctx, r) })
+}
+
+// TaskComplete completes a task of the caller's; its dependents are unblocked in
+// the same transaction. While a reviewer is on the team it waits for a review
+// first: the task has Review set then, and is in_progress.
+func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
+	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error {
+		complete := l.Complete
+		if c.Person { // who would review it is the one who says so
+			complete = l.CompleteReviewed
+		}
+		_, err := complete(ctx, r, res)
+		return err
+	})
+}
+
+// TaskFail fails a task of the caller's.
+func (t *Team) TaskFail(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
+	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Fail(ctx, r, res) })
+}
+
+// TaskRelease gives a task of the caller's back.
+func (t *Team) TaskRelease(ctx context.Context, c Caller, id string, attempt int) (ledger.Task, error) {
+	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Release(ctx, r) })
+}
+
+// TaskRetry makes a failed task pending again.
+func (t *Team) TaskRetry(ctx context.Context, c Caller, id string) (ledger.Task, error) {
+	if err := t.may(ctx, c, OpTaskRetry); err != nil {
+		return ledger.Task{}, err
+	}
+	if err := t.as(c).RetryTask(ctx, id); err != nil {
+		return ledger.Task{}, err
+	}
+	return t.Ledger.Task(ctx, id)
+}

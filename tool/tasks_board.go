@@ -1,0 +1,240 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// TaskUpdateIn changes the fields of a task that are set.
+type TaskUpdateIn struct {
+	TaskID          string           `json:"task_id"`
+	Subject         *string          `json:"subject,omitempty"`
+	Description     *string          `json:"description,omitempty"`
+	ActiveForm      *string          `json:"activeForm,omitempty"`
+	Priority        *int             `json:"priority,omitempty"`
+	Verify          *string          `json:"verify,omitempty"`
+	Metadata        json.RawMessage  `json:"metadata,omitempty"` // keys replace those of the task; null deletes one
+	Owner           *string          `json:"owner,omitempty"`    // member to give it to; "" is whoever is ready
+	AddBlockedBy    []string         `json:"addBlockedBy,omitempty"`
+	RemoveBlockedBy []string         `json:"removeBlockedBy,omitempty"`
+	Status          *team.TaskStatus `json:"status,omitempty"` // in_progress, completed, failed, or pending to give it back
+}
+
+// TaskUpdate changes a task. Its owner may change what it says and how it stands;
+// who owns it and what it waits for is the lead's to say. Each part is a
+// transaction of its own, in the order fields, dependencies, owner, status; the
+// first that is refused ends it. A new owner is told by a task_assignment.
+func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledger.Task, error) {
+	task, err := t.Ledger.Task(ctx, in.TaskID)
+	if err != nil {
+		return task, err
+	}
+	if in.Owner != nil || len(in.AddBlockedBy)+len(in.RemoveBlockedBy) > 0 || task.Owner == "" || task.Owner != c.Session {
+		if err := t.may(ctx, c, OpTaskManage); err != nil {
+			return task, err
+		}
+	}
+	led := t.as(c)
+	task, err = led.UpdateTask(ctx, ledger.TaskPatch{
+		ID: in.TaskID, By: c.Name, Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm,
+		Priority: in.Priority, Verify: in.Verify, Metadata: in.Metadata,
+	})
+	if err != nil {
+		return task, err
+	}
+	if len(in.AddBlockedBy) > 0 {
+		if task, err = led.AddDeps(ctx, in.TaskID, in.AddBlockedBy, c.Name); err != nil {
+			return task, err
+		}
+	}
+	if len(in.RemoveBlockedBy) > 0 {
+		if task, err = led.RemoveDeps(ctx, in.TaskID, in.RemoveBlockedBy, c.Name); err != nil {
+			return task, err
+		}
+	}
+	if in.Owner != nil {
+		if task, err = t.assign(ctx, c, task, *in.Owner); err != nil {
+			return task, err
+		}
+	}
+	if in.Status != nil && *in.Status != task.Status {
+		return t.setStatus(ctx, c, task, *in.Status)
+	}
+	return task, nil
+}
+
+// setStatus moves a task by the operation that leads to the status.
+func (t *Team) setStatus(ctx context.Context, c Caller, task ledger.Task, to team.TaskStatus) (ledger.Task, error) {
+	switch to {
+	case team.TaskInProgress, team.TaskClaimed:
+		if task.Status == team.TaskPending {
+			if _, err := t.TaskClaim(ctx, c, task.ID); err != nil {
+				return task, err
+			}
+		}
+		if to == team.TaskClaimed {
+			return t.Ledger.Task(ctx, task.ID)
+		}
+		return t.TaskStart(ctx, c, task.ID, 0)
+	case team.TaskCompleted:
+		return t.TaskComplete(ctx, c, task.ID, 0, ledger.Result{})
+	case team.TaskFailed:
+		return t.TaskFail(ctx, c, task.ID, 0, ledger.Result{})
+	case team.TaskPending:
+		if task.Status == team.TaskFailed {
+			return t.TaskRetry(ctx, c, task.ID)
+		}
+		return t.TaskRelease(ctx, c, task.ID, 0)
+	default:
+		return task, team.Errorf(team.CodeInvalid, "unknown task status %q", to)
+	}
+}
+
+// TaskAssign gives a task that is not done to a member, or with an empty name to
+// whoever is ready. Who works on it loses it. The member is told.
+func (t *Team) TaskAssign(ctx context.Context, c Caller, id, member string) (ledger.Task, error) {
+	if err := t.may(ctx, c, OpTaskManage); err != nil {
+		return ledger.Task{}, err
+	}
+	task, err := t.Ledger.Task(ctx, id)
+	if err != nil {
+		return task, err
+	}
+	return t.assign(ctx, c, task, member)
+}
+
+func (t *Team) assign(ctx context.Context, c Caller, task ledger.Task, member string) (ledger.Task, error) {
+	session := ""
+	if member != "" {
+		m, err := t.Member(ctx, member)
+		if err != nil {
+			return task, err
+		}
+		if m.Role == team.RoleObserver {
+			return task, team.Errorf(team.CodeDenied, "%s is an observer and cannot work on tasks", m.Name).WithReason("role")
+		}
+		session = m.SessionKey
+	}
+	if session == task.Owner && (session == "" || task.Status == team.TaskPending) {
+		return task, nil
+	}
+	task, err := t.as(c).Reassign(ctx, task.ID, session, c.Name)
+	if err != nil || task.OwnerName == "" || task.OwnerName == c.Name {
+		return task, err
+	}
+	text, err := inbox.Encode(inbox.TaskAssignment{
+		TaskID: task.ID, Subject: task.Subject, Description: task.Description, AssignedBy: c.Name, Timestamp: inbox.Timestamp(time.Now()),
+	})
+	if err != nil {
+		return task, err
+	}
+	_, err = t.Post(ctx, ledger.NewMessage{
+		Kind: team.KindTaskAssignment, From: c.Name, To: task.OwnerName, Text: text, Summary: inbox.Summary("", "task "+task.ID+": "+task.Subject),
+	})
+	if err != nil {
+		return task, fmt.Errorf("task %s is assigned, but %s was not told: %w", task.ID, task.OwnerName, err)
+	}
+	return task, nil
+}
+
+// TaskClaimIdle is TaskClaim by who holds no other task; else CodeConflict agent_busy.
+func (t *Team) TaskClaimIdle(ctx context.Context, c Caller, id string) (*ledger.Task, error) {
+	session, err := t.mayWork(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return t.as(c).Claim(ctx, ledger.ClaimIn{Owner: session, ID: id, OneOnly: true})
+}
+
+// TaskDelete deletes a task that nobody works on; others no longer wait for it.
+func (t *Team) TaskDelete(ctx context.Context, c Caller, id string) (ready []string, err error) {
+	if err := t.may(ctx, c, OpTaskManage); err != nil {
+		return nil, err
+	}
+	return t.as(c).DeleteTask(ctx, id)
+}
+
+// TaskAuto switches whether members take the next ready task by themselves: one,
+// or with an empty name all.
+func (t *Team) TaskAuto(ctx context.Context, c Caller, member string, on bool) error {
+	if err := t.may(ctx, c, OpTaskManage); err != nil {
+		return err
+	}
+	if member != "" {
+		m, err := t.Member(ctx, member)
+		if err != nil {
+			return err
+		}
+		member = m.Name
+	}
+	return t.as(c).SetAutoClaim(ctx, member, on)
+}
+
+// TaskExport is the whole board, for TaskImport.
+func (t *Team) TaskExport(ctx context.Context) (TaskDump, error) {
+	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
+	if err != nil {
+		return TaskDump{}, err
+	}
+	high, err := t.Ledger.HighWater(ctx) // read last: no task is above it
+	return TaskDump{Format: dumpFormat, Version: dumpVersion, Team: t.Layout.Key, ExportedAt: nowMS(), HighWater: high, Tasks: tasks}, err
+}
+
+// TaskImport takes over a board, all of it or nothing.
+func (t *Team) TaskImport(ctx context.Context, c Caller, d TaskDump, renumber bool) (ledger.Imported, error) {
+	if err := t.may(ctx, c, OpTaskManage); err != nil {
+		return ledger.Imported{}, err
+	}
+	if d.Format != dumpFormat || d.Version != dumpVersion {
+		return ledger.Imported{}, team.Errorf(team.CodeInvalid, "this is no export of tasks that can be read here (format %q, version %d)", d.Format, d.Version)
+	}
+	return t.as(c).ImportTasks(ctx, ledger.ImportIn{Tasks: d.Tasks, HighWater: d.HighWater, Renumber: renumber, By: c.Name})
+}
+
+const (
+	dumpFormat  = "teamctl-tasks"
+	dumpVersion = 1
+)
+
+// TaskDump is a board as it is exported.
+type TaskDump struct {
+	Format     string        `json:"format"`
+	Version    int           `json:"version"`
+	Team       string        `json:"team"`
+	ExportedAt int64         `json:"exportedAt"`
+	HighWater  int64         `json:"highwatermark"`
+	Tasks      []ledger.Task `json:"tasks"`
+}
+
+// RunStart starts a run, or a sub-run of the current one.
+func (t *Team) RunStart(ctx context.Context, c Caller, in ledger.RunStart) (ledger.Run, error) {
+	if err := t.may(ctx, c, OpRun); err != nil {
+		return ledger.Run{}, err
+	}
+	return t.as(c).BeginRun(ctx, in)
+}
+
+// RunClose closes a run, 0 for the current one.
+func (t *Team) RunClose(ctx context.Context, c Caller, id int64) (ledger.RunsClosed, error) {
+	if err := t.may(ctx, c, OpRun); err != nil {
+		return ledger.RunsClosed{}, err
+	}
+	return t.as(c).CloseRun(ctx, id)
+}
+
+// History is what happened to a task, oldest first, also to one that was deleted.
+// A task whose events were pruned has none.
+func (t *Team) History(ctx context.Context, id string) ([]ledger.Event, error) {
+	events, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: id, What: "task."})
+	if err != nil || len(events) > 0 {
+		return events, err
+	}
+	_, err = t.Ledger.Task(ctx, id)
+	return []ledger.Event{}, err
+}

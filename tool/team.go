@@ -1,0 +1,484 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// Team is one open team.
+type Team struct {
+	Env    *Env
+	Layout team.Layout
+	Ledger *ledger.Ledger
+	db     *ledger.DB
+}
+
+// TeamCreate makes a team: its directory by exclusive create, the ledger with
+// the lead as first member, config.json, and the registry entry. A name that is
+// taken is CodeConflict with a free one in the hint, unless in.Unique picks it.
+// On an error nothing is left.
+func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out TeamCreateOut, err error) {
+	key, err := team.TeamKey(in.TeamName)
+	if err != nil {
+		return out, err
+	}
+	if granted(c, OpTeamCreate) != yes {
+		return out, team.Errorf(team.CodeDenied, "only a person or a lead creates teams").
+			WithHint("send the lead a message instead")
+	}
+	repo, base, err := resolveRepo(ctx, in.Repo, in.Base)
+	if err != nil {
+		return out, err
+	}
+	l, err := e.claimTeamDir(key, in.Unique)
+	if err != nil {
+		return out, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(l.Dir))
+			err = firstCoded(err)
+		}
+	}()
+	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return out, unwritable(d, err)
+		}
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return out, fmt.Errorf("find working directory: %w", err)
+	}
+	if repo != "" {
+		cwd = repo
+	}
+	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock()})
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	led := ledger.New(db, ledger.Direct(db)).As(c.Name)
+	leadType := in.AgentType
+	row, err := led.CreateTeam(ctx, ledger.TeamRow{
+		Key: l.Key, Name: in.TeamName, Description: in.Description, Repo: repo, Base: base,
+		WorktreeDir: in.WorktreeDir, LeadSession: team.LeadSessionKey(leadType, l.Key),
+	})
+	if err != nil {
+		return out, err
+	}
+	if leadType == "" {
+		leadType = team.LeadName
+	}
+	_, _, err = led.AddMember(ctx, ledger.Member{
+		SessionKey: row.LeadSession, Name: team.LeadName, Role: team.RoleLeader,
+		Spec:    ledger.MemberSpec{Agent: "lead", AgentType: leadType, Cwd: cwd, WorktreeMode: "none"},
+		Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
+	}, true)
+	if err != nil {
+		return out, err
+	}
+	if err := supervisor.Publish(ctx, l, led); err != nil {
+		return out, err
+	}
+	if err := e.rebuildRegistry(); err != nil {
+		return out, err
+	}
+	return TeamCreateOut{
+		TeamName: l.Key, TeamFilePath: l.Config(), LeadAgentID: team.AgentID(team.LeadName, l.Key),
+		Repo: repo, Base: base,
+	}, nil
+}
+
+// resolveRepo checks the repository before anything is created; base is recorded
+// as a commit where one was named.
+func resolveRepo(ctx context.Context, path, base string) (root, commit string, err error) {
+	if path == "" {
+		if base != "" {
+			return "", "", team.Errorf(team.CodeInvalid, "a base needs a repository").WithHint("add --repo PATH")
+		}
+		return "", "", nil
+	}
+	repo, err := worktree.OpenRepo(ctx, path)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := repo.Head(ctx); err != nil {
+		return "", "", err
+	}
+	if base != "" {
+		commit, err = repo.Resolve(ctx, base)
+	}
+	return repo.Root(), commit, err
+}
+
+// claimTeamDir makes the team's directory, which is what makes the name ours.
+func (e *Env) claimTeamDir(key string, unique bool) (team.Layout, error) {
+	if err := os.MkdirAll(e.Home.TeamsDir(), 0o700); err != nil {
+		return team.Layout{}, unwritable(e.Home.Dir, err)
+	}
+	name := key
+	for n := 2; ; n++ {
+		l := e.Home.Team(name)
+		err := os.Mkdir(l.Dir, 0o700)
+		if err == nil {
+			return l, nil
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return l, unwritable(l.Dir, err)
+		}
+		next := key + "-" + strconv.Itoa(n)
+		if !unique {
+			for ; ; n++ {
+				next = key + "-" + strconv.Itoa(n)
+				if _, err := os.Lstat(e.Home.Team(next).Dir); errors.Is(err, os.ErrNotExist) {
+					break
+				}
+			}
+			return l, team.Errorf(team.CodeConflict, "Team '%s' already exists. Please choose a different name.", key).
+				WithReason("team_exists").WithHint(fmt.Sprintf("%q is free", next))
+		}
+		name = next
+	}
+}
+
+func unwritable(path string, err error) error {
+	return team.Errorf(team.CodeUnavailable, "write to %s: %w", path, err).
+		WithReason("home_unwritable").WithHint("set " + team.EnvHome + " to a directory that you can write to")
+}
+
+// firstCoded keeps the code of a joined error whose clean-up went well.
+func firstCoded(err error) error {
+	var e *team.Error
+	if errors.As(err, &e) && err.Error() == e.Error() {
+		return e
+	}
+	return err
+}
+
+// rebuildRegistry writes teams.json, a cache of name -> path, from the directories.
+func (e *Env) rebuildRegistry() error {
+	keys, err := e.keys()
+	if err != nil {
+		return err
+	}
+	data := []byte("{")
+	for i, k := range keys {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = fmt.Appendf(data, "\n  %q: %q", k, e.Home.Team(k).Dir)
+	}
+	if len(keys) > 0 {
+		data = append(data, '\n')
+	}
+	data = append(data, "}\n"...)
+	if err := atomicfile.Write(e.Home.Registry(), data, 0o600, false); err != nil {
+		return unwritable(e.Home.Registry(), err)
+	}
+	return nil
+}
+
+// keys are the teams that have a directory with a ledger, sorted.
+func (e *Env) keys() ([]string, error) {
+	entries, err := os.ReadDir(e.Home.TeamsDir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "list teams: %w", err)
+	}
+	var keys []string
+	for _, d := range entries {
+		if strings.HasPrefix(d.Name(), ".") || !d.IsDir() {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(e.Home.TeamsDir(), d.Name(), "ledger.db")); err == nil {
+			keys = append(keys, d.Name())
+		}
+	}
+	return keys, nil
+}
+
+// Resolve finds the team that a command means: the one named, else $TEAMCTL_TEAM,
+// else the only one there is.
+func (e *Env) Resolve(_ context.Context, name string) (string, error) {
+	if name == "" {
+		name = os.Getenv(team.EnvTeam)
+	}
+	keys, err := e.keys()
+	if err != nil {
+		return "", err
+	}
+	if name != "" {
+		key, err := team.TeamKey(name)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Contains(keys, key) {
+			return "", e.noTeam(key, keys)
+		}
+		return key, nil
+	}
+	switch len(keys) {
+	case 0:
+		return "", team.Errorf(team.CodeNotFound, "there is no team yet").WithReason("team_not_found").
+			WithHint("teamctl create NAME --repo .")
+	case 1:
+		return keys[0], nil
+	default:
+		return "", team.Errorf(team.CodeInvalid, "there are %d teams: %s", len(keys), strings.Join(keys, ", ")).
+			WithReason("team_ambiguous").WithHint("name one: --team NAME, or set " + team.EnvTeam)
+	}
+}
+
+func (e *Env) noTeam(key string, keys []string) error {
+	err := team.Errorf(team.CodeNotFound, "Team %q does not exist", key).WithReason("team_not_found")
+	if len(keys) == 0 {
+		return err.WithHint("there is no team yet: teamctl create " + key + " --repo .")
+	}
+	return err.WithHint("teams are " + strings.Join(keys, ", "))
+}
+
+// Open opens a team by its key.
+func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
+	l := e.Home.Team(key)
+	if _, err := os.Lstat(l.Ledger()); err != nil {
+		keys, _ := e.keys()
+		return nil, e.noTeam(key, keys)
+	}
+	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
+	if err != nil {
+		return nil, err
+	}
+	w := ledger.Direct(db)
+	if e.Writer != nil {
+		w = e.Writer(l, w)
+	}
+	return &Team{Env: e, Layout: l, Ledger: ledger.New(db, w), db: db}, nil
+}
+
+// Close releases the ledger.
+func (t *Team) Close() error { return t.db.Close() }
+
+// as is the ledger with the caller as the actor of its events.
+func (t *Team) as(c Caller) *ledger.Ledger { return t.Ledger.As(c.Name) }
+
+// supervisor dials the team's supervisor and starts it where there is none.
+func (t *Team) supervisor(ctx context.Context) (Supervisor, error) {
+	if t.Env.Dial == nil {
+		return nil, team.Errorf(team.CodeUnavailable, "no supervisor can be started here")
+	}
+	return t.Env.Dial(ctx, t.Layout, true)
+}
+
+// RunningSupervisor is the team's supervisor if one is up; none is CodeUnavailable.
+func (t *Team) RunningSupervisor(ctx context.Context) (Supervisor, error) {
+	if t.Env.Dial != nil {
+		s, err := t.Env.Dial(ctx, t.Layout, false)
+		if s != nil || err != nil {
+			return s, err
+		}
+	}
+	return nil, team.Errorf(team.CodeUnavailable, "no supervisor of team %q is up", t.Layout.Key).
+		WithReason("supervisor_down").WithHint("teamctl ps starts one where a member should run")
+}
+
+// supervise runs f with the team's supervisor. One that left between the dial
+// and the request (idle) is started again: it says so before it does anything.
+func supervise[T any](ctx context.Context, t *Team, f func(Supervisor) (T, error)) (T, error) {
+	for try := 0; ; try++ {
+		s, err := t.supervisor(ctx)
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		out, err := f(s)
+		if err == nil || try >= 3 || !errors.Is(err, supervisor.ErrStopped) && !refused(err) {
+			return out, err
+		}
+	}
+}
+
+// refused reports an error that says the request was not begun.
+func refused(err error) bool {
+	return team.ReasonOf(err) == supervisor.ErrStopped.Reason && !errors.Is(err, ledger.ErrWriterGone)
+}
+
+// Teams lists every team, sorted by key.
+func (e *Env) Teams(ctx context.Context) ([]TeamInfo, error) {
+	keys, err := e.keys()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]TeamInfo, 0, len(keys))
+	for _, k := range keys {
+		list = append(list, e.info(ctx, k))
+	}
+	return list, nil
+}
+
+func (e *Env) info(ctx context.Context, key string) TeamInfo {
+	l := e.Home.Team(key)
+	info := TeamInfo{Key: key, Name: key, Path: l.Dir}
+	t, err := e.Open(ctx, key)
+	if err != nil {
+		info.Problem = err.Error()
+		return info
+	}
+	defer func() { _ = t.Close() }()
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		info.Problem = err.Error()
+		return info
+	}
+	info.Name, info.Repo, info.CreatedAt = row.Name, row.Repo, row.CreatedAt
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		info.Problem = err.Error()
+		return info
+	}
+	for _, m := range members {
+		if m.Name == team.LeadName {
+			continue
+		}
+		info.Members++
+		if m.Observed == team.Running {
+			info.Running++
+		}
+	}
+	if info.Tasks, err = t.Ledger.Counts(ctx); err != nil {
+		info.Problem = err.Error()
+	}
+	info.Supervisor = t.supervisorPID()
+	return info
+}
+
+// supervisorPID is the pid of the team's supervisor while its lock is held, else 0.
+func (t *Team) supervisorPID() int {
+	b, err := os.ReadFile(t.Layout.SupervisorPID())
+	if err != nil {
+		return 0
+	}
+	if held, err := lockHeld(t.Layout.SupervisorLock()); err != nil || !held {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return 0
+	}
+	// A child that a killed supervisor was just starting holds the lock until it has
+	// executed its program.
+	if _, err := proc.Identify(pid); err != nil {
+		return 0
+	}
+	return pid
+}
+
+// Members is the roster, the lead first, and the supervisor's pid or 0. What the
+// ledger says of processes is as true as its supervisor: while none is up and
+// members are wanted running, it is started, which adopts them.
+func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	pid := t.supervisorPID()
+	if pid == 0 && slices.ContainsFunc(members, func(m ledger.Member) bool {
+		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
+	}) {
+		if _, err := t.supervisor(ctx); err != nil {
+			return members, 0, err
+		}
+		if members, err = t.Ledger.Members(ctx, false); err != nil {
+			return nil, 0, err
+		}
+		pid = t.supervisorPID()
+	}
+	slices.SortStableFunc(members, func(a, b ledger.Member) int {
+		switch {
+		case a.Name == team.LeadName:
+			return -1
+		case b.Name == team.LeadName:
+			return 1
+		default:
+			return int(a.JoinedAt - b.JoinedAt)
+		}
+	})
+	return members, pid, nil
+}
+
+// Member finds a member by name, name@team or session key.
+func (t *Team) Member(ctx context.Context, nameOrID string) (ledger.Member, error) {
+	name, err := t.address(nameOrID)
+	if err != nil {
+		return ledger.Member{}, err
+	}
+	if strings.HasPrefix(name, "agent:") {
+		return t.Ledger.MemberBySession(ctx, name)
+	}
+	return t.Ledger.Member(ctx, name)
+}
+
+// address strips @team from an agent id and refuses another team's.
+func (t *Team) address(nameOrID string) (string, error) {
+	if nameOrID == "" {
+		return "", team.Errorf(team.CodeInvalid, "recipient must not be empty")
+	}
+	name, key, ok := team.ParseAgentID(nameOrID)
+	if ok && !strings.HasPrefix(nameOrID, "agent:") && key != t.Layout.Key {
+		return "", team.Errorf(team.CodeInvalid, "%q is not on team %q", nameOrID, t.Layout.Key)
+	}
+	if strings.HasPrefix(nameOrID, "agent:") {
+		return nameOrID, nil
+	}
+	return name, nil
+}
+
+// Follow calls each with every event after seq, then with new ones as they come,
+// until ctx ends or each fails.
+func (t *Team) Follow(ctx context.Context, after int64, each func(ledger.Event) error) error {
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for {
+		for {
+			events, err := t.Ledger.Events(ctx, after, 500, ledger.EventFilter{})
+			if err != nil {
+				return err
+			}
+			for _, e := range events {
+				after = e.Seq
+				if err := each(e); err != nil {
+					return err
+				}
+			}
+			if len(events) < 500 {
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changes:
+		}
+	}
+}
+
+// nowMS is the time in Unix milliseconds.
+func nowMS() int64 { return time.Now().UnixMilli() }

@@ -1,0 +1,197 @@
+package teamfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const maxCount = 100
+
+func (r *reader) checkMembers(ms []placed[Member]) {
+	taken := map[string]int{} // name -> line
+	for _, p := range ms {
+		m := p.v
+		if m.Name == "" {
+			if p.keys["name"] == nil {
+				r.at(p.at, "a member has no name")
+			} else if r.clean(p.where("name")) {
+				r.at(p.where("name"), "name is empty")
+			}
+			continue
+		}
+		key, err := team.AgentKey(m.Name)
+		if err != nil {
+			r.at(p.where("name"), "%v", err)
+			continue
+		}
+		if p.keys["count"] != nil && (m.Count < 1 || m.Count > maxCount) && r.clean(p.where("count")) {
+			r.at(p.where("count"), "count must be between 1 and %d", maxCount)
+		}
+		for i := range max(1, min(m.Count, maxCount)) {
+			name := key
+			if i > 0 {
+				name = fmt.Sprintf("%s-%d", key, i+1)
+			}
+			if line, dup := taken[name]; dup {
+				r.at(p.where("name"), "a member named %q is given twice (first in line %d)", name, line)
+				break
+			}
+			taken[name] = p.at.Line
+		}
+		r.checkMember(p)
+	}
+}
+
+func (r *reader) checkMember(p placed[Member]) {
+	m := p.v
+	check := func(key string, err error) {
+		if err == nil || p.keys[key] == nil || !r.clean(p.where(key)) {
+			return
+		}
+		if hint := team.HintOf(err); hint != "" {
+			r.at(p.where(key), "%v: %s", err, hint)
+			return
+		}
+		r.at(p.where(key), "%v", err)
+	}
+	_, err := team.ParseRole(string(m.Role))
+	check("role", err)
+	_, err = team.ParseRestartPolicy(string(m.Restart))
+	check("restart", err)
+	_, err = team.ParseMode(string(m.Mode))
+	check("mode", err)
+	if m.Layout != "" && !slices.Contains(layouts, string(m.Layout)) {
+		check("layout", fmt.Errorf("unknown layout %q: use one of %s", m.Layout, strings.Join(layouts, ", ")))
+	}
+	switch {
+	case m.Agent == "command" && len(m.Command) == 0:
+		check("agent", fmt.Errorf("agent command needs a command"))
+	case len(m.Command) > 0 && m.Agent != "" && m.Agent != "command":
+		check("agent", fmt.Errorf("agent %s takes no command: leave out agent or command", m.Agent))
+	case p.keys["command"] != nil && (len(m.Command) == 0 || m.Command[0] == ""):
+		check("command", fmt.Errorf("command is empty"))
+	}
+}
+
+// clean reports that no problem stands at this place yet: one is enough.
+func (r *reader) clean(at *token.Position) bool {
+	return at == nil || !slices.ContainsFunc(r.problems, func(p Problem) bool {
+		return p.Line == at.Line && p.Column == at.Column
+	})
+}
+
+// checkTasks checks each task and the graph. With board, a dependency that is a
+// number and no id of the list is left to the ledger.
+func (r *reader) checkTasks(ts []placed[Task], board bool) {
+	ids := map[string]int{} // id -> index
+	var names []string
+	for i, p := range ts {
+		t := p.v
+		r.checkTask(p)
+		if t.ID == "" {
+			continue
+		}
+		if j, twice := ids[t.ID]; twice {
+			r.at(p.where("id"), "id %q is given twice (first in line %d)", t.ID, ts[j].at.Line)
+			continue
+		}
+		ids[t.ID] = i
+		names = append(names, t.ID)
+	}
+	edges := make([][]int, len(ts))
+	for i, p := range ts {
+		for k, d := range p.v.DependsOn {
+			switch j, ok := ids[d]; {
+			case ok && j == i:
+				r.at(p.deps[k], "task %q depends on itself", d)
+			case ok:
+				edges[i] = append(edges[i], j)
+			case board && isNumber(d):
+			default:
+				r.unknownTask(p.deps[k], d, names)
+			}
+		}
+	}
+	if cycle := findCycle(edges); cycle != nil {
+		words := make([]string, 0, len(cycle)+1)
+		for _, i := range append(cycle, cycle[0]) {
+			words = append(words, ts[i].v.ID)
+		}
+		p := ts[cycle[0]]
+		r.at(p.where("dependsOn"), "the dependencies form a cycle: %s", strings.Join(words, " -> "))
+	}
+}
+
+func (r *reader) unknownTask(at *token.Position, id string, names []string) {
+	if c := Closest(id, names); c != "" {
+		r.at(at, "dependsOn names no task: %q (did you mean %s?)", id, c)
+		return
+	}
+	r.at(at, "dependsOn names no task: %q", id)
+}
+
+func (r *reader) checkTask(p placed[Task]) {
+	t := p.v
+	long := func(key, s string, limit int) {
+		if n := utf8.RuneCountInString(s); n > limit {
+			r.at(p.where(key), "%s is %d characters long, at most %d are allowed", key, n, limit)
+		}
+	}
+	switch {
+	case p.keys["subject"] == nil:
+		r.at(p.at, "a task has no subject")
+	case strings.TrimSpace(t.Subject) == "" && r.clean(p.where("subject")):
+		r.at(p.where("subject"), "subject is empty")
+	}
+	long("subject", t.Subject, team.MaxSubject)
+	long("description", t.Description, team.MaxDescription)
+	if _, both := t.Metadata["run"]; both && t.Run != "" {
+		r.at(p.where("metadata"), "run stands in the task and in its metadata: leave one out")
+	}
+}
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// findCycle returns the nodes of one cycle in order, nil when there is none.
+func findCycle(edges [][]int) []int {
+	const (
+		unseen = iota
+		open
+		done
+	)
+	state := make([]int, len(edges))
+	var path []int
+	var visit func(int) []int
+	visit = func(i int) []int {
+		switch state[i] {
+		case open:
+			return path[slices.Index(path, i):]
+		case done:
+			return nil
+		}
+		state[i] = open
+		path = append(path, i)
+		for _, j := range edges[i] {
+			if c := visit(j); c != nil {
+				return slices.Clone(c)
+			}
+		}
+		path = path[:len(path)-1]
+		state[i] = done
+		return nil
+	}
+	for i := range edges {
+		if c := visit(i); c != nil {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package teamfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Schema is the JSON schema of teamctl.yaml, indented, with a final newline.
+func Schema() ([]byte, error) {
+	text := func(s string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Description: s} }
+	enum := func(about string, words ...string) *jsonschema.Schema {
+		s := text(about)
+		for _, w := range words {
+			s.Enum = append(s.Enum, w)
+		}
+		return s
+	}
+	s, err := jsonschema.For[File](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[Command](): {
+			Description: "command to run as the teammate: a list of words, or one line for bash",
+			AnyOf: []*jsonschema.Schema{
+				{Type: "string", MinLength: jsonschema.Ptr(1)},
+				{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1)},
+			},
+		},
+		reflect.TypeFor[team.Role](): enum("what the member may do, default executor",
+			string(team.RoleLeader), string(team.RoleExecutor), string(team.RoleReviewer), string(team.RoleObserver), string(team.RoleOperator)),
+		reflect.TypeFor[team.RestartPolicy](): enum("when an exited member is started again, default on-failure",
+			string(team.RestartNever), string(team.RestartOnFailure), string(team.RestartAlways)),
+		reflect.TypeFor[team.Mode](): enum("permission mode, default default",
+			string(team.ModeDefault), string(team.ModeAcceptEdits), string(team.ModeBypass), string(team.ModePlan), string(team.ModeDelegate), string(team.ModeDontAsk)),
+		reflect.TypeFor[team.Limits](): limitsSchema(),
+		reflect.TypeFor[Worktrees]():   worktreesSchema(),
+		reflect.TypeFor[Layout]():      enum("where a terminal backend puts it, default auto", layouts...),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("make the schema: %w", err)
+	}
+	s.Schema = "https://json-schema.org/draft/2020-12/schema"
+	s.ID = "https://github.com/teamctl/teamctl/docs/teamctl.schema.json"
+	s.Title = "teamctl.yaml"
+	s.Description = "A team of coding agents: its members and its tasks."
+	lists(s)
+
+	// The parser takes numbers as ids and as values of variables.
+	member, task := s.Properties["members"].Items, s.Properties["tasks"].Items
+	scalar := []string{"string", "number", "boolean"}
+	member.Properties["env"].AdditionalProperties = &jsonschema.Schema{Types: scalar}
+	member.Properties["count"].Minimum = jsonschema.Ptr(1.0)
+	member.Properties["count"].Maximum = jsonschema.Ptr(float64(maxCount))
+	task.Properties["subject"].MinLength = jsonschema.Ptr(1)
+	task.Properties["subject"].MaxLength = jsonschema.Ptr(team.MaxSubject)
+	task.Properties["description"].MaxLength = jsonschema.Ptr(team.MaxDescription)
+	task.Properties["id"] = &jsonschema.Schema{Types: []string{"string", "number"},
+		Description: "name by which other tasks of the file depend on it"}
+	task.Properties["dependsOn"] = &jsonschema.Schema{Type: "array",
+		Description: "ids of the tasks that must be completed first",
+		Items:       &jsonschema.Schema{Types: []string{"string", "number"}}}
+
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write the schema: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+// lists makes every list a plain array: Go's nil slices would allow null too,
+// which the parser refuses.
+func lists(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	lists(s.Items)
+	for _, p := range s.Properties {
+		lists(p)
+	}
+}

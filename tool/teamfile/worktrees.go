@@ -1,0 +1,85 @@
+package teamfile
+
+import (
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Worktrees is what the members' worktrees get besides their commit.
+type Worktrees struct {
+	Root     string        // directory for them, relative to the file
+	Copy     []string      // ignored paths of the repository, copied
+	Link     []string      // likewise, as symbolic links
+	Setup    []string      // commands, run by bash in each new worktree
+	Teardown []string      // commands, run before one is removed
+	Timeout  time.Duration // of each command
+}
+
+// worktrees reads {root, copy, link, setup, teardown, timeout}.
+func (r *reader) worktrees(into *Worktrees) func(ast.Node) {
+	list := func(what string, into *[]string) func(ast.Node) {
+		return func(n ast.Node) {
+			if _, many := r.plain(n).(*ast.SequenceNode); !many {
+				var one string
+				r.text(what, &one)(n)
+				if one != "" {
+					*into = append(*into, one)
+				}
+				return
+			}
+			r.sequence(n, what, func(e ast.Node) {
+				var one string
+				r.text("an entry of "+what, &one)(e)
+				if one != "" {
+					*into = append(*into, one)
+				}
+			})
+		}
+	}
+	return func(n ast.Node) {
+		r.mapping(n, "worktrees", []field{
+			{"root", r.text("root", &into.Root)},
+			{"copy", list("copy", &into.Copy)},
+			{"link", list("link", &into.Link)},
+			{"setup", list("setup", &into.Setup)},
+			{"teardown", list("teardown", &into.Teardown)},
+			{"timeout", func(n ast.Node) {
+				var text string
+				r.text("timeout", &text)(n)
+				if text == "" {
+					return
+				}
+				d, err := time.ParseDuration(text)
+				if err != nil || d <= 0 {
+					r.bad(n, "timeout %q is not a duration such as 90s or 10m", text)
+					return
+				}
+				into.Timeout = d
+			}},
+		})
+	}
+}
+
+// worktreesSchema is what worktrees reads.
+func worktreesSchema() *jsonschema.Schema {
+	list := func(about string) *jsonschema.Schema {
+		return &jsonschema.Schema{Description: about, AnyOf: []*jsonschema.Schema{
+			{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
+		}}
+	}
+	return &jsonschema.Schema{
+		Type:        "object",
+		Description: "what the members' worktrees get besides their commit; ignored files that .worktreeinclude names are copied in any case",
+		Properties: map[string]*jsonschema.Schema{
+			"root":     {Type: "string", Description: "directory for the worktrees, relative to this file, default in the team's directory"},
+			"copy":     list("ignored paths of the repository that are copied"),
+			"link":     list("ignored paths of the repository that are linked: all members share them"),
+			"setup":    list("commands that bash runs in each new worktree"),
+			"teardown": list("commands that bash runs in a worktree before it is removed"),
+			"timeout":  {Type: "string", Description: "how long one of these commands may take, default 10m"},
+		},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+}

@@ -1,0 +1,291 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// WorktreesIn says what to look at.
+type WorktreesIn struct {
+	Members []string `json:"members,omitempty"` // none: all that have a worktree of their own
+	Into    string   `json:"into,omitempty"`    // branch that the work is compared with; default: the one checked out in the repository
+	Disk    bool     `json:"disk,omitempty"`
+}
+
+// WorktreeInfo is one member's worktree.
+type WorktreeInfo struct {
+	Member   string        `json:"member"`
+	Activity team.Activity `json:"activity"`
+	Observed team.Observed `json:"observed"`
+	worktree.View
+	Shared []ledger.TouchedFile `json:"shared,omitempty"` // files that others change too
+}
+
+// WorktreesOut is the worktrees of a team.
+type WorktreesOut struct {
+	Into      string         `json:"into,omitempty"`
+	Worktrees []WorktreeInfo `json:"worktrees"`
+}
+
+// Worktrees looks at the worktrees of members. One that cannot be read has its
+// problem in its place.
+func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, error) {
+	out := WorktreesOut{Worktrees: []WorktreeInfo{}}
+	r, err := t.repo(ctx)
+	if err != nil {
+		return out, err
+	}
+	ms, err := t.treeMembers(ctx, in.Members)
+	if err != nil {
+		return out, err
+	}
+	if out.Into = in.Into; out.Into == "" {
+		if out.Into, err = r.MainBranch(ctx); err != nil {
+			return out, err
+		}
+	}
+	paths := make([]string, len(ms))
+	for i, m := range ms {
+		paths[i] = m.Worktree
+	}
+	views, err := r.Look(ctx, worktree.LookIn{Paths: paths, Target: out.Into, Disk: in.Disk})
+	if err != nil {
+		return out, err
+	}
+	shared, err := t.shared(ctx)
+	if err != nil {
+		return out, err
+	}
+	for i, m := range ms {
+		out.Worktrees = append(out.Worktrees, WorktreeInfo{Member: m.Name, Activity: m.Activity, Observed: m.Observed,
+			View: views[i], Shared: shared[m.Name]})
+	}
+	return out, nil
+}
+
+// shared are the files of each member that another was warned about.
+func (t *Team) shared(ctx context.Context) (map[string][]ledger.TouchedFile, error) {
+	all, err := t.Ledger.Touched(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]string{}
+	for _, f := range all {
+		by[f.Path] = append(by[f.Path], f.Name)
+	}
+	out := map[string][]ledger.TouchedFile{}
+	for path, names := range by {
+		for _, me := range names {
+			for _, other := range names {
+				if other != me {
+					out[me] = append(out[me], ledger.TouchedFile{Name: other, Path: path})
+				}
+			}
+		}
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b ledger.TouchedFile) int {
+			return strings.Compare(a.Path+"\x00"+a.Name, b.Path+"\x00"+b.Name)
+		})
+	}
+	return out, nil
+}
+
+// WorktreeDiff is what one member has changed.
+type WorktreeDiff struct {
+	Member    string   `json:"member"`
+	Branch    string   `json:"branch,omitempty"`
+	Base      string   `json:"base,omitempty"`
+	Diff      string   `json:"diff"`
+	Untracked []string `json:"untracked,omitempty"`
+}
+
+// WorktreeDiffs is what members have changed since their branches began, commits
+// and uncommitted work together.
+func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]WorktreeDiff, error) {
+	r, err := t.repo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ms, err := t.treeMembers(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]WorktreeDiff, len(ms))
+	for i, m := range ms {
+		out[i] = WorktreeDiff{Member: m.Name, Branch: m.Branch, Base: m.Base}
+		if out[i].Diff, out[i].Untracked, err = r.Diff(ctx, m.Worktree, stat); err != nil {
+			return nil, fmt.Errorf("worktree of %s: %w", m.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// NoteChanges records which files a member has changed and warns the lead, the
+// member and the other one as soon as another member has changed one of them too.
+// It is called when a member becomes idle and when a task is done. What one has
+// merged from the other is no overlap.
+func (t *Team) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
+	head, committed, dirty, err := r.Touched(ctx, m.Worktree)
+	if err != nil {
+		return err
+	}
+	files := make([]ledger.Touch, 0, len(committed)+len(dirty))
+	for _, p := range dirty {
+		files = append(files, ledger.Touch{Path: p, Dirty: true})
+	}
+	for _, p := range committed {
+		files = append(files, ledger.Touch{Path: p})
+	}
+	led := t.Ledger.As(m.Name)
+	shared, err := led.SetTouched(ctx, m.SessionKey, files)
+	if err != nil || len(shared) == 0 {
+		return err
+	}
+	var errs []error
+	for len(shared) > 0 {
+		n := slices.IndexFunc(shared, func(s ledger.SharedFile) bool { return s.Session != shared[0].Session })
+		if n < 0 {
+			n = len(shared)
+		}
+		errs = append(errs, t.warnOverlap(ctx, led, r, m, head, shared[:n]))
+		shared = shared[n:]
+	}
+	return errors.Join(errs...)
+}
+
+// warnOverlap looks closer at the files that two members share, and tells those
+// that both have changed by themselves.
+func (t *Team) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.Repo, m ledger.Member, head string, shared []ledger.SharedFile) error {
+	other, err := led.MemberBySession(ctx, shared[0].Session)
+	if err != nil || other.Worktree == "" {
+		return err
+	}
+	theirs, err := r.Resolve(ctx, "refs/heads/"+other.Branch)
+	if err != nil {
+		return err
+	}
+	onMine, onTheirs, err := r.Sides(ctx, head, theirs)
+	if err != nil {
+		return err
+	}
+	var both []string
+	for _, s := range shared {
+		if (s.MyDirty || slices.Contains(onMine, s.Path)) && (s.TheirDirty || slices.Contains(onTheirs, s.Path)) {
+			both = append(both, s.Path)
+		}
+	}
+	if len(both) == 0 {
+		return nil
+	}
+	fresh, err := led.TellOverlap(ctx, m.SessionKey, other.SessionKey, both)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	text := fmt.Sprintf("%s and %s have both changed %s.\nMerging their branches may conflict: agree who goes on with it, or merge early (teamctl worktree ls).",
+		m.Name, other.Name, fileList(fresh))
+	var errs []error
+	for _, to := range []string{team.LeadName, other.Name, m.Name} {
+		from := m.Name
+		if to == m.Name {
+			from = other.Name // nobody mails himself
+		}
+		_, err := t.Post(ctx, ledger.NewMessage{Kind: team.KindInfo, From: from, To: to, Text: text,
+			Summary: m.Name + " and " + other.Name + " change the same files"})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// fileList names some files, and how many more there are.
+func fileList(files []string) string {
+	const most = 10
+	s := strings.Join(files[:min(len(files), most)], ", ")
+	if n := len(files) - most; n > 0 {
+		s += fmt.Sprintf(" and %d more", n)
+	}
+	return s
+}
+
+// LeaseIn asks for files. Member is for a person, who takes one in somebody's name;
+// an agent takes its own.
+type LeaseIn struct {
+	Glob   string        `json:"glob"`
+	For    time.Duration `json:"for,omitempty"` // default one hour
+	Why    string        `json:"why,omitempty"`
+	Member string        `json:"member,omitempty"`
+}
+
+// LeaseTake takes an advisory lease of files. Conflicts with others are told, and
+// they are told too; nobody is kept out.
+func (t *Team) LeaseTake(ctx context.Context, c Caller, in LeaseIn) (ledger.TakenLease, error) {
+	m, err := t.leaseHolder(ctx, c, in.Member)
+	if err != nil {
+		return ledger.TakenLease{}, err
+	}
+	if in.For == 0 {
+		in.For = time.Hour
+	}
+	got, err := t.as(c).TakeFileLease(ctx, ledger.NewFileLease{Session: m.SessionKey, Glob: in.Glob, Why: in.Why, For: in.For})
+	if err != nil {
+		return got, err
+	}
+	told := map[string]bool{}
+	for _, other := range got.Conflicts {
+		if told[other.Name] {
+			continue
+		}
+		told[other.Name] = true
+		text := fmt.Sprintf("%s has taken a lease of %q until %s; you hold one of %q.", m.Name, got.Lease.Glob,
+			time.UnixMilli(got.Lease.Until).Format("15:04"), other.Glob)
+		if in.Why != "" {
+			text += " Why: " + in.Why
+		}
+		if _, err := t.Post(ctx, ledger.NewMessage{Kind: team.KindInfo, From: m.Name, To: other.Name, Text: text,
+			Summary: m.Name + " has taken a lease of files that you hold too",
+			IdemKey: fmt.Sprintf("lease:%d:%d:%s", got.Lease.ID, got.Lease.Until, other.Name)}); err != nil {
+			return got, err
+		}
+	}
+	return got, nil
+}
+
+// LeaseRelease releases the lease of a glob or an id, or with "" all that the
+// caller holds.
+func (t *Team) LeaseRelease(ctx context.Context, c Caller, member, glob string) (int64, error) {
+	m, err := t.leaseHolder(ctx, c, member)
+	if err != nil {
+		return 0, err
+	}
+	n, err := t.as(c).DropFileLeases(ctx, m.SessionKey, glob)
+	if err == nil && n == 0 && glob != "" {
+		err = team.Errorf(team.CodeNotFound, "%s holds no lease of %q", m.Name, glob).WithReason("lease_not_found").WithHint("teamctl lease ls")
+	}
+	return n, err
+}
+
+// Leases are the leases that hold now.
+func (t *Team) Leases(ctx context.Context) ([]ledger.FileLease, error) {
+	return t.Ledger.FileLeases(ctx)
+}
+
+func (t *Team) leaseHolder(ctx context.Context, c Caller, member string) (ledger.Member, error) {
+	if member == "" || member == c.Name {
+		if err := t.may(ctx, c, OpWorktree); err != nil {
+			return ledger.Member{}, err
+		}
+		return t.Ledger.Member(ctx, c.Name)
+	}
+	if err := t.may(ctx, c, OpWorktrees); err != nil {
+		return ledger.Member{}, err
+	}
+	return t.Member(ctx, member)
+}

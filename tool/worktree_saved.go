@@ -1,0 +1,329 @@
+package tool
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// SavedIn says which saved states are meant. They outlive the team: Repo names a
+// repository whose team is gone.
+type SavedIn struct {
+	Repo  string `json:"repo,omitempty"`  // default: the team's
+	Team  string `json:"team,omitempty"`  // key; "" for every team's
+	Agent string `json:"agent,omitempty"` // "" for everybody's
+}
+
+// SavedOut is a saved state with the files that were not committed.
+type SavedOut struct {
+	worktree.Saved
+	Changes string `json:"changes,omitempty"` // as git diff --stat tells them
+}
+
+// RestoreSavedIn says where a rescued state goes: a worktree of its own, by
+// default beside the team's others and on a new branch, or with Into the worktree
+// of a member, whose state is saved first.
+type RestoreSavedIn struct {
+	SavedIn
+	Ref    string `json:"ref"`
+	Path   string `json:"path,omitempty"`
+	Branch string `json:"branch,omitempty"`
+	Into   string `json:"into,omitempty"`
+}
+
+// RestoredOut says where it is now.
+type RestoredOut struct {
+	Ref    string   `json:"ref"`
+	Path   string   `json:"path"`
+	Branch string   `json:"branch,omitempty"`
+	Rescue string   `json:"rescue,omitempty"` // where what was there before is
+	Notes  []string `json:"notes,omitempty"`
+}
+
+// openRepo opens the repository that in means; its team is "" when there is none.
+func (e *Env) openRepo(ctx context.Context, in SavedIn) (*worktree.Repo, error) {
+	path := in.Repo
+	if path == "" && in.Team != "" {
+		t, err := e.Open(ctx, in.Team)
+		if err == nil {
+			row, err := t.Ledger.Team(ctx)
+			_ = t.Close()
+			if err != nil {
+				return nil, err
+			}
+			if path = row.Repo; path == "" {
+				return nil, noRepo(in.Team)
+			}
+		} else if !team.IsCode(err, team.CodeNotFound) {
+			return nil, err
+		}
+	}
+	if path == "" {
+		path = "."
+	}
+	return worktree.OpenRepo(ctx, path)
+}
+
+func noRepo(key string) error {
+	return team.Errorf(team.CodeInvalid, "team %q has no repository, and so no worktrees", key).
+		WithReason("no_repository").WithHint("teamctl create NAME --repo PATH")
+}
+
+// Rescues lists what was saved before something was removed, the newest first.
+func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]worktree.Saved, error) {
+	r, err := e.openRepo(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.Saves(ctx, worktree.KindRescue, in.Team, in.Agent)
+	if err != nil || in.Team == "" || in.Agent != "" {
+		return list, err
+	}
+	// What a repair saved knows no team.
+	own, err := r.Saves(ctx, worktree.KindRescue, "teamctl", "")
+	if in.Team == "teamctl" {
+		own = nil
+	}
+	return append(list, own...), err
+}
+
+// SavedShow is one saved state; patch adds the text of the changes.
+func (e *Env) SavedShow(ctx context.Context, in SavedIn, ref string, patch bool) (SavedOut, error) {
+	r, err := e.openRepo(ctx, in)
+	if err != nil {
+		return SavedOut{}, err
+	}
+	s, err := r.Saved(ctx, ref)
+	if err != nil {
+		return SavedOut{}, err
+	}
+	out := SavedOut{Saved: s}
+	out.Changes, err = r.SavedChanges(ctx, s, patch)
+	return out, err
+}
+
+// RescueDrop deletes rescued states: the one thing here that cannot be undone, so
+// each is named in full.
+func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []string) ([]worktree.Saved, error) {
+	if err := maySaved(c); err != nil {
+		return nil, err
+	}
+	r, err := e.openRepo(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]worktree.Saved, len(refs))
+	for i, ref := range refs { // all are looked at before the first is dropped
+		if list[i], err = r.Saved(ctx, ref); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range list {
+		if err := r.DropSaved(ctx, s); err != nil {
+			return list[:i], err
+		}
+	}
+	return list, nil
+}
+
+// RescueRestore brings a saved state back.
+func (e *Env) RescueRestore(ctx context.Context, c Caller, in RestoreSavedIn) (RestoredOut, error) {
+	out := RestoredOut{Ref: in.Ref}
+	if err := maySaved(c); err != nil {
+		return out, err
+	}
+	r, err := e.openRepo(ctx, in.SavedIn)
+	if err != nil {
+		return out, err
+	}
+	s, err := r.Saved(ctx, in.Ref)
+	if err != nil {
+		return out, err
+	}
+	out.Ref = s.Ref
+	if in.Into != "" {
+		if in.Path != "" || in.Branch != "" {
+			return out, team.Errorf(team.CodeInvalid, "a member's worktree has its path and its branch already")
+		}
+		t, err := e.Open(ctx, in.Team)
+		if err != nil {
+			return out, err
+		}
+		defer func() { _ = t.Close() }()
+		return t.restoreInto(ctx, in.Into, s.Ref)
+	}
+	stamp := strings.NewReplacer(":", "", ".", "").Replace(filepath.Base(s.Ref))
+	if out.Branch = in.Branch; out.Branch == "" {
+		out.Branch = "rescued/" + s.Team + "-" + s.Agent + "-" + stamp
+	}
+	path := in.Path
+	if path == "" {
+		path = r.Root() + "-rescued-" + s.Agent + "-" + stamp
+		if dir := e.Home.Team(s.Team).Dir; isDir(dir) {
+			path = filepath.Join(e.Home.Team(s.Team).Worktrees(), "rescued-"+s.Agent+"-"+stamp)
+		}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return out, team.Errorf(team.CodeInvalid, "resolve %q: %w", in.Path, err)
+	}
+	w, err := r.Restore(ctx, worktree.RestoreIn{Ref: s.Ref, Path: path, Branch: out.Branch})
+	out.Path, out.Notes = w.Path, w.Notes
+	return out, err
+}
+
+// maySaved is the gate of what outlives teams: there may be no ledger to log a
+// bypass in.
+func maySaved(c Caller) error {
+	if granted(c, OpWorktrees) == no {
+		return errRole(c, OpWorktrees)
+	}
+	return nil
+}
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// Checkpoints lists the states that were saved in passing, the newest first; of
+// one member, or of all for "".
+func (t *Team) Checkpoints(ctx context.Context, agent string) ([]worktree.Saved, error) {
+	r, err := t.repo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if agent != "" {
+		if agent, err = t.address(agent); err != nil {
+			return nil, err
+		}
+	}
+	return r.Saves(ctx, worktree.KindCheckpoint, t.Layout.Key, agent)
+}
+
+// CheckpointTaken is the newest checkpoint of a member.
+type CheckpointTaken struct {
+	Agent string `json:"agent"`
+	Ref   string `json:"ref"`
+	New   bool   `json:"new"` // false: nothing has changed since it
+}
+
+// CheckpointTake saves the state of the worktrees of members, or of all.
+func (t *Team) CheckpointTake(ctx context.Context, c Caller, names []string, why string) ([]CheckpointTaken, error) {
+	if err := t.may(ctx, c, OpWorktree); err != nil {
+		return nil, err
+	}
+	r, err := t.repo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ms, err := t.treeMembers(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	var out []CheckpointTaken
+	for _, m := range ms {
+		ref, fresh, err := r.Checkpoint(ctx, m.Worktree, t.Layout.Key, m.Name, why)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, CheckpointTaken{Agent: m.Name, Ref: ref, New: fresh})
+	}
+	return out, nil
+}
+
+// CheckpointRestore brings a member's worktree back to a checkpoint: ref, or the
+// newest. What is there now is rescued first. The member must not be running.
+func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref string) (RestoredOut, error) {
+	if err := t.may(ctx, c, OpWorktrees); err != nil {
+		return RestoredOut{}, err
+	}
+	if ref == "" {
+		list, err := t.Checkpoints(ctx, agent)
+		if err != nil {
+			return RestoredOut{}, err
+		}
+		if len(list) == 0 {
+			return RestoredOut{}, team.Errorf(team.CodeNotFound, "there is no checkpoint of %s", agent).
+				WithHint("teamctl checkpoint take " + agent)
+		}
+		ref = list[0].Ref
+	} else {
+		r, err := t.repo(ctx)
+		if err != nil {
+			return RestoredOut{}, err
+		}
+		s, err := r.Saved(ctx, ref)
+		if err != nil {
+			return RestoredOut{}, err
+		}
+		ref = s.Ref
+	}
+	return t.restoreInto(ctx, agent, ref)
+}
+
+func (t *Team) restoreInto(ctx context.Context, agent, ref string) (RestoredOut, error) {
+	out := RestoredOut{Ref: ref}
+	r, err := t.repo(ctx)
+	if err != nil {
+		return out, err
+	}
+	ms, err := t.treeMembers(ctx, []string{agent})
+	if err != nil {
+		return out, err
+	}
+	m := ms[0]
+	if m.Observed.Alive() {
+		return out, team.Errorf(team.CodeConflict, "%s is running in %s", m.Name, m.Worktree).
+			WithReason("running").WithHint("teamctl stop " + m.Name)
+	}
+	out.Path, out.Branch = m.Worktree, m.Branch
+	out.Rescue, err = r.RestoreInto(ctx, m.Worktree, ref, t.Layout.Key, m.Name)
+	return out, err
+}
+
+// repo opens the team's repository.
+func (t *Team) repo(ctx context.Context) (*worktree.Repo, error) {
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if row.Repo == "" {
+		return nil, noRepo(row.Key)
+	}
+	return worktree.OpenRepo(ctx, row.Repo)
+}
+
+// treeMembers are the members that have a worktree of their own: those named, or
+// all on the roster.
+func (t *Team) treeMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
+	own := func(m ledger.Member) bool { return m.Worktree != "" && m.Spec.WorktreeMode == "own" }
+	var out []ledger.Member
+	if len(names) == 0 {
+		all, err := t.Ledger.Members(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range all {
+			if own(m) {
+				out = append(out, m)
+			}
+		}
+		return out, nil
+	}
+	for _, n := range names {
+		m, err := t.Member(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if !own(m) {
+			return nil, team.Errorf(team.CodeInvalid, "%s has no worktree of its own", m.Name).WithReason("no_worktree")
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

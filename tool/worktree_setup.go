@@ -1,0 +1,214 @@
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// consent is one entry of consent.json: commands of a repository that a person has
+// allowed on this machine, by their hash.
+type consent struct {
+	At    int64    `json:"at"`
+	Repo  string   `json:"repo,omitempty"`
+	Setup []string `json:"commands"`
+}
+
+func (e *Env) consentFile() string { return filepath.Join(e.Home.Dir, "consent.json") }
+
+func (e *Env) consents() (map[string]consent, error) {
+	m := map[string]consent{}
+	data, err := os.ReadFile(e.consentFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "read %s: %w", e.consentFile(), err).WithReason("consent_unreadable").WithHint("move it aside")
+	}
+	return m, nil
+}
+
+// allow writes a consent down.
+func (e *Env) allow(ctx context.Context, hash string, c consent) error {
+	lock, err := filelock.Lock(ctx, e.consentFile()+".lock")
+	if err != nil {
+		return unwritable(e.consentFile(), err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	m, err := e.consents()
+	if err != nil {
+		return err
+	}
+	m[hash] = c
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(e.consentFile(), append(data, '\n'), 0o600, true); err != nil {
+		return unwritable(e.consentFile(), err)
+	}
+	return nil
+}
+
+// commandsHash is what a consent is given to: these commands, no others.
+func commandsHash(b supervisor.Bootstrap) string {
+	data, err := json.Marshal([][]string{b.Setup, b.Teardown})
+	if err != nil {
+		return "" // strings can be encoded; and "" is never allowed
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// SetBootstrap sets what new worktrees of the team get. With allow the commands may
+// run although they came with the repository; what was allowed once on this machine
+// stays so until the commands change. The answer says whether they may run.
+func (t *Team) SetBootstrap(ctx context.Context, c Caller, b supervisor.Bootstrap, allow bool) (allowed bool, err error) {
+	if err := t.may(ctx, c, OpSettings); err != nil {
+		return false, err
+	}
+	if allow && !c.Person {
+		return false, team.Errorf(team.CodeDenied, "only a person allows commands of a repository").WithReason("role")
+	}
+	b.Hash, b.Consent = commandsHash(b), ""
+	if len(b.Setup)+len(b.Teardown) > 0 && b.FromRepo {
+		row, err := t.Ledger.Team(ctx)
+		if err != nil {
+			return false, err
+		}
+		if allow {
+			err = t.Env.allow(ctx, b.Hash, consent{At: nowMS(), Repo: row.Repo, Setup: append(append([]string{}, b.Setup...), b.Teardown...)})
+			if err != nil {
+				return false, err
+			}
+		}
+		m, err := t.Env.consents()
+		if err != nil {
+			return false, err
+		}
+		if _, ok := m[b.Hash]; ok {
+			b.Consent = b.Hash
+		}
+	}
+	return b.Allowed() || len(b.Setup)+len(b.Teardown) == 0, t.as(c).Set(ctx, supervisor.SettingBootstrap, b)
+}
+
+// Bootstrap is what new worktrees of the team get.
+func (t *Team) Bootstrap(ctx context.Context) (b supervisor.Bootstrap, err error) {
+	_, err = t.Ledger.Setting(ctx, supervisor.SettingBootstrap, &b)
+	return b, err
+}
+
+// PrepareIn asks for the setup of worktrees once more.
+type PrepareIn struct {
+	Members []string `json:"members,omitempty"` // none: all
+	Allow   bool     `json:"allow,omitempty"`   // the commands may run although they came with the repository
+}
+
+// Prepared is the setup of one worktree.
+type Prepared struct {
+	Member string `json:"member"`
+	worktree.SetUp
+	Log     string `json:"log"`
+	Problem string `json:"problem,omitempty"`
+	Err     error  `json:"-"`
+}
+
+// Prepare runs the setup of worktrees again. Each has its result; the error joins
+// those of all.
+func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared, error) {
+	if err := t.may(ctx, c, OpWorktrees); err != nil {
+		return nil, err
+	}
+	b, err := t.Bootstrap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.Allow {
+		if _, err := t.SetBootstrap(ctx, c, b, true); err != nil {
+			return nil, err
+		}
+		if b, err = t.Bootstrap(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !b.Allowed() && len(b.Setup) > 0 {
+		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", fileList(b.Setup)).
+			WithReason("consent_needed").WithHint("read them, then: teamctl worktree prepare --allow")
+	}
+	r, err := t.repo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ms, err := t.treeMembers(ctx, in.Members)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Prepared, len(ms))
+	var errs []error
+	for i, m := range ms {
+		env, err := t.treeEnv(ctx, r, m)
+		if err != nil {
+			return out[:i], err
+		}
+		set := b.SetupIn(t.Layout, m.Name, m.Worktree, env)
+		out[i] = Prepared{Member: m.Name, Log: set.Log}
+		if out[i].SetUp, out[i].Err = r.Setup(ctx, set); out[i].Err != nil {
+			out[i].Problem = out[i].Err.Error()
+			errs = append(errs, out[i].Err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return out, joinErrors(errs)
+}
+
+func (t *Team) treeEnv(ctx context.Context, r *worktree.Repo, m ledger.Member) (map[string]string, error) {
+	base, err := r.PortBase(ctx, m.Worktree)
+	if team.IsCode(err, team.CodeLimit) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Environ(m.Worktree, base), nil
+}
+
+// teardown runs the team's teardown commands in a worktree that is about to be
+// removed. What fails is a note: it keeps nothing from being removed.
+func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b supervisor.Bootstrap, m ledger.Member) (note string) {
+	if len(b.Teardown) == 0 || !b.Allowed() {
+		return ""
+	}
+	if _, err := os.Lstat(m.Worktree); err != nil {
+		return ""
+	}
+	env, err := t.treeEnv(ctx, r, m)
+	if err == nil {
+		in := b.SetupIn(t.Layout, m.Name, m.Worktree, env)
+		in.Run, in.Limit = b.Teardown, min(in.Limit, 2*time.Minute)
+		_, err = r.Teardown(ctx, in)
+	}
+	if err != nil {
+		return fmt.Sprintf("teardown of %s: %v", m.Name, err)
+	}
+	return ""
+}
