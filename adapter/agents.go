@@ -1,0 +1,130 @@
+package adapter
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Info describes one kind of agent, for a list of what can be spawned.
+type Info struct {
+	Name            string `json:"name"`
+	Description     string `json:"description"`
+	TakesCommand    bool   `json:"takesCommand"`    // runs the argument vector of the spawn
+	AnswersShutdown bool   `json:"answersShutdown"` // reads its mailbox and answers a shutdown_request
+	ReportsReady    bool   `json:"reportsReady"`    // says over the notify socket that it takes messages
+	NeedsModel      bool   `json:"needsModel"`      // talks to a model: needs a key or a login
+}
+
+// The kinds of agent by name.
+const (
+	Worker  = "worker"
+	Command = "command"
+)
+
+type kind struct {
+	info Info
+	// argv is the argument vector; env what the kind adds to the environment that
+	// every agent gets, nil for nothing.
+	argv func(exe string, in Input) ([]string, error)
+	env  func(in Input) map[string]string
+}
+
+// kinds is the table of agents, in the order in which they are listed. A new
+// foreign CLI is one file and one row.
+var kinds = []kind{
+	{
+		info: Info{
+			Name:            Worker,
+			Description:     "built-in worker: runs metadata.run of ready tasks with bash, needs no model",
+			AnswersShutdown: true,
+			ReportsReady:    true,
+		},
+		argv: workerArgv,
+	},
+	{
+		info: Info{
+			Name:         Command,
+			Description:  "any command in its own pane: teamctl spawn NAME -- COMMAND ARG...",
+			TakesCommand: true,
+		},
+		argv: commandArgv,
+		env:  commandEnv,
+	},
+}
+
+// Agents lists the kinds of agent that can be spawned.
+func Agents() []Info {
+	out := make([]Info, len(kinds))
+	for i, k := range kinds {
+		out[i] = k.info
+	}
+	return out
+}
+
+// Lookup returns the kind with the name. An unknown one is CodeInvalid and names
+// those that there are, the nearest one first.
+func Lookup(name string) (Info, error) {
+	k, err := find(name)
+	if err != nil {
+		return Info{}, err
+	}
+	return k.info, nil
+}
+
+func find(name string) (kind, error) {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		if k.info.Name == name {
+			return k, nil
+		}
+		names[i] = k.info.Name
+	}
+	hint := "known agents: " + strings.Join(names, ", ")
+	if near := nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return kind{}, team.Errorf(team.CodeInvalid, "unknown agent %q", name).
+		WithReason("unknown_agent").WithHint(hint)
+}
+
+// nearest is the candidate that is at most a third of its length away, or "".
+func nearest(name string, candidates []string) string {
+	name = strings.ToLower(name)
+	best, bestDist := "", 0
+	for _, c := range candidates {
+		d := distance(name, c)
+		near := d <= (len(c)+2)/3 || (len(name) >= 3 && strings.HasPrefix(c, name))
+		if near && (best == "" || d < bestDist) {
+			best, bestDist = c, d
+		}
+	}
+	return best
+}
+
+// distance is the number of insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func distance(a, b string) int {
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}

@@ -1,0 +1,115 @@
+package adapter
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Variables that only launch plans set; the others stand in package team.
+const (
+	EnvAgentType      = "TEAMCTL_AGENT_TYPE"
+	EnvModel          = "TEAMCTL_MODEL"
+	EnvPermissionMode = "TEAMCTL_PERMISSION_MODE"
+	EnvPlanRequired   = "TEAMCTL_PLAN_MODE_REQUIRED"
+	EnvPrompt         = "TEAMCTL_PROMPT"
+)
+
+// maxEnvString is what Linux takes for one NAME=VALUE (MAX_ARG_STRLEN, 32 pages);
+// a longer one would make exec fail with a message that names nothing.
+const maxEnvString = 128 * 1024
+
+// stale are variables of the base environment that speak of the terminal or the
+// directory of whoever started the supervisor, not of the teammate's.
+var stale = map[string]bool{
+	"TMUX": true, "TMUX_PANE": true, "STY": true, "WINDOW": true,
+	"TERM_PROGRAM": true, "TERM_PROGRAM_VERSION": true, "TERM_SESSION_ID": true, "WINDOWID": true,
+	"LINES": true, "COLUMNS": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "_": true,
+	// teamctl called from a git hook: these would turn every git of the teammate
+	// to the repository of the hook instead of its own worktree.
+	"GIT_DIR": true, "GIT_WORK_TREE": true, "GIT_INDEX_FILE": true, "GIT_COMMON_DIR": true,
+	"GIT_OBJECT_DIRECTORY": true, "GIT_ALTERNATE_OBJECT_DIRECTORIES": true, "GIT_PREFIX": true,
+	"GIT_NAMESPACE": true,
+}
+
+// terminals is TERM by backend. screen-256color is the one entry for tmux that
+// every terminfo has (macOS lacks tmux-256color).
+var terminals = map[string]string{
+	"tmux": "screen-256color",
+	"pty":  "xterm-256color",
+}
+
+// environment builds the whole environment: base without what is stale, the
+// terminal, the kind's own, the member's own, and last the identity, which
+// nothing may override.
+func environment(in Input, own map[string]string) ([]string, error) {
+	env := make(map[string]string, len(in.Env)+16)
+	runtimeDir := ""
+	for _, kv := range in.Env {
+		name, value, ok := strings.Cut(kv, "=")
+		switch {
+		case !ok || name == "" || stale[name]:
+		case name == team.EnvRuntime:
+			runtimeDir = value
+		case strings.HasPrefix(name, "TEAMCTL_"):
+		default:
+			env[name] = value
+		}
+	}
+	if t, ok := terminals[in.Backend]; ok {
+		env["TERM"] = t
+		env["COLORTERM"] = "truecolor" // tmux brings it down to what the real terminal shows
+	}
+	if in.Dir != "" {
+		env["PWD"] = in.Dir
+	}
+	maps.Copy(env, own)
+	maps.Copy(env, in.Extra)
+	maps.Copy(env, identity(in, runtimeDir))
+
+	out := make([]string, 0, len(env))
+	for name, value := range env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return nil, team.Errorf(team.CodeInvalid, "variable %q of %s cannot stand in an environment", name, in.AgentID).
+				WithReason("bad_env").WithHint("a name has no '=' and neither name nor value a NUL byte")
+		}
+		if n := len(name) + len(value) + 2; n > maxEnvString {
+			return nil, team.Errorf(team.CodeInvalid, "variable %s of %s has %d bytes, the limit is %d", name, in.AgentID, n, maxEnvString).
+				WithReason("bad_env").WithHint("put long text into a file and name the file")
+		}
+		out = append(out, name+"="+value)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// identity is what every agent is told about itself.
+func identity(in Input, runtimeDir string) map[string]string {
+	id := map[string]string{
+		team.EnvHome:      in.Layout.Home.Dir,
+		team.EnvTeam:      in.Team,
+		team.EnvAgentID:   in.AgentID,
+		team.EnvAgentName: in.Name,
+		team.EnvColor:     in.Color,
+		team.EnvParent:    in.ParentSession,
+		team.EnvNotify:    in.Layout.NotifySocket(),
+	}
+	if runtimeDir != "" {
+		id[team.EnvRuntime] = runtimeDir
+	}
+	if in.Plan {
+		id[EnvPlanRequired] = "1"
+	}
+	if in.AgentType != "" {
+		id[EnvAgentType] = in.AgentType
+	}
+	if in.Mode != "" {
+		id[EnvPermissionMode] = string(in.Mode)
+	}
+	if in.Model != "" {
+		id[EnvModel] = in.Model
+	}
+	return id
+}

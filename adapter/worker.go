@@ -1,0 +1,42 @@
+package adapter
+
+import "github.com/teamctl/teamctl/team"
+
+// workerArgv is teamctl's own worker with the flags that every terminal teammate
+// understands (document 001, terminal spawn).
+func workerArgv(exe string, in Input) ([]string, error) {
+	if exe == "" {
+		return nil, team.Errorf(team.CodeInternal, "plan %s: the path of teamctl is not known", in.AgentID)
+	}
+	return append([]string{exe, "worker"}, flags(in)...), nil
+}
+
+// flags are the facts of a member as flags, in one fixed order.
+func flags(in Input) []string {
+	out := []string{
+		"--agent-id", in.AgentID,
+		"--agent-name", in.Name,
+		"--team-name", in.Team,
+		"--agent-color", in.Color,
+		"--parent-session-id", in.ParentSession,
+	}
+	if in.Plan {
+		out = append(out, "--plan-mode-required")
+	}
+	if in.AgentType != "" {
+		out = append(out, "--agent-type", in.AgentType)
+	}
+	switch in.Mode {
+	case "":
+	case team.ModeBypass:
+		out = append(out, "--dangerously-skip-permissions")
+	case team.ModeDefault, team.ModeAcceptEdits, team.ModePlan, team.ModeDelegate, team.ModeDontAsk:
+		out = append(out, "--permission-mode", string(in.Mode))
+	default: // a mode of a newer team file: passed on, the agent judges it
+		out = append(out, "--permission-mode", string(in.Mode))
+	}
+	if in.Model != "" {
+		out = append(out, "--model", in.Model)
+	}
+	return out
+}

@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// nextTask claims what to do next; nil when nothing is ready.
+func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
+	if t := w.next; t != nil {
+		w.next = nil
+		return t, nil
+	}
+	if !w.id.works() {
+		return nil, nil
+	}
+	if w.notified {
+		// Idle: a claim takes the writers' lock, reading does not.
+		var c ledger.Counts
+		err := w.retry(ctx, "look for work", func(ctx context.Context) (err error) {
+			c, err = w.env.Ledger.Counts(ctx)
+			return err
+		})
+		if err != nil || c.Ready == 0 {
+			return nil, err
+		}
+	}
+	return w.claim(ctx, "")
+}
+
+// works reports whether its role has tasks of its own: reviewers and observers
+// read the board and own nothing on it.
+func (id Identity) works() bool {
+	return id.Role != team.RoleReviewer && id.Role != team.RoleObserver
+}
+
+// claim claims the task with the id, or with an empty one the next that is ready.
+func (w *worker) claim(ctx context.Context, id string) (*ledger.Task, error) {
+	var t *ledger.Task
+	err := w.retry(ctx, "claim a task", func(ctx context.Context) error {
+		// Not cut short by the end of ctx: a claim that is made must be known.
+		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
+		defer cancel()
+		if w.doubt {
+			if err := w.releaseAll(c); err != nil {
+				return err
+			}
+			w.doubt = false
+		}
+		var err error
+		t, err = w.env.Ledger.Claim(c, ledger.ClaimIn{Owner: w.id.Session, ID: id, Lease: ledger.Lease})
+		w.doubt = err != nil && transient(err)
+		return err
+	})
+	return t, err
+}
+
+// releaseAll gives back everything that the ledger says we hold: claims of an
+// earlier life, or one whose answer did not reach us.
+func (w *worker) releaseAll(ctx context.Context) error {
+	ts, err := w.env.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: w.id.Session, OpenOnly: true})
+	if err != nil {
+		return err
+	}
+	for _, t := range ts {
+		if t.Status != team.TaskClaimed && t.Status != team.TaskInProgress {
+			continue // assigned to us, not claimed
+		}
+		if t.Review != 0 {
+			continue // done: the reviewer has it
+		}
+		if err := w.env.Ledger.Release(ctx, w.ref(t)); err != nil && !lost(err) {
+			return err
+		}
+		w.out.line("task %s of an earlier attempt given back", t.ID)
+	}
+	return nil
+}
+
+// reannounce is how old a finished task may be for its notice to be repeated.
+const reannounce = 10 * time.Minute
+
+// recover puts right what an earlier life of this session left: what it held
+// goes back, and the notice of its newest task, which it may not have lived to
+// send, is sent again.
+func (w *worker) recover(ctx context.Context) error {
+	err := w.retry(ctx, "look for tasks of an earlier life", w.releaseAll)
+	if err != nil {
+		return err
+	}
+	var ts []ledger.Task
+	err = w.retry(ctx, "look for finished tasks", func(ctx context.Context) (err error) {
+		ts, err = w.env.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: w.id.Session})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var newest *ledger.Task
+	for i, t := range ts {
+		done := t.Status == team.TaskCompleted || t.Status == team.TaskFailed
+		if done && (newest == nil || t.CompletedAt > newest.CompletedAt) {
+			newest = &ts[i]
+		}
+	}
+	if newest == nil || w.env.Now().Sub(time.UnixMilli(newest.CompletedAt)) > reannounce {
+		return nil
+	}
+	o := outcome{task: *newest, status: newest.Status}
+	if newest.Result != nil {
+		o.res = *newest.Result
+		o.why = firstLine(newest.Result.Error)
+	}
+	w.last = &o
+	w.announce(ctx, o)
+	return nil
+}

@@ -1,0 +1,38 @@
+// Package agent is the built-in agent. Its worker needs no model: it claims ready
+// tasks from the ledger, runs their metadata.run in its worktree, and says what
+// came of it. Run is all of it: the same call is a process of its own in a
+// terminal or a goroutine, so it has no globals, never changes the directory,
+// handles no signal and writes to Env.Out only.
+//
+// One pass of the loop, always in this order:
+//
+//	mail      shutdown requests, then the lead's, then the peers'
+//	task      the one claimed on request, else the oldest ready of the highest priority
+//	wait      for a change of the ledger, of the mailbox, or the end of the context
+//
+// and of one task:
+//
+//	claimed -> started -> [left-over work committed] -> [dependencies merged]
+//	        -> metadata.run -> [changes committed] -> verify -> completed | failed
+//
+// What happens on failure:
+//
+//   - The task was taken away (released, expired, deleted, assigned to another):
+//     every later write is fenced by owner and attempt, and the ledger is looked at
+//     on each change while a command runs; the command is ended and the worker goes on.
+//   - The context ends: the command's process group gets SIGTERM and SIGCONT, five
+//     seconds later SIGKILL; the task goes back to pending. A task whose command and
+//     verification were through is still completed.
+//   - The worker is killed: its next life, which has the same session key, releases
+//     what it held, repeats the notice of its newest task (the idempotency key keeps
+//     it single) and commits what lies in the worktree before it touches it.
+//   - The ledger is busy or away: retried with a growing pause, for ever.
+//   - The worktree is broken (not: a merge conflict, which fails the task): the task
+//     goes back to pending and Run returns the error. The supervisor's backoff decides
+//     about the next try, other members can take the task meanwhile.
+//
+// Mail is handled first and marked read after: a crash between the two repeats
+// the handling, which is harmless, instead of losing the mail. What a message says
+// about its sender and its kind is taken from the ledger by the message's id,
+// never from the mailbox file, which any program may write.
+package agent

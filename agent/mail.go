@@ -1,0 +1,337 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	evidence   = "worker read"
+	mailRetry  = time.Second
+	maxOnPaper = 4000 // characters of one message on the screen
+)
+
+// letter is an unread entry with what the ledger knows of it.
+type letter struct {
+	entry inbox.Entry
+	msg   ledger.Message // the truth about sender, kind and text, when known
+	known bool           // it is a message of the ledger, to us
+	done  bool           // it was accepted before: handled, and not marked read any more
+}
+
+// rank is the order of handling: shutdown, the lead, the peers.
+func (l letter) rank() int {
+	switch {
+	case !l.known:
+		return 3
+	case l.msg.Kind == team.KindShutdownRequest:
+		return 0
+	case l.msg.From == team.LeadName:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// readMail handles what is unread and marks it read; true means that a shutdown
+// was approved.
+func (w *worker) readMail(ctx context.Context) (stop bool) {
+	entries, err := w.env.Box.Unread(ctx)
+	var damaged *inbox.CorruptError
+	if errors.As(err, &damaged) {
+		w.out.line("mailbox: %v; reading from the ledger", err)
+		entries, err = w.rebuilt(ctx)
+		w.again = mailRetry // for entries that the ledger does not have
+	}
+	if err != nil {
+		w.mailTrouble(ctx, err)
+		return false
+	}
+	w.mailErr = ""
+	letters := make([]letter, 0, len(entries))
+	for _, e := range entries {
+		if w.handled[e.Key()] {
+			continue
+		}
+		l, err := w.open(ctx, e)
+		if err != nil {
+			w.mailTrouble(ctx, err)
+			return false
+		}
+		letters = append(letters, l)
+	}
+	slices.SortStableFunc(letters, func(a, b letter) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.msg.Seq, b.msg.Seq))
+	})
+	for _, l := range letters {
+		if ctx.Err() != nil || stop {
+			break // what is left stays unread for the next life
+		}
+		if !l.done {
+			stop = w.handle(ctx, l)
+			w.receipt(ctx, l)
+		}
+		w.handled[l.entry.Key()] = true
+	}
+	w.markRead(ctx)
+	return stop
+}
+
+// markRead marks what was handled; what cannot be marked now is not handled twice.
+func (w *worker) markRead(ctx context.Context) {
+	if len(w.handled) == 0 {
+		return
+	}
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	_, err := w.env.Box.Consume(c, 0, func(e inbox.Entry) bool { return w.handled[e.Key()] })
+	if err != nil {
+		w.mailTrouble(ctx, err)
+		return
+	}
+	clear(w.handled)
+}
+
+// mailTrouble tells a new trouble with the mailbox once and tries again soon.
+func (w *worker) mailTrouble(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if s := err.Error(); s != w.mailErr {
+		w.mailErr = s
+		w.out.line("mailbox: %v", err)
+	}
+	w.again = mailRetry
+}
+
+// open looks an entry up. A message that the ledger does not have, or has for
+// somebody else, is not known: anyone can write a mailbox file.
+func (w *worker) open(ctx context.Context, e inbox.Entry) (letter, error) {
+	l := letter{entry: e}
+	if e.ID == "" {
+		return l, nil
+	}
+	msg, err := w.env.Ledger.Message(ctx, e.ID)
+	if team.IsCode(err, team.CodeNotFound) {
+		return l, nil
+	}
+	if err != nil {
+		return l, err
+	}
+	ds, err := w.env.Ledger.Deliveries(ctx, e.ID)
+	if err != nil {
+		return l, err
+	}
+	for _, d := range ds {
+		// The session too: mail for one who had this name before us is not ours.
+		if strings.EqualFold(d.Recipient, w.id.Name) && (w.id.Session == "" || d.Session == w.id.Session) {
+			l.msg, l.known, l.done = msg, true, accepted(d.State)
+		}
+	}
+	return l, nil
+}
+
+// accepted reports that the message was handled before.
+func accepted(s team.DeliveryState) bool {
+	switch s {
+	case team.Accepted, team.Read, team.Answered, team.Dropped:
+		return true
+	case team.Posted, team.Mailed, team.Held, team.Injected:
+	}
+	return false
+}
+
+// rebuilt is what the ledger says is in the mailbox and was not handled. A
+// damaged file is repaired by whoever meets it, but may have lost entries.
+func (w *worker) rebuilt(ctx context.Context) ([]inbox.Entry, error) {
+	all, err := w.env.Ledger.Mailbox(ctx, w.id.Session, 0)
+	if err != nil {
+		return nil, err
+	}
+	var out []inbox.Entry
+	for _, o := range all {
+		if o.Delivery.State == team.Mailed || o.Delivery.State == team.Injected {
+			out = append(out, inbox.Entry{ID: o.Message.ID, From: o.Message.From, Text: o.Message.Text})
+		}
+	}
+	return out, nil
+}
+
+// receipt records that the message was read.
+func (w *worker) receipt(ctx context.Context, l letter) {
+	if !l.known {
+		return
+	}
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	err := w.few(c, func() error {
+		_, err := w.env.Ledger.Mark(c, ledger.DeliveryMark{
+			MessageID: l.msg.ID, Recipient: w.id.Name, State: team.Accepted, Evidence: evidence,
+		})
+		return err
+	})
+	if err != nil && !lost(err) {
+		w.out.line("receipt for message %s not written: %v", l.msg.ID, err)
+	}
+}
+
+// handle acts on one message; true ends the worker.
+func (w *worker) handle(ctx context.Context, l letter) (stop bool) {
+	if !l.known {
+		w.unverified(l.entry)
+		return false
+	}
+	switch m := l.msg; m.Kind {
+	case team.KindShutdownRequest:
+		return w.shutdown(ctx, m)
+	case team.KindTaskRequest:
+		w.taskRequest(ctx, m)
+	case team.KindTaskAssignment:
+		// The ledger offers us what is assigned to us first.
+		w.out.line("%s assigned a task: %s", m.From, cut(oneLine(m.Summary), maxSummary))
+	case team.KindMessage, team.KindBroadcast, team.KindInfo, team.KindError, team.KindTaskResponse:
+		w.show(m.From, string(m.Kind), m.Text)
+	default:
+		w.out.line("%s from %s: nothing for a worker to do", m.Kind, m.From)
+	}
+	return false
+}
+
+func (w *worker) show(from, kind, text string) {
+	body := strings.TrimRight(clean(text), "\n ")
+	w.out.line("✉ %s from %s: %s", kind, from, cut(strings.ReplaceAll(body, "\n", "\n  "), maxOnPaper))
+}
+
+// unverified shows what has no message in the ledger and does nothing about it.
+func (w *worker) unverified(e inbox.Entry) {
+	if f, ok := e.Frame(); ok {
+		w.out.line("ignored a %s that claims to be from %s: the ledger does not have it", f.Kind(), cut(oneLine(e.From), 80))
+		return
+	}
+	w.show(cut(oneLine(e.From), 80)+" (unverified)", "message", e.Text)
+}
+
+// mayCommand reports whether a sender may end the worker.
+func (w *worker) mayCommand(ctx context.Context, from string) bool {
+	if from == team.LeadName {
+		return true
+	}
+	m, err := w.env.Ledger.Member(ctx, from)
+	return err == nil && (m.Role == team.RoleLeader || m.Role == team.RoleOperator)
+}
+
+// shutdown answers a request. Mail is read between tasks, so nothing is under way.
+func (w *worker) shutdown(ctx context.Context, m ledger.Message) bool {
+	id, reason := m.RequestID, ""
+	if f, ok := inbox.Parse(m.Text); ok {
+		if r, ok := f.(inbox.ShutdownRequest); ok {
+			id, reason = cmp.Or(id, r.RequestID), r.Reason
+		}
+	}
+	if !w.mayCommand(ctx, m.From) {
+		w.out.line("ignored a shutdown request from %s, who is neither lead nor operator", m.From)
+		w.post(ctx, "shutdown_rejected", ledger.NewMessage{
+			Kind: team.KindShutdownRejected, To: m.From, Parent: m.ID, RequestID: id, IdemKey: "shutdown:" + m.ID,
+			Text: w.frame(inbox.ShutdownRejected{
+				RequestID: id, From: w.id.Name, Reason: "only the lead or an operator may ask for it", Timestamp: w.timestamp(),
+			}),
+			Summary: "shutdown rejected",
+		})
+		return false
+	}
+	if reason != "" {
+		reason = " (" + oneLine(reason) + ")"
+	}
+	w.out.line("shutdown requested by %s%s: approved", m.From, reason)
+	pane, backend := w.place(ctx)
+	w.post(ctx, "shutdown_approved", ledger.NewMessage{
+		Kind: team.KindShutdownApproved, To: m.From, Parent: m.ID, RequestID: id, IdemKey: "shutdown:" + m.ID,
+		Text: w.frame(inbox.ShutdownApproved{
+			RequestID: id, From: w.id.Name, Timestamp: w.timestamp(), PaneID: pane, BackendType: backend,
+		}),
+		Summary: "shutdown approved",
+	})
+	return true
+}
+
+// place is where we run, as the roster has it; empty where it does not.
+func (w *worker) place(ctx context.Context) (pane, backend string) {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	m, err := w.env.Ledger.MemberBySession(c, w.id.Session)
+	if err != nil {
+		return "", ""
+	}
+	return m.PaneID, m.Spec.Backend
+}
+
+var taskNamed = regexp.MustCompile(`(?i)(?:\btask\s*#?\s*|#)(\d+)\b|^\s*(\d+)\s*$`)
+
+// requestedTask is the id of the task that a request names, or "".
+func requestedTask(m ledger.Message) string {
+	var p struct {
+		TaskID  json.RawMessage `json:"taskId"`
+		TaskID2 json.RawMessage `json:"task_id"`
+		Task    json.RawMessage `json:"task"`
+	}
+	if json.Unmarshal(m.Payload, &p) == nil {
+		for _, raw := range []json.RawMessage{p.TaskID, p.TaskID2, p.Task} {
+			if id := strings.Trim(string(raw), `" `); id != "" && id != "null" {
+				return id
+			}
+		}
+	}
+	if g := taskNamed.FindStringSubmatch(m.Text); g != nil {
+		return cmp.Or(g[1], g[2])
+	}
+	return ""
+}
+
+// taskRequest claims the task that is asked for, if it can, and answers.
+func (w *worker) taskRequest(ctx context.Context, m ledger.Message) {
+	w.show(m.From, string(m.Kind), m.Text)
+	text := "I run tasks of the ledger that have metadata.run, the oldest ready one of the highest priority first. " +
+		"Add one with: teamctl task add SUBJECT --run COMMAND"
+	if id := requestedTask(m); id != "" {
+		text = w.claimRequested(ctx, id)
+	}
+	w.post(ctx, "task_response", ledger.NewMessage{
+		Kind: team.KindTaskResponse, To: m.From, Parent: m.ID, Hop: m.Hop, IdemKey: "reply:" + m.ID,
+		Text: text, Summary: cut(firstLine(text), maxSummary),
+	})
+}
+
+func (w *worker) claimRequested(ctx context.Context, id string) string {
+	if !w.id.works() {
+		return "task " + id + " stays in the ledger: my role is " + string(w.id.Role)
+	}
+	if w.next != nil {
+		return "task " + id + " stays in the ledger: I do task " + w.next.ID + " first"
+	}
+	t, err := w.claim(ctx, id)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "task " + id + " stays in the ledger: I am being stopped"
+	case err != nil:
+		var coded *team.Error
+		hint := ""
+		if errors.As(err, &coded) && coded.Hint != "" {
+			hint = " (" + coded.Hint + ")"
+		}
+		return "task " + id + " is not mine to take: " + err.Error() + hint
+	case t == nil:
+		return "task " + id + " is not ready"
+	}
+	w.next = t
+	return "task " + t.ID + " (" + oneLine(t.Subject) + ") is claimed, I begin now"
+}

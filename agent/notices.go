@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// noticeTries bounds how long a notice may hold up the work. The ledger has the
+// facts in any case.
+const noticeTries = 5
+
+// reasonOtherRun is the ledger's reason for a parent of a run that is over.
+const reasonOtherRun = "parent_of_other_run"
+
+// post posts a message of ours; one that cannot be posted is told and dropped. It
+// is not cut short by the end of ctx.
+func (w *worker) post(ctx context.Context, what string, m ledger.NewMessage) {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	m.From = w.id.Name
+	try := func() error {
+		_, err := w.env.Post(c, m)
+		return err
+	}
+	err := w.few(c, try)
+	if team.ReasonOf(err) == reasonOtherRun && m.Kind != team.KindTaskResponse {
+		m.Parent = "" // the answer counts more than what it answers
+		err = w.few(c, try)
+	}
+	if err != nil {
+		w.out.line("%s not sent: %v", what, err)
+	}
+}
+
+// few calls fn until it succeeds, fails for good, or has failed noticeTries times.
+func (w *worker) few(ctx context.Context, fn func() error) error {
+	wait := retryFirst
+	for i := 1; ; i++ {
+		err := fn()
+		if err == nil || !transient(err) || i == noticeTries {
+			return err
+		}
+		if pause(ctx, wait) != nil {
+			return err
+		}
+		wait *= 2
+	}
+}
+
+// frame is the text of a protocol message. Ours hold plain strings, which can
+// always be encoded.
+func (w *worker) frame(f inbox.Frame) string {
+	s, err := inbox.Encode(f)
+	if err != nil {
+		w.out.line("%v", err)
+	}
+	return s
+}
+
+func (w *worker) timestamp() string { return inbox.Timestamp(w.env.Now()) }
+
+// announce tells the lead what became of a task: once per attempt, whoever says it again.
+func (w *worker) announce(ctx context.Context, o outcome) {
+	t := o.task
+	key := func(what string) string { return what + ":" + t.ID + ":" + strconv.Itoa(t.Attempt) }
+	if o.status == team.TaskCompleted {
+		w.post(ctx, "task_completed", ledger.NewMessage{
+			Kind: team.KindTaskCompleted, To: team.LeadName, IdemKey: key("task_completed"),
+			Text: w.frame(inbox.TaskCompleted{
+				From: w.id.Name, TaskID: t.ID, TaskSubject: t.Subject, Timestamp: w.timestamp(),
+			}),
+			Summary: cut("completed task "+t.ID+": "+oneLine(t.Subject), maxSummary),
+		})
+		return
+	}
+	text := fmt.Sprintf("task %s (%s) failed: %s", t.ID, oneLine(t.Subject), o.why)
+	if rest, ok := strings.CutPrefix(o.res.Error, o.why); ok && strings.TrimSpace(rest) != "" {
+		text += "\n" + strings.Trim(rest, "\n")
+	}
+	w.post(ctx, "the failure", ledger.NewMessage{
+		Kind: team.KindError, To: team.LeadName, IdemKey: key("task_failed"),
+		Text: text, Summary: cut(fmt.Sprintf("task %s failed: %s", t.ID, o.why), maxSummary),
+	})
+}
+
+// idle says once per idle period that there is nothing to do.
+func (w *worker) idle(ctx context.Context) {
+	w.setActivity(ctx, team.Idle)
+	if w.notified {
+		return
+	}
+	w.notified = true
+	w.periods++
+	w.checkpoint(ctx, "idle")
+	w.out.line("%s: idle, waiting for tasks and mail", w.id.AgentID)
+	f := inbox.IdleNotification{From: w.id.Name, Timestamp: w.timestamp(), IdleReason: inbox.IdleAvailable}
+	if o := w.last; o != nil {
+		f.CompletedTaskID, f.CompletedStatus = o.task.ID, string(o.status)
+		if o.status == team.TaskFailed {
+			f.FailureReason = o.why
+		}
+	}
+	w.post(ctx, "idle_notification", ledger.NewMessage{
+		Kind: team.KindIdle, To: team.LeadName, Text: w.frame(f), Summary: "idle and ready for new work",
+		IdemKey: "idle:" + w.life + ":" + strconv.Itoa(w.periods),
+	})
+}
+
+// setActivity writes a changed activity into the ledger. One that could not be
+// written is written with the next chance.
+func (w *worker) setActivity(ctx context.Context, a team.Activity) {
+	if w.activity == a || w.id.Session == "" {
+		return
+	}
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	_, err := w.env.Ledger.UpdateMember(c, ledger.MemberPatch{SessionKey: w.id.Session, Activity: &a})
+	if err != nil {
+		w.again = max(w.again, time.Second)
+		return
+	}
+	w.activity = a
+}
+
+func firstLine(s string) string {
+	l, _, _ := strings.Cut(s, "\n")
+	return l
+}

@@ -1,0 +1,298 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	maxSummary = 200  // characters
+	maxFiles   = 1000 // names kept in a result; the commit has them all
+)
+
+// outcome is what became of a task.
+type outcome struct {
+	task   ledger.Task
+	status team.TaskStatus // completed, failed, or pending: given back
+	res    ledger.Result
+	why    string // of a failure, one line
+	lost   bool   // taken away: nothing is to be written any more
+	review int64  // the approval that a task waits for which is done, but not completed
+}
+
+func failed(t ledger.Task, res ledger.Result, why string) outcome {
+	if res.Error == "" {
+		res.Error = why
+	} else {
+		res.Error = why + "\n" + res.Error
+	}
+	return outcome{task: t, status: team.TaskFailed, res: res, why: why}
+}
+
+func givenBack(t ledger.Task, why string) outcome {
+	return outcome{task: t, status: team.TaskPending, why: why}
+}
+
+// orders is what a worker reads from a task's metadata; other keys are others'.
+type orders struct {
+	Run     string        // bash
+	Limit   time.Duration // of run and of verify, each; 0 for none
+	Summary string
+}
+
+func readOrders(t ledger.Task) (orders, error) {
+	var raw struct {
+		Run     *string `json:"run"`
+		Timeout *string `json:"timeout"`
+		Summary *string `json:"summary"`
+	}
+	if len(t.Metadata) > 0 {
+		if err := json.Unmarshal(t.Metadata, &raw); err != nil {
+			var te *json.UnmarshalTypeError
+			if errors.As(err, &te) {
+				return orders{}, fmt.Errorf("metadata.%s is a JSON %s, not a string", te.Field, te.Value)
+			}
+			return orders{}, fmt.Errorf("metadata: %w", err)
+		}
+	}
+	var o orders
+	if raw.Run != nil {
+		o.Run = *raw.Run
+	}
+	if strings.TrimSpace(o.Run) == "" {
+		return orders{}, errors.New("task has no metadata.run")
+	}
+	if raw.Summary != nil {
+		o.Summary = *raw.Summary
+	}
+	if raw.Timeout != nil && *raw.Timeout != "" {
+		d, err := time.ParseDuration(*raw.Timeout)
+		if err != nil || d <= 0 {
+			return orders{}, fmt.Errorf("metadata.timeout %q is not a duration such as 90s or 10m", *raw.Timeout)
+		}
+		o.Limit = d
+	}
+	return o, nil
+}
+
+func (w *worker) ref(t ledger.Task) ledger.TaskRef {
+	return ledger.TaskRef{ID: t.ID, Owner: w.id.Session, Attempt: t.Attempt}
+}
+
+// work does one claimed task from its start to its end. Its error means that the
+// worker cannot go on; the task has been given back then.
+func (w *worker) work(ctx context.Context, t ledger.Task) error {
+	w.notified = false
+	w.setActivity(ctx, team.Working)
+	began := time.Now()
+	w.out.line("")
+	w.out.line("── task %s: %s%s", t.ID, oneLine(t.Subject), attemptNote(t))
+
+	err := w.write(ctx, "start task "+t.ID, func(c context.Context) error { return w.env.Ledger.Start(c, w.ref(t)) })
+	if err != nil {
+		if lost(err) {
+			w.out.line("── task %s was taken away before it began: %v", t.ID, err)
+			return nil
+		}
+		w.release(ctx, t, err.Error())
+		return fmt.Errorf("start task %s: %w", t.ID, err)
+	}
+	o, broken := w.perform(ctx, t)
+	if err := w.finish(ctx, o, time.Since(began)); err != nil {
+		return err
+	}
+	return broken
+}
+
+func attemptNote(t ledger.Task) string {
+	if t.Attempt > 1 {
+		return fmt.Sprintf(" (attempt %d)", t.Attempt)
+	}
+	return ""
+}
+
+// perform does what the task says. The error is a broken worktree.
+func (w *worker) perform(ctx context.Context, t ledger.Task) (outcome, error) {
+	o, err := readOrders(t)
+	if err != nil {
+		return failed(t, ledger.Result{}, err.Error()), nil
+	}
+	before, early, err := w.prepare(ctx, t)
+	if err != nil || early != nil {
+		if early == nil {
+			e := givenBack(t, err.Error())
+			early = &e
+		}
+		return *early, err
+	}
+
+	w.out.line("$ %s", o.Run)
+	r := w.command(ctx, t, o.Run, o.Limit)
+	if gone := w.interrupted(t, r); gone != nil {
+		return *gone, nil
+	}
+	res := ledger.Result{ExitCode: r.code, Error: r.tail}
+	if err := w.commit(ctx, t, r.ok(), before, &res); err != nil {
+		if ctx.Err() != nil {
+			return givenBack(t, "the worker was stopped"), nil
+		}
+		if r.ok() {
+			return failed(t, res, "commit the changes: "+err.Error()), nil
+		}
+		w.out.line("commit the changes: %v", err)
+	}
+	if !r.ok() {
+		return failed(t, res, r.why(o.Limit)), nil
+	}
+	res.Summary = summary(o, r.tail)
+
+	if t.Verify != "" {
+		w.out.line("verify $ %s", t.Verify)
+		v := w.command(ctx, t, t.Verify, o.Limit)
+		if gone := w.interrupted(t, v); gone != nil {
+			return *gone, nil
+		}
+		if !v.ok() {
+			res.ExitCode, res.Error = v.code, v.tail
+			return failed(t, res, "verify failed: "+v.why(o.Limit)), nil
+		}
+	}
+	res.Error = ""
+	return outcome{task: t, status: team.TaskCompleted, res: res}, nil
+}
+
+// interrupted is the outcome of a command that did not end by itself or its timeout.
+func (w *worker) interrupted(t ledger.Task, r ran) *outcome {
+	var o outcome
+	switch r.how {
+	case byContext:
+		o = givenBack(t, "the worker was stopped")
+	case byLoss:
+		o = outcome{task: t, lost: true, why: r.err.Error()}
+	case byItself, byTimeout, byError:
+		return nil
+	}
+	return &o
+}
+
+func summary(o orders, output string) string {
+	s := o.Summary
+	if s == "" {
+		s = lastLine(output)
+	}
+	if s == "" {
+		s = "done, no output"
+	}
+	return cut(oneLine(clean(s)), maxSummary)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// finish writes the outcome into the ledger, tells the lead, and closes the
+// task on the screen.
+func (w *worker) finish(ctx context.Context, o outcome, took time.Duration) error {
+	t := o.task
+	spent := took.Round(time.Millisecond)
+	if took >= 10*time.Second {
+		spent = took.Round(time.Second / 10)
+	}
+	if o.lost {
+		w.out.line("── task %s was taken away after %s: %s", t.ID, spent, o.why)
+		return nil
+	}
+	if o.status == team.TaskPending {
+		w.release(ctx, t, o.why)
+		return nil
+	}
+	err := w.resolve(ctx, &o)
+	switch {
+	case err == nil:
+	case lost(err):
+		w.out.line("── task %s was taken away, its result is not recorded: %v", t.ID, err)
+		return nil
+	default:
+		w.release(ctx, t, "its result could not be recorded")
+		return fmt.Errorf("record the result of task %s: %w", t.ID, err)
+	}
+	if o.review != 0 {
+		w.out.line("── task %s is done in %s and waits for a review: %s", t.ID, spent, o.res.Summary)
+		w.checkpoint(ctx, "after task "+t.ID)
+		return nil
+	}
+	w.last = &o
+	if o.status == team.TaskCompleted {
+		note := ""
+		if o.res.Commit != "" {
+			note = ", commit " + short(o.res.Commit)
+		}
+		w.out.line("── task %s completed in %s%s: %s", t.ID, spent, note, o.res.Summary)
+	} else {
+		w.out.line("── task %s failed after %s: %s", t.ID, spent, o.why)
+	}
+	w.announce(ctx, o)
+	w.checkpoint(ctx, "after task "+t.ID)
+	return nil
+}
+
+// resolve completes or fails a task. A result that the ledger refuses is
+// replaced by a short one that says so: else the task would be done for ever.
+func (w *worker) resolve(ctx context.Context, o *outcome) error {
+	ref := w.ref(o.task)
+	if o.status == team.TaskCompleted {
+		err := w.write(ctx, "complete task "+o.task.ID, func(c context.Context) error {
+			_, err := w.env.Ledger.Complete(c, ref, o.res)
+			return err
+		})
+		if err == nil {
+			o.review = w.inReview(ctx, ref)
+		}
+		if !team.IsCode(err, team.CodeInvalid) && !team.IsCode(err, team.CodeLimit) {
+			return err
+		}
+		*o = failed(o.task, ledger.Result{Commit: o.res.Commit}, "the result was refused: "+err.Error())
+	}
+	return w.write(ctx, "fail task "+o.task.ID, func(c context.Context) error {
+		return w.env.Ledger.Fail(c, ref, o.res)
+	})
+}
+
+// inReview is the approval that the task waits for now, or 0. When the ledger
+// cannot say, the task is not announced as completed: that is the reviewer's word.
+func (w *worker) inReview(ctx context.Context, ref ledger.TaskRef) int64 {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	t, err := w.env.Ledger.Task(c, ref.ID)
+	switch {
+	case err != nil:
+		w.out.line("look at task %s: %v", ref.ID, err)
+		return -1
+	case t.Attempt == ref.Attempt:
+		return t.Review
+	}
+	return 0
+}
+
+// release gives a task back.
+func (w *worker) release(ctx context.Context, t ledger.Task, why string) {
+	err := w.write(ctx, "release task "+t.ID, func(c context.Context) error {
+		return w.env.Ledger.Release(c, w.ref(t))
+	})
+	switch {
+	case err == nil:
+		w.out.line("── task %s given back: %s", t.ID, why)
+	case lost(err):
+		w.out.line("── task %s is not ours any more: %v", t.ID, err)
+	default:
+		// The supervisor releases what a dead owner holds.
+		w.out.line("── task %s could not be given back: %v", t.ID, err)
+	}
+}
+
+func short(sha string) string { return sha[:min(len(sha), 10)] }

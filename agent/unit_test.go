@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/teamctl/teamctl/ledger"
+)
+
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\ttext\n":                  "plain\ttext\n",
+		"\x1b[1;31mred\x1b[0m":           "red",
+		"\x1b]0;title\x07after":          "after",
+		"\x1b]8;;http://x\x1b\\link":     "link",
+		"\x1b]never closed\nnext":        "\nnext",
+		"10%\r20%\rdone\r\n":             "done\n",
+		"kept\n10%\rx":                   "kept\nx",
+		"a\x00b\x07c\u009bd\x7fe":        "abcde",
+		"bad \xff utf8":                  "bad \ufffd utf8",
+		"\x1b(Bascii":                    "ascii",
+		"end in escape \x1b":             "end in escape ",
+		"end in sequence \x1b[12;":       "end in sequence ",
+		"\x1bP1$r string \x1b\\ü \x1b=x": "ü x",
+	} {
+		if got := clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	var a tail
+	long := strings.Repeat("ä", 3*tailBytes)
+	for _, s := range []string{long, "\nlast\n"} {
+		if n, err := a.Write([]byte(s)); n != len(s) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got := a.text(); got != "last" {
+		t.Errorf("whole lines where possible: %q", got[:min(len(got), 40)])
+	}
+	var b tail
+	if _, err := b.Write([]byte(long)); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.text(); len(got) > tailBytes || len(got) < tailBytes-4 || !utf8.ValidString(got) {
+		t.Errorf("one long line: %d bytes, valid %v", len(got), utf8.ValidString(got))
+	}
+	var c tail
+	if got := c.text(); got != "" {
+		t.Errorf("nothing: %q", got)
+	}
+}
+
+func TestOutputKeepsLines(t *testing.T) {
+	var b bytes.Buffer
+	o := newOutput(&b)
+	o.line("begin")
+	if _, err := o.Write([]byte("no newline")); err != nil {
+		t.Fatal(err)
+	}
+	o.line("end %d", 1)
+	if got := b.String(); got != "begin\nno newline\nend 1\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNotify(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "tc") // a socket path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "n")
+	if err := Notify(path, "ann", "g1", EventReady); err == nil {
+		t.Fatal("no error without a listener")
+	}
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := Notify(path, "ann", "g1", EventReady); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 1024)
+	n, err := c.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]string
+	if err := json.Unmarshal(buf[:n], &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["agent"] != "ann" || got["generation"] != "g1" || got["event"] != "ready" || len(got) != 3 {
+		t.Errorf("datagram %s", buf[:n])
+	}
+}
+
+func TestWhoseSignal(t *testing.T) {
+	// A stop signals the whole tree: the command may be gone before our own
+	// context ends, and did not fail then.
+	w := &worker{env: Env{Dir: t.TempDir(), Environ: os.Environ(), Grace: time.Second}, out: newOutput(&bytes.Buffer{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	timer := time.AfterFunc(200*time.Millisecond, cancel)
+	defer timer.Stop()
+	if r := w.command(ctx, ledger.Task{ID: "1"}, "kill -TERM $$", 0); r.how != byContext {
+		t.Errorf("ended %+v", r)
+	}
+	if r := w.command(t.Context(), ledger.Task{ID: "1"}, "kill -TERM $$", 0); r.how != byItself || r.code != 143 || r.sig != "SIGTERM" {
+		t.Errorf("ended %+v", r)
+	}
+}
+
+func TestBashMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	w := &worker{env: Env{Dir: t.TempDir()}, out: newOutput(&bytes.Buffer{})}
+	if r := w.command(t.Context(), ledger.Task{ID: "1"}, "true", 0); r.how != byError || r.code != 127 || !strings.Contains(r.why(0), "start bash") {
+		t.Errorf("ended %+v", r)
+	}
+}
