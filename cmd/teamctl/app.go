@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// app is what the commands share: the flags of every command, where they write,
+// and what they open. Nothing is opened before a command needs it.
+type app struct {
+	out   *output
+	stdin io.Reader
+	team  string // --team
+	as    string // --as
+}
+
+// Groups of verbs in the help, in order.
+const (
+	groupTeam   = "team"
+	groupMember = "member"
+	groupTask   = "task"
+	groupTree   = "tree"
+	groupTalk   = "talk"
+	groupMore   = "more"
+)
+
+var rootLong = `teamctl runs a team of coding agents on this machine. Every teammate is a
+supervised process in its own tmux pane, with its own git worktree and branch;
+the team shares a task board and one mailbox per member.
+
+A team is started by hand, verb by verb, or from a file (teamctl up). The
+supervisor behind it starts by itself and leaves by itself; nothing is lost when
+it, a teammate or this command is killed.`
+
+var rootExample = `  teamctl create demo --repo .                    # a team on this repository
+  teamctl spawn builder -n 3                      # three workers: builder, builder-2, builder-3
+  teamctl task add "vet" --run 'go vet ./...'     # prints the task's id
+  teamctl task add "test" --run 'go test ./...' --depends-on 1
+  teamctl wait --progress                         # exit status 0 only if every task completed
+  teamctl shutdown && teamctl delete`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "teamctl",
+		Short:         "Run a team of coding agents on one machine",
+		Long:          rootLong,
+		Example:       rootExample,
+		Args:          unknownVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetOut(a.out.stdout)
+	root.SetErr(a.out.stderr)
+	root.SetIn(a.stdin)
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().StringVar(&a.team, "team", "", "team to work on (default $TEAMCTL_TEAM, else the only team)")
+	root.PersistentFlags().BoolVar(&a.out.json, "json", a.out.json, "write the result, or the error, as JSON")
+	a.complete(root, "team", a.completeTeams)
+	a.asFlag(root)
+	root.AddGroup(
+		&cobra.Group{ID: groupTeam, Title: "The team:"},
+		&cobra.Group{ID: groupMember, Title: "Its members:"},
+		&cobra.Group{ID: groupTask, Title: "Its tasks:"},
+		&cobra.Group{ID: groupTree, Title: "Its worktrees:"},
+		&cobra.Group{ID: groupTalk, Title: "Talking and watching:"},
+		&cobra.Group{ID: groupMore, Title: "More:"},
+	)
+	add := func(group string, makers ...func(*app) *cobra.Command) {
+		for _, m := range makers {
+			c := m(a)
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupTeam, newCreate, newLs, newSettings, newUp, newDown, newDelete, newWait, newBoard, newRun)
+	add(groupMember, newSpawn, newJoin, newLeave, newPs, newShutdown, newStop, newStart, newRestart, newPause, newResume, newRecover, newKill, newAttach, newLogs, newCapture, newHide, newShow)
+	add(groupTask, newTask)
+	add(groupTree, newWorktree, newMerge, newPR, newLease, newCheckpoint, newRescue)
+	add(groupTalk, newSend, newBroadcast, newInbox, newMessage, newThread, newApprovals, newAsk, newRespond, newNotify, newScratchpad, newEvents)
+	add(groupMore, newDoctor, newVersion, newAgents, newService, newDebug, newPrune)
+	root.AddCommand(newWorker(a), newSupervise(a), newShim())
+	root.SetHelpCommand(newHelp(root))
+	root.SetHelpCommandGroupID(groupMore)
+	root.SetCompletionCommandGroupID(groupMore)
+	return root
+}
+
+// run runs one command line and returns its exit status.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.out.failed
+	}
+	var sig signalError
+	if err != nil && errors.As(context.Cause(ctx), &sig) {
+		// Whatever the error is: it came of the interruption, or does not matter now.
+		a.out.interrupted()
+		return 128 + int(sig.signal)
+	}
+	if err != nil && !errors.Is(err, errSaid) {
+		a.out.error(err)
+	}
+	return team.ExitStatus(err)
+}
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ signal syscall.Signal }
+
+func (e signalError) Error() string { return "ended by " + e.signal.String() }
+
+// insist is how long after the first signal a second one is taken for a person
+// who will not wait. Before, it is an echo: timeout(1) and shells signal both the
+// process and its group.
+const insist = time.Second
+
+// signals ends the context at SIGINT and SIGTERM, so that what was begun is taken
+// back or brought to an end. A person who insists ends the program at once.
+func (a *app) signals() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		var first time.Time
+		for {
+			select {
+			case s := <-ch:
+				n, _ := s.(syscall.Signal) // every signal of this system is one
+				if first.IsZero() {
+					first = time.Now()
+					cancel(signalError{n})
+					continue
+				}
+				if time.Since(first) > insist {
+					signal.Reset(s)
+					_ = syscall.Kill(os.Getpid(), n) // ends us, as if nobody had caught it
+				}
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(ch)
+		close(quit)
+		<-done
+		cancel(nil)
+	}
+}
+
+// tools is what the operations run in.
+func (a *app) tools() (*tool.Env, error) {
+	home, err := team.FindHome()
+	if err != nil {
+		return nil, err
+	}
+	exe, err := executable()
+	if err != nil {
+		return nil, err
+	}
+	return &tool.Env{Home: home, Dial: control.Dialer([]string{exe}), Writer: control.Writer}, nil
+}
+
+// executable is the path of this program, for what it starts.
+func executable() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", team.Errorf(team.CodeUnavailable, "find my own program: %w", err)
+	}
+	return exe, nil
+}
+
+// key is the team that the command works on.
+func (a *app) key(ctx context.Context, env *tool.Env) (string, error) {
+	return env.Resolve(ctx, a.team)
+}
+
+// open opens the team that the command works on and says who asks.
+func (a *app) open(ctx context.Context) (*tool.Team, tool.Caller, error) {
+	env, err := a.tools()
+	if err != nil {
+		return nil, tool.Caller{}, err
+	}
+	key, err := a.key(ctx, env)
+	if err != nil {
+		return nil, tool.Caller{}, err
+	}
+	t, err := env.Open(ctx, key)
+	if err != nil {
+		return nil, tool.Caller{}, err
+	}
+	c, err := a.caller(ctx, t)
+	if err != nil {
+		return nil, tool.Caller{}, errors.Join(err, t.Close())
+	}
+	return t, c, nil
+}
+
+// withTeam runs f on the open team and closes it again.
+func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) error) (err error) {
+	t, c, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := t.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	return f(t, c)
+}
+
+// place is where the person is.
+func place(layout backends.Layout) backends.Place {
+	return backends.Place{Layout: layout, TMUX: os.Getenv("TMUX"), TMUXPane: os.Getenv("TMUX_PANE")}
+}
+
+// wantsJSON finds --json before the flags are parsed, for errors in them.
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newApprovals(a *app) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "approvals [VERB]",
+		Short: "What waits for your word: ls, show, approve, reject",
+		Long: `Everything that waits for somebody's word: plans, permissions, tasks to review,
+work that a member wants to hand on. A person answers all of them; a member only
+what names its role (teamctl settings answerer.plan leader). An answer is given
+here and nowhere else: no message can approve anything.`,
+		Example: `  teamctl approvals
+  teamctl approvals approve 3
+  teamctl approvals reject 3 --feedback "add tests first"`,
+		Args: unknownVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listApprovals(cmd.Context(), all) },
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also what was answered")
+	ls := &cobra.Command{
+		Use: "ls", Short: "List what waits", Example: "  teamctl approvals ls --all", Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listApprovals(cmd.Context(), all) },
+	}
+	ls.Flags().BoolVar(&all, "all", false, "also what was answered")
+	cmd.AddCommand(ls, newApprovalShow(a), newApprove(a), newReject(a))
+	return cmd
+}
+
+func (a *app) listApprovals(ctx context.Context, all bool) error {
+	return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+		list, err := t.Approvals(ctx, all)
+		if err != nil {
+			return err
+		}
+		if a.out.value(map[string]any{"approvals": list}) {
+			return nil
+		}
+		if len(list) == 0 {
+			a.out.note("nothing waits for an answer")
+			return nil
+		}
+		var rows [][]string
+		for _, x := range list {
+			state := string(x.State)
+			if x.AnsweredBy != "" {
+				state += " by " + x.AnsweredBy
+			}
+			rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, tui.Cut(tui.Clean(x.Subject), 60)})
+		}
+		a.out.table([]string{"ID", "KIND", "FROM", "STATE", "AGE", "ANSWERER", "SUBJECT"}, rows, false)
+		return nil
+	})
+}
+
+func newApprovalShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show what is asked in full",
+		Example: "  teamctl approvals show 3",
+		Args:    takes(1, 1, "the id of an approval"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				x, err := t.Ledger.Approval(cmd.Context(), approvalID(args[0]))
+				if err != nil {
+					return err
+				}
+				if !a.out.value(x) {
+					a.showApproval(x)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) showApproval(x ledger.Approval) {
+	for _, kv := range [][2]string{
+		{"approval", strconv.FormatInt(x.ID, 10)}, {"kind", string(x.Kind)}, {"state", string(x.State)}, {"from", x.Name},
+		{"answerer", x.Answerer}, {"subject", x.Subject}, {"task", x.Task}, {"request", x.RequestID}, {"asked", when(x.CreatedAt)},
+		{"deadline", when(x.Deadline)}, {"answered by", x.AnsweredBy}, {"feedback", x.Feedback},
+	} {
+		if kv[1] != "" {
+			a.out.line("%-12s %s", kv[0], tui.Clean(kv[1]))
+		}
+	}
+	a.showMetadata(x.Payload, func(name, value string) {
+		a.out.line("%s\n  %s", name, strings.ReplaceAll(strings.TrimRight(plainLog(value), "\n"), "\n", "\n  "))
+	})
+}
+
+func newApprove(a *app) *cobra.Command {
+	in := tool.AnswerIn{Approve: true}
+	var input string
+	cmd := &cobra.Command{
+		Use:   "approve ID",
+		Short: "Say yes",
+		Long: `Approve what waits. An approved plan puts its member into the mode given; an
+approved review completes the task; an approved delegation is carried out.`,
+		Example: "  teamctl approvals approve 3\n  teamctl approvals approve 3 --mode acceptEdits",
+		Args:    takes(1, 1, "the id of an approval"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if input != "" {
+				if !json.Valid([]byte(input)) {
+					return usage(cmd, "--input is no JSON")
+				}
+				in.UpdatedInput = json.RawMessage(input)
+			}
+			return a.answer(cmd.Context(), args[0], in)
+		},
+	}
+	cmd.Flags().StringVar(&in.Mode, "mode", "", "of a plan: the permission mode that the member goes on in (default default)")
+	cmd.Flags().StringVar(&input, "input", "", "of a permission: the tool's input as it may be used, JSON")
+	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "what the member is told with it")
+	a.complete(cmd, "mode", words("default", "acceptEdits", "bypassPermissions", "dontAsk"))
+	return cmd
+}
+
+func newReject(a *app) *cobra.Command {
+	var in tool.AnswerIn
+	cmd := &cobra.Command{
+		Use:     "reject ID --feedback TEXT",
+		Short:   "Say no, and why",
+		Example: "  teamctl approvals reject 3 --feedback \"add tests first\"",
+		Args:    takes(1, 1, "the id of an approval"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.answer(cmd.Context(), args[0], in) },
+	}
+	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "why, or what is to be changed")
+	return cmd
+}
+
+func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
+	in.ID = approvalID(id)
+	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		x, err := t.Answer(ctx, c, in)
+		if err != nil {
+			return err
+		}
+		if !a.out.value(x) {
+			a.out.line("%s %d of %s: %s", x.Kind, x.ID, x.Name, x.State)
+		}
+		return nil
+	})
+}
+
+func approvalID(s string) string { return strings.TrimPrefix(strings.TrimSpace(s), "#") }
+
+func newAsk(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ask VERB",
+		Short:   "Ask for an approval, as a member: plan, permission",
+		Example: "  teamctl ask plan - --wait < plan.md\n  teamctl ask permission Bash --input '{\"command\":\"make\"}' --wait",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
+	}
+	cmd.AddCommand(newAskPlan(a), newAskPermission(a))
+	return cmd
+}
+
+// waiting are the flags of a request that may be waited for.
+type waiting struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (w *waiting) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait for the answer: exit status 0 approved, 5 rejected, 8 not answered in time")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "wait so long at most (default for ever)")
+}
+
+func newAskPlan(a *app) *cobra.Command {
+	var (
+		in tool.PlanIn
+		w  waiting
+	)
+	cmd := &cobra.Command{
+		Use:   "plan TEXT...",
+		Short: "Submit a plan; - reads it from standard input",
+		Long: `Submit a plan to the lead. One plan of a member waits at a time; it is rejected
+when the member exits. When it is approved the member's permission mode changes.`,
+		Example: "  teamctl ask plan - --path plan.md --wait < plan.md",
+		Args:    takes(1, -1, "the plan"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if in.Content, err = a.message(args); err != nil {
+				return err
+			}
+			return a.ask(cmd.Context(), w, func(t *tool.Team, c tool.Caller) (ledger.Approval, error) {
+				return t.AskPlan(cmd.Context(), c, in)
+			})
+		},
+	}
+	w.flags(cmd)
+	cmd.Flags().StringVar(&in.Path, "path", "", "the file that the plan stands in")
+	cmd.Flags().StringVar(&in.RequestID, "request-id", "", "id of the request (default a new one)")
+	return cmd
+}
+
+func newAskPermission(a *app) *cobra.Command {
+	var (
+		in    tool.PermissionIn
+		w     waiting
+		input string
+	)
+	cmd := &cobra.Command{
+		Use:     "permission TOOL",
+		Short:   "Ask whether a tool may be used",
+		Example: "  teamctl ask permission Bash --description \"run the tests\" --input '{\"command\":\"make test\"}' --wait",
+		Args:    takes(1, 1, "the name of a tool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.ToolName = args[0]
+			if input != "" {
+				in.Input = json.RawMessage(input)
+			}
+			return a.ask(cmd.Context(), w, func(t *tool.Team, c tool.Caller) (ledger.Approval, error) {
+				return t.AskPermission(cmd.Context(), c, in)
+			})
+		},
+	}
+	w.flags(cmd)
+	cmd.Flags().StringVar(&input, "input", "", "the tool's input, JSON")
+	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
+	cmd.Flags().StringVar(&in.ToolUseID, "tool-use-id", "", "id of the use, for the answer")
+	cmd.Flags().StringVar(&in.RequestID, "request-id", "", "id of the request (default a new one)")
+	return cmd
+}
+
+func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller) (ledger.Approval, error)) error {
+	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		x, err := f(t, c)
+		if err == nil && w.wait {
+			x, err = t.AwaitApproval(ctx, x.ID, w.timeout)
+		}
+		if err != nil {
+			return err
+		}
+		if a.out.value(x) {
+			return nil
+		}
+		if x.State == ledger.ApprovalPending {
+			a.out.line("%s %d waits for an answer", x.Kind, x.ID)
+		} else {
+			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, x.AnsweredBy)
+		}
+		return nil
+	})
+}
+
+func newRespond(a *app) *cobra.Command {
+	in := tool.SendIn{Type: "shutdown_response"}
+	var approve bool
+	cmd := &cobra.Command{
+		Use:   "respond REQUEST-ID --approve | --reject REASON",
+		Short: "Answer a shutdown request, as the member that got it",
+		Long: `Answer a shutdown request that is in your mailbox. With --approve you are
+expected to end now; with --reject you go on, and the lead is told why.`,
+		Example: "  teamctl respond shutdown-1795237099787@builder --approve\n  teamctl respond shutdown-1795237099787@builder --reject \"mid-task\"",
+		Args:    takes(1, 1, "the id of the request"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if approve == (in.Content != "") {
+				return usage(cmd, "either --approve or --reject REASON")
+			}
+			in.RequestID, in.Approve = args[0], &approve
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				sent, err := t.Send(cmd.Context(), c, in)
+				if err == nil && !a.out.value(sent) {
+					a.out.line("%s", sent.Message)
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&approve, "approve", false, "yes: this member ends now")
+	cmd.Flags().StringVar(&in.Content, "reject", "", "no, and the reason")
+	return cmd
+}
+
+func newSettings(a *app) *cobra.Command {
+	var unset bool
+	cmd := &cobra.Command{
+		Use:   "settings [NAME [VALUE]]",
+		Short: "Show or change what is set for the team",
+		Long: `Show what is set for the team, or set it. Who hands on work is decided by
+delegation.MEMBER, else delegation, else the role: a leader may, others may not.
+delegationPolicy in a task's metadata can only tighten that.`,
+		Example: `  teamctl settings
+  teamctl settings delegation approval_required
+  teamctl settings delegation.builder auto
+  teamctl settings answerer.plan leader
+  teamctl settings spawn-depth --unset`,
+		Args: takes(0, 2, "a name and a value"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+				switch {
+				case unset && len(args) != 1:
+					return usage(cmd, "--unset takes the name of one setting")
+				case unset, len(args) == 2:
+					value := ""
+					if !unset {
+						if value = args[1]; value == "" {
+							return usage(cmd, "--unset takes a setting back")
+						}
+					}
+					if err := t.Set(ctx, c, args[0], value); err != nil {
+						return err
+					}
+					if !a.out.value(map[string]string{"name": args[0], "value": value}) {
+						a.out.line("%s: %s", args[0], dash(value))
+					}
+					return nil
+				}
+				return a.showSettings(ctx, t, args)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&unset, "unset", false, "take the setting back")
+	return cmd
+}
+
+func (a *app) showSettings(ctx context.Context, t *tool.Team, names []string) error {
+	list, err := t.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	if len(names) == 1 {
+		for _, s := range list {
+			if s.Name == names[0] {
+				if !a.out.value(s) {
+					a.out.line("%s", s.Value)
+				}
+				return nil
+			}
+		}
+		return team.Errorf(team.CodeNotFound, "%q is not set", names[0]).WithReason("setting_not_found").WithHint("teamctl settings")
+	}
+	if a.out.value(map[string]any{"settings": list}) {
+		return nil
+	}
+	var rows [][]string
+	for _, s := range list {
+		rows = append(rows, []string{s.Name, dash(s.Value), s.Help})
+	}
+	a.out.table([]string{"NAME", "VALUE", "MEANING"}, rows, false)
+	return nil
+}

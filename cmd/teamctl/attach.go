@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/pty"
+	"github.com/teamctl/teamctl/backends/tmux"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newAttach(a *app) *cobra.Command {
+	var cc, readOnly bool
+	cmd := &cobra.Command{
+		Use:   "attach [MEMBER]",
+		Short: "Go to a member's pane, or to the team's tmux session",
+		Long: `Go to the pane of a member; without a name to the team's session, where the
+board is. Ctrl-b d leaves it again, in tmux and in a terminal of its own (--backend
+pty) alike; the team goes on. What you type in a pane goes
+to the agent.
+
+In iTerm2, --cc shows every teammate as a native split pane of its own: iTerm2
+drives the team's tmux session by control mode (tmux -CC).`,
+		Example: `  teamctl attach
+  teamctl attach builder
+  teamctl attach --cc          # from iTerm2`,
+		Args:              takes(0, 1, "the name of one member"),
+		ValidArgsFunction: first(a.completeMembers(false)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pane, layout, err := a.attachTo(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			if pane.Backend == pty.Name {
+				if cc {
+					return team.Errorf(team.CodeInvalid, "--cc needs tmux: this teammate has a terminal of its own").WithReason("not_in_tmux")
+				}
+				return a.attachPTY(cmd.Context(), pane, readOnly)
+			}
+			argv, env, err := attachArgv(cmd.Context(), layout, pane)
+			if err != nil {
+				return err
+			}
+			if readOnly && len(argv) > 1 && slices.Contains(argv, "attach-session") {
+				argv = slices.Insert(argv, slices.Index(argv, "attach-session")+1, "-r")
+			}
+			if cc {
+				if os.Getenv("TMUX") != "" {
+					return team.Errorf(team.CodeInvalid, "--cc does not work inside tmux").WithReason("inside_tmux").
+						WithHint("run it in a plain iTerm2 tab")
+				}
+				argv = slices.Insert(argv, 1, "-CC")
+			}
+			if a.out.value(map[string]any{"argv": argv}) {
+				return nil
+			}
+			if _, err := a.terminal(); err != nil && os.Getenv("TMUX") == "" {
+				return err
+			}
+			path, err := exec.LookPath(argv[0])
+			if err != nil {
+				return team.Errorf(team.CodeUnavailable, "find %s: %w", argv[0], err).WithHint("teamctl doctor")
+			}
+			err = syscall.Exec(path, argv, env)
+			return team.Errorf(team.CodeUnavailable, "run %s: %w", path, err)
+		},
+	}
+	cmd.Flags().BoolVar(&cc, "cc", false, "drive iTerm2's native panes (tmux -CC)")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "look only: nothing that you type reaches the agent")
+	return cmd
+}
+
+// terminal is the person's terminal, to type in and to look at.
+func (a *app) terminal() (*os.File, error) {
+	in, ok := a.stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) || a.out.screen == nil {
+		return nil, team.Errorf(team.CodeInvalid, "attach needs a terminal").WithReason("no_terminal").
+			WithHint("teamctl capture MEMBER prints its screen, teamctl logs MEMBER its output")
+	}
+	return in, nil
+}
+
+// attachPTY shows a teammate's own terminal here until the person detaches or the
+// agent exits.
+func (a *app) attachPTY(ctx context.Context, pane backends.Pane, readOnly bool) error {
+	if a.out.value(map[string]any{"socket": pane.Socket, "generation": pane.Generation}) {
+		return nil
+	}
+	in, err := a.terminal()
+	if err != nil {
+		return err
+	}
+	cols, rows, err := term.GetSize(int(a.out.screen.Fd()))
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "size of the terminal: %w", err)
+	}
+	winch := make(chan os.Signal, 1)
+	signal.Notify(winch, syscall.SIGWINCH)
+	defer signal.Stop(winch)
+	resized := make(chan struct{}, 1)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-winch:
+				select {
+				case resized <- struct{}{}:
+				default:
+				}
+			case <-quit:
+				return
+			}
+		}
+	}()
+	res, err := pty.Attach(ctx, pty.AttachIn{
+		Socket: pane.Socket, Generation: pane.Generation, In: in, Out: a.out.screen,
+		ReadOnly: readOnly, Cols: cols, Rows: rows, Winch: resized,
+	})
+	close(quit)
+	<-done
+	switch {
+	case err != nil:
+		return err
+	case res.Detached:
+		a.out.note("detached: it goes on")
+	case res.Exit != nil:
+		a.out.note("it has ended: %s", supervisor.ExitText(*res.Exit))
+	}
+	return nil
+}
+
+// attachTo is the place of the member named, or the first one there is; the zero
+// Pane is the team's session.
+func (a *app) attachTo(ctx context.Context, args []string) (pane backends.Pane, l team.Layout, err error) {
+	err = a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+		l = t.Layout
+		if err := memberNames(ctx, t, args); err != nil {
+			return err
+		}
+		pane, err = attachPane(ctx, t, args)
+		return err
+	})
+	return pane, l, err
+}
+
+// attachArgv is the command that shows a pane.
+func attachArgv(ctx context.Context, l team.Layout, pane backends.Pane) (argv, env []string, err error) {
+	b := tmux.New(tmux.Options{Layout: l})
+	argv, env, err = b.AttachArgv(ctx, pane, os.Environ())
+	return argv, env, errors.Join(err, b.Close())
+}
+
+func attachPane(ctx context.Context, t *tool.Team, args []string) (backends.Pane, error) {
+	if len(args) == 1 {
+		return t.Pane(ctx, args[0])
+	}
+	if _, err := os.Lstat(t.Layout.TmuxSocket()); err == nil {
+		return backends.Pane{}, nil // the private session, with the board
+	}
+	members, _, err := t.Members(ctx)
+	if err != nil {
+		return backends.Pane{}, err
+	}
+	for _, m := range members {
+		if m.Name == team.LeadName || m.PaneID == "" {
+			continue
+		}
+		if p, err := t.Pane(ctx, m.Name); err == nil {
+			return p, nil
+		}
+	}
+	return backends.Pane{}, team.Errorf(team.CodeConflict, "no member of team %q is running", t.Layout.Key).
+		WithReason("not_running").WithHint("teamctl spawn NAME --team " + t.Layout.Key)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newDebug(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "debug",
+		Short: "Look inside the team's supervisor",
+		Long: `Look inside the running supervisor of a team. Nothing is changed, and no
+supervisor is started. Profiles are on its socket, under /debug/pprof/:
+
+  curl --unix-socket "$(teamctl ps --json | jq -r .socket)" http://x/debug/pprof/heap`,
+		Args: unknownVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	sub := func(use, short string, run func(*cobra.Command, tool.Supervisor) error) {
+		cmd.AddCommand(&cobra.Command{
+			Use: use, Short: short, Args: takes(0, 0, ""), Example: "  teamctl debug " + use,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+					s, err := t.RunningSupervisor(cmd.Context())
+					if err != nil {
+						return err
+					}
+					return run(cmd, s)
+				})
+			},
+		})
+	}
+	sub("state", "What its loop knows of each member, and which timers are armed", a.debugState)
+	sub("events", "The newest messages of its loop, and how long each took", a.debugEvents)
+	sub("panes", "Where each member's screen is", a.debugPanes)
+	sub("goroutines", "The stacks of its goroutines", func(cmd *cobra.Command, s tool.Supervisor) error {
+		text, err := s.Goroutines(cmd.Context())
+		if err == nil && !a.out.value(map[string]string{"goroutines": text}) {
+			a.out.text(text)
+		}
+		return err
+	})
+	return cmd
+}
+
+func (a *app) debugState(cmd *cobra.Command, s tool.Supervisor) error {
+	d, err := s.Debug(cmd.Context())
+	if err != nil || a.out.value(d) {
+		return err
+	}
+	var rows [][]string
+	for _, m := range d.Members {
+		rows = append(rows, []string{m.Name, m.Desired, m.Observed, dash(m.Step), dash(m.Stopping), yes(m.Attached), dash(m.Generation)})
+	}
+	a.out.table([]string{"NAME", "DESIRED", "OBSERVED", "STEP", "STOPPING", "ATTACHED", "GENERATION"}, rows, false)
+	for _, t := range d.Timers {
+		a.out.line("timer %s", t)
+	}
+	a.out.line("last event %d", d.LastSeq)
+	return nil
+}
+
+func (a *app) debugEvents(cmd *cobra.Command, s tool.Supervisor) error {
+	d, err := s.Debug(cmd.Context())
+	if err != nil || a.out.value(map[string][]supervisor.Trace{"recent": d.Traces}) {
+		return err
+	}
+	for _, t := range d.Traces {
+		a.out.line("%s %8s  %s", t.At.Format("15:04:05.000"), t.Took.Round(time.Microsecond), t.What)
+	}
+	return nil
+}
+
+func (a *app) debugPanes(cmd *cobra.Command, s tool.Supervisor) error {
+	st, err := s.Status(cmd.Context())
+	if err != nil || a.out.value(st) {
+		return err
+	}
+	var rows [][]string
+	for _, m := range st.Members {
+		p := m.Pane
+		rows = append(rows, []string{m.Name, dash(p.Backend), dash(p.PaneID), dash(p.WindowID), dash(p.Session), dash(p.Socket), yes(p.Private)})
+	}
+	a.out.table([]string{"NAME", "BACKEND", "PANE", "WINDOW", "SESSION", "SOCKET", "PRIVATE"}, rows, false)
+	return nil
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

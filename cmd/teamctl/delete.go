@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newDelete(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "delete [TEAM]",
+		Short: "Delete a team and its worktrees; work that is nowhere else is kept",
+		Long: `Delete a team: its directory, its worktrees and, where nothing is lost by it,
+its branches. It refuses while members run, and while a worktree has work that
+is nowhere else. With --force members are ended first and such work is saved as
+a snapshot in the repository, which is told. A branch with commits of its own is
+always kept.`,
+		Example: `  teamctl shutdown && teamctl delete
+  teamctl delete demo --force`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && a.team != "" && a.team != args[0] {
+				return usage(cmd, "two teams are named: %q and --team %q", args[0], a.team)
+			}
+			return takes(0, 1, "the name of one team")(cmd, args)
+		},
+		ValidArgsFunction: first(a.completeTeams),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				a.team = args[0]
+			}
+			env, key, c, err := a.target(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.remove(cmd.Context(), env, key, c, force)
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "end members first, and save unsaved work as a snapshot")
+	return cmd
+}
+
+// target is the team that the command works on, closed again, and who asks.
+func (a *app) target(ctx context.Context) (*tool.Env, string, tool.Caller, error) {
+	t, c, err := a.open(ctx)
+	if err != nil {
+		return nil, "", c, err
+	}
+	return t.Env, t.Layout.Key, c, t.Close()
+}
+
+// remove deletes the team and tells what was kept.
+func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Caller, force bool) error {
+	res, err := env.Delete(ctx, c, key, force)
+	if err != nil {
+		return errors.Join(err, a.out.failed)
+	}
+	if a.out.value(res) {
+		return nil
+	}
+	a.out.line("deleted team %s", key)
+	for _, n := range res.Notes {
+		a.out.note("%s", n)
+	}
+	for _, r := range res.Rescued {
+		a.out.line("saved unsaved work as %s (git show %s)", r, r)
+	}
+	for _, k := range res.Kept {
+		a.out.line("kept branch %s at %.10s, the work of %s", k.Branch, k.Head, k.Member)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that everything is there that teamctl needs",
+		Long: `Check the machine and the teams on it: programs and their versions, the home
+directory, disk, sockets, watches, and teams whose supervisor or directory is gone.
+It changes nothing. The exit status is 7 if a check failed; a warning is none.
+
+With --repair it makes config.json, the mailboxes and the registry anew from the
+ledgers, of all teams or the one of --team, and says what it did. What it cannot
+read it moves aside, under a name with ".corrupt-"; nothing is deleted.`,
+		Example: "  teamctl doctor\n  teamctl doctor --json\n  teamctl doctor --repair --team demo",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			env, err := a.tools()
+			if err != nil {
+				return err
+			}
+			if repair {
+				return a.repair(cmd.Context(), env)
+			}
+			checks := env.Doctor(cmd.Context())
+			failed := 0
+			for _, c := range checks {
+				if c.Status == tool.CheckFail {
+					failed++
+				}
+			}
+			if a.out.json {
+				a.out.value(map[string]any{"checks": checks, "ok": failed == 0})
+				if failed > 0 {
+					return errSaid
+				}
+				return nil
+			}
+			for _, c := range checks {
+				mark := map[tool.CheckStatus]string{
+					tool.CheckOK: a.out.style.Green("ok  "), tool.CheckWarn: a.out.style.Yellow("warn"), tool.CheckFail: a.out.style.Red("fail"),
+				}[c.Status]
+				a.out.line("%s  %s  %s", mark, tui.Pad(c.Name, 12), tui.Clean(c.Detail))
+				if c.Hint != "" && c.Status != tool.CheckOK {
+					a.out.line("      %s  %s", tui.Pad("", 12), a.out.style.Dim("-> "+c.Hint))
+				}
+			}
+			if failed > 0 {
+				return team.Errorf(team.CodeUnavailable, "%d of %d checks failed", failed, len(checks)).WithReason("checks_failed")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "make the teams' files anew from their ledgers")
+	return cmd
+}
+
+func (a *app) repair(ctx context.Context, env *tool.Env) error {
+	key := ""
+	if a.team != "" {
+		var err error
+		if key, err = a.key(ctx, env); err != nil {
+			return err
+		}
+	}
+	steps, err := env.Repair(ctx, a.outsider(), key)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, s := range steps {
+		if s.Status == tool.RepairFail {
+			failed++
+		}
+	}
+	if a.out.value(map[string]any{"steps": steps, "ok": failed == 0}) {
+		if failed > 0 {
+			return errSaid
+		}
+		return nil
+	}
+	for _, s := range steps {
+		mark := map[tool.RepairStatus]string{
+			tool.RepairOK: a.out.style.Green("ok   "), tool.RepairFixed: a.out.style.Yellow("fixed"), tool.RepairFail: a.out.style.Red("fail "),
+		}[s.Status]
+		a.out.line("%s  %s  %s  %s", mark, tui.Pad(dash(s.Team), 12), tui.Pad(tui.Clean(s.Step), 20), tui.Clean(s.Detail))
+		if s.Hint != "" {
+			a.out.line("       %s  %s", tui.Pad("", 12), a.out.style.Dim("-> "+s.Hint))
+		}
+	}
+	if failed > 0 {
+		return team.Errorf(team.CodeUnavailable, "%d of %d steps failed", failed, len(steps)).WithReason("repair_failed")
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The faults of agents and of their terminals.
+
+func TestFault06IgnoresSIGTERM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the whole grace, ten seconds")
+	}
+	r := newFaultRig(t)
+	r.agent("deaf", "always", "bash", "-c", `trap "" TERM HUP INT; setsid bash -c 'trap "" TERM; exec tail -f /dev/null' & while :; do read -t 9 < <(tail -f /dev/null); done`)
+	p := r.proc("deaf")
+	r.until("its child", 5*time.Second, func() bool { return len(proc.ByGeneration(p.Generation)) > 2 })
+	began := time.Now()
+	r.teamctl("stop", "deaf")
+	if took := time.Since(began); took < 9*time.Second || took > 15*time.Second {
+		t.Errorf("the stop took %s, want the grace of 10 s", took)
+	}
+	if left := proc.ByGeneration(p.Generation); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if m := r.members()["deaf"]; m.ExitText != "signal SIGKILL" || m.Observed != team.Completed {
+		t.Errorf("%s, %s", m.Observed, m.ExitText)
+	}
+}
+
+func TestFault07StoppedAgent(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	r.until("it to hold", 10*time.Second, func() bool { return strings.Contains(r.teamctl("logs", "a"), "holding") })
+	p := r.proc("a")
+	if err := proc.Signal(p.Shim, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Signal(p.Agent, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	r.teamctl("stop", "a")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+	if m := r.members()["a"]; m.ExitText != "exit 0" || proc.Alive(p.Agent) || proc.Alive(p.Shim) {
+		t.Errorf("%s; agent alive %v, shim alive %v", m.ExitText, proc.Alive(p.Agent), proc.Alive(p.Shim))
+	}
+}
+
+func TestFault08ForksAndExits(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "bash", "-c", `setsid bash -c 'trap "" TERM HUP; exec tail -f /dev/null' & setsid tail -f /dev/null & sleep 0.2; exit 5`)
+	p := r.proc("a")
+	m := r.state("a", team.Failed)
+	if m.ExitText != "exit 5" {
+		t.Errorf("exit is %q", m.ExitText)
+	}
+	if left := proc.ByGeneration(p.Generation); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestFault12ExecFailure(t *testing.T) {
+	r := newFaultRig(t)
+	bad := filepath.Join(r.dir, "bad")
+	if err := os.WriteFile(bad, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(r.dir, "plain")
+	if err := os.WriteFile(plain, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, argv := range map[string]string{"missing": "/no/such/program", "bad": bad, "plain": plain} {
+		_, _ = r.try(r.exe, "spawn", name, "--worktree", "none", "--restart", "always", "--", argv)
+		m := r.state(name, team.Failed)
+		if m.Restarts != 0 || !strings.Contains(m.Reason, argv) {
+			t.Errorf("%s: restarts %d, reason %q", name, m.Restarts, m.Reason)
+		}
+	}
+}
+
+// A killed shim leaves an exit that nobody saw: unknown, and its agent ended
+// before the next one starts.
+func TestShimKilledIsUnknown(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "on-failure", "fakeagent", "hold")
+	p := r.proc("a")
+	r.kill(p.Shim)
+	r.until("a new generation", 20*time.Second, func() bool {
+		m := r.members()["a"]
+		return m.Observed == team.Running && m.Generation != p.Generation
+	})
+	if proc.Alive(p.Agent) {
+		t.Error("the old agent lives beside the new one")
+	}
+	out := r.teamctl("events", "--what", "member.state", "--json")
+	if strings.Count(out, `"exit unknown"`) == 0 || strings.Contains(out, `"exit 0"`) {
+		t.Errorf("events: %s", out)
+	}
+}
+
+// Survivors of the server (they ignore SIGHUP) are ended, and every member is
+// started again on a new server, once.
+func TestFault18TmuxServerKilled(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("plain", "on-failure", "fakeagent", "hold")
+	r.agent("nohup", "on-failure", "bash", "-c", `trap "" HUP; while :; do read -t 9 < <(tail -f /dev/null); done`)
+	was := r.members()
+	plain, nohup := r.proc("plain"), r.proc("nohup")
+	server, pane := r.server("plain")
+	r.kill(server)
+	for name, m := range was {
+		r.until(name+" on a new server", 30*time.Second, func() bool {
+			is := r.members()[name]
+			return is.Observed == team.Running && is.Generation != m.Generation && is.Restarts == 1
+		})
+	}
+	for _, old := range []string{plain.Generation, nohup.Generation} {
+		if left := proc.ByGeneration(old); len(left) > 0 {
+			t.Errorf("survivors: %v", left)
+		}
+	}
+	if s, p := r.server("plain"); s == server || !proc.Alive(s) || p.Socket != pane.Socket {
+		t.Errorf("server %+v, was %+v", s, server)
+	}
+}
+
+func TestFault19PersonKillsPane(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("again", "on-failure", "fakeagent", "hold")
+	r.agent("never", "never", "fakeagent", "hold")
+	gen := r.members()["again"].Generation
+	for _, name := range []string{"again", "never"} {
+		_, p := r.server(name)
+		r.command("tmux", "-S", p.Socket, "kill-pane", "-t", p.PaneID)
+	}
+	if m := r.state("never", team.Failed); !strings.Contains(m.Reason, "pane") {
+		t.Errorf("reason %q", m.Reason)
+	}
+	r.until("a new pane", 20*time.Second, func() bool {
+		m := r.members()["again"]
+		return m.Observed == team.Running && m.Generation != gen
+	})
+}
+
+// Somebody else's server on our socket path counts its panes from %0 as ours did:
+// what we remember of our panes must not touch them.
+func TestFault20PaneIDsOfAnotherServer(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	r.agent("b", "on-failure", "fakeagent", "hold")
+	server, pane := r.server("a")
+	r.kill(r.supervisor())
+	r.kill(server)
+	_ = os.Remove(pane.Socket)
+	foreign := func(args ...string) string {
+		return r.command(append([]string{"tmux", "-f", "/dev/null", "-S", pane.Socket}, args...)...)
+	}
+	foreign("new-session", "-d", "-s", "mine", "tail -f /dev/null")
+	for range 4 {
+		foreign("split-window", "-t", "mine", "tail -f /dev/null")
+		foreign("select-layout", "-t", "mine", "tiled")
+	}
+	list := func() string { return foreign("list-panes", "-t", "mine", "-F", "#{pane_id} #{pane_pid} #{pane_dead}") }
+	was := list()
+	r.state("a", team.Failed)
+	r.until("b again", 20*time.Second, func() bool { return r.members()["b"].Observed == team.Running })
+	r.teamctl("shutdown")
+	if is := list(); is != was {
+		t.Errorf("panes of the other server were\n%sand are\n%s", was, is)
+	}
+	foreign("kill-session", "-t", "mine")
+}
+
+// What ends at once keeps its status, also where tmux loses the SIGCHLD of its
+// panes (before 3.6, about one in twenty).
+func TestFault23And24InstantExits(t *testing.T) {
+	r := newFaultRig(t)
+	const n = 30
+	r.teamctl("spawn", "i", "-n", fmt.Sprint(n), "--worktree", "none", "--restart", "never", "--", "fakeagent", "exit", "7")
+	r.until("all to end", 30*time.Second, func() bool {
+		for _, m := range r.members() {
+			if m.Observed != team.Failed {
+				return false
+			}
+		}
+		return true
+	})
+	for name, m := range r.members() {
+		if m.ExitText != "exit 7" {
+			t.Errorf("%s: %q", name, m.ExitText)
+		}
+		if !strings.Contains(r.teamctl("logs", name), "I am "+name+" of f") {
+			t.Errorf("%s: its output is not in the log", name)
+		}
+	}
+}
+
+// Names that tmux would match by prefix or change are told apart.
+func TestFault25SimilarNames(t *testing.T) {
+	r := newFaultRig(t)
+	var got []string
+	for _, name := range []string{"x", "x2", "x.y", "x:y"} {
+		before := r.members()
+		r.agent(name, "never", "fakeagent", "hold")
+		for n := range r.members() {
+			if _, ok := before[n]; !ok {
+				got = append(got, n)
+			}
+		}
+	}
+	if len(got) != 4 {
+		t.Fatalf("members %v", got)
+	}
+	for i, name := range got {
+		r.teamctl("stop", name)
+		for j, other := range got {
+			want := team.Running
+			if j <= i {
+				want = team.Completed
+			}
+			if m := r.members()[other]; m.Observed != want {
+				t.Errorf("after the stop of %s %s is %s, want %s", name, other, m.Observed, want)
+			}
+		}
+	}
+}
+
+// A worktree that is deleted under a worker comes back with everything that was
+// committed, and the task is done there.
+func TestWorktreeDeleted(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "w")
+	r.teamctl("task", "add", "one", "--run", "echo one > one")
+	r.teamctl("wait", "--timeout", "30s")
+	m := r.members()["w"]
+	if err := os.RemoveAll(m.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	r.teamctl("restart", "w")
+	r.teamctl("task", "add", "two", "--run", "cat one")
+	r.teamctl("wait", "--timeout", "30s")
+	if out := r.command("git", "-C", "repo", "worktree", "prune", "-n", "-v"); out != "" {
+		t.Errorf("registrations without a directory: %s", out)
+	}
+	if is := r.members()["w"]; is.Branch != m.Branch || is.Worktree != m.Worktree {
+		t.Errorf("%s in %s, was %s in %s", is.Branch, is.Worktree, m.Branch, m.Worktree)
+	}
+}

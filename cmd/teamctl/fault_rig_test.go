@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// faultRig is a team of the real program in a world of its own. Everything is
+// asked for by commands, as processes: so these tests may run side by side.
+type faultRig struct {
+	*testing.T
+	dir    string
+	exe    string
+	env    []string
+	layout team.Layout
+}
+
+// newFaultRig makes the team "f" on a repository with one commit. At the end the
+// team is deleted, and nothing of it may be left.
+func newFaultRig(t *testing.T) *faultRig {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("faults done to real teams: not in a short run")
+	}
+	t.Parallel()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux")
+	}
+	exe, err := exec.LookPath("teamctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "tc-f") // a socket path has 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &faultRig{T: t, dir: dir, exe: exe, layout: team.Home{Dir: dir + "/t"}.Team("f")}
+	for _, kv := range os.Environ() {
+		k, _, _ := strings.Cut(kv, "=")
+		switch {
+		case strings.HasPrefix(k, "TEAMCTL_"), strings.HasPrefix(k, "GIT_"), k == "TMUX", k == "TMUX_PANE", k == "HOME", k == "TMPDIR":
+		default:
+			r.env = append(r.env, kv)
+		}
+	}
+	r.env = append(r.env, "HOME="+dir+"/home", "TMPDIR="+dir+"/tmp", team.EnvHome+"="+dir+"/t", team.EnvRuntime+"="+dir+"/r",
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "NO_COLOR=1",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+	for _, d := range []string{"home", "tmp", "repo"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(r.clean)
+	r.command("git", "init", "-q", "-b", "main", "repo")
+	r.command("git", "-C", "repo", "commit", "-q", "--allow-empty", "-m", "first")
+	r.teamctl("create", "f", "--repo", "repo")
+	return r
+}
+
+// clean deletes the team and looks for what is left.
+func (r *faultRig) clean() {
+	if _, err := r.try(r.exe, "delete", "--force", "--team", "f"); err != nil {
+		r.Errorf("delete: %v", err)
+	}
+	left := processes(r.dir)
+	for deadline := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = processes(r.dir) {
+		r.tick()
+	}
+	for _, pid := range left {
+		cmd, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		r.Errorf("left behind: %d %s", pid, bytes.ReplaceAll(cmd, []byte{0}, []byte{' '}))
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if r.Failed() {
+		if log, err := os.ReadFile(r.layout.SupervisorLog()); err == nil {
+			r.Logf("supervisor.log:\n%s", log)
+		}
+	}
+	if err := os.RemoveAll(r.dir); err != nil {
+		r.Error(err)
+	}
+}
+
+func (r *faultRig) tick() {
+	t := time.NewTimer(10 * time.Millisecond)
+	defer t.Stop()
+	<-t.C
+}
+
+// try runs a program in the rig's world.
+func (r *faultRig) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir, cmd.Env = r.dir, r.env
+	cmd.WaitDelay = 5 * time.Second
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	err := cmd.Run()
+	if err != nil {
+		err = &runError{strings.Join(args, " "), stderr.String(), err}
+	}
+	return out.String(), err
+}
+
+// runError is a program that ended with another status than 0.
+type runError struct {
+	what, stderr string
+	err          error
+}
+
+func (e *runError) Error() string { return e.what + ": " + e.err.Error() + ": " + e.stderr }
+func (e *runError) Unwrap() error { return e.err }
+
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+func (r *faultRig) command(args ...string) string {
+	r.Helper()
+	out, err := r.try(args...)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return out
+}
+
+func (r *faultRig) teamctl(args ...string) string {
+	r.Helper()
+	return r.command(append([]string{r.exe}, args...)...)
+}
+
+// agent spawns a fake agent without a worktree.
+func (r *faultRig) agent(name, restart string, argv ...string) {
+	r.Helper()
+	r.teamctl(append([]string{"spawn", name, "--worktree", "none", "--restart", restart, "--"}, argv...)...)
+}
+
+// members is the roster without the lead, by name.
+func (r *faultRig) members() map[string]ledger.Member {
+	r.Helper()
+	var out struct{ Members []ledger.Member }
+	if err := json.Unmarshal([]byte(r.teamctl("ps", "--json")), &out); err != nil {
+		r.Fatal(err)
+	}
+	byName := map[string]ledger.Member{}
+	for _, m := range out.Members {
+		if m.Name != team.LeadName {
+			byName[m.Name] = m
+		}
+	}
+	return byName
+}
+
+// until waits for a condition that has no event outside the program.
+func (r *faultRig) until(what string, within time.Duration, ok func() bool) {
+	r.Helper()
+	deadline := time.Now().Add(within)
+	for !ok() {
+		if time.Now().After(deadline) {
+			log, _ := os.ReadFile(r.layout.SupervisorLog()) // before ps starts another one
+			r.Fatalf("waited %s for %s; the team:\n%s\nthe supervisors' log ends with:\n%s",
+				within, what, r.teamctl("ps", "-o", "wide"), log[max(0, len(log)-3000):])
+		}
+		r.tick()
+	}
+}
+
+// state waits until a member is in a state and returns it.
+func (r *faultRig) state(name string, want team.Observed) ledger.Member {
+	r.Helper()
+	var m ledger.Member
+	r.until(name+" to be "+string(want), 20*time.Second, func() bool {
+		m = r.members()[name]
+		return m.Observed == want
+	})
+	return m
+}
+
+// proc is a member's newest generation.
+func (r *faultRig) proc(name string) backends.Proc {
+	r.Helper()
+	p, err := shim.ReadProc(r.layout.Bundle(name), "")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+// kill sends SIGKILL to a process of the rig and waits for its death.
+func (r *faultRig) kill(id backends.ProcID) {
+	r.Helper()
+	if err := proc.Signal(id, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+		r.Fatal(err)
+	}
+	// Its identity is not asked for again: that is what is tested.
+	r.until("a killed process to be reaped", 10*time.Second, func() bool {
+		tasks, err := os.ReadDir("/proc/" + strconv.Itoa(id.PID) + "/task")
+		return err != nil || len(tasks) <= 1 && !proc.Alive(id)
+	})
+}
+
+func (r *faultRig) supervisor() backends.ProcID {
+	r.Helper()
+	// A supervisor holds the lock a moment before the file has its pid.
+	var id backends.ProcID
+	r.until("a supervisor that says who it is", 10*time.Second, func() bool {
+		b, err := os.ReadFile(r.layout.SupervisorPID())
+		if err != nil {
+			return false
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		if err != nil {
+			return false
+		}
+		id, err = proc.Identify(pid)
+		return err == nil
+	})
+	return id
+}
+
+// server is the tmux server that a member's pane is on.
+func (r *faultRig) server(name string) (backends.ProcID, backends.Pane) {
+	r.Helper()
+	p, err := shim.ReadPane(r.layout.Bundle(name), "")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return backends.ProcID{BootID: r.proc(name).Shim.BootID, PID: p.ServerPID, StartTicks: p.ServerStart}, p
+}
+
+// mail is the ids in a mailbox file.
+func (r *faultRig) mail(name string) map[string]int {
+	r.Helper()
+	n := map[string]int{}
+	data, err := os.ReadFile(filepath.Join(r.layout.Inboxes(), name+".json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return n
+	}
+	var entries []struct {
+		ID string `json:"msg_id"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &entries)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, e := range entries {
+		n[e.ID]++
+	}
+	return n
+}
+
+// send posts a message and returns its id.
+func (r *faultRig) send(name, text string) string {
+	r.Helper()
+	var out struct {
+		ID string `json:"message_id"`
+	}
+	if err := json.Unmarshal([]byte(r.teamctl("send", name, text, "--json")), &out); err != nil || out.ID == "" {
+		r.Fatalf("send: %v, id %q", err, out.ID)
+	}
+	return out.ID
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/teamfile"
+)
+
+// source is the team file, and whether the person has allowed its setup commands.
+type source struct {
+	file  string
+	allow bool
+}
+
+// furnish tells the team what its worktrees get. Commands of a file that lies in
+// the repository are not run before somebody has allowed them: whoever clones it
+// has not read them.
+func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, repo string) error {
+	w := f.Worktrees
+	b := supervisor.Bootstrap{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
+	if len(b.Copy)+len(b.Link)+len(b.Setup)+len(b.Teardown) == 0 {
+		return nil
+	}
+	if repo == "" {
+		return team.Errorf(team.CodeInvalid, "worktrees need a repository").WithReason("no_repository").WithHint("add repo: PATH to " + from.file)
+	}
+	file, err := filepath.Abs(from.file)
+	if err == nil {
+		file, err = filepath.EvalSymlinks(file)
+	}
+	if err != nil {
+		return team.Errorf(team.CodeInvalid, "resolve %s: %w", from.file, err)
+	}
+	b.FromRepo = strings.HasPrefix(file, repo+string(filepath.Separator))
+	allowed, err := t.SetBootstrap(ctx, c, b, from.allow)
+	if err != nil {
+		return err
+	}
+	if !allowed {
+		a.out.note("the setup commands of %s are not run, for it came with the repository:", from.file)
+		for _, s := range append(append([]string{}, b.Setup...), b.Teardown...) {
+			a.out.note("  %s", printable(s))
+		}
+		a.out.hint("when you have read them: teamctl worktree prepare --allow --team %s", t.Layout.Key)
+	}
+	return nil
+}
+
+// absolute resolves a path that was given on the command line; "" stays.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", team.Errorf(team.CodeInvalid, "resolve %q: %w", path, err)
+	}
+	return abs, nil
+}
+
+// besides resolves a path that stands in a file; "" stays.
+func besides(file, path string) (string, error) {
+	if path == "" || filepath.IsAbs(path) {
+		return path, nil
+	}
+	return absolute(filepath.Join(filepath.Dir(file), path))
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// caller is who asks: the member that --as or the environment names, once its
+// token has proved it, else the person at the shell. A process that a member has
+// started is no person, even when it has dropped the member's name.
+func (a *app) caller(ctx context.Context, t *tool.Team) (tool.Caller, error) {
+	id := a.as
+	if id == "" {
+		id = os.Getenv(team.EnvAgentID)
+	}
+	if id != "" {
+		return t.Identify(ctx, id, os.Getenv(team.EnvToken))
+	}
+	if member := startedBy(t.Layout); member != "" {
+		return tool.Caller{}, team.Errorf(team.CodeDenied, "this process was started by %s and cannot act as a person", member).
+			WithReason("not_a_person").WithHint("leave " + team.EnvAgentID + " and " + team.EnvToken + " in the environment")
+	}
+	return tool.Person(), nil
+}
+
+// outsider is who asks when no team is open: an agent stays an agent.
+func (a *app) outsider() tool.Caller {
+	id := a.as
+	if id == "" {
+		id = os.Getenv(team.EnvAgentID)
+	}
+	if id != "" {
+		name, _, _ := team.ParseAgentID(id)
+		return tool.Caller{Name: name, Role: team.RoleExecutor}
+	}
+	return tool.Person()
+}

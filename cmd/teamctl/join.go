@@ -1,0 +1,91 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newJoin(a *app) *cobra.Command {
+	var in tool.JoinIn
+	cmd := &cobra.Command{
+		Use:   "join NAME",
+		Short: "Let a program of your own be a member; prints its environment",
+		Long: `Put a program that teamctl does not start on the roster, and print what it
+needs in its environment to act as that member, its secret token included. No
+process is supervised: its tasks are held by lease, and it leaves with
+teamctl leave. --json names the file of the token instead of printing it.`,
+		Example: `  eval "$(teamctl join helper)"; teamctl inbox
+  env $(teamctl join helper | sed 's/^export //') ./helper`,
+		Args: takes(1, 1, "a name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Name = args[0]
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				out, err := t.Join(cmd.Context(), c, in)
+				if err != nil {
+					return err
+				}
+				if a.out.value(out) {
+					return nil
+				}
+				for _, kv := range out.Env {
+					name, value, _ := strings.Cut(kv, "=")
+					a.out.line("export %s=%s", name, shellQuoted(value))
+				}
+				if out.Renamed {
+					a.out.note("the name asked for was taken: it is %s", out.Member.Name)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&in.Role, "role", "", "executor (default), reviewer, observer, leader or operator")
+	cmd.Flags().BoolVar(&in.Exact, "exact", false, "fail if the name is taken, instead of taking NAME-2")
+	a.complete(cmd, "role", words("executor", "reviewer", "observer", "leader", "operator"))
+	return cmd
+}
+
+func newLeave(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "leave [NAME]",
+		Short: "Take a program that joined off the roster; without a name yourself",
+		Long: `Take a program that joined off the roster. What it holds goes back to the board,
+and its token is worth nothing any more. Its process, if any, is yours to end.`,
+		Example:           "  teamctl leave helper",
+		Args:              takes(0, 1, "the name of one member"),
+		ValidArgsFunction: first(a.completeMembers(false)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				m, err := t.Leave(cmd.Context(), c, name)
+				if err != nil {
+					return err
+				}
+				if !a.out.value(map[string]string{"left": m.Name}) {
+					a.out.line("%s has left", m.Name)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// shellQuoted is a word that a POSIX shell reads as s.
+func shellQuoted(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// asFlag is --as: to act as a member whose token is in the environment.
+func (a *app) asFlag(root *cobra.Command) {
+	root.PersistentFlags().StringVar(&a.as, "as", "", "act as this member; "+team.EnvToken+" must have its token")
+	a.complete(root, "as", a.completeMembers(false))
+}

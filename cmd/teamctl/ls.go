@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newLs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"teams"},
+		Short:   "List the teams",
+		Example: `  teamctl ls
+  teamctl ls --json`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			env, err := a.tools()
+			if err != nil {
+				return err
+			}
+			teams, err := env.Teams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if teams == nil {
+				teams = []tool.TeamInfo{}
+			}
+			if a.out.value(map[string]any{"teams": teams}) {
+				return nil
+			}
+			if len(teams) == 0 {
+				a.out.note("there is no team yet")
+				a.out.hint("teamctl create NAME --repo .")
+				return nil
+			}
+			var rows [][]string
+			for _, t := range teams {
+				note := tui.Clean(t.Repo)
+				if t.Problem != "" {
+					note = a.out.style.Red(tui.Clean(t.Problem))
+				}
+				rows = append(rows, []string{
+					t.Key, fmt.Sprintf("%d/%d", t.Running, t.Members), fmt.Sprintf("%d/%d", t.Tasks.Completed, t.Tasks.Total()),
+					pid(t.Supervisor), age(t.CreatedAt), dash(note),
+				})
+			}
+			a.out.table([]string{"TEAM", "RUNNING", "DONE", "SUPERVISOR", "AGE", "REPO"}, rows, false)
+			return nil
+		},
+	}
+}
+
+// pid is a process id for people.
+func pid(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// age is the time since ms, Unix milliseconds.
+func age(ms int64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return tui.Elapsed(time.Since(time.UnixMilli(ms)))
+}

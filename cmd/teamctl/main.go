@@ -1,0 +1,33 @@
+// Command teamctl runs a team of coding agents on one machine. Every teammate is
+// a supervised process in its own tmux pane, with its own git worktree; the team
+// shares a task ledger and one mailbox per member.
+//
+//	teamctl create demo --repo .
+//	teamctl spawn builder
+//	teamctl task add "vet" --run 'go vet ./...'
+//	teamctl wait --progress
+//
+// main wires the rooms together. Each verb is a file of its own with its command
+// as data at the top; output.go owns every word that a person reads.
+package main
+
+import (
+	"os"
+
+	"github.com/teamctl/teamctl/backends/pty"
+	"github.com/teamctl/teamctl/backends/shim"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run is main without the exit. The shim comes before everything else: one lives
+// for every agent, so it must stay small.
+func run(args []string) int {
+	if len(args) > 0 && args[0] == "shim" {
+		return shim.Main(args[1:], pty.Host())
+	}
+	a := &app{out: newOutput(os.Stdout, os.Stderr, wantsJSON(args)), stdin: os.Stdin}
+	ctx, stop := a.signals()
+	defer stop()
+	return a.run(ctx, args)
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"teamctl":   func() { os.Exit(run(os.Args[1:])) },
+		"fakeagent": func() { os.Exit(fakeAgent(os.Args[1:])) },
+	})
+}
+
+// fakeAgent is a foreign agent: it says who it is, and then does as it is told.
+func fakeAgent(args []string) int {
+	fmt.Printf("I am %s of %s in %s\n", os.Getenv(team.EnvAgentName), os.Getenv(team.EnvTeam), filepath.Base(mustWd()))
+	switch {
+	case len(args) == 2 && args[0] == "exit":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return 64
+		}
+		return n
+	case len(args) == 1 && args[0] == "hold":
+		ch := make(chan os.Signal, 1)
+		signal.Notify(ch, syscall.SIGTERM)
+		fmt.Println("holding")
+		<-ch
+		return 0
+	}
+	return 64
+}
+
+func mustWd() string {
+	d, err := os.Getwd()
+	if err != nil {
+		return err.Error()
+	}
+	return d
+}
+
+// patience bounds every wait of the scripts.
+const patience = 30 * time.Second
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: false,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "tmux":
+				_, err := exec.LookPath("tmux")
+				return err == nil, nil
+			case "freezer":
+				return cgroup.Probe().Freeze, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode":  cmdExitcode,
+			"until":     cmdUntil,
+			"pids":      cmdPids,
+			"killsup":   cmdKillSup,
+			"killtmux":  cmdKillTmux,
+			"nothing":   cmdNothing,
+			"inside":    cmdInside,
+			"interrupt": cmdInterrupt,
+		},
+	})
+}
+
+// setup gives every script a world of its own. Sockets need a short path, which
+// $WORK is not.
+func setup(env *testscript.Env) error {
+	dir, err := os.MkdirTemp("/tmp", "tc")
+	if err != nil {
+		return err
+	}
+	bin, err := exec.LookPath("teamctl")
+	if err != nil {
+		return err
+	}
+	notmux := filepath.Join(dir, "bin")
+	if err := os.Mkdir(notmux, 0o700); err != nil {
+		return err
+	}
+	if err := os.Symlink(bin, filepath.Join(notmux, "teamctl")); err != nil {
+		return err
+	}
+	for _, p := range []string{"git", "bash", "sh"} {
+		path, err := exec.LookPath(p)
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(path, filepath.Join(notmux, p)); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{"home", "tmp"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			return err
+		}
+	}
+	for k, v := range map[string]string{
+		"HOME": dir + "/home", "TMPDIR": dir + "/tmp", "SHORT": dir, "NOTMUX": notmux,
+		team.EnvHome: dir + "/t", team.EnvRuntime: dir + "/r", envIdle: "20s",
+		"GORACE":   "atexit_sleep_ms=0", // else every process of a -race build ends with a second of sleep
+		"NO_COLOR": "1", "TERM": "xterm-256color", "LANG": "C.UTF-8", "SHELL": "/bin/sh",
+		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
+	} {
+		env.Setenv(k, v)
+	}
+	env.Defer(func() {
+		left := processes(dir)
+		for _, p := range left {
+			_ = syscall.Kill(p, syscall.SIGKILL)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			env.T().Log(err)
+		}
+	})
+	return nil
+}
+
+// processes are those that have dir in their environment: everything that a
+// script has started, whoever its parent is now.
+func processes(dir string) []int {
+	var out []int
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err == nil && strings.Contains(string(b), "="+dir+"/") {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// exitcode N CMD...: CMD ends with exactly this status.
+func cmdExitcode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N command...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// wait calls f until it is true.
+func wait(ts *testscript.TestScript, what string, f func() bool) {
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited %s for %s", patience, what)
+		}
+		<-tick.C
+	}
+}
+
+// interrupt SIGNAL N CMD...: once CMD has put something out the signal is sent,
+// and CMD ends with that status.
+func cmdInterrupt(ts *testscript.TestScript, _ bool, args []string) {
+	sig := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[args[0]]
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(ts.Exec("env", "-0"))
+	path, err := exec.LookPath(args[2])
+	ts.Check(err)
+	cmd := exec.Command(path, args[3:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = strings.Split(strings.TrimRight(ts.ReadFile("stdout"), "\x00"), "\x00")
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		ts.Logf("read the first output: %v", err)
+	}
+	ts.Check(cmd.Process.Signal(sig))
+	// timeout(1) signals the process and its group: the echo must not cut short
+	// what the first one began. It may be gone already.
+	_ = cmd.Process.Signal(sig)
+	_, err = io.Copy(io.Discard, out)
+	ts.Check(err)
+	_ = cmd.Wait() // the status says it
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("exit status %d (%v), want %d", got, cmd.ProcessState, want)
+	}
+}
+
+// until REGEXP CMD...: CMD is run until its output matches.
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: until regexp command...")
+	}
+	re, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	wait(ts, args[0], func() bool {
+		err := ts.Exec(args[1], args[2:]...)
+		return err == nil && re.MatchString(ts.ReadFile("stdout")) != neg
+	})
+}
+
+// pids FILE: the agents' pids and restarts, for cmp.
+func cmdPids(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("teamctl", "ps", "--json"))
+	re := regexp.MustCompile(`"(name|pid|restarts)": [^,\n]+`)
+	text := strings.Join(re.FindAllString(ts.ReadFile("stdout"), -1), "\n") + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// killsup TEAM [N]: N times, kill -9 of the team's supervisor, its death awaited,
+// and a command that brings it back.
+func cmdKillSup(ts *testscript.TestScript, _ bool, args []string) {
+	n := 1
+	if len(args) > 1 {
+		var err error
+		n, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	for range n {
+		killSup(ts, args)
+		ts.Check(ts.Exec("teamctl", "ps", "--team", args[0], "--json"))
+	}
+}
+
+func killSup(ts *testscript.TestScript, args []string) {
+	path := filepath.Join(ts.Getenv(team.EnvHome), "teams", args[0], "supervisor.pid")
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+	wait(ts, "the death of the supervisor", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
+}
+
+// killtmux: kill -9 of the tmux server that the script's teams share.
+func cmdKillTmux(ts *testscript.TestScript, _ bool, _ []string) {
+	sockets, err := filepath.Glob(filepath.Join(ts.Getenv(team.EnvRuntime), "*", "t"))
+	ts.Check(err)
+	if len(sockets) != 1 {
+		ts.Fatalf("tmux sockets: %v", sockets)
+	}
+	ts.Check(ts.Exec("tmux", "-S", sockets[0], "display-message", "-p", "#{pid}"))
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile("stdout")))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+}
+
+// inside: from here on the script runs in a pane of a tmux server of its own,
+// as far as programs can tell. Its socket is $SHORT/p.
+func cmdInside(ts *testscript.TestScript, _ bool, _ []string) {
+	sock := filepath.Join(ts.Getenv("SHORT"), "p")
+	ts.Check(ts.Exec("tmux", "-S", sock, "-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "50", "fakeagent hold"))
+	ts.Check(ts.Exec("tmux", "-S", sock, "display-message", "-p", "#{socket_path},#{pid},0 #{pane_id}"))
+	tm, pane, ok := strings.Cut(strings.TrimSpace(ts.ReadFile("stdout")), " ")
+	if !ok {
+		ts.Fatalf("no pane: %q", ts.ReadFile("stdout"))
+	}
+	ts.Setenv("TMUX", tm)
+	ts.Setenv("TMUX_PANE", pane)
+}
+
+// nothing: no process of the script lives, no socket is left, no worktree of the
+// repository named is registered.
+func cmdNothing(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.Getenv("SHORT")
+	wait(ts, "the end of all processes", func() bool { return len(processes(dir)) == 0 })
+	sockets, err := filepath.Glob(filepath.Join(ts.Getenv(team.EnvRuntime), "*", "*"))
+	ts.Check(err)
+	if len(sockets) > 0 {
+		ts.Fatalf("left in the runtime directory: %v", sockets)
+	}
+	tmp, err := os.ReadDir(ts.Getenv("TMPDIR"))
+	ts.Check(err)
+	if len(tmp) > 0 {
+		ts.Fatalf("left in TMPDIR: %v", tmp)
+	}
+	for _, repo := range args {
+		ts.Check(ts.Exec("git", "-C", repo, "worktree", "list", "--porcelain"))
+		if n := strings.Count(ts.ReadFile("stdout"), "worktree "); n != 1 {
+			ts.Fatalf("%d worktrees of %s, want 1", n, repo)
+		}
+	}
+}

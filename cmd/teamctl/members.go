@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newShutdown(a *app) *cobra.Command {
+	var in supervisor.StopIn
+	cmd := &cobra.Command{
+		Use:   "shutdown [MEMBER...]",
+		Short: "Ask members, or all of them, to finish and leave",
+		Long: `Ask members to shut down: each gets a request in its mailbox, finishes what it
+is doing and approves, or rejects with a reason. Whoever has not answered by the
+deadline is ended (SIGTERM, then SIGKILL). Tasks that were held go back to the
+board; worktrees and branches stay; the member leaves the roster (ps --all shows
+it still). The exit status is not 0 if a member rejected.
+
+To have a member back later, stop it instead.`,
+		Example: `  teamctl shutdown                   # everybody
+  teamctl shutdown builder --reason "done for today"
+  teamctl shutdown --wait 5m         # give long tasks time to finish`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Names, in.Remove = args, true
+			return a.stop(cmd.Context(), in)
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&in.Wait, "wait", 10*time.Second, "how long to wait for a member's answer and exit")
+	f.StringVar(&in.Reason, "reason", "", "why; the members are told")
+	return cmd
+}
+
+func newStop(a *app) *cobra.Command {
+	var in supervisor.StopIn
+	cmd := &cobra.Command{
+		Use:   "stop MEMBER...",
+		Short: "Stop members; start brings them back",
+		Long: `Stop members gracefully, as shutdown does, and keep them on the roster with
+their worktree and branch. teamctl start brings them back.`,
+		Example:           "  teamctl stop builder\n  teamctl start builder",
+		Args:              takes(1, -1, "the name of a member"),
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Names = args
+			return a.stop(cmd.Context(), in)
+		},
+	}
+	cmd.Flags().DurationVar(&in.Wait, "wait", 10*time.Second, "how long to wait for a member's answer and exit")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "why; the members are told")
+	return cmd
+}
+
+func newKill(a *app) *cobra.Command {
+	in := supervisor.StopIn{}
+	cmd := &cobra.Command{
+		Use:   "kill MEMBER... --force",
+		Short: "End members at once, without asking them",
+		Long: `End members by force: SIGTERM to the whole process tree, then SIGKILL. Nothing
+is asked, so what a task has not committed stays uncommitted in the worktree.
+Tasks that were held go back to the board, and the member leaves the roster. It needs --force: shutdown is the way
+that loses nothing.`,
+		Example:           "  teamctl kill builder --force",
+		Args:              takes(1, -1, "the name of a member"),
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !in.Force {
+				return usage(cmd, "kill ends %s without asking: it needs --force", args[0]).WithReason("force_needed").
+					WithHint("teamctl shutdown " + args[0] + ", or teamctl kill " + args[0] + " --force")
+			}
+			in.Names, in.Remove = args, true
+			return a.stop(cmd.Context(), in)
+		},
+	}
+	cmd.Flags().BoolVar(&in.Force, "force", false, "yes, without asking the member")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "why; it is recorded")
+	return cmd
+}
+
+// stop stops members and tells what became of each.
+func (a *app) stop(ctx context.Context, in supervisor.StopIn) error {
+	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		if err := memberNames(ctx, t, in.Names); err != nil {
+			return err
+		}
+		stopped, err := t.Stop(ctx, c, in)
+		if stopped == nil {
+			stopped = []supervisor.Stopped{}
+		}
+		bad := notStopped(stopped)
+		if err == nil {
+			err = bad
+		}
+		if err != nil && a.out.json {
+			return err
+		}
+		a.stopped(stopped)
+		return err
+	})
+}
+
+func (a *app) stopped(list []supervisor.Stopped) {
+	if a.out.value(map[string]any{"members": list}) {
+		return
+	}
+	if len(list) == 0 {
+		a.out.note("no member is running")
+	}
+	for _, s := range list {
+		line := s.Name + ": " + outcomeText(s)
+		for i, id := range s.Tasks {
+			if i == 0 {
+				line += "; back on the board: "
+			} else {
+				line += ", "
+			}
+			line += id
+		}
+		a.out.line("%s", printable(line))
+	}
+}
+
+func outcomeText(s supervisor.Stopped) string {
+	text := map[string]string{
+		"approved": "shut down", "rejected": "rejected the request", "deadline": "ended at the deadline",
+		"forced": "ended by force", "already_stopped": "already stopped", "failed": "could not be stopped",
+	}[s.Outcome]
+	if text == "" {
+		text = s.Outcome
+	}
+	if s.Exit != "" {
+		text += " (" + s.Exit + ")"
+	}
+	if s.Reason != "" && (s.Outcome == "rejected" || s.Outcome == "failed") {
+		text += ": " + s.Reason
+	}
+	return text
+}
+
+// notStopped is the error for members that are still there.
+func notStopped(list []supervisor.Stopped) error {
+	for _, s := range list {
+		switch s.Outcome {
+		case "rejected":
+			return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", s.Name, dash(s.Reason)).
+				WithReason("shutdown_rejected").WithHint("teamctl kill " + s.Name + " --force ends it all the same")
+		case "failed":
+			return team.Errorf(team.CodeInternal, "%s could not be stopped: %s", s.Name, dash(s.Reason)).
+				WithHint("teamctl kill " + s.Name + " --force")
+		}
+	}
+	return nil
+}
+
+func newStart(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "start MEMBER...",
+		Short:             "Start stopped members again",
+		Example:           "  teamctl start builder",
+		Args:              takes(1, -1, "the name of a member"),
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.started(cmd.Context(), args, "started", (*tool.Team).Start)
+		},
+	}
+}
+
+func newRestart(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "restart MEMBER...",
+		Short:             "Stop and start members",
+		Long:              "Stop members gracefully and start them again, in the same worktree.",
+		Example:           "  teamctl restart builder",
+		Args:              takes(1, -1, "the name of a member"),
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.started(cmd.Context(), args, "restarted", (*tool.Team).Restart)
+		},
+	}
+}
+
+func (a *app) started(ctx context.Context, names []string, verb string,
+	do func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error)) error {
+	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		if err := memberNames(ctx, t, names); err != nil {
+			return err
+		}
+		members, err := do(t, ctx, c, names)
+		if err != nil {
+			return err
+		}
+		if a.out.value(map[string]any{"members": members}) {
+			return nil
+		}
+		for _, m := range members {
+			a.out.line("%s %s: %s", verb, m.Name, m.Observed)
+		}
+		return nil
+	})
+}
+
+func newHide(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "hide MEMBER",
+		Short:             "Take a member's pane out of sight; it keeps running",
+		Example:           "  teamctl hide builder\n  teamctl show builder",
+		Args:              takes(1, 1, "the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(false)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.hide(cmd.Context(), args[0], true) },
+	}
+}
+
+func newShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show MEMBER",
+		Short:             "Bring a hidden pane back",
+		Example:           "  teamctl show builder",
+		Args:              takes(1, 1, "the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(false)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.hide(cmd.Context(), args[0], false) },
+	}
+}
+
+func (a *app) hide(ctx context.Context, name string, hidden bool) error {
+	return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+		if err := memberNames(ctx, t, []string{name}); err != nil {
+			return err
+		}
+		if err := t.Hide(ctx, name, hidden); err != nil {
+			return err
+		}
+		if a.out.value(map[string]any{"member": name, "hidden": hidden}) {
+			return nil
+		}
+		if hidden {
+			a.out.line("%s is hidden", name)
+		} else {
+			a.out.line("%s is shown", name)
+		}
+		return nil
+	})
+}
+
+func newCapture(a *app) *cobra.Command {
+	var lines int
+	cmd := &cobra.Command{
+		Use:   "capture MEMBER",
+		Short: "Print what is on a member's screen now",
+		Example: `  teamctl capture builder
+  teamctl capture builder --scrollback 500`,
+		Args:              takes(1, 1, "the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(false)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				if err := memberNames(cmd.Context(), t, args); err != nil {
+					return err
+				}
+				text, err := t.Capture(cmd.Context(), args[0], lines)
+				if err != nil {
+					return err
+				}
+				if a.out.value(map[string]any{"member": args[0], "text": text}) {
+					return nil
+				}
+				a.out.text(plainLog(text))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().IntVar(&lines, "scrollback", 0, "also so many lines of history above the screen")
+	return cmd
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+func newMerge(a *app) *cobra.Command {
+	var in tool.MergeIn
+	cmd := &cobra.Command{
+		Use:   "merge [MEMBER...|--ready|--resume]",
+		Short: "Merge members' branches into a branch, through a gate",
+		Long: `Merge the branches of members into a branch of the repository, by default the one
+that is checked out there. The branches are stacked in order without touching any
+checkout; the gate commands run on the stack in a scratch worktree and must pass; then
+the target moves by compare-and-swap. A branch that conflicts, or that breaks the gate,
+is left out (a red stack is halved until the one at fault stands alone), and its owner
+gets a task with the conflict or the output; the lead gets it for a built-in worker.
+
+Nothing is ever forced. A target that is checked out with changes is refused; a clean
+checkout is fast-forwarded with --update-checkout. Members' branches are not changed.
+
+What is asked for stands in a queue first (teamctl merge queue). When this command is
+killed, the next merge, or --resume, completes what it began. The exit status is not 0
+unless every branch landed.`,
+		Example: `  teamctl merge --ready --dry-run
+  teamctl merge builder tester --gate 'go test ./...' --update-checkout
+  teamctl merge --ready --into integration --strategy squash --gate make --refresh
+  teamctl merge --resume`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Members = args
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error { return a.merge(cmd.Context(), t, c, in) })
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&in.Ready, "ready", false, "all members who are idle, have committed everything, and have something to merge")
+	f.BoolVar(&in.Resume, "resume", false, "only what stands in the queue")
+	f.StringVar(&in.Into, "into", "", "branch to merge into (default: the one checked out in the repository)")
+	f.StringVar(&in.Strategy, "strategy", "merge", "merge (a merge commit each), rebase, or squash (one commit each)")
+	f.StringArrayVar(&in.Gates, "gate", nil, "command that must pass in the merged tree; may be repeated")
+	f.DurationVar(&in.GateTimeout, "gate-timeout", 30*time.Minute, "how long one gate command may take")
+	f.BoolVar(&in.DryRun, "dry-run", false, "show what would be done; no gate runs, nothing moves")
+	f.BoolVar(&in.Refresh, "refresh", false, "then rebase the other worktrees that are clean and idle")
+	f.BoolVar(&in.UpdateCheckout, "update-checkout", false, "fast-forward a clean checkout of the target")
+	a.complete(cmd, "strategy", words("merge", "rebase", "squash"))
+	cmd.AddCommand(newMergeQueue(a), newMergeCancel(a))
+	return cmd
+}
+
+func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.MergeIn) error {
+	if !a.out.json {
+		in.Each = func(n worktree.LaneNote) {
+			if n.State == worktree.LaneGating {
+				a.out.note("running the gate on %s", laneNames(n.Items))
+			}
+		}
+	}
+	res, err := t.Merge(ctx, c, in)
+	if err != nil && len(res.Merges) == 0 {
+		return err
+	}
+	if !a.out.value(res) {
+		for _, n := range res.Notes {
+			a.out.note("%s", n)
+		}
+		for _, m := range res.Merges {
+			a.mergeLine(m, res.DryRun)
+		}
+		if len(res.Merges) == 0 {
+			a.out.note("nothing to merge")
+		}
+		var without []string
+		for _, r := range res.Refreshed {
+			switch {
+			case r.Done:
+				a.out.line("%s rebased onto %s", r.Member, res.Into)
+			case in.Refresh:
+				a.out.note("%s was not rebased: %s", r.Member, r.Why)
+			default:
+				without = append(without, r.Member)
+			}
+		}
+		if len(without) > 0 {
+			a.out.note("without it yet: %s (--refresh rebases those that are clean and idle)", strings.Join(without, ", "))
+		}
+	}
+	if err != nil {
+		if a.out.json { // stdout has its one value
+			a.out.say("teamctl: ", "error: %v", err)
+			return team.Errorf(team.CodeOf(err), "%w", errSaid)
+		}
+		return err
+	}
+	for _, m := range res.Merges {
+		if in.DryRun {
+			break // the plan is the result
+		}
+		if m.State != ledger.MergeLanded && m.State != ledger.MergeContained {
+			if a.out.json {
+				return team.Errorf(team.CodeConflict, "%w", errSaid)
+			}
+			return errMerge
+		}
+	}
+	return nil
+}
+
+// errMerge ends a merge that left branches out.
+var errMerge = team.Errorf(team.CodeConflict, "not every branch was merged").WithReason("merge_incomplete")
+
+func laneNames(items []worktree.LaneItem) string {
+	names := make([]string, len(items))
+	for i, it := range items {
+		names[i] = it.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *app) mergeLine(m ledger.Merge, dry bool) {
+	s := &a.out.style
+	var text string
+	switch m.State {
+	case ledger.MergeLanded:
+		verb := s.Green("merged")
+		if dry {
+			verb = "would be merged"
+		}
+		text = fmt.Sprintf("%s into %s (%s)", verb, m.Target, m.Strategy)
+	case ledger.MergeContained:
+		text = "is in " + m.Target + " already"
+	case ledger.MergeConflict:
+		text = s.Red("conflicts") + " in " + printable(strings.Join(m.Files, ", "))
+	case ledger.MergeRed:
+		text = s.Red("breaks the gate") + ": " + printable(m.Why)
+	case ledger.MergeFailed:
+		text = s.Red("not merged") + ": " + printable(m.Why)
+	case ledger.MergeQueued, ledger.MergeGating, ledger.MergeLanding, ledger.MergeCanceled:
+		text = string(m.State)
+	}
+	if m.Task != "" {
+		text += ", task " + m.Task
+	}
+	a.out.line("%s %s", m.Member, text)
+	if m.Log != "" && m.State == ledger.MergeRed {
+		a.out.hint("less %s", m.Log)
+	}
+}
+
+func newMergeQueue(a *app) *cobra.Command {
+	var all, watch bool
+	cmd := &cobra.Command{
+		Use:     "queue",
+		Short:   "Show what is queued or being merged",
+		Example: "  teamctl merge queue --watch\n  teamctl merge queue --all --json",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				if watch {
+					return a.watchMerges(cmd.Context(), t)
+				}
+				limit := 0
+				if all {
+					limit = 50
+				}
+				list, err := t.MergeQueue(cmd.Context(), all, limit)
+				if err != nil {
+					return err
+				}
+				if list == nil {
+					list = []ledger.Merge{}
+				}
+				if a.out.value(map[string]any{"merges": list}) {
+					return nil
+				}
+				if len(list) == 0 {
+					a.out.note("the queue is empty")
+					return nil
+				}
+				var rows [][]string
+				for _, m := range list {
+					rows = append(rows, []string{ledgerID(m.ID), m.Member, m.Branch, m.Target, m.Strategy, string(m.State), dash(m.Task),
+						dash(tui.Cut(tui.Clean(m.Why), 60))})
+				}
+				a.out.table([]string{"ID", "MEMBER", "BRANCH", "INTO", "STRATEGY", "STATE", "TASK", "WHY"}, rows, false)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "the last fifty that have ended, too")
+	cmd.Flags().BoolVar(&watch, "watch", false, "one line for every step, until the queue is empty")
+	return cmd
+}
+
+// watchMerges tells every step of the queue until it is empty.
+func (a *app) watchMerges(ctx context.Context, t *tool.Team) error {
+	last := map[int64]ledger.MergeState{}
+	look := func() (open bool, err error) {
+		list, err := t.MergeQueue(ctx, true, 200)
+		for _, m := range list {
+			before, known := last[m.ID]
+			last[m.ID] = m.State
+			open = open || m.State.Open()
+			if m.State == before || !known && !m.State.Open() {
+				continue
+			}
+			if a.out.json {
+				a.out.valueLine(m)
+			} else {
+				a.mergeLine(m, false)
+			}
+		}
+		return open, err
+	}
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for {
+		open, err := look()
+		if err != nil || !open {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changes:
+		}
+	}
+}
+
+func newMergeCancel(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "cancel [MEMBER...]",
+		Short:             "Take queued merges back, of all members without a name",
+		Example:           "  teamctl merge cancel builder",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				list, err := t.MergeCancel(cmd.Context(), c, args)
+				if err != nil || a.out.value(map[string]any{"merges": list}) {
+					return err
+				}
+				for _, m := range list {
+					a.mergeLine(m, false)
+				}
+				if len(list) == 0 {
+					a.out.note("nothing of that is queued")
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newPR(a *app) *cobra.Command {
+	var into string
+	var body bool
+	cmd := &cobra.Command{
+		Use:   "pr [MEMBER...]",
+		Short: "Prepare pull requests of members' branches; nothing is pushed",
+		Long: `Write the text of a pull request for the branch of each member (or of all that have
+commits which the target lacks) and print the commands that would push the branch and
+open it with gh or glab, where one of them is installed. None of them is run.`,
+		Example:           "  teamctl pr builder\n  teamctl pr builder --into release --body",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				list, err := t.PullRequests(cmd.Context(), c, args, into)
+				if err != nil || a.out.value(map[string]any{"pullRequests": list}) {
+					return err
+				}
+				if len(list) == 0 {
+					a.out.note("no member has anything that the branch lacks")
+				}
+				for _, p := range list {
+					a.out.line("# %s: %s into %s: %s", p.Member, p.Branch, p.Into, printable(p.Title))
+					for _, w := range p.Warnings {
+						a.out.note("%s: %s", p.Member, w)
+					}
+					if body {
+						a.out.text(printableLines(p.Body))
+					} else {
+						a.out.line("# text: %s", p.BodyFile)
+					}
+					for _, argv := range p.Commands {
+						a.out.line("%s", printable(shellLine(argv)))
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&into, "into", "", "branch that it is to go into (default: the one checked out in the repository)")
+	cmd.Flags().BoolVar(&body, "body", false, "print the text too")
+	return cmd
+}
+
+// shellLine is an argv as a person would type it.
+func shellLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:@,+", r)
+		}) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		words[i] = w
+	}
+	return strings.Join(words, " ")
+}

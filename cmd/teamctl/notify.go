@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newNotify(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notify VERB",
+		Short: "Where you are told what waits for you: ls, add, rm, test",
+		Long: `Where the team tells you that something waits for your word, that a member gave
+up, or that a task failed: a command (it gets JSON on its standard input), a
+webhook (https, or http on this machine), or the desktop. What members say to
+each other never leaves the team.`,
+		Example: `  teamctl notify add desktop
+  teamctl notify add 'command:cat >> ~/team.jsonl'
+  teamctl notify add webhook:https://example.com/hook
+  teamctl notify test`,
+		Args: unknownVerb,
+		RunE: needsVerb,
+	}
+	change := func(use, short, example string, do func(*tool.Team, context.Context, tool.Caller, string) error) *cobra.Command {
+		return &cobra.Command{
+			Use: use + " SINK", Short: short, Example: example, Args: takes(1, 1, "a sink"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+					if err := do(t, cmd.Context(), c, args[0]); err != nil {
+						return err
+					}
+					return a.sinks(cmd.Context(), t)
+				})
+			},
+		}
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "ls", Short: "List the sinks", Example: "  teamctl notify ls", Args: takes(0, 0, ""),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error { return a.sinks(cmd.Context(), t) })
+			},
+		},
+		change("add", "Add a sink", "  teamctl notify add desktop", (*tool.Team).SinkAdd),
+		change("rm", "Take a sink away", "  teamctl notify rm desktop", (*tool.Team).SinkRemove),
+		&cobra.Command{
+			Use: "test", Short: "Tell every sink something now", Example: "  teamctl notify test", Args: takes(0, 0, ""),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+					told, err := t.SinkTest(cmd.Context(), c)
+					if err != nil {
+						return err
+					}
+					if !a.out.value(map[string]any{"told": told}) {
+						a.out.line("told %d sinks", len(told))
+					}
+					return nil
+				})
+			},
+		})
+	return cmd
+}
+
+func (a *app) sinks(ctx context.Context, t *tool.Team) error {
+	specs, err := t.Sinks(ctx)
+	if err != nil || a.out.value(map[string]any{"sinks": specs}) {
+		return err
+	}
+	if len(specs) == 0 {
+		a.out.note("no sinks: you are told nothing outside of the team")
+	}
+	for _, s := range specs {
+		a.out.line("%s", printable(s))
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// output owns all words to people and programs. Results go to stdout, everything
+// else to stderr; with --json stdout has JSON only, errors included.
+type output struct {
+	stdout io.Writer
+	stderr io.Writer
+	json   bool
+	style  tui.Style // of stdout
+	warn   tui.Style // of stderr
+	screen *os.File  // stdout where it is a terminal, else nil
+	failed error     // the first write to stdout that failed
+}
+
+func newOutput(stdout, stderr *os.File, jsonOut bool) *output {
+	o := &output{stdout: stdout, stderr: stderr, json: jsonOut}
+	if term.IsTerminal(int(stdout.Fd())) {
+		o.screen = stdout
+		o.style.On = colorful()
+	}
+	o.warn.On = colorful() && term.IsTerminal(int(stderr.Fd()))
+	return o
+}
+
+// colorful reports whether the environment allows colours (no-color.org).
+func colorful() bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// size is the terminal's, or 80 x 24.
+func (o *output) size() (cols, rows int) {
+	if o.screen != nil {
+		if c, r, err := term.GetSize(int(o.screen.Fd())); err == nil && c > 0 && r > 0 {
+			return c, r
+		}
+	}
+	return 80, 24
+}
+
+// text writes as it is.
+func (o *output) text(s string) {
+	if _, err := io.WriteString(o.stdout, s); err != nil && o.failed == nil {
+		o.failed = team.Errorf(team.CodeUnavailable, "write the result: %w", err)
+	}
+}
+
+// line writes one line of the result, for people.
+func (o *output) line(format string, args ...any) {
+	if o.json {
+		return
+	}
+	o.text(fmt.Sprintf(format, args...) + "\n")
+}
+
+// note says something beside the result, on stderr.
+func (o *output) note(format string, args ...any) {
+	o.say("teamctl: ", format, args...)
+}
+
+func (o *output) say(prefix, format string, args ...any) {
+	// Nobody could be told that stderr does not work.
+	_, _ = fmt.Fprintf(o.stderr, prefix+format+"\n", args...)
+}
+
+// hint says what to run next, on stderr, to people only.
+func (o *output) hint(format string, args ...any) {
+	if !o.json {
+		o.say("teamctl: hint: ", format, args...)
+	}
+}
+
+// value writes v as JSON in --json mode and reports whether it did.
+func (o *output) value(v any) bool {
+	if !o.json {
+		return false
+	}
+	o.encode(v, "  ")
+	return true
+}
+
+// encode writes one JSON value and a line break. <, > and & stay as they are:
+// they are common in commands, and this is no HTML.
+func (o *output) encode(v any, indent string) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		o.failed = team.Errorf(team.CodeInternal, "write the result as JSON: %w", err)
+		return
+	}
+	o.text(b.String())
+}
+
+// valueLine writes v as one line of JSON, for streams.
+func (o *output) valueLine(v any) { o.encode(v, "") }
+
+// table writes rows under a head, the columns aligned. On a terminal lines are
+// cut to its width unless wide is set.
+func (o *output) table(head []string, rows [][]string, wide bool) {
+	widths := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], tui.Width(cell))
+		}
+	}
+	cols, _ := o.size()
+	put := func(row []string, paint func(string) string) {
+		var b strings.Builder
+		for i, cell := range row {
+			if i < len(row)-1 {
+				cell = tui.Pad(cell, widths[i]) + "  "
+			}
+			b.WriteString(cell)
+		}
+		s := strings.TrimRight(b.String(), " ")
+		if o.screen != nil && !wide {
+			s = tui.Cut(s, cols)
+		}
+		o.text(paint(s) + "\n")
+	}
+	put(head, o.style.Dim)
+	for _, row := range rows {
+		put(row, func(s string) string { return s })
+	}
+}
+
+// error tells how the command failed: what and why, then what to run.
+func (o *output) error(err error) {
+	if o.json {
+		type body struct {
+			Code    team.Code `json:"code"`
+			Message string    `json:"message"`
+			Reason  string    `json:"reason,omitempty"`
+			Hint    string    `json:"hint,omitempty"`
+		}
+		o.value(map[string]body{"error": {team.CodeOf(err), err.Error(), team.ReasonOf(err), team.HintOf(err)}})
+		return
+	}
+	for _, l := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
+		o.say("teamctl: ", "%s %s", o.warn.Red("error:"), printable(l))
+	}
+	if h := team.HintOf(err); h != "" {
+		o.hint("%s", printable(h))
+	}
+}
+
+// interrupted tells that a signal ended the command.
+func (o *output) interrupted() {
+	if !o.json {
+		o.note("interrupted")
+	}
+}
+
+// printable keeps control characters of foreign text off the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// dash stands for an empty cell.
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// errSaid ends a command whose result, on stdout, says already that it failed.
+var errSaid = team.Errorf(team.CodeUnavailable, "told in the result")

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newPause(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause MEMBER...",
+		Short: "Freeze members where they are; resume lets them go on",
+		Long: `Freeze every process of a member where it is, by its control group. It keeps its
+pane, its worktree and its tasks, and costs no CPU. Stopping or killing it works all
+the same. Where there is no control group (teamctl doctor says so) it is refused: a
+stop signal would not hold, since tmux continues what is stopped.`,
+		Example:           "  teamctl pause builder\n  teamctl resume builder",
+		Args:              takes(1, -1, "the name of a member"),
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.started(cmd.Context(), args, "paused", pausing(true))
+		},
+	}
+}
+
+func newResume(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "resume MEMBER...",
+		Short:             "Let paused members go on",
+		Example:           "  teamctl resume builder",
+		Args:              takes(1, -1, "the name of a member"),
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.started(cmd.Context(), args, "resumed", pausing(false))
+		},
+	}
+}
+
+func pausing(on bool) func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error) {
+	return func(t *tool.Team, ctx context.Context, c tool.Caller, names []string) ([]ledger.Member, error) {
+		return t.Pause(ctx, c, names, on)
+	}
+}

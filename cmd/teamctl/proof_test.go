@@ -1,0 +1,375 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// proof is a team without processes, and the real program to work on it.
+type proof struct {
+	t      *testing.T
+	layout team.Layout
+	dir    string
+	bin    string
+	env    []string
+}
+
+// newProof makes a team "t" with the members named, who never run.
+func newProof(t *testing.T, members ...string) *proof {
+	t.Helper()
+	return newProofOn(t, func(string) {}, members...)
+}
+
+// newProofOn is newProof on a home directory that prepare makes; what prepare
+// registers as clean-up runs before the directory is removed.
+func newProofOn(t *testing.T, prepare func(home string), members ...string) *proof {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "tc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := exec.LookPath("teamctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proof{t: t, dir: dir, bin: bin, layout: team.Home{Dir: filepath.Join(dir, "h")}.Team("t")}
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "TEAMCTL_") && !strings.HasPrefix(kv, "TMUX") {
+			p.env = append(p.env, kv)
+		}
+	}
+	p.env = append(p.env, team.EnvHome+"="+p.layout.Home.Dir, team.EnvRuntime+"="+filepath.Join(dir, "r"),
+		"HOME="+dir, "GORACE=atexit_sleep_ms=0 halt_on_error=1", envIdle+"=1m")
+	// The layout's sockets follow the environment of who asks; here it is the test.
+	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
+	t.Cleanup(func() {
+		for _, pid := range processes(dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Log(err)
+		}
+	})
+	prepare(p.layout.Home.Dir)
+	p.must("create", "t")
+	led := p.ledger()
+	for _, name := range members {
+		_, _, err := led.AddMember(t.Context(), ledger.Member{
+			Name: name, SessionKey: team.TeammateSessionKey(""), Role: team.RoleExecutor,
+			Desired: team.WantStopped, Observed: team.Completed, Activity: team.ActivityUnknown,
+		}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (p *proof) ledger() *ledger.Ledger {
+	p.t.Helper()
+	db, err := ledger.Open(p.t.Context(), p.layout.Ledger(), ledger.Options{LockPath: p.layout.LedgerLock(), BusyTimeout: 30 * time.Second})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = db.Close() })
+	return ledger.New(db, ledger.Direct(db))
+}
+
+func (p *proof) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(p.bin, args...)
+	cmd.Env, cmd.Dir = p.env, p.dir
+	return cmd
+}
+
+// run runs the program; killAfter > 0 ends it with SIGKILL after that time.
+func (p *proof) run(killAfter time.Duration, args ...string) (out string, killed bool, err error) {
+	var buf bytes.Buffer
+	cmd := p.command(args...)
+	cmd.Stdout, cmd.Stderr = &buf, &buf
+	if err := cmd.Start(); err != nil {
+		return "", false, err
+	}
+	if killAfter > 0 {
+		timer := time.AfterFunc(killAfter, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == -1 {
+		return buf.String(), true, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("teamctl %s: %w: %s", strings.Join(args, " "), err, buf.String())
+	}
+	return buf.String(), false, err
+}
+
+func (p *proof) must(args ...string) string {
+	p.t.Helper()
+	out, _, err := p.run(0, args...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+// flicker runs supervisors of the team, one after the other, each killed with
+// SIGKILL after a while, until ctx ends. It returns how many there were.
+func (p *proof) flicker(ctx context.Context) int {
+	n := 0
+	for ; ctx.Err() == nil; n++ {
+		cmd := p.command("supervise", "--team", "t")
+		if err := cmd.Start(); err != nil {
+			p.t.Error(err)
+			return n
+		}
+		// Some die before they listen, most in the middle of their work.
+		select {
+		case <-time.After(rand.N(400 * time.Millisecond)):
+		case <-ctx.Done():
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		// And for a while there is none.
+		select {
+		case <-time.After(rand.N(60 * time.Millisecond)):
+		case <-ctx.Done():
+		}
+	}
+	return n
+}
+
+// during runs work in n goroutines while supervisors come and go.
+func (p *proof) during(n int, work func(writer int) error) (supervisors int) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 3*time.Minute)
+	defer cancel()
+	done := make(chan int, 1)
+	go func() { done <- p.flicker(ctx) }()
+	var wg sync.WaitGroup
+	for w := range n {
+		wg.Go(func() {
+			if err := work(w); err != nil {
+				p.t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	cancel()
+	return <-done
+}
+
+// 16 processes at a time write while the supervisor that commits for them is
+// killed and started again: nothing is lost, nothing is there twice.
+func TestProofWritersSwitch(t *testing.T) {
+	p := newProof(t)
+	const writers, each = 16, 8
+	n := p.during(writers, func(w int) error {
+		for i := range each {
+			if _, _, err := p.run(0, "task", "add", fmt.Sprintf("w%d-%d", w, i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if n < 3 {
+		t.Errorf("only %d supervisors were killed", n)
+	}
+	led := p.ledger()
+	tasks, err := led.Tasks(t.Context(), ledger.TaskFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, place := map[string]int{}, map[string]int{}
+	for _, task := range tasks {
+		seen[task.Subject]++
+		w, i, _ := strings.Cut(task.Subject, "-")
+		if fmt.Sprint(place[w]) != i {
+			t.Errorf("task %s of %s comes after %d others", i, w, place[w])
+		}
+		place[w]++
+	}
+	if len(tasks) != writers*each || len(seen) != writers*each {
+		t.Fatalf("%d tasks, %d different; want %d", len(tasks), len(seen), writers*each)
+	}
+
+	// The same with claims: every task is handed out once.
+	var mu sync.Mutex
+	claimed := map[string]int{}
+	p.during(writers, func(int) error {
+		for {
+			out, _, err := p.run(0, "task", "claim")
+			id, ok := strings.CutPrefix(out, "claimed ")
+			if err != nil || !ok {
+				return err
+			}
+			id, _, _ = strings.Cut(id, ":")
+			mu.Lock()
+			claimed[id]++
+			mu.Unlock()
+		}
+	})
+	tasks, err = led.Tasks(t.Context(), ledger.TaskFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		if claimed[task.ID] != 1 || task.Attempt != 1 || task.Status != team.TaskClaimed {
+			t.Errorf("task %s: told to %d claimers, %s, attempt %d", task.ID, claimed[task.ID], task.Status, task.Attempt)
+		}
+	}
+	p.sound(led)
+}
+
+// 16 writers send to one mailbox by the real program, and every third of their
+// processes is killed on the way, as are the supervisors. Whatever became durable
+// is in the mailbox once, in the order in which its writer sent it.
+func TestProofSendersAreKilled(t *testing.T) {
+	// Each writer repeats what it does not know the end of, with the same key: then
+	// every message is there.
+	t.Run("and repeat", func(t *testing.T) {
+		p := newProof(t, "box")
+		posted := p.hammer(16, 12, true)
+		if len(posted) != 16*12 {
+			t.Errorf("ledger: %d messages, want %d", len(posted), 16*12)
+		}
+		p.mailed(posted)
+	})
+	t.Run("and go on", func(t *testing.T) {
+		p := newProof(t, "box")
+		p.mailed(p.hammer(16, 12, false))
+	})
+}
+
+// hammer sends each messages from every writer while senders and supervisors are
+// killed. It returns what the ledger has, "writer-number" each, in its order.
+func (p *proof) hammer(writers, each int, repeat bool) []string {
+	p.t.Helper()
+	var kills atomic.Int64
+	supervisors := p.during(writers, func(w int) error {
+		for i := range each {
+			key := fmt.Sprintf("w%02d-%02d", w, i)
+			for again := true; again; {
+				var after time.Duration
+				if rand.IntN(3) == 0 {
+					after = time.Millisecond + rand.N(60*time.Millisecond)
+				}
+				_, killed, err := p.run(after, "send", "box", key, "--idempotency-key", key)
+				if err != nil {
+					return err
+				}
+				if killed {
+					kills.Add(1)
+				}
+				again = killed && repeat
+			}
+		}
+		return nil
+	})
+	p.t.Logf("%d senders and %d supervisors were killed", kills.Load(), supervisors)
+	messages, err := p.ledger().Messages(p.t.Context(), ledger.MessageFilter{Recipient: "box"})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var posted []string
+	for _, m := range messages {
+		posted = append(posted, m.Text)
+	}
+	return posted
+}
+
+// mailed checks that the mailbox has what was posted, once each, and each writer's
+// in order, after the next supervisor has mailed what nobody lived to mail.
+func (p *proof) mailed(posted []string) {
+	p.t.Helper()
+	sup := p.command("supervise", "--team", "t")
+	if err := sup.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = sup.Process.Kill(); _ = sup.Wait() }()
+	box, err := inbox.Open(p.layout.Inboxes(), p.layout.Locks(), "box")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	led := p.ledger()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		out, err := led.Undelivered(p.t.Context(), 0)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if len(out) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%d messages were never mailed", len(out))
+		}
+	}
+	entries, err := box.Entries(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var texts []string
+	for _, e := range entries {
+		texts = append(texts, e.Text)
+	}
+	want, got := perWriter(posted), perWriter(texts)
+	for w := range want {
+		if got[w] != want[w] {
+			p.t.Errorf("of writer %s\nthe ledger has  %s\nthe mailbox has %s", w, want[w], got[w])
+		}
+		if ordered := strings.Fields(want[w]); !slices.IsSorted(ordered) || len(slices.Compact(ordered)) != len(strings.Fields(want[w])) {
+			p.t.Errorf("of writer %s the ledger has %s", w, want[w])
+		}
+	}
+	if len(texts) != len(posted) {
+		p.t.Errorf("%d messages in the mailbox, %d in the ledger", len(texts), len(posted))
+	}
+	p.sound(led)
+}
+
+// perWriter lists the numbers of each writer's messages in the order they have.
+func perWriter(texts []string) map[string]string {
+	out := map[string]string{}
+	for _, text := range texts {
+		w, i, _ := strings.Cut(text, "-")
+		out[w] += i + " "
+	}
+	return out
+}
+
+func (p *proof) sound(led *ledger.Ledger) {
+	p.t.Helper()
+	problems, err := led.Check(p.t.Context())
+	if err != nil || len(problems) > 0 {
+		p.t.Errorf("the ledger: %v, %v", problems, err)
+	}
+	left, err := filepath.Glob(filepath.Join(p.layout.Inboxes(), "*.corrupt-*"))
+	if err != nil || len(left) > 0 {
+		p.t.Errorf("torn mailboxes: %v, %v", left, err)
+	}
+}
+
+func messagesTo(name string) ledger.MessageFilter { return ledger.MessageFilter{Recipient: name} }
+
+func readMark(id, by string) ledger.DeliveryMark {
+	return ledger.DeliveryMark{MessageID: id, Recipient: by, State: team.Read, Evidence: "test"}
+}

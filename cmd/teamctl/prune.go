@@ -1,0 +1,65 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newPrune(a *app) *cobra.Command {
+	var older string
+	cmd := &cobra.Command{
+		Use:   "prune --older-than AGE",
+		Short: "Take old history out of the ledger, into an archive",
+		Long: `Take events, and the messages of closed runs, that are older than AGE out of the
+team's ledger. They are in a file of the team's archive directory, one JSON object
+a line, before the ledger lets go of them. A run with a message that a member has
+not read stays whole, and so do all tasks. AGE is a number with d, h or m: 30d, 12h.`,
+		Example: "  teamctl prune --older-than 30d",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if older == "" {
+				return usage(cmd, "say how old: --older-than 30d")
+			}
+			age, err := parseAge(older)
+			if err != nil {
+				return err
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				out, err := t.Prune(cmd.Context(), c, age)
+				if err != nil {
+					return err
+				}
+				if a.out.value(out) {
+					return nil
+				}
+				if out.Archive == "" {
+					a.out.note("nothing is that old")
+					return nil
+				}
+				a.out.line("%d events, %d messages", out.Events, out.Messages)
+				a.out.note("they are in %s", out.Archive)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&older, "older-than", "", "how old what goes is at least: 30d, 12h")
+	return cmd
+}
+
+// parseAge reads a Go duration, or a number of days: 30d.
+func parseAge(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n < 36_500 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, team.Errorf(team.CodeInvalid, "%q is no age", s).WithHint("30d, 12h, 90m")
+}

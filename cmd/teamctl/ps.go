@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// psMember is a member in ps --json.
+type psMember struct {
+	ledger.Member
+	Task *psTask `json:"task,omitempty"`
+}
+
+type psTask struct {
+	ID      string `json:"id"`
+	Subject string `json:"subject"`
+	Since   int64  `json:"since"`
+}
+
+func newPs(a *app) *cobra.Command {
+	var (
+		all    bool
+		format string
+	)
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List the members: what they do, where they run",
+		Long: `List the members of the team. STATE is the process (running, backoff, ...),
+ACTIVITY what the agent does; unknown means just that, not idle.`,
+		Example: `  teamctl ps
+  teamctl ps -o wide
+  teamctl ps --all --json`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch format {
+			case "", "wide":
+			case "json":
+				a.out.json = true
+			default:
+				return usage(cmd, "-o takes wide or json, not %q", format)
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				members, sup, err := roster(cmd.Context(), t, all)
+				if err != nil {
+					return err
+				}
+				if a.out.value(map[string]any{"team": t.Layout.Key, "supervisorPid": sup, "members": members}) {
+					return nil
+				}
+				if len(members) <= 1 {
+					a.out.note("team %s has no members yet", t.Layout.Key)
+					a.out.hint("teamctl spawn NAME --team %s", t.Layout.Key)
+					return nil
+				}
+				a.psTable(members, format == "wide")
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those who left")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "wide or json")
+	a.complete(cmd, "output", words("wide", "json"))
+	return cmd
+}
+
+// roster is the members with their tasks, and the supervisor's pid.
+func roster(ctx context.Context, t *tool.Team, all bool) ([]psMember, int, error) {
+	members, sup, err := t.Members(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if all {
+		past, err := t.Ledger.Members(ctx, true)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, m := range past {
+			if m.RemovedAt != 0 {
+				members = append(members, m)
+			}
+		}
+	}
+	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{OpenOnly: true})
+	if err != nil {
+		return nil, 0, err
+	}
+	out := make([]psMember, 0, len(members))
+	for _, m := range members {
+		p := psMember{Member: m}
+		i := slices.IndexFunc(tasks, func(t ledger.Task) bool { return t.Owner != "" && t.Owner == m.SessionKey })
+		if i >= 0 {
+			p.Task = &psTask{tasks[i].ID, tasks[i].Subject, max(tasks[i].StartedAt, tasks[i].ClaimedAt)}
+		}
+		out = append(out, p)
+	}
+	return out, sup, nil
+}
+
+func (a *app) psTable(members []psMember, wide bool) {
+	head := []string{"NAME", "STATE", "ACTIVITY", "TASK", "PID", "PANE", "RESTARTS", "SINCE", "BRANCH"}
+	if wide {
+		head = append(head, "AGENT", "ROLE", "BACKEND", "WORKTREE", "WHY")
+	}
+	var rows [][]string
+	for _, m := range members {
+		if m.Name == team.LeadName {
+			continue
+		}
+		row := []string{
+			a.out.style.Member(m.Color, m.Name), a.state(m.Member), activity(m.Member), taskCell(m.Task),
+			pid(m.PID), dash(m.PaneID), fmt.Sprint(m.Restarts), age(sinceOf(m.Member)), dash(m.Branch),
+		}
+		if wide {
+			row = append(row, m.Spec.Agent, string(m.Role), dash(m.Spec.Backend), dash(m.Worktree), dash(tui.Clean(why(m.Member))))
+		}
+		rows = append(rows, row)
+	}
+	a.out.table(head, rows, wide)
+}
+
+func (a *app) state(m ledger.Member) string {
+	s := string(m.Observed)
+	switch {
+	case m.RemovedAt != 0:
+		return a.out.style.Dim("left")
+	case m.Observed == team.Exited || m.Observed == team.Failed || m.Observed == team.Killed:
+		if m.ExitText != "" {
+			s += " (" + tui.Clean(m.ExitText) + ")"
+		}
+		return a.out.style.Red(s)
+	case m.Observed == team.Backoff:
+		if left := time.Until(time.UnixMilli(m.NextStart)); left > 0 {
+			s += " (" + tui.Elapsed(left) + ")"
+		}
+		return a.out.style.Yellow(s)
+	case m.Observed == team.Running:
+		return a.out.style.Green(s)
+	}
+	return s
+}
+
+// activity is what a living agent does; a dead one does nothing.
+func activity(m ledger.Member) string {
+	if m.Observed != team.Running {
+		return "-"
+	}
+	return string(m.Activity)
+}
+
+func taskCell(t *psTask) string {
+	if t == nil {
+		return "-"
+	}
+	return t.ID + " " + tui.Cut(tui.Clean(t.Subject), 24)
+}
+
+func why(m ledger.Member) string {
+	switch {
+	case m.Reason != "" && m.ExitText != "":
+		return m.Reason + " (" + m.ExitText + ")"
+	case m.Reason != "":
+		return m.Reason
+	}
+	return m.ExitText
+}
+
+func sinceOf(m ledger.Member) int64 {
+	if m.StartedAt != 0 {
+		return m.StartedAt
+	}
+	return m.JoinedAt
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newService(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "service",
+		Short: "Keep a team's supervisor up across logins and reboots",
+		Args:  unknownVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newServiceInstall(a), newServiceUninstall(a))
+	return cmd
+}
+
+func newServiceInstall(a *app) *cobra.Command {
+	var user, show, replace bool
+	cmd := &cobra.Command{
+		Use:   "install --user",
+		Short: "Write a unit for your own service manager (systemd, or launchd on macOS)",
+		Long: `Write a unit that keeps the team's supervisor up and brings lost members back
+after a reboot. It is your own user's, nothing needs root, and nothing is switched
+on: the commands for that are printed. Its kill mode lets the agents live when the
+supervisor is stopped or updated.`,
+		Example: "  teamctl service install --user --print   # look at it first\n  teamctl service install --user",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !user {
+				return usage(cmd, "only services of your own user are written: add --user")
+			}
+			s, err := a.service(cmd)
+			if err != nil {
+				return err
+			}
+			if !show {
+				if err := tool.InstallService(s, replace); err != nil {
+					return err
+				}
+			}
+			if a.out.value(s) {
+				return nil
+			}
+			if show {
+				a.out.text(s.Text)
+				return nil
+			}
+			a.out.line("wrote %s", s.Path)
+			for _, c := range s.Enable {
+				a.out.hint("%s", c)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&user, "user", false, "a service of your own user")
+	f.BoolVar(&show, "print", false, "print the unit and write nothing")
+	f.BoolVar(&replace, "replace", false, "replace a unit that is there and different")
+	return cmd
+}
+
+func newServiceUninstall(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "uninstall",
+		Short:   "Remove the unit; switch it off first",
+		Example: "  teamctl service uninstall",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.service(cmd)
+			if err != nil {
+				return err
+			}
+			switch err := os.Remove(s.Path); {
+			case os.IsNotExist(err):
+				return team.Errorf(team.CodeNotFound, "there is no unit %s", s.Path)
+			case err != nil:
+				return team.Errorf(team.CodeUnavailable, "remove the unit: %w", err)
+			}
+			if a.out.value(s) {
+				return nil
+			}
+			a.out.line("removed %s", s.Path)
+			for _, c := range s.Disable {
+				a.out.hint("%s", c)
+			}
+			return nil
+		},
+	}
+}
+
+// service is the unit of the team that the flags name.
+func (a *app) service(cmd *cobra.Command) (s tool.Service, err error) {
+	exe, err := executable()
+	if err != nil {
+		return s, err
+	}
+	err = a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+		s, err = tool.ServiceOf(t.Layout, exe, "")
+		return err
+	})
+	return s, err
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newSpawn(a *app) *cobra.Command {
+	var (
+		in                     tool.SpawnIn
+		env                    []string
+		window, session, split bool
+		memory, pids, cpu      string
+	)
+	cmd := &cobra.Command{
+		Use:   "spawn NAME [-- COMMAND ARG...]",
+		Short: "Start a teammate",
+		Long: `Start a teammate in a pane, a worktree and a branch of its own. Without more
+it is the built-in worker, which takes tasks from the board and runs them. Any
+command is a teammate too: give it after --.
+
+Inside tmux your window is split: you at the left, teammates at the right, the
+focus stays where it is. Outside, the team gets a tmux server of its own, and
+teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
+		Example: `  teamctl spawn builder                     # a worker
+  teamctl spawn builder -n 3                # builder, builder-2, builder-3
+  teamctl spawn probe -- htop               # any command
+  teamctl spawn web --worktree none --restart always -- npm run dev
+  teamctl spawn reviewer --role reviewer --prompt "read what builder commits"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			n := len(args)
+			if d := cmd.ArgsLenAtDash(); d >= 0 {
+				n = d
+				if d == len(args) {
+					return usage(cmd, "there is no command after --")
+				}
+			}
+			switch {
+			case n == 0:
+				return usage(cmd, "teamctl spawn needs the name of the teammate")
+			case n > 1:
+				return usage(cmd, "teamctl spawn takes one name, found %q too", args[1]).
+					WithHint("a command goes after --: teamctl spawn " + args[0] + " -- " + strings.Join(args[1:n], " "))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if cmd.ArgsLenAtDash() >= 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return nil, noFiles
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Name = args[0]
+			if d := cmd.ArgsLenAtDash(); d >= 0 {
+				in.Command = args[d:]
+			}
+			if cmd.Flags().Changed("count") && in.Count < 1 {
+				return usage(cmd, "--count must be 1 or more")
+			}
+			var err error
+			if in.Env, err = pairs(cmd, "env", env); err != nil {
+				return err
+			}
+			if in.Limits, err = team.ParseLimits(memory, pids, cpu); err != nil {
+				return err
+			}
+			switch {
+			case window && session, window && split, session && split:
+				return usage(cmd, "--split, --window and --session exclude each other")
+			case window:
+				in.Layout = backends.LayoutWindow
+			case session:
+				in.Layout = backends.LayoutSession
+			case split:
+				in.Layout = backends.LayoutSplit
+			}
+			in.Place = place(in.Layout)
+			if in.Agent != "" {
+				if _, err := adapter.Lookup(in.Agent); err != nil {
+					return err
+				}
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				out, err := t.Spawn(cmd.Context(), c, in)
+				tidy(out)
+				if err == nil || !a.out.json {
+					a.spawned(t, out)
+				}
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVarP(&in.Count, "count", "n", 1, "how many, started in parallel")
+	f.StringVar(&in.Agent, "agent", "", "kind of agent (default worker, or command after --); see teamctl agents")
+	f.StringVar(&in.Backend, "backend", "", "where it runs (default auto)")
+	f.BoolVar(&split, "split", false, "split the current tmux window")
+	f.BoolVar(&window, "window", false, "a tmux window of its own")
+	f.BoolVar(&session, "session", false, "in the team's own tmux session")
+	f.StringVar(&in.Prompt, "prompt", "", "first message to the agent")
+	f.StringVar(&in.Role, "role", "", "executor (default), reviewer, observer, leader or operator")
+	f.StringVar(&in.Restart, "restart", "", "never, on-failure (default) or always")
+	f.StringArrayVar(&env, "env", nil, "environment variable KEY=VALUE; may be repeated")
+	f.StringVar(&in.Worktree, "worktree", "", "own (default with a repository), none, or the PATH of a directory")
+	f.StringVar(&in.Base, "base", "", "revision that its branch starts from (default the team's)")
+	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
+	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")
+	f.StringVar(&in.Model, "model", "", "model for agents that have one")
+	f.StringVar(&in.Mode, "permission-mode", "", "default, acceptEdits, bypassPermissions, plan, delegate or dontAsk")
+	f.StringVar(&memory, "memory", "", "the most memory that it may use with all that it starts, as 2GiB")
+	f.StringVar(&pids, "pids", "", "the most processes and threads that it may have, as 200")
+	f.StringVar(&cpu, "cpu", "", "the most of a core that it may use, as 150%")
+	f.BoolVar(&in.Exact, "exact", false, "fail if the name is taken, instead of taking NAME-2")
+	a.complete(cmd, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, i := range adapter.Agents() {
+			names = append(names, i.Name+"\t"+i.Description)
+		}
+		return names, noFiles
+	})
+	a.complete(cmd, "role", words("executor", "reviewer", "observer", "leader", "operator"))
+	a.complete(cmd, "restart", words("never", "on-failure", "always"))
+	a.complete(cmd, "backend", words("auto", "tmux"))
+	a.complete(cmd, "permission-mode", words("default", "acceptEdits", "bypassPermissions", "plan", "delegate", "dontAsk"))
+	return cmd
+}
+
+// tidy orders what was spawned at once by name. Of several the further ones have
+// a number because that was asked for, not because a name was taken.
+func tidy(list []tool.Spawned) {
+	slices.SortFunc(list, func(x, y tool.Spawned) int { return strings.Compare(x.Name, y.Name) })
+	for i := range list {
+		list[i].Renamed = list[i].Renamed && len(list) == 1
+	}
+}
+
+// spawned tells of new members: of those that came up, and those that did not.
+func (a *app) spawned(t *tool.Team, list []tool.Spawned) {
+	if list == nil {
+		list = []tool.Spawned{}
+	}
+	if a.out.value(map[string]any{"members": list}) {
+		return
+	}
+	private := false
+	for _, s := range list {
+		if s.Approval != 0 {
+			a.out.line("%s is not spawned yet: it waits for approval %d", s.Name, s.Approval)
+			continue
+		}
+		if s.Error != "" && len(list) == 1 {
+			continue // the command's own error says it
+		}
+		if s.Error != "" {
+			a.out.note("%s did not start: %s", s.Name, printable(s.Error))
+			continue
+		}
+		line := "spawned " + a.out.style.Member(s.Color, s.AgentID)
+		if s.PaneID != "" {
+			line += " in pane " + s.PaneID
+		}
+		if s.Branch != "" {
+			line += " on branch " + s.Branch
+		}
+		if s.Renamed {
+			line += " (the name asked for was taken)"
+		}
+		a.out.line("%s", line)
+		for _, w := range s.Warnings {
+			a.out.note("warning: %s: %s", s.Name, printable(w))
+		}
+		private = private || s.Pane.Private
+	}
+	if private {
+		a.out.hint("teamctl attach --team %s", t.Layout.Key)
+	}
+}
+
+// pairs reads KEY=VALUE flags.
+func pairs(cmd *cobra.Command, flag string, list []string) (map[string]string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	m := make(map[string]string, len(list))
+	for _, kv := range list {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, usage(cmd, "--%s takes KEY=VALUE, not %q", flag, kv)
+		}
+		m[k] = v
+	}
+	return m, nil
+}
+
+// memberNames checks names before anything is done about them.
+func memberNames(ctx context.Context, t *tool.Team, names []string) error {
+	for _, n := range names {
+		m, err := t.Member(ctx, n)
+		if err != nil {
+			return err
+		}
+		if m.Name == team.LeadName {
+			return team.Errorf(team.CodeInvalid, "the lead is you: no process of teamctl's").WithReason("lead").
+				WithHint("teamctl ps")
+		}
+	}
+	return nil
+}

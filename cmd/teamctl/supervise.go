@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/backends/inproc"
+	"github.com/teamctl/teamctl/backends/pty"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/tmux"
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// envIdle sets how long a supervisor with nothing to supervise stays, as a Go
+// duration.
+const envIdle = "TEAMCTL_SUPERVISOR_IDLE"
+
+const defaultIdle = 30 * time.Second
+
+func newSupervise(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "supervise",
+		Short:  "Supervise a team (started by the commands that need it)",
+		Hidden: true,
+		Args:   takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ready := control.Ready()
+			manager := sdNotifier()
+			err := a.supervise(cmd.Context(), func() error {
+				ready(nil)
+				return manager("READY=1")
+			})
+			_ = manager("STOPPING=1") // whether anybody listens is not ours to mind
+			if err != nil {
+				ready(err)
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) supervise(ctx context.Context, listening func() error) error {
+	key, err := team.TeamKey(a.team)
+	if err != nil {
+		return err
+	}
+	home, err := team.FindHome()
+	if err != nil {
+		return err
+	}
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	idle := defaultIdle
+	if s := os.Getenv(envIdle); s != "" {
+		if idle, err = time.ParseDuration(s); err != nil {
+			return team.Errorf(team.CodeInvalid, "read %s: %w", envIdle, err)
+		}
+	}
+	log := slog.New(slog.NewJSONHandler(a.out.stderr, &slog.HandlerOptions{Level: slog.LevelInfo})).With("pid", os.Getpid())
+	if err := cgroup.Leave(); err != nil {
+		log.Warn("cannot leave the control group of the agent that started me", "err", err)
+	}
+	p := parts{exe: exe, idle: idle, layout: home.Team(key), log: log}
+	up := func() {
+		if err := listening(); err != nil {
+			log.Warn("notify the service manager", "err", err)
+		}
+	}
+	err = control.Serve(ctx, control.ServeIn{Layout: p.layout, Log: log, Build: p.build, Listening: up})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // told to leave: the teammates stay
+	}
+	return err
+}
+
+// parts makes what a supervisor works with.
+type parts struct {
+	exe    string
+	idle   time.Duration
+	layout team.Layout
+	log    *slog.Logger
+}
+
+func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) {
+	notifier, err := shim.Listen(p.layout.NotifySocket())
+	if err != nil {
+		return nil, err
+	}
+	tm := tmux.New(tmux.Options{
+		Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, LeadArgv: []string{p.exe, "board", "--team", p.layout.Key},
+		Notifier: notifier, Log: p.log,
+	})
+	pt := pty.New(pty.Options{Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, Notifier: notifier, Log: p.log})
+	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess, Log: p.log})
+	notes, stop := relay(notifier)
+	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
+	cfg.Launcher = launcher{adapter.Launcher{Exe: p.exe}}
+	cfg.Version = readVersion().Version
+	cfg.Idle = p.idle
+	cfg.Notify = notifier.Path()
+	cfg.Notes = notes
+	return func() {
+		stop()
+		if err := errors.Join(tm.Close(), pt.Close(), in.Close(), notifier.Close()); err != nil {
+			p.log.Warn("release", "err", err)
+		}
+	}, nil
+}
+
+// relay turns the events of the notify socket into the supervisor's notes.
+func relay(n *shim.Notifier) (<-chan supervisor.Note, func()) {
+	events, cancel := n.Subscribe("", "")
+	notes := make(chan supervisor.Note, 64)
+	quit := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		defer close(notes)
+		for e := range events {
+			select {
+			case notes <- supervisor.Note{Agent: e.Agent, Generation: e.Generation, Event: e.Event}:
+			case <-quit:
+				return
+			}
+		}
+	})
+	return notes, func() {
+		close(quit)
+		cancel()
+		done.Wait()
+	}
+}
+
+// launcher is the adapter's as the supervisor wants it.
+type launcher struct{ adapter.Launcher }
+
+// Plan is supervisor.Launcher.
+func (l launcher) Plan(_ context.Context, in supervisor.PlanIn) (supervisor.Plan, error) {
+	m := in.Member
+	out, err := l.Launcher.Plan(adapter.Input{
+		Layout: in.Layout, Team: in.Layout.Key, Name: m.Name, AgentID: m.AgentID, Color: m.Color, Session: m.SessionKey,
+		ParentSession: m.Spec.ParentSession, AgentType: m.Spec.AgentType, Model: m.Spec.Model, Prompt: m.Spec.Prompt,
+		Mode: m.Spec.Mode, Plan: m.Spec.Mode == team.ModePlan, Agent: m.Spec.Agent, Command: m.Spec.Command,
+		Dir: in.Dir, Env: in.Env, Extra: m.Spec.Env, Backend: m.Spec.Backend, Generation: m.Generation,
+	})
+	if err != nil {
+		return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
+	}
+	if len(out.Argv) > 0 && !filepath.IsAbs(out.Argv[0]) && filepath.Base(out.Argv[0]) != out.Argv[0] {
+		out.Argv[0] = filepath.Join(in.Dir, out.Argv[0])
+	}
+	return supervisor.Plan{Argv: out.Argv, Env: out.Env, AnswersShutdown: out.AnswersShutdown, ReportsReady: out.ReportsReady}, nil
+}
+
+// runInProcess is the built-in worker as a goroutine of the supervisor's: the same
+// command line, read by the same command.
+func runInProcess(ctx context.Context, l backends.Launch, out io.Writer) error {
+	if len(l.Argv) < 2 || l.Argv[1] != "worker" {
+		return team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process").WithHint("--backend tmux or pty")
+	}
+	a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader("")}
+	at := &workplace{dir: l.Dir, environ: append(slices.Clone(l.Env), team.EnvGen+"="+l.Generation), out: out}
+	cmd := newWorkerAt(a, at)
+	cmd.SetArgs(l.Argv[2:])
+	cmd.SetOut(out)
+	cmd.SetErr(out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	return cmd.ExecuteContext(ctx)
+}

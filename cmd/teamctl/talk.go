@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newSend(a *app) *cobra.Command {
+	var (
+		in      tool.SendIn
+		wait    string
+		timeout time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "send MEMBER TEXT...",
+		Short: "Send a message to a member",
+		Long: `Send a message to a member. It is stored before this command returns and then
+put into the member's mailbox; what has become of it is told as far as there is
+evidence. - takes the text from standard input.
+
+--wait waits until the message is accepted, read or answered. The exit status is
+8 when it is not in time, and 4 when it is dropped, because the member has left.`,
+		Example: `  teamctl send builder "please look at task 3 first"
+  teamctl send builder "stop touching main.go" --wait=read --timeout 1m
+  teamctl send reviewer --forward 3f2a"
+  git diff | teamctl send reviewer - --summary "diff to review"
+  teamctl send builder "run the tests" --kind task_request`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if in.Forward != "" {
+				return takes(1, -1, "the name of a member")(cmd, args)
+			}
+			return takes(2, -1, "the name of a member and a text")(cmd, args)
+		},
+		ValidArgsFunction: first(a.completeMembers(true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := a.message(args[1:])
+			if err != nil {
+				return err
+			}
+			want, err := waitFor(cmd, wait)
+			if err != nil {
+				return err
+			}
+			in.Recipient, in.Content = args[0], text
+			return a.send(cmd.Context(), in, want, timeout)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.Type, "kind", "message", "message, info, error, task_request or task_response")
+	f.StringVar(&in.Summary, "summary", "", "a few words for lists (default the first words)")
+	f.StringVar(&in.Parent, "parent", "", "id of the message that this one answers")
+	f.StringVar(&in.IdemKey, "idempotency-key", "", "sending again with the same key sends nothing")
+	f.StringVar(&in.Task, "task", "", "id of the task that a task_request is about")
+	f.StringVar(&in.Forward, "forward", "", "id of a message to hand on; a text comes before it")
+	waitFlags(cmd, &wait, &timeout)
+	a.complete(cmd, "kind", words("message", "info", "error", "task_request", "task_response"))
+	return cmd
+}
+
+func newBroadcast(a *app) *cobra.Command {
+	in := tool.SendIn{Type: string(team.KindBroadcast)}
+	var (
+		wait    string
+		timeout time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "broadcast TEXT...",
+		Short: "Send a message to every member",
+		Example: `  teamctl broadcast "the main branch is frozen"
+  teamctl broadcast - < notes.txt`,
+		Args: takes(1, -1, "a text"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := a.message(args)
+			if err != nil {
+				return err
+			}
+			want, err := waitFor(cmd, wait)
+			if err != nil {
+				return err
+			}
+			in.Content = text
+			return a.send(cmd.Context(), in, want, timeout)
+		},
+	}
+	cmd.Flags().StringVar(&in.Summary, "summary", "", "a few words for lists (default the first words)")
+	cmd.Flags().StringVar(&in.IdemKey, "idempotency-key", "", "sending again with the same key sends nothing")
+	waitFlags(cmd, &wait, &timeout)
+	return cmd
+}
+
+func waitFlags(cmd *cobra.Command, wait *string, timeout *time.Duration) {
+	cmd.Flags().StringVar(wait, "wait", "", "wait until it is accepted, read or answered")
+	cmd.Flags().Lookup("wait").NoOptDefVal = string(team.Accepted)
+	cmd.Flags().DurationVar(timeout, "timeout", 0, "wait so long at most (default for ever)")
+}
+
+// waitFor reads --wait; "" is not to wait.
+func waitFor(cmd *cobra.Command, wait string) (team.DeliveryState, error) {
+	if wait == "" {
+		if cmd.Flags().Changed("timeout") {
+			return "", usage(cmd, "--timeout is for --wait")
+		}
+		return "", nil
+	}
+	return tool.ParseWait(wait)
+}
+
+// message is the text of a message: the words, or standard input for "-".
+func (a *app) message(words []string) (string, error) {
+	text := strings.Join(words, " ")
+	if text == "-" {
+		b, err := io.ReadAll(io.LimitReader(a.stdin, team.MaxMessageBytes+1))
+		if err != nil {
+			return "", team.Errorf(team.CodeInvalid, "read standard input: %w", err)
+		}
+		text = strings.TrimRight(string(b), "\n")
+	}
+	if !utf8.ValidString(text) {
+		return "", team.Errorf(team.CodeInvalid, "the text is not UTF-8").WithReason("not_utf8")
+	}
+	return text, nil
+}
+
+func (a *app) send(ctx context.Context, in tool.SendIn, want team.DeliveryState, timeout time.Duration) error {
+	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		sent, err := t.Send(ctx, c, in)
+		if err != nil {
+			return err
+		}
+		if sent.Approval != 0 {
+			if !a.out.value(sent) {
+				a.out.line("not sent yet: it waits for approval %d", sent.Approval)
+			}
+			return nil
+		}
+		var late error
+		if want != "" {
+			sent.Deliveries, late = t.Await(ctx, sent.MessageID, want, timeout)
+		}
+		if late != nil && a.out.json {
+			return late
+		}
+		if a.out.value(sent) {
+			return nil
+		}
+		if len(sent.Deliveries) == 0 {
+			a.out.line("%s", sent.Message)
+		}
+		for _, d := range sent.Deliveries {
+			a.out.line("%s: %s", d.Recipient, delivered(d))
+		}
+		if want == "" && len(sent.Deliveries) > 0 {
+			a.out.hint("teamctl message show %s", sent.MessageID[:8])
+		}
+		return late
+	})
+}
+
+// delivered says how far a message has come, as far as there is evidence.
+func delivered(d ledger.Delivery) string {
+	text := map[team.DeliveryState]string{
+		team.Posted: "posted, not in the mailbox yet", team.Mailed: "in the mailbox", team.Held: "held back",
+		team.Injected: "put into the conversation", team.Accepted: "accepted", team.Read: "read",
+		team.Answered: "answered", team.Dropped: "dropped",
+	}[d.State]
+	if text == "" {
+		text = string(d.State)
+	}
+	if d.Reason != "" {
+		text += " (" + printable(d.Reason) + ")"
+	}
+	return text
+}
+
+func newInbox(a *app) *cobra.Command {
+	var unread, consume bool
+	cmd := &cobra.Command{
+		Use:   "inbox [MEMBER]",
+		Short: "Read a mailbox; without a name your own",
+		Long: `Read a mailbox without marking anything. --consume marks what it shows as read;
+that is possible with your own only: what a member has read, the member decides.`,
+		Example: `  teamctl inbox
+  teamctl inbox builder --unread
+  teamctl inbox --consume --json`,
+		Args:              takes(0, 1, "the name of one member"),
+		ValidArgsFunction: first(a.completeMembers(true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				who := c.Name
+				if len(args) == 1 {
+					m, err := t.Member(cmd.Context(), args[0])
+					if err != nil {
+						return err
+					}
+					who = m.Name
+				}
+				if consume && who != c.Name {
+					return team.Errorf(team.CodeDenied, "the mailbox of %s is not yours to mark", who).WithReason("not_yours").
+						WithHint("teamctl inbox " + who + " --unread shows it")
+				}
+				var (
+					in  tool.InboxOut
+					err error
+				)
+				if consume {
+					in, err = t.InboxConsume(cmd.Context(), c)
+				} else {
+					in, err = t.Inbox(cmd.Context(), who, unread)
+				}
+				if err != nil {
+					return err
+				}
+				if a.out.value(in) {
+					return nil
+				}
+				if len(in.Entries) == 0 {
+					a.out.note("no mail for %s", in.Agent)
+				}
+				for _, e := range in.Entries {
+					a.mail(e)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&unread, "unread", false, "only what has not been read")
+	cmd.Flags().BoolVar(&consume, "consume", false, "unread mail of your own, and mark it as read")
+	return cmd
+}
+
+func (a *app) mail(e tool.InboxEntry) {
+	mark := " "
+	if !e.Read {
+		mark = a.out.style.Yellow("*")
+	}
+	kind := ""
+	if e.Kind != string(team.KindMessage) {
+		kind = " " + a.out.style.Dim("["+tui.Clean(e.Kind)+"]")
+	}
+	a.out.line("%s %s %s%s", mark, a.out.style.Dim(clock(e.Timestamp)), a.out.style.Member(e.Color, tui.Clean(e.From)), kind)
+	for _, l := range strings.Split(strings.TrimRight(e.Text, "\n"), "\n") {
+		a.out.line("    %s", printable(l))
+	}
+}

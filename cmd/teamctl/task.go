@@ -1,0 +1,576 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/teamfile"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newTask(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "task VERB",
+		Short: "The task board: add, ls, show, claim, complete, fail, update, assign and more",
+		Long: `The task board of the team. A task is pending until a member claims it; a claim
+is exclusive and holds by a lease. A task whose dependencies are not completed
+cannot be claimed.`,
+		Example: `  teamctl task add "vet" --run 'go vet ./...'
+  teamctl task ls --open
+  teamctl task show 1`,
+		Args: unknownVerb,
+		RunE: needsVerb,
+	}
+	for _, m := range []func(*app) *cobra.Command{newTaskAdd, newTaskLs, newTaskShow, newTaskClaim, newTaskComplete,
+		newTaskFail, newTaskRelease, newTaskRetry, newTaskHistory,
+		newTaskUpdate, newTaskAssign, newTaskRm, newTaskAuto, newTaskExport, newTaskImport} {
+		cmd.AddCommand(m(a))
+	}
+	return cmd
+}
+
+func newTaskAdd(a *app) *cobra.Command {
+	var (
+		file, run string
+		depends   []string
+		meta      []string
+		t         ledger.NewTask
+		backoff   time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "add SUBJECT | add -f FILE",
+		Short: "Put tasks on the board; prints their ids",
+		Long: `Put a task on the board, or all tasks of a file at once. --run is the command
+that a worker runs with bash in its worktree; --verify must pass as well before
+the task counts as completed. A worker that takes a task first merges the commits
+of the tasks it depends on.
+
+A file is a list of tasks with the keys id, subject, description, run, dependsOn,
+verify, priority and metadata (YAML or JSON). dependsOn may name ids of the file
+and numbers of tasks that are on the board. Either all of them are added or none.`,
+		Example: `  teamctl task add "vet" --run 'go vet ./...'
+  teamctl task add "test" --run 'go test ./...' --depends-on 1 --priority 5
+  teamctl task add "docs" --description "describe the new flag" --meta area=cli
+  teamctl task add -f tasks.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case file != "" && len(args) > 0:
+				return usage(cmd, "a subject and -f do not go together")
+			case file == "":
+				return takes(1, 1, "one subject, in quotes, or -f FILE")(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var tasks []ledger.NewTask
+			if file != "" {
+				for _, f := range []string{"run", "description", "depends-on", "priority", "verify", "meta", "active-form", "retries", "retry-backoff"} {
+					if cmd.Flags().Changed(f) {
+						return usage(cmd, "--%s and -f do not go together: it stands in the file", f)
+					}
+				}
+				list, err := readTasks(file, a.stdin)
+				if err != nil {
+					return err
+				}
+				if tasks, err = teamfile.NewTasks(list); err != nil {
+					return err
+				}
+			} else {
+				t.Subject, t.RetryBackoff = args[0], backoff.Milliseconds()
+				for _, d := range depends {
+					if d = strings.TrimPrefix(strings.TrimSpace(d), "#"); d != "" {
+						t.DependsOn = append(t.DependsOn, d)
+					}
+				}
+				var err error
+				if t.Metadata, err = metadata(cmd, meta, run); err != nil {
+					return err
+				}
+				tasks = []ledger.NewTask{t}
+			}
+			return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
+				added, err := tm.TaskAdd(cmd.Context(), c, tool.TaskAddIn{Tasks: tasks})
+				if err != nil {
+					return err
+				}
+				if a.out.value(map[string]any{"tasks": added}) {
+					return nil
+				}
+				for _, t := range added {
+					a.out.line("%s", t.ID)
+				}
+				return nil
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&file, "file", "f", "", "add all tasks of a file; - is standard input")
+	f.StringVar(&run, "run", "", "command that a worker runs with bash")
+	f.StringVar(&t.Description, "description", "", "what is to be done")
+	f.StringVar(&t.ActiveForm, "active-form", "", "what is shown while it is in work")
+	f.StringSliceVar(&depends, "depends-on", nil, "ids of tasks that must be completed first: 1,2")
+	f.IntVar(&t.Priority, "priority", 0, "higher first")
+	f.StringVar(&t.Verify, "verify", "", "command that must pass before it counts as completed")
+	f.IntVar(&t.MaxRetries, "retries", 0, "how often it comes back by itself when it fails")
+	f.DurationVar(&backoff, "retry-backoff", 0, "wait before the first retry, doubled for each further one (default 1s)")
+	f.StringArrayVar(&meta, "meta", nil, "KEY=VALUE for the metadata; JSON values are taken as such; may be repeated")
+	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
+	a.complete(cmd, "depends-on", a.completeTasks(ledger.TaskFilter{Newest: true}))
+	return cmd
+}
+
+func readTasks(file string, stdin io.Reader) ([]teamfile.Task, error) {
+	if file != "-" {
+		return teamfile.ReadTasks(file)
+	}
+	data, err := io.ReadAll(stdin)
+	if err != nil {
+		return nil, team.Errorf(team.CodeInvalid, "read standard input: %w", err)
+	}
+	return teamfile.ParseTasks("stdin", data)
+}
+
+// metadata is the JSON object of --meta and --run.
+func metadata(cmd *cobra.Command, meta []string, run string) (json.RawMessage, error) {
+	kv, err := pairs(cmd, "meta", meta)
+	if err != nil || len(kv) == 0 && run == "" {
+		return nil, err
+	}
+	m := make(map[string]any, len(kv)+1)
+	for k, v := range kv {
+		m[k] = v
+		if json.Valid([]byte(v)) {
+			m[k] = json.RawMessage(v)
+		}
+	}
+	if run != "" {
+		m["run"] = run
+	}
+	return json.Marshal(m)
+}
+
+func newTaskLs(a *app) *cobra.Command {
+	var (
+		f      ledger.TaskFilter
+		status string
+		owner  string
+		table  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List tasks",
+		Example: `  teamctl task ls
+  teamctl task ls --open
+  teamctl task ls --status failed --json
+  teamctl task ls --table             # owner, duration, result and commit of each`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if status != "" {
+				s, err := team.ParseTaskStatus(status)
+				if err != nil {
+					return err
+				}
+				f.Status = s
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				if owner != "" {
+					m, err := t.Member(cmd.Context(), owner)
+					if err != nil {
+						return err
+					}
+					f.Owner = m.SessionKey
+				}
+				tasks, err := t.Ledger.Tasks(cmd.Context(), f)
+				if err != nil {
+					return err
+				}
+				counts, err := t.Ledger.Counts(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if tasks == nil {
+					tasks = []ledger.Task{}
+				}
+				if a.out.value(map[string]any{"tasks": tasks, "counts": counts}) {
+					return nil
+				}
+				if len(tasks) == 0 {
+					a.out.note("no tasks")
+					return nil
+				}
+				if table {
+					a.taskTable(tasks)
+				} else {
+					a.taskList(tasks)
+				}
+				return nil
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&status, "status", "", "pending, claimed, in_progress, completed or failed")
+	fl.StringVar(&owner, "owner", "", "tasks of this member")
+	fl.BoolVar(&f.OpenOnly, "open", false, "neither completed nor failed")
+	fl.BoolVar(&f.Newest, "newest", false, "newest first")
+	fl.IntVar(&f.Limit, "limit", 0, "at most so many (default all)")
+	fl.BoolVar(&table, "table", false, "owner, duration, result and commit of each task")
+	var states []string
+	for _, s := range team.TaskStatuses() {
+		states = append(states, string(s))
+	}
+	a.complete(cmd, "status", words(states...))
+	a.complete(cmd, "owner", a.completeMembers(true))
+	return cmd
+}
+
+func (a *app) taskList(tasks []ledger.Task) {
+	var rows [][]string
+	for _, t := range tasks {
+		note := ""
+		switch {
+		case t.Status == team.TaskPending && len(t.BlockedBy) > 0:
+			note = "waits for " + strings.Join(t.BlockedBy, ", ")
+		case t.Status == team.TaskFailed && t.Result != nil:
+			note = failure(*t.Result)
+		}
+		rows = append(rows, []string{t.ID, a.status(t.Status), tui.Cut(tui.Clean(t.Subject), 60), dash(t.OwnerName), took(t), dash(note)})
+	}
+	a.out.table([]string{"ID", "STATUS", "SUBJECT", "OWNER", "TIME", "NOTE"}, rows, false)
+}
+
+func (a *app) taskTable(tasks []ledger.Task) {
+	var rows [][]string
+	for _, t := range tasks {
+		result, commit := "", ""
+		if t.Result != nil {
+			result, commit = t.Result.Summary, t.Result.Commit
+			if t.Status == team.TaskFailed {
+				result = failure(*t.Result)
+			}
+		}
+		text := a.status(t.Status)
+		if result = tui.Cut(tui.Clean(result), 60); result != "" {
+			text += ": " + result
+		}
+		rows = append(rows, []string{t.ID, tui.Cut(tui.Clean(t.Subject), 48), dash(t.OwnerName), took(t), text, dash(short(commit))})
+	}
+	a.out.table([]string{"ID", "SUBJECT", "OWNER", "DURATION", "RESULT", "COMMIT"}, rows, false)
+}
+
+func (a *app) status(s team.TaskStatus) string {
+	switch s {
+	case team.TaskCompleted:
+		return a.out.style.Green(string(s))
+	case team.TaskFailed:
+		return a.out.style.Red(string(s))
+	case team.TaskInProgress, team.TaskClaimed:
+		return a.out.style.Cyan(string(s))
+	case team.TaskPending:
+	}
+	return string(s)
+}
+
+// failure is one line that says why a task failed: how it ended, and the last
+// thing that it put out.
+func failure(r ledger.Result) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(plainLog(r.Error)), "\n")
+	last := rest[strings.LastIndexByte(rest, '\n')+1:]
+	if first, last = tui.Clean(first), tui.Clean(last); last != "" {
+		return first + ": " + last
+	}
+	return first
+}
+
+// took is how long a task has been, or was, in work.
+func took(t ledger.Task) string {
+	v := viewTask(t, nil)
+	if v.Began.IsZero() {
+		return "-"
+	}
+	if v.Ended.IsZero() {
+		return tui.Elapsed(v.Took(time.Now()))
+	}
+	return tui.Duration(v.Took(time.Now()))
+}
+
+// short is a commit for people.
+func short(commit string) string {
+	if len(commit) > 10 {
+		return commit[:10]
+	}
+	return commit
+}
+
+func newTaskShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show ID",
+		Short:             "Show everything about a task",
+		Example:           "  teamctl task show 3\n  teamctl task show 3 --json",
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(tm *tool.Team, _ tool.Caller) error {
+				t, err := tm.Ledger.Task(cmd.Context(), taskID(args[0]))
+				if err != nil {
+					return err
+				}
+				if a.out.value(t) {
+					return nil
+				}
+				a.showTask(t)
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) showTask(t ledger.Task) {
+	put := func(name, value string) {
+		if value != "" {
+			a.out.line("%-12s %s", name, value)
+		}
+	}
+	block := func(name, value string) {
+		if value = plainLog(value); strings.TrimSpace(value) != "" {
+			a.out.line("%s\n  %s", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n  "))
+		}
+	}
+	put("task", t.ID)
+	put("subject", tui.Clean(t.Subject))
+	put("status", a.status(t.Status))
+	put("owner", t.OwnerName)
+	if t.Review != 0 {
+		put("review", fmt.Sprintf("waits for approval %d", t.Review))
+	}
+	put("depends on", strings.Join(t.DependsOn, ", "))
+	put("waits for", strings.Join(t.BlockedBy, ", "))
+	if t.Priority != 0 {
+		put("priority", strconv.Itoa(t.Priority))
+	}
+	put("created", when(t.CreatedAt))
+	put("claimed", when(t.ClaimedAt))
+	put("ended", when(t.CompletedAt))
+	if t.Attempt > 0 {
+		put("attempt", strconv.Itoa(t.Attempt))
+		put("time", took(t))
+	}
+	if r := t.Result; r != nil {
+		put("result", tui.Clean(r.Summary))
+		put("commit", r.Commit)
+		put("files", tui.Clean(strings.Join(r.Files, ", ")))
+		if r.ExitCode != 0 {
+			put("exit status", strconv.Itoa(r.ExitCode))
+		}
+	}
+	block("description", t.Description)
+	block("verify", t.Verify)
+	a.showMetadata(t.Metadata, block)
+	if t.Result != nil {
+		block("error", t.Result.Error)
+	}
+}
+
+// showMetadata shows text as text, and everything else as JSON.
+func (a *app) showMetadata(raw json.RawMessage, block func(name, value string)) {
+	var meta map[string]json.RawMessage
+	if json.Unmarshal(raw, &meta) != nil {
+		block("metadata", string(raw))
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(meta)) {
+		var text string
+		if json.Unmarshal(meta[k], &text) != nil {
+			text = string(meta[k])
+		}
+		block(tui.Clean(k), text)
+	}
+}
+
+func when(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s ago)", time.UnixMilli(ms).Format("2006-01-02 15:04:05"), age(ms))
+}
+
+// taskID accepts #3 for 3.
+func taskID(s string) string { return strings.TrimPrefix(strings.TrimSpace(s), "#") }
+
+func newTaskClaim(a *app) *cobra.Command {
+	var ifIdle bool
+	cmd := &cobra.Command{
+		Use:   "claim [ID]",
+		Short: "Claim a task, or the next ready one",
+		Long: `Claim a task for yourself, so that nobody else takes it. Without an id it is the
+oldest ready task of the highest priority; if none is ready that is told, and the
+exit status is 0.`,
+		Example:           "  teamctl task claim\n  teamctl task claim 3",
+		Args:              takes(0, 1, "the id of one task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Status: team.TaskPending})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
+				id := ""
+				if len(args) == 1 {
+					id = taskID(args[0])
+				}
+				claim := tm.TaskClaim
+				if ifIdle {
+					claim = tm.TaskClaimIdle
+				}
+				t, err := claim(cmd.Context(), c, id)
+				if err != nil {
+					return err
+				}
+				if a.out.value(map[string]any{"task": t}) {
+					return nil
+				}
+				if t == nil {
+					a.out.note("no task is ready")
+					return nil
+				}
+				a.out.line("claimed %s: %s", t.ID, tui.Clean(t.Subject))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&ifIdle, "if-idle", false, "only if you hold no other task")
+	return cmd
+}
+
+// settle is a verb that changes one task.
+func (a *app) settle(cmd *cobra.Command, args []string, verb string,
+	do func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error)) error {
+	return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
+		t, err := do(cmd.Context(), tm, c, taskID(args[0]))
+		if err != nil {
+			return err
+		}
+		if a.out.value(t) {
+			return nil
+		}
+		if t.Review != 0 {
+			a.out.line("%s: done, and waits for a review (approval %d)", t.ID, t.Review)
+			return nil
+		}
+		a.out.line("%s %s: %s", verb, t.ID, tui.Clean(t.Subject))
+		return nil
+	})
+}
+
+func newTaskComplete(a *app) *cobra.Command {
+	var (
+		res     ledger.Result
+		attempt int
+	)
+	cmd := &cobra.Command{
+		Use:               "complete ID",
+		Short:             "Report a task as completed",
+		Example:           "  teamctl task complete 3 --summary \"all green\" --commit $(git rev-parse HEAD)",
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.settle(cmd, args, "completed", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+				return tm.TaskComplete(ctx, c, id, attempt, res)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&res.Summary, "summary", "", "what was done")
+	cmd.Flags().StringVar(&res.Commit, "commit", "", "commit that has the work")
+	cmd.Flags().StringSliceVar(&res.Files, "files", nil, "files that were changed")
+	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
+	return cmd
+}
+
+func newTaskFail(a *app) *cobra.Command {
+	var (
+		res     ledger.Result
+		attempt int
+	)
+	cmd := &cobra.Command{
+		Use:               "fail ID",
+		Short:             "Report a task as failed",
+		Example:           "  teamctl task fail 3 --error \"the build needs a newer compiler\"",
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.settle(cmd, args, "failed", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+				return tm.TaskFail(ctx, c, id, attempt, res)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&res.Error, "error", "", "what went wrong")
+	cmd.Flags().IntVar(&res.ExitCode, "exit-code", 0, "exit status of what was run")
+	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
+	return cmd
+}
+
+func newTaskRelease(a *app) *cobra.Command {
+	var attempt int
+	cmd := &cobra.Command{
+		Use:               "release ID",
+		Short:             "Put a claimed task back on the board",
+		Example:           "  teamctl task release 3",
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.settle(cmd, args, "released", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+				return tm.TaskRelease(ctx, c, id, attempt)
+			})
+		},
+	}
+	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
+	return cmd
+}
+
+func newTaskRetry(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "retry ID",
+		Short:             "Put a failed task back on the board",
+		Example:           "  teamctl task retry 3",
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Status: team.TaskFailed})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.settle(cmd, args, "back on the board:", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+				return tm.TaskRetry(ctx, c, id)
+			})
+		},
+	}
+}
+
+func newTaskHistory(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "history ID",
+		Short:             "Show what happened to a task, and who did it",
+		Example:           "  teamctl task history 3",
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(tm *tool.Team, _ tool.Caller) error {
+				events, err := tm.History(cmd.Context(), taskID(args[0]))
+				if err != nil {
+					return err
+				}
+				if a.out.value(map[string]any{"events": events}) {
+					return nil
+				}
+				for _, e := range events {
+					a.out.line("%s", a.eventLine(e))
+				}
+				return nil
+			})
+		},
+	}
+}

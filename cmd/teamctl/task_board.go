@@ -1,0 +1,351 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// Verbs of the board that are the lead's: what is on it, and who gets it.
+
+func newTaskUpdate(a *app) *cobra.Command {
+	var (
+		text               = map[string]*string{"subject": nil, "description": nil, "active-form": nil, "verify": nil}
+		status             string
+		priority           int
+		meta               []string
+		needs, needsNoMore []string
+	)
+	cmd := &cobra.Command{
+		Use:   "update ID",
+		Short: "Change what a task says, what it waits for, or how it stands",
+		Long: `Change a task. Only what is given is changed. A key of the metadata is deleted by
+--meta KEY=null. --status goes the way that the verbs go: in_progress claims and
+starts, completed completes, pending gives the task back.`,
+		Example: `  teamctl task update 3 --subject "vet everything" --priority 5
+  teamctl task update 3 --meta area=cli --meta owner=null
+  teamctl task update 3 --add-blocked-by 1,2 --remove-blocked-by 4`,
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := tool.TaskUpdateIn{TaskID: taskID(args[0])}
+			set := false
+			for name, to := range map[string]**string{
+				"subject": &in.Subject, "description": &in.Description, "active-form": &in.ActiveForm, "verify": &in.Verify,
+			} {
+				if cmd.Flags().Changed(name) {
+					*to, set = text[name], true
+				}
+			}
+			if cmd.Flags().Changed("priority") {
+				in.Priority, set = &priority, true
+			}
+			if status != "" {
+				s, err := team.ParseTaskStatus(status)
+				if err != nil {
+					return err
+				}
+				in.Status, set = &s, true
+			}
+			var err error
+			if in.Metadata, err = metadata(cmd, meta, ""); err != nil {
+				return err
+			}
+			for _, l := range []struct {
+				from []string
+				to   *[]string
+			}{{needs, &in.AddBlockedBy}, {needsNoMore, &in.RemoveBlockedBy}} {
+				for _, id := range l.from {
+					*l.to = append(*l.to, taskID(id))
+				}
+			}
+			if !set && len(in.Metadata) == 0 && len(needs)+len(needsNoMore) == 0 {
+				return usage(cmd, "nothing to change is given")
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				task, err := t.TaskUpdate(cmd.Context(), c, in)
+				if err != nil {
+					return err
+				}
+				if !a.out.value(task) {
+					a.out.line("updated %s: %s", task.ID, tui.Clean(task.Subject))
+				}
+				return nil
+			})
+		},
+	}
+	f := cmd.Flags()
+	for name, what := range map[string]string{
+		"subject": "the new subject", "description": "what is to be done",
+		"active-form": "what is shown while it is in work", "verify": "command that must pass before it counts as completed",
+	} {
+		text[name] = f.String(name, "", what)
+	}
+	f.IntVar(&priority, "priority", 0, "higher first")
+	f.StringVar(&status, "status", "", "pending, claimed, in_progress, completed or failed")
+	f.StringArrayVar(&meta, "meta", nil, "KEY=VALUE for the metadata, KEY=null deletes; may be repeated")
+	f.StringSliceVar(&needs, "add-blocked-by", nil, "ids of tasks that it waits for too: 1,2")
+	f.StringSliceVar(&needsNoMore, "remove-blocked-by", nil, "ids of tasks that it no longer waits for")
+	a.complete(cmd, "status", words("pending", "in_progress", "completed", "failed"))
+	a.complete(cmd, "add-blocked-by", a.completeTasks(ledger.TaskFilter{OpenOnly: true}))
+	return cmd
+}
+
+func newTaskAssign(a *app) *cobra.Command {
+	var nobody bool
+	cmd := &cobra.Command{
+		Use:   "assign ID MEMBER | assign ID --nobody",
+		Short: "Give a task to a member; who has it loses it",
+		Long: `Give a task that is not done to a member, who is told and is the only one to claim
+it. Whoever works on it loses it: what they report of it is refused. With --nobody
+whoever is ready takes it.`,
+		Example: `  teamctl task assign 3 builder-2
+  teamctl task assign 3 --nobody`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if nobody {
+				return takes(1, 1, "the id of a task")(cmd, args)
+			}
+			return takes(2, 2, "the id of a task and the name of a member")(cmd, args)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return a.completeMembers(false)(cmd, nil, part)
+			}
+			return first(a.completeTasks(ledger.TaskFilter{OpenOnly: true}))(cmd, args, part)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				member := ""
+				if !nobody {
+					member = args[1]
+				}
+				task, err := t.TaskAssign(cmd.Context(), c, taskID(args[0]), member)
+				if err != nil {
+					return err
+				}
+				if a.out.value(task) {
+					return nil
+				}
+				a.out.line("%s is for %s: %s", task.ID, orElse(task.OwnerName, "whoever is ready"), tui.Clean(task.Subject))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&nobody, "nobody", false, "whoever is ready takes it")
+	return cmd
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func newTaskRm(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm ID",
+		Short: "Delete a task that nobody works on",
+		Long: `Delete a task. Those that wait for it wait no longer; its id is never given out
+again, and its history stays.`,
+		Example:           "  teamctl task rm 3",
+		Args:              takes(1, 1, "the id of a task"),
+		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				id := taskID(args[0])
+				ready, err := t.TaskDelete(cmd.Context(), c, id)
+				if err != nil {
+					return err
+				}
+				if a.out.value(map[string]any{"deleted": id, "ready": ready}) {
+					return nil
+				}
+				a.out.line("deleted %s", id)
+				for _, r := range ready {
+					a.out.note("%s is ready now", r)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newTaskAuto(a *app) *cobra.Command {
+	var member string
+	cmd := &cobra.Command{
+		Use:   "auto [on|off]",
+		Short: "Whether members take the next ready task by themselves",
+		Long: `Switch whether members take the next ready task by themselves, or show how it is
+set. While it is off they work on what is assigned to them. With --member it is
+switched for one; without, for all, and forgets what was set for single ones.`,
+		Example: `  teamctl task auto off
+  teamctl task auto on --member builder
+  teamctl task auto`,
+		Args:              takes(0, 1, "on or off"),
+		ValidArgsFunction: first(words("on", "off")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] != "on" && args[0] != "off" {
+				return usage(cmd, "on or off is wanted, not %q", args[0])
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if len(args) == 1 {
+					if err := t.TaskAuto(cmd.Context(), c, member, args[0] == "on"); err != nil {
+						return err
+					}
+				}
+				auto, err := t.Ledger.AutoClaim(cmd.Context())
+				if err != nil {
+					return err
+				}
+				members, err := t.Ledger.Members(cmd.Context(), false)
+				if err != nil {
+					return err
+				}
+				on := map[string]bool{}
+				for _, m := range members {
+					if m.Name != team.LeadName && (member == "" || m.Name == member) {
+						on[m.Name] = auto.On(m.Name)
+					}
+				}
+				if a.out.value(map[string]any{"autoClaim": !auto.Off, "members": on}) {
+					return nil
+				}
+				a.out.line("%-16s %s", "team", onOff(!auto.Off))
+				for _, m := range members {
+					if v, ok := on[m.Name]; ok {
+						a.out.line("%-16s %s", m.Name, onOff(v))
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&member, "member", "", "only for this member")
+	a.complete(cmd, "member", a.completeMembers(false))
+	return cmd
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func newTaskExport(a *app) *cobra.Command {
+	var file, dir string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the whole board as JSON, or as a directory of task files",
+		Long: `Write every task with its state, result and dependencies: as one JSON document to
+standard output or --file, or as one file per task (<id>.json and .highwatermark),
+the format that other clients keep their boards in.`,
+		Example: `  teamctl task export > board.json
+  teamctl task export --dir ~/.claude/tasks/demo`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file != "" && dir != "" {
+				return usage(cmd, "--file and --dir do not go together")
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				dump, err := t.TaskExport(cmd.Context())
+				if err != nil {
+					return err
+				}
+				switch {
+				case dir != "":
+					if err := tool.WriteTaskDir(cmd.Context(), dir, dump); err != nil {
+						return err
+					}
+				case file != "":
+					data, err := json.MarshalIndent(dump, "", "  ")
+					if err != nil {
+						return err
+					}
+					if err := tool.WriteFile(file, append(data, '\n')); err != nil {
+						return err
+					}
+				default:
+					a.out.encode(dump, "  ")
+					return nil
+				}
+				if !a.out.value(map[string]any{"tasks": len(dump.Tasks), "highwatermark": dump.HighWater}) {
+					a.out.line("%d tasks", len(dump.Tasks))
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "write the document to this file")
+	cmd.Flags().StringVar(&dir, "dir", "", "write one file per task into this directory")
+	_ = cmd.MarkFlagFilename("file", "json")
+	_ = cmd.MarkFlagDirname("dir")
+	return cmd
+}
+
+func newTaskImport(a *app) *cobra.Command {
+	var renumber bool
+	cmd := &cobra.Command{
+		Use:   "import PATH",
+		Short: "Take over a board that was exported, or a directory of task files",
+		Long: `Take over all tasks of a file that "teamctl task export" wrote (- is standard
+input) or of a directory with one file per task, or none of them. They keep their
+ids, which must be higher than every id that was ever given out here; --renumber
+gives them new ones. A task that was in work is pending again, and assigned to its
+owner where a member has that name.`,
+		Example: `  teamctl task import board.json
+  teamctl task import ~/.claude/tasks/demo --renumber`,
+		Args: takes(1, 1, "a file or a directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dump, err := a.readDump(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				got, err := t.TaskImport(cmd.Context(), c, dump, renumber)
+				if err != nil {
+					return err
+				}
+				if a.out.value(got) {
+					return nil
+				}
+				for _, task := range dump.Tasks {
+					a.out.line("%s", got.IDs[task.ID])
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&renumber, "renumber", false, "give the tasks new ids")
+	return cmd
+}
+
+// maxDump bounds what is read of a document, in bytes.
+const maxDump = 64 << 20
+
+func (a *app) readDump(path string) (d tool.TaskDump, err error) {
+	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+		return tool.ReadTaskDir(path)
+	}
+	in := a.stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return d, team.Errorf(team.CodeNotFound, "read tasks: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	if err := json.NewDecoder(io.LimitReader(in, maxDump)).Decode(&d); err != nil {
+		return d, team.Errorf(team.CodeInvalid, "read tasks of %s: %w", path, err)
+	}
+	return d, nil
+}

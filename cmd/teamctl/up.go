@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/teamfile"
+)
+
+const defaultFile = "teamctl.yaml"
+
+func newUp(a *app) *cobra.Command {
+	var file string
+	var allow bool
+	cmd := &cobra.Command{
+		Use:   "up [-f FILE]",
+		Short: "Start a whole team from a file",
+		Long: `Create the team, the tasks and the members that a file describes. The file is
+checked first; a mistake in it is told with line and column and changes nothing.
+If a member cannot be started the team is taken down again.
+
+  team: demo
+  repo: .
+  members:
+    - {name: worker, count: 3}
+  tasks:
+    - {id: vet,  subject: vet the code, run: go vet ./...}
+    - {id: test, subject: run the tests, run: go test ./..., dependsOn: [vet]}
+
+Editors check the file with docs/teamctl.schema.json.`,
+		Example: `  teamctl up                     # teamctl.yaml here
+  teamctl up -f team.yaml && teamctl wait --progress
+  teamctl down`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.up(cmd.Context(), file, allow)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", defaultFile, "team file")
+	cmd.Flags().BoolVar(&allow, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
+	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
+	return cmd
+}
+
+// upOut is the result of up.
+type upOut struct {
+	Team    tool.TeamCreateOut `json:"team"`
+	Tasks   []string           `json:"tasks"`
+	Members []tool.Spawned     `json:"members"`
+}
+
+func (a *app) up(ctx context.Context, file string, allow bool) (err error) {
+	f, err := teamfile.Read(file)
+	if err != nil {
+		return err
+	}
+	if a.team != "" {
+		f.Team = a.team
+	}
+	for _, m := range f.Members {
+		if m.Agent == "" {
+			continue
+		}
+		if _, err := adapter.Lookup(m.Agent); err != nil {
+			return err
+		}
+	}
+	tasks, err := teamfile.NewTasks(f.Tasks)
+	if err != nil {
+		return err
+	}
+	env, err := a.tools()
+	if err != nil {
+		return err
+	}
+	c := a.outsider()
+	in := tool.TeamCreateIn{TeamName: f.Team, Description: f.Description, Base: f.Base}
+	if f.Repo != "" {
+		in.Repo = f.Repo
+		if !filepath.IsAbs(in.Repo) {
+			in.Repo = filepath.Join(filepath.Dir(file), in.Repo)
+		}
+	}
+	if in.WorktreeDir, err = besides(file, f.Worktrees.Root); err != nil {
+		return err
+	}
+	made, err := env.TeamCreate(ctx, c, in)
+	if err != nil {
+		if team.ReasonOf(err) == "team_exists" {
+			return team.Errorf(team.CodeConflict, "team %q is up already", f.Team).WithReason("team_exists").
+				WithHint("teamctl down -f " + file + ", or teamctl task add -f FILE for more tasks")
+		}
+		return err
+	}
+	out := upOut{Team: made, Tasks: []string{}, Members: []tool.Spawned{}}
+	if err := a.fill(ctx, env, c, f, source{file, allow}, tasks, &out); err != nil {
+		a.takeBack(ctx, env, c, made.TeamName)
+		return err
+	}
+	if a.out.value(out) {
+		return nil
+	}
+	a.out.line("team %s is up: %d members, %d tasks", made.TeamName, len(out.Members), len(out.Tasks))
+	a.spawned(&tool.Team{Layout: env.Home.Team(made.TeamName)}, out.Members)
+	return nil
+}
+
+// fill puts tasks and members into the new team, the tasks first: a worker that
+// comes up finds them.
+func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfile.File, from source, tasks []ledger.NewTask, out *upOut) (err error) {
+	t, err := env.Open(ctx, out.Team.TeamName)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := t.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	if err := a.furnish(ctx, t, c, f, from, out.Team.Repo); err != nil {
+		return err
+	}
+	if len(tasks) > 0 {
+		added, err := t.TaskAdd(ctx, c, tool.TaskAddIn{Tasks: tasks})
+		if err != nil {
+			return err
+		}
+		for _, task := range added {
+			out.Tasks = append(out.Tasks, task.ID)
+		}
+	}
+	for _, m := range f.Members {
+		spawned, err := t.Spawn(ctx, c, spawnIn(m))
+		if err != nil {
+			return err
+		}
+		tidy(spawned)
+		out.Members = append(out.Members, spawned...)
+	}
+	return nil
+}
+
+// spawnIn is a member of a file as spawn takes it.
+func spawnIn(m teamfile.Member) tool.SpawnIn {
+	layout := backends.Layout(m.Layout)
+	if m.Layout == "auto" {
+		layout = backends.LayoutAuto
+	}
+	return tool.SpawnIn{
+		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
+		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
+		Restart: string(m.Restart), Env: m.Env, Worktree: m.Worktree, Count: max(1, m.Count), Place: place(layout),
+		Limits: m.Limits,
+	}
+}
+
+// takeBack deletes a team that did not come up whole. Its members had seconds at
+// most; what they wrote is saved all the same, as delete --force does.
+func (a *app) takeBack(ctx context.Context, env *tool.Env, c tool.Caller, key string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if _, err := env.Delete(ctx, c, key, true); err != nil {
+		a.out.note("could not take team %s back: %v", key, err)
+		a.out.hint("teamctl delete %s --force", key)
+	}
+}
+
+func newDown(a *app) *cobra.Command {
+	var (
+		file  string
+		force bool
+		wait  time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "down [-f FILE | --team NAME]",
+		Short: "Shut a team down and delete it",
+		Long: `Shut down every member of the team and delete the team, as shutdown and delete
+do. The team is the one of --team, else of the file (teamctl.yaml here), else the
+only one. With --force nobody is asked, and unsaved work is saved as a snapshot.`,
+		Example: `  teamctl down
+  teamctl down --team demo --force`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if a.team == "" {
+				f, err := teamfile.Read(file)
+				switch {
+				case err == nil:
+					a.team = f.Team
+				case !team.IsCode(err, team.CodeNotFound) || cmd.Flags().Changed("file"):
+					return err
+				}
+			}
+			env, key, c, err := a.target(ctx)
+			if err != nil {
+				return err
+			}
+			if !force {
+				if err := a.shutdownAll(ctx, env, key, c, wait); err != nil {
+					return err
+				}
+			}
+			return a.remove(ctx, env, key, c, force)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", defaultFile, "team file")
+	cmd.Flags().BoolVar(&force, "force", false, "ask nobody, and save unsaved work as a snapshot")
+	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for a member's answer and exit")
+	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
+	return cmd
+}
+
+func (a *app) shutdownAll(ctx context.Context, env *tool.Env, key string, c tool.Caller, wait time.Duration) (err error) {
+	t, err := env.Open(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := t.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil || len(members) <= 1 {
+		return err
+	}
+	stopped, err := t.Stop(ctx, c, supervisor.StopIn{Wait: wait, Reason: "the team is taken down"})
+	if !a.out.json {
+		a.stopped(stopped)
+	}
+	if err != nil {
+		return err
+	}
+	return notStopped(stopped)
+}

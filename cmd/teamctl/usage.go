@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool/teamfile"
+)
+
+// usage is a mistake in the command line: exit status 2, and where help is.
+func usage(cmd *cobra.Command, format string, args ...any) *team.Error {
+	return team.Errorf(team.CodeInvalid, format, args...).WithReason("usage").
+		WithHint(cmd.CommandPath() + " --help")
+}
+
+// takes checks the number of arguments; names say what they are.
+func takes(least, most int, names string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(cmd, "%s needs %s", cmd.CommandPath(), names)
+		case most == 0 && len(args) > 0:
+			return usage(cmd, "%s takes no argument, found %q", cmd.CommandPath(), args[0])
+		case most >= 0 && len(args) > most:
+			return usage(cmd, "%s takes %s only, found %q too", cmd.CommandPath(), names, args[most])
+		}
+		return nil
+	}
+}
+
+// unknownVerb refuses what is no verb of cmd, with the nearest one.
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			verbs = append(verbs, c.Name())
+			verbs = append(verbs, c.Aliases...)
+		}
+	}
+	err := usage(cmd, "unknown verb %q", args[0])
+	if c := teamfile.Closest(args[0], verbs); c != "" {
+		err = err.WithHint("did you mean " + cmd.CommandPath() + " " + c + "?")
+	}
+	return err
+}
+
+// needsVerb is the RunE of a noun: without a verb it says which there are.
+func needsVerb(cmd *cobra.Command, _ []string) error {
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			verbs = append(verbs, c.Name())
+		}
+	}
+	return usage(cmd, "%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbs, ", "))
+}
+
+// flagError makes usage errors of pflag's.
+func flagError(cmd *cobra.Command, err error) error {
+	var (
+		none    *pflag.NotExistError
+		bare    *pflag.ValueRequiredError
+		invalid *pflag.InvalidValueError
+	)
+	switch {
+	case errors.As(err, &none):
+		name := none.GetSpecifiedName()
+		dashed := "--" + name
+		if none.GetSpecifiedShortnames() != "" {
+			dashed = "-" + name
+		}
+		e := usage(cmd, "unknown flag %s", dashed)
+		var flags []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				flags = append(flags, f.Name)
+			}
+		})
+		if c := teamfile.Closest(name, flags); c != "" && len(name) > 1 {
+			e = e.WithHint("did you mean --" + c + "?")
+		}
+		return e
+	case errors.As(err, &bare):
+		return usage(cmd, "flag --%s needs a value", bare.GetFlag().Name)
+	case errors.As(err, &invalid):
+		return usage(cmd, "--%s does not take %q: want a %s", invalid.GetFlag().Name, invalid.GetValue(), kindOf(invalid.GetFlag()))
+	}
+	return usage(cmd, "%v", err)
+}
+
+// kindOf says what a flag wants.
+func kindOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int", "int64":
+		return "whole number"
+	case "duration":
+		return "duration such as 90s or 20m"
+	case "bool":
+		return "truth value"
+	}
+	return f.Value.Type()
+}
+
+// newHelp is "teamctl help VERB...".
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [verb...]",
+		Short: "Show the help of a verb",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if cmd == nil || err != nil || len(rest) > 0 {
+				if cmd == nil {
+					cmd = root
+				}
+				if len(rest) == 0 {
+					rest = args
+				}
+				return unknownVerb(cmd, rest)
+			}
+			return cmd.Help()
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			cmd, _, err := root.Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var verbs []string
+			for _, c := range cmd.Commands() {
+				if c.IsAvailableCommand() {
+					verbs = append(verbs, c.Name()+"\t"+c.Short)
+				}
+			}
+			return verbs, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// newShim is there for --help only: main runs the shim before cobra is built.
+func newShim() *cobra.Command {
+	return &cobra.Command{Use: "shim", Short: "Hold one agent (started by the supervisor)", Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd, "shim must be the first argument") }}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// version and commit are set by the linker where the build is no module build:
+// -ldflags "-X main.version=v1.2.3 -X main.commit=abc".
+var version, commit string
+
+type versionInfo struct {
+	Module  string `json:"module"`
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Dirty   bool   `json:"dirty,omitempty"` // built from a tree with changes
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+	SQLite  string `json:"sqlite"`
+}
+
+// readVersion is what this program was built from.
+func readVersion() versionInfo {
+	v := versionInfo{
+		Module: "github.com/teamctl/teamctl", Version: version, Commit: commit,
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, SQLite: ledger.SQLiteVersion(),
+	}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		if b.Main.Path != "" {
+			v.Module = b.Main.Path
+		}
+		if v.Version == "" {
+			v.Version = b.Main.Version
+		}
+		for _, s := range b.Settings {
+			switch {
+			case s.Key == "vcs.revision" && v.Commit == "":
+				v.Commit = s.Value
+			case s.Key == "vcs.modified":
+				v.Dirty = s.Value == "true"
+			}
+		}
+	}
+	if v.Version == "" {
+		v.Version = "(devel)"
+	}
+	return v
+}
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  teamctl version\n  teamctl version --json",
+		Args:    takes(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			v := readVersion()
+			if a.out.value(v) {
+				return nil
+			}
+			text := "teamctl " + v.Version
+			if v.Commit != "" {
+				text += " (" + short(v.Commit)
+				if v.Dirty {
+					text += ", changed"
+				}
+				text += ")"
+			}
+			a.out.line("%s\n%s, %s %s/%s, sqlite %s", text, v.Module, v.Go, v.OS, v.Arch, v.SQLite)
+			return nil
+		},
+	}
+}
+
+func newAgents(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "agents",
+		Short:   "List the kinds of agent that can be spawned",
+		Example: "  teamctl agents\n  teamctl spawn builder --agent worker",
+		Args:    takes(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			agents := adapter.Agents()
+			if a.out.value(map[string]any{"agents": agents}) {
+				return nil
+			}
+			var rows [][]string
+			for _, i := range agents {
+				model := "no"
+				if i.NeedsModel {
+					model = "yes"
+				}
+				rows = append(rows, []string{i.Name, model, i.Description})
+			}
+			a.out.table([]string{"AGENT", "MODEL", "WHAT IT IS"}, rows, false)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+func newWorker(a *app) *cobra.Command { return newWorkerAt(a, nil) }
+
+// newWorkerAt is the worker at a workplace; nil is this process.
+func newWorkerAt(a *app, at *workplace) *cobra.Command {
+	var (
+		id     agent.Identity
+		mode   string
+		bypass bool
+	)
+	cmd := &cobra.Command{
+		Use:    "worker",
+		Short:  "The built-in agent (started by the supervisor)",
+		Hidden: true,
+		Args:   takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if id.Mode, err = team.ParseMode(mode); err != nil {
+				return err
+			}
+			if bypass {
+				id.Mode = team.ModeBypass
+			}
+			if id.AgentID == "" && id.Name != "" && id.Team != "" {
+				id.AgentID = team.AgentID(id.Name, id.Team)
+			}
+			name, key, ok := team.ParseAgentID(id.AgentID)
+			if !ok {
+				return usage(cmd, "--agent-id takes NAME@TEAM, not %q", id.AgentID)
+			}
+			if id.Name == "" {
+				id.Name = name
+			}
+			if id.Team == "" {
+				id.Team = key
+			}
+			if at == nil {
+				at = &workplace{environ: os.Environ()}
+			}
+			return a.work(cmd.Context(), id, *at)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&id.AgentID, "agent-id", "", "name@team")
+	f.StringVar(&id.Name, "agent-name", "", "name")
+	f.StringVar(&id.Team, "team-name", "", "team")
+	f.StringVar(&id.Color, "agent-color", "", "colour")
+	f.StringVar(&id.ParentSession, "parent-session-id", "", "session of the lead")
+	f.BoolVar(&id.PlanModeRequired, "plan-mode-required", false, "a plan must be approved first")
+	f.StringVar(&id.AgentType, "agent-type", "", "agent type")
+	f.StringVar(&id.Model, "model", "", "model")
+	f.StringVar(&mode, "permission-mode", "", "permission mode")
+	f.BoolVar(&bypass, "dangerously-skip-permissions", false, "permission mode bypassPermissions")
+	return cmd
+}
+
+// workplace is where a worker lives: a process of its own, or a goroutine of the
+// supervisor's.
+type workplace struct {
+	dir     string // empty: the working directory
+	environ []string
+	out     io.Writer // nil: the output of the command
+}
+
+// getenv is os.Getenv for the workplace.
+func (p workplace) getenv(key string) string {
+	for _, kv := range slices.Backward(p.environ) {
+		if v, ok := strings.CutPrefix(kv, key+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// work runs the worker at its workplace.
+func (a *app) work(ctx context.Context, id agent.Identity, at workplace) (err error) {
+	env, err := a.tools()
+	if err != nil {
+		return err
+	}
+	t, err := env.Open(ctx, id.Team)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := t.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	c, err := t.Identify(ctx, id.AgentID, at.getenv(team.EnvToken))
+	if err != nil {
+		return err
+	}
+	m, err := t.Ledger.MemberBySession(ctx, c.Session)
+	if err != nil {
+		return err
+	}
+	id.Session, id.Role = m.SessionKey, m.Role
+	box, err := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), m.Name)
+	if err != nil {
+		return err
+	}
+	watch, err := inbox.Watch(ctx, t.Layout.Inboxes())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := watch.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	dir := at.dir
+	if dir == "" {
+		if dir, err = os.Getwd(); err != nil {
+			return team.Errorf(team.CodeUnavailable, "find the working directory: %w", err)
+		}
+	}
+	if at.out == nil {
+		at.out = a.out.stdout
+	}
+	work := agent.Env{
+		Ledger: t.Ledger.As(m.Name), Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
+		Dir: dir, Out: at.out, Environ: at.environ, Ready: readiness(m.Name, at),
+	}
+	if m.Worktree != "" {
+		repo, tree, err := worktree.OpenWorktree(ctx, m.Worktree)
+		if err != nil {
+			return err
+		}
+		defer repo.Wait()
+		if m.Spec.WorktreeMode == "own" {
+			// What killed an earlier life of this worker may have cut a git short.
+			notes, err := repo.Recover(ctx, tree.Path, id.Team, m.Name)
+			for _, n := range notes {
+				_, _ = fmt.Fprintf(at.out, "%s: %s\n", id.AgentID, n)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		ws := workspace{repo: repo, path: tree.Path, name: m.Name, id: id.AgentID}
+		work.Workspace = ws
+		if m.Spec.WorktreeMode == "own" {
+			work.Workspace = ownWorkspace{workspace: ws, team: t, member: m}
+		}
+		work.Dir = tree.Path
+	}
+	return agent.Run(ctx, id, work)
+}
+
+// readiness tells the supervisor once that the worker takes messages. One that is
+// away is no reason to wait: the next one finds out by itself.
+func readiness(name string, at workplace) func() {
+	socket, gen := at.getenv(team.EnvNotify), at.getenv(team.EnvGen)
+	if socket == "" {
+		return nil
+	}
+	return sync.OnceFunc(func() { _ = agent.Notify(socket, name, gen, agent.EventReady) })
+}
+
+// workspace is a member's worktree as the worker wants it.
+type workspace struct {
+	repo *worktree.Repo
+	path string
+	name string
+	id   string
+}
+
+// ownWorkspace is a worktree that teamctl made for the member.
+type ownWorkspace struct {
+	workspace
+	team   *tool.Team
+	member ledger.Member
+}
+
+// Checkpoint is agent.Checkpointer.
+func (w ownWorkspace) Checkpoint(ctx context.Context, why string) error {
+	_, fresh, err := w.repo.Checkpoint(ctx, w.path, w.team.Layout.Key, w.name, why)
+	if err != nil || !fresh {
+		return err
+	}
+	return w.team.NoteChanges(ctx, w.repo, w.member)
+}
+
+// Merge saves the state first, as does every step that may go wrong.
+func (w ownWorkspace) Merge(ctx context.Context, commits []string, message string) error {
+	if _, _, err := w.repo.Checkpoint(ctx, w.path, w.team.Layout.Key, w.name, "before a merge"); err != nil {
+		return err
+	}
+	return w.workspace.Merge(ctx, commits, message)
+}
+
+// Merge is agent.Workspace.
+func (w workspace) Merge(ctx context.Context, commits []string, message string) error {
+	_, err := w.repo.Merge(ctx, w.path, commits, message)
+	return err
+}
+
+// Commit is agent.Workspace.
+func (w workspace) Commit(ctx context.Context, message string) (string, []string, bool, error) {
+	return w.repo.Commit(ctx, w.path, worktree.CommitIn{Message: message, AuthorName: w.name, AuthorEmail: w.id})
+}
+
+// Head is agent.Workspace.
+func (w workspace) Head(ctx context.Context) (string, error) {
+	s, err := w.repo.Status(ctx, w.path)
+	return s.Head, err
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+func newWorktree(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "worktree VERB",
+		Short: "What is in the members' worktrees: ls, status, diff, prepare",
+		Long: `Each member works in a git worktree of its own, on a branch of its own. See what
+is in them, what it would conflict with, and what changes the same files. Nothing is
+written by looking.`,
+		Example: "  teamctl worktree ls\n  teamctl worktree status builder\n  teamctl worktree diff",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
+	}
+	cmd.AddCommand(newWorktreeLs(a), newWorktreeStatus(a), newWorktreeDiff(a), newWorktreePrepare(a))
+	return cmd
+}
+
+func newWorktreeLs(a *app) *cobra.Command {
+	var in tool.WorktreesIn
+	var noDisk bool
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the members' worktrees and what merging them would meet",
+		Long: `List the worktree of each member. AHEAD and BEHIND count commits against the branch
+that is checked out in the repository, or --into. CONFLICTS are the files that would
+conflict if the branch were merged there now; "?" says that this git cannot tell (it
+takes 2.38). SHARED counts files that another member changes too.`,
+		Example: "  teamctl worktree ls\n  teamctl worktree ls --into release --json",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			in.Disk = !noDisk
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				res, err := t.Worktrees(cmd.Context(), in)
+				if err != nil || a.out.value(res) {
+					return err
+				}
+				if len(res.Worktrees) == 0 {
+					a.out.note("no member has a worktree of its own")
+					return nil
+				}
+				var rows [][]string
+				for _, w := range res.Worktrees {
+					if w.Err != nil {
+						rows = append(rows, []string{w.Member, "-", "-", "-", "-", "-", "-", "-", "-", printable(w.Problem)})
+						continue
+					}
+					disk := "-"
+					if in.Disk {
+						disk = sizeText(w.DiskBytes)
+					}
+					rows = append(rows, []string{w.Member, dash(w.Branch), count(w.ToTarget), count(w.FromTarget), work(w.Status), count(w.Unpushed),
+						conflicts(w.View), fmt.Sprint(sharedFiles(w)), disk, w.Path})
+				}
+				a.out.table([]string{"MEMBER", "BRANCH", "AHEAD", "BEHIND", "WORK", "UNPUSHED", "CONFLICTS", "SHARED", "DISK", "PATH"}, rows, false)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&in.Into, "into", "", "branch to compare with (default: the one checked out in the repository)")
+	cmd.Flags().BoolVar(&noDisk, "no-disk", false, "do not count the space on the disk")
+	return cmd
+}
+
+// count is a number that may be unknown.
+func count(n int) string {
+	if n < 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+func conflicts(v worktree.View) string {
+	if !v.Foreseen {
+		return "?"
+	}
+	return fmt.Sprint(len(v.Conflicts))
+}
+
+func sharedFiles(w tool.WorktreeInfo) int {
+	seen := map[string]bool{}
+	for _, s := range w.Shared {
+		seen[s.Path] = true
+	}
+	return len(seen)
+}
+
+// work says in a word what is not committed.
+func work(s worktree.Status) string {
+	switch {
+	case s.Operation != "":
+		return "in a " + s.Operation
+	case s.Clean():
+		return "clean"
+	}
+	return fmt.Sprintf("%d changed", len(s.Changes))
+}
+
+// sizeText is a size for people.
+func sizeText(n int64) string {
+	f, unit := float64(n), "B"
+	for _, u := range []string{"K", "M", "G", "T"} {
+		if f < 1000 {
+			break
+		}
+		f, unit = f/1024, u
+	}
+	if unit == "B" || f >= 10 {
+		return fmt.Sprintf("%.0f%s", f, unit)
+	}
+	return fmt.Sprintf("%.1f%s", f, unit)
+}
+
+func newWorktreeStatus(a *app) *cobra.Command {
+	var in tool.WorktreesIn
+	cmd := &cobra.Command{
+		Use:               "status [MEMBER...]",
+		Short:             "Show the worktrees of members in full",
+		Example:           "  teamctl worktree status builder",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Members, in.Disk = args, true
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				res, err := t.Worktrees(cmd.Context(), in)
+				if err != nil || a.out.value(res) {
+					return err
+				}
+				for i, w := range res.Worktrees {
+					if i > 0 {
+						a.out.line("")
+					}
+					a.worktreeStatus(res.Into, w)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&in.Into, "into", "", "branch to compare with (default: the one checked out in the repository)")
+	return cmd
+}
+
+func (a *app) worktreeStatus(into string, w tool.WorktreeInfo) {
+	row := func(name, format string, args ...any) {
+		a.out.line("%s %s", tui.Pad(name, 10), printable(fmt.Sprintf(format, args...)))
+	}
+	row("member", "%s (%s, %s)", w.Member, w.Observed, w.Activity)
+	row("path", "%s", w.Path)
+	if w.Err != nil {
+		row("problem", "%s", w.Problem)
+		return
+	}
+	row("branch", "%s at %s", dash(w.Branch), dash(short(w.Head)))
+	if w.Base != "" {
+		row("base", "%s, %d commits since", short(w.Base), w.Ahead)
+	}
+	if into != "" && w.ToTarget >= 0 {
+		row("into", "%s: %d ahead, %d behind", into, w.ToTarget, w.FromTarget)
+	}
+	if w.Unpushed >= 0 {
+		row("unpushed", "%d commits", w.Unpushed)
+	}
+	row("work", "%s", work(w.Status))
+	row("disk", "%s", sizeText(w.DiskBytes))
+	switch {
+	case !w.Foreseen && into != "":
+		row("conflicts", "unknown: this git cannot tell")
+	case len(w.Conflicts) > 0:
+		row("conflicts", "%s", strings.Join(w.Conflicts, ", "))
+	}
+	for _, s := range w.Shared {
+		row("shared", "%s, also changed by %s", s.Path, s.Name)
+	}
+	for _, c := range w.Changes {
+		a.out.line("  %s%s %s", dot(c.Index), dot(c.Work), printable(c.Path))
+	}
+}
+
+func dot(letter string) string {
+	if letter == "." {
+		return " "
+	}
+	return letter
+}
+
+func newWorktreeDiff(a *app) *cobra.Command {
+	var stat bool
+	cmd := &cobra.Command{
+		Use:   "diff [MEMBER...]",
+		Short: "Show what members have changed since their branches began",
+		Long: `Show the diff of each member's worktree against the commit that its branch began
+at: commits and uncommitted work together. Untracked files are named.`,
+		Example:           "  teamctl worktree diff --stat\n  teamctl worktree diff builder",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				list, err := t.WorktreeDiffs(cmd.Context(), args, stat)
+				if err != nil || a.out.value(map[string]any{"diffs": list}) {
+					return err
+				}
+				for _, d := range list {
+					a.out.line("# %s, branch %s since %s", d.Member, dash(d.Branch), dash(short(d.Base)))
+					a.out.text(printableLines(d.Diff))
+					for _, p := range d.Untracked {
+						a.out.line("untracked: %s", printable(p))
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&stat, "stat", false, "a summary by file")
+	return cmd
+}
+
+func newWorktreePrepare(a *app) *cobra.Command {
+	var in tool.PrepareIn
+	cmd := &cobra.Command{
+		Use:   "prepare [MEMBER...]",
+		Short: "Run the setup of worktrees again: ignored files, links, setup commands",
+		Long: `A new worktree gets a copy of the ignored files that .worktreeinclude of the
+repository names (such as .env), what the team file wants copied or linked, and its
+setup commands run. This does it again for worktrees that stand; no file is
+overwritten. Setup commands that came with the repository run only after somebody has
+read and allowed them, once on this machine for the same commands.`,
+		Example:           "  teamctl worktree prepare builder\n  teamctl worktree prepare --allow",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Members = args
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				list, err := t.Prepare(cmd.Context(), c, in)
+				if list == nil {
+					return err
+				}
+				if a.out.value(map[string]any{"prepared": list}) {
+					if err != nil {
+						return team.Errorf(team.CodeOf(err), "%w", errSaid)
+					}
+					return nil
+				}
+				for _, p := range list {
+					if p.Err == nil {
+						a.out.line("%s: %d files copied, %d linked, %d commands run", p.Member, p.Copied, len(p.Linked), len(p.Ran))
+					}
+					for _, n := range p.Notes {
+						a.out.note("%s: %s", p.Member, printable(n))
+					}
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&in.Allow, "allow", false, "allow the setup commands that came with the repository")
+	return cmd
+}

@@ -1,0 +1,89 @@
+// Command gen writes the checked-in files that are made from the code:
+//
+//	docs/teamctl.schema.json   JSON schema of teamctl.yaml, from the types of tool/teamfile
+//	docs/states.md             the states of members and tasks, from team's transition tables
+//
+// Run it with "go generate ./tool/teamfile" or "go run ./scripts/gen". With -check
+// it writes nothing and fails when a file is stale.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/teamctl/teamctl/tool/teamfile"
+)
+
+// files says what is made, relative to the root of the repository.
+var files = []struct {
+	path string
+	make func() ([]byte, error)
+}{
+	{"docs/teamctl.schema.json", teamfile.Schema},
+	{"docs/states.md", states},
+}
+
+func main() {
+	check := flag.Bool("check", false, "write nothing, fail when a file is stale")
+	flag.Parse()
+	if err := run(*check, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(check bool, out io.Writer) error {
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	var stale []error
+	for _, f := range files {
+		want, err := f.make()
+		if err != nil {
+			return fmt.Errorf("make %s: %w", f.path, err)
+		}
+		path := filepath.Join(root, f.path)
+		have, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(have, want) {
+			continue
+		}
+		if check {
+			stale = append(stale, fmt.Errorf("%s is stale: run go run ./scripts/gen", f.path))
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(out, "wrote", f.path); err != nil {
+			return err
+		}
+	}
+	return errors.Join(stale...)
+}
+
+// findRoot is the directory of go.mod at or above the working directory.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("no go.mod at or above the working directory")
+		}
+		dir = up
+	}
+}

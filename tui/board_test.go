@@ -1,0 +1,67 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBoardFrames(t *testing.T) {
+	for _, size := range [][2]int{{100, 30}, {80, 16}, {40, 12}, {100, 0}} {
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
+			lines := Board(sample(), size[0], size[1], epoch, Style{})
+			golden(t, fmt.Sprintf("board-%dx%d.txt", size[0], size[1]), strings.Join(lines, "\n")+"\n")
+		})
+	}
+	t.Run("empty", func(t *testing.T) {
+		golden(t, "board-empty.txt", strings.Join(Board(Snapshot{Team: "demo"}, 60, 6, epoch, Style{}), "\n")+"\n")
+	})
+}
+
+// Whatever the terminal's size, the frame fits it: a line too many or too wide
+// would scroll the screen.
+func TestBoardFits(t *testing.T) {
+	big := sample()
+	for i := range 60 {
+		big.Tasks = append(big.Tasks, Task{ID: fmt.Sprint(100 + i), Subject: "more", Status: "pending"})
+		big.Members = append(big.Members, Member{Name: fmt.Sprintf("m%d", i), State: "running"})
+		big.Events = append(big.Events, Event{At: epoch, Who: "x", What: "y"})
+	}
+	for cols := 20; cols < 130; cols += 7 {
+		for rows := 1; rows < 60; rows++ {
+			for name, s := range map[string]Snapshot{"sample": sample(), "big": big, "none": {}} {
+				lines := Board(s, cols, rows, epoch, Style{On: true})
+				if len(lines) != rows {
+					t.Fatalf("%s at %dx%d: %d lines", name, cols, rows, len(lines))
+				}
+				for _, l := range lines {
+					if Width(l) > cols {
+						t.Fatalf("%s at %dx%d: line of %d cells: %q", name, cols, rows, Width(l), l)
+					}
+					if strings.ContainsAny(l, "\n\r\x07") {
+						t.Fatalf("%s: control character in %q", name, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestBoardColors(t *testing.T) {
+	text := strings.Join(Board(sample(), 100, 30, epoch, Style{On: true}), "\n")
+	if !strings.Contains(text, "\x1b[34m") {
+		t.Error("the blue member is not blue")
+	}
+	plain := strings.Join(Board(sample(), 100, 30, epoch, Style{}), "\n")
+	if strings.Contains(plain, "\x1b") {
+		t.Error("an escape sequence without colours")
+	}
+}
+
+func BenchmarkBoard(b *testing.B) {
+	s := sample()
+	for b.Loop() {
+		Board(s, 200, 50, epoch.Add(time.Second), Style{On: true})
+	}
+}

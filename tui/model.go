@@ -1,0 +1,121 @@
+package tui
+
+import (
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Task is one task on the screen.
+type Task struct {
+	ID      string
+	Subject string
+	Status  team.TaskStatus
+	Owner   string    // name of the member that has or had it
+	Waits   []string  // ids of the dependencies that are not completed
+	Stuck   bool      // behind a failed task
+	Attempt int       // 1 for the first claim
+	Began   time.Time // zero before the claim
+	Ended   time.Time // zero before it is completed or failed
+	Note    string    // why it failed
+}
+
+// Finished reports a task that is completed or failed.
+func (t Task) Finished() bool {
+	return t.Status == team.TaskCompleted || t.Status == team.TaskFailed
+}
+
+// Active reports a task that somebody holds.
+func (t Task) Active() bool {
+	return t.Status == team.TaskClaimed || t.Status == team.TaskInProgress
+}
+
+// Took is how long the task has been, or was, in work; 0 before its claim.
+func (t Task) Took(now time.Time) time.Duration {
+	switch {
+	case t.Began.IsZero():
+		return 0
+	case !t.Ended.IsZero():
+		return t.Ended.Sub(t.Began)
+	}
+	return now.Sub(t.Began)
+}
+
+// Member is one member of the team on the screen.
+type Member struct {
+	Name     string
+	Color    string // one of team.Colors
+	Lead     bool
+	State    team.Observed
+	Activity team.Activity
+	Since    time.Time
+	Restarts int
+	Note     string // why it is in this state
+}
+
+// Event is one line of the log.
+type Event struct {
+	At   time.Time
+	Who  string
+	What string
+	ID   string
+	Note string
+}
+
+// Snapshot is the team at one moment. Events are in order, the newest last.
+type Snapshot struct {
+	Team    string
+	Repo    string
+	Tasks   []Task
+	Members []Member
+	Events  []Event
+}
+
+type counts struct{ done, failed, active, ready, waiting, stuck, total int }
+
+func (s Snapshot) counts() counts {
+	c := counts{total: len(s.Tasks)}
+	for _, t := range s.Tasks {
+		switch t.Status {
+		case team.TaskCompleted:
+			c.done++
+		case team.TaskFailed:
+			c.failed++
+		case team.TaskClaimed, team.TaskInProgress:
+			c.active++
+		case team.TaskPending:
+			switch {
+			case t.Stuck:
+				c.stuck++
+			case len(t.Waits) > 0:
+				c.waiting++
+			default:
+				c.ready++
+			}
+		}
+	}
+	return c
+}
+
+// active are the tasks in work, the longest first.
+func (s Snapshot) active() []Task {
+	var out []Task
+	for _, t := range s.Tasks {
+		if t.Active() {
+			out = append(out, t)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Task) int { return a.Began.Compare(b.Began) })
+	return out
+}
+
+// taskOf is the task that the member works on, "" when none.
+func (s Snapshot) taskOf(name string) (Task, bool) {
+	for _, t := range s.Tasks {
+		if t.Active() && t.Owner == name {
+			return t, true
+		}
+	}
+	return Task{}, false
+}

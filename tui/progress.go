@@ -1,0 +1,261 @@
+package tui
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Options of a Progress. Without Terminal it writes one plain line per change.
+type Options struct {
+	Terminal bool
+	Color    bool
+	Size     func() (cols, rows int) // asked before every drawing; nil: 80 x 24
+	Now      func() time.Time        // nil: time.Now
+}
+
+// Progress shows a task board while it is worked through. On a terminal finished
+// tasks scroll by above a live part (a bar, and a line for each task in work),
+// which is drawn again in place; Close leaves the last state standing.
+type Progress struct {
+	out   io.Writer
+	opt   Options
+	style Style
+
+	updates chan Snapshot
+	stop    chan struct{}
+	ended   sync.WaitGroup
+
+	// Owned by run.
+	seen  map[string]mark
+	last  Snapshot
+	lines int // of the live part on the screen
+	first time.Time
+}
+
+type mark struct {
+	status  team.TaskStatus
+	attempt int
+}
+
+// NewProgress starts a view that writes to out until Close.
+func NewProgress(out io.Writer, opt Options) *Progress {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Size == nil {
+		opt.Size = func() (int, int) { return 80, 24 }
+	}
+	p := &Progress{
+		out: out, opt: opt, style: Style{On: opt.Color},
+		updates: make(chan Snapshot), stop: make(chan struct{}),
+		seen: map[string]mark{}, first: opt.Now(),
+	}
+	p.ended.Go(p.run)
+	return p
+}
+
+// Update shows a new snapshot; it returns once the snapshot is taken. It may
+// not be called after Close.
+func (p *Progress) Update(s Snapshot) {
+	select {
+	case p.updates <- s:
+	case <-p.stop:
+	}
+}
+
+// Close draws the last state for good and waits until everything is written.
+func (p *Progress) Close() {
+	close(p.stop)
+	p.ended.Wait()
+}
+
+func (p *Progress) run() {
+	var tick <-chan time.Time
+	ticker := time.NewTicker(time.Hour)
+	ticker.Stop()
+	defer ticker.Stop()
+	if p.opt.Terminal {
+		p.write("\x1b[?25l")
+		defer p.write("\x1b[?25h")
+	}
+	for {
+		select {
+		case s := <-p.updates:
+			changes := p.changes(s)
+			p.last = s
+			p.draw(changes)
+			running := p.opt.Terminal && s.counts().active > 0
+			switch {
+			case running && tick == nil:
+				ticker.Reset(time.Second)
+				tick = ticker.C
+			case !running && tick != nil:
+				ticker.Stop()
+				tick = nil
+			}
+		case <-tick:
+			p.draw(nil)
+		case <-p.stop:
+			if p.opt.Terminal && p.last.Tasks != nil {
+				p.write(p.erase() + p.bar() + "\n")
+			}
+			return
+		}
+	}
+}
+
+// changes are the lines for what is new in s, in the order in which it happened.
+func (p *Progress) changes(s Snapshot) []string {
+	news := slices.Clone(s.Tasks)
+	slices.SortStableFunc(news, func(a, b Task) int { return when(a).Compare(when(b)) })
+	done := 0
+	for _, m := range p.seen {
+		if m.status == team.TaskCompleted || m.status == team.TaskFailed {
+			done++
+		}
+	}
+	var lines []string
+	for _, t := range news {
+		before, now := p.seen[t.ID], mark{t.Status, t.Attempt}
+		if before == now {
+			continue
+		}
+		was := before.status == team.TaskCompleted || before.status == team.TaskFailed
+		if t.Finished() && !was {
+			done++
+		} else if !t.Finished() && was {
+			done--
+		}
+		p.seen[t.ID] = now
+		if line := p.change(t, before, done, len(s.Tasks)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func when(t Task) time.Time {
+	if !t.Ended.IsZero() {
+		return t.Ended
+	}
+	return t.Began
+}
+
+// change is the line for one task that is not what it was, "" for what is not
+// worth one.
+func (p *Progress) change(t Task, before mark, done, total int) string {
+	of := fmt.Sprintf("%d/%d", done, total)
+	who := Clean(t.Owner)
+	switch {
+	case t.Status == team.TaskCompleted:
+		return fmt.Sprintf("%s %s %s  %s  %s", p.style.Green("✓"), of, Clean(t.Subject), who, Duration(t.Took(p.opt.Now())))
+	case t.Status == team.TaskFailed:
+		line := fmt.Sprintf("%s %s %s  %s  %s", p.style.Red("✗"), of, Clean(t.Subject), who, Duration(t.Took(p.opt.Now())))
+		if note := Clean(t.Note); note != "" {
+			line += ": " + Cut(note, 160)
+		}
+		return line
+	case p.opt.Terminal:
+		return "" // the live part shows it
+	case t.Active() && (before.attempt != t.Attempt || before.status == team.TaskPending):
+		return fmt.Sprintf("▸ %s %s  %s", of, Clean(t.Subject), who)
+	case t.Status == team.TaskPending && before.status != "":
+		return fmt.Sprintf("↺ %s %s  back on the board", of, Clean(t.Subject))
+	}
+	return ""
+}
+
+func (p *Progress) draw(changes []string) {
+	if !p.opt.Terminal {
+		if len(changes) > 0 {
+			p.write(strings.Join(changes, "\n") + "\n")
+		}
+		return
+	}
+	cols, rows := p.opt.Size()
+	var b strings.Builder
+	b.WriteString(p.erase())
+	for _, c := range changes {
+		b.WriteString(Cut(c, cols-1) + "\n")
+	}
+	live := p.live(cols, rows)
+	b.WriteString(strings.Join(live, "\n") + "\n")
+	p.lines = len(live)
+	p.write(b.String())
+}
+
+// erase takes the live part off the screen.
+func (p *Progress) erase() string {
+	if p.lines == 0 {
+		return ""
+	}
+	n := p.lines
+	p.lines = 0
+	return fmt.Sprintf("\x1b[%dA\r\x1b[J", n)
+}
+
+func (p *Progress) live(cols, rows int) []string {
+	now := p.opt.Now()
+	lines := []string{Cut(p.bar(), cols-1)}
+	active := p.last.active()
+	room := max(1, rows-3)
+	for i, t := range active {
+		if i == room-1 && len(active) > room {
+			lines = append(lines, p.style.Dim(fmt.Sprintf("  … and %d more in work", len(active)-i)))
+			break
+		}
+		right := fmt.Sprintf("  %s  %s", Pad(Clean(t.Owner), 12), Elapsed(t.Took(now)))
+		left := fmt.Sprintf("  %s %s  %s", p.style.Cyan("▸"), t.ID, Clean(t.Subject))
+		lines = append(lines, Pad(left, max(10, min(60, cols-1-Width(right))))+right)
+	}
+	return lines
+}
+
+const barCells = 24
+
+func (p *Progress) bar() string {
+	c := p.last.counts()
+	cells := func(n int) int {
+		if c.total == 0 {
+			return 0
+		}
+		return n * barCells / c.total
+	}
+	done := cells(c.done)
+	failed := cells(c.done+c.failed) - done
+	line := p.style.Green(strings.Repeat("█", done)) + p.style.Red(strings.Repeat("█", failed)) +
+		p.style.Dim(strings.Repeat("░", barCells-done-failed)) +
+		fmt.Sprintf(" %s  %s", p.style.Bold(fmt.Sprintf("%d/%d", c.done, c.total)), c.words(p.style))
+	return strings.TrimRight(line, " ") + "  " + p.style.Dim(Elapsed(p.opt.Now().Sub(p.first)))
+}
+
+// words are the numbers that are not 0.
+func (c counts) words(s Style) string {
+	var w []string
+	add := func(n int, word string, paint func(string) string) {
+		if n > 0 {
+			w = append(w, paint(fmt.Sprintf("%d %s", n, word)))
+		}
+	}
+	plain := func(t string) string { return t }
+	add(c.active, "in work", s.Cyan)
+	add(c.ready, "ready", plain)
+	add(c.waiting, "waiting", plain)
+	add(c.failed, "failed", s.Red)
+	add(c.stuck, "stuck", s.Yellow)
+	if len(w) == 0 && c.total > 0 {
+		return s.Green("all done")
+	}
+	return strings.Join(w, " · ")
+}
+
+func (p *Progress) write(s string) {
+	// A view that cannot be written to must not end what it shows.
+	_, _ = io.WriteString(p.out, s)
+}

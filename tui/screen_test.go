@@ -1,0 +1,165 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+)
+
+// terminal is a pty whose output a test can wait on.
+type terminal struct {
+	master, tty *os.File
+	out         buffer
+	bell        chan struct{}
+	done        chan struct{}
+}
+
+func openTerminal(t *testing.T) *terminal {
+	t.Helper()
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Skipf("no pty: %v", err)
+	}
+	if err := pty.Setsize(master, &pty.Winsize{Cols: 60, Rows: 12}); err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{master: master, tty: tty, bell: make(chan struct{}, 1), done: make(chan struct{})}
+	go func() {
+		defer close(x.done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := master.Read(buf)
+			if n > 0 {
+				_, _ = x.out.Write(buf[:n]) // never fails
+				select {
+				case x.bell <- struct{}{}:
+				default:
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		for _, f := range []io.Closer{tty, master} {
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		<-x.done
+	})
+	return x
+}
+
+func (x *terminal) await(t *testing.T, want string) {
+	t.Helper()
+	late := time.After(20 * time.Second)
+	for !strings.Contains(x.out.String(), want) {
+		select {
+		case <-x.bell:
+		case <-late:
+			t.Fatalf("waited for %q, have %q", want, x.out.String())
+		}
+	}
+}
+
+func TestScreen(t *testing.T) {
+	x := openTerminal(t)
+	before, err := term.GetState(int(x.tty.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := make(chan Snapshot)
+	s := &Screen{In: x.tty, Out: x.tty}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Run(t.Context(), func(ctx context.Context, each func(Snapshot)) error {
+			for {
+				select {
+				case snap := <-more:
+					each(snap)
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		})
+	}()
+	more <- sample()
+	x.await(t, enter)
+	x.await(t, "test ./ledger")
+	x.await(t, "q quits")
+	two := sample()
+	two.Tasks[2].Subject = "something new"
+	more <- two
+	x.await(t, "something new")
+	if _, err := x.master.WriteString("xq"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	x.await(t, leave)
+	after, err := term.GetState(int(x.tty.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *before != *after {
+		t.Error("the terminal is not as it was found")
+	}
+}
+
+// Whatever ends the screen, it leaves the terminal, and says why.
+func TestScreenEnds(t *testing.T) {
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		src  Source
+		keys string
+		stop bool
+		want error
+	}{
+		"source fails": {src: func(context.Context, func(Snapshot)) error { return boom }, want: boom},
+		"context ends": {src: func(ctx context.Context, _ func(Snapshot)) error { <-ctx.Done(); return ctx.Err() }, stop: true},
+		"ctrl-c":       {src: func(ctx context.Context, _ func(Snapshot)) error { <-ctx.Done(); return ctx.Err() }, keys: "\x03"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := openTerminal(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- (&Screen{In: x.tty, Out: x.tty}).Run(ctx, c.src) }()
+			x.await(t, enter)
+			if c.stop {
+				cancel()
+			}
+			if _, err := x.master.WriteString(c.keys); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; !errors.Is(err, c.want) {
+				t.Errorf("Run: %v, want %v", err, c.want)
+			}
+			x.await(t, leave)
+		})
+	}
+	t.Run("no terminal", func(t *testing.T) {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		if err := (&Screen{In: f, Out: f}).Run(t.Context(), nil); err == nil {
+			t.Error("no error")
+		}
+	})
+}

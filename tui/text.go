@@ -1,0 +1,112 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Clean makes one harmless line of a text from elsewhere: escape sequences and
+// control and bidi characters go, line breaks and tabs become spaces.
+func Clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, ansi.Strip(s))
+	return strings.TrimSpace(s)
+}
+
+// Duration is a span for people: 0.4s, 12s, 3m05s, 2h10m, 4d3h.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// Elapsed is a span that is still growing, in whole seconds: it must not jitter.
+func Elapsed(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	}
+	return Duration(d)
+}
+
+// Pad fits s, which may be coloured, to exactly width cells.
+func Pad(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	s = Cut(s, width)
+	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
+}
+
+// Cut shortens s to at most width cells; what was cut shows as "…".
+func Cut(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	return ansi.Truncate(s, width, "…")
+}
+
+// Width is the number of cells that s takes.
+func Width(s string) int { return ansi.StringWidth(s) }
+
+// Style colours text, or does nothing when it is off.
+type Style struct{ On bool }
+
+func (s Style) sgr(code, text string) string {
+	if !s.On || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold, Dim, Red, Green, Yellow and Cyan are what their names say.
+func (s Style) Bold(t string) string { return s.sgr("1", t) }
+
+// Dim is for what matters less.
+func (s Style) Dim(t string) string { return s.sgr("2", t) }
+
+// Red is for failures.
+func (s Style) Red(t string) string { return s.sgr("31", t) }
+
+// Green is for what is done.
+func (s Style) Green(t string) string { return s.sgr("32", t) }
+
+// Yellow is for what needs a look.
+func (s Style) Yellow(t string) string { return s.sgr("33", t) }
+
+// Cyan is for what is in work.
+func (s Style) Cyan(t string) string { return s.sgr("36", t) }
+
+var memberColors = map[string]string{
+	"blue": "34", "green": "32", "yellow": "33", "purple": "35",
+	"orange": "38;5;208", "pink": "38;5;213", "cyan": "36", "red": "31",
+}
+
+// Member colours a member's name in its colour, one of team.Colors.
+func (s Style) Member(color, name string) string {
+	code, ok := memberColors[color]
+	if !ok {
+		return name
+	}
+	return s.sgr(code, name)
+}
