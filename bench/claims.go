@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // the floor is SQLite with nothing of ours around it
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// claims: tasks that processes take from one board, each claim durable when it is
+// told, against SQLite alone with the same durability.
+var claims = benchmark{name: "claims", title: "Claims", run: runClaims}
+
+const (
+	goalClaims16   = 2.5 // x one process on bare SQLite
+	goalDirect     = 0.8
+	goalFairness   = 0.8
+	goalFairDirect = 0.5
+	goalClaimP99   = 5 * time.Millisecond
+)
+
+const claimSpan = time.Second
+
+func childClaim(ctx context.Context, a childArgs) (func() (time.Duration, bool, error), func() error, error) {
+	led, closeDB, err := openLedger(ctx, team.Home{Dir: a.Home}.Team("b"), a.Direct)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := ledger.ClaimIn{Owner: memberSession(a.Number), Lease: time.Hour}
+	return func() (time.Duration, bool, error) {
+		task, err := led.Claim(ctx, in)
+		return 0, task != nil, err
+	}, closeDB, nil
+}
+
+func runClaims(ctx context.Context, e env) (string, error) {
+	rounds := 3
+	type line struct {
+		label    string
+		n        int
+		direct   bool
+		rates    []float64
+		fairness []float64
+		times    []time.Duration
+	}
+	var lines []*line
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		lines = append(lines, &line{label: "through the supervisor", n: n})
+	}
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		lines = append(lines, &line{label: "direct", n: n, direct: true})
+	}
+	var alone, grouped []float64
+	for r := range rounds {
+		w, err := newWorld(ctx, e, fmt.Sprint("w", r), 16)
+		if err != nil {
+			return "", err
+		}
+		a, err := rawClaims(ctx, filepath.Join(e.dir, fmt.Sprintf("raw%d.db", r)), 1)
+		if err != nil {
+			return "", err
+		}
+		g, err := rawClaims(ctx, filepath.Join(e.dir, fmt.Sprintf("raw%dg.db", r)), 16)
+		if err != nil {
+			return "", err
+		}
+		alone, grouped = append(alone, a), append(grouped, g)
+		for i := range lines {
+			l := lines[(i+r)%len(lines)]
+			if err := w.tasks(ctx, 60_000); err != nil {
+				return "", err
+			}
+			stop := func() {}
+			if !l.direct {
+				if stop, err = w.supervise(ctx); err != nil {
+					return "", err
+				}
+			}
+			res, err := crowd(ctx, "claim", l.n, childArgs{Home: w.layout.Home.Dir, Direct: l.direct, For: claimSpan})
+			stop()
+			if err != nil {
+				return "", err
+			}
+			ops, times, fair := sum(res)
+			l.rates = append(l.rates, float64(ops)/claimSpan.Seconds())
+			l.fairness, l.times = append(l.fairness, fair), append(l.times, times...)
+		}
+	}
+	floor := middle(alone)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nOne process on bare SQLite, one claim a commit: %.0f a second; 16 claims a commit: %.0f.\n\n", where(rounds), floor, middle(grouped))
+	b.WriteString("| way | processes | claims/s | x one process on SQLite | x 16 a commit | fairness min/max | p50 ms | p99 ms | goal |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, l := range lines {
+		rate, fair, p99 := middle(l.rates), middle(l.fairness), quantile(l.times, 0.99)
+		goal := ""
+		switch {
+		case l.n == 16 && !l.direct:
+			goal = reached(rate/floor >= goalClaims16 && fair >= goalFairness && p99 <= goalClaimP99,
+				fmt.Sprintf(">= %.1f x, fairness >= %.1f, p99 <= %v", goalClaims16, goalFairness, goalClaimP99))
+		case l.n == 16:
+			goal = reached(rate/floor >= goalDirect && fair >= goalFairDirect, fmt.Sprintf(">= %.1f x, fairness >= %.1f", goalDirect, goalFairDirect))
+		}
+		fmt.Fprintf(&b, "| %s | %d | %.0f | %.2f | %.2f | %.2f | %s | %s | %s |\n", l.label, l.n, rate, rate/floor, rate/middle(grouped),
+			fair, ms(median(l.times)), ms(p99), goal)
+	}
+	return b.String(), nil
+}
+
+func reached(ok bool, goal string) string {
+	if ok {
+		return goal + ": met"
+	}
+	return goal + ": MISSED"
+}
+
+// rawClaims is one process with a prepared UPDATE .. RETURNING over a partial index,
+// so many claims a transaction, synchronous=FULL.
+func rawClaims(ctx context.Context, path string, batch int) (perSecond float64, err error) {
+	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL&_txlock=immediate")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(ctx, `CREATE TABLE tasks(id INTEGER PRIMARY KEY, status TEXT NOT NULL, owner TEXT, unmet INTEGER NOT NULL DEFAULT 0, subject TEXT);
+		CREATE INDEX ready ON tasks(id) WHERE status = 'pending' AND unmet = 0;
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120000) INSERT INTO tasks(id, status, subject) SELECT i, 'pending', 'task' FROM n;
+		PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		return 0, err
+	}
+	claim, err := db.PrepareContext(ctx, `UPDATE tasks SET status = 'claimed', owner = ? WHERE id = (SELECT id FROM tasks INDEXED BY ready
+		WHERE status = 'pending' AND unmet = 0 ORDER BY id LIMIT 1) RETURNING id`)
+	if err != nil {
+		return 0, err
+	}
+	defer claim.Close()
+	n, began := 0, time.Now()
+	for time.Since(began) < claimSpan {
+		if err := rawBatch(ctx, db, claim, batch); err != nil {
+			return 0, err
+		}
+		n += batch
+	}
+	return float64(n) / time.Since(began).Seconds(), nil
+}
+
+// rawBatch is one transaction.
+func rawBatch(ctx context.Context, db *sql.DB, claim *sql.Stmt, batch int) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	st := tx.StmtContext(ctx, claim)
+	defer st.Close()
+	for range batch {
+		if err := rawClaim(ctx, st); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+func rawClaim(ctx context.Context, st *sql.Stmt) error {
+	rows, err := st.QueryContext(ctx, "me")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	found := false
+	for rows.Next() { // to the end: a RETURNING that is reset early keeps SQLite from checkpoints
+		found = true
+	}
+	if !found {
+		return errors.Join(rows.Err(), errors.New("the board is empty"))
+	}
+	return rows.Err()
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// mail: messages from "post" to the moment when they stand in the mailbox, by as
+// many writers, on mailboxes of different histories; and until a reader that
+// waits has them.
+var mail = benchmark{name: "mail", title: "Messages", run: runMail}
+
+const (
+	goalMailP50  = 2 * time.Millisecond
+	goalMailP99  = 20 * time.Millisecond
+	goalHistory  = 1.5 // x a history of 10
+	goalWakeP50  = 500 * time.Microsecond
+	mailEach     = 60 // messages of a writer; a run has a cap
+	histories    = 3
+	wakeMessages = 100
+)
+
+func childPost(ctx context.Context, a childArgs) (func() (time.Duration, bool, error), func() error, error) {
+	l := team.Home{Dir: a.Home}.Team("b")
+	led, closeDB, err := openLedger(ctx, l, a.Direct)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &stamped{Writer: control.Writer(l, ledger.Direct(led.DB()))}
+	m := supervisor.Mailer{Layout: l, Ledger: ledger.New(led.DB(), w)}
+	return func() (time.Duration, bool, error) {
+		_, ds, err := m.Post(ctx, ledger.NewMessage{
+			Kind: team.KindInfo, From: memberName(a.Number), To: a.Session, Text: "a message of an ordinary length, as people write them", Summary: "a message",
+		})
+		if err == nil && (len(ds) != 1 || ds[0].State != team.Mailed) {
+			err = fmt.Errorf("not mailed: %+v", ds)
+		}
+		return w.visible.Sub(w.posted), true, err
+	}, closeDB, nil
+}
+
+// stamped notes when a message was durable, and when it stood in the mailbox: then
+// its mark is written.
+type stamped struct {
+	ledger.Writer
+	posted, visible time.Time
+}
+
+func (s *stamped) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
+	if op.Name == "delivery.mark" {
+		s.visible = time.Now()
+	}
+	res, err := s.Writer.Write(ctx, op)
+	if op.Name == "message.post" {
+		s.posted = time.Now()
+	}
+	return res, err
+}
+
+func runMail(ctx context.Context, e env) (string, error) {
+	const rounds = 3
+	w, err := newWorld(ctx, e, "w", 20)
+	if err != nil {
+		return "", err
+	}
+	led, closeDB, err := w.open(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = closeDB() }()
+	sizes := [histories]int{10, 1_000, 100_000}
+	for i, size := range sizes {
+		if err := fillBox(ctx, w.layout, memberName(16+i), size); err != nil {
+			return "", err
+		}
+	}
+	stop, err := w.supervise(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	type line struct {
+		writers, history int
+		rates            []float64
+		times            []time.Duration
+	}
+	var lines []*line
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		for h := range sizes {
+			lines = append(lines, &line{writers: n, history: h})
+		}
+	}
+	var floors []float64
+	for r := range rounds {
+		floor, err := rawClaims(ctx, filepath.Join(e.dir, fmt.Sprintf("raw%d.db", r)), 1)
+		if err != nil {
+			return "", err
+		}
+		floors = append(floors, floor)
+		for i := range lines {
+			l := lines[(i+r)%len(lines)]
+			if _, err := led.StartRun(ctx); err != nil { // each has its own cap
+				return "", err
+			}
+			res, err := crowd(ctx, "post", l.writers, childArgs{Home: w.layout.Home.Dir, For: 20 * time.Second, Most: mailEach, Session: memberName(16 + l.history)})
+			if err != nil {
+				return "", err
+			}
+			ops, times, _ := sum(res)
+			busy := time.Duration(1)
+			for _, c := range res {
+				busy = max(busy, c.Busy)
+			}
+			l.rates, l.times = append(l.rates, float64(ops)/busy.Seconds()), append(l.times, times...)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s Through the supervisor; the time is from \"posted\", durable in the ledger, to the entry in the file.\n\n", where(rounds))
+	b.WriteString("| writers | history | messages/s | x commits of one process on SQLite | p50 ms | p99 ms | x history 10 | goal |\n|---|---|---|---|---|---|---|---|\n")
+	first := map[int]time.Duration{}
+	for _, l := range lines {
+		if l.history == 0 {
+			first[l.writers] = median(l.times)
+		}
+		x := float64(median(l.times)) / float64(first[l.writers])
+		p50, p99 := median(l.times), quantile(l.times, 0.99)
+		goal := reached(x <= goalHistory, fmt.Sprintf("<= %.1f x", goalHistory))
+		if l.writers == 16 {
+			goal = reached(x <= goalHistory && p50 <= goalMailP50 && p99 <= goalMailP99, fmt.Sprintf("<= %.1f x, p50 <= %v, p99 <= %v", goalHistory, goalMailP50, goalMailP99))
+		}
+		fmt.Fprintf(&b, "| %d | %d | %.0f | %.2f | %s | %s | %.2f | %s |\n", l.writers, sizes[l.history], middle(l.rates), middle(l.rates)/middle(floors), ms(p50), ms(p99), x, goal)
+	}
+	wakes, err := wake(ctx, w.layout)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "\nA waiting reader is awake and has the message %s ms (p50), %s ms (p99) after it stands in the file: %s.\n",
+		ms(median(wakes)), ms(quantile(wakes, 0.99)), reached(median(wakes) <= goalWakeP50, fmt.Sprintf("p50 <= %v", goalWakeP50)))
+	return b.String(), nil
+}
+
+// fillBox makes a mailbox that has seen so many messages.
+func fillBox(ctx context.Context, l team.Layout, agent string, n int) error {
+	box, err := inbox.Open(l.Inboxes(), l.Locks(), agent)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if err := box.Append(ctx, inbox.Entry{From: "past", Text: fmt.Sprintf("message %d of the past", i), ID: team.NewUUID()}); err != nil {
+			return err
+		}
+	}
+	_, err = box.MarkAllRead(ctx)
+	return err
+}
+
+// wake measures from the end of an append to the reader that has taken it.
+func wake(ctx context.Context, l team.Layout) (times []time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	box, err := inbox.Open(l.Inboxes(), l.Locks(), "waker")
+	if err != nil {
+		return nil, err
+	}
+	watcher, err := inbox.Watch(ctx, l.Inboxes())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, watcher.Close()) }()
+	wakes := watcher.Changes("waker")
+	got := make(chan time.Time)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-wakes:
+			case <-ctx.Done():
+				return
+			}
+			entries, err := box.Consume(ctx, 0, nil)
+			if err != nil {
+				return
+			}
+			for range entries {
+				select {
+				case got <- time.Now():
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	})
+	defer wg.Wait()
+	defer cancel()
+	sender, err := inbox.Open(l.Inboxes(), l.Locks(), "waker")
+	if err != nil {
+		return nil, err
+	}
+	for range wakeMessages {
+		if err := sender.Append(ctx, inbox.Entry{From: "bench", Text: "wake up", ID: team.NewUUID()}); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		select {
+		case at := <-got:
+			times = append(times, max(at.Sub(began), 0))
+		case <-ctx.Done():
+			return nil, errors.New("the reader sleeps on")
+		}
+	}
+	return times, nil
+}

@@ -1,0 +1,119 @@
+// Command bench measures teamctl against the floor of the machine it runs on and
+// writes the figures beside the goals to bench/RESULTS.md. Absolute figures drift
+// with the machine and the hour; only ratios inside one interleaved run count.
+//
+// Each benchmark is one file here: it adds one entry to benchmarks. scripts/bench
+// builds teamctl and calls this program.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+)
+
+// benchmark is one section of the results. Run measures with the teamctl program
+// and returns the section's text in Markdown, without its heading.
+type benchmark struct {
+	name  string
+	title string
+	run   func(ctx context.Context, e env) (string, error)
+}
+
+// env is what a benchmark is given: the program, how many rounds to measure, and a
+// directory of its own that is removed afterwards.
+type env struct {
+	teamctl string
+	rounds  int
+	dir     string
+	log     io.Writer
+}
+
+var benchmarks = []benchmark{startup, worktrees, claims, growth, mail, board, scratchpad}
+
+func main() {
+	if work := os.Getenv(envChild); work != "" {
+		if err := childMain(work); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", work+":", err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench: error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	teamctl := flags.String("teamctl", "bin/teamctl", "the `program` to measure")
+	rounds := flags.Int("rounds", 40, "how often each thing is measured, 20 or more")
+	results := flags.String("results", "", "write the sections that were run to this `file`")
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), "usage: bench [flags] [NAME...]")
+		flags.PrintDefaults()
+		for _, b := range benchmarks {
+			fmt.Fprintf(flags.Output(), "  %-12s %s\n", b.name, b.title)
+		}
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *rounds < 20 {
+		return fmt.Errorf("rounds: %d is too few for a median to mean anything, take 20 or more", *rounds)
+	}
+	chosen, err := choose(flags.Args())
+	if err != nil {
+		return err
+	}
+	var sections []section
+	for _, b := range chosen {
+		fmt.Fprintf(out, "## %s\n\n", b.title)
+		text, err := measure(ctx, b, env{teamctl: *teamctl, rounds: *rounds, log: out})
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		fmt.Fprintln(out, text)
+		sections = append(sections, section{title: b.title, text: text})
+	}
+	if *results == "" {
+		return nil
+	}
+	return update(*results, sections)
+}
+
+func choose(names []string) ([]benchmark, error) {
+	if len(names) == 0 {
+		return benchmarks, nil
+	}
+	var chosen []benchmark
+	for _, n := range names {
+		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == n })
+		if i < 0 {
+			return nil, fmt.Errorf("no benchmark %q", n)
+		}
+		chosen = append(chosen, benchmarks[i])
+	}
+	return chosen, nil
+}
+
+// measure runs b in a directory of its own. The name is short: sockets live in it.
+func measure(ctx context.Context, b benchmark, e env) (text string, err error) {
+	e.dir, err = os.MkdirTemp("", "tb")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(e.dir)) }()
+	text, err = b.run(ctx, e)
+	return strings.TrimSpace(text) + "\n", err
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// startup: what every command costs before it does anything, against the cheapest
+// process there is, against an empty Go program (no Go program can be cheaper) and
+// against the tool that people know as quick.
+var startup = benchmark{name: "startup", title: "CLI start-up", run: runStartup}
+
+// The goals: reading a ledger as a whole process costs no more than twice an empty
+// Go program (docs: a claim as a CLI process <= 1.7 x measured possible 1.6), and
+// version, which opens nothing, stays near the floor.
+const (
+	goalVersion = 2.0
+	goalPs      = 3.0
+)
+
+func runStartup(ctx context.Context, e env) (string, error) {
+	teamctl, err := filepath.Abs(e.teamctl)
+	if err != nil {
+		return "", err
+	}
+	empty, err := emptyProgram(ctx, e.dir)
+	if err != nil {
+		return "", err
+	}
+	environ := append(os.Environ(),
+		"TEAMCTL_HOME="+filepath.Join(e.dir, "home"), "TEAMCTL_RUNTIME_DIR="+filepath.Join(e.dir, "r"),
+		"TEAMCTL_TEAM=bench", "TMUX=", "TMUX_PANE=")
+	if err := benchTeam(ctx, teamctl, e.dir, environ); err != nil {
+		return "", err
+	}
+	defer func() {
+		// A team in a directory that is removed next: whatever is still up, ends here.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		if err := quiet(end, environ, teamctl, "down", "--force"); err != nil {
+			fmt.Fprintln(e.log, "end the team:", err)
+		}
+	}()
+
+	var (
+		floor   = &program{label: "/bin/true", argv: []string{"/bin/true"}}
+		emptyGo = &program{label: "an empty Go program", argv: []string{empty}}
+		tmux    = &program{label: "tmux -V", argv: []string{"tmux", "-V"}}
+		version = &program{label: "teamctl version", argv: []string{teamctl, "version"}, env: environ}
+		ps      = &program{label: "teamctl ps --json", argv: []string{teamctl, "ps", "--json"}, env: environ}
+	)
+	all := []*program{floor, emptyGo, tmux, version, ps}
+	if err := interleave(ctx, e.rounds, all); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n| program | median ms | p90 ms | x /bin/true | x empty Go | x tmux -V | goal |\n|---|---|---|---|---|---|---|\n", where(e.rounds))
+	for _, p := range all {
+		goal := ""
+		switch p {
+		case version:
+			goal = verdict(ratio(p, emptyGo), goalVersion)
+		case ps:
+			goal = verdict(ratio(p, emptyGo), goalPs)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.1f | %.1f | %s |\n", p.label, ms(median(p.times)), ms(quantile(p.times, 0.9)),
+			ratio(p, floor), ratio(p, emptyGo), ratio(p, tmux), goal)
+	}
+	return b.String(), nil
+}
+
+func verdict(got, goal float64) string {
+	word := "met"
+	if got > goal {
+		word = "MISSED"
+	}
+	return fmt.Sprintf("<= %.1f x empty Go: %s", goal, word)
+}
+
+// emptyProgram builds func main() {}.
+func emptyProgram(ctx context.Context, dir string) (string, error) {
+	src := filepath.Join(dir, "empty.go")
+	if err := os.WriteFile(src, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "empty")
+	return bin, quiet(ctx, nil, "go", "build", "-o", bin, src)
+}
+
+// benchTeam makes a team with nobody in it, on a repository with one commit.
+func benchTeam(ctx context.Context, teamctl, dir string, environ []string) error {
+	repo := filepath.Join(dir, "repo")
+	git := func(args ...string) error {
+		return quiet(ctx, environ, "git", append([]string{"-C", repo, "-c", "user.name=bench", "-c", "user.email=bench@localhost"}, args...)...)
+	}
+	if err := os.Mkdir(repo, 0o700); err != nil {
+		return err
+	}
+	if err := git("init", "-q"); err != nil {
+		return err
+	}
+	if err := git("commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", "start"); err != nil {
+		return err
+	}
+	return quiet(ctx, environ, teamctl, "create", "bench", "--repo", repo)
+}
+
+// quiet runs a command; its output is part of the error if it fails.
+func quiet(ctx context.Context, environ []string, argv0 string, args ...string) error {
+	cmd := exec.CommandContext(ctx, argv0, args...)
+	cmd.Env = environ
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", argv0, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// worktrees: what the safety of a member's worktree costs beside bare git, each
+// against git with its best settings in the same round.
+var worktrees = benchmark{name: "worktrees", title: "Worktrees", run: runWorktrees}
+
+const (
+	treeFiles  = 1000
+	treeRounds = 5 // each is many processes
+	treeMany   = 20
+)
+
+// pairUp is one thing measured, ours against git's.
+type pairUp struct {
+	label, floor string
+	goal         float64
+	ours, git    func(ctx context.Context, round int) error
+	after        func(ctx context.Context, round int) error // not measured
+	a, b         []time.Duration
+}
+
+// trees is the repository of the benchmark.
+type trees struct {
+	dir, root string
+	repo      *worktree.Repo
+}
+
+func runWorktrees(ctx context.Context, e env) (string, error) {
+	t, err := newTrees(ctx, e.dir)
+	if err != nil {
+		return "", err
+	}
+	defer t.repo.Wait()
+	many, err := t.members(ctx, treeMany)
+	if err != nil {
+		return "", err
+	}
+	pairs := []*pairUp{t.create(), t.tenAtOnce(), t.remove(), t.unchanged(many[0]), t.snapshot(many[1]), t.status(many), t.merge()}
+	rounds := min(e.rounds, treeRounds)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s, a repository of %d files\n\n| operation | ours, median ms | beside | its median ms | ratio | goal |\n|---|---|---|---|---|---|\n", where(rounds), treeFiles)
+	for _, p := range pairs {
+		if err := p.measure(ctx, rounds); err != nil {
+			return "", fmt.Errorf("%s: %w", p.label, err)
+		}
+		ours, git := median(p.a), median(p.b)
+		got := float64(ours) / float64(git)
+		word := "met"
+		if got > p.goal {
+			word = "MISSED"
+		}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %.2f | <= %.2f: %s |\n", p.label, ms(ours), p.floor, ms(git), got, p.goal, word)
+	}
+	return out.String(), nil
+}
+
+// measure runs both once a round, in turns first; the first round warms up.
+func (p *pairUp) measure(ctx context.Context, rounds int) error {
+	timed := func(f func(context.Context, int) error, round int, into *[]time.Duration) error {
+		begin := time.Now()
+		err := f(ctx, round)
+		if d := time.Since(begin); err == nil && round > 0 {
+			*into = append(*into, d)
+		}
+		return err
+	}
+	for round := range rounds + 1 {
+		first, second := p.ours, p.git
+		one, two := &p.a, &p.b
+		if round%2 == 1 {
+			first, second, one, two = second, first, two, one
+		}
+		if err := timed(first, round, one); err != nil {
+			return err
+		}
+		if err := timed(second, round, two); err != nil {
+			return err
+		}
+		if p.after != nil {
+			if err := p.after(ctx, round); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newTrees(ctx context.Context, dir string) (*trees, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &trees{dir: dir, root: filepath.Join(dir, "repo")}
+	for i := range treeFiles {
+		p := filepath.Join(t.root, "d"+strconv.Itoa(i%40), "f"+strconv.Itoa(i))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(p, []byte(strings.Repeat(strconv.Itoa(i)+"\n", 50)), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "gc.auto", "0"}, {"add", "."}, {"commit", "-q", "-m", "start"}, {"branch", "lane"}, {"branch", "plain"}} {
+		if err := t.git(ctx, t.root, args...); err != nil {
+			return nil, err
+		}
+	}
+	t.repo, err = worktree.OpenRepo(ctx, t.root)
+	return t, err
+}
+
+func (t *trees) git(ctx context.Context, dir string, args ...string) error {
+	return quiet(ctx, nil, "git", append([]string{"-C", dir, "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false"}, args...)...)
+}
+
+func (t *trees) at(name string, round int) string {
+	return filepath.Join(t.dir, "wt", name+"-"+strconv.Itoa(round))
+}
+
+// members are worktrees with one commit each that do not conflict.
+func (t *trees) members(ctx context.Context, n int) ([]string, error) {
+	var paths []string
+	for i := range n {
+		w, err := t.repo.Create(ctx, worktree.CreateIn{Path: filepath.Join(t.dir, "m", strconv.Itoa(i)), Branch: "m/" + strconv.Itoa(i)})
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(w.Path, "new"+strconv.Itoa(i)), []byte("x"), 0o600); err != nil {
+			return nil, err
+		}
+		if _, _, _, err := t.repo.Commit(ctx, w.Path, worktree.CommitIn{Message: "work"}); err != nil {
+			return nil, err
+		}
+		paths = append(paths, w.Path)
+	}
+	return paths, nil
+}
+
+func (t *trees) create() *pairUp {
+	best := []string{"-c", "checkout.workers=2", "-c", "checkout.thresholdForParallelism=1", "worktree", "add", "-q"}
+	return &pairUp{
+		label: "create one", floor: "`git worktree add`, best settings", goal: 1.15,
+		ours: func(ctx context.Context, r int) error {
+			_, err := t.repo.Create(ctx, worktree.CreateIn{Path: t.at("one", r), Branch: "one-" + strconv.Itoa(r)})
+			return err
+		},
+		git: func(ctx context.Context, r int) error {
+			return t.git(ctx, t.root, append(best, "-b", "git-one-"+strconv.Itoa(r), t.at("git-one", r))...)
+		},
+		after: func(ctx context.Context, r int) error {
+			return errors.Join(t.git(ctx, t.root, "worktree", "remove", "--force", t.at("one", r)), t.git(ctx, t.root, "worktree", "remove", "--force", t.at("git-one", r)))
+		},
+	}
+}
+
+func (t *trees) tenAtOnce() *pairUp {
+	name := func(kind string, r, i int) string { return kind + strconv.Itoa(i) + "-" + strconv.Itoa(r) }
+	return &pairUp{
+		label: "create ten at once", floor: "ten `git worktree add` in a row", goal: 0.8,
+		ours: func(ctx context.Context, r int) error {
+			return together(10, func(i int) error {
+				n := name("ten", r, i)
+				_, err := t.repo.Create(ctx, worktree.CreateIn{Path: filepath.Join(t.dir, "wt", n), Branch: n})
+				return err
+			})
+		},
+		git: func(ctx context.Context, r int) error {
+			for i := range 10 {
+				n := name("row", r, i)
+				if err := t.git(ctx, t.root, "worktree", "add", "-q", "-b", n, filepath.Join(t.dir, "wt", n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		after: func(ctx context.Context, r int) error {
+			for i := range 10 {
+				for _, kind := range []string{"ten", "row"} {
+					if err := t.git(ctx, t.root, "worktree", "remove", "--force", filepath.Join(t.dir, "wt", name(kind, r, i))); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// together calls f for 0 to n-1 at once.
+func together(n int, f func(int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[i] = f(i)
+		}()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (t *trees) remove() *pairUp {
+	made := func(ctx context.Context, r int) error {
+		return errors.Join(t.git(ctx, t.root, "worktree", "add", "-q", "--detach", t.at("rm", r+1)), t.git(ctx, t.root, "worktree", "add", "-q", "--detach", t.at("git-rm", r+1)))
+	}
+	first := sync.OnceValue(func() error { return made(context.Background(), -1) })
+	return &pairUp{
+		label: "remove one (files deleted behind)", floor: "`git worktree remove`", goal: 1,
+		ours: func(ctx context.Context, r int) error {
+			if err := first(); err != nil {
+				return err
+			}
+			_, err := t.repo.Remove(ctx, t.at("rm", r), worktree.RemoveIn{Background: true})
+			return err
+		},
+		git: func(ctx context.Context, r int) error {
+			if err := first(); err != nil {
+				return err
+			}
+			return t.git(ctx, t.root, "worktree", "remove", t.at("git-rm", r))
+		},
+		after: func(ctx context.Context, r int) error {
+			t.repo.Wait()
+			return made(ctx, r)
+		},
+	}
+}
+
+// change makes a worktree dirty, with files that are not too new to tell.
+func change(path string, n, round int) error {
+	old := time.Now().Add(-time.Minute)
+	for i := range n {
+		p := filepath.Join(path, "d"+strconv.Itoa(i), "f"+strconv.Itoa(i))
+		if err := os.WriteFile(p, []byte("changed "+strconv.Itoa(round)), 0o600); err != nil {
+			return err
+		}
+		if err := os.Chtimes(p, old, old.Add(time.Duration(round)*time.Second)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trees) unchanged(path string) *pairUp {
+	return &pairUp{
+		label: "checkpoint, nothing changed", floor: "`git status`", goal: 1.3,
+		ours: func(ctx context.Context, _ int) error {
+			_, _, err := t.repo.Checkpoint(ctx, path, "bench", "m0", "bench")
+			return err
+		},
+		git: func(ctx context.Context, _ int) error {
+			return t.git(ctx, path, "status", "--porcelain=v2", "--branch", "--untracked-files=all")
+		},
+	}
+}
+
+func (t *trees) snapshot(path string) *pairUp {
+	return &pairUp{
+		label: "checkpoint, ten files changed", floor: "`git add -A`, `stash create`, `reset`", goal: 3,
+		ours: func(ctx context.Context, r int) error {
+			if err := change(path, 10, r); err != nil {
+				return err
+			}
+			_, fresh, err := t.repo.Checkpoint(ctx, path, "bench", "m1", "bench")
+			if err == nil && !fresh {
+				err = errors.New("nothing was saved")
+			}
+			return err
+		},
+		git: func(ctx context.Context, r int) error {
+			if err := change(path, 10, r+1000); err != nil {
+				return err
+			}
+			for _, args := range [][]string{{"add", "-A"}, {"stash", "create"}, {"reset", "-q"}} {
+				if err := t.git(ctx, path, args...); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (t *trees) status(paths []string) *pairUp {
+	return &pairUp{
+		label: "status of 20 in one pass", floor: "20 `git status` at once", goal: 1.2,
+		ours: func(ctx context.Context, _ int) error {
+			_, errs := t.repo.StatusAll(ctx, paths)
+			return errors.Join(errs...)
+		},
+		git: func(ctx context.Context, _ int) error {
+			return together(len(paths), func(i int) error {
+				return t.git(ctx, paths[i], "status", "--porcelain=v2", "--branch", "--untracked-files=all")
+			})
+		},
+	}
+}
+
+func (t *trees) merge() *pairUp {
+	scratch := filepath.Join(t.dir, "plain")
+	start := sync.OnceValue(func() error {
+		return t.git(context.Background(), t.root, "worktree", "add", "-q", scratch, "plain")
+	})
+	return &pairUp{
+		label: "merge 20 branches (no gate)", floor: "20 `git merge --no-ff` in a worktree", goal: 1.2,
+		ours: func(ctx context.Context, _ int) error {
+			in := worktree.LaneIn{Target: "lane", Strategy: worktree.StrategyMerge, Scratch: filepath.Join(t.dir, "scratch"), Logs: filepath.Join(t.dir, "logs"),
+				Note: func(_ context.Context, n worktree.LaneNote) error {
+					if n.State == worktree.LaneConflict || n.State == worktree.LaneContained {
+						return fmt.Errorf("%s: %v", n.State, n.Items)
+					}
+					return nil
+				}}
+			for i := range treeMany {
+				tip, err := t.repo.Resolve(ctx, "m/"+strconv.Itoa(i))
+				if err != nil {
+					return err
+				}
+				in.Items = append(in.Items, worktree.LaneItem{Key: int64(i), Name: strconv.Itoa(i), Branch: "m/" + strconv.Itoa(i), Tip: tip})
+			}
+			return t.repo.RunLane(ctx, in)
+		},
+		git: func(ctx context.Context, _ int) error {
+			if err := start(); err != nil {
+				return err
+			}
+			for i := range treeMany {
+				if err := t.git(ctx, scratch, "merge", "-q", "--no-ff", "--no-edit", "m/"+strconv.Itoa(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		after: func(ctx context.Context, _ int) error {
+			return errors.Join(t.git(ctx, t.root, "branch", "-q", "-f", "lane", "main"), t.git(ctx, scratch, "reset", "-q", "--hard", "main"))
+		},
+	}
+}

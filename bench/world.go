@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// world is a team without processes in a home of its own.
+type world struct {
+	layout team.Layout
+	env    []string
+	bin    string
+}
+
+// newWorld makes the team "b" with as many members, m0 and so on, who never run.
+func newWorld(ctx context.Context, e env, name string, members int) (*world, error) {
+	home := filepath.Join(e.dir, name)
+	bin, err := filepath.Abs(e.teamctl)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{layout: team.Home{Dir: home}.Team("b"), bin: bin}
+	// The place of the sockets is found by the environment, here and in the children.
+	if err := os.Setenv(team.EnvRuntime, filepath.Join(e.dir, "r")); err != nil {
+		return nil, err
+	}
+	w.env = append(os.Environ(), team.EnvHome+"="+home, "TMUX=", "TMUX_PANE=", "TEAMCTL_SUPERVISOR_IDLE=5m")
+	if err := quiet(ctx, w.env, bin, "create", "b"); err != nil {
+		return nil, err
+	}
+	led, closeDB, err := w.open(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	for i := range members {
+		_, _, err := led.AddMember(ctx, ledger.Member{
+			Name: memberName(i), SessionKey: memberSession(i), Role: team.RoleExecutor,
+			Desired: team.WantStopped, Observed: team.Completed, Activity: team.ActivityUnknown,
+		}, true)
+		if err != nil {
+			return nil, errors.Join(err, closeDB())
+		}
+	}
+	return w, closeDB()
+}
+
+func memberName(i int) string    { return fmt.Sprintf("m%d", i) }
+func memberSession(i int) string { return fmt.Sprintf("agent:default:teammate:m%d", i) }
+
+// open opens the ledger as a process of the team does; direct leaves a supervisor out.
+func (w *world) open(ctx context.Context, direct bool) (*ledger.Ledger, func() error, error) {
+	return openLedger(ctx, w.layout, direct)
+}
+
+func openLedger(ctx context.Context, l team.Layout, direct bool) (*ledger.Ledger, func() error, error) {
+	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock(), BusyTimeout: time.Minute})
+	if err != nil {
+		return nil, nil, err
+	}
+	writer := ledger.Direct(db)
+	if !direct {
+		writer = control.Writer(l, writer)
+	}
+	return ledger.New(db, writer), db.Close, nil
+}
+
+// tasks puts n tasks on the board.
+func (w *world) tasks(ctx context.Context, n int) error {
+	led, closeDB, err := w.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	for n > 0 && err == nil {
+		batch := make([]ledger.NewTask, min(n, 10_000))
+		for i := range batch {
+			batch[i].Subject = "task"
+		}
+		_, err = led.CreateTasks(ctx, batch, team.LeadName)
+		n -= len(batch)
+	}
+	if err == nil {
+		err = led.Checkpoint(ctx)
+	}
+	return errors.Join(err, closeDB())
+}
+
+// supervise starts the team's supervisor; stop ends it.
+func (w *world) supervise(ctx context.Context) (stop func(), err error) {
+	cmd := exec.CommandContext(ctx, w.bin, "supervise", "--team", "b")
+	cmd.Env = w.env
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}
+	client := control.NewClient(w.layout.Socket())
+	defer client.Close()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+		if _, err := client.Status(ctx); err == nil {
+			return stop, nil
+		}
+		if time.Now().After(deadline) {
+			stop()
+			return nil, errors.New("the supervisor does not come up")
+		}
+	}
+}

@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# Functions shared by the scripts here. Sourced, never run. Works with bash 3.2.
+
+say() { printf '%s\n' "$*"; }
+
+warn() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+
+# die STATUS MESSAGE [HINT]: statuses are those of teamctl itself
+# (2 usage, 3 not found, 4 conflict, 7 unavailable, 1 the rest).
+die() {
+	printf '%s: error: %s\n' "${0##*/}" "$2" >&2
+	[ -z "${3-}" ] || printf '%s: hint: %s\n' "${0##*/}" "$3" >&2
+	exit "$1"
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# as_root COMMAND...: runs it as root or through a sudo that asks for nothing.
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo -n "$@"
+	fi
+}
+
+# install_pkgs PACKAGE...: installs Debian packages where that is allowed without
+# asking anyone; fails otherwise. The package lists are fetched only when the
+# install needs them.
+install_pkgs() {
+	have apt-get || return 1
+	[ "$(id -u)" -eq 0 ] || { have sudo && sudo -n true 2>/dev/null; } || return 1
+	say "installing $* (apt-get)"
+	local log
+	log=$(mktemp "${TMPDIR:-/tmp}/apt.XXXXXX") || return 1
+	if apt_install "$@" >"$log" 2>&1 ||
+		{ as_root apt-get -q update >>"$log" 2>&1 && apt_install "$@" >>"$log" 2>&1; }; then
+		rm -f "$log"
+		return 0
+	fi
+	tail -n 5 "$log" >&2
+	rm -f "$log"
+	return 1
+}
+
+apt_install() {
+	as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get -q install -y --no-install-recommends "$@" </dev/null
+}
+
+# drop_caller_env: forgets what a caller inside a team or a git hook would hand
+# down, so that nothing started here acts on the caller's own.
+drop_caller_env() {
+	local v
+	for v in $(compgen -A export TEAMCTL_) $(git rev-parse --local-env-vars 2>/dev/null); do
+		case $v in
+		TEAMCTL_RUNTIME_DIR | TEAMCTL_QUICKSTART_DIR) ;; # where, not whose
+		*) unset "$v" ;;
+		esac
+	done
+}
