@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/teamctl/teamctl/tool"
+)
+
+// agentKind is a sort of member.
+type agentKind struct {
+	name    string
+	share   int // of twenty
+	args    []string
+	restart string
+	// steady: it runs whenever it is wanted. Others come and go by themselves.
+	steady bool
+	slow   bool // takes the whole grace to stop
+}
+
+// kinds make a team of twenty. A worker is teamctl's own.
+var kinds = []agentKind{
+	{name: "worker", share: 8, steady: true},
+	{name: "idle", share: 3, args: []string{"idle"}, steady: true},
+	{name: "chatty", share: 2, args: []string{"chatty"}, steady: true},
+	{name: "forker", share: 2, args: []string{"forker"}, steady: true},
+	{name: "stubborn", share: 2, args: []string{"stubborn"}, steady: true, slow: true},
+	{name: "crasher", share: 2, args: []string{"crasher"}},
+	{name: "instant", share: 1, args: []string{"exit", "7"}, restart: "never"},
+}
+
+// agentPlan is one member as it was asked for.
+type agentPlan struct {
+	agentKind
+	name    string // of the member
+	backend string
+}
+
+func (a *agentPlan) worker() bool { return a.args == nil }
+
+// populate spawns the team, all kinds at once.
+func (w *world) populate(ctx context.Context) error {
+	type result struct {
+		plans []*agentPlan
+		err   error
+	}
+	var asked int
+	results := make(chan result)
+	n := 0
+	for _, k := range kinds {
+		count := max(1, k.share*w.opt.agents/20)
+		for i := range count {
+			a := &agentPlan{agentKind: k, name: k.name + strconv.Itoa(i+1), backend: w.opt.backends[n%len(w.opt.backends)]}
+			n++
+			asked++
+			go func() {
+				_, err := w.team.Spawn(ctx, tool.Person(), w.spawnIn(a))
+				results <- result{[]*agentPlan{a}, err}
+			}()
+		}
+	}
+	var first error
+	for range asked {
+		r := <-results
+		if r.err != nil && first == nil {
+			first = fmt.Errorf("spawn: %w", r.err)
+		}
+		w.members = append(w.members, r.plans...)
+	}
+	sortPlans(w.members) // the order of the answers must not change the choices
+	return first
+}
+
+func (w *world) spawnIn(a *agentPlan) tool.SpawnIn {
+	in := tool.SpawnIn{Name: a.name, Exact: true, Backend: a.backend, Restart: a.restart}
+	if !a.worker() {
+		in.Agent, in.Command, in.Worktree, in.Cwd = "command", append([]string{w.self, "agent"}, a.args...), "none", w.dir
+	}
+	return in
+}
+
+// agent is a foreign agent with one habit each.
+func agent(args []string) int {
+	if len(args) == 0 {
+		return 64
+	}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	switch args[0] {
+	case "idle":
+		fmt.Println("waiting")
+		<-term
+		return 0
+	case "chatty":
+		tick := time.NewTicker(40 * time.Millisecond)
+		for i := 0; ; i++ {
+			select {
+			case <-tick.C:
+				fmt.Printf("%d the quick brown fox jumps over the lazy dog\n", i)
+			case <-term:
+				return 0
+			}
+		}
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+		select {}
+	case "forker":
+		// Children in sessions of their own that take no hint, one of them orphaned.
+		for _, script := range []string{
+			`trap "" TERM HUP; while :; do read -t 60 < <(tail -f /dev/null); done`,
+			`trap "" TERM HUP; (trap "" TERM HUP; exec tail -f /dev/null) & exit 0`,
+		} {
+			cmd := exec.Command("bash", "-c", script)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			if err := cmd.Start(); err != nil {
+				fmt.Println(err)
+				return 1
+			}
+			go func() { _ = cmd.Wait() }()
+		}
+		fmt.Println("forked")
+		<-term
+		return 0
+	case "crasher":
+		pause(time.Duration(500+os.Getpid()%4000) * time.Millisecond)
+		return 3
+	case "exit":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return 64
+		}
+		return n
+	}
+	return 64
+}
+
+func pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	<-t.C
+}

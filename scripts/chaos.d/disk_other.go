@@ -1,0 +1,16 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+// disk is a small file system of the team's own; there is none here.
+type disk struct{}
+
+func inside() (status int, ran bool) { return 0, false }
+
+func newDisk(string) (*disk, error) { return nil, errors.New("not on this system") }
+
+func (*disk) fill() (func() error, error) { return nil, errors.New("not on this system") }
+
+func (*disk) remove() error { return nil }

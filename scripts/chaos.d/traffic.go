@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// traffic posts messages and adds tasks all along, whatever happens to the team.
+// What was acknowledged has to be there in the end.
+type traffic struct {
+	w      *world
+	rand   *rand.Rand
+	cancel context.CancelFunc
+	over   chan struct{}
+
+	mu      sync.Mutex
+	posted  []string // ids of messages that were acknowledged
+	tasks   []string
+	refused int     // by a full disk or the cap
+	wrong   []error // refused for no good reason
+	lenient bool    // the disk is full: errors are in order
+}
+
+func newTraffic(w *world) *traffic {
+	return &traffic{w: w, rand: rand.New(rand.NewPCG(w.opt.seed, 2))}
+}
+
+// start goes on until stop.
+func (t *traffic) start(ctx context.Context) {
+	ctx, t.cancel = context.WithCancel(ctx)
+	t.over = make(chan struct{})
+	go func() {
+		defer close(t.over)
+		tick := time.NewTicker(120 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			t.message(ctx)
+			if i%3 == 0 {
+				t.task(ctx)
+			}
+		}
+	}()
+}
+
+func (t *traffic) stop() {
+	if t.cancel != nil {
+		t.cancel()
+		<-t.over
+		t.cancel = nil
+	}
+}
+
+// message sends to a random member.
+func (t *traffic) message(ctx context.Context) {
+	to := t.w.members[t.rand.IntN(len(t.w.members))].name
+	if err := t.send(ctx, to); err != nil {
+		t.fail(ctx, fmt.Errorf("send to %s: %w", to, err))
+	}
+}
+
+// send posts one message and remembers it.
+func (t *traffic) send(ctx context.Context, to string) error {
+	// What is posted is not taken back by the end of the traffic.
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	out, err := t.w.team.Send(c, tool.Person(), tool.SendIn{Recipient: to, Content: fmt.Sprintf("hello %s, it is %s", to, time.Now().Format("15:04:05.000"))})
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.posted = append(t.posted, out.MessageID)
+	return nil
+}
+
+// task adds one that writes a file, some that need the work of an earlier one.
+func (t *traffic) task(ctx context.Context) {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	run := `f=work/$TEAMCTL_TASK_ID; mkdir -p work; echo "$TEAMCTL_TASK_ID" > "$f"`
+	if t.rand.IntN(3) == 0 {
+		run = `read -t 0.3 < <(tail -f /dev/null); ` + run // long enough to be hit
+	}
+	in := ledger.NewTask{Subject: "write a file", Priority: t.rand.IntN(3)}
+	t.mu.Lock()
+	if n := len(t.tasks); n > 0 && t.rand.IntN(4) == 0 {
+		dep := t.tasks[max(0, n-1-t.rand.IntN(10))]
+		in.DependsOn = []string{dep}
+		run = "test -s work/" + dep + " || exit 9; " + run
+	}
+	t.mu.Unlock()
+	in.Metadata, _ = json.Marshal(map[string]any{"run": run})
+	out, err := t.w.team.TaskAdd(c, tool.Person(), tool.TaskAddIn{Tasks: []ledger.NewTask{in}})
+	if err != nil {
+		t.fail(ctx, fmt.Errorf("add a task: %w", err))
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range out {
+		t.tasks = append(t.tasks, x.ID)
+	}
+}
+
+// fail judges an error of something that must work whoever is dead.
+func (t *traffic) fail(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lenient || team.CodeOf(err) == team.CodeLimit {
+		t.refused++
+		return
+	}
+	t.wrong = append(t.wrong, fmt.Errorf("%s: %w", time.Now().Format("15:04:05.000"), err))
+}
+
+// leniently says whether errors are in order from now on.
+func (t *traffic) leniently(on bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lenient = on
+}
+
+// acknowledged remembers a message that a victim was told is posted.
+func (t *traffic) acknowledged(ids ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.posted = append(t.posted, ids...)
+}
+
+func (t *traffic) snapshot() (posted, tasks []string, wrong []error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wrong, t.wrong = t.wrong, nil
+	return append([]string(nil), t.posted...), append([]string(nil), t.tasks...), wrong
+}
