@@ -1,0 +1,374 @@
+package teamctl_test
+
+import (
+	"cmp"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/teamctl/teamctl"
+
+// room is a floor plan entry: a directory of packages and what they may import.
+// Entries of may are rooms; a room stands for its own folder and for those below
+// that have no entry of their own. libs are third-party modules. never are
+// standard library packages (with everything below them). why is shown to
+// whoever draws a new arrow.
+type room struct {
+	may   []string
+	libs  []string
+	never []string
+	why   string
+}
+
+// What every room but team may use: leaf utilities that know nothing of teams.
+const leaf = "internal"
+
+// Everything below cmd.
+var below = []string{
+	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
+	"ledger", "inbox", "worktree", "supervisor", "tool", "tool/mcp", "tool/teamfile",
+	"agent", "agent/model", "adapter", "control", "tui",
+}
+
+const (
+	sqlite   = "github.com/mattn/go-sqlite3"
+	fsnotify = "github.com/fsnotify/fsnotify"
+	xsys     = "golang.org/x/sys"
+	xterm    = "golang.org/x/term"
+	xsync    = "golang.org/x/sync"
+	multierr = "github.com/hashicorp/go-multierror"
+	yaml     = "github.com/goccy/go-yaml"
+)
+
+// noSQL and noExec are what most rooms never touch.
+var (
+	noSQL  = []string{"database/sql"}
+	noExec = []string{"database/sql", "os/exec"}
+)
+
+// rooms is the house: arrows go down only, rooms of one floor never see each other.
+var rooms = map[string]room{
+	"team": {
+		never: []string{"database/sql", "os/exec", "net", "syscall"},
+		why:   "team is the words that every room uses: it touches no database, process or network, and no library",
+	},
+	leaf: {
+		libs:  []string{xsys, fsnotify},
+		never: noSQL,
+		why:   "internal packages are leaf utilities: they know nothing of teams",
+	},
+
+	"backends": {
+		may: []string{"team", leaf}, never: noExec,
+		why: "the contract of a backend: types only, so that whoever imports it starts nothing",
+	},
+	"backends/proc": {
+		may: []string{"team", leaf, "backends"}, libs: []string{xsys}, never: noExec,
+		why: "processes by identity; starts none itself",
+	},
+	"backends/cgroup": {
+		may: []string{"team", leaf}, libs: []string{xsys}, never: append([]string{"net"}, noExec...),
+		why: "control groups are files: it says what a group holds and does, and starts nothing",
+	},
+	"backends/shim": {
+		may: []string{"team", leaf, "backends", "backends/proc", "backends/cgroup"}, libs: []string{xsys, xterm}, never: []string{"database/sql", "net/http"},
+		why: "one shim lives per agent: every import costs memory two hundred times",
+	},
+	"backends/tmux": {
+		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim", "backends/cgroup"}, libs: []string{xsys, xsync}, never: noSQL,
+		why: "a backend knows no other backend and nothing of tasks or messages",
+	},
+	"backends/pty": {
+		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim", "backends/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
+		why: "a backend knows no other backend and nothing of tasks or messages",
+	},
+	"backends/inproc": {
+		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim"}, never: noExec,
+		why: "the in-process backend is handed the function to run; it does not know the agent",
+	},
+	"backends/backendtest": {
+		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim"}, libs: []string{xsys}, never: noSQL,
+		why: "one suite for every backend: it knows the contract and no implementation",
+	},
+	"ledger": {
+		may: []string{"team", leaf}, libs: []string{sqlite, fsnotify, xsys, "github.com/google/uuid"}, never: []string{"os/exec", "net"},
+		why: "the ledger is SQLite and nothing else; the only room that knows SQL",
+	},
+	"inbox": {
+		may: []string{"team", leaf}, libs: []string{fsnotify, xsys, "github.com/nightlyone/lockfile"}, never: append([]string{"net"}, noExec...),
+		why: "a mailbox works when the database does not",
+	},
+	"worktree": {
+		may: []string{"team", leaf}, libs: []string{xsys, xsync}, never: append([]string{"net"}, noSQL...),
+		why: "worktree runs git; when, others decide",
+	},
+
+	"supervisor": {
+		may:  []string{"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "ledger", "inbox", "worktree"},
+		libs: []string{multierr, xsync, xsys, fsnotify}, never: noSQL,
+		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
+	},
+	"tool": {
+		may:  []string{"team", leaf, "backends", "backends/cgroup", "backends/proc", "ledger", "inbox", "worktree", "supervisor"},
+		libs: []string{multierr, xsync, xsys, "github.com/google/jsonschema-go"}, never: append([]string{"flag"}, noSQL...),
+		why: "every operation once, for every edge: no printing, no flags, no MCP",
+	},
+	"tool/teamfile": {
+		may: []string{"team", leaf, "ledger"}, libs: []string{yaml, "github.com/invopop/jsonschema", "github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		why: "teamctl.yaml and its schema: reading a file runs nothing",
+	},
+	"tool/mcp": {
+		may: []string{"team", leaf, "tool"}, libs: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}, never: noExec,
+		why: "the only room that imports the MCP SDK",
+	},
+	"agent": {
+		may: []string{"team", leaf, "tool", "ledger", "inbox"}, libs: []string{xsync, xsys}, never: noSQL,
+		why: "an agent works through the tools, like any other agent: it never sees the backends, the supervisor or git worktrees",
+	},
+	"agent/model": {
+		may: []string{"team", leaf}, never: noExec,
+		why: "a provider turns messages into an answer; it runs nothing",
+	},
+	"adapter": {
+		may: []string{"team", leaf, "backends"}, never: append([]string{"net"}, noExec...),
+		why: "adapters are pure functions: they describe a launch and never execute anything",
+	},
+	"control": {
+		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys, xsync}, never: noSQL,
+		why: "the socket carries operations; it has no logic of its own",
+	},
+	"tui": {
+		may:  []string{"team", leaf},
+		libs: []string{"charm.land/bubbletea", "charm.land/bubbles", "charm.land/lipgloss", "github.com/charmbracelet/x", "github.com/muesli/cancelreader", xterm}, never: append([]string{"net"}, noExec...),
+		why: "screens read through an interface that they declare: they can neither lose nor change anything",
+	},
+
+	"cmd": {
+		may:  below,
+		libs: []string{"github.com/spf13", xsys, xterm, xsync, yaml, multierr, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
+		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
+	},
+	"scripts": {may: append([]string{"backends/backendtest"}, below...), libs: []string{xsys, xsync}, why: "programs for developers"},
+	"bench":   {may: below, libs: []string{xsys, xsync, sqlite}, why: "programs for developers"},
+	".":       {why: "the root holds tests about the tree only"},
+}
+
+// Test files keep to the arrows of their room, and may use these on top.
+var testLibs = []string{
+	"github.com/creack/pty", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", xsys, xsync,
+}
+
+// testRooms are folders that any room's tests may import, but not its code.
+var testRooms = map[string][]string{
+	"backends/tmux":   {"backends/backendtest"},
+	"backends/pty":    {"backends/backendtest"},
+	"backends/inproc": {"backends/backendtest"},
+	"control":         {"backends", "backends/proc", "inbox", "worktree"}, // a supervisor to serve needs them
+	"agent":           {"worktree"},                                       // the workspace it works in, for real
+}
+
+// TestArrows reads the imports of every file, for every platform, and compares
+// them with the plan of the house.
+func TestArrows(t *testing.T) {
+	for _, f := range goFiles(t) {
+		home := roomOf(f.dir)
+		r, ok := rooms[home]
+		if !ok {
+			t.Errorf("%s: no room %q in the plan: add it to rooms in arrows_test.go, with its reason", f.path, home)
+			continue
+		}
+		for _, imp := range f.imports {
+			if why := refuse(home, r, imp, f.test); why != "" {
+				t.Errorf("%s imports %s: %s (%s: %s)", f.path, imp, why, home, r.why)
+			}
+		}
+	}
+}
+
+// refuse says why a file of the room may not import imp; "" if it may.
+func refuse(home string, r room, imp string, test bool) string {
+	if imp == "C" {
+		return "cgo belongs to the SQLite driver alone"
+	}
+	first, _, _ := strings.Cut(imp, "/")
+	switch {
+	case imp == module || strings.HasPrefix(imp, module+"/"):
+		other := roomOf(strings.TrimPrefix(strings.TrimPrefix(imp, module), "/"))
+		if other == home || slices.Contains(r.may, other) || test && slices.Contains(testRooms[home], other) {
+			return ""
+		}
+		return "an arrow that the plan does not have"
+	case strings.Contains(first, "."):
+		if within(imp, r.libs) || test && within(imp, testLibs) {
+			return ""
+		}
+		return "a library that is not this room's"
+	case imp == "net/url" || imp == "net/netip": // parse text, open no socket
+		return ""
+	case !test && within(imp, r.never):
+		return "a part of the standard library that this room does without"
+	}
+	return ""
+}
+
+// TestPlan keeps the plan itself honest: every room named exists in it, has a
+// reason, and no arrow leads back up.
+func TestPlan(t *testing.T) {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	state := map[string]int{}
+	var walk func(name string, trail []string)
+	walk = func(name string, trail []string) {
+		trail = append(trail, name)
+		switch state[name] {
+		case open:
+			t.Errorf("arrows in a circle: %s", strings.Join(trail, " -> "))
+			return
+		case done:
+			return
+		}
+		state[name] = open
+		for _, next := range rooms[name].may {
+			if _, ok := rooms[next]; !ok {
+				t.Errorf("room %s may import %q, which is no room", name, next)
+				continue
+			}
+			walk(next, trail)
+		}
+		state[name] = done
+	}
+	for _, name := range slices.Sorted(maps.Keys(rooms)) {
+		if rooms[name].why == "" {
+			t.Errorf("room %s has no reason", name)
+		}
+		if name != "team" && slices.Contains(rooms["team"].may, name) {
+			t.Errorf("team imports %s", name)
+		}
+		walk(name, nil)
+	}
+}
+
+// TestRefuse shows that the test above would notice.
+func TestRefuse(t *testing.T) {
+	for _, c := range []struct {
+		home, imp string
+		test, ok  bool
+	}{
+		{home: "team", imp: "fmt", ok: true},
+		{home: "team", imp: "os/exec"},
+		{home: "team", imp: "net/http"},
+		{home: "team", imp: module + "/internal/filelock"},
+		{home: "ledger", imp: "database/sql", ok: true},
+		{home: "ledger", imp: "net/url", ok: true},
+		{home: "ledger", imp: module + "/inbox"},
+		{home: "ledger", imp: sqlite, ok: true},
+		{home: "inbox", imp: "database/sql/driver"},
+		{home: "inbox", imp: sqlite},
+		{home: "inbox", imp: sqlite + "x"},
+		{home: "inbox", imp: module + "/team", ok: true},
+		{home: "supervisor", imp: module + "/backends/tmux"},
+		{home: "supervisor", imp: module + "/backends", ok: true},
+		{home: "agent", imp: module + "/worktree"},
+		{home: "adapter", imp: "os/exec"},
+		{home: "tui", imp: module + "/ledger"},
+		{home: "tui", imp: "charm.land/bubbletea/v2", ok: true},
+		{home: "cmd", imp: module + "/backends/tmux", ok: true},
+		{home: "cmd", imp: "C"},
+		{home: "tool", imp: "github.com/spf13/cobra"},
+		{home: "tool", imp: "github.com/google/go-cmp/cmp"},
+		{home: "tool", imp: "github.com/google/go-cmp/cmp", test: true, ok: true},
+		{home: "backends/tmux", imp: module + "/backends/backendtest", test: true, ok: true},
+		{home: "backends/tmux", imp: module + "/backends/backendtest"},
+		{home: "backends/tmux", imp: module + "/backends/pty", test: true},
+	} {
+		if why := refuse(c.home, rooms[c.home], c.imp, c.test); (why == "") != c.ok {
+			t.Errorf("%s imports %s (test %v): got %q, want allowed %v", c.home, c.imp, c.test, why, c.ok)
+		}
+	}
+}
+
+// roomOf is the longest room that dir lies in, or dir's first element.
+func roomOf(dir string) string {
+	for d := path.Clean(dir); d != "."; d = path.Dir(d) {
+		if _, ok := rooms[d]; ok {
+			return d
+		}
+	}
+	first, _, _ := strings.Cut(path.Clean(dir), "/")
+	return first
+}
+
+// within reports whether imp is one of the packages or lies below one.
+func within(imp string, packages []string) bool {
+	return slices.ContainsFunc(packages, func(p string) bool {
+		return imp == p || strings.HasPrefix(imp, p+"/")
+	})
+}
+
+// goFile is one Go file of the tree: slash-separated path and directory below
+// the root, its package clause and its imports.
+type goFile struct {
+	path, dir string
+	pkg, doc  string
+	test      bool
+	imports   []string
+}
+
+// goFiles parses every Go file that the go tool would see, whatever its build
+// constraints, in order of path.
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if p != "." && (name == "testdata" || name == "vendor" || name[0] == '.' || name[0] == '_') {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || name[0] == '.' || name[0] == '_' {
+			return nil
+		}
+		f, err := parser.ParseFile(fset, p, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		g := goFile{
+			path: filepath.ToSlash(p), dir: path.Dir(filepath.ToSlash(p)),
+			pkg: f.Name.Name, doc: f.Doc.Text(), test: strings.HasSuffix(name, "_test.go"),
+		}
+		for _, i := range f.Imports {
+			imp, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			g.imports = append(g.imports, imp)
+		}
+		files = append(files, g)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read the tree: %v", err)
+	}
+	slices.SortFunc(files, func(a, b goFile) int { return cmp.Compare(a.path, b.path) })
+	if len(files) < 10 {
+		t.Fatalf("only %d Go files found: the test does not run in the root of the repository", len(files))
+	}
+	return files
+}
