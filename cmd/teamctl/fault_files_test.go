@@ -194,19 +194,16 @@ func TestFault29ConfigAndRegistry(t *testing.T) {
 	}
 }
 
-// envHold makes the test below the process that holds a lock until it is killed.
-const envHold = "TEAMCTL_TEST_HOLD"
-
-func TestHoldALock(t *testing.T) {
-	path := os.Getenv(envHold)
-	if path == "" {
-		t.Skip("it is a process of TestFault31")
+// lockHolder is a process that holds the lock at a path until it is killed.
+func lockHolder(args []string) int {
+	if len(args) != 1 {
+		return 64
 	}
-	if _, err := filelock.Lock(t.Context(), path); err != nil {
-		t.Fatal(err)
+	if _, err := filelock.Lock(context.Background(), args[0]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	fmt.Println("holding")
-	<-t.Context().Done()
 	select {}
 }
 
@@ -215,8 +212,7 @@ func TestFault31KilledWhileHoldingTheLock(t *testing.T) {
 	p := newProof(t, "box")
 	p.must("send", "box", "first")
 	for _, path := range []string{filepath.Join(p.layout.Locks(), "box.guard"), p.layout.LedgerLock()} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestHoldALock$")
-		cmd.Env = append(os.Environ(), envHold+"="+path)
+		cmd := exec.Command("lockholder", path)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
