@@ -18,43 +18,47 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// many is how many agents the part at_once starts: -backendtest.many=100.
-var many = flag.Int("backendtest.many", 20, "agents to start at once in the conformance suite")
+// many is how many agents the part at_once starts: -backendtest.many=500.
+var many = flag.Int("backendtest.many", 100, "agents to start at once in the conformance suite")
 
 // Exercise runs the suite; newRig makes a fresh team for every part.
-func Exercise(t *testing.T, newRig func(t *testing.T) *Rig) {
+func Exercise(t *testing.T, can Capabilities, newRig func(t *testing.T) *Rig) {
 	if testing.Short() {
 		t.Skip("many real processes and terminals: not in a short run")
 	}
-	parts := []struct {
-		name string
-		run  func(t *testing.T, r *Rig)
-	}{
-		{"start_and_stop", startAndStop},
-		{"exit_status", exitStatus},
-		{"exec_failure", execFailure},
-		{"refused_start", refusedStart},
-		{"environment", environment},
-		{"adopt", adopt},
-		{"adopt_gone", adoptGone},
-		{"restart", restart},
-		{"leftovers", leftovers},
-		{"stop_tree", stopTree},
-		{"stop_stopped", stopStopped},
-		{"holder_killed", holderKilled},
-		{"hidden", hidden},
-		{"freeze", freeze},
-		{"interrupt", interrupt},
-		{"type", typeText},
-		{"capture", capture},
-		{"resize", resize},
-		{"output", output},
-		{"at_once", atOnce},
+	const aProcess, aTerminal = "process of their own", "terminal"
+	parts := []part{
+		{name: "start_and_stop", run: startAndStop},
+		{name: "exit_status", run: exitStatus},
+		{name: "exec_failure", run: execFailure, needs: process, missing: aProcess},
+		{name: "refused_start", run: refusedStart},
+		{name: "environment", run: environment},
+		{name: "adopt", run: adopt, without: diesWithOwner, needs: process},
+		{name: "adopt_gone", run: adoptGone},
+		{name: "adopt_orphan", run: adoptOrphan, needs: process, missing: aProcess},
+		{name: "restart", run: restart},
+		{name: "leftovers", run: leftovers},
+		{name: "stop_tree", run: stopTree},
+		{name: "stop_stopped", run: stopStopped, needs: process, missing: aProcess},
+		{name: "holder_killed", run: holderKilled, needs: process, missing: aProcess},
+		{name: "hidden", run: hidden, needs: process, missing: aProcess},
+		{name: "freeze", run: freeze},
+		{name: "interrupt", run: interrupt, without: refused, needs: terminal},
+		{name: "type", run: typeText, without: refused, needs: terminal},
+		{name: "capture", run: capture},
+		{name: "resize", run: resize, without: refused, needs: terminal},
+		{name: "output", run: output},
+		{name: "output_unseen", run: outputUnseen, needs: process, missing: aProcess},
+		{name: "at_once", run: atOnce},
 	}
 	for _, p := range parts {
 		t.Run(p.name, func(t *testing.T) {
 			before := descriptors(t)
-			t.Run("rig", func(t *testing.T) { p.run(t, newRig(t)) }) // its clean-ups run before the count
+			t.Run("rig", func(t *testing.T) { // its clean-ups run before the count
+				r := newRig(t)
+				r.Can = can
+				p.in(t, r)
+			})
 			eventually(t, fmt.Sprintf("descriptors back to %d", before), func() bool { return descriptors(t) <= before })
 		})
 	}
@@ -91,10 +95,10 @@ func startAndStop(t *testing.T, r *Rig) {
 		t.Fatal(err)
 	}
 	e := exit(t, h)
-	if !e.Known || e.Signal != "SIGTERM" || e.Code != -1 || e.Success() {
-		t.Errorf("exit = %+v; want SIGTERM", e)
+	if !r.wasStopped(e) || e.Success() {
+		t.Errorf("exit = %+v; want that of a stop", e)
 	}
-	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Signal != "SIGTERM" {
+	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || !r.wasStopped(on) {
 		t.Errorf("exit.json = %+v, %v", on, err)
 	}
 	if err := h.Stop(within(t), time.Second); err != nil {
@@ -122,10 +126,13 @@ func exitStatus(t *testing.T, r *Rig) {
 		{[]string{"die", "9"}, -1, "SIGKILL"},
 		{[]string{"die", "15"}, -1, "SIGTERM"},
 	} {
+		if c.signal != "" && !r.Can.Process {
+			continue
+		}
 		name := strings.Join(c.args, "-")
 		h := start(t, b, Launch(t, r, name, c.args...))
 		e := exit(t, h)
-		if !e.Known || e.Code != c.code || e.Signal != c.signal || e.ExecFailed || e.Reason != "" || e.At.IsZero() {
+		if !e.Known || e.Code != c.code || e.Signal != c.signal || e.ExecFailed || r.Can.Process && e.Reason != "" || e.At.IsZero() {
 			t.Errorf("%s: exit = %+v", name, e)
 		}
 		if e.Done() != (c.code == 125) || e.Success() != (c.code == 0) {
@@ -185,9 +192,12 @@ func refusedStart(t *testing.T, r *Rig) {
 		t.Errorf("the refused start replaced launch.json: %+v, %v", on, err)
 	}
 	bad := Launch(t, r, "b", "idle")
-	bad.Argv = nil
+	bad.Argv, bad.Generation = nil, "" // a goroutine needs no command
+	if r.Can.Process {
+		bad.Generation = team.NewUUID()
+	}
 	if _, err := b.Start(within(t), bad); !team.IsCode(err, team.CodeInvalid) {
-		t.Errorf("start without a command: %v; want invalid", err)
+		t.Errorf("start without what it needs: %v; want invalid", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -291,9 +301,13 @@ func adoptGone(t *testing.T, r *Rig) {
 	if e, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || e.Code != 4 {
 		t.Errorf("exit.json = %+v, %v; want status 4", e, err)
 	}
-	// Holder and owner are killed: nobody saw the exit, so it is unknown.
-	l = Launch(t, r, "b", "stubborn")
-	h = start(t, b, l)
+}
+
+// adoptOrphan kills holder and owner: nobody saw the exit, so it is unknown.
+func adoptOrphan(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	l := Launch(t, r, "b", "stubborn")
+	h := start(t, b, l)
 	r.logged(t, "b", "idle")
 	pr := h.Proc()
 	if err := b.Close(); err != nil {
@@ -430,9 +444,6 @@ func interrupt(t *testing.T, r *Rig) {
 }
 
 func typeText(t *testing.T, r *Rig) {
-	if !r.Terminal {
-		t.Skip("no terminal")
-	}
 	b := r.Open(t)
 	h := start(t, b, Launch(t, r, "a", "lines"))
 	r.logged(t, "a", "idle")
@@ -465,9 +476,6 @@ func typeText(t *testing.T, r *Rig) {
 }
 
 func capture(t *testing.T, r *Rig) {
-	if !r.Terminal {
-		t.Skip("no terminal")
-	}
 	b := r.Open(t)
 	h := start(t, b, Launch(t, r, "a", "late", "80"))
 	r.logged(t, "a", "idle")
@@ -493,9 +501,6 @@ func capture(t *testing.T, r *Rig) {
 }
 
 func resize(t *testing.T, r *Rig) {
-	if !r.Terminal {
-		t.Skip("no terminal")
-	}
 	b := r.Open(t)
 	l := Launch(t, r, "a", "size")
 	l.Place.Layout = backends.LayoutWindow // alone, so that nothing else decides
@@ -522,7 +527,7 @@ func output(t *testing.T, r *Rig) {
 	}
 	// The exit is told once the last output is in the log.
 	last := fmt.Sprintf("line %d of %d", lines-1, lines)
-	if r.Terminal && !strings.HasSuffix(e.Tail, last) {
+	if !strings.HasSuffix(e.Tail, last) {
 		t.Errorf("the exit's tail ends with %.60q; want %q", e.Tail[max(0, len(e.Tail)-60):], last)
 	}
 	out := r.log(t, "a")
@@ -532,9 +537,13 @@ func output(t *testing.T, r *Rig) {
 	if !strings.HasPrefix(out, "line 0 of") || strings.Count(out, "\n") < lines {
 		t.Errorf("the log has %d lines and begins with %.40q", strings.Count(out, "\n"), out)
 	}
-	// While nobody looks: the owner is gone.
+}
+
+// outputUnseen is output while nobody looks: the owner is gone.
+func outputUnseen(t *testing.T, r *Rig) {
+	b := r.Open(t)
 	l := Launch(t, r, "b", "late", "100")
-	h = start(t, b, l)
+	h := start(t, b, l)
 	h.Detach()
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
@@ -579,7 +588,7 @@ func atOnce(t *testing.T, r *Rig) {
 		}
 		places[hs[i].Pane().PaneID] = true
 	}
-	if r.Terminal && len(places) != *many {
+	if r.Can.Terminal && len(places) != *many {
 		t.Errorf("%d agents in %d panes", *many, len(places))
 	}
 	for i := range hs {
@@ -590,7 +599,7 @@ func atOnce(t *testing.T, r *Rig) {
 		if errs[i] != nil {
 			t.Errorf("stop %d: %v", i, errs[i])
 		}
-		if e := exit(t, hs[i]); e.Signal != "SIGTERM" {
+		if e := exit(t, hs[i]); !r.wasStopped(e) {
 			t.Errorf("exit %d = %+v", i, e)
 		}
 	}

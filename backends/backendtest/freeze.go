@@ -24,7 +24,10 @@ func freeze(t *testing.T, r *Rig) {
 	f, ok := h.(backends.Freezer)
 	if !ok {
 		stop(t, h)
-		t.Skip("this backend has nothing to pause")
+		if r.Can.Process {
+			t.Fatal("agents with a process can be paused")
+		}
+		t.Skip("declared: agents of this backend have no process of their own to pause")
 	}
 	if h.Proc().Cgroup == "" {
 		err := f.Freeze(within(t), true)

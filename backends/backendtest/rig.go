@@ -21,8 +21,8 @@ type Rig struct {
 	Open func(t *testing.T) backends.Backend
 	// Notify is the notification socket, or "".
 	Notify string
-	// Terminal says that agents have a terminal (typing, resizing).
-	Terminal bool
+	// Can is what was given to Exercise, which sets it.
+	Can Capabilities
 }
 
 // patience bounds every wait of the suite.

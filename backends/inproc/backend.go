@@ -158,7 +158,9 @@ func forget(b team.Bundle) error {
 func withGeneration(env []string, gen string) []string {
 	out := make([]string, 0, len(env)+1)
 	for _, kv := range env {
-		if k, _, _ := strings.Cut(kv, "="); k != team.EnvGen && k != proc.EnvDetached {
+		switch k, _, _ := strings.Cut(kv, "="); k {
+		case team.EnvGen, proc.EnvDetached, "TMUX", "TMUX_PANE": // it stands in no terminal, also not in its launcher's
+		default:
 			out = append(out, kv)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/backendtest"
 	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/team"
@@ -30,7 +32,25 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(owner); dir != "" {
 		os.Exit(ownAndWait(team.Bundle(dir)))
 	}
+	if status, handled := backendtest.Main(); handled {
+		os.Exit(status)
+	}
+	flag.Parse()
 	goleak.VerifyTestMain(m)
+}
+
+// A goroutine has no process, signal or terminal of its own: declared to the suite.
+func TestExercise(t *testing.T) {
+	backendtest.Exercise(t, backendtest.Capabilities{}, func(t *testing.T) *backendtest.Rig {
+		return &backendtest.Rig{
+			Layout: team.Home{Dir: t.TempDir()}.Team("demo"),
+			Open: func(t *testing.T) backends.Backend {
+				b := New(Options{Run: backendtest.FakeRun})
+				t.Cleanup(func() { _ = b.Close() })
+				return b
+			},
+		}
+	})
 }
 
 const patience = 20 * time.Second
@@ -424,25 +444,5 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := b.Adopt(within(t), at); !team.IsCode(err, team.CodeInvalid) {
 		t.Errorf("adopt of another backend's: %v", err)
-	}
-}
-
-func TestManyAtOnce(t *testing.T) {
-	b := open(t, nil)
-	dir := t.TempDir()
-	var hs []backends.Handle
-	for i := range 100 {
-		l := launch(t, team.Bundle(filepath.Join(dir, fmt.Sprint(i))), "idle")
-		l.Agent = fmt.Sprint(i)
-		h, err := b.Start(within(t), l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hs = append(hs, h)
-	}
-	for _, h := range hs {
-		if err := h.Stop(within(t), 10*time.Second); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -50,7 +50,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 	}
 	t.Cleanup(func() { _ = n.Close() })
 	return &backendtest.Rig{
-		Layout: l, Notify: n.Path(), Terminal: true,
+		Layout: l, Notify: n.Path(),
 		Open: func(t *testing.T) backends.Backend { return openBackend(t, l, n) },
 	}
 }
@@ -66,4 +66,6 @@ func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
 	return b
 }
 
-func TestExercise(t *testing.T) { backendtest.Exercise(t, newRig) }
+func TestExercise(t *testing.T) {
+	backendtest.Exercise(t, backendtest.Capabilities{Process: true, Terminal: true}, newRig)
+}

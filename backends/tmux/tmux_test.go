@@ -54,7 +54,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 		}
 		_ = b.Close()
 	})
-	return &backendtest.Rig{Layout: l, Open: open, Notify: n.Path(), Terminal: true}
+	return &backendtest.Rig{Layout: l, Open: open, Notify: n.Path()}
 }
 
 func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
@@ -68,4 +68,6 @@ func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
 	return b
 }
 
-func TestExercise(t *testing.T) { backendtest.Exercise(t, newRig) }
+func TestExercise(t *testing.T) {
+	backendtest.Exercise(t, backendtest.Capabilities{Process: true, Terminal: true}, newRig)
+}
