@@ -159,7 +159,8 @@ func TestTwoClientsAndReadOnly(t *testing.T) {
 	view.types("NO")
 	q := sit(t, a.Pane(), 50, 12)
 	q.sees("size 50x12")
-	p.types("a") // the last active one has the size
+	p.sees("size 50x12") // else what p sees next may be what it saw before
+	p.types("a")         // the last active one has the size
 	p.sees("size 60x15")
 	q.resize(70, 20)
 	q.sees("size 70x20")
