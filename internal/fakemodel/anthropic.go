@@ -1,0 +1,122 @@
+package fakemodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// anthropic is the Messages protocol: POST /v1/messages.
+type anthropic struct{}
+
+func (anthropic) name() string { return "anthropic" }
+
+func (anthropic) ask(body []byte) (question, error) {
+	var in struct {
+		Model    string
+		Stream   bool
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+		Tools        []struct{ Name string }
+		OutputConfig struct {
+			Format json.RawMessage
+		} `json:"output_config"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return question{}, fmt.Errorf("read a Messages request: %w", err)
+	}
+	q := question{model: in.Model, stream: in.Stream, json: len(in.OutputConfig.Format) > 2 && string(in.OutputConfig.Format) != "null"}
+	for _, m := range in.Messages {
+		p := part{model: m.Role == "assistant"}
+		p.text, p.tool = content(m.Content)
+		q.parts = append(q.parts, p)
+	}
+	for _, t := range in.Tools {
+		q.tools = append(q.tools, offered{name: t.Name})
+	}
+	return q, nil
+}
+
+// content is the text of a content field, a string or blocks, those within tool
+// results too; tool tells that there is such a result.
+func content(raw json.RawMessage) (text string, tool bool) {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s, false
+	}
+	var blocks []struct {
+		Type, Text string
+		Content    json.RawMessage
+	}
+	if json.Unmarshal(raw, &blocks) != nil {
+		return "", false
+	}
+	var out []string
+	for _, b := range blocks {
+		if b.Text != "" {
+			out = append(out, b.Text)
+		}
+		if b.Type == "tool_result" {
+			tool = true
+			inner, _ := content(b.Content)
+			out = append(out, inner)
+		}
+	}
+	return strings.Join(out, "\n"), tool
+}
+
+func (anthropic) block(r reply) obj {
+	if r.call != nil {
+		return obj{"type": "tool_use", "id": r.s.id("toolu"), "name": r.call.name, "input": r.input}
+	}
+	return obj{"type": "text", "text": r.say}
+}
+
+func stopReason(r reply) string {
+	if r.call != nil {
+		return "tool_use"
+	}
+	return "end_turn"
+}
+
+func (a anthropic) whole(r reply) any {
+	return obj{
+		"id": r.s.id("msg"), "type": "message", "role": "assistant", "model": r.model, "content": []any{a.block(r)},
+		"stop_reason": stopReason(r), "stop_sequence": nil, "usage": obj{"input_tokens": 100, "output_tokens": 10},
+	}
+}
+
+func (a anthropic) events(r reply) []event {
+	block := a.block(r)
+	delta := obj{"type": "text_delta", "text": r.say}
+	if r.call != nil {
+		block["input"] = obj{}
+		delta = obj{"type": "input_json_delta", "partial_json": string(r.input)}
+	} else {
+		block["text"] = ""
+	}
+	return []event{
+		{"message_start", obj{"type": "message_start", "message": obj{
+			"id": r.s.id("msg"), "type": "message", "role": "assistant", "model": r.model, "content": []any{},
+			"stop_reason": nil, "stop_sequence": nil, "usage": obj{"input_tokens": 100, "output_tokens": 1},
+		}}},
+		{"content_block_start", obj{"type": "content_block_start", "index": 0, "content_block": block}},
+		{"content_block_delta", obj{"type": "content_block_delta", "index": 0, "delta": delta}},
+		{"content_block_stop", obj{"type": "content_block_stop", "index": 0}},
+		{"message_delta", obj{"type": "message_delta", "delta": obj{"stop_reason": stopReason(r), "stop_sequence": nil}, "usage": obj{"output_tokens": 10}}},
+		{"message_stop", obj{"type": "message_stop"}},
+	}
+}
+
+// errorTypes are the vendor's names of statuses.
+var errorTypes = map[int]string{400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
+
+func (anthropic) fail(status int, words string) any {
+	typ, ok := errorTypes[status]
+	if !ok {
+		typ = "api_error"
+	}
+	return obj{"type": "error", "error": obj{"type": typ, "message": words}}
+}

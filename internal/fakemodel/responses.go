@@ -1,0 +1,114 @@
+package fakemodel
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// responses is OpenAI's Responses protocol: POST /v1/responses.
+type responses struct{}
+
+func (responses) name() string { return "responses" }
+
+func (responses) ask(body []byte) (question, error) {
+	type tool struct {
+		Type, Name string
+		Tools      []struct{ Name string }
+	}
+	var in struct {
+		Model  string
+		Stream bool
+		Input  json.RawMessage
+		Tools  []tool
+		Text   struct {
+			Format struct{ Type string }
+		}
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return question{}, fmt.Errorf("read a Responses request: %w", err)
+	}
+	q := question{model: in.Model, stream: in.Stream, json: in.Text.Format.Type == "json_schema"}
+	var plain string
+	var items []struct {
+		Type, Role string
+		Content    json.RawMessage
+		Output     json.RawMessage
+	}
+	if json.Unmarshal(in.Input, &plain) == nil {
+		q.parts = []part{{text: plain}}
+	} else if err := json.Unmarshal(in.Input, &items); err != nil {
+		return question{}, fmt.Errorf("read the input of a Responses request: %w", err)
+	}
+	for _, i := range items {
+		switch i.Type {
+		case "message", "":
+			text, _ := content(i.Content)
+			q.parts = append(q.parts, part{model: i.Role == "assistant", text: text})
+		case "function_call", "custom_tool_call", "local_shell_call", "reasoning":
+			q.parts = append(q.parts, part{model: true})
+		case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+			text, _ := content(i.Output)
+			q.parts = append(q.parts, part{text: text, tool: true})
+		}
+	}
+	for _, t := range in.Tools {
+		if t.Type == "namespace" {
+			for _, sub := range t.Tools {
+				q.tools = append(q.tools, offered{name: sub.Name, space: t.Name})
+			}
+			continue
+		}
+		if t.Name != "" {
+			q.tools = append(q.tools, offered{name: t.Name})
+		}
+	}
+	return q, nil
+}
+
+func (responses) item(r reply) obj {
+	if r.call != nil {
+		call := obj{"type": "function_call", "id": r.s.id("fc"), "call_id": r.s.id("call"), "name": r.call.name, "arguments": string(r.input), "status": "completed"}
+		if r.call.space != "" {
+			call["namespace"] = r.call.space
+		}
+		return call
+	}
+	return obj{"type": "message", "id": r.s.id("msg"), "role": "assistant", "status": "completed",
+		"content": []any{obj{"type": "output_text", "text": r.say, "annotations": []any{}}}}
+}
+
+func (responses) response(r reply, status string, items ...any) obj {
+	if items == nil {
+		items = []any{}
+	}
+	return obj{"id": r.s.id("resp"), "object": "response", "created_at": 1, "model": r.model, "status": status, "output": items,
+		"usage": obj{"input_tokens": 100, "input_tokens_details": obj{"cached_tokens": 0}, "output_tokens": 10,
+			"output_tokens_details": obj{"reasoning_tokens": 0}, "total_tokens": 110}}
+}
+
+func (p responses) whole(r reply) any { return p.response(r, "completed", p.item(r)) }
+
+func (p responses) events(r reply) []event {
+	item := p.item(r)
+	open := p.response(r, "in_progress")
+	closed := p.response(r, "completed", item)
+	closed["id"] = open["id"]
+	out := []event{
+		{"response.created", obj{"type": "response.created", "response": open}},
+		{"response.output_item.added", obj{"type": "response.output_item.added", "output_index": 0, "item": item}},
+	}
+	if r.call == nil {
+		out = append(out, event{"response.output_text.delta", obj{
+			"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": r.say,
+		}})
+	}
+	return append(out,
+		event{"response.output_item.done", obj{"type": "response.output_item.done", "output_index": 0, "item": item}},
+		event{"response.completed", obj{"type": "response.completed", "response": closed}})
+}
+
+func (responses) fail(status int, words string) any { return openAIError(status, words) }
+
+func openAIError(status int, words string) any {
+	return obj{"error": obj{"message": words, "type": "fake_error", "code": fmt.Sprint(status)}}
+}

@@ -1,0 +1,186 @@
+package fakemodel
+
+import (
+	"encoding/json"
+	"html"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// step is one answer of the model.
+type step struct {
+	wait   time.Duration   // before it
+	tool   string          // call this tool
+	input  json.RawMessage // of the call
+	shell  string          // call the tool that runs this command
+	say    string          // else say this
+	status int             // or answer with this HTTP status; say is the message
+}
+
+// part is one stretch of a conversation: everything that came in between two
+// answers of the model, or one answer.
+type part struct {
+	model bool   // an answer of the model
+	text  string // what came in, one text per line group
+	tool  bool   // a tool's result is among it
+}
+
+// broken marks an interrupted turn: what was left of its script is not wanted any
+// more. The words are those of the CLIs.
+var broken = regexp.MustCompile(`(?i)\[request interrupted by user|<turn_aborted>|user interrupted the previous turn`)
+
+// next is the step that the conversation has come to.
+func next(parts []part) step {
+	var queue []step
+	for _, p := range parts {
+		if p.model {
+			if len(queue) > 0 {
+				queue = queue[1:]
+			}
+			continue
+		}
+		found := parse(p.text)
+		switch {
+		case len(found) > 0 && !p.tool, broken.MatchString(p.text):
+			queue = found // a new turn, or one that was broken off
+		default:
+			queue = append(found, queue...)
+		}
+	}
+	if len(queue) == 0 {
+		return step{say: "ok"}
+	}
+	return queue[0]
+}
+
+// merge makes neighbours of one side into one part.
+func merge(parts []part) []part {
+	var out []part
+	for _, p := range parts {
+		if n := len(out); n > 0 && out[n-1].model == p.model {
+			out[n-1].text += "\n" + p.text
+			out[n-1].tool = out[n-1].tool || p.tool
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+var directive = regexp.MustCompile(`^[\s>*│|]*@@(call|shell|say|sleep|fail)\s*(.*)$`)
+
+// parse finds the steps of a text, in order. A text that is JSON, as tool results
+// are, is searched in its strings.
+func parse(text string) []step {
+	var steps []step
+	var wait time.Duration
+	for _, line := range lines(text) {
+		m := directive.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		s := step{wait: wait}
+		rest := strings.TrimSpace(m[2])
+		switch m[1] {
+		case "sleep":
+			d, err := time.ParseDuration(rest)
+			if err == nil {
+				wait += d
+			}
+			continue
+		case "say":
+			s.say = rest
+		case "shell":
+			s.shell = html.UnescapeString(rest)
+		case "fail":
+			code, words, _ := strings.Cut(rest, " ")
+			n, err := strconv.Atoi(code)
+			if err != nil || n < 400 || n > 599 {
+				n = 500
+			}
+			s.status, s.say = n, words
+		case "call":
+			name, input, _ := strings.Cut(rest, " ")
+			s.tool, s.input = name, object(input)
+		}
+		wait = 0
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// object is the JSON object that a call gives as its input; {} when it gives none.
+// A message that was escaped on its way is read back.
+func object(s string) json.RawMessage {
+	for _, try := range []string{s, html.UnescapeString(s)} {
+		var o map[string]json.RawMessage
+		d := json.NewDecoder(strings.NewReader(try))
+		if d.Decode(&o) == nil && o != nil {
+			b, err := json.Marshal(o)
+			if err == nil {
+				return b
+			}
+		}
+	}
+	return json.RawMessage(`{}`)
+}
+
+// lines are the lines of a text, of the strings in it where a line of it, or all
+// of it, is JSON.
+func lines(text string) []string {
+	if !strings.Contains(text, "@@") {
+		return nil
+	}
+	if got, ok := inJSON(text); ok {
+		return got
+	}
+	var out []string
+	for l := range strings.SplitSeq(strings.ReplaceAll(text, "\r", "\n"), "\n") {
+		if !strings.Contains(l, "@@") {
+			continue
+		}
+		if got, ok := inJSON(l); ok {
+			out = append(out, got...)
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// inJSON gives the lines of every string in a JSON object or array, each string
+// once: structured results repeat their text.
+func inJSON(text string) ([]string, bool) {
+	t := strings.TrimSpace(text)
+	if t == "" || t[0] != '{' && t[0] != '[' {
+		return nil, false
+	}
+	var v any
+	if json.Unmarshal([]byte(t), &v) != nil {
+		return nil, false
+	}
+	var out []string
+	seen := map[string]bool{}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			if !seen[v] {
+				seen[v] = true
+				out = append(out, lines(v)...)
+			}
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for _, k := range sortedKeys(v) {
+				walk(v[k])
+			}
+		}
+	}
+	walk(v)
+	return out, true
+}

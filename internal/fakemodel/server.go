@@ -1,0 +1,215 @@
+package fakemodel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxBody bounds a request: conversations of tests are small.
+const maxBody = 64 << 20
+
+// Server is a scripted model. Use Start.
+type Server struct {
+	// URL is http://127.0.0.1:PORT, without a slash.
+	URL string
+
+	srv  *http.Server
+	done sync.WaitGroup
+	ids  atomic.Int64
+	log  func(Request)
+
+	mu       sync.Mutex
+	requests []Request
+	more     chan struct{} // closed by the next request
+}
+
+// Start serves on addr, a loopback address; "" is a free port of 127.0.0.1. log, when
+// not nil, is called with each request, one at a time.
+func Start(addr string, log func(Request)) (*Server, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("serve a model: %w", err)
+	}
+	s := &Server{URL: "http://" + l.Addr().String(), log: log, more: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/messages", s.answers(anthropic{}))
+	mux.HandleFunc("POST /v1/messages/count_tokens", constant(`{"input_tokens":100}`))
+	mux.HandleFunc("POST /v1/responses", s.answers(responses{}))
+	mux.HandleFunc("POST /v1/chat/completions", s.answers(chat{}))
+	mux.HandleFunc("GET /v1/models", constant(`{"object":"list","has_more":false,"data":[{"id":"fake-model","object":"model","type":"model","display_name":"fake","created":1,"owned_by":"fake"}]}`))
+	mux.HandleFunc("POST /v1beta/models/{call}", s.geminiCall)
+	mux.HandleFunc("GET /v1beta/models", constant(`{"models":[{"name":"models/gemini-2.5-pro","displayName":"fake","inputTokenLimit":1000000,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","countTokens"]}]}`))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead { // are you there?
+			return
+		}
+		http.Error(w, fmt.Sprintf(`{"error":{"type":"not_found_error","message":"no %s %s here"}}`, r.Method, r.URL.Path), http.StatusNotFound)
+	})
+	s.srv = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.done.Go(func() {
+		if err := s.srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			l.Close()
+		}
+	})
+	return s, nil
+}
+
+// Close ends every answer that is under way and returns when all have ended.
+func (s *Server) Close() error {
+	err := s.srv.Close()
+	s.done.Wait()
+	return err
+}
+
+// id makes the identifiers of answers, each once in the life of the server.
+func (s *Server) id(prefix string) string { return fmt.Sprintf("%s_fake%06d", prefix, s.ids.Add(1)) }
+
+// question is a request in the words that all protocols share.
+type question struct {
+	parts  []part
+	tools  []offered
+	stream bool
+	model  string
+	json   bool // wants JSON of a schema: side work, whatever tools it has
+}
+
+// reply is what is answered.
+type reply struct {
+	s     *Server
+	model string
+	say   string
+	call  *offered // else text
+	input json.RawMessage
+}
+
+// protocol reads a question from a body and writes a reply.
+type protocol interface {
+	name() string
+	ask(body []byte) (question, error)
+	whole(r reply) any
+	events(r reply) []event
+	fail(status int, words string) any
+}
+
+// event is one server-sent event; name may be empty.
+type event struct {
+	name string
+	data any
+}
+
+func constant(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func (s *Server) answers(p protocol) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, p) }
+}
+
+// answer serves one request for an answer.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		writeJSON(w, http.StatusBadRequest, p.fail(http.StatusBadRequest, err.Error()))
+		return
+	}
+	q, err := p.ask(body)
+	if err != nil {
+		writeJSON(w, http.StatusBadRequest, p.fail(http.StatusBadRequest, err.Error()))
+		return
+	}
+	rec := Request{Protocol: p.name(), Path: r.URL.Path, Stream: q.stream, Body: string(body), Side: len(q.tools) == 0 || q.json}
+	for _, t := range q.tools {
+		rec.Tools = append(rec.Tools, strings.TrimPrefix(t.space+"__"+t.name, "__"))
+	}
+	q.parts = merge(q.parts)
+	if n := len(q.parts); n > 0 && !q.parts[n-1].model {
+		rec.New = q.parts[n-1].text
+	}
+	st := step{say: "side"}
+	if q.json {
+		st.say = `{"reasoning":"scripted","next_speaker":"user","title":"side"}`
+	}
+	if !rec.Side {
+		st = next(q.parts)
+	}
+	out := reply{s: s, model: q.model, say: st.say}
+	switch {
+	case st.status != 0:
+		rec.Answer = fmt.Sprintf("fail %d", st.status)
+	case st.tool != "" || st.shell != "":
+		t, in, ok := resolve(st, q.tools)
+		if ok {
+			out.call, out.input = &t, in
+			rec.Answer = "call " + t.name + " " + string(in)
+			break
+		}
+		out.say = "no tool here runs a shell"
+		fallthrough
+	default:
+		rec.Answer = "say " + out.say
+	}
+	s.record(rec)
+
+	if st.wait > 0 {
+		t := time.NewTimer(st.wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	switch {
+	case st.status != 0:
+		writeJSON(w, st.status, p.fail(st.status, st.say))
+	case !q.stream:
+		writeJSON(w, http.StatusOK, p.whole(out))
+	default:
+		writeEvents(w, p.events(out))
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone
+}
+
+func writeEvents(w http.ResponseWriter, events []event) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	for _, e := range events {
+		if e.name != "" {
+			fmt.Fprintf(w, "event: %s\n", e.name)
+		}
+		b, err := json.Marshal(e.data)
+		if text, ok := e.data.(string); ok {
+			b, err = []byte(text), nil
+		}
+		if err != nil {
+			return
+		}
+		fmt.Fprintf(w, "data: %s\n\n", b)
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+	}
+}
+
+// obj is a JSON object that is written.
+type obj = map[string]any
