@@ -171,6 +171,12 @@ func (p *Progress) change(t Task, before mark, done, total int) string {
 	return ""
 }
 
+// Autowrap (DECAWM) off and on again.
+const (
+	noWrap = "\x1b[?7l"
+	wrap   = "\x1b[?7h"
+)
+
 func (p *Progress) draw(changes []string) {
 	if !p.opt.Terminal {
 		if len(changes) > 0 {
@@ -185,7 +191,9 @@ func (p *Progress) draw(changes []string) {
 		b.WriteString(Cut(c, cols-1) + "\n")
 	}
 	live := p.live(cols, rows)
-	b.WriteString(strings.Join(live, "\n") + "\n")
+	// tmux tells a program its new size only a while after the pane has it: a line
+	// must not become two of the screen.
+	b.WriteString(noWrap + strings.Join(live, "\n") + "\n" + wrap)
 	p.lines = len(live)
 	p.write(b.String())
 }
