@@ -107,6 +107,9 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 			if !ok {
 				return
 			}
+			if (e.Name == w.db.path || e.Name == filepath.Dir(w.db.path)) && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
+				w.wake() // the team is gone: who reads again finds out
+			}
 			if (e.Name == w.db.path || e.Name == w.db.path+"-wal") && next != settleGrowth*settleFirst {
 				next = settleGrowth * settleFirst
 				timer.Reset(settleFirst)

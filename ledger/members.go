@@ -225,18 +225,23 @@ func scanMember(r *sql.Rows) (Member, error) {
 
 func errNoMember(name string, roster []Member) error {
 	e := team.Errorf(team.CodeNotFound, "no member %q", name).WithReason(ReasonMemberNotFound)
-	if len(roster) > 0 {
-		e = e.WithHint("members: " + names(roster))
+	if len(roster) == 0 {
+		return e
 	}
-	return e
+	if near := team.Closest(name, namesOf(roster)); near != "" {
+		return e.WithHint("did you mean " + near + "? members: " + names(roster))
+	}
+	return e.WithHint("members: " + names(roster))
 }
 
-func names(roster []Member) string {
+func names(roster []Member) string { return strings.Join(namesOf(roster), ", ") }
+
+func namesOf(roster []Member) []string {
 	all := make([]string, len(roster))
 	for i, m := range roster {
 		all[i] = m.Name
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 func orDefault[T comparable](v, otherwise T) T {

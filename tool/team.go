@@ -250,6 +250,9 @@ func (e *Env) noTeam(key string, keys []string) error {
 	if len(keys) == 0 {
 		return err.WithHint("there is no team yet: teamctl create " + key + " --repo .")
 	}
+	if near := team.Closest(key, keys); near != "" {
+		return err.WithHint("did you mean " + near + "? teams are " + strings.Join(keys, ", "))
+	}
 	return err.WithHint("teams are " + strings.Join(keys, ", "))
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -23,8 +22,9 @@ import (
 type app struct {
 	out   *output
 	stdin io.Reader
-	team  string // --team
-	as    string // --as
+	team  string   // --team
+	as    string   // --as
+	given []string // the arguments of the command
 }
 
 // Groups of verbs in the help, in order.
@@ -41,6 +41,9 @@ var rootLong = `teamctl runs a team of coding agents on this machine. Every team
 supervised process in its own tmux pane, with its own git worktree and branch;
 the team shares a task board and one mailbox per member.
 
+The verbs of every day are short: teamctl spawn is teamctl member spawn, and so on;
+team, member, task and message are nouns with all of theirs.
+
 A team is started by hand, verb by verb, or from a file (teamctl up). The
 supervisor behind it starts by itself and leaves by itself; nothing is lost when
 it, a teammate or this command is killed.`
@@ -52,7 +55,7 @@ var rootExample = `  teamctl create demo --repo .                    # a team on
   teamctl wait --progress                         # exit status 0 only if every task completed
   teamctl shutdown && teamctl delete`
 
-func (a *app) root() *cobra.Command {
+func (a *app) root(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "teamctl",
 		Short:         "Run a team of coding agents on one machine",
@@ -68,7 +71,7 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.stdin)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&a.team, "team", "", "team to work on (default $TEAMCTL_TEAM, else the only team)")
-	root.PersistentFlags().BoolVar(&a.out.json, "json", a.out.json, "write the result, or the error, as JSON")
+	a.outputFlags(root)
 	a.complete(root, "team", a.completeTeams)
 	a.asFlag(root)
 	root.AddGroup(
@@ -93,6 +96,8 @@ func (a *app) root() *cobra.Command {
 	add(groupTalk, newSend, newBroadcast, newInbox, newMessage, newThread, newApprovals, newAsk, newRespond, newNotify, newScratchpad, newEvents)
 	add(groupMore, newDoctor, newVersion, newAgents, newService, newDebug, newPrune)
 	root.AddCommand(newWorker(a), newSupervise(a), newShim())
+	a.addNouns(root, args)
+	a.addWatch(root)
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
@@ -101,7 +106,7 @@ func (a *app) root() *cobra.Command {
 
 // run runs one command line and returns its exit status.
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.root()
+	root := a.root(args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -224,18 +229,10 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 			err = cerr
 		}
 	}()
-	return f(t, c)
+	return a.suggestTask(ctx, t, f(t, c))
 }
 
 // place is where the person is.
 func place(layout backends.Layout) backends.Place {
 	return backends.Place{Layout: layout, TMUX: os.Getenv("TMUX"), TMUXPane: os.Getenv("TMUX_PANE")}
-}
-
-// wantsJSON finds --json before the flags are parsed, for errors in them.
-func wantsJSON(args []string) bool {
-	if i := slices.Index(args, "--"); i >= 0 {
-		args = args[:i]
-	}
-	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }

@@ -200,7 +200,7 @@ func (l *logReader) emit(text string) {
 		return
 	}
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		l.out.valueLine(map[string]string{"member": l.member, "line": line})
+		l.out.encode(map[string]string{"member": l.member, "line": line}, "")
 	}
 }
 

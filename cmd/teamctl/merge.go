@@ -215,9 +215,7 @@ func (a *app) watchMerges(ctx context.Context, t *tool.Team) error {
 			if m.State == before || !known && !m.State.Open() {
 				continue
 			}
-			if a.out.json {
-				a.out.valueLine(m)
-			} else {
+			if !a.out.item(m) {
 				a.mergeLine(m, false)
 			}
 		}

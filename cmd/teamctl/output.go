@@ -18,7 +18,9 @@ import (
 type output struct {
 	stdout io.Writer
 	stderr io.Writer
-	json   bool
+	json   bool      // json or jsonl
+	format format    // of the result
+	shape  shape     // what the command writes
 	style  tui.Style // of stdout
 	warn   tui.Style // of stderr
 	screen *os.File  // stdout where it is a terminal, else nil
@@ -82,15 +84,6 @@ func (o *output) hint(format string, args ...any) {
 	}
 }
 
-// value writes v as JSON in --json mode and reports whether it did.
-func (o *output) value(v any) bool {
-	if !o.json {
-		return false
-	}
-	o.encode(v, "  ")
-	return true
-}
-
 // encode writes one JSON value and a line break. <, > and & stay as they are:
 // they are common in commands, and this is no HTML.
 func (o *output) encode(v any, indent string) {
@@ -105,12 +98,10 @@ func (o *output) encode(v any, indent string) {
 	o.text(b.String())
 }
 
-// valueLine writes v as one line of JSON, for streams.
-func (o *output) valueLine(v any) { o.encode(v, "") }
-
 // table writes rows under a head, the columns aligned. On a terminal lines are
 // cut to its width unless wide is set.
 func (o *output) table(head []string, rows [][]string, wide bool) {
+	wide = wide || o.wide()
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
@@ -147,7 +138,11 @@ func (o *output) error(err error) {
 			Reason  string    `json:"reason,omitempty"`
 			Hint    string    `json:"hint,omitempty"`
 		}
-		o.value(map[string]body{"error": {team.CodeOf(err), err.Error(), team.ReasonOf(err), team.HintOf(err)}})
+		indent := "  "
+		if o.format == formatJSONL {
+			indent = ""
+		}
+		o.encode(map[string]body{"error": {team.CodeOf(err), err.Error(), team.ReasonOf(err), team.HintOf(err)}}, indent)
 		return
 	}
 	for _, l := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {

@@ -120,7 +120,7 @@ func TestWantsJSON(t *testing.T) {
 // Every verb has an example and a group, and examples name verbs that there are.
 func TestCommandsTeach(t *testing.T) {
 	o, _, _ := testOutput(false)
-	root := (&app{out: o, stdin: strings.NewReader("")}).root()
+	root := (&app{out: o, stdin: strings.NewReader("")}).root(nil)
 	for _, c := range root.Commands() {
 		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 			continue

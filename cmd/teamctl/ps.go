@@ -27,10 +27,7 @@ type psTask struct {
 }
 
 func newPs(a *app) *cobra.Command {
-	var (
-		all    bool
-		format string
-	)
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List the members: what they do, where they run",
@@ -41,13 +38,6 @@ ACTIVITY what the agent does; unknown means just that, not idle.`,
   teamctl ps --all --json`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch format {
-			case "", "wide":
-			case "json":
-				a.out.json = true
-			default:
-				return usage(cmd, "-o takes wide or json, not %q", format)
-			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 				members, sup, err := roster(cmd.Context(), t, all)
 				if err != nil {
@@ -61,14 +51,12 @@ ACTIVITY what the agent does; unknown means just that, not idle.`,
 					a.out.hint("teamctl spawn NAME --team %s", t.Layout.Key)
 					return nil
 				}
-				a.psTable(members, format == "wide")
+				a.psTable(members, a.out.wide())
 				return nil
 			})
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those who left")
-	cmd.Flags().StringVarP(&format, "output", "o", "", "wide or json")
-	a.complete(cmd, "output", words("wide", "json"))
 	return cmd
 }
 

@@ -95,9 +95,7 @@ func newScratchpadWatch(a *app) *cobra.Command {
 				enough := errors.New("enough")
 				n := 0
 				err := t.ScratchpadWatch(cmd.Context(), func(pad ledger.Scratchpad) error {
-					if a.out.json {
-						a.out.valueLine(pad)
-					} else {
+					if !a.out.item(pad) {
 						a.out.line("version %d: %s", pad.Version, printable(string(pad.Doc)))
 					}
 					if n++; count > 0 && n >= count {

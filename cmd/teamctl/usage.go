@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
 // usage is a mistake in the command line: exit status 2, and where help is.
@@ -45,7 +44,7 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 		}
 	}
 	err := usage(cmd, "unknown verb %q", args[0])
-	if c := teamfile.Closest(args[0], verbs); c != "" {
+	if c := team.Closest(args[0], verbs); c != "" {
 		err = err.WithHint("did you mean " + cmd.CommandPath() + " " + c + "?")
 	}
 	return err
@@ -83,7 +82,7 @@ func flagError(cmd *cobra.Command, err error) error {
 				flags = append(flags, f.Name)
 			}
 		})
-		if c := teamfile.Closest(name, flags); c != "" && len(name) > 1 {
+		if c := team.Closest(name, flags); c != "" && len(name) > 1 {
 			e = e.WithHint("did you mean --" + c + "?")
 		}
 		return e

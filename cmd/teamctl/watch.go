@@ -78,11 +78,9 @@ func wanted(e ledger.Event, f ledger.EventFilter) bool {
 }
 
 func (a *app) event(e ledger.Event) {
-	if a.out.json {
-		a.out.valueLine(e)
-		return
+	if !a.out.item(e) {
+		a.out.line("%s", a.eventLine(e))
 	}
-	a.out.line("%s", a.eventLine(e))
 }
 
 func (a *app) eventLine(e ledger.Event) string {

@@ -129,7 +129,7 @@ func (r *reader) checkTasks(ts []placed[Task], board bool) {
 }
 
 func (r *reader) unknownTask(at *token.Position, id string, names []string) {
-	if c := Closest(id, names); c != "" {
+	if c := team.Closest(id, names); c != "" {
 		r.at(at, "dependsOn names no task: %q (did you mean %s?)", id, c)
 		return
 	}

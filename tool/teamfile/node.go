@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 const (
@@ -228,7 +230,7 @@ func (r *reader) unknown(at ast.Node, key string, fields []field) {
 	for i, f := range fields {
 		names[i] = f.key
 	}
-	if c := Closest(key, names); c != "" {
+	if c := team.Closest(key, names); c != "" {
 		r.bad(at, "unknown key %q (did you mean %s?)", key, c)
 		return
 	}

@@ -1,4 +1,4 @@
-package teamfile
+package team
 
 import "strings"
 

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// format is how a command writes its result.
+type format string
+
+const (
+	formatText  format = ""      // for people
+	formatWide  format = "wide"  // for people, nothing cut, all columns
+	formatJSON  format = "json"  // one document
+	formatJSONL format = "jsonl" // one element a line
+	formatName  format = "name"  // one name or id a line
+)
+
+// shape says what a command writes as JSON, in the words of docs/cli-json.md. A
+// command that has none only does something: -o takes no name there.
+type shape struct {
+	list   string // key of the list in the document; empty: the document is the one element
+	name   string // key of an element's name or id
+	reads  bool   // it changes nothing
+	watch  bool   // --watch may repeat it
+	stream bool   // one element a line in any case
+}
+
+// shapes is every command with a result, by its short form where it has one.
+var shapes = map[string]shape{
+	"ls":       {list: "teams", name: "team", reads: true, watch: true},
+	"create":   {name: "team_name"},
+	"delete":   {name: "team_name"},
+	"down":     {name: "team_name"},
+	"up":       {list: "members", name: "name"},
+	"board":    {reads: true},
+	"wait":     {list: "tasks", name: "id", reads: true},
+	"settings": {list: "settings", name: "name", reads: true, watch: true},
+	"events":   {name: "seq", reads: true, stream: true},
+	"agents":   {list: "agents", name: "name", reads: true},
+	"doctor":   {list: "checks", name: "name", reads: true},
+	"version":  {name: "version", reads: true},
+
+	"ps":       {list: "members", name: "name", reads: true, watch: true},
+	"spawn":    {list: "members", name: "name"},
+	"start":    {list: "members", name: "name"},
+	"restart":  {list: "members", name: "name"},
+	"pause":    {list: "members", name: "name"},
+	"resume":   {list: "members", name: "name"},
+	"shutdown": {list: "members", name: "name"},
+	"stop":     {list: "members", name: "name"},
+	"kill":     {list: "members", name: "name"},
+	"leave":    {name: "left"},
+	"logs":     {reads: true, stream: true},
+	"capture":  {reads: true},
+
+	"task ls":       {list: "tasks", name: "id", reads: true, watch: true},
+	"task show":     {name: "id", reads: true, watch: true},
+	"task history":  {list: "events", name: "seq", reads: true, watch: true},
+	"task export":   {list: "tasks", name: "id", reads: true},
+	"task auto":     {reads: true},
+	"task add":      {list: "tasks", name: "id"},
+	"task complete": {name: "id"},
+	"task fail":     {name: "id"},
+	"task release":  {name: "id"},
+	"task retry":    {name: "id"},
+	"task update":   {name: "id"},
+	"task assign":   {name: "id"},
+	"task rm":       {name: "deleted"},
+
+	"worktree ls":     {list: "worktrees", name: "member", reads: true, watch: true},
+	"worktree status": {list: "worktrees", name: "member", reads: true, watch: true},
+	"worktree diff":   {list: "diffs", name: "member", reads: true},
+	"merge queue":     {list: "merges", name: "id", reads: true},
+	"lease ls":        {list: "leases", name: "id", reads: true, watch: true},
+	"checkpoint ls":   {list: "checkpoints", name: "ref", reads: true, watch: true},
+	"rescue ls":       {list: "rescues", name: "ref", reads: true, watch: true},
+	"rescue show":     {reads: true},
+
+	"send":             {name: "message_id"},
+	"broadcast":        {name: "message_id"},
+	"inbox":            {list: "entries", name: "msg_id", reads: true, watch: true},
+	"message ls":       {list: "messages", name: "id", reads: true, watch: true},
+	"message show":     {name: "id", reads: true, watch: true},
+	"message audit":    {reads: true, stream: true},
+	"thread":           {list: "lines", name: "id", reads: true, watch: true},
+	"approvals":        {list: "approvals", name: "id", reads: true, watch: true},
+	"approvals ls":     {list: "approvals", name: "id", reads: true, watch: true},
+	"approvals show":   {name: "id", reads: true, watch: true},
+	"notify ls":        {list: "sinks", reads: true, watch: true},
+	"scratchpad get":   {reads: true, watch: true},
+	"scratchpad watch": {reads: true, stream: true},
+	"run show":         {name: "id", reads: true, watch: true},
+	"run list":         {list: "runs", name: "id", reads: true, watch: true},
+	"run start":        {name: "id"},
+
+	"debug state":      {reads: true},
+	"debug events":     {list: "recent", reads: true},
+	"debug panes":      {list: "members", name: "name", reads: true},
+	"debug goroutines": {reads: true},
+}
+
+// keyOf is a command in the words of shapes.
+func keyOf(cmd *cobra.Command) string {
+	path := strings.TrimPrefix(cmd.CommandPath(), "teamctl ")
+	return orElse(shortForm(path), path)
+}
+
+// outputFlags adds -o and --json to every command, and --watch to those that can.
+func (a *app) outputFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.BoolVar(&a.out.json, "json", a.out.json, "write the result, or the error, as JSON; short for -o json")
+	f.StringVarP((*string)(&a.out.format), "output", "o", "", "form of the result: wide, json, jsonl or name")
+	a.complete(root, "output", words("wide\teverything, nothing cut", "json\tone document", "jsonl\tone element a line", "name\tone name or id a line"))
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		a.given = args
+		return a.out.setFormat(cmd, shapes[keyOf(cmd)])
+	}
+}
+
+// setFormat settles -o and --json for a command.
+func (o *output) setFormat(cmd *cobra.Command, s shape) error {
+	o.shape = s
+	if cmd.Flags().Changed("json") && o.json && o.format != formatText && o.format != formatJSON && o.format != formatJSONL {
+		return usage(cmd, "--json and -o %s do not go together", o.format)
+	}
+	switch o.format {
+	case formatText, formatWide:
+		if o.json {
+			o.format = formatJSON
+		}
+	case formatJSON, formatJSONL:
+		o.json = true
+	case formatName:
+		if s.name == "" {
+			return usage(cmd, "%s has no names to write: -o takes wide, json or jsonl", cmd.CommandPath())
+		}
+	default:
+		given := string(o.format)
+		o.format = formatText
+		return usage(cmd, "-o takes wide, json, jsonl or name, not %q", given)
+	}
+	return nil
+}
+
+// wide reports that people asked for everything.
+func (o *output) wide() bool { return o.format == formatWide }
+
+// value writes v in the form that was asked for and reports whether it did; it
+// did not where people read.
+func (o *output) value(v any) bool {
+	switch o.format {
+	case formatName, formatJSONL:
+		list, err := o.elements(v)
+		if err != nil {
+			o.failed = team.Errorf(team.CodeInternal, "write the result: %w", err)
+			return true
+		}
+		for _, e := range list {
+			o.item(e)
+		}
+		return true
+	case formatText, formatWide, formatJSON:
+	}
+	if o.json {
+		o.encode(v, "  ")
+	}
+	return o.json
+}
+
+// item writes one element of a stream in the form that was asked for and reports
+// whether it did.
+func (o *output) item(v any) bool {
+	if o.format == formatName {
+		if n := nameIn(v, o.shape.name); n != "" {
+			o.text(printable(n) + "\n")
+		}
+		return true
+	}
+	if o.json {
+		o.encode(v, "")
+	}
+	return o.json
+}
+
+// elements are what -o jsonl and -o name write of a document.
+func (o *output) elements(v any) ([]any, error) {
+	if o.shape.list == "" {
+		return []any{v}, nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	raw, ok := doc[o.shape.list]
+	if !ok { // one element of the list alone, as of "settings NAME"
+		return []any{v}, nil
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	out := make([]any, len(list))
+	for i, e := range list {
+		out[i] = e
+	}
+	return out, nil
+}
+
+// nameIn is the name or id of an element, "" where it has none.
+func nameIn(v any, key string) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(fields[key], &text) == nil {
+		return text
+	}
+	return string(fields[key])
+}
+
+// wantsJSON finds --json and -o before the flags are parsed, for errors in them.
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	for i, arg := range args {
+		if (arg == "-o" || arg == "--output") && i+1 < len(args) {
+			arg = "-o" + args[i+1]
+		}
+		switch arg {
+		case "--json", "--json=true", "-ojson", "-ojsonl", "-o=json", "-o=jsonl", "--output=json", "--output=jsonl":
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// longForm is a verb below its noun that has a short form of its own: both are
+// made by the same function.
+type longForm struct {
+	verb  string // below the noun
+	short string // below teamctl
+	make  func(*app) *cobra.Command
+}
+
+// noun is a group of verbs. One that exists in its own right (task, message) gets
+// the long forms on top of its verbs.
+type noun struct {
+	name, group, short, example string
+	forms                       []longForm
+}
+
+// nouns are the long forms of the daily verbs.
+var nouns = []noun{
+	{
+		name: "team", group: groupTeam, short: "Teams: create, ls, delete, up, down, wait, board, settings, events",
+		example: "  teamctl team create demo --repo .\n  teamctl team ls",
+		forms: []longForm{
+			{"create", "create", newCreate}, {"ls", "ls", newLs}, {"delete", "delete", newDelete}, {"up", "up", newUp}, {"down", "down", newDown},
+			{"wait", "wait", newWait}, {"board", "board", newBoard}, {"settings", "settings", newSettings}, {"events", "events", newEvents},
+		},
+	},
+	{
+		name: "member", group: groupMember, short: "Members: spawn, ls, stop, start, logs, attach, mode and more",
+		example: "  teamctl member spawn builder\n  teamctl member ls -o wide\n  teamctl member mode builder plan",
+		forms: []longForm{
+			{"spawn", "spawn", newSpawn}, {"ls", "ps", newPs}, {"join", "join", newJoin}, {"leave", "leave", newLeave},
+			{"shutdown", "shutdown", newShutdown}, {"stop", "stop", newStop}, {"start", "start", newStart}, {"restart", "restart", newRestart},
+			{"pause", "pause", newPause}, {"resume", "resume", newResume}, {"recover", "recover", newRecover}, {"kill", "kill", newKill},
+			{"attach", "attach", newAttach}, {"logs", "logs", newLogs}, {"capture", "capture", newCapture},
+			{"hide", "hide", newHide}, {"unhide", "show", newShow},
+		},
+	},
+	{
+		name: "message", group: groupTalk,
+		forms: []longForm{
+			{"send", "send", newSend}, {"broadcast", "broadcast", newBroadcast}, {"inbox", "inbox", newInbox}, {"thread", "thread", newThread},
+		},
+	},
+}
+
+// addNouns adds the long forms to root, which has the short ones, and says in the
+// help of each what the other is. The verbs themselves are made only where the
+// command line may be about them: every command would pay for it.
+func (a *app) addNouns(root *cobra.Command, args []string) {
+	all := len(args) == 0 || slices.ContainsFunc(args, func(s string) bool {
+		return s == "-h" || s == "--help" || s == "help" || strings.HasPrefix(s, cobra.ShellCompRequestCmd) ||
+			slices.ContainsFunc(nouns, func(n noun) bool { return n.name == s })
+	})
+	top := make(map[string]*cobra.Command, len(root.Commands()))
+	for _, c := range root.Commands() {
+		top[c.Name()] = c
+	}
+	for _, n := range nouns {
+		parent := top[n.name]
+		if parent == nil {
+			parent = &cobra.Command{Use: n.name + " VERB", Short: n.short, Example: n.example, Args: unknownVerb, RunE: needsVerb, GroupID: n.group}
+			root.AddCommand(parent)
+		}
+		if !all {
+			continue
+		}
+		for _, f := range n.forms {
+			c := f.make(a)
+			c.Use = f.verb + strings.TrimPrefix(c.Use, c.Name())
+			c.Aliases = nil
+			parent.AddCommand(c)
+			c.Long = orElse(c.Long, c.Short+".") + "\n\nThe short form is teamctl " + f.short + "."
+			if s := top[f.short]; s != nil {
+				s.Long = orElse(s.Long, s.Short+".") + "\n\nThe long form is teamctl " + n.name + " " + f.verb + "."
+			}
+		}
+	}
+}
+
+// shortForm is the short form of a command's path, or "" where it has none.
+func shortForm(path string) string {
+	name, verb, _ := strings.Cut(path, " ")
+	for _, n := range nouns {
+		if n.name != name {
+			continue
+		}
+		for _, f := range n.forms {
+			if f.verb == verb {
+				return f.short
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// relookPause is the shortest time between two looks: people read no faster.
+const relookPause = 200 * time.Millisecond
+
+// addWatch gives --watch to every command whose shape has it.
+func (a *app) addWatch(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		a.addWatch(c)
+	}
+	if cmd.RunE == nil || !shapes[keyOf(cmd)].watch {
+		return
+	}
+	var watch bool
+	once := cmd.RunE
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again whenever it has changed, until interrupted")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !watch {
+			return once(cmd, args)
+		}
+		return a.relook(cmd, func() error { return once(cmd, args) })
+	}
+}
+
+// relook runs look now and whenever the team has changed, and shows what it puts
+// out where that is not what stands there already. It ends with the team.
+func (a *app) relook(cmd *cobra.Command, look func() error) error {
+	ctx := cmd.Context()
+	changes, stop, err := a.changes(ctx, keyOf(cmd) == "ls")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	r := reviser{out: a.out}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, ok := <-changes:
+			if !ok {
+				return ctx.Err()
+			}
+		}
+		text, notes, err := a.captured(look)
+		if r.shown && team.ReasonOf(err) == ledger.ReasonTeamNotFound {
+			a.out.note("the team is gone")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.show(text, notes)
+		if a.out.failed != nil {
+			return a.out.failed
+		}
+		pause := time.NewTimer(relookPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// captured runs look and returns what it wrote instead of writing it.
+func (a *app) captured(look func() error) (text, notes string, err error) {
+	var stdout, stderr bytes.Buffer
+	out, errOut := a.out.stdout, a.out.stderr
+	a.out.stdout, a.out.stderr = &stdout, &stderr
+	err = look()
+	a.out.stdout, a.out.stderr = out, errOut
+	return stdout.String(), stderr.String(), err
+}
+
+// reviser shows one text after the other in each other's place.
+type reviser struct {
+	out   *output
+	shown bool
+	last  string          // text and notes
+	lines map[string]bool // of -o jsonl and -o name
+}
+
+// show shows a text if it is not the one that stands there. On a terminal it takes
+// the place of the one before; of lines for programs those are written that the
+// one before did not have; else it follows after an empty line.
+func (r *reviser) show(text, notes string) {
+	if r.shown && text+notes == r.last {
+		return
+	}
+	switch o := r.out; {
+	case o.format == formatJSONL || o.format == formatName:
+		lines := map[string]bool{}
+		for l := range strings.Lines(text) {
+			if lines[l] = true; !r.lines[l] {
+				o.text(l)
+			}
+		}
+		r.lines = lines
+	case o.json:
+		o.text(text)
+	case o.screen != nil:
+		start := "\x1b[H"
+		if !r.shown {
+			start = "\x1b[2J\x1b[H"
+		}
+		o.text(start + strings.ReplaceAll(notes+text, "\n", "\x1b[K\n") + "\x1b[J")
+		notes = ""
+	default:
+		if r.shown {
+			o.text("\n")
+		}
+		o.text(text)
+	}
+	if notes != "" {
+		_, _ = r.out.stderr.Write([]byte(notes)) // nobody could be told that it does not work
+	}
+	r.shown, r.last = true, text+notes
+}
+
+// changes wakes when the team has changed, or any team; first at once.
+func (a *app) changes(ctx context.Context, all bool) (<-chan struct{}, func(), error) {
+	if all {
+		return a.teamsChange(ctx)
+	}
+	t, _, err := a.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, t.Close())
+	}
+	return changes, func() {
+		stop()
+		_ = t.Close() // it was only read
+	}, nil
+}

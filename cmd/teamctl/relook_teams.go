@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// teamsWatch wakes when any team has changed, come or gone.
+type teamsWatch struct {
+	env  *tool.Env
+	dirs *fsnotify.Watcher // of the directory of teams
+	out  chan struct{}
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu   sync.Mutex
+	seen map[string]bool // teams that are watched
+}
+
+func (a *app) teamsChange(ctx context.Context) (<-chan struct{}, func(), error) {
+	env, err := a.tools()
+	if err != nil {
+		return nil, nil, err
+	}
+	dirs, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, nil, team.Errorf(team.CodeUnavailable, "watch the teams: %w", err).WithHint("raise fs.inotify.max_user_instances")
+	}
+	if err := dirs.Add(env.Home.TeamsDir()); err != nil {
+		err = errors.Join(err, dirs.Close())
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, team.Errorf(team.CodeNotFound, "there is no team yet").WithReason("team_not_found").WithHint("teamctl create NAME --repo .")
+		}
+		return nil, nil, team.Errorf(team.CodeUnavailable, "watch the teams: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &teamsWatch{env: env, dirs: dirs, out: make(chan struct{}, 1), stop: cancel, seen: map[string]bool{}}
+	w.wake()
+	w.done.Go(func() { w.loop(ctx) })
+	return w.out, func() {
+		cancel()
+		w.done.Wait()
+		_ = dirs.Close() // nothing is written through it
+	}, nil
+}
+
+func (w *teamsWatch) wake() {
+	select {
+	case w.out <- struct{}{}:
+	default:
+	}
+}
+
+func (w *teamsWatch) loop(ctx context.Context) {
+	w.look(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-w.dirs.Events:
+			if !ok {
+				return
+			}
+			w.look(ctx)
+			w.wake()
+		case _, ok := <-w.dirs.Errors: // events were lost
+			if !ok {
+				return
+			}
+			w.look(ctx)
+			w.wake()
+		}
+	}
+}
+
+// look begins to watch the teams that are new. One that cannot be opened is tried
+// again when a team comes or goes; it is a row of the list all the same.
+func (w *teamsWatch) look(ctx context.Context) {
+	list, err := w.env.Teams(ctx)
+	if err != nil {
+		return // the list itself tells
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range list {
+		if !w.seen[t.Key] {
+			w.seen[t.Key] = true
+			w.done.Go(func() { w.follow(ctx, t.Key) })
+		}
+	}
+}
+
+// follow wakes for one team until it is gone.
+func (w *teamsWatch) follow(ctx context.Context, key string) {
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.seen, key)
+	}()
+	t, err := w.env.Open(ctx, key)
+	if err != nil {
+		return
+	}
+	defer func() { _ = t.Close() }()
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return
+	}
+	defer stop()
+	for range changes {
+		w.wake()
+		if _, err := w.env.Resolve(ctx, key); err != nil {
+			return
+		}
+	}
+}

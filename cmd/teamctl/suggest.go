@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// suggestTask adds to the error of an unknown task which one was likely meant:
+// people write the words of its subject for its number.
+func (a *app) suggestTask(ctx context.Context, t *tool.Team, err error) error {
+	var e *team.Error
+	if team.ReasonOf(err) != ledger.ReasonTaskNotFound || !errors.As(err, &e) || e.Error() != err.Error() {
+		return err
+	}
+	tasks, lerr := t.Ledger.Tasks(ctx, ledger.TaskFilter{Newest: true, Limit: 1000})
+	if lerr != nil || len(tasks) == 0 {
+		return err
+	}
+	subjects := make([]string, len(tasks))
+	for i, task := range tasks {
+		subjects[i] = task.Subject
+	}
+	for _, word := range a.given {
+		if strings.Trim(taskID(word), "0123456789") == "" {
+			continue // a number is no slip of another one
+		}
+		near := team.Closest(word, subjects)
+		if i := slices.IndexFunc(subjects, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(word)) }); i >= 0 {
+			near = subjects[i]
+		}
+		for i, s := range subjects {
+			if s == near && near != "" {
+				return e.WithHint("did you mean " + tasks[i].ID + " (" + tui.Clean(s) + ")?")
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,15 @@
+package team
+
+import "testing"
+
+func TestClosest(t *testing.T) {
+	options := []string{"dependsOn", "description", "subject", "id", "run"}
+	for in, want := range map[string]string{
+		"dependOn": "dependsOn", "depends_on": "dependsOn", "DEPENDSON": "dependsOn",
+		"sujbect": "subject", "desc": "description", "rnu": "run", "owner": "", "": "", "zz": "",
+	} {
+		if got := Closest(in, options); got != want {
+			t.Errorf("Closest(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
