@@ -157,7 +157,7 @@ var rooms = map[string]room{
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
 	"scripts": {may: append([]string{"backends/backendtest"}, below...), libs: []string{xsys, xsync}, why: "programs for developers"},
-	"bench":   {may: below, libs: []string{xsys, xsync, sqlite}, why: "programs for developers"},
+	"bench":   {may: below, libs: []string{xsys, xsync, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".":       {why: "the root holds tests about the tree only"},
 }
 

@@ -29,6 +29,9 @@ var children = map[string]childWork{
 	"merge": childMerge,
 }
 
+// agents are works without orders: programs for teammates to be.
+var agents = map[string]func() error{chatChild: chat, paintChild: paint}
+
 // childArgs is what a process is told.
 type childArgs struct {
 	Home    string        `json:"home"`
@@ -47,6 +50,9 @@ type childResult struct {
 }
 
 func childMain(name string) error {
+	if agent := agents[name]; agent != nil {
+		return agent()
+	}
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')
 	if err != nil {

@@ -31,11 +31,13 @@ type benchmark struct {
 type env struct {
 	teamctl string
 	rounds  int
+	quick   bool // smaller and shorter, to see that it works
 	dir     string
 	log     io.Writer
 }
 
-var benchmarks = []benchmark{startup, worktrees, claims, growth, mail, board, scratchpad}
+var benchmarks = []benchmark{startup, worktrees, claims, growth, mail, board, scratchpad,
+	spawn, exits, memoryUse, cpu, adopt, relay, attach}
 
 func main() {
 	if work := os.Getenv(envChild); work != "" {
@@ -58,6 +60,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	teamctl := flags.String("teamctl", "bin/teamctl", "the `program` to measure")
 	rounds := flags.Int("rounds", 40, "how often each thing is measured, 20 or more")
+	quick := flags.Bool("quick", false, "smaller sizes and shorter times where a benchmark has some")
 	results := flags.String("results", "", "write the sections that were run to this `file`")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: bench [flags] [NAME...]")
@@ -79,7 +82,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var sections []section
 	for _, b := range chosen {
 		fmt.Fprintf(out, "## %s\n\n", b.title)
-		text, err := measure(ctx, b, env{teamctl: *teamctl, rounds: *rounds, log: out})
+		text, err := measure(ctx, b, env{teamctl: *teamctl, rounds: *rounds, quick: *quick, log: out})
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}

@@ -84,11 +84,16 @@ func verdict(got, goal float64) string {
 
 // emptyProgram builds func main() {}.
 func emptyProgram(ctx context.Context, dir string) (string, error) {
-	src := filepath.Join(dir, "empty.go")
-	if err := os.WriteFile(src, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+	return buildGo(ctx, dir, "empty", "package main\n\nfunc main() {}\n")
+}
+
+// buildGo builds a program of one file.
+func buildGo(ctx context.Context, dir, name, text string) (string, error) {
+	src := filepath.Join(dir, name+".go")
+	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
 		return "", err
 	}
-	bin := filepath.Join(dir, "empty")
+	bin := filepath.Join(dir, name)
 	return bin, quiet(ctx, nil, "go", "build", "-o", bin, src)
 }
 

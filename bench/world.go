@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type world struct {
 	layout team.Layout
 	env    []string
 	bin    string
+	said   bytes.Buffer // what supervisors have logged
 }
 
 // newWorld makes the team "b" with as many members, m0 and so on, who never run.
@@ -95,27 +97,36 @@ func (w *world) tasks(ctx context.Context, n int) error {
 
 // supervise starts the team's supervisor; stop ends it.
 func (w *world) supervise(ctx context.Context) (stop func(), err error) {
+	cmd, err := w.process(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}, nil
+}
+
+// process starts the team's supervisor and returns when it answers.
+func (w *world) process(ctx context.Context) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, w.bin, "supervise", "--team", "b")
 	cmd.Env = w.env
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = &w.said
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	stop = func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	}
 	client := control.NewClient(w.layout.Socket())
 	defer client.Close()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
 		if _, err := client.Status(ctx); err == nil {
-			return stop, nil
+			return cmd, nil
 		}
 		if time.Now().After(deadline) {
-			stop()
-			return nil, errors.New("the supervisor does not come up")
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			return nil, fmt.Errorf("the supervisor does not come up: %s", w.said.String())
 		}
 	}
 }

@@ -102,6 +102,12 @@ func readLogger(b team.Bundle, gen string) (loggerFile, error) {
 	return readJSON(b.Logger(), gen, func(f loggerFile) string { return f.Generation })
 }
 
+// Logger is the process that writes the log of the bundle's generation.
+func Logger(b team.Bundle) (backends.ProcID, error) {
+	f, err := readLogger(b, "")
+	return f.Logger, err
+}
+
 // LoggerKilled reports that the logger of a generation died before its input ended.
 func LoggerKilled(b team.Bundle, gen string) bool {
 	f, err := readLogger(b, gen)
