@@ -35,7 +35,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "supervisor", "tool", "tool/mcp", "tool/teamfile",
-	"agent", "agent/model", "adapter", "control", "tui",
+	"agent", "agent/model", "adapter", "courier", "control", "tui",
 }
 
 const (
@@ -138,8 +138,12 @@ var rooms = map[string]room{
 		why: "a provider turns messages into an answer; it runs nothing",
 	},
 	"adapter": {
-		may: []string{"team", leaf, "backends"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "backends"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
 		why: "adapters are pure functions: they describe a launch and never execute anything",
+	},
+	"courier": {
+		may: []string{"team", leaf, "inbox", "adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk"}, never: noSQL,
+		why: "carries out what adapters describe: it speaks to agents and knows no supervisor, ledger or backend",
 	},
 	"control": {
 		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys, xsync}, never: noSQL,

@@ -1,0 +1,85 @@
+package courier
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Facts are what a channel may know of the generation that it is opened for.
+type Facts struct {
+	Layout     team.Layout
+	Bundle     team.Bundle
+	Name       string // of the member
+	AgentID    string
+	Session    string // session key of the member
+	Generation string
+	Dir        string // where it runs
+	PID        int    // of the process that the shim started
+	Mode       team.Mode
+	Link       adapter.Link
+	Log        *slog.Logger
+}
+
+// Screen is the member's terminal. A backend's Attached is one.
+type Screen interface {
+	// TypeText pastes text, and sends Enter after it if enter is set.
+	TypeText(ctx context.Context, text string, enter bool) error
+	// Capture returns the screen with up to scrollback lines above it.
+	Capture(ctx context.Context, scrollback int) (string, error)
+	// Interrupt sends SIGINT to the foreground process group.
+	Interrupt(ctx context.Context) error
+}
+
+// Report takes what a channel sees. It does not block for long and may be called
+// from any goroutine, until Close has returned.
+type Report func(team.Observation)
+
+// Channel is one generation's way in. Its methods are called one at a time, but
+// for Close.
+type Channel interface {
+	// Deliver hands mail over, in the order given, and answers for each, in that
+	// order. It returns soon: what the CLI does not take now is Held.
+	Deliver(ctx context.Context, mail []team.Mail) []team.Outcome
+	// Interrupt ends the turn under way, by the CLI's own means.
+	Interrupt(ctx context.Context) error
+	// Answer brings the answer to an Ask that was reported. CodeNotFound: nobody
+	// waits for it any more.
+	Answer(ctx context.Context, r team.Reply) error
+	// Close gives the connection up and waits for what the channel runs; the agent
+	// goes on.
+	Close()
+}
+
+// Opener opens one kind of channel. ctx bounds opening only. The server of an agent
+// that has just started may not be up yet: an opener returns at once, connects by
+// itself, and connects again when the connection is lost.
+type Opener func(ctx context.Context, f Facts, s Screen, r Report) (Channel, error)
+
+// openers is the table of ways that the supervisor has to do something for.
+var openers = map[adapter.Way]Opener{}
+
+// Open opens the first way of the link that there is an opener for. A nil Channel
+// without an error: the agent fetches its mail by itself.
+func Open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
+	if f.Log == nil {
+		f.Log = slog.New(slog.DiscardHandler)
+	}
+	var ways []string
+	for _, w := range f.Link.Ways {
+		switch w {
+		case adapter.WayMailbox, adapter.WayACP:
+			return nil, nil
+		case adapter.WayNative, adapter.WayAppServer, adapter.WayServer, adapter.WayHooks, adapter.WayPull, adapter.WayTyping:
+		}
+		if open, ok := openers[w]; ok {
+			return open(ctx, f, s, r)
+		}
+		ways = append(ways, string(w))
+	}
+	return nil, team.Errorf(team.CodeUnavailable, "open a channel to %s: no way into it (%s)", f.AgentID, strings.Join(ways, ", ")).
+		WithReason("no_channel")
+}
