@@ -104,7 +104,8 @@ func (w *worker) dependencies(ctx context.Context, t ledger.Task) ([]string, err
 		}
 		level = nil
 		for _, d := range tasks {
-			if d.Result != nil && d.Result.Commit != "" {
+			// A commit of another repository is none of this one: what it depends on may be.
+			if d.Result != nil && d.Result.Commit != "" && w.sameRepo(ctx, d.Owner) {
 				found[d.ID] = d.Result.Commit
 				continue
 			}
@@ -123,6 +124,22 @@ func (w *worker) dependencies(ctx context.Context, t ledger.Task) ([]string, err
 		}
 	}
 	return commits, nil
+}
+
+// sameRepo reports whether the member of a session works on the repository that
+// this worker works on. Who is not known is taken to: git tells.
+func (w *worker) sameRepo(ctx context.Context, session string) bool {
+	if session == "" || session == w.id.Session {
+		return true
+	}
+	var me, other ledger.Member
+	err := w.retry(ctx, "read the repository of a dependency", func(c context.Context) (err error) {
+		if me, err = w.env.Ledger.MemberBySession(c, w.id.Session); err == nil {
+			other, err = w.env.Ledger.MemberBySession(c, session)
+		}
+		return err
+	})
+	return err != nil || me.Spec.Repo == other.Spec.Repo
 }
 
 // byNumber orders task ids as numbers, and others as text behind them.

@@ -15,8 +15,9 @@ const mergeCols = `id, member, session, branch, tip, target, strategy, gates, op
 const (
 	sqlMerges    = `SELECT ` + mergeCols + ` FROM merges WHERE 1`
 	sqlMergeGet  = `SELECT ` + mergeCols + ` FROM merges WHERE id = ?`
-	sqlMergeOpen = `SELECT ` + mergeCols + ` FROM merges WHERE branch = ? AND target = ? AND state IN ('queued', 'gating', 'landing')`
-	sqlMergePut  = `INSERT INTO merges(member, session, branch, tip, target, strategy, gates, options, state, askedBy, askedAt)
+	sqlMergeOpen = `SELECT ` + mergeCols + ` FROM merges WHERE branch = ? AND target = ?
+		AND COALESCE(json_extract(options, '$.repo'), '') = ? AND state IN ('queued', 'gating', 'landing')`
+	sqlMergePut = `INSERT INTO merges(member, session, branch, tip, target, strategy, gates, options, state, askedBy, askedAt)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?) RETURNING id`
 	sqlMergeAgain = `UPDATE merges SET tip = ?, strategy = ?, gates = ?, options = ?, askedBy = ?, askedAt = ? WHERE id = ?`
 	sqlMergeSet   = `UPDATE merges SET state = ?, old = ?, new = ?, files = ?, log = ?, why = ?, task = ?, endedAt = ? WHERE id = ?`
@@ -44,6 +45,7 @@ func (s MergeState) Open() bool { return s == MergeQueued || s == MergeGating ||
 
 // MergeOptions are what a merge was asked with.
 type MergeOptions struct {
+	Repo           string        `json:"repo,omitempty"` // name of the repository; "" is the team's own
 	UpdateCheckout bool          `json:"updateCheckout,omitempty"`
 	GateTimeout    time.Duration `json:"gateTimeout,omitempty"`
 }
@@ -124,7 +126,7 @@ func enqueueMerges(t *tx, list []Merge) ([]Merge, error) {
 		found, err := t.one(sqlMergeOpen, func(r *sql.Rows) (err error) {
 			open, err = scanMerge(r)
 			return err
-		}, m.Branch, m.Target)
+		}, m.Branch, m.Target, m.Options.Repo)
 		if err != nil {
 			return nil, err
 		}

@@ -135,7 +135,8 @@ type MemberSpec struct {
 	Mode          team.Mode          `json:"mode,omitempty"`
 	Restart       team.RestartPolicy `json:"restart"`
 	Env           map[string]string  `json:"env,omitempty"`
-	WorktreeMode  string             `json:"worktreeMode"` // "own", "none", or a path
+	WorktreeMode  string             `json:"worktreeMode"`   // "own", "none", or a path
+	Repo          string             `json:"repo,omitempty"` // name of the repository; "" is the team's own
 	Cwd           string             `json:"cwd"`
 	ParentSession string             `json:"parentSession,omitempty"`
 	SpawnedBy     string             `json:"spawnedBy,omitempty"` // session key

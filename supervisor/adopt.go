@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,22 +93,30 @@ func (s *Supervisor) settleAdopted(m *member) {
 }
 
 // repairTrees undoes or completes what a killed process left half done in the
-// team's repository.
+// team's repositories.
 func (s *Supervisor) repairTrees() {
-	if s.team.Repo == "" {
-		return
-	}
+	own := s.team.Repo
 	s.step(func(ctx context.Context) message {
-		repo, err := worktree.OpenRepo(ctx, s.team.Repo)
-		if err == nil {
-			var notes []string
-			notes, err = repo.Repair(ctx)
-			for _, n := range notes {
-				s.log.Info("repaired", "what", n)
-			}
-		}
+		more, err := RepositoriesOf(ctx, s.cfg.Ledger)
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("repair worktrees", "err", err)
+			s.log.Warn("read repositories", "err", err)
+		}
+		paths := slices.Collect(maps.Values(more))
+		if own != "" {
+			paths = append(paths, own)
+		}
+		for _, path := range paths {
+			repo, err := worktree.OpenRepo(ctx, path)
+			if err == nil {
+				var notes []string
+				notes, err = repo.Repair(ctx)
+				for _, n := range notes {
+					s.log.Info("repaired", "what", n)
+				}
+			}
+			if err != nil && ctx.Err() == nil {
+				s.log.Warn("repair worktrees", "repo", path, "err", err)
+			}
 		}
 		return nil
 	})

@@ -61,7 +61,11 @@ func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.M
 	if row.Spec.WorktreeMode != "own" {
 		return row.Spec.Env, nil
 	}
-	repo, err := worktree.OpenRepo(ctx, t.Repo)
+	root, err := s.repoPath(ctx, t, row)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := worktree.OpenRepo(ctx, root)
 	if err != nil {
 		return nil, err
 	}

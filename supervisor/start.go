@@ -157,7 +157,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	}
 	defer func() {
 		if err != nil && res.created {
-			err = errors.Join(err, s.dropTree(t, res.tree))
+			err = errors.Join(err, s.dropTree(res.tree))
 			res.tree, res.created = nil, false
 		}
 	}()
@@ -240,13 +240,17 @@ func (s *Supervisor) backend(ctx context.Context, name string) (backends.Backend
 
 // ensureTree returns the member's worktree, created if need be; nil without one.
 func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledger.Member) (*worktree.Worktree, bool, error) {
-	switch {
-	case t.Repo == "" || row.Spec.WorktreeMode == "none":
+	if row.Spec.WorktreeMode == "none" {
 		return nil, false, nil
-	case row.Spec.WorktreeMode != "own":
-		return &worktree.Worktree{Path: row.Spec.WorktreeMode, Repo: t.Repo, Branch: row.Branch, Base: row.Base}, false, nil
 	}
-	repo, err := worktree.OpenRepo(ctx, t.Repo)
+	root, err := s.repoPath(ctx, t, row)
+	switch {
+	case err != nil || root == "":
+		return nil, false, err
+	case row.Spec.WorktreeMode != "own":
+		return &worktree.Worktree{Path: row.Spec.WorktreeMode, Repo: root, Branch: row.Branch, Base: row.Base}, false, nil
+	}
+	repo, err := worktree.OpenRepo(ctx, root)
 	if err != nil {
 		return nil, false, err
 	}
@@ -260,22 +264,22 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 		switch team.ReasonOf(err) {
 		case worktree.ReasonPathMissing, worktree.ReasonNotWorktree: // deleted under us: the branch has every commit
 		default:
-			return &worktree.Worktree{Path: row.Worktree, Repo: t.Repo, Branch: row.Branch, Base: row.Base}, false, err
+			return &worktree.Worktree{Path: row.Worktree, Repo: root, Branch: row.Branch, Base: row.Base}, false, err
 		}
 		tree, err := repo.Create(ctx, worktree.CreateIn{Path: row.Worktree, Branch: row.Branch, Base: row.Base, Reuse: true})
 		return &tree, false, err
 	}
-	root := t.WorktreeDir
-	if root == "" {
-		root = s.cfg.Layout.Worktrees()
+	dir := t.WorktreeDir
+	if dir == "" {
+		dir = s.cfg.Layout.Worktrees()
 	}
 	base := row.Base
-	if base == "" {
+	if base == "" && row.Spec.Repo == "" { // the team's base is a commit of its own repository
 		base = t.Base
 	}
 	name := row.Name
 	for n := 2; ; n++ {
-		in := worktree.CreateIn{Path: filepath.Join(root, name), Branch: branchName(t.Key, name, row.Branch), Base: base}
+		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base}
 		if n <= 50 && row.Branch == "" && taken(ctx, repo, in) {
 			name = row.Name + "-" + itoa(n)
 			continue
@@ -310,10 +314,10 @@ func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool 
 
 // dropTree takes back a worktree that this start made: it holds nothing yet, and
 // anything else keeps it.
-func (s *Supervisor) dropTree(t ledger.TeamRow, tree *worktree.Worktree) error {
+func (s *Supervisor) dropTree(tree *worktree.Worktree) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	repo, err := worktree.OpenRepo(ctx, t.Repo)
+	repo, err := worktree.OpenRepo(ctx, tree.Repo)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,8 @@ type TeamCreateIn struct {
 	Base        string `json:"base,omitempty"`
 	WorktreeDir string `json:"worktree_root,omitempty"`
 	Unique      bool   `json:"unique,omitempty"` // pick a free name instead of failing
+
+	Repos map[string]string `json:"repos,omitempty"` // further repositories: path by name
 }
 
 // TeamCreateOut (R84).
@@ -72,6 +74,8 @@ type TeamCreateOut struct {
 	LeadAgentID  string `json:"lead_agent_id"`
 	Repo         string `json:"repo,omitempty"`
 	Base         string `json:"base,omitempty"`
+
+	Repos map[string]string `json:"repos,omitempty"` // further repositories: root by name
 }
 
 // TeamInfo is one team in a list. A team whose ledger cannot be read has Problem set.
@@ -123,6 +127,7 @@ type SpawnIn struct {
 	Env       map[string]string `json:"env,omitempty"`
 	Worktree  string            `json:"worktree,omitempty"` // "" or "own", "none", or a path
 	Cwd       string            `json:"cwd,omitempty"`
+	Repo      string            `json:"repo,omitempty"` // name of a further repository of the team
 	Base      string            `json:"base,omitempty"`
 	Exact     bool              `json:"exact,omitempty"`
 	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1

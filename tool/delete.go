@@ -31,10 +31,9 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (Tea
 		return out, errors.Join(err, t.Close())
 	}
 	err = t.quiesce(ctx, c, force)
-	var trees []ledger.Member
-	var row ledger.TeamRow
+	var trees []treesAt
 	if err == nil {
-		row, trees, err = t.trees(ctx)
+		trees, err = t.trees(ctx)
 	}
 	var boot supervisor.Bootstrap
 	if err == nil {
@@ -52,8 +51,13 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (Tea
 		return out, team.Errorf(team.CodeTimeout, "the supervisor of %s does not leave: %w", key, err)
 	}
 	defer func() { _ = lock.Unlock() }()
-	if len(trees) > 0 {
-		if err := t.removeTrees(ctx, row, trees, boot, force, &out); err != nil {
+	if !force {
+		if err := looseWork(ctx, trees); err != nil {
+			return out, err
+		}
+	}
+	for _, at := range trees {
+		if err := t.removeTrees(ctx, at, boot, force, &out); err != nil {
 			return out, err
 		}
 	}
@@ -102,25 +106,74 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 	return s.Quit(ctx, true)
 }
 
+// treesAt are the members that have a worktree of the repository at root.
+type treesAt struct {
+	root    string
+	members []ledger.Member
+}
+
 // trees are the members, past ones too, that have a worktree of their own.
-func (t *Team) trees(ctx context.Context) (ledger.TeamRow, []ledger.Member, error) {
+func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
-		return row, nil, err
+		return nil, err
 	}
 	all, err := t.Ledger.Members(ctx, true)
 	if err != nil {
-		return row, nil, err
+		return nil, err
 	}
-	trees := slices.DeleteFunc(all, func(m ledger.Member) bool {
-		return m.Worktree == "" || m.Spec.WorktreeMode != "own"
-	})
-	return row, trees, nil
+	var out []treesAt
+	for _, m := range all {
+		if m.Worktree == "" || m.Spec.WorktreeMode != "own" {
+			continue
+		}
+		root, err := supervisor.RepoPath(ctx, t.Ledger, row, m.Spec.Repo)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(out, func(a treesAt) bool { return a.root == root })
+		if i < 0 {
+			i, out = len(out), append(out, treesAt{root: root})
+		}
+		out[i].members = append(out[i].members, m)
+	}
+	return out, nil
 }
 
-// removeTrees looks at every worktree before it removes the first.
-func (t *Team) removeTrees(ctx context.Context, row ledger.TeamRow, ms []ledger.Member, boot supervisor.Bootstrap, force bool, out *TeamDeleteOut) error {
-	repo, err := worktree.OpenRepo(ctx, row.Repo)
+// looseWork refuses while a worktree has work that is not committed. All are looked
+// at before the first is removed.
+func looseWork(ctx context.Context, trees []treesAt) error {
+	var bad []error
+	for _, at := range trees {
+		repo, err := worktree.OpenRepo(ctx, at.root)
+		if err != nil {
+			return err
+		}
+		paths := make([]string, len(at.members))
+		for i, m := range at.members {
+			paths[i] = m.Worktree
+		}
+		list, errs := repo.StatusAll(ctx, paths)
+		for i, m := range at.members {
+			switch {
+			case team.ReasonOf(errs[i]) == worktree.ReasonPathMissing: // nothing to lose
+			case errs[i] != nil:
+				bad = append(bad, fmt.Errorf("worktree of %s: %w", m.Name, errs[i]))
+			case !list[i].Clean():
+				bad = append(bad, team.Errorf(team.CodeConflict, "worktree of %s has work that is not committed (%s)", m.Name, m.Worktree))
+			}
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason("worktree_dirty").
+		WithHint("commit or move that work, or teamctl delete --force (which keeps a snapshot)")
+}
+
+// removeTrees removes the worktrees of one repository.
+func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Bootstrap, force bool, out *TeamDeleteOut) error {
+	repo, err := worktree.OpenRepo(ctx, at.root)
 	if err != nil {
 		if force {
 			return nil // the repository is gone, and its worktrees with it
@@ -128,28 +181,11 @@ func (t *Team) removeTrees(ctx context.Context, row ledger.TeamRow, ms []ledger.
 		return err
 	}
 	defer repo.Wait()
-	if !force {
-		var bad []error
-		for _, m := range ms {
-			st, err := repo.Status(ctx, m.Worktree)
-			switch {
-			case team.ReasonOf(err) == worktree.ReasonPathMissing: // nothing to lose
-			case err != nil:
-				bad = append(bad, fmt.Errorf("worktree of %s: %w", m.Name, err))
-			case !st.Clean():
-				bad = append(bad, team.Errorf(team.CodeConflict, "worktree of %s has work that is not committed (%s)", m.Name, m.Worktree))
-			}
-		}
-		if len(bad) > 0 {
-			return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason("worktree_dirty").
-				WithHint("commit or move that work, or teamctl delete --force (which keeps a snapshot)")
-		}
-	}
-	for _, m := range ms {
+	for _, m := range at.members {
 		if note := t.teardown(ctx, repo, boot, m); note != "" {
 			out.Notes = append(out.Notes, note)
 		}
-		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: row.Key, Agent: m.Name, DeleteBranch: true})
+		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: true})
 		if err != nil {
 			return fmt.Errorf("remove worktree of %s: %w", m.Name, err)
 		}

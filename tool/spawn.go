@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/teamctl/teamctl/backends"
@@ -121,7 +122,15 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if err != nil {
 		return none, err
 	}
-	cwd, tree, err := place(row, in)
+	root, err := supervisor.RepoPath(ctx, t.Ledger, row, in.Repo)
+	if err != nil {
+		return none, err
+	}
+	further, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	if err != nil {
+		return none, err
+	}
+	cwd, tree, err := place(root, further, in)
 	if err != nil {
 		return none, err
 	}
@@ -135,18 +144,18 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		Spec: ledger.MemberSpec{
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
 			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Restart: restart,
-			Env: in.Env, WorktreeMode: tree, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
+			Env: in.Env, WorktreeMode: tree, Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
 			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits,
 		},
 	}, nil
 }
 
-// place says where a member works: its own worktree of the team's repository
+// place says where a member works: its own worktree of the repository at root
 // unless told otherwise.
-func place(row ledger.TeamRow, in SpawnIn) (cwd, tree string, err error) {
+func place(root string, further supervisor.Repositories, in SpawnIn) (cwd, tree string, err error) {
 	cwd = in.Cwd
 	if cwd == "" {
-		cwd = row.Repo
+		cwd = root
 	}
 	if cwd == "" {
 		if cwd, err = os.Getwd(); err != nil {
@@ -156,15 +165,21 @@ func place(row ledger.TeamRow, in SpawnIn) (cwd, tree string, err error) {
 	switch tree = in.Worktree; tree {
 	case "":
 		tree = "own"
-		if row.Repo == "" {
+		if root == "" {
 			tree = "none"
 		}
-	case "own":
-		if row.Repo == "" {
+		if root == "" && len(further) > 0 && in.Cwd == "" { // a guess would be somebody's wrong repository
+			return "", "", team.Errorf(team.CodeInvalid, "which repository is %s to work on?", in.Name).
+				WithReason("repository_unknown").WithHint("--repo " + strings.Join(further.Names(), ", --repo ") + ", or --worktree none")
+		}
+	case "own", "true":
+		tree = "own"
+		if root == "" {
 			return "", "", team.Errorf(team.CodeInvalid, "the team has no repository for a worktree").
 				WithHint("create the team with --repo PATH, or spawn with --worktree none")
 		}
-	case "none":
+	case "none", "false":
+		tree = "none"
 	default:
 		if tree, err = filepath.Abs(tree); err != nil {
 			return "", "", team.Errorf(team.CodeInvalid, "resolve %q: %w", in.Worktree, err)

@@ -44,6 +44,10 @@ func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out Te
 	if err != nil {
 		return out, err
 	}
+	repos, err := resolveRepos(ctx, repo, in.Repos)
+	if err != nil {
+		return out, err
+	}
 	l, err := e.claimTeamDir(key, in.Unique)
 	if err != nil {
 		return out, err
@@ -80,6 +84,11 @@ func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out Te
 	if err != nil {
 		return out, err
 	}
+	if len(repos) > 0 {
+		if err := led.Set(ctx, supervisor.SettingRepos, repos); err != nil {
+			return out, err
+		}
+	}
 	if leadType == "" {
 		leadType = team.LeadName
 	}
@@ -99,7 +108,7 @@ func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out Te
 	}
 	return TeamCreateOut{
 		TeamName: l.Key, TeamFilePath: l.Config(), LeadAgentID: team.AgentID(team.LeadName, l.Key),
-		Repo: repo, Base: base,
+		Repo: repo, Base: base, Repos: repos,
 	}, nil
 }
 

@@ -23,6 +23,8 @@ type WorktreesIn struct {
 // WorktreeInfo is one member's worktree.
 type WorktreeInfo struct {
 	Member   string        `json:"member"`
+	Repo     string        `json:"repo,omitempty"` // name of the repository; "" is the team's own
+	Into     string        `json:"into,omitempty"` // branch that it is compared with
 	Activity team.Activity `json:"activity"`
 	Observed team.Observed `json:"observed"`
 	worktree.View
@@ -31,7 +33,7 @@ type WorktreeInfo struct {
 
 // WorktreesOut is the worktrees of a team.
 type WorktreesOut struct {
-	Into      string         `json:"into,omitempty"`
+	Into      string         `json:"into,omitempty"` // "" where it is not the same for all
 	Worktrees []WorktreeInfo `json:"worktrees"`
 }
 
@@ -39,24 +41,7 @@ type WorktreesOut struct {
 // problem in its place.
 func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, error) {
 	out := WorktreesOut{Worktrees: []WorktreeInfo{}}
-	r, err := t.repo(ctx)
-	if err != nil {
-		return out, err
-	}
-	ms, err := t.treeMembers(ctx, in.Members)
-	if err != nil {
-		return out, err
-	}
-	if out.Into = in.Into; out.Into == "" {
-		if out.Into, err = r.MainBranch(ctx); err != nil {
-			return out, err
-		}
-	}
-	paths := make([]string, len(ms))
-	for i, m := range ms {
-		paths[i] = m.Worktree
-	}
-	views, err := r.Look(ctx, worktree.LookIn{Paths: paths, Target: out.Into, Disk: in.Disk})
+	groups, err := t.treesByRepo(ctx, in.Members)
 	if err != nil {
 		return out, err
 	}
@@ -64,9 +49,29 @@ func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, err
 	if err != nil {
 		return out, err
 	}
-	for i, m := range ms {
-		out.Worktrees = append(out.Worktrees, WorktreeInfo{Member: m.Name, Activity: m.Activity, Observed: m.Observed,
-			View: views[i], Shared: shared[m.Name]})
+	for n, g := range groups {
+		into := in.Into
+		if into == "" {
+			if into, err = g.Repo.MainBranch(ctx); err != nil {
+				return out, err
+			}
+		}
+		if n == 0 {
+			out.Into = into
+		} else if out.Into != into {
+			out.Into = ""
+		}
+		views, err := g.Repo.Look(ctx, worktree.LookIn{Paths: g.paths(), Target: into, Disk: in.Disk})
+		if err != nil {
+			return out, err
+		}
+		for i, m := range g.Members {
+			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, View: views[i], Shared: shared[m.Name]}
+			for k := range w.Shared {
+				w.Shared[k].Path = outOfRepo(g.Name, w.Shared[k].Path)
+			}
+			out.Worktrees = append(out.Worktrees, w)
+		}
 	}
 	return out, nil
 }
@@ -102,6 +107,7 @@ func (t *Team) shared(ctx context.Context) (map[string][]ledger.TouchedFile, err
 // WorktreeDiff is what one member has changed.
 type WorktreeDiff struct {
 	Member    string   `json:"member"`
+	Repo      string   `json:"repo,omitempty"`
 	Branch    string   `json:"branch,omitempty"`
 	Base      string   `json:"base,omitempty"`
 	Diff      string   `json:"diff"`
@@ -111,19 +117,18 @@ type WorktreeDiff struct {
 // WorktreeDiffs is what members have changed since their branches began, commits
 // and uncommitted work together.
 func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]WorktreeDiff, error) {
-	r, err := t.repo(ctx)
+	groups, err := t.treesByRepo(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	ms, err := t.treeMembers(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]WorktreeDiff, len(ms))
-	for i, m := range ms {
-		out[i] = WorktreeDiff{Member: m.Name, Branch: m.Branch, Base: m.Base}
-		if out[i].Diff, out[i].Untracked, err = r.Diff(ctx, m.Worktree, stat); err != nil {
-			return nil, fmt.Errorf("worktree of %s: %w", m.Name, err)
+	out := []WorktreeDiff{}
+	for _, g := range groups {
+		for _, m := range g.Members {
+			d := WorktreeDiff{Member: m.Name, Repo: g.Name, Branch: m.Branch, Base: m.Base}
+			if d.Diff, d.Untracked, err = g.Repo.Diff(ctx, m.Worktree, stat); err != nil {
+				return nil, fmt.Errorf("worktree of %s: %w", m.Name, err)
+			}
+			out = append(out, d)
 		}
 	}
 	return out, nil
@@ -140,10 +145,10 @@ func (t *Team) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Membe
 	}
 	files := make([]ledger.Touch, 0, len(committed)+len(dirty))
 	for _, p := range dirty {
-		files = append(files, ledger.Touch{Path: p, Dirty: true})
+		files = append(files, ledger.Touch{Path: inRepo(m.Spec.Repo, p), Dirty: true})
 	}
 	for _, p := range committed {
-		files = append(files, ledger.Touch{Path: p})
+		files = append(files, ledger.Touch{Path: inRepo(m.Spec.Repo, p)})
 	}
 	led := t.Ledger.As(m.Name)
 	shared, err := led.SetTouched(ctx, m.SessionKey, files)
@@ -179,7 +184,8 @@ func (t *Team) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.
 	}
 	var both []string
 	for _, s := range shared {
-		if (s.MyDirty || slices.Contains(onMine, s.Path)) && (s.TheirDirty || slices.Contains(onTheirs, s.Path)) {
+		path := outOfRepo(m.Spec.Repo, s.Path)
+		if (s.MyDirty || slices.Contains(onMine, path)) && (s.TheirDirty || slices.Contains(onTheirs, path)) {
 			both = append(both, s.Path)
 		}
 	}
@@ -234,7 +240,7 @@ func (t *Team) LeaseTake(ctx context.Context, c Caller, in LeaseIn) (ledger.Take
 	if in.For == 0 {
 		in.For = time.Hour
 	}
-	got, err := t.as(c).TakeFileLease(ctx, ledger.NewFileLease{Session: m.SessionKey, Glob: in.Glob, Why: in.Why, For: in.For})
+	got, err := t.as(c).TakeFileLease(ctx, ledger.NewFileLease{Session: m.SessionKey, Glob: leaseGlob(m, in.Glob), Why: in.Why, For: in.For})
 	if err != nil {
 		return got, err
 	}
@@ -266,6 +272,9 @@ func (t *Team) LeaseRelease(ctx context.Context, c Caller, member, glob string) 
 		return 0, err
 	}
 	n, err := t.as(c).DropFileLeases(ctx, m.SessionKey, glob)
+	if err == nil && n == 0 && m.Spec.Repo != "" && glob != "" {
+		n, err = t.as(c).DropFileLeases(ctx, m.SessionKey, leaseGlob(m, glob))
+	}
 	if err == nil && n == 0 && glob != "" {
 		err = team.Errorf(team.CodeNotFound, "%s holds no lease of %q", m.Name, glob).WithReason("lease_not_found").WithHint("teamctl lease ls")
 	}
@@ -275,6 +284,15 @@ func (t *Team) LeaseRelease(ctx context.Context, c Caller, member, glob string) 
 // Leases are the leases that hold now.
 func (t *Team) Leases(ctx context.Context) ([]ledger.FileLease, error) {
 	return t.Ledger.FileLeases(ctx)
+}
+
+// leaseGlob is the glob of a lease: of the holder's repository. One that nothing
+// can match stays as it is, to be refused.
+func leaseGlob(m ledger.Member, glob string) string {
+	if !team.ValidGlob(glob) {
+		return glob
+	}
+	return inRepo(m.Spec.Repo, glob)
 }
 
 func (t *Team) leaseHolder(ctx context.Context, c Caller, member string) (ledger.Member, error) {

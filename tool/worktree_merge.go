@@ -21,7 +21,8 @@ type MergeIn struct {
 	Members        []string      `json:"members,omitempty"`
 	Ready          bool          `json:"ready,omitempty"`    // everybody who is idle, clean and has something to merge
 	Resume         bool          `json:"resume,omitempty"`   // only what is in the queue already
-	Into           string        `json:"into,omitempty"`     // default: the branch checked out in the repository
+	Repo           string        `json:"repo,omitempty"`     // with Ready: of this repository only
+	Into           string        `json:"into,omitempty"`     // default: the branch checked out in each repository
 	Strategy       string        `json:"strategy,omitempty"` // merge (default), rebase, squash
 	Gates          []string      `json:"gates,omitempty"`    // commands that must pass
 	GateTimeout    time.Duration `json:"gate_timeout,omitempty"`
@@ -34,7 +35,7 @@ type MergeIn struct {
 
 // MergeOut is what became of them.
 type MergeOut struct {
-	Into      string            `json:"into"`
+	Into      string            `json:"into"` // "" where it is not the same for all
 	DryRun    bool              `json:"dryRun,omitempty"`
 	Merges    []ledger.Merge    `json:"merges"`
 	Refreshed []RefreshedMember `json:"refreshed,omitempty"`
@@ -44,6 +45,7 @@ type MergeOut struct {
 // RefreshedMember is a worktree that was, or was not, brought up to the target.
 type RefreshedMember struct {
 	Member string `json:"member"`
+	Into   string `json:"into"`
 	Done   bool   `json:"done"`
 	Why    string `json:"why,omitempty"` // why not
 }
@@ -71,33 +73,33 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 	if in.GateTimeout <= 0 {
 		in.GateTimeout = gateTimeout
 	}
-	r, err := t.repo(ctx)
-	if err != nil {
-		return out, err
-	}
-	if out.Into == "" {
-		if out.Into, err = r.MainBranch(ctx); err != nil {
-			return out, err
-		}
-		if out.Into == "" {
-			return out, team.Errorf(team.CodeInvalid, "no branch is checked out in %s", r.Root()).WithReason("no_target").WithHint("name one: --into BRANCH")
-		}
-	}
-	asked, notes, err := t.candidates(ctx, r, in, out.Into)
+	asked, lanes, notes, err := t.candidates(ctx, in)
 	out.Notes = notes
+	out.Into = commonTarget(lanes)
 	if err != nil || len(asked) == 0 && !in.Resume {
 		return out, err
 	}
 	if in.DryRun {
-		out.Merges, err = t.planMerge(ctx, r, in, out.Into, asked)
-		return out, err
+		for _, l := range lanes {
+			plan, err := t.planMerge(ctx, in, l)
+			out.Merges = append(out.Merges, plan...)
+			if err != nil {
+				return out, err
+			}
+		}
+		return out, nil
 	}
 	led := t.as(c)
 	if len(asked) > 0 {
-		if err := r.MayMove(ctx, out.Into, in.UpdateCheckout); err != nil {
-			return out, err
+		for _, l := range lanes {
+			if err := l.repo.MayMove(ctx, l.into, in.UpdateCheckout); err != nil {
+				return out, err
+			}
 		}
 		if asked, err = led.EnqueueMerges(ctx, asked); err != nil {
+			return out, err
+		}
+		if err := t.saveBefore(ctx, asked, "before a merge"); err != nil {
 			return out, err
 		}
 	}
@@ -106,7 +108,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 		return out, team.Errorf(team.CodeTimeout, "another merge of team %s is under way: %w", t.Layout.Key, err).WithHint("teamctl merge queue")
 	}
 	defer func() { _ = lock.Unlock() }()
-	done, err := t.drain(ctx, led, r, in.Each)
+	done, err := t.drain(ctx, led, in.Each)
 	byID := map[int64]ledger.Merge{}
 	for _, m := range done {
 		byID[m.ID] = m
@@ -122,48 +124,126 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 			}
 		}
 	}
-	landed := false
 	for _, m := range byID {
 		out.Merges = append(out.Merges, m)
-		landed = landed || m.State == ledger.MergeLanded && m.Target == out.Into
 	}
 	slices.SortFunc(out.Merges, func(a, b ledger.Merge) int { return int(a.ID - b.ID) })
-	if err == nil && landed {
-		out.Refreshed, err = t.afterMerge(ctx, c, led, r, out.Into, in.Refresh)
+	if err != nil {
+		return out, err
 	}
-	return out, err
+	moved := map[[2]string]bool{}
+	for _, m := range out.Merges {
+		at := [2]string{m.Options.Repo, m.Target}
+		if m.State != ledger.MergeLanded || moved[at] {
+			continue
+		}
+		moved[at] = true
+		told, err := t.afterMerge(ctx, c, led, m.Options.Repo, m.Target, in.Refresh)
+		out.Refreshed = append(out.Refreshed, told...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// askedLane is what is asked for in one repository.
+type askedLane struct {
+	repo *worktree.Repo
+	into string
+	list []ledger.Merge
+}
+
+// commonTarget is where all go, or "".
+func commonTarget(lanes []askedLane) string {
+	into := ""
+	for i, l := range lanes {
+		if i > 0 && l.into != into {
+			return ""
+		}
+		into = l.into
+	}
+	return into
+}
+
+// saveBefore takes a checkpoint of the worktrees whose branches are about to be
+// merged. One that cannot be taken keeps nothing from being merged: nothing is
+// changed there.
+func (t *Team) saveBefore(ctx context.Context, asked []ledger.Merge, why string) error {
+	for _, a := range asked {
+		m, err := t.Ledger.MemberBySession(ctx, a.Session)
+		if err != nil {
+			return err
+		}
+		r, err := t.repo(ctx, m.Spec.Repo)
+		if err != nil {
+			return err
+		}
+		_, _, _ = t.save(ctx, r, m, why)
+	}
+	return ctx.Err()
 }
 
 // candidates are the merges that were asked for, in the order of the names, or of
-// joining.
-func (t *Team) candidates(ctx context.Context, r *worktree.Repo, in MergeIn, into string) (list []ledger.Merge, notes []string, err error) {
+// joining, and the lanes that they make.
+func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, lanes []askedLane, notes []string, err error) {
 	if in.Resume {
 		if in.Ready || len(in.Members) > 0 {
-			return nil, nil, team.Errorf(team.CodeInvalid, "what is resumed stands in the queue: name nobody")
+			return nil, nil, nil, team.Errorf(team.CodeInvalid, "what is resumed stands in the queue: name nobody")
 		}
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	if in.Ready == (len(in.Members) > 0) {
-		return nil, nil, team.Errorf(team.CodeInvalid, "name the members whose branches are to be merged, or ask for all that are ready").
+		return nil, nil, nil, team.Errorf(team.CodeInvalid, "name the members whose branches are to be merged, or ask for all that are ready").
 			WithReason("usage").WithHint("teamctl merge MEMBER..., or teamctl merge --ready")
 	}
-	ms, err := t.treeMembers(ctx, in.Members)
-	if err != nil {
-		return nil, nil, err
+	if in.Repo != "" {
+		if _, err := t.repo(ctx, in.Repo); err != nil {
+			return nil, nil, nil, err
+		}
 	}
-	paths := make([]string, len(ms))
-	for i, m := range ms {
-		paths[i] = m.Worktree
-	}
-	views, err := r.Look(ctx, worktree.LookIn{Paths: paths, Target: into})
+	groups, err := t.treesByRepo(ctx, in.Members)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	for _, g := range groups {
+		if in.Repo != "" && g.Name != in.Repo {
+			continue
+		}
+		l := askedLane{repo: g.Repo, into: in.Into}
+		if l.into == "" {
+			if l.into, err = g.Repo.MainBranch(ctx); err != nil {
+				return nil, nil, notes, err
+			}
+			if l.into == "" {
+				return nil, nil, notes, team.Errorf(team.CodeInvalid, "no branch is checked out in %s", g.Repo.Root()).WithReason("no_target").WithHint("name one: --into BRANCH")
+			}
+		}
+		more, err := t.askedIn(ctx, in, g, &l)
+		notes = append(notes, more...)
+		if err != nil {
+			return nil, nil, notes, err
+		}
+		all = append(all, l.list...)
+		if len(l.list) > 0 || len(groups) == 1 {
+			lanes = append(lanes, l)
+		}
+	}
+	return all, lanes, notes, nil
+}
+
+// askedIn fills the lane of one repository.
+func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLane) (notes []string, err error) {
+	views, err := g.Repo.Look(ctx, worktree.LookIn{Paths: g.paths(), Target: l.into})
+	if err != nil {
+		return nil, err
 	}
 	held, err := t.holders(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for i, m := range ms {
+	into := l.into
+	for i, m := range g.Members {
 		v := views[i]
 		why := notReady(m, v, held)
 		if in.Ready && why != "" {
@@ -171,22 +251,23 @@ func (t *Team) candidates(ctx context.Context, r *worktree.Repo, in MergeIn, int
 			continue
 		}
 		if v.Err != nil {
-			return nil, notes, v.Err
+			return notes, v.Err
 		}
 		if v.Branch == "" || v.Head == "" {
-			return nil, notes, team.Errorf(team.CodeConflict, "%s is on no branch in %s", m.Name, m.Worktree).WithReason("detached").
+			return notes, team.Errorf(team.CodeConflict, "%s is on no branch in %s", m.Name, m.Worktree).WithReason("detached").
 				WithHint("git -C " + m.Worktree + " switch -c NAME")
 		}
 		if v.Branch == into {
-			return nil, notes, team.Errorf(team.CodeInvalid, "%s works on %s itself", m.Name, into).WithReason("no_target")
+			return notes, team.Errorf(team.CodeInvalid, "%s works on %s itself", m.Name, into).WithReason("no_target")
 		}
 		if !v.Clean() {
 			notes = append(notes, m.Name+" has work that is not committed; only its commits are merged")
 		}
-		list = append(list, ledger.Merge{Member: m.Name, Session: m.SessionKey, Branch: v.Branch, Tip: v.Head, Target: into,
-			Strategy: in.Strategy, Gates: append([]string{}, in.Gates...), Options: ledger.MergeOptions{UpdateCheckout: in.UpdateCheckout, GateTimeout: in.GateTimeout}})
+		l.list = append(l.list, ledger.Merge{Member: m.Name, Session: m.SessionKey, Branch: v.Branch, Tip: v.Head, Target: into,
+			Strategy: in.Strategy, Gates: append([]string{}, in.Gates...),
+			Options: ledger.MergeOptions{Repo: g.Name, UpdateCheckout: in.UpdateCheckout, GateTimeout: in.GateTimeout}})
 	}
-	return list, notes, nil
+	return notes, nil
 }
 
 // holders are the sessions that have a task in work.
@@ -232,8 +313,12 @@ func laneItem(m ledger.Merge) worktree.LaneItem {
 
 // planMerge says what a merge would do. Nothing is written but objects that git
 // forgets again, and no gate runs.
-func (t *Team) planMerge(ctx context.Context, r *worktree.Repo, in MergeIn, into string, asked []ledger.Merge) ([]ledger.Merge, error) {
-	lane := t.lane(into, in.Strategy, in.Gates, ledger.MergeOptions{UpdateCheckout: in.UpdateCheckout, GateTimeout: in.GateTimeout})
+func (t *Team) planMerge(ctx context.Context, in MergeIn, l askedLane) ([]ledger.Merge, error) {
+	asked := l.list
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	lane := t.lane(l.into, in.Strategy, in.Gates, asked[0].Options)
 	lane.DryRun = true
 	for i := range asked {
 		asked[i].ID = int64(i + 1)
@@ -246,7 +331,7 @@ func (t *Team) planMerge(ctx context.Context, r *worktree.Repo, in MergeIn, into
 		}
 		return nil
 	}
-	err := r.RunLane(ctx, lane)
+	err := l.repo.RunLane(ctx, lane)
 	for i := range asked {
 		asked[i].ID = 0
 	}
@@ -256,20 +341,30 @@ func (t *Team) planMerge(ctx context.Context, r *worktree.Repo, in MergeIn, into
 func (t *Team) lane(into, strategy string, gates []string, o ledger.MergeOptions) worktree.LaneIn {
 	dir := filepath.Join(t.Layout.Dir, "merge")
 	return worktree.LaneIn{Target: into, Strategy: strategy, Gates: gates, GateLimit: o.GateTimeout,
-		Scratch: filepath.Join(dir, "scratch"), Logs: filepath.Join(dir, "logs"), UpdateCheckout: o.UpdateCheckout,
+		Scratch: filepath.Join(dir, "scratch", o.Repo), Logs: filepath.Join(dir, "logs"), UpdateCheckout: o.UpdateCheckout,
 		Env: []string{team.EnvTeam + "=" + t.Layout.Key}}
 }
 
 // drain does what is in the queue, oldest first, in lanes of what was asked for
 // in the same way. The caller holds the lock of the lane, so what is under way
 // there belongs to a run that was killed.
-func (t *Team) drain(ctx context.Context, led *ledger.Ledger, r *worktree.Repo, each func(worktree.LaneNote)) (done []ledger.Merge, err error) {
+func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(worktree.LaneNote)) (done []ledger.Merge, err error) {
 	for {
 		open, err := led.Merges(ctx, false, 0)
 		if err != nil || len(open) == 0 {
 			return done, err
 		}
 		first := open[0]
+		r, err := t.repo(ctx, first.Options.Repo)
+		if err != nil {
+			lost := map[int64]ledger.Merge{} // not in the way of those of other repositories
+			for _, m := range open {
+				if m.Options.Repo == first.Options.Repo {
+					lost[m.ID] = m
+				}
+			}
+			return t.stopped(ctx, led, lost, done, err)
+		}
 		lane := t.lane(first.Target, first.Strategy, first.Gates, first.Options)
 		rows := map[int64]ledger.Merge{}
 		for _, m := range open {
@@ -426,7 +521,11 @@ func mergeTask(m ledger.Merge, n worktree.LaneNote) *ledger.NewTask {
 
 // afterMerge brings the worktrees that are clean and idle up to the target where
 // that was asked for, and tells the others that it has moved on.
-func (t *Team) afterMerge(ctx context.Context, c Caller, led *ledger.Ledger, r *worktree.Repo, into string, refresh bool) ([]RefreshedMember, error) {
+func (t *Team) afterMerge(ctx context.Context, c Caller, led *ledger.Ledger, repo, into string, refresh bool) ([]RefreshedMember, error) {
+	r, err := t.repo(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
 	head, err := r.Resolve(ctx, "refs/heads/"+into)
 	if err != nil {
 		return nil, err
@@ -441,9 +540,12 @@ func (t *Team) afterMerge(ctx context.Context, c Caller, led *ledger.Ledger, r *
 	}
 	var out []RefreshedMember
 	for _, m := range ms {
+		if m.Spec.Repo != repo {
+			continue
+		}
 		in, err := r.IsAncestor(ctx, head, "refs/heads/"+m.Branch)
 		if err != nil {
-			out = append(out, RefreshedMember{Member: m.Name, Why: err.Error()})
+			out = append(out, RefreshedMember{Member: m.Name, Into: into, Why: err.Error()})
 			continue
 		}
 		if in {
@@ -453,7 +555,7 @@ func (t *Team) afterMerge(ctx context.Context, c Caller, led *ledger.Ledger, r *
 		if refresh {
 			why = t.refresh(ctx, led, r, m, head, held)
 		}
-		out = append(out, RefreshedMember{Member: m.Name, Done: why == "", Why: why})
+		out = append(out, RefreshedMember{Member: m.Name, Into: into, Done: why == "", Why: why})
 		if why == "" || !m.Observed.Alive() {
 			continue
 		}
@@ -477,6 +579,9 @@ func (t *Team) refresh(ctx context.Context, led *ledger.Ledger, r *worktree.Repo
 		return "it has a task in work"
 	case !resting(now):
 		return "it is " + string(now.Activity)
+	}
+	if _, _, err := t.save(ctx, r, now, "before a refresh"); err != nil {
+		return err.Error()
 	}
 	if _, err := r.Refresh(ctx, m.Worktree, head); err != nil {
 		return err.Error()

@@ -39,25 +39,24 @@ func (t *Team) PullRequests(ctx context.Context, c Caller, names []string, into 
 	if err != nil {
 		return nil, err
 	}
-	if look.Into == "" {
-		return nil, team.Errorf(team.CodeInvalid, "no branch is checked out in the repository").WithReason("no_target").WithHint("name one: --into BRANCH")
-	}
-	r, err := t.repo(ctx)
-	if err != nil {
-		return nil, err
-	}
 	list := []PullRequest{}
 	for _, w := range look.Worktrees {
 		switch {
+		case w.Into == "":
+			return nil, team.Errorf(team.CodeInvalid, "no branch is checked out in the repository").WithReason("no_target").WithHint("name one: --into BRANCH")
 		case w.Err != nil:
 			return nil, w.Err
 		case w.Branch == "" || w.ToTarget == 0:
 			if len(names) > 0 {
-				return nil, team.Errorf(team.CodeConflict, "%s has nothing that %s lacks", w.Member, look.Into).WithReason("nothing_to_merge")
+				return nil, team.Errorf(team.CodeConflict, "%s has nothing that %s lacks", w.Member, w.Into).WithReason("nothing_to_merge")
 			}
 			continue
 		}
-		pr, err := t.pullRequest(ctx, r, w, look.Into)
+		r, err := t.repo(ctx, w.Repo)
+		if err != nil {
+			return nil, err
+		}
+		pr, err := t.pullRequest(ctx, r, w, w.Into)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -17,6 +18,7 @@ type SavedIn struct {
 	Repo  string `json:"repo,omitempty"`  // default: the team's
 	Team  string `json:"team,omitempty"`  // key; "" for every team's
 	Agent string `json:"agent,omitempty"` // "" for everybody's
+	Every bool   `json:"every,omitempty"` // every team's in the repositories of Team
 }
 
 // SavedOut is a saved state with the files that were not committed.
@@ -45,28 +47,64 @@ type RestoredOut struct {
 	Notes  []string `json:"notes,omitempty"`
 }
 
-// openRepo opens the repository that in means; its team is "" when there is none.
-func (e *Env) openRepo(ctx context.Context, in SavedIn) (*worktree.Repo, error) {
+// openRepos opens the repositories that in means: the one that it names, those of
+// its team, else the one around us.
+func (e *Env) openRepos(ctx context.Context, in SavedIn) ([]*worktree.Repo, error) {
 	path := in.Repo
 	if path == "" && in.Team != "" {
 		t, err := e.Open(ctx, in.Team)
 		if err == nil {
-			row, err := t.Ledger.Team(ctx)
+			groups, err := t.repos(ctx)
 			_ = t.Close()
-			if err != nil {
-				return nil, err
+			out := make([]*worktree.Repo, len(groups))
+			for i, g := range groups {
+				out[i] = g.Repo
 			}
-			if path = row.Repo; path == "" {
-				return nil, noRepo(in.Team)
-			}
-		} else if !team.IsCode(err, team.CodeNotFound) {
+			return out, err
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
 			return nil, err
 		}
 	}
 	if path == "" {
 		path = "."
 	}
-	return worktree.OpenRepo(ctx, path)
+	r, err := worktree.OpenRepo(ctx, path)
+	return []*worktree.Repo{r}, err
+}
+
+// findSaved is the saved state that ref names, and the repository that it is in.
+func findSaved(ctx context.Context, repos []*worktree.Repo, ref string) (worktree.Saved, *worktree.Repo, error) {
+	var first error
+	for _, r := range repos {
+		s, err := r.Saved(ctx, ref)
+		if err == nil {
+			return s, r, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
+			return s, nil, err
+		}
+	}
+	return worktree.Saved{}, nil, first
+}
+
+// savesOf are the saved states of a kind in several repositories, the newest first.
+func savesOf(ctx context.Context, repos []*worktree.Repo, kind, teamKey, agent string) ([]worktree.Saved, error) {
+	var all []worktree.Saved
+	for _, r := range repos {
+		list, err := r.Saves(ctx, kind, teamKey, agent)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	if len(repos) > 1 {
+		slices.SortStableFunc(all, func(a, b worktree.Saved) int { return b.At.Compare(a.At) })
+	}
+	return all, nil
 }
 
 func noRepo(key string) error {
@@ -76,16 +114,19 @@ func noRepo(key string) error {
 
 // Rescues lists what was saved before something was removed, the newest first.
 func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]worktree.Saved, error) {
-	r, err := e.openRepo(ctx, in)
+	repos, err := e.openRepos(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.Saves(ctx, worktree.KindRescue, in.Team, in.Agent)
+	if in.Every {
+		in.Team = ""
+	}
+	list, err := savesOf(ctx, repos, worktree.KindRescue, in.Team, in.Agent)
 	if err != nil || in.Team == "" || in.Agent != "" {
 		return list, err
 	}
 	// What a repair saved knows no team.
-	own, err := r.Saves(ctx, worktree.KindRescue, "teamctl", "")
+	own, err := savesOf(ctx, repos, worktree.KindRescue, "teamctl", "")
 	if in.Team == "teamctl" {
 		own = nil
 	}
@@ -94,11 +135,11 @@ func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]worktree.Saved, error)
 
 // SavedShow is one saved state; patch adds the text of the changes.
 func (e *Env) SavedShow(ctx context.Context, in SavedIn, ref string, patch bool) (SavedOut, error) {
-	r, err := e.openRepo(ctx, in)
+	repos, err := e.openRepos(ctx, in)
 	if err != nil {
 		return SavedOut{}, err
 	}
-	s, err := r.Saved(ctx, ref)
+	s, r, err := findSaved(ctx, repos, ref)
 	if err != nil {
 		return SavedOut{}, err
 	}
@@ -113,18 +154,18 @@ func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []strin
 	if err := maySaved(c); err != nil {
 		return nil, err
 	}
-	r, err := e.openRepo(ctx, in)
+	repos, err := e.openRepos(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]worktree.Saved, len(refs))
+	list, at := make([]worktree.Saved, len(refs)), make([]*worktree.Repo, len(refs))
 	for i, ref := range refs { // all are looked at before the first is dropped
-		if list[i], err = r.Saved(ctx, ref); err != nil {
+		if list[i], at[i], err = findSaved(ctx, repos, ref); err != nil {
 			return nil, err
 		}
 	}
 	for i, s := range list {
-		if err := r.DropSaved(ctx, s); err != nil {
+		if err := at[i].DropSaved(ctx, s); err != nil {
 			return list[:i], err
 		}
 	}
@@ -137,11 +178,11 @@ func (e *Env) RescueRestore(ctx context.Context, c Caller, in RestoreSavedIn) (R
 	if err := maySaved(c); err != nil {
 		return out, err
 	}
-	r, err := e.openRepo(ctx, in.SavedIn)
+	repos, err := e.openRepos(ctx, in.SavedIn)
 	if err != nil {
 		return out, err
 	}
-	s, err := r.Saved(ctx, in.Ref)
+	s, r, err := findSaved(ctx, repos, in.Ref)
 	if err != nil {
 		return out, err
 	}
@@ -193,7 +234,7 @@ func isDir(path string) bool {
 // Checkpoints lists the states that were saved in passing, the newest first; of
 // one member, or of all for "".
 func (t *Team) Checkpoints(ctx context.Context, agent string) ([]worktree.Saved, error) {
-	r, err := t.repo(ctx)
+	groups, err := t.repos(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +243,11 @@ func (t *Team) Checkpoints(ctx context.Context, agent string) ([]worktree.Saved,
 			return nil, err
 		}
 	}
-	return r.Saves(ctx, worktree.KindCheckpoint, t.Layout.Key, agent)
+	var repos []*worktree.Repo
+	for _, g := range groups {
+		repos = append(repos, g.Repo)
+	}
+	return savesOf(ctx, repos, worktree.KindCheckpoint, t.Layout.Key, agent)
 }
 
 // CheckpointTaken is the newest checkpoint of a member.
@@ -217,21 +262,19 @@ func (t *Team) CheckpointTake(ctx context.Context, c Caller, names []string, why
 	if err := t.may(ctx, c, OpWorktree); err != nil {
 		return nil, err
 	}
-	r, err := t.repo(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ms, err := t.treeMembers(ctx, names)
+	groups, err := t.treesByRepo(ctx, names)
 	if err != nil {
 		return nil, err
 	}
 	var out []CheckpointTaken
-	for _, m := range ms {
-		ref, fresh, err := r.Checkpoint(ctx, m.Worktree, t.Layout.Key, m.Name, why)
-		if err != nil {
-			return out, err
+	for _, g := range groups {
+		for _, m := range g.Members {
+			ref, fresh, err := t.save(ctx, g.Repo, m, why)
+			if err != nil {
+				return out, err
+			}
+			out = append(out, CheckpointTaken{Agent: m.Name, Ref: ref, New: fresh})
 		}
-		out = append(out, CheckpointTaken{Agent: m.Name, Ref: ref, New: fresh})
 	}
 	return out, nil
 }
@@ -253,11 +296,11 @@ func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref strin
 		}
 		ref = list[0].Ref
 	} else {
-		r, err := t.repo(ctx)
+		groups, err := t.treesByRepo(ctx, []string{agent})
 		if err != nil {
 			return RestoredOut{}, err
 		}
-		s, err := r.Saved(ctx, ref)
+		s, err := groups[0].Repo.Saved(ctx, ref)
 		if err != nil {
 			return RestoredOut{}, err
 		}
@@ -268,15 +311,11 @@ func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref strin
 
 func (t *Team) restoreInto(ctx context.Context, agent, ref string) (RestoredOut, error) {
 	out := RestoredOut{Ref: ref}
-	r, err := t.repo(ctx)
+	groups, err := t.treesByRepo(ctx, []string{agent})
 	if err != nil {
 		return out, err
 	}
-	ms, err := t.treeMembers(ctx, []string{agent})
-	if err != nil {
-		return out, err
-	}
-	m := ms[0]
+	r, m := groups[0].Repo, groups[0].Members[0]
 	if m.Observed.Alive() {
 		return out, team.Errorf(team.CodeConflict, "%s is running in %s", m.Name, m.Worktree).
 			WithReason("running").WithHint("teamctl stop " + m.Name)
@@ -284,18 +323,6 @@ func (t *Team) restoreInto(ctx context.Context, agent, ref string) (RestoredOut,
 	out.Path, out.Branch = m.Worktree, m.Branch
 	out.Rescue, err = r.RestoreInto(ctx, m.Worktree, ref, t.Layout.Key, m.Name)
 	return out, err
-}
-
-// repo opens the team's repository.
-func (t *Team) repo(ctx context.Context) (*worktree.Repo, error) {
-	row, err := t.Ledger.Team(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if row.Repo == "" {
-		return nil, noRepo(row.Key)
-	}
-	return worktree.OpenRepo(ctx, row.Repo)
 }
 
 // treeMembers are the members that have a worktree of their own: those named, or

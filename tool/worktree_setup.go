@@ -153,29 +153,28 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", fileList(b.Setup)).
 			WithReason("consent_needed").WithHint("read them, then: teamctl worktree prepare --allow")
 	}
-	r, err := t.repo(ctx)
+	groups, err := t.treesByRepo(ctx, in.Members)
 	if err != nil {
 		return nil, err
 	}
-	ms, err := t.treeMembers(ctx, in.Members)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Prepared, len(ms))
+	out := []Prepared{}
 	var errs []error
-	for i, m := range ms {
-		env, err := t.treeEnv(ctx, r, m)
-		if err != nil {
-			return out[:i], err
-		}
-		set := b.SetupIn(t.Layout, m.Name, m.Worktree, env)
-		out[i] = Prepared{Member: m.Name, Log: set.Log}
-		if out[i].SetUp, out[i].Err = r.Setup(ctx, set); out[i].Err != nil {
-			out[i].Problem = out[i].Err.Error()
-			errs = append(errs, out[i].Err)
-		}
-		if ctx.Err() != nil {
-			break
+	for _, g := range groups {
+		for _, m := range g.Members {
+			if err := ctx.Err(); err != nil {
+				return out, joinErrors(append(errs, err))
+			}
+			env, err := t.treeEnv(ctx, g.Repo, m)
+			if err != nil {
+				return out, err
+			}
+			set := b.SetupIn(t.Layout, m.Name, m.Worktree, env)
+			p := Prepared{Member: m.Name, Log: set.Log}
+			if p.SetUp, p.Err = g.Repo.Setup(ctx, set); p.Err != nil {
+				p.Problem = p.Err.Error()
+				errs = append(errs, p.Err)
+			}
+			out = append(out, p)
 		}
 	}
 	return out, joinErrors(errs)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/supervisor"
@@ -20,13 +22,17 @@ type source struct {
 // furnish tells the team what its worktrees get. Commands of a file that lies in
 // the repository are not run before somebody has allowed them: whoever clones it
 // has not read them.
-func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, repo string) error {
+func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
 	w := f.Worktrees
 	b := supervisor.Bootstrap{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
 	if len(b.Copy)+len(b.Link)+len(b.Setup)+len(b.Teardown) == 0 {
 		return nil
 	}
-	if repo == "" {
+	roots := slices.Collect(maps.Values(made.Repos))
+	if made.Repo != "" {
+		roots = append(roots, made.Repo)
+	}
+	if len(roots) == 0 {
 		return team.Errorf(team.CodeInvalid, "worktrees need a repository").WithReason("no_repository").WithHint("add repo: PATH to " + from.file)
 	}
 	file, err := filepath.Abs(from.file)
@@ -36,7 +42,7 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 	if err != nil {
 		return team.Errorf(team.CodeInvalid, "resolve %s: %w", from.file, err)
 	}
-	b.FromRepo = strings.HasPrefix(file, repo+string(filepath.Separator))
+	b.FromRepo = slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(file, root+string(filepath.Separator)) })
 	allowed, err := t.SetBootstrap(ctx, c, b, from.allow)
 	if err != nil {
 		return err

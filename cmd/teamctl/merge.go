@@ -47,6 +47,7 @@ unless every branch landed.`,
 	f := cmd.Flags()
 	f.BoolVar(&in.Ready, "ready", false, "all members who are idle, have committed everything, and have something to merge")
 	f.BoolVar(&in.Resume, "resume", false, "only what stands in the queue")
+	f.StringVar(&in.Repo, "repo", "", "with --ready: of this repository only, of several")
 	f.StringVar(&in.Into, "into", "", "branch to merge into (default: the one checked out in the repository)")
 	f.StringVar(&in.Strategy, "strategy", "merge", "merge (a merge commit each), rebase, or squash (one commit each)")
 	f.StringArrayVar(&in.Gates, "gate", nil, "command that must pass in the merged tree; may be repeated")
@@ -85,7 +86,7 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 		for _, r := range res.Refreshed {
 			switch {
 			case r.Done:
-				a.out.line("%s rebased onto %s", r.Member, res.Into)
+				a.out.line("%s rebased onto %s", r.Member, r.Into)
 			case in.Refresh:
 				a.out.note("%s was not rebased: %s", r.Member, r.Why)
 			default:

@@ -69,13 +69,7 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in.Agent = agent
-			if every {
-				if in.Repo == "" {
-					in.Repo = repoOf(cmd.Context(), env, in.Team)
-				}
-				in.Team = ""
-			}
+			in.Agent, in.Every = agent, every
 			list, err := env.Rescues(cmd.Context(), in)
 			if err != nil {
 				return err
@@ -86,20 +80,6 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 	cmd.Flags().StringVar(&agent, "member", "", "of this member only")
 	cmd.Flags().BoolVar(&every, "all", false, "of every team in the repository")
 	return cmd
-}
-
-// repoOf is the repository of a team, or "".
-func repoOf(ctx context.Context, env *tool.Env, key string) string {
-	t, err := env.Open(ctx, key)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = t.Close() }()
-	row, err := t.Ledger.Team(ctx)
-	if err != nil {
-		return ""
-	}
-	return row.Repo
 }
 
 // savedList prints saved states.

@@ -111,6 +111,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	f.StringVar(&in.Restart, "restart", "", "never, on-failure (default) or always")
 	f.StringArrayVar(&env, "env", nil, "environment variable KEY=VALUE; may be repeated")
 	f.StringVar(&in.Worktree, "worktree", "", "own (default with a repository), none, or the PATH of a directory")
+	f.StringVar(&in.Repo, "repo", "", "name of the repository to work on, of several")
 	f.StringVar(&in.Base, "base", "", "revision that its branch starts from (default the team's)")
 	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")

@@ -90,6 +90,14 @@ func (a *app) up(ctx context.Context, file string, allow bool) (err error) {
 			in.Repo = filepath.Join(filepath.Dir(file), in.Repo)
 		}
 	}
+	for name, path := range f.Repos {
+		if in.Repos == nil {
+			in.Repos = map[string]string{}
+		}
+		if in.Repos[name], err = besides(file, path); err != nil {
+			return err
+		}
+	}
 	if in.WorktreeDir, err = besides(file, f.Worktrees.Root); err != nil {
 		return err
 	}
@@ -126,7 +134,7 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 			err = cerr
 		}
 	}()
-	if err := a.furnish(ctx, t, c, f, from, out.Team.Repo); err != nil {
+	if err := a.furnish(ctx, t, c, f, from, out.Team); err != nil {
 		return err
 	}
 	if len(tasks) > 0 {
@@ -158,7 +166,7 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 	return tool.SpawnIn{
 		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
 		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
-		Restart: string(m.Restart), Env: m.Env, Worktree: m.Worktree, Count: max(1, m.Count), Place: place(layout),
+		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Count: max(1, m.Count), Place: place(layout),
 		Limits: m.Limits,
 	}
 }

@@ -141,7 +141,7 @@ func newWorktreeStatus(a *app) *cobra.Command {
 					if i > 0 {
 						a.out.line("")
 					}
-					a.worktreeStatus(res.Into, w)
+					a.worktreeStatus(w)
 				}
 				return nil
 			})
@@ -151,12 +151,16 @@ func newWorktreeStatus(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) worktreeStatus(into string, w tool.WorktreeInfo) {
+func (a *app) worktreeStatus(w tool.WorktreeInfo) {
+	into := w.Into
 	row := func(name, format string, args ...any) {
 		a.out.line("%s %s", tui.Pad(name, 10), printable(fmt.Sprintf(format, args...)))
 	}
 	row("member", "%s (%s, %s)", w.Member, w.Observed, w.Activity)
 	row("path", "%s", w.Path)
+	if w.Repo != "" {
+		row("repo", "%s", w.Repo)
+	}
 	if w.Err != nil {
 		row("problem", "%s", w.Problem)
 		return

@@ -62,6 +62,7 @@ func Parse(name string, data []byte) (*File, error) {
 		{"team", func(n ast.Node) { teamN = n; r.text("team", &f.Team)(n) }},
 		{"description", r.text("description", &f.Description)},
 		{"repo", r.text("repo", &f.Repo)},
+		{"repos", r.repos(&f.Repos)},
 		{"base", r.text("base", &f.Base)},
 		{"worktrees", r.worktrees(&f.Worktrees)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
@@ -78,6 +79,7 @@ func Parse(name string, data []byte) (*File, error) {
 		r.bad(teamN, "team is empty")
 	}
 	r.checkMembers(ms)
+	r.checkRepos(ms, &f)
 	r.checkTasks(ts, false)
 	if err := r.problems.coded(); err != nil {
 		return nil, err
@@ -148,7 +150,8 @@ func (r *reader) members(n ast.Node) (out []placed[Member]) {
 			{"role", r.text("role", (*string)(&m.Role))},
 			{"restart", r.text("restart", (*string)(&m.Restart))},
 			{"env", r.env(&m.Env)},
-			{"worktree", r.text("worktree", &m.Worktree)},
+			{"repo", r.text("repo", &m.Repo)},
+			{"worktree", r.worktree(&m.Worktree)},
 			{"model", r.text("model", &m.Model)},
 			{"type", r.text("type", &m.Type)},
 			{"mode", r.text("mode", (*string)(&m.Mode))},

@@ -36,6 +36,7 @@ func Schema() ([]byte, error) {
 			string(team.ModeDefault), string(team.ModeAcceptEdits), string(team.ModeBypass), string(team.ModePlan), string(team.ModeDelegate), string(team.ModeDontAsk)),
 		reflect.TypeFor[team.Limits](): limitsSchema(),
 		reflect.TypeFor[Worktrees]():   worktreesSchema(),
+		reflect.TypeFor[Repos]():       reposSchema(),
 		reflect.TypeFor[Layout]():      enum("where a terminal backend puts it, default auto", layouts...),
 	}})
 	if err != nil {
@@ -51,6 +52,7 @@ func Schema() ([]byte, error) {
 	member, task := s.Properties["members"].Items, s.Properties["tasks"].Items
 	scalar := []string{"string", "number", "boolean"}
 	member.Properties["env"].AdditionalProperties = &jsonschema.Schema{Types: scalar}
+	member.Properties["worktree"].Type, member.Properties["worktree"].Types = "", []string{"string", "boolean"}
 	member.Properties["count"].Minimum = jsonschema.Ptr(1.0)
 	member.Properties["count"].Maximum = jsonschema.Ptr(float64(maxCount))
 	task.Properties["subject"].MinLength = jsonschema.Ptr(1)

@@ -13,6 +13,7 @@ type File struct {
 	Team        string    `json:"team" jsonschema:"name of the team"`
 	Description string    `json:"description,omitempty" jsonschema:"what the team is for"`
 	Repo        string    `json:"repo,omitempty" jsonschema:"git repository to work on, relative to this file; without it members get no worktrees"`
+	Repos       Repos     `json:"repos,omitempty"`
 	Base        string    `json:"base,omitempty" jsonschema:"revision that the members' branches start from, default HEAD"`
 	Worktrees   Worktrees `json:"worktrees,omitempty"`
 	Members     []Member  `json:"members,omitempty" jsonschema:"teammates to spawn"`
@@ -30,6 +31,7 @@ type Member struct {
 	Role     team.Role          `json:"role,omitempty"`
 	Restart  team.RestartPolicy `json:"restart,omitempty"`
 	Env      map[string]string  `json:"env,omitempty" jsonschema:"environment variables for the agent"`
+	Repo     string             `json:"repo,omitempty" jsonschema:"name of one of repos to work on, default the team's repo"`
 	Worktree string             `json:"worktree,omitempty" jsonschema:"own (default), none, or the path of a directory to work in"`
 	Model    string             `json:"model,omitempty" jsonschema:"model for agents that have one"`
 	Type     string             `json:"type,omitempty" jsonschema:"agent type handed to the agent"`
@@ -37,6 +39,9 @@ type Member struct {
 	Layout   Layout             `json:"layout,omitempty"`
 	Limits   team.Limits        `json:"limits,omitzero"`
 }
+
+// Repos are further repositories of the team: path, relative to the file, by name.
+type Repos map[string]string
 
 // Command is an argv. In the file it may also be one string, which bash runs.
 type Command []string

@@ -1,0 +1,53 @@
+package supervisor
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// SettingRepos is the ledger's name of the team's Repositories.
+const SettingRepos = "worktree.repos"
+
+// Repositories are those that members may work on besides the team's own: the
+// root of each by its name.
+type Repositories map[string]string
+
+// Names are the names in order.
+func (r Repositories) Names() []string { return slices.Sorted(maps.Keys(r)) }
+
+// RepositoriesOf reads what is set for the team.
+func RepositoriesOf(ctx context.Context, led *ledger.Ledger) (Repositories, error) {
+	r := Repositories{}
+	_, err := led.Setting(ctx, SettingRepos, &r)
+	return r, err
+}
+
+// RepoPath is the root of the repository called name; "" is the team's own, which
+// may be none. Errors: not found.
+func RepoPath(ctx context.Context, led *ledger.Ledger, t ledger.TeamRow, name string) (string, error) {
+	if name == "" {
+		return t.Repo, nil
+	}
+	r, err := RepositoriesOf(ctx, led)
+	if err != nil {
+		return "", err
+	}
+	if path := r[name]; path != "" {
+		return path, nil
+	}
+	e := team.Errorf(team.CodeNotFound, "team %s has no repository called %q", t.Key, name).WithReason("repository_unknown")
+	if len(r) > 0 {
+		e = e.WithHint("it has " + strings.Join(r.Names(), ", "))
+	}
+	return "", e
+}
+
+// repoPath is the root of the repository that a member works on.
+func (s *Supervisor) repoPath(ctx context.Context, t ledger.TeamRow, row ledger.Member) (string, error) {
+	return RepoPath(ctx, s.cfg.Ledger, t, row.Spec.Repo)
+}

@@ -1,0 +1,141 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// repoTrees is a repository of the team, and the members that were asked for and
+// have a worktree of it.
+type repoTrees struct {
+	Name    string // "" is the team's own
+	Repo    *worktree.Repo
+	Members []ledger.Member
+}
+
+// paths are the worktrees of its members.
+func (g repoTrees) paths() []string {
+	out := make([]string, len(g.Members))
+	for i, m := range g.Members {
+		out[i] = m.Worktree
+	}
+	return out
+}
+
+// repo opens the repository called name; "" is the team's own.
+func (t *Team) repo(ctx context.Context, name string) (*worktree.Repo, error) {
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path, err := supervisor.RepoPath(ctx, t.Ledger, row, name)
+	if err != nil {
+		return nil, err
+	}
+	if path == "" {
+		return nil, noRepo(row.Key)
+	}
+	return worktree.OpenRepo(ctx, path)
+}
+
+// repos are all repositories of the team, its own first; an error when it has none.
+func (t *Team) repos(ctx context.Context) ([]repoTrees, error) {
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return nil, err
+	}
+	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	names := more.Names()
+	if row.Repo != "" {
+		names = append([]string{""}, names...)
+	}
+	if len(names) == 0 {
+		return nil, noRepo(row.Key)
+	}
+	out := make([]repoTrees, len(names))
+	for i, n := range names {
+		out[i].Name = n
+		if out[i].Repo, err = t.repo(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// treesByRepo are the members that have a worktree of their own (those named, or all on
+// the roster), by repository, in the order in which the repositories come first.
+// A team without a repository is an error.
+func (t *Team) treesByRepo(ctx context.Context, names []string) ([]repoTrees, error) {
+	ms, err := t.treeMembers(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	if len(ms) == 0 {
+		_, err := t.repos(ctx)
+		return nil, err
+	}
+	var out []repoTrees
+	for _, m := range ms {
+		i := slices.IndexFunc(out, func(g repoTrees) bool { return g.Name == m.Spec.Repo })
+		if i < 0 {
+			r, err := t.repo(ctx, m.Spec.Repo)
+			if err != nil {
+				return nil, err
+			}
+			i, out = len(out), append(out, repoTrees{Name: m.Spec.Repo, Repo: r})
+		}
+		out[i].Members = append(out[i].Members, m)
+	}
+	return out, nil
+}
+
+// inRepo is a path or a glob of a repository as leases and overlaps know it: what
+// lies in another repository is another file.
+func inRepo(repo, path string) string {
+	if repo == "" {
+		return path
+	}
+	return repo + ":/" + path
+}
+
+// outOfRepo is the reverse.
+func outOfRepo(repo, path string) string {
+	if repo == "" {
+		return path
+	}
+	return strings.TrimPrefix(path, repo+":/")
+}
+
+// resolveRepos checks the further repositories of a new team: each has a name of
+// its own and is another one than the rest.
+func resolveRepos(ctx context.Context, own string, in map[string]string) (supervisor.Repositories, error) {
+	out := supervisor.Repositories{}
+	taken := map[string]string{own: "the team's own"}
+	for _, name := range supervisor.Repositories(in).Names() {
+		if key, err := team.AgentKey(name); err != nil || key != name {
+			return nil, team.Errorf(team.CodeInvalid, "%q cannot name a repository", name).
+				WithHint(`use small letters, digits and '-', for example "api"`)
+		}
+		root, _, err := resolveRepo(ctx, in[name], "")
+		if err != nil {
+			return nil, err
+		}
+		if root == "" {
+			return nil, team.Errorf(team.CodeInvalid, "the repository %s has no path", name)
+		}
+		if other, twice := taken[root]; twice {
+			return nil, team.Errorf(team.CodeInvalid, "%s and %s are the same repository, %s", name, other, root).WithReason("repository_twice")
+		}
+		taken[root], out[name] = name, root
+	}
+	return out, nil
+}

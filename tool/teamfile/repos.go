@@ -1,0 +1,87 @@
+package teamfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// repos reads {name: path}.
+func (r *reader) repos(into *Repos) func(ast.Node) {
+	return func(n ast.Node) {
+		pairs, ok := r.pairs(n, "repos")
+		if !ok {
+			return
+		}
+		m := Repos{}
+		for _, p := range pairs {
+			name, ok := r.key(p)
+			if !ok {
+				continue
+			}
+			if _, twice := m[name]; twice {
+				r.bad(p.Key, "repository %q is given twice", name)
+				continue
+			}
+			if key, err := team.AgentKey(name); err != nil || key != name {
+				r.bad(p.Key, "%q cannot name a repository: use small letters, digits and '-'", name)
+				continue
+			}
+			var path string
+			r.text("repository "+name, &path)(p.Value)
+			if path == "" && r.clean(position(p.Value)) {
+				r.bad(p.Value, "repository %s has no path", name)
+			}
+			m[name] = path
+		}
+		*into = m
+	}
+}
+
+// worktree reads own, none or a path; true and false are own and none.
+func (r *reader) worktree(into *string) func(ast.Node) {
+	return func(n ast.Node) {
+		if b, ok := r.plain(n).(*ast.BoolNode); ok {
+			*into = map[bool]string{true: "own", false: "none"}[b.Value]
+			return
+		}
+		r.text("worktree", into)(n)
+	}
+}
+
+// checkRepos checks that members work on repositories that there are.
+func (r *reader) checkRepos(ms []placed[Member], f *File) {
+	names := slices.Sorted(maps.Keys(f.Repos))
+	for _, p := range ms {
+		m := p.v
+		if m.Repo == "" {
+			if f.Repo == "" && len(names) > 0 && m.Worktree == "" && r.clean(p.at) {
+				r.at(p.at, "which repository is %s to work on? add repo: %s, or worktree: none", m.Name, strings.Join(names, ", repo: "))
+			}
+			continue
+		}
+		if _, ok := f.Repos[m.Repo]; ok || !r.clean(p.where("repo")) {
+			continue
+		}
+		if c := team.Closest(m.Repo, names); c != "" {
+			r.at(p.where("repo"), "repo names no repository: %q (did you mean %s?)", m.Repo, c)
+			continue
+		}
+		r.at(p.where("repo"), "repo names no repository: %q", m.Repo)
+	}
+}
+
+// reposSchema is what repos reads.
+func reposSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type:                 "object",
+		Description:          "further git repositories that members may work on: path, relative to this file, by name",
+		AdditionalProperties: &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)},
+		PropertyNames:        &jsonschema.Schema{Pattern: "^[a-z0-9][a-z0-9-]{0,31}$"},
+	}
+}
