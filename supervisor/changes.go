@@ -42,6 +42,7 @@ func (changed) apply(s *Supervisor) {
 		for _, e := range events {
 			s.lastSeq = e.Seq
 			s.outside(e)
+			s.savesOn(e)
 			switch {
 			case strings.HasPrefix(e.What, "member."):
 				roster = true

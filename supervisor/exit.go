@@ -41,6 +41,7 @@ func (e exited) apply(s *Supervisor) {
 		s.begin(m)
 		return
 	}
+	s.save(m.row, "its process ended")
 	ran := time.Since(m.upSince)
 	if m.upSince.IsZero() {
 		ran = e.exit.At.Sub(time.UnixMilli(m.row.StartedAt))

@@ -64,6 +64,9 @@ func (s *Supervisor) proceedStop(m *member) {
 		s.endTree(m, "stopped")
 		return
 	}
+	if m.row.Spec.Agent != savedBySelf {
+		s.save(m.row, "asked to stop")
+	}
 	from := m.stop.in.From
 	if from == "" {
 		from = team.LeadName
@@ -133,8 +136,11 @@ func (s *Supervisor) endTree(m *member, outcome string) {
 	}
 	s.after("stop:"+m.row.SessionKey, 0, nil)
 	m.step = "stopping"
-	at, session, grace := m.at, m.row.SessionKey, s.policy.Grace
+	at, row, session, grace, forced := m.at, m.row, m.row.SessionKey, s.policy.Grace, m.stop.in.Force
 	s.step(func(ctx context.Context) message {
+		if !forced {
+			s.saveNow(ctx, row, "before it is stopped", saveLimitOnStop)
+		}
 		return stopDone{session, at.Stop(ctx, grace)}
 	})
 }

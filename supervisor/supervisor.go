@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -61,7 +62,9 @@ type Supervisor struct {
 	busyTelling bool
 	traces      []Trace
 	traceAt     int
-	starts      chan struct{} // limits starts at once; steps use it
+	starts      chan struct{}     // limits starts at once; steps use it
+	saving      map[string]string // checkpoints under way by session: why one more is wanted, or ""
+	saves       chan struct{}     // limits checkpoints at once; steps use it
 }
 
 // ErrStopped says that the supervisor has ended.
@@ -81,6 +84,7 @@ func New(cfg Config) *Supervisor {
 		msgs: make(chan message), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 		members: map[string]*member{}, timers: map[string]*time.Timer{},
+		saving: map[string]string{}, saves: make(chan struct{}, runtime.NumCPU()),
 		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -96,23 +95,6 @@ func (t *Team) treesByRepo(ctx context.Context, names []string) ([]repoTrees, er
 		out[i].Members = append(out[i].Members, m)
 	}
 	return out, nil
-}
-
-// inRepo is a path or a glob of a repository as leases and overlaps know it: what
-// lies in another repository is another file.
-func inRepo(repo, path string) string {
-	if repo == "" {
-		return path
-	}
-	return repo + ":/" + path
-}
-
-// outOfRepo is the reverse.
-func outOfRepo(repo, path string) string {
-	if repo == "" {
-		return path
-	}
-	return strings.TrimPrefix(path, repo+":/")
 }
 
 // resolveRepos checks the further repositories of a new team: each has a name of

@@ -2,13 +2,13 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -68,7 +68,7 @@ func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, err
 		for i, m := range g.Members {
 			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, View: views[i], Shared: shared[m.Name]}
 			for k := range w.Shared {
-				w.Shared[k].Path = outOfRepo(g.Name, w.Shared[k].Path)
+				w.Shared[k].Path = supervisor.OutOfRepo(g.Name, w.Shared[k].Path)
 			}
 			out.Worktrees = append(out.Worktrees, w)
 		}
@@ -134,91 +134,10 @@ func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]
 	return out, nil
 }
 
-// NoteChanges records which files a member has changed and warns the lead, the
-// member and the other one as soon as another member has changed one of them too.
-// It is called when a member becomes idle and when a task is done. What one has
-// merged from the other is no overlap.
+// NoteChanges records which files a member has changed and warns of those that
+// others have changed too.
 func (t *Team) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
-	head, committed, dirty, err := r.Touched(ctx, m.Worktree)
-	if err != nil {
-		return err
-	}
-	files := make([]ledger.Touch, 0, len(committed)+len(dirty))
-	for _, p := range dirty {
-		files = append(files, ledger.Touch{Path: inRepo(m.Spec.Repo, p), Dirty: true})
-	}
-	for _, p := range committed {
-		files = append(files, ledger.Touch{Path: inRepo(m.Spec.Repo, p)})
-	}
-	led := t.Ledger.As(m.Name)
-	shared, err := led.SetTouched(ctx, m.SessionKey, files)
-	if err != nil || len(shared) == 0 {
-		return err
-	}
-	var errs []error
-	for len(shared) > 0 {
-		n := slices.IndexFunc(shared, func(s ledger.SharedFile) bool { return s.Session != shared[0].Session })
-		if n < 0 {
-			n = len(shared)
-		}
-		errs = append(errs, t.warnOverlap(ctx, led, r, m, head, shared[:n]))
-		shared = shared[n:]
-	}
-	return errors.Join(errs...)
-}
-
-// warnOverlap looks closer at the files that two members share, and tells those
-// that both have changed by themselves.
-func (t *Team) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.Repo, m ledger.Member, head string, shared []ledger.SharedFile) error {
-	other, err := led.MemberBySession(ctx, shared[0].Session)
-	if err != nil || other.Worktree == "" {
-		return err
-	}
-	theirs, err := r.Resolve(ctx, "refs/heads/"+other.Branch)
-	if err != nil {
-		return err
-	}
-	onMine, onTheirs, err := r.Sides(ctx, head, theirs)
-	if err != nil {
-		return err
-	}
-	var both []string
-	for _, s := range shared {
-		path := outOfRepo(m.Spec.Repo, s.Path)
-		if (s.MyDirty || slices.Contains(onMine, path)) && (s.TheirDirty || slices.Contains(onTheirs, path)) {
-			both = append(both, s.Path)
-		}
-	}
-	if len(both) == 0 {
-		return nil
-	}
-	fresh, err := led.TellOverlap(ctx, m.SessionKey, other.SessionKey, both)
-	if err != nil || len(fresh) == 0 {
-		return err
-	}
-	text := fmt.Sprintf("%s and %s have both changed %s.\nMerging their branches may conflict: agree who goes on with it, or merge early (teamctl worktree ls).",
-		m.Name, other.Name, fileList(fresh))
-	var errs []error
-	for _, to := range []string{team.LeadName, other.Name, m.Name} {
-		from := m.Name
-		if to == m.Name {
-			from = other.Name // nobody mails himself
-		}
-		_, err := t.Post(ctx, ledger.NewMessage{Kind: team.KindInfo, From: from, To: to, Text: text,
-			Summary: m.Name + " and " + other.Name + " change the same files"})
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// fileList names some files, and how many more there are.
-func fileList(files []string) string {
-	const most = 10
-	s := strings.Join(files[:min(len(files), most)], ", ")
-	if n := len(files) - most; n > 0 {
-		s += fmt.Sprintf(" and %d more", n)
-	}
-	return s
+	return t.saver().NoteChanges(ctx, r, m)
 }
 
 // LeaseIn asks for files. Member is for a person, who takes one in somebody's name;
@@ -292,7 +211,7 @@ func leaseGlob(m ledger.Member, glob string) string {
 	if !team.ValidGlob(glob) {
 		return glob
 	}
-	return inRepo(m.Spec.Repo, glob)
+	return supervisor.InRepo(m.Spec.Repo, glob)
 }
 
 func (t *Team) leaseHolder(ctx context.Context, c Caller, member string) (ledger.Member, error) {

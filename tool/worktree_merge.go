@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -179,7 +180,7 @@ func (t *Team) saveBefore(ctx context.Context, asked []ledger.Merge, why string)
 		if err != nil {
 			return err
 		}
-		_, _, _ = t.save(ctx, r, m, why)
+		_, _, _ = t.saver().Save(ctx, r, m, why)
 	}
 	return ctx.Err()
 }
@@ -462,7 +463,7 @@ func (t *Team) patchOf(ctx context.Context, n worktree.LaneNote, rows map[int64]
 	case worktree.LaneContained:
 		p.State = ledger.MergeContained
 	case worktree.LaneConflict:
-		p.State, p.Why = ledger.MergeConflict, "conflicts in "+fileList(n.Files)
+		p.State, p.Why = ledger.MergeConflict, "conflicts in "+supervisor.FileList(n.Files)
 	case worktree.LaneRed:
 		p.State, p.Why = ledger.MergeRed, fmt.Sprintf("%q: %s", n.Ran.Run, n.Ran.Why())
 	}
@@ -580,7 +581,7 @@ func (t *Team) refresh(ctx context.Context, led *ledger.Ledger, r *worktree.Repo
 	case !resting(now):
 		return "it is " + string(now.Activity)
 	}
-	if _, _, err := t.save(ctx, r, now, "before a refresh"); err != nil {
+	if _, _, err := t.saver().Save(ctx, r, now, "before a refresh"); err != nil {
 		return err.Error()
 	}
 	if _, err := r.Refresh(ctx, m.Worktree, head); err != nil {

@@ -269,7 +269,7 @@ func (t *Team) CheckpointTake(ctx context.Context, c Caller, names []string, why
 	var out []CheckpointTaken
 	for _, g := range groups {
 		for _, m := range g.Members {
-			ref, fresh, err := t.save(ctx, g.Repo, m, why)
+			ref, fresh, err := t.saver().Save(ctx, g.Repo, m, why)
 			if err != nil {
 				return out, err
 			}

@@ -150,7 +150,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 		}
 	}
 	if !b.Allowed() && len(b.Setup) > 0 {
-		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", fileList(b.Setup)).
+		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", supervisor.FileList(b.Setup)).
 			WithReason("consent_needed").WithHint("read them, then: teamctl worktree prepare --allow")
 	}
 	groups, err := t.treesByRepo(ctx, in.Members)

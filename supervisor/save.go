@@ -1,0 +1,139 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// Saver takes checkpoints of members' worktrees and tells who changes the same
+// files, from any process.
+type Saver struct {
+	Layout team.Layout
+	Ledger *ledger.Ledger
+}
+
+// Save takes a checkpoint of a member's worktree, and where it is a new one tells
+// of files that others have changed too. An unchanged worktree costs one git status.
+func (v Saver) Save(ctx context.Context, r *worktree.Repo, m ledger.Member, why string) (ref string, fresh bool, err error) {
+	ref, fresh, err = r.Checkpoint(ctx, m.Worktree, v.Layout.Key, m.Name, why)
+	if err != nil || !fresh {
+		return ref, fresh, err
+	}
+	return ref, fresh, v.NoteChanges(ctx, r, m)
+}
+
+func (v Saver) post(ctx context.Context, in ledger.NewMessage) (ledger.Message, error) {
+	msg, _, err := Mailer{v.Layout, v.Ledger.As(in.From)}.Post(ctx, in)
+	return msg, err
+}
+
+// NoteChanges records which files a member has changed and warns the lead, the
+// member and the other one as soon as another member has changed one of them too.
+// It is called when a member becomes idle and when a task is done. What one has
+// merged from the other is no overlap.
+func (v Saver) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
+	head, committed, dirty, err := r.Touched(ctx, m.Worktree)
+	if err != nil {
+		return err
+	}
+	files := make([]ledger.Touch, 0, len(committed)+len(dirty))
+	for _, p := range dirty {
+		files = append(files, ledger.Touch{Path: InRepo(m.Spec.Repo, p), Dirty: true})
+	}
+	for _, p := range committed {
+		files = append(files, ledger.Touch{Path: InRepo(m.Spec.Repo, p)})
+	}
+	led := v.Ledger.As(m.Name)
+	shared, err := led.SetTouched(ctx, m.SessionKey, files)
+	if err != nil || len(shared) == 0 {
+		return err
+	}
+	var errs []error
+	for len(shared) > 0 {
+		n := slices.IndexFunc(shared, func(s ledger.SharedFile) bool { return s.Session != shared[0].Session })
+		if n < 0 {
+			n = len(shared)
+		}
+		errs = append(errs, v.warnOverlap(ctx, led, r, m, head, shared[:n]))
+		shared = shared[n:]
+	}
+	return errors.Join(errs...)
+}
+
+// warnOverlap looks closer at the files that two members share, and tells those
+// that both have changed by themselves.
+func (v Saver) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.Repo, m ledger.Member, head string, shared []ledger.SharedFile) error {
+	other, err := led.MemberBySession(ctx, shared[0].Session)
+	if err != nil || other.Worktree == "" {
+		return err
+	}
+	theirs, err := r.Resolve(ctx, "refs/heads/"+other.Branch)
+	if err != nil {
+		return err
+	}
+	onMine, onTheirs, err := r.Sides(ctx, head, theirs)
+	if err != nil {
+		return err
+	}
+	var both []string
+	for _, s := range shared {
+		path := OutOfRepo(m.Spec.Repo, s.Path)
+		if (s.MyDirty || slices.Contains(onMine, path)) && (s.TheirDirty || slices.Contains(onTheirs, path)) {
+			both = append(both, s.Path)
+		}
+	}
+	if len(both) == 0 {
+		return nil
+	}
+	fresh, err := led.TellOverlap(ctx, m.SessionKey, other.SessionKey, both)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	text := fmt.Sprintf("%s and %s have both changed %s.\nMerging their branches may conflict: agree who goes on with it, or merge early (teamctl worktree ls).",
+		m.Name, other.Name, FileList(fresh))
+	var errs []error
+	for _, to := range []string{team.LeadName, other.Name, m.Name} {
+		from := m.Name
+		if to == m.Name {
+			from = other.Name // nobody mails himself
+		}
+		_, err := v.post(ctx, ledger.NewMessage{Kind: team.KindInfo, From: from, To: to, Text: text,
+			Summary: m.Name + " and " + other.Name + " change the same files"})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// FileList names some files, and how many more there are.
+func FileList(files []string) string {
+	const most = 10
+	s := strings.Join(files[:min(len(files), most)], ", ")
+	if n := len(files) - most; n > 0 {
+		s += fmt.Sprintf(" and %d more", n)
+	}
+	return s
+}
+
+// InRepo is a path or a glob of a repository as leases and overlaps know it: what
+// lies in another repository is another file.
+func InRepo(repo, path string) string {
+	if repo == "" {
+		return path
+	}
+	return repo + ":/" + path
+}
+
+// OutOfRepo is the reverse.
+func OutOfRepo(repo, path string) string {
+	if repo == "" {
+		return path
+	}
+	return strings.TrimPrefix(path, repo+":/")
+}
