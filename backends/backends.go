@@ -104,7 +104,9 @@ type Exit struct {
 	ExecFailed bool      `json:"execFailed,omitempty"`
 	At         time.Time `json:"at"`
 	Tail       string    `json:"tail,omitempty"` // last output, where the backend has it
-	Leftover   int       `json:"leftover"`       // descendants that outlived the agent and were ended
+	// Ran is how long the agent lived, by a clock that nobody sets; 0: not known.
+	Ran      time.Duration `json:"ranNs,omitempty"`
+	Leftover int           `json:"leftover"` // descendants that outlived the agent and were ended
 }
 
 // Success reports a seen exit status of 0.

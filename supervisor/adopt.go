@@ -2,12 +2,14 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -17,65 +19,85 @@ import (
 // adoptAll takes over every generation that an earlier supervisor left. It runs
 // before the loop, so it may touch the members; adoptions go in parallel.
 func (s *Supervisor) adoptAll(ctx context.Context) {
+	found := make(map[*member]adoption, len(s.members))
 	var wg sync.WaitGroup
+	var mu sync.Mutex
 	for _, m := range s.members {
 		if !m.row.Observed.Alive() || m.row.Generation == "" {
 			continue
 		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			s.adopt(ctx, m)
-		}()
+		wg.Go(func() {
+			a := s.adopt(ctx, m.row)
+			mu.Lock()
+			found[m] = a
+			mu.Unlock()
+		})
 	}
 	wg.Wait()
 	for _, m := range s.members {
-		s.settleAdopted(m)
+		s.settleAdopted(m, found[m])
 	}
 }
 
+// adoption is what an attempt to adopt has found: a living generation, none (the
+// zero value), or that nobody can tell.
+type adoption struct {
+	at     backends.Attached
+	plan   Plan
+	unsure error
+}
+
 // adopt attaches to the generation that the row names.
-func (s *Supervisor) adopt(ctx context.Context, m *member) {
-	backend, ok := s.cfg.Backends[m.row.Spec.Backend]
+func (s *Supervisor) adopt(ctx context.Context, row ledger.Member) (a adoption) {
+	backend, ok := s.cfg.Backends[row.Spec.Backend]
 	if !ok {
-		s.log.Error("adopt: unknown backend", "member", m.row.Name, "backend", m.row.Spec.Backend)
-		return
+		s.log.Error("adopt: unknown backend", "member", row.Name, "backend", row.Spec.Backend)
+		return a
 	}
-	at, err := backend.Adopt(ctx, s.cfg.Layout.Bundle(m.row.Name))
+	at, err := backend.Adopt(ctx, s.cfg.Layout.Bundle(row.Name))
 	if err != nil {
-		s.log.Info("nothing to adopt", "member", m.row.Name, "why", err)
-		return
+		// Whatever the backend says: dead is what two independent probes say.
+		if alive := s.maybeAlive(row); alive != "" {
+			return adoption{unsure: fmt.Errorf("%w (%s)", err, alive)}
+		}
+		s.log.Info("nothing to adopt", "member", row.Name, "why", err)
+		return a
 	}
-	if at.Proc().Generation != m.row.Generation {
+	if at.Proc().Generation != row.Generation {
 		// The bundle speaks of another generation than the ledger: the newest start
 		// never came so far. Whatever this one is, it must not live beside the next.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace)
 		defer cancel()
 		if err := at.Stop(ctx, s.policy.Grace); err != nil {
-			s.log.Error("end stale generation", "member", m.row.Name, "err", err)
+			s.log.Error("end stale generation", "member", row.Name, "err", err)
 		}
 		at.Detach()
-		return
+		return a
 	}
-	m.at = at
-	plan, err := s.cfg.Launcher.Plan(ctx, PlanIn{
-		Layout: s.cfg.Layout, Team: s.team, Member: m.row, Dir: m.row.Worktree, Env: s.cfg.Env,
+	a.at = at
+	a.plan, err = s.cfg.Launcher.Plan(ctx, PlanIn{
+		Layout: s.cfg.Layout, Team: s.team, Member: row, Dir: row.Worktree, Env: s.cfg.Env,
 	})
 	if err != nil {
-		s.log.Warn("plan of adopted member", "member", m.row.Name, "err", err)
+		s.log.Warn("plan of adopted member", "member", row.Name, "err", err)
 	}
-	m.plan = plan
+	return a
 }
 
-// settleAdopted writes what adoption has found: up, ended, or never started.
-func (s *Supervisor) settleAdopted(m *member) {
+// settleAdopted writes what adoption has found: up, ended, never started, or that
+// it is not known, which is looked into again.
+func (s *Supervisor) settleAdopted(m *member, a adoption) {
 	switch {
-	case m.at != nil:
+	case a.unsure != nil:
+		s.doubt(m, a.unsure)
+	case a.at != nil:
+		m.at, m.plan, m.upSince = a.at, a.plan, bornAt(a.at)
 		if m.row.Observed == team.Starting {
 			running, pid, pane := team.Running, m.at.Proc().Agent.PID, m.at.Pane().PaneID
 			started := m.at.Proc().StartedAt.UnixMilli()
 			_ = s.patch(m, ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &started})
 		}
+		s.endDoubt(m)
 		if !m.row.Ready {
 			s.awaitReady(m)
 		}
@@ -90,6 +112,20 @@ func (s *Supervisor) settleAdopted(m *member) {
 	case m.row.Observed == team.Starting:
 		s.settleLost(m)
 	}
+}
+
+// bornAt is when the agent was started, by this process's monotonic clock; zero
+// where that cannot be found out.
+func bornAt(at backends.Attached) time.Time {
+	p := at.Proc()
+	if p.Shim.PID == 0 {
+		return time.Time{}
+	}
+	age, err := proc.Age(p.Shim)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(-age)
 }
 
 // repairTrees undoes or completes what a killed process left half done in the

@@ -3,10 +3,13 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -133,14 +136,34 @@ func (s *Supervisor) sweepLitter() {
 	s.step(func(ctx context.Context) message {
 		n, err := inbox.Sweep(s.cfg.Layout.Inboxes(), s.cfg.Layout.Locks(), litterAge)
 		c, cerr := sweepConfig(ctx, s.cfg.Layout)
-		if err := errors.Join(err, cerr); err != nil && ctx.Err() == nil {
+		b, berr := sweepBundles(s.cfg.Layout, litterAge)
+		if err := errors.Join(err, cerr, berr); err != nil && ctx.Err() == nil {
 			s.log.Warn("remove what killed writers left", "err", err)
 		}
-		if n+c > 0 {
-			s.log.Info("removed what killed writers left", "files", n+c)
+		if n+c+b > 0 {
+			s.log.Info("removed what killed writers left", "files", n+c+b)
 		}
 		return nil
 	})
+}
+
+// sweepBundles removes what killed writers left in the members' bundles: secrets
+// among it, so nobody waits for the next start of that member.
+func sweepBundles(l team.Layout, age time.Duration) (n int, err error) {
+	entries, err := os.ReadDir(l.Members())
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return 0, err
+	}
+	var errs []error
+	for _, e := range entries {
+		b := l.Bundle(e.Name())
+		k, err := atomicfile.SweepTemp(string(b), age)
+		n, errs = n+k+shim.SweepOlder(b, age), append(errs, err)
+	}
+	return n, errors.Join(errs...)
 }
 
 // sweepAgain looks once more after a while.

@@ -42,11 +42,19 @@ func (e exited) apply(s *Supervisor) {
 		return
 	}
 	s.save(m.row, "its process ended")
-	ran := time.Since(m.upSince)
-	if m.upSince.IsZero() {
-		ran = e.exit.At.Sub(time.UnixMilli(m.row.StartedAt))
+	s.follow(m, s.policy.judge(m.row.Spec.Restart, e.exit, m.ran(e.exit), m.row.Failures))
+}
+
+// ran is how long the generation lived, by a clock that nobody sets where one was
+// looked at: the supervisor's own, or the agent's parent's.
+func (m *member) ran(e backends.Exit) time.Duration {
+	switch {
+	case !m.upSince.IsZero():
+		return time.Since(m.upSince)
+	case e.Ran > 0:
+		return e.Ran
 	}
-	s.follow(m, s.policy.judge(m.row.Spec.Restart, e.exit, ran, m.row.Failures))
+	return e.At.Sub(time.UnixMilli(m.row.StartedAt))
 }
 
 // recordExit writes the exit and gives the member's tasks back.
@@ -75,8 +83,9 @@ func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 func (s *Supervisor) follow(m *member, v verdict) {
 	switch v.next {
 	case team.Backoff:
-		next := time.Now().Add(v.wait).UnixMilli()
+		next := s.clock.Wall().Add(v.wait).UnixMilli()
 		backoff := team.Backoff
+		s.writePause(m, v.wait) // before the row, which says that there is one
 		_ = s.patch(m, ledger.MemberPatch{Observed: &backoff, Failures: &v.failures, NextStart: &next})
 		m.restarting = true
 		s.after("backoff:"+m.row.SessionKey, v.wait, retry{m.row.SessionKey})

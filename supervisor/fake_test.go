@@ -23,6 +23,7 @@ type machine struct {
 	starts int
 	pids   int
 	fail   error          // of the next starts
+	blind  error          // of adoptions
 	gate   chan struct{}  // when set, Start waits for it
 	onStop func(a *agent) // default: exits by SIGTERM
 	events chan string    // "start NAME"
@@ -78,6 +79,9 @@ func (m *machine) Start(ctx context.Context, l backends.Launch) (backends.Handle
 func (m *machine) Adopt(_ context.Context, b team.Bundle) (backends.Attached, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.blind != nil {
+		return nil, m.blind
+	}
 	a := m.live[b]
 	if a == nil || a.ended() {
 		return nil, team.Errorf(team.CodeNotFound, "gone")
@@ -150,6 +154,7 @@ type rig struct {
 	policy Policy
 	idle   time.Duration
 	notes  chan Note
+	clock  Clock
 }
 
 func newRig(t *testing.T) *rig {
@@ -186,7 +191,7 @@ func (r *rig) supervisor() *Supervisor {
 	r.Helper()
 	s := New(Config{
 		Layout: r.layout, Ledger: r.led, Backends: map[string]backends.Backend{"tmux": r.m},
-		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes,
+		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock,
 	})
 	if err := s.Start(r.Context()); err != nil {
 		r.Fatal(err)

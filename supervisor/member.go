@@ -17,10 +17,12 @@ type member struct {
 	plan    Plan
 	at      backends.Attached // nil unless a generation lives, or its dead pane stands
 	step    string            // "" or the blocking step under way: "starting", "stopping"
-	upSince time.Time         // monotonic start of the generation
+	upSince time.Time         // monotonic start of the generation; zero: not known
 	first   bool              // never was up: a failed start rolls it back
 	up      []func(ledger.Member, error)
 	stop    *stopping
+	unsure  error // why it is not known whether a generation lives; nil: it is known
+	doubts  int   // attempts that did not find out
 
 	lastRequest string   // id of the newest shutdown request
 	pending     *exited  // an exit that came during a stop step

@@ -25,6 +25,8 @@ func (s *Supervisor) PauseMembers(ctx context.Context, names []string, on bool) 
 		var out []live
 		for _, m := range ms {
 			switch {
+			case m.unsure != nil && len(names) > 0 && err == nil:
+				err = m.unsure
 			case m.at != nil && m.row.Observed == team.Running:
 				out = append(out, live{m.at, m.row})
 			case len(names) > 0 && err == nil:

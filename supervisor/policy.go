@@ -56,12 +56,21 @@ func (p Policy) withDefaults() Policy {
 
 // Backoff is the pause before the start that follows the n-th consecutive failure.
 func (p Policy) Backoff(n int) time.Duration {
+	d := p.pause(n)
+	return d + time.Duration(rand.Float64()*p.Jitter*float64(d)) //nolint:gosec // spreading restarts, not a secret
+}
+
+// pause is Backoff without the jitter; longest is the most that it adds up to.
+func (p Policy) pause(n int) time.Duration {
 	d := p.FirstBackoff
 	for i := 1; i < n && d < p.MaxBackoff; i++ {
 		d *= 2
 	}
-	d = min(d, p.MaxBackoff)
-	return d + time.Duration(rand.Float64()*p.Jitter*float64(d)) //nolint:gosec // spreading restarts, not a secret
+	return min(d, p.MaxBackoff)
+}
+
+func (p Policy) longest(n int) time.Duration {
+	return time.Duration(float64(p.pause(n)) * (1 + p.Jitter))
 }
 
 // verdict is what an exit leads to.
@@ -73,8 +82,7 @@ type verdict struct {
 }
 
 // judge decides what follows the exit of a member that is wanted running. It is
-// pure but for the jitter. ran is how long the generation lived by the monotonic
-// clock, or by the wall clock for an adopted one; failures counts those before.
+// pure but for the jitter. ran is how long the generation lived; failures counts those before.
 func (p Policy) judge(restart team.RestartPolicy, e backends.Exit, ran time.Duration, failures int) verdict {
 	switch {
 	case e.Done():

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -120,7 +119,7 @@ func (s *Supervisor) wantRunning(m *member) {
 	running := team.WantRunning
 	p := ledger.MemberPatch{Desired: &running, Failures: new(int)}
 	if m.stop != nil { // a restart: the next supervisor goes on with it, see reconcile
-		now := time.Now().UnixMilli()
+		now := s.clock.Wall().UnixMilli()
 		p.NextStart = &now
 	}
 	if err := s.patch(m, p); err != nil {
@@ -144,13 +143,18 @@ func (s *Supervisor) eachUp(ctx context.Context, names []string, f func(*member)
 		var out []ledger.Member
 		var errs []error
 		for _, m := range ms {
-			f(m)
-			m.up = append(m.up, func(row ledger.Member, err error) {
+			up := func(row ledger.Member, err error) {
 				out, errs = append(out, row), append(errs, err)
 				if len(out) == len(ms) {
-					reply(out, errors.Join(errs...))
+					reply(out, oneOf(errs))
 				}
-			})
+			}
+			if m.unsure != nil {
+				up(m.row, m.unsure)
+				continue
+			}
+			f(m)
+			m.up = append(m.up, up)
 			s.reconcile(m)
 		}
 	})
@@ -169,6 +173,10 @@ func (s *Supervisor) attached(ctx context.Context, name string) (backends.Attach
 			return
 		}
 		m := ms[0]
+		if m.unsure != nil {
+			reply(live{}, m.unsure)
+			return
+		}
 		if m.at == nil {
 			reply(live{}, team.Errorf(team.CodeConflict, "%s is not running (%s)", m.row.Name, m.row.Observed).
 				WithReason("not_running").WithHint("teamctl start "+m.row.Name))

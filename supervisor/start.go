@@ -18,6 +18,10 @@ func (s *Supervisor) reconcile(m *member) {
 	if m.step != "" {
 		return
 	}
+	if m.unsure != nil {
+		m.answerUp(m.unsure)
+		return
+	}
 	if m.row.Desired == team.WantRunning {
 		switch m.row.Observed {
 		case team.Running:
@@ -31,10 +35,7 @@ func (s *Supervisor) reconcile(m *member) {
 				m.answerUp(nil)
 			}
 		case team.Backoff:
-			wait := time.Until(time.UnixMilli(m.row.NextStart))
-			// A wall clock that jumped must neither skip the pause nor stretch it.
-			wait = min(max(wait, time.Millisecond), s.policy.MaxBackoff*2)
-			s.after("backoff:"+m.row.SessionKey, wait, retry{m.row.SessionKey})
+			s.after("backoff:"+m.row.SessionKey, s.pauseLeft(m), retry{m.row.SessionKey})
 		case team.Pending, team.Exited, team.Starting:
 			s.begin(m)
 		case team.Failed, team.Completed, team.Killed:
@@ -361,7 +362,7 @@ func (d startDone) apply(s *Supervisor) {
 // a ledger that does not take it now is told again.
 func (s *Supervisor) writeUp(m *member, d startDone) {
 	running, pid, pane := team.Running, d.at.Proc().Agent.PID, d.at.Pane().PaneID
-	now := time.Now().UnixMilli()
+	now := s.clock.Wall().UnixMilli()
 	p := ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &now}
 	if m.restarting && !m.first {
 		n := m.row.Restarts + 1

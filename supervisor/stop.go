@@ -38,6 +38,9 @@ func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
 	m.stop = &stopping{in: in, began: time.Now(), gone: []func(Stopped){gone}}
 	switch {
 	case m.step == "starting": // startDone goes on with it
+	case m.step == "adopting": // and adopted
+	case m.unsure != nil:
+		adoptAgain{m.row.SessionKey}.apply(s)
 	case m.at == nil || !m.row.Observed.Alive():
 		s.finish(m, finalOf(m, team.Completed), m.row.Reason, in.Remove)
 		s.answerStop(m, "already_stopped", "")

@@ -27,6 +27,7 @@ type Config struct {
 	Policy   Policy        // zero value: the defaults
 	Notify   string        // datagram socket that shims and agents report to
 	Notes    <-chan Note   // what they reported; may be nil
+	Clock    Clock         // zero value: the machine's
 	Woken    func()        // called, in the loop, when the ledger has changed; may be nil
 }
 
@@ -42,6 +43,7 @@ type Note struct {
 type Supervisor struct {
 	cfg     Config
 	policy  Policy
+	clock   Clock
 	log     *slog.Logger
 	msgs    chan message
 	done    chan struct{}
@@ -80,7 +82,7 @@ func New(cfg Config) *Supervisor {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Supervisor{
-		cfg: cfg, policy: cfg.Policy.withDefaults(), log: cfg.Log,
+		cfg: cfg, policy: cfg.Policy.withDefaults(), clock: cfg.Clock.withDefaults(), log: cfg.Log,
 		msgs: make(chan message), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 		members: map[string]*member{}, timers: map[string]*time.Timer{},

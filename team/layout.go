@@ -159,6 +159,9 @@ func (b Bundle) RunLock() string { return filepath.Join(string(b), "run.lock") }
 // waits for it before it starts the agent.
 func (b Bundle) StartLock() string { return filepath.Join(string(b), "start.lock") }
 
+// Backoff is the end of the member's back-off by the clock of the boot.
+func (b Bundle) Backoff() string { return filepath.Join(string(b), "backoff.json") }
+
 // Log is the member's output.
 func (b Bundle) Log() string { return filepath.Join(string(b), "output.log") }
 

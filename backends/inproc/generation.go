@@ -49,7 +49,9 @@ var _ backends.Handle = (*generation)(nil)
 
 // live is the goroutine, to the record of its end.
 func (g *generation) live(ctx context.Context) {
+	began := time.Now()
 	e := g.call(ctx)
+	e.Ran = time.Since(began)
 	g.cancel(nil)
 	e.Generation, e.At = g.launch.Generation, time.Now()
 	n, err := proc.KillTree(context.Background(), nil, g.launch.Generation, leftoverGrace)

@@ -130,6 +130,25 @@ func TestFault04PIDReuse(t *testing.T) {
 	}
 }
 
+func TestAge(t *testing.T) {
+	self, err := Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := Age(self)
+	if err != nil || old < 0 || old > time.Hour {
+		t.Errorf("age of this process: %s, %v", old, err)
+	}
+	up, err := SinceBoot()
+	if err != nil || up < old {
+		t.Errorf("up for %s, %v; this process for %s", up, err, old)
+	}
+	self.BootID = "another"
+	if _, err := Age(self); !errors.Is(err, ErrGone) {
+		t.Errorf("age of a process of another boot: %v", err)
+	}
+}
+
 func TestFault05ZombieIsDead(t *testing.T) {
 	c, id := run(t, "g-zombie", "idle")
 	w, err := Watch(id)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
@@ -116,11 +117,19 @@ func writeJSON(path string, v any, sync bool) (err error) {
 
 // Sweep removes what a killed writer left in the bundle. The caller holds
 // start.lock and knows that no generation lives.
-func Sweep(b team.Bundle) {
+func Sweep(b team.Bundle) { SweepOlder(b, 0) }
+
+// SweepOlder is Sweep for whoever does not know whether a writer lives: what is
+// younger than age stays. It returns how many files it removed.
+func SweepOlder(b team.Bundle, age time.Duration) (n int) {
+	limit := time.Now().Add(-age)
 	names, _ := filepath.Glob(filepath.Join(escapeGlob(string(b)), "*.tmp"))
-	for _, n := range names {
-		_ = os.Remove(n)
+	for _, name := range names {
+		if fi, err := os.Lstat(name); err == nil && !fi.ModTime().After(limit) && os.Remove(name) == nil {
+			n++
+		}
 	}
+	return n
 }
 
 func escapeGlob(s string) string {

@@ -56,10 +56,10 @@ func Notify(socket, agent, gen, event string) error {
 // Notifier receives events in the supervisor.
 type Notifier struct {
 	path string
-	conn *net.UnixConn
 	done sync.WaitGroup
 
 	mu     sync.Mutex
+	conn   *net.UnixConn
 	subs   map[*subscription]struct{}
 	closed bool
 }
@@ -76,6 +76,16 @@ func Listen(path string) (*Notifier, error) {
 		return nil, team.Errorf(team.CodeInvalid, "socket path %s is longer than 107 bytes", path).
 			WithHint("set " + team.EnvRuntime + " to a short directory")
 	}
+	conn, err := bind(path)
+	if err != nil {
+		return nil, err
+	}
+	n := &Notifier{path: path, conn: conn, subs: map[*subscription]struct{}{}}
+	n.done.Go(func() { n.read(conn) })
+	return n, nil
+}
+
+func bind(path string) (*net.UnixConn, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("listen for notifications: %w", err)
 	}
@@ -87,10 +97,28 @@ func Listen(path string) (*Notifier, error) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("listen for notifications: %w", err)
 	}
-	n := &Notifier{path: path, conn: conn, subs: map[*subscription]struct{}{}}
-	n.done.Add(1)
-	go n.read()
-	return n, nil
+	return conn, nil
+}
+
+// Look makes the socket anew where somebody has deleted it: what is sent until
+// then is lost, and senders are told so. It reports whether it had to.
+func (n *Notifier) Look() (renewed bool, err error) {
+	if _, err := os.Lstat(n.path); !errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return false, nil
+	}
+	conn, err := bind(n.path)
+	if err != nil {
+		return false, err
+	}
+	old := n.conn
+	n.conn = conn
+	n.done.Go(func() { n.read(conn) })
+	return true, old.Close() // its reader ends by itself
 }
 
 // Path is the socket's path.
@@ -118,11 +146,10 @@ func (n *Notifier) Subscribe(agent, gen string) (events <-chan Event, cancel fun
 	}
 }
 
-func (n *Notifier) read() {
-	defer n.done.Done()
+func (n *Notifier) read(conn *net.UnixConn) {
 	buf := make([]byte, 4096)
 	for {
-		k, _, err := n.conn.ReadFromUnix(buf)
+		k, _, err := conn.ReadFromUnix(buf)
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return
@@ -163,12 +190,13 @@ func (n *Notifier) Close() error {
 	n.mu.Lock()
 	again := n.closed
 	n.closed = true
+	conn := n.conn
 	n.mu.Unlock()
 	if again {
 		return nil
 	}
 	err := os.Remove(n.path) // before anyone else can bind there: we hold the lock still
-	if cerr := n.conn.Close(); err == nil || errors.Is(err, os.ErrNotExist) {
+	if cerr := conn.Close(); err == nil || errors.Is(err, os.ErrNotExist) {
 		err = cerr
 	}
 	n.done.Wait()

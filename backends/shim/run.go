@@ -51,6 +51,7 @@ func (s *state) run() backends.Exit {
 		s.own.Serve()
 	}
 	s.agent = pid
+	began := time.Now()
 	if s.tty || s.own != nil {
 		// Our own output must not stop us now that we are in the background.
 		signal.Ignore(unix.SIGTTOU, unix.SIGTTIN)
@@ -69,7 +70,7 @@ func (s *state) run() backends.Exit {
 	}
 
 	ws := s.wait(sigs)
-	e.At = time.Now()
+	e.At, e.Ran = time.Now(), time.Since(began)
 	e.Known, e.Code = true, ws.ExitStatus()
 	if ws.Signaled() {
 		e.Code, e.Signal = -1, proc.SignalName(ws.Signal())

@@ -286,6 +286,49 @@ func TestSocketPathTooLong(t *testing.T) {
 	}
 }
 
+// A deleted socket comes back, for those who subscribed before, too.
+func TestDeletedNotifySocketComesBack(t *testing.T) {
+	n, err := Listen(filepath.Join(t.TempDir(), "n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = n.Close() }()
+	events, cancel := n.Subscribe("a", "")
+	defer cancel()
+	if renewed, err := n.Look(); renewed || err != nil {
+		t.Errorf("looked at a socket that is there: %v, %v", renewed, err)
+	}
+	for range 3 {
+		if err := os.Remove(n.Path()); err != nil {
+			t.Fatal(err)
+		}
+		if err := Notify(n.Path(), "a", "g", EventUp); err == nil {
+			t.Error("a sender was not told")
+		}
+		if renewed, err := n.Look(); !renewed || err != nil {
+			t.Fatalf("look: %v, %v", renewed, err)
+		}
+		if fi, err := os.Stat(n.Path()); err != nil || fi.Mode().Perm() != 0o600 {
+			t.Errorf("the new socket: %v, %v", fi, err)
+		}
+		if err := Notify(n.Path(), "a", "g", EventReady); err != nil {
+			t.Fatal(err)
+		}
+		if e := <-events; e.Event != EventReady {
+			t.Errorf("event %+v", e)
+		}
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if renewed, err := n.Look(); renewed || err != nil {
+		t.Errorf("after close: %v, %v", renewed, err)
+	}
+	if _, err := os.Lstat(n.Path()); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	b := team.Bundle(t.TempDir())
 	if _, err := ReadPane(b, "g"); !team.IsCode(err, team.CodeNotFound) {
@@ -321,7 +364,11 @@ func TestFiles(t *testing.T) {
 // take along.
 func TestDetachedOutlivesTheAgent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
-	l := bundle(t, "sh", "-c", `env -u TEAMCTL_GENERATION TEAMCTL_DETACHED=1 setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0"; sleep 1000 & exit 6`, file)
+	// The agent ends only when what it detached has its mark: until the exec it is
+	// a copy of the shell.
+	l := bundle(t, "sh", "-c", `env -u TEAMCTL_GENERATION TEAMCTL_DETACHED=1 setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0"
+		until tr '\0' '\n' </proc/$!/environ | grep -q ^TEAMCTL_DETACHED=1; do :; done
+		sleep 1000 & exit 6`, file)
 	if got := exitCode(t, start(t, l)); got != 6 {
 		t.Errorf("status %d", got)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -229,9 +230,14 @@ func foreignPeer(args []string) int {
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 	_, _ = conn.Write([]byte("POST /v1/status HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"))
-	if n, _ := conn.Read(make([]byte, 100)); n != 0 {
+	n, err := conn.Read(make([]byte, 100))
+	if n != 0 {
 		fmt.Fprintln(os.Stderr, "answered")
 		return 1
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		fmt.Fprintln(os.Stderr, "kept waiting: not hung up on")
+		return 3
 	}
 	return 0
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tui"
@@ -130,6 +131,8 @@ func (a *app) state(m ledger.Member) string {
 			s += " (" + tui.Elapsed(left) + ")"
 		}
 		return a.out.style.Yellow(s)
+	case supervisor.Unknown(m):
+		return a.out.style.Yellow("unknown")
 	case m.Observed == team.Running:
 		return a.out.style.Green(s)
 	}

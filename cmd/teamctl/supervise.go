@@ -117,12 +117,28 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	cfg.Idle = p.idle
 	cfg.Notify = notifier.Path()
 	cfg.Notes = notes
+	cfg.Woken = p.alsoLook(cfg.Woken, notifier) // every start begins with a change of the ledger
 	return func() {
 		stop()
 		if err := errors.Join(tm.Close(), pt.Close(), in.Close(), notifier.Close()); err != nil {
 			p.log.Warn("release", "err", err)
 		}
 	}, nil
+}
+
+// alsoLook makes a deleted notification socket anew whenever woken is called.
+func (p parts) alsoLook(woken func(), n *shim.Notifier) func() {
+	return func() {
+		if woken != nil {
+			woken()
+		}
+		switch renewed, err := n.Look(); {
+		case err != nil:
+			p.log.Warn("make the deleted notification socket anew", "err", err)
+		case renewed:
+			p.log.Info("the notification socket was deleted: listening anew", "socket", n.Path())
+		}
+	}
 }
 
 // relay turns the events of the notify socket into the supervisor's notes.

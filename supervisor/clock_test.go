@@ -1,0 +1,115 @@
+package supervisor
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// moved is a clock whose wall a test sets.
+type moved struct {
+	mu   sync.Mutex
+	by   time.Duration
+	boot string
+}
+
+func (c *moved) move(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.by = by
+}
+
+func (c *moved) clock() Clock {
+	return Clock{Wall: func() time.Time {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return time.Now().Add(c.by)
+	}, SinceBoot: func() (string, time.Duration, error) {
+		up, err := proc.SinceBoot()
+		return c.boot, up, err
+	}}
+}
+
+// The wall clock jumps while no supervisor runs: the back-off goes on as it was,
+// neither skipped nor stretched.
+func TestFault14BackoffOverClockJumpAndRestart(t *testing.T) {
+	for name, by := range map[string]time.Duration{"forward": 24 * time.Hour, "back": -24 * time.Hour, "not": 0} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.policy.FirstBackoff, r.policy.MaxBackoff = 400*time.Millisecond, 10*time.Second
+			c := &moved{boot: "this"}
+			r.clock = c.clock()
+			s := r.supervisor()
+			r.spawn(s, "a", team.RestartAlways)
+			mkdir(t, string(r.layout.Bundle("a")))
+			r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+			r.waitState("a", team.Backoff)
+			began := time.Now()
+			s.Close()
+			c.move(by)
+			r.supervisor()
+			r.wait("a", "up again", func(m ledger.Member) bool { return m.Observed == team.Running })
+			if took := time.Since(began); took < 300*time.Millisecond || took > 8*time.Second {
+				t.Errorf("a pause of 400 ms took %s", took)
+			}
+		})
+	}
+}
+
+func TestPauseLeft(t *testing.T) {
+	r := newRig(t)
+	r.policy = Policy{FirstBackoff: time.Second, MaxBackoff: time.Minute, Jitter: 0.5}
+	c := &moved{boot: "one"}
+	r.clock = c.clock()
+	s := New(Config{Layout: r.layout, Policy: r.policy, Clock: r.clock})
+	m := &member{row: ledger.Member{Name: "a", Generation: "g", Failures: 3, NextStart: time.Now().Add(3 * time.Second).UnixMilli()}}
+	mkdir(t, string(r.layout.Bundle("a")))
+	about := func(what string, want time.Duration) {
+		t.Helper()
+		if left := s.pauseLeft(m); left < want-time.Second/2 || left > want+time.Second/2 {
+			t.Errorf("%s: %s left; want about %s", what, left, want)
+		}
+	}
+	about("no file: by the wall", 3*time.Second)
+	s.writePause(m, 4*time.Second)
+	about("by the boot's clock", 4*time.Second)
+	for _, by := range []time.Duration{48 * time.Hour, -48 * time.Hour} {
+		c.move(by)
+		about("the wall moved", 4*time.Second)
+	}
+	c.boot = "two"
+	about("another boot, the wall moved back", 6*time.Second) // the longest pause after three failures
+	c.move(48 * time.Hour)
+	about("another boot, much later", 0)
+	c.boot, m.row.Generation = "one", "h"
+	about("of another generation", 0)
+	if got := s.policy.longest(100); got != 90*time.Second {
+		t.Errorf("the longest pause: %s", got)
+	}
+}
+
+// How long a generation lived is never read off the wall clock where a better one
+// was looked at.
+func TestRanIsNotByTheWall(t *testing.T) {
+	at := time.Now()
+	row := ledger.Member{StartedAt: at.Add(-24 * time.Hour).UnixMilli()}
+	for _, c := range []struct {
+		name string
+		m    member
+		e    backends.Exit
+		want time.Duration
+	}{
+		{"watched", member{row: row, upSince: time.Now().Add(-time.Minute)}, backends.Exit{At: at, Ran: time.Hour}, time.Minute},
+		{"its parent's word", member{row: row}, backends.Exit{At: at, Ran: time.Hour}, time.Hour},
+		{"nobody's", member{row: row}, backends.Exit{At: at}, 24 * time.Hour},
+	} {
+		if got := c.m.ran(c.e).Round(time.Second); got != c.want {
+			t.Errorf("%s: ran %s; want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A generation that may live and cannot be adopted is in doubt: its state is not
+// known, nothing of its name is started, and adoption is tried again, first after
+// a second and then more and more rarely, until it is known.
+
+const unknownReason = "state unknown, it may live: "
+
+// Unknown reports whether the supervisor cannot tell what has become of a member's
+// process: Observed is then what was seen last.
+func Unknown(m ledger.Member) bool {
+	return m.Observed.Alive() && strings.HasPrefix(m.Reason, unknownReason)
+}
+
+// doubt keeps a member in doubt and arms the next attempt. Whoever waits is told.
+func (s *Supervisor) doubt(m *member, why error) {
+	m.doubts++
+	m.unsure = team.Errorf(team.CodeUnavailable, "it is not known whether %s lives: %w", m.row.Name, why).
+		WithReason("state_unknown").WithHint("teamctl doctor --team " + s.cfg.Layout.Key)
+	s.log.Warn("cannot adopt", "member", m.row.Name, "attempt", m.doubts, "err", why)
+	unknown, reason := team.ActivityUnknown, unknownReason+why.Error()
+	_ = s.patch(m, ledger.MemberPatch{Activity: &unknown, Reason: &reason})
+	s.after("adopt:"+m.row.SessionKey, s.policy.Backoff(m.doubts), adoptAgain{m.row.SessionKey})
+	m.answerUp(m.unsure)
+	if m.stop != nil {
+		s.answerStop(m, "failed", m.unsure.Error())
+	}
+}
+
+// endDoubt clears what doubt has written.
+func (s *Supervisor) endDoubt(m *member) {
+	m.unsure, m.doubts = nil, 0
+	s.after("adopt:"+m.row.SessionKey, 0, nil)
+	if Unknown(m.row) {
+		_ = s.patch(m, ledger.MemberPatch{Reason: new(string)})
+	}
+}
+
+// adoptAgain tries once more to find out about a member.
+type adoptAgain struct{ session string }
+
+func (a adoptAgain) apply(s *Supervisor) {
+	m := s.members[a.session]
+	if m == nil || m.unsure == nil || m.step != "" {
+		return
+	}
+	m.step = "adopting"
+	row := m.row
+	s.step(func(ctx context.Context) message {
+		ctx, cancel := context.WithTimeout(ctx, s.policy.Start)
+		defer cancel()
+		return adopted{row.SessionKey, s.adopt(ctx, row)}
+	})
+}
+
+// adopted is the end of an adoption step.
+type adopted struct {
+	session string
+	adoption
+}
+
+func (a adopted) apply(s *Supervisor) {
+	m := s.members[a.session]
+	m.step = ""
+	if a.unsure != nil {
+		s.doubt(m, a.unsure)
+		return
+	}
+	s.endDoubt(m)
+	s.settleAdopted(m, a.adoption)
+	switch {
+	case m.stop == nil:
+		s.reconcile(m)
+	case m.at != nil && m.row.Observed.Alive():
+		s.proceedStop(m)
+	default:
+		s.finish(m, finalOf(m, team.Completed), m.row.Reason, m.stop.in.Remove)
+		s.answerStop(m, "already_stopped", "")
+	}
+}

@@ -1,0 +1,106 @@
+package supervisor
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// blind makes adoptions fail, and holds the member's run lock as its shim would.
+func (r *rig) blind(name string, err error) (see func()) {
+	r.Helper()
+	mkdir(r.T, string(r.layout.Bundle(name)))
+	lock, lerr := shim.LockRun(r.layout.Bundle(name))
+	if lerr != nil {
+		r.Fatal(lerr)
+	}
+	set := func(err error) {
+		r.m.mu.Lock()
+		defer r.m.mu.Unlock()
+		r.m.blind = err
+	}
+	set(err)
+	return func() { lock.Unlock(); set(nil) }
+}
+
+// An adoption that fails says nothing about the agent: while its lock is held its
+// state is unknown, nothing is started beside it, and it is adopted when it can be.
+func TestAdoptionThatFailsIsTriedAgain(t *testing.T) {
+	for name, err := range map[string]error{
+		"tmux away":          team.Errorf(team.CodeUnavailable, "tmux is not installed"),
+		"no descriptor left": errors.New("too many open files"),
+		"said to be gone":    team.Errorf(team.CodeNotFound, "no such pane"), // the lock says otherwise
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			s := r.supervisor()
+			before := r.spawn(s, "a", team.RestartAlways)
+			s.Close()
+			see := r.blind("a", err)
+			s = r.supervisor()
+			row := r.wait("a", "in doubt", Unknown)
+			if row.Observed != team.Running || row.Activity != team.ActivityUnknown || row.Generation != before.Generation ||
+				!strings.Contains(row.Reason, err.Error()) || !strings.Contains(row.Reason, "run lock is held") {
+				t.Errorf("in doubt: %+v", row)
+			}
+			for verb, f := range map[string]func() error{
+				"start":   func() error { _, err := s.StartMembers(t.Context(), []string{"a"}); return err },
+				"restart": func() error { _, err := s.RestartMembers(t.Context(), []string{"a"}); return err },
+				"capture": func() error { _, err := s.Capture(t.Context(), "a", 0); return err },
+			} {
+				if err := f(); team.ReasonOf(err) != "state_unknown" || !team.IsCode(err, team.CodeUnavailable) {
+					t.Errorf("%s: %v; want state_unknown", verb, err)
+				}
+			}
+			see()
+			row = r.wait("a", "adopted", func(m ledger.Member) bool { return !Unknown(m) })
+			if row.Observed != team.Running || row.Generation != before.Generation || row.Restarts != 0 || r.m.starts != 1 {
+				t.Errorf("adopted: %+v after %d starts", row, r.m.starts)
+			}
+			r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 125})
+			r.waitState("a", team.Completed)
+		})
+	}
+}
+
+// What two probes call dead is dead, whatever the backend's trouble.
+func TestTwoProbesSayDead(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	s.Close()
+	r.blind("a", errors.New("no server"))()
+	r.m.blind = errors.New("no server")
+	r.supervisor()
+	if row := r.waitState("a", team.Failed); row.ExitText != "exit unknown" {
+		t.Errorf("ended %q", row.ExitText)
+	}
+}
+
+// A stop of a member in doubt looks once more: it stops what it finds, and says so
+// where it cannot tell; what is wanted stays written.
+func TestStopInDoubt(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	s.Close()
+	see := r.blind("a", errors.New("no server"))
+	s = r.supervisor()
+	r.wait("a", "in doubt", Unknown)
+	out, err := s.StopMembers(t.Context(), StopIn{Names: []string{"a"}})
+	if err == nil || len(out) != 1 || out[0].Outcome != "failed" || !strings.Contains(out[0].Reason, "no server") {
+		t.Errorf("stop: %+v, %v", out, err)
+	}
+	see()
+	if row := r.waitState("a", team.Completed); row.Desired != team.WantStopped {
+		t.Errorf("wanted: %s", row.Desired)
+	}
+	if !r.m.agent(r.layout, "a").ended() || r.m.starts != 1 {
+		t.Error("it was not stopped")
+	}
+}
