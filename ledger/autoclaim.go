@@ -71,11 +71,10 @@ func setAutoClaim(t *tx, in autoClaimArgs) (none, error) {
 	return none{}, t.event(Event{What: "autoclaim.set", ID: in.Name, Before: before, After: after})
 }
 
-// autoClaim reads the switch inside a transaction.
-func (t *tx) autoClaim(name string) (bool, error) {
-	text, found, err := value[string](t, sqlSettingGet, settingAutoClaim)
-	if err != nil || !found {
-		return true, err
+// autoClaimOn reads the switch of one member from the setting's text.
+func autoClaimOn(text, name string) (bool, error) {
+	if text == "" {
+		return true, nil
 	}
 	var a AutoClaim
 	if err := json.Unmarshal([]byte(text), &a); err != nil {

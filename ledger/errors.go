@@ -85,6 +85,13 @@ func isBusy(err error) bool {
 	return errors.As(err, &se) && (se.Code == sqlite3.ErrBusy || se.Code == sqlite3.ErrLocked)
 }
 
+// isSQLite reports an error of the database itself, after which a transaction may
+// have been rolled back.
+func isSQLite(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se)
+}
+
 // busyOr turns an ended wait into the typed "busy".
 func busyOr(err error, doing string) error {
 	if errors.Is(err, context.DeadlineExceeded) {

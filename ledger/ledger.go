@@ -36,6 +36,16 @@ func (l *Ledger) As(who string) *Ledger {
 // DB is the file behind the ledger.
 func (l *Ledger) DB() *DB { return l.db }
 
+// answers reports a Writer of this process. No answer of it is lost, so no
+// operation is sent twice, and it needs no id.
+func answers(w Writer) bool {
+	switch w.(type) {
+	case direct, *Group:
+		return true
+	}
+	return false
+}
+
 // write sends an operation with a new id.
 func write[R any](ctx context.Context, l *Ledger, name string, args any) (R, error) {
 	var out R
@@ -43,11 +53,14 @@ func write[R any](ctx context.Context, l *Ledger, name string, args any) (R, err
 	if err != nil {
 		return out, team.Errorf(team.CodeInvalid, "%s: encode: %w", name, err)
 	}
-	id, err := uuid.NewV7() // in order of time: the log of applied ids grows at its end
-	if err != nil {
-		return out, fmt.Errorf("%s: make an id: %w", name, err)
+	op := Op{Name: name, Args: raw, At: l.now().UnixMilli(), Who: l.who}
+	if !answers(l.w) {
+		id, err := uuid.NewV7() // in order of time: the log of applied ids grows at its end
+		if err != nil {
+			return out, fmt.Errorf("%s: make an id: %w", name, err)
+		}
+		op.ID = id.String()
 	}
-	op := Op{ID: id.String(), Name: name, Args: raw, At: l.now().UnixMilli(), Who: l.who}
 	res, err := l.w.Write(ctx, op)
 	if err != nil {
 		return out, err

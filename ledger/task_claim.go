@@ -25,7 +25,11 @@ const (
 		RETURNING ` + taskCols
 	sqlClaimID = setClaim + `WHERE id = ?5 AND status = 'pending' AND unmet = 0 AND notBefore = 0 AND (owner IS NULL OR owner = ?1)
 		RETURNING ` + taskCols
-	sqlMemberName = `SELECT name, removedAt IS NOT NULL FROM members WHERE sessionKey = ?`
+	// What a claim has to know first, in one statement: a claim is the hottest write.
+	sqlClaimFacts = `SELECT coalesce(m.name, ?1), coalesce(m.removedAt, 0),
+		(SELECT value FROM settings WHERE name = '` + settingAutoClaim + `'),
+		EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ?2)
+		FROM (SELECT 1) LEFT JOIN members m ON m.sessionKey = ?1`
 )
 
 // ClaimIn says who claims what.
@@ -51,7 +55,7 @@ func claimTask(t *tx, in ClaimIn) (*Task, error) {
 	if in.Owner == "" {
 		return nil, team.Errorf(team.CodeInvalid, "a claim needs an owner")
 	}
-	name, err := t.actor(in.Owner)
+	facts, err := t.claimFacts(in.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +67,7 @@ func claimTask(t *tx, in ClaimIn) (*Task, error) {
 			return nil, err
 		}
 	}
-	task, err := t.claim(in, name)
+	task, err := t.claim(in, facts)
 	if err != nil || task != nil {
 		return task, err
 	}
@@ -75,19 +79,43 @@ func claimTask(t *tx, in ClaimIn) (*Task, error) {
 	if err != nil || len(expired) == 0 {
 		return nil, err
 	}
-	return t.claim(in, name)
+	return t.claim(in, facts)
 }
 
-func (t *tx) claim(in ClaimIn, name string) (*Task, error) {
-	if _, err := t.exec(sqlTasksDue, t.now); err != nil {
-		return nil, err
+// claimFacts is what decides a claim besides the tasks.
+type claimFacts struct {
+	name string // of the claimer; an unknown session is its own name
+	auto bool   // it takes what is free for all
+}
+
+// claimFacts reads them and makes ready what waited for its time.
+func (t *tx) claimFacts(session string) (f claimFacts, err error) {
+	var (
+		auto    sql.NullString
+		removed int64
+		due     bool
+	)
+	if _, err := t.one(sqlClaimFacts, func(r *sql.Rows) error {
+		return r.Scan(&f.name, &removed, &auto, &due)
+	}, session, t.now); err != nil {
+		return f, err
 	}
-	q, args := sqlClaimNext, []any{in.Owner, name, t.now, t.now + in.Lease.Milliseconds()}
-	if in.ID != "" {
+	if removed != 0 {
+		return f, errHasLeft(f.name)
+	}
+	if f.auto, err = autoClaimOn(auto.String, f.name); err != nil || !due {
+		return f, err
+	}
+	_, err = t.exec(sqlTasksDue, t.now)
+	return f, err
+}
+
+func (t *tx) claim(in ClaimIn, facts claimFacts) (*Task, error) {
+	q, args := sqlClaimNext, []any{in.Owner, facts.name, t.now, t.now + in.Lease.Milliseconds()}
+	switch {
+	case in.ID != "":
 		q, args = sqlClaimID, append(args, in.ID)
-	} else if auto, err := t.autoClaim(name); err != nil {
-		return nil, err
-	} else if !auto {
+	case !facts.auto:
 		q = sqlClaimAssigned
 	}
 	var task Task
@@ -99,7 +127,7 @@ func (t *tx) claim(in ClaimIn, name string) (*Task, error) {
 		return nil, err
 	}
 	t.wrote = true
-	err = t.taskEvent("task.claimed", name, task.ID, team.TaskPending, team.TaskClaimed, attemptData{task.Attempt})
+	err = t.taskEvent("task.claimed", facts.name, task.ID, team.TaskPending, team.TaskClaimed, attemptData{task.Attempt})
 	return &task, err
 }
 
@@ -137,18 +165,6 @@ func (t *tx) whyNot(in ClaimIn) error {
 	return e
 }
 
-// actor is the name of a session for the log. An unknown session is its own
-// name; one that has left the roster may not act any more.
-func (t *tx) actor(session string) (string, error) {
-	name, removed := "", false
-	found, err := t.one(sqlMemberName, func(r *sql.Rows) error { return r.Scan(&name, &removed) }, session)
-	switch {
-	case err != nil:
-		return "", err
-	case !found:
-		return session, nil
-	case removed:
-		return "", team.Errorf(team.CodeDenied, "%s has left the team", name).WithReason(ReasonMemberRemoved)
-	}
-	return name, nil
+func errHasLeft(name string) error {
+	return team.Errorf(team.CodeDenied, "%s has left the team", name).WithReason(ReasonMemberRemoved)
 }

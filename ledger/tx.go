@@ -16,6 +16,7 @@ type tx struct {
 	who   string // the actor of events that name nobody else
 	now   int64  // Unix milliseconds
 	wrote bool   // a row was changed
+	kept  bool   // the result is kept for a repetition
 }
 
 // background is the context of statements: what has begun is finished, and the

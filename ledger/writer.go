@@ -13,7 +13,7 @@ import (
 
 // Op is one change of the ledger as it travels to the process that applies it.
 type Op struct {
-	ID   string          `json:"id"`   // uuid, version 7 for speed; the same id is applied once
+	ID   string          `json:"id"`   // uuid, version 7 for speed; the same id is applied once. Empty: it is never repeated
 	Name string          `json:"name"` // a name of the operations table
 	Args json.RawMessage `json:"args"`
 	At   int64           `json:"at"`            // Unix milliseconds; 0: when it is applied
@@ -43,11 +43,14 @@ type switching struct {
 }
 
 func (s *switching) Write(ctx context.Context, op Op) (json.RawMessage, error) {
-	if w, ok := s.primary(ctx); ok {
-		res, err := w.Write(ctx, op)
-		if !errors.Is(err, ErrWriterGone) {
-			return res, err
-		}
+	w, ok := s.primary(ctx)
+	if !ok {
+		op.ID = "" // nobody has seen it, so it need not be told from a repetition
+		return s.fallback.Write(ctx, op)
+	}
+	res, err := w.Write(ctx, op)
+	if !errors.Is(err, ErrWriterGone) {
+		return res, err
 	}
 	return s.fallback.Write(ctx, op)
 }
@@ -92,7 +95,10 @@ func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	}
 	wrote := false
 	err = retryBusy(ctx, func() (err error) {
-		wrote, err = db.attempt(jobs)
+		wrote, err = db.attempt(jobs, false)
+		if errors.Is(err, errUndo) {
+			wrote, err = db.attempt(jobs, true)
+		}
 		return err
 	})
 	if unlockErr := lock.Unlock(); err != nil {
@@ -104,8 +110,15 @@ func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	return err
 }
 
+// errUndo says that a refused operation has written before it was refused: the
+// transaction has to be run again with a savepoint around each.
+var errUndo = errors.New("an operation has to be undone")
+
 // attempt is one BEGIN .. COMMIT. An error means that nothing was committed.
-func (db *DB) attempt(jobs []*job) (wrote bool, err error) {
+// Nearly every refusal comes before the first write of its operation and has
+// nothing to undo, so savepoints, a third of all statements, are taken only in a
+// second run (careful).
+func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 	t := &tx{db: db}
 	if _, err := t.exec("BEGIN IMMEDIATE"); err != nil {
 		return false, fmt.Errorf("begin: %w", err)
@@ -117,16 +130,24 @@ func (db *DB) attempt(jobs []*job) (wrote bool, err error) {
 			_, _ = t.exec("ROLLBACK")
 		}
 	}()
+	kept := 0
 	for _, j := range jobs {
-		did, err := db.inSavepoint(j)
+		run := db.bare
+		if careful {
+			run = db.inSavepoint
+		}
+		t, err := run(j)
 		if err != nil {
 			return false, err
 		}
-		wrote = wrote || did
+		wrote = wrote || t.wrote
+		if t.kept {
+			kept++
+		}
 	}
-	if wrote {
+	if kept > 0 {
 		now := jobs[len(jobs)-1].op.At
-		if _, err := t.exec(sqlAppliedPrune, now-appliedKeep, appliedPrune*len(jobs)); err != nil {
+		if _, err := t.exec(sqlAppliedPrune, now-appliedKeep, appliedPrune*kept); err != nil {
 			return false, fmt.Errorf("prune: %w", err)
 		}
 	}
@@ -137,32 +158,59 @@ func (db *DB) attempt(jobs []*job) (wrote bool, err error) {
 	return wrote, nil
 }
 
-// inSavepoint applies one job; its error is of the transaction, not of the job.
-func (db *DB) inSavepoint(j *job) (bool, error) {
+// begin is the transaction as one job sees it.
+func (db *DB) begin(j *job) *tx {
 	t := &tx{db: db, who: j.op.Who, now: j.op.At}
 	if t.now <= 0 {
 		t.now = time.Now().UnixMilli()
 	}
+	return t
+}
+
+// bare applies one job. Its error is of the transaction, not of the job; it is
+// errUndo when the job's own error may have left something behind.
+func (db *DB) bare(j *job) (*tx, error) {
+	t := db.begin(j)
+	j.res, j.err = t.apply(j.op)
+	if j.err == nil {
+		return t, nil
+	}
+	var refusal *team.Error
+	if isBusy(j.err) {
+		return nil, j.err
+	}
+	// After an error of SQLite's own the transaction may be gone altogether.
+	if t.wrote || isSQLite(j.err) || !errors.As(j.err, &refusal) {
+		return nil, errUndo
+	}
+	j.err = db.asCoded(j.op.Name, j.err)
+	return t, nil
+}
+
+// inSavepoint is bare with a savepoint to go back to.
+func (db *DB) inSavepoint(j *job) (*tx, error) {
+	t := db.begin(j)
 	if _, err := t.exec("SAVEPOINT op"); err != nil {
-		return false, fmt.Errorf("savepoint: %w", err)
+		return nil, fmt.Errorf("savepoint: %w", err)
 	}
 	t.wrote = false
 	j.res, j.err = t.apply(j.op)
 	if isBusy(j.err) {
-		return false, j.err
-	}
-	if j.err != nil {
-		j.err = db.asCoded(j.op.Name, j.err)
-		t.wrote = false
-		if _, err := t.exec("ROLLBACK TO op"); err != nil {
-			return false, fmt.Errorf("roll back %s: %w", j.op.Name, errors.Join(err, j.err))
-		}
+		return nil, j.err
 	}
 	wrote := t.wrote
-	if _, err := t.exec("RELEASE op"); err != nil {
-		return false, fmt.Errorf("release: %w", err)
+	if j.err != nil {
+		j.err = db.asCoded(j.op.Name, j.err)
+		wrote = false
+		if _, err := t.exec("ROLLBACK TO op"); err != nil {
+			return nil, fmt.Errorf("roll back %s: %w", j.op.Name, errors.Join(err, j.err))
+		}
 	}
-	return wrote, nil
+	if _, err := t.exec("RELEASE op"); err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	t.wrote = wrote
+	return t, nil
 }
 
 const (
@@ -208,5 +256,6 @@ func (t *tx) apply(op Op) (res json.RawMessage, err error) {
 		return res, nil
 	}
 	_, err = t.exec(sqlAppliedPut, op.ID, t.now, string(res))
+	t.kept = true
 	return res, err
 }
