@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"syscall"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -23,7 +24,14 @@ import (
 type Client struct {
 	socket string
 	http   *http.Client
+
+	mu       sync.Mutex
+	idle     []*opsConn
+	noStream bool // the supervisor is of a version without frames
 }
+
+// maxIdle bounds the connections that are kept for the next call.
+const maxIdle = 4
 
 var (
 	_ tool.Supervisor = (*Client)(nil)
@@ -37,13 +45,21 @@ func NewClient(socket string) *Client {
 			d := net.Dialer{Timeout: dialTimeout}
 			return d.DialContext(ctx, "unix", socket)
 		},
-		MaxIdleConnsPerHost: 4,
+		MaxIdleConnsPerHost: maxIdle,
 		DisableCompression:  true,
 	}}}
 }
 
 // Close drops idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.idle {
+		_ = conn.Close()
+	}
+	c.idle = nil
+}
 
 // reach asks whether anybody listens. An error means neither yes nor no.
 func reach(socket string) (bool, error) {
@@ -107,6 +123,18 @@ func (c *Client) gone(ctx context.Context, err error) error {
 
 // Write sends a ledger operation to the group commit.
 func (c *Client) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
+	c.mu.Lock()
+	noStream := c.noStream
+	c.mu.Unlock()
+	if !noStream {
+		out, err := c.stream(ctx, op)
+		if !errors.Is(err, errNoStream) {
+			return out, err
+		}
+		c.mu.Lock()
+		c.noStream = true
+		c.mu.Unlock()
+	}
 	var out json.RawMessage
 	err := c.do(ctx, "/v1/write", op, &out)
 	return out, err

@@ -25,8 +25,9 @@ import (
 const maxBody = 64 << 20
 
 type server struct {
-	sup    *supervisor.Supervisor
-	writer ledger.Writer
+	sup     *supervisor.Supervisor
+	writer  ledger.Writer
+	streams streams
 }
 
 // ServeIn is what the supervisor's process is made of.
@@ -96,7 +97,7 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	defer sup.Close()
-	return serveHTTP(ctx, in, f, listener, &server{sup: sup, writer: group})
+	return serveHTTP(ctx, in, f, listener, &server{sup: sup, writer: group, streams: streams{writer: group}})
 }
 
 // serveHTTP serves until the supervisor or ctx ends.
@@ -105,6 +106,7 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	for path, f := range routes {
 		mux.HandleFunc("POST "+path, s.handler(f))
 	}
+	mux.Handle("POST /v1/ops", &s.streams)
 	// Profiles are for who owns the socket, and only there.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -130,9 +132,10 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	}
 	// Requests under way get their answer; those that wait for a member do not
 	// hold us up.
+	f.close()
+	s.streams.close(time.Second)
 	down, stop := context.WithTimeout(context.Background(), 2*time.Second)
 	defer stop()
-	f.close()
 	if err := srv.Shutdown(down); err != nil {
 		_ = srv.Close()
 	}
