@@ -7,19 +7,21 @@
 //
 //   - a semaphore per path, so that of one process only one goroutine at a time
 //     competes with other processes, and its goroutines are served in order;
-//   - where the kernel has open-file-description locks (Linux), a turnstile on
-//     the first byte of the same file. Who waits for the lock holds the
-//     turnstile, so a process that unlocks and locks again at once has to stand
-//     in line behind it. Without it the last holder wins nearly every race and
-//     the others starve.
+//   - where the kernel has open-file-description locks (Linux), a line on two
+//     bytes of the same file. The holder has the seat (byte 1), who is next has the
+//     turnstile (byte 0) and waits for the seat, all others wait for the turnstile.
+//     So a process that unlocks and locks again at once has to stand behind them.
+//     Without it the last holder wins nearly every race and the others starve.
 //
 // The semaphore is found by the cleaned absolute path. Two spellings of one
 // path (a symlinked directory) get two semaphores and still exclude each other:
 // flock belongs to the open file, and every Lock opens the file anew.
 //
-// A waiter asks again with jittered pauses and never blocks in flock itself: a
-// blocked flock cannot be cancelled, and a helper goroutine for it would live
-// as long as the other holder does.
+// Waiting in line blocks in the kernel, which wakes the next at once and in order;
+// asking again after a pause cost more than a claim does. A blocked wait cannot be
+// cancelled: who gives up leaves it behind, where the process's next Lock of the path
+// takes it over. It can do no harm there, for it ends with a place in the line and
+// never with the lock: flock itself is only ever asked for, without blocking.
 package filelock
 
 import (
@@ -44,9 +46,6 @@ type Held struct {
 // lock; the lock on the old inode excludes nobody.
 var errReplaced = errors.New("lock file was replaced")
 
-// attempt is one way of asking for the kernel's lock on an open file.
-type attempt func(ctx context.Context, fd int) (bool, error)
-
 // Lock waits until path is locked by nobody else and locks it. The file is
 // created with mode 0600 where it is missing; its directory is not. A symlink
 // or anything else but a regular file is refused. The error wraps ctx.Err()
@@ -64,7 +63,7 @@ func Lock(ctx context.Context, path string) (*Held, error) {
 		slots.put(s)
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	f, _, err := lockFile(ctx, key, queueFlock)
+	f, err := lockInLine(ctx, s, key)
 	if err != nil {
 		s.release()
 		slots.put(s)
@@ -85,7 +84,7 @@ func TryLock(path string) (l *Held, ok bool, err error) {
 		slots.put(s)
 		return nil, false, nil
 	}
-	f, ok, err := lockFile(context.Background(), key, tryFlock)
+	f, ok, err := tryFile(key)
 	if err != nil || !ok {
 		s.release()
 		slots.put(s)
@@ -134,7 +133,9 @@ func (l *Held) Unlock() error {
 	}
 	// LOCK_UN, not close alone: a child between fork and exec has a copy of the
 	// descriptor, and the lock lives as long as any copy.
-	err := unix.Flock(int(l.f.Fd()), unix.LOCK_UN)
+	fd := int(l.f.Fd())
+	err := unix.Flock(fd, unix.LOCK_UN)
+	leaveSeat(fd)
 	err = errors.Join(err, l.f.Close())
 	l.slot.release()
 	slots.put(l.slot)
@@ -148,34 +149,60 @@ func (l *Held) Unlock() error {
 // content has no meaning here; a holder may write who it is into it.
 func (l *Held) File() *os.File { return l.f }
 
-// lockFile opens path and asks for its lock until the locked file is the one
-// that path names.
-func lockFile(ctx context.Context, path string, ask attempt) (*os.File, bool, error) {
+// lockInLine waits for the seat and then for the lock, until the locked file is the
+// one that path names.
+func lockInLine(ctx context.Context, s *slot, path string) (*os.File, error) {
 	for {
-		f, ok, err := lockOnce(ctx, path, ask)
+		fd, err := s.standInLine(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		err = waitFlock(ctx, fd)
+		leaveTurnstile(fd)
+		if err == nil {
+			err = sameFile(fd, path)
+		}
+		if err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
+		giveUp(fd)
 		if !errors.Is(err, errReplaced) {
-			return f, ok, err
+			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 }
 
-func lockOnce(ctx context.Context, path string, ask attempt) (*os.File, bool, error) {
-	fd, err := open(path)
-	if err != nil {
-		return nil, false, err
-	}
-	ok, err := ask(ctx, fd)
-	if ok && err == nil {
-		err = sameFile(fd, path)
-	}
-	if err != nil || !ok {
+// giveUp frees whatever is held on fd and closes it.
+func giveUp(fd int) {
+	_ = unix.Flock(fd, unix.LOCK_UN) // a child being forked may hold a copy
+	leaveSeat(fd)
+	leaveTurnstile(fd)
+	_ = unix.Close(fd)
+}
+
+// tryFile asks for the lock once, and once more for each time that the file was
+// replaced meanwhile.
+func tryFile(path string) (*os.File, bool, error) {
+	for {
+		fd, err := open(path)
+		if err != nil {
+			return nil, false, err
+		}
+		ok, err := tryFlock(fd)
+		if ok && err == nil {
+			err = sameFile(fd, path)
+		}
+		if err == nil && ok {
+			return os.NewFile(uintptr(fd), path), true, nil
+		}
 		_ = unix.Close(fd)
-		return nil, false, err
+		if !errors.Is(err, errReplaced) {
+			return nil, false, err
+		}
 	}
-	return os.NewFile(uintptr(fd), path), true, nil
 }
 
 func open(path string) (int, error) {
@@ -214,7 +241,7 @@ func sameFile(fd int, path string) error {
 	return err
 }
 
-func tryFlock(_ context.Context, fd int) (bool, error) {
+func tryFlock(fd int) (bool, error) {
 	for {
 		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -229,20 +256,11 @@ func tryFlock(_ context.Context, fd int) (bool, error) {
 	}
 }
 
-// queueFlock passes the turnstile, then waits for the lock itself.
-func queueFlock(ctx context.Context, fd int) (bool, error) {
-	if err := wait(ctx, fd, tryTurnstile); err != nil {
-		return false, err
-	}
-	err := wait(ctx, fd, tryFlock)
-	leaveTurnstile(fd)
-	return err == nil, err
-}
-
-// wait asks until it is granted, fails, or ctx ends.
-func wait(ctx context.Context, fd int, ask attempt) error {
+// waitFlock asks until it is granted, fails, or ctx ends. Whoever has the seat is
+// alone here but for those who only try.
+func waitFlock(ctx context.Context, fd int) error {
 	for n := 0; ; n++ {
-		ok, err := ask(ctx, fd)
+		ok, err := tryFlock(fd)
 		if err != nil || ok {
 			return err
 		}

@@ -404,3 +404,80 @@ func BenchmarkLockUncontended(b *testing.B) {
 		}
 	}
 }
+
+// A wait that was given up leaves its place to the next Lock of the process and takes
+// the lock from nobody: who only tries finds it free.
+func TestGivenUpPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "guard")
+	other := worker(t, "hold", path)
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	threads := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("no /proc here")
+		}
+		return len(entries)
+	}
+	before := threads()
+	for range 20 {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Millisecond)
+		if _, err := Lock(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		cancel()
+	}
+	if n := threads(); n > before+1 {
+		t.Errorf("%d files are open for 20 waits that were given up, not one", n-before)
+	}
+	got := make(chan error, 1)
+	go func() {
+		l, err := Lock(context.Background(), path)
+		if err == nil {
+			err = l.Unlock()
+		}
+		got <- err
+	}()
+	if err := in.Close(); err != nil { // the other lets go by its end
+		t.Fatal(err)
+	}
+	if err := other.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	l, ok, err := TryLock(path)
+	if !ok || err != nil {
+		t.Fatalf("after all that: ok=%v err=%v", ok, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := Lock(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if err := l.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for n := 1; n != 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d slots are left behind", n)
+		}
+		slots.mu.Lock()
+		n = len(slots.m)
+		slots.mu.Unlock()
+	}
+}

@@ -11,6 +11,9 @@ type slot struct {
 	key   string
 	users int // holders and waiters, guarded by table.mu
 	token chan struct{}
+
+	mu   sync.Mutex
+	left *waiter // a place in line that was given up before its turn came
 }
 
 // table finds the slot of a path; a path that nobody uses has none.
@@ -33,6 +36,13 @@ func (t *table) get(key string) *slot {
 	}
 	s.users++
 	return s
+}
+
+// keep is one more use of s, which is in use.
+func (t *table) keep(s *slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.users++
 }
 
 func (t *table) put(s *slot) {

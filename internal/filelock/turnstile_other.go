@@ -8,9 +8,13 @@ import (
 )
 
 // Elsewhere byte locks and flock exclude each other on one file, so there is no
-// turnstile: exclusion holds, fairness is left to the jitter.
-func tryTurnstile(context.Context, int) (bool, error) { return true, nil }
+// line: exclusion holds, fairness is left to the jitter.
+type waiter struct{}
+
+func (*slot) standInLine(_ context.Context, path string) (int, error) { return open(path) }
 
 func leaveTurnstile(int) {}
+
+func leaveSeat(int) {}
 
 func nap(d time.Duration) { _ = timer(context.Background(), d) }
