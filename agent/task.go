@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 const (
@@ -253,7 +254,7 @@ func (w *worker) resolve(ctx context.Context, o *outcome) error {
 		if err == nil {
 			o.review = w.inReview(ctx, ref)
 		}
-		if !team.IsCode(err, team.CodeInvalid) && !team.IsCode(err, team.CodeLimit) {
+		if !team.IsCode(err, team.CodeInvalid) && !team.IsCode(err, team.CodeLimit) && team.ReasonOf(err) != tool.ReasonHookBlocked {
 			return err
 		}
 		*o = failed(o.task, ledger.Result{Commit: o.res.Commit}, "the result was refused: "+err.Error())

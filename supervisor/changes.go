@@ -46,6 +46,7 @@ func (changed) apply(s *Supervisor) {
 			s.lastSeq = e.Seq
 			s.outside(e)
 			s.savesOn(e)
+			s.ruled(e)
 			switch {
 			case strings.HasPrefix(e.What, "member."):
 				roster = true

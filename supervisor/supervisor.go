@@ -67,6 +67,7 @@ type Supervisor struct {
 	starts      chan struct{}     // limits starts at once; steps use it
 	saving      map[string]string // checkpoints under way by session: why one more is wanted, or ""
 	saves       chan struct{}     // limits checkpoints at once; steps use it
+	asking      chan struct{}     // limits rules asked at once; steps use it
 }
 
 // ErrStopped says that the supervisor has ended.
@@ -88,6 +89,7 @@ func New(cfg Config) *Supervisor {
 		members: map[string]*member{}, timers: map[string]*time.Timer{},
 		saving: map[string]string{}, saves: make(chan struct{}, runtime.NumCPU()),
 		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
+		asking: make(chan struct{}, maxAsking),
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
 	return s
@@ -147,6 +149,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.repairMail()
 	expireApprovals{}.apply(s)
 	s.repairTrees()
+	s.stopsLeft()
 	s.publish()
 	s.armIdle()
 	notes := s.cfg.Notes

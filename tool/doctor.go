@@ -230,7 +230,7 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 	if err != nil {
 		return []Check{checked("teams", "%v", err).fail("look at " + e.Home.TeamsDir())}
 	}
-	var bad []Check
+	var bad, hooks []Check
 	for _, t := range teams {
 		if t.Problem != "" {
 			bad = append(bad, checked("team "+t.Key, "%s", t.Problem).warn("look at "+t.Path))
@@ -239,12 +239,15 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 		if c, ok := e.orphanCheck(ctx, t); ok {
 			bad = append(bad, c)
 		}
+		if c, ok := e.hooksCheck(ctx, t.Key); ok {
+			hooks = append(hooks, c)
+		}
 	}
 	bad = append(bad, e.leftovers(teams)...)
 	if len(bad) == 0 {
-		return []Check{checked("teams", "%d, none needs attention", len(teams))}
+		bad = []Check{checked("teams", "%d, none needs attention", len(teams))}
 	}
-	return bad
+	return append(bad, hooks...)
 }
 
 // orphanCheck reports a team that has members to run and no supervisor.

@@ -15,6 +15,9 @@ func (t *Team) TaskAdd(ctx context.Context, c Caller, in TaskAddIn) ([]ledger.Ta
 	if len(in.Tasks) == 0 {
 		return nil, team.Errorf(team.CodeInvalid, "there is no task to add")
 	}
+	if err := t.askCreated(ctx, c, in.Tasks); err != nil {
+		return nil, err
+	}
 	return t.Ledger.CreateTasks(ctx, in.Tasks, c.Name)
 }
 
@@ -75,6 +78,9 @@ func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt in
 		complete := l.Complete
 		if c.Person { // who would review it is the one who says so
 			complete = l.CompleteReviewed
+		}
+		if err := t.MayComplete(ctx, r, res); err != nil {
+			return err
 		}
 		_, err := complete(ctx, r, res)
 		return err

@@ -84,27 +84,14 @@ func (t *Team) SetBootstrap(ctx context.Context, c Caller, b supervisor.Bootstra
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return false, err
 	}
-	if allow && !c.Person {
-		return false, team.Errorf(team.CodeDenied, "only a person allows commands of a repository").WithReason("role")
-	}
 	b.Hash, b.Consent = commandsHash(b), ""
 	if len(b.Setup)+len(b.Teardown) > 0 && b.FromRepo {
 		row, err := t.Ledger.Team(ctx)
 		if err != nil {
 			return false, err
 		}
-		if allow {
-			err = t.Env.allow(ctx, b.Hash, consent{At: nowMS(), Repo: row.Repo, Setup: append(append([]string{}, b.Setup...), b.Teardown...)})
-			if err != nil {
-				return false, err
-			}
-		}
-		m, err := t.Env.consents()
-		if err != nil {
+		if b.Consent, err = t.consented(ctx, c, b.Hash, row.Repo, append(append([]string{}, b.Setup...), b.Teardown...), allow); err != nil {
 			return false, err
-		}
-		if _, ok := m[b.Hash]; ok {
-			b.Consent = b.Hash
 		}
 	}
 	return b.Allowed() || len(b.Setup)+len(b.Teardown) == 0, t.as(c).Set(ctx, supervisor.SettingBootstrap, b)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/childattr"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -76,13 +77,13 @@ func RunCommand(ctx context.Context, c Command) (Ran, error) {
 	cmd := exec.CommandContext(limited, "bash", "-c", c.Run)
 	cmd.Dir, cmd.Env = c.Dir, append(plainEnv(os.Environ()), c.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithUs(cmd.SysProcAttr)
+	childattr.DieWithUs(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = stopGrace
 	tail := &ring{max: tailBytes}
 	w := io.MultiWriter(out, tail)
 	cmd.Stdout, cmd.Stderr = w, w
-	// The signal of dieWithUs comes when this thread ends, not the process.
+	// The signal of DieWithUs comes when this thread ends, not the process.
 	runtime.LockOSThread()
 	err = cmd.Run()
 	runtime.UnlockOSThread()

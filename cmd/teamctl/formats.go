@@ -93,6 +93,8 @@ var shapes = map[string]shape{
 	"approvals ls":     {list: "approvals", name: "id", reads: true, watch: true},
 	"approvals show":   {name: "id", reads: true, watch: true},
 	"notify ls":        {list: "sinks", reads: true, watch: true},
+	"hooks ls":         {list: "hooks", name: "hook", reads: true, watch: true},
+	"hooks allow":      {list: "hooks", name: "hook"},
 	"scratchpad get":   {reads: true, watch: true},
 	"scratchpad watch": {reads: true, stream: true},
 	"run show":         {name: "id", reads: true, watch: true},

@@ -13,10 +13,12 @@ import (
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
-// source is the team file, and whether the person has allowed its setup commands.
+// source is the team file, and whether the person has allowed its setup commands
+// and its rules.
 type source struct {
 	file  string
 	allow bool
+	hooks bool
 }
 
 // furnish tells the team what its worktrees get. Commands of a file that lies in
@@ -35,12 +37,9 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 	if len(roots) == 0 {
 		return team.Errorf(team.CodeInvalid, "worktrees need a repository").WithReason("no_repository").WithHint("add repo: PATH to " + from.file)
 	}
-	file, err := filepath.Abs(from.file)
-	if err == nil {
-		file, err = filepath.EvalSymlinks(file)
-	}
+	file, err := realPath(from.file)
 	if err != nil {
-		return team.Errorf(team.CodeInvalid, "resolve %s: %w", from.file, err)
+		return err
 	}
 	b.FromRepo = slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(file, root+string(filepath.Separator)) })
 	allowed, err := t.SetBootstrap(ctx, c, b, from.allow)
@@ -55,6 +54,18 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 		a.out.hint("when you have read them: teamctl worktree prepare --allow --team %s", t.Layout.Key)
 	}
 	return nil
+}
+
+// realPath is the absolute path of a file without symbolic links.
+func realPath(file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", team.Errorf(team.CodeInvalid, "resolve %s: %w", file, err)
+	}
+	return abs, nil
 }
 
 // absolute resolves a path that was given on the command line; "" stays.

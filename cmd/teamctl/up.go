@@ -19,8 +19,7 @@ import (
 const defaultFile = "teamctl.yaml"
 
 func newUp(a *app) *cobra.Command {
-	var file string
-	var allow bool
+	var from source
 	cmd := &cobra.Command{
 		Use:   "up [-f FILE]",
 		Short: "Start a whole team from a file",
@@ -42,11 +41,12 @@ Editors check the file with docs/teamctl.schema.json.`,
   teamctl down`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.up(cmd.Context(), file, allow)
+			return a.up(cmd.Context(), from)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", defaultFile, "team file")
-	cmd.Flags().BoolVar(&allow, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
+	cmd.Flags().StringVarP(&from.file, "file", "f", defaultFile, "team file")
+	cmd.Flags().BoolVar(&from.allow, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
+	cmd.Flags().BoolVar(&from.hooks, "allow-hooks", false, "allow the file's hooks although it lies in the repository")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
 	return cmd
 }
@@ -58,7 +58,8 @@ type upOut struct {
 	Members []tool.Spawned     `json:"members"`
 }
 
-func (a *app) up(ctx context.Context, file string, allow bool) (err error) {
+func (a *app) up(ctx context.Context, from source) (err error) {
+	file := from.file
 	f, err := teamfile.Read(file)
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (a *app) up(ctx context.Context, file string, allow bool) (err error) {
 		return err
 	}
 	out := upOut{Team: made, Tasks: []string{}, Members: []tool.Spawned{}}
-	if err := a.fill(ctx, env, c, f, source{file, allow}, tasks, &out); err != nil {
+	if err := a.fill(ctx, env, c, f, from, tasks, &out); err != nil {
 		a.takeBack(ctx, env, c, made.TeamName)
 		return err
 	}
@@ -135,6 +136,9 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 		}
 	}()
 	if err := a.furnish(ctx, t, c, f, from, out.Team); err != nil {
+		return err
+	}
+	if err := a.rules(ctx, t, c, f, from, out.Team); err != nil {
 		return err
 	}
 	if len(tasks) > 0 {

@@ -139,7 +139,7 @@ func (a *app) work(ctx context.Context, id agent.Identity, at workplace) (err er
 		at.out = a.out.stdout
 	}
 	work := agent.Env{
-		Ledger: t.Ledger.As(m.Name), Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
+		Ledger: &ruledLedger{Ledger: t.Ledger.As(m.Name), team: t}, Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
 		Dir: dir, Out: at.out, Environ: at.environ, Ready: readiness(m.Name, at),
 	}
 	if m.Worktree != "" {

@@ -65,6 +65,7 @@ func Parse(name string, data []byte) (*File, error) {
 		{"repos", r.repos(&f.Repos)},
 		{"base", r.text("base", &f.Base)},
 		{"worktrees", r.worktrees(&f.Worktrees)},
+		{"hooks", r.hooks(&f.Hooks)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
 		{"tasks", func(n ast.Node) { ts = r.tasks(n) }},
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/teamctl/teamctl/rules"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -36,6 +37,7 @@ func Schema() ([]byte, error) {
 			string(team.ModeDefault), string(team.ModeAcceptEdits), string(team.ModeBypass), string(team.ModePlan), string(team.ModeDelegate), string(team.ModeDontAsk)),
 		reflect.TypeFor[team.Limits](): limitsSchema(),
 		reflect.TypeFor[Worktrees]():   worktreesSchema(),
+		reflect.TypeFor[rules.Set]():   hooksSchema(),
 		reflect.TypeFor[Repos]():       reposSchema(),
 		reflect.TypeFor[Layout]():      enum("where a terminal backend puts it, default auto", layouts...),
 	}})

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/rules"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -16,6 +17,7 @@ type File struct {
 	Repos       Repos     `json:"repos,omitempty"`
 	Base        string    `json:"base,omitempty" jsonschema:"revision that the members' branches start from, default HEAD"`
 	Worktrees   Worktrees `json:"worktrees,omitempty"`
+	Hooks       rules.Set `json:"hooks,omitempty"`
 	Members     []Member  `json:"members,omitempty" jsonschema:"teammates to spawn"`
 	Tasks       []Task    `json:"tasks,omitempty" jsonschema:"tasks to put on the board"`
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/rules"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/teamfile"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newHooks(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hooks VERB",
+		Short: "Your own rules, asked when something happens: ls, allow",
+		Long: `Commands of your own that are asked before a task is created or completed, and when
+a teammate is idle, has exited or has taken a message. They stand in config.yaml of
+teamctl's home directory, or in a team file. Exit status 2 blocks, with what the
+command writes to standard error as feedback; docs/hooks.md has the rest.`,
+		Example: "  teamctl hooks ls\n  teamctl hooks allow",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "ls", Short: "List the rules that hold for the team", Example: "  teamctl hooks ls", Args: takes(0, 0, ""),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+					out, err := t.Hooks(cmd.Context())
+					if err == nil {
+						a.hooks(out)
+					}
+					return err
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "allow", Short: "Let the rules run that came with the repository",
+			Long: `Let the rules of the team's file run although they came with the repository. That
+holds on this machine, for exactly these commands and the files of the repository that
+they name: when one of them changes, the rules wait for your consent again.`,
+			Example: "  teamctl hooks ls && teamctl hooks allow", Args: takes(0, 0, ""),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+					out, err := t.HooksAllow(cmd.Context(), c)
+					if err == nil {
+						a.hooks(out)
+					}
+					return err
+				})
+			},
+		})
+	return cmd
+}
+
+func (a *app) hooks(out tool.HooksOut) {
+	if a.out.value(out) {
+		return
+	}
+	if len(out.Hooks) == 0 {
+		a.out.note("there are no rules: docs/hooks.md shows how to write one")
+		return
+	}
+	var rows [][]string
+	for _, h := range out.Hooks {
+		rows = append(rows, []string{string(h.Hook), h.From, yes(h.Runs), h.Timeout, tui.Clean(h.Command)})
+	}
+	a.out.table([]string{"HOOK", "FROM", "RUNS", "TIMEOUT", "COMMAND"}, rows, false)
+	if !out.Allowed {
+		a.out.note("those of the team file came with the repository and wait for your consent")
+		for _, f := range out.Files {
+			a.out.note("  they name %s", printable(f))
+		}
+		a.out.hint("when you have read them: teamctl hooks allow")
+	}
+}
+
+// rules tells the team the rules of its file.
+func (a *app) rules(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
+	if len(f.Hooks) == 0 {
+		return nil
+	}
+	file, err := realPath(from.file)
+	if err != nil {
+		return err
+	}
+	s := rules.Supplied{Rules: f.Hooks, Repo: made.Repo}
+	for _, root := range append(slices.Collect(maps.Values(made.Repos)), made.Repo) {
+		if root != "" && strings.HasPrefix(file, root+"/") {
+			s.FromRepo, s.Repo = true, root
+		}
+	}
+	allowed, err := t.SetHooks(ctx, c, s, from.hooks)
+	if err == nil && !allowed {
+		a.out.note("the rules of %s are not asked, for they came with the repository:", from.file)
+		for _, command := range f.Hooks.Commands() {
+			a.out.note("  %s", printable(command))
+		}
+		a.out.hint("when you have read them: teamctl hooks allow --team %s", t.Layout.Key)
+	}
+	return err
+}
+
+// completeLimit bounds the write after the rules.
+const completeLimit = 30 * time.Second
+
+// ruledLedger is a worker's ledger whose completions the rules are asked about.
+type ruledLedger struct {
+	agent.Ledger
+	team   *tool.Team
+	passed ledger.TaskRef // the claim that they have let pass: a write is tried again
+}
+
+// Complete is agent.Ledger. A rule takes its own time, so the write gets a time of
+// its own after it.
+func (l *ruledLedger) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) ([]string, error) {
+	ctx = context.WithoutCancel(ctx)
+	if l.passed != ref {
+		if err := l.team.MayComplete(ctx, ref, res); err != nil {
+			return nil, err
+		}
+		l.passed = ref
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeLimit)
+	defer cancel()
+	return l.Ledger.Complete(ctx, ref, res)
+}

@@ -1,0 +1,61 @@
+package rules
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// ConfigFile is teamctl's own configuration; rules stand under its key hooks.
+func ConfigFile(h team.Home) string { return filepath.Join(h.Dir, "config.yaml") }
+
+// Load reads the person's own rules. Without a file there are none.
+func Load(h team.Home) (Set, error) {
+	path := ConfigFile(h)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	var file struct {
+		Hooks map[string]any `yaml:"hooks"`
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		return nil, unreadable(path, errors.New(yaml.FormatError(err, false, false)))
+	}
+	set := Set{}
+	for name, value := range file.Hooks {
+		kind, err := ParseKind(name)
+		if err != nil {
+			return nil, team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason("bad_config").WithHint(team.HintOf(err))
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, unreadable(path, err)
+		}
+		var list []Rule
+		if _, many := value.([]any); many {
+			err = json.Unmarshal(raw, &list)
+		} else {
+			list = make([]Rule, 1)
+			err = json.Unmarshal(raw, &list[0])
+		}
+		if err != nil {
+			return nil, team.Errorf(team.CodeInvalid, "%s: hooks.%s: %w", path, name, err).WithReason("bad_config").WithHint("docs/hooks.md")
+		}
+		set[kind] = list
+	}
+	return set, nil
+}
+
+func unreadable(path string, err error) error {
+	return team.Errorf(team.CodeInvalid, "read %s: %w", path, err).WithReason("bad_config").WithHint("docs/hooks.md says what stands in it")
+}

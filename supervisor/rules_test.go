@@ -1,0 +1,138 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/rules"
+	"github.com/teamctl/teamctl/team"
+)
+
+// events waits until there are n events of a kind and returns them.
+func (r *rig) events(what string, n int) []ledger.Event {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	changes, stop, err := r.led.Changes(ctx)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer stop()
+	for {
+		list, err := r.led.Events(ctx, 0, 0, ledger.EventFilter{What: what})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if len(list) >= n {
+			return list
+		}
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			r.Fatalf("%d events %s, want %d: %v", len(list), what, n, list)
+		}
+	}
+}
+
+func (r *rig) config(yaml string) {
+	r.Helper()
+	if err := os.WriteFile(rules.ConfigFile(r.layout.Home), []byte(yaml), 0o600); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) activity(m ledger.Member, a team.Activity) {
+	r.Helper()
+	if _, err := r.led.UpdateMember(r.Context(), ledger.MemberPatch{SessionKey: m.SessionKey, Activity: &a}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// An agent that a rule never lets rest is left alone in the end.
+func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
+	r := newRig(t)
+	r.config("hooks: {TeammateIdle: 'echo go on >&2; exit 2'}")
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	for n := 1; n <= maxIdleBlocks; n++ {
+		r.activity(m, team.Idle)
+		r.events("message.mailed", n)
+		r.activity(m, team.Working)
+	}
+	r.activity(m, team.Idle)
+	if e := r.events("hook.failed", 1)[0]; e.ID != "a" || e.After != "it has blocked 8 times in a row: the agent is left idle" {
+		t.Errorf("told %+v", e)
+	}
+	if posted := r.events("message.posted", 1); len(posted) != maxIdleBlocks {
+		t.Errorf("%d messages, want %d", len(posted), maxIdleBlocks)
+	}
+}
+
+// A rule about an exit speaks to the lead, for the member reads nothing any more.
+func TestRuleAboutAnExit(t *testing.T) {
+	r := newRig(t)
+	r.config("hooks: {TeammateExited: 'grep -q signal || exit 0; echo look at it >&2; exit 2'}")
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	if err := r.m.agent(r.layout, "a").Stop(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	id := r.events("message.mailed", 1)[0].ID
+	msg, err := r.led.Message(t.Context(), id)
+	if err != nil || msg.To != team.LeadName || msg.From != "a" || msg.Text != "look at it" {
+		t.Errorf("%+v, %v", msg, err)
+	}
+}
+
+// The stop that a rule asked for is carried out by the next supervisor, when the one
+// that saw it was killed; a member that was started again since goes on.
+func TestStopOfARuleIsNotLost(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "old", team.RestartAlways)
+	r.spawn(s, "new", team.RestartAlways)
+	s.Close()
+	for name, at := range map[string]int64{"old": time.Now().UnixMilli(), "new": 1} {
+		if _, err := r.led.Event(t.Context(), ledger.Event{What: "hook.stop", ID: name, After: "enough", At: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.supervisor()
+	if m := r.wait("old", "stopped", func(m ledger.Member) bool { return m.Observed.Terminal() }); m.Desired != team.WantStopped {
+		t.Errorf("desired %s", m.Desired)
+	}
+	if m := r.waitState("new", team.Running); m.Desired != team.WantRunning {
+		t.Errorf("desired %s", m.Desired)
+	}
+}
+
+// The loop does not wait for a rule: a slow one holds up nobody.
+func TestSlowRuleHoldsUpNobody(t *testing.T) {
+	r := newRig(t)
+	mark := filepath.Join(t.TempDir(), "asked")
+	r.config("hooks: {TeammateIdle: 'touch " + mark + "; exec sleep 300'}")
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	for range 2 * maxAsking {
+		r.activity(m, team.Idle)
+		r.activity(m, team.Working)
+	}
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-ticker.C {
+		if _, err := os.Stat(mark); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the rule was not asked")
+		}
+	}
+	r.spawn(s, "b", team.RestartNever)
+	if _, err := s.StopMembers(t.Context(), StopIn{Names: []string{"b"}}); err != nil {
+		t.Fatal(err)
+	}
+}
