@@ -70,6 +70,7 @@ func (a Asker) last(t *testing.T, what string) (ledger.Event, Told) {
 
 // Every way in which a rule can end, and what comes of it.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	a := world(t)
 	for _, c := range []struct {
 		command string
@@ -121,6 +122,7 @@ func TestAnswers(t *testing.T) {
 
 // A rule gets the facts on standard input, and runs where it says.
 func TestInputIsOnStdin(t *testing.T) {
+	t.Parallel()
 	a := world(t)
 	out := filepath.Join(t.TempDir(), "in.json")
 	a.own(t, "hooks:\n  TaskCreated: {command: 'cat > "+out+"; pwd > "+out+".pwd', timeout: 30s}\n")
@@ -152,12 +154,13 @@ func TestInputIsOnStdin(t *testing.T) {
 // A rule that takes too long is ended with everything that it has started, also
 // what has left its session and its parent; so is what a quick one leaves behind.
 func TestEndsWithTheWholeTree(t *testing.T) {
+	t.Parallel()
 	a := world(t)
 	for name, end := range map[string]string{"too long": "sleep 300", "left behind": "true"} {
 		pids := filepath.Join(t.TempDir(), "pids")
 		command := `echo $$ > ` + pids + `; setsid bash -c 'trap "" TERM; echo $$ >> ` + pids + `; (sleep 300 & echo $! >> ` + pids +
 			`); sleep 300' & while [ "$(wc -l < ` + pids + `)" -lt 3 ]; do sleep 0.05; done; ` + end
-		raw, err := json.Marshal(map[string]any{"hooks": map[string]any{"TeammateIdle": map[string]string{"command": command, "timeout": "3s"}}})
+		raw, err := json.Marshal(map[string]any{"hooks": map[string]any{"TeammateIdle": map[string]string{"command": command, "timeout": "2s"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +169,7 @@ func TestEndsWithTheWholeTree(t *testing.T) {
 		if v, err := a.Ask(t.Context(), Input{Event: TeammateIdle}); err != nil || v.Block {
 			t.Errorf("%s: %v, %v", name, v, err)
 		}
-		if _, d := a.last(t, "hook.failed"); name == "too long" && !strings.Contains(d.Text, "longer than 3s") {
+		if _, d := a.last(t, "hook.failed"); name == "too long" && !strings.Contains(d.Text, "longer than 2s") {
 			t.Errorf("%s: told %+v after %s", name, d, time.Since(began))
 		}
 		data, err := os.ReadFile(pids)
@@ -191,6 +194,7 @@ func TestEndsWithTheWholeTree(t *testing.T) {
 
 // A caller who goes away takes the rule along.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	a := world(t)
 	a.own(t, "hooks: {TeammateIdle: 'sleep 300'}")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -202,6 +206,7 @@ func TestCancel(t *testing.T) {
 
 // Rules that came with the repository wait for a consent to exactly what they run.
 func TestConsentIsToTheContent(t *testing.T) {
+	t.Parallel()
 	a := world(t)
 	repo := t.TempDir()
 	script := filepath.Join(repo, "check.sh")
@@ -238,6 +243,7 @@ func TestConsentIsToTheContent(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
+	t.Parallel()
 	a := world(t)
 	if set, err := Load(a.Layout.Home); set != nil || err != nil {
 		t.Errorf("without a file: %v, %v", set, err)

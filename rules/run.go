@@ -74,6 +74,7 @@ func run(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) 
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	reap := func() error { return <-ended }
 	var (
 		err  error
 		late bool
@@ -86,10 +87,10 @@ func run(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) 
 	case <-timer.C:
 		late = true
 		err = endAll(cmd.Process.Pid, generation, grace)
-		_ = <-ended // by us
+		_ = reap() // it was ended by us
 	case <-ctx.Done():
 		err = endAll(cmd.Process.Pid, generation, grace)
-		_ = <-ended // by us
+		_ = reap() // it was ended by us
 		return answer{}, errors.Join(ctx.Err(), err)
 	}
 	if late {

@@ -1,4 +1,3 @@
-// Package childattr has attributes of child processes that not every system knows.
 package childattr
 
 import "syscall"

@@ -1,6 +1,5 @@
 //go:build !linux
 
-// Package childattr has attributes of child processes that not every system knows.
 package childattr
 
 import "syscall"
