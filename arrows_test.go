@@ -65,6 +65,10 @@ var rooms = map[string]room{
 		never: noSQL,
 		why:   "internal packages are leaf utilities: they know nothing of teams",
 	},
+	"internal/fakecli": {
+		may: []string{leaf}, libs: []string{"github.com/coder/websocket"}, never: noSQL,
+		why: "stand-ins for agent CLIs, for tests only: no program links them",
+	},
 
 	"backends": {
 		may: []string{"team", leaf}, never: noExec,
@@ -179,6 +183,8 @@ var testRooms = map[string][]string{
 	"backends/tmux":   {"backends/backendtest"},
 	"backends/pty":    {"backends/backendtest"},
 	"backends/inproc": {"backends/backendtest"},
+	"courier":         {"internal/fakecli"},
+	"cmd":             {"internal/fakecli"},
 	"control":         {"backends", "backends/proc", "inbox", "worktree"}, // a supervisor to serve needs them
 	"agent":           {"worktree"},                                       // the workspace it works in, for real
 }

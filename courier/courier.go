@@ -60,7 +60,9 @@ type Channel interface {
 type Opener func(ctx context.Context, f Facts, s Screen, r Report) (Channel, error)
 
 // openers is the table of ways that the supervisor has to do something for.
-var openers = map[adapter.Way]Opener{}
+var openers = map[adapter.Way]Opener{
+	adapter.WayAppServer: openAppServer,
+}
 
 // Open opens the first way of the link that there is an opener for. A nil Channel
 // without an error: the agent fetches its mail by itself.

@@ -114,6 +114,9 @@ type Mail struct {
 	RequestID string `json:"requestId,omitempty"`
 	Raw       string `json:"raw"`  // as it was posted; a protocol message is JSON
 	Text      string `json:"text"` // rendered and escaped: what the conversation gets
+	// Again: an earlier handover of it was begun and nothing shows how it ended.
+	// It is given only where it can be shown that the CLI does not have it.
+	Again bool `json:"again,omitempty"`
 }
 
 // Outcome is what became of handing one Mail over.

@@ -1,0 +1,608 @@
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// appServer is the channel to a Codex whose app-server listens on a socket of the
+// agent's own, with its TUI attached.
+//
+// A message is a turn/start with the message's id as clientUserMessageId. An idle
+// thread begins a turn; a busy one takes it at the next tool boundary, and the
+// server decides which, so there is no race. The id comes back as the item's
+// clientId at the moment when the conversation has it: that is the receipt, and it
+// stays in the thread for whoever asks later.
+//
+// Notifications of a thread go to its subscribers, and a thread without a turn
+// cannot be subscribed to. Its status goes to everybody: when it becomes active,
+// the channel subscribes and reads up what it missed. A request for approval that
+// is open is sent again to every new subscriber.
+type appServer struct {
+	f      Facts
+	report Report
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu     sync.Mutex
+	conn   *rpc
+	thread string
+	joined bool   // subscribed to thread
+	turn   string // under way, "" none or not known
+	status threadStatus
+	seen   map[string]string        // mail id -> the evidence that the thread has it
+	asks   map[string]serverRequest // by id of the Ask
+	tried  map[string]bool          // mail given on this connection
+	poke   chan struct{}            // capacity 1: look at the thread again
+}
+
+type serverRequest struct {
+	id     json.RawMessage
+	method string
+}
+
+type threadStatus struct {
+	Type        string   `json:"type"` // notLoaded, idle, systemError, active
+	ActiveFlags []string `json:"activeFlags"`
+}
+
+// thread is what the server tells of one.
+type thread struct {
+	ID           string       `json:"id"`
+	Ephemeral    bool         `json:"ephemeral"`
+	ThreadSource string       `json:"threadSource"`
+	Cwd          string       `json:"cwd"`
+	CreatedAt    int64        `json:"createdAt"`
+	Status       threadStatus `json:"status"`
+}
+
+// Methods of codex app-server, as of 0.169.
+const (
+	askCommand = "item/commandExecution/requestApproval"
+	askChange  = "item/fileChange/requestApproval"
+	askInput   = "item/tool/requestUserInput"
+)
+
+// openAppServer is the Opener of adapter.WayAppServer.
+func openAppServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error) {
+	if f.Link.Socket == "" {
+		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no socket", f.AgentID)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &appServer{
+		f: f, report: r, cancel: cancel, seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
+	}
+	a.done.Go(func() { keepUp(ctx, a.session) })
+	return a, nil
+}
+
+// Close is Channel's.
+func (a *appServer) Close() {
+	a.cancel()
+	a.done.Wait()
+}
+
+// session is one connection.
+func (a *appServer) session(ctx context.Context) (up bool) {
+	conn, err := a.connect(ctx)
+	if err != nil {
+		a.f.Log.Debug("app-server not reached", "member", a.f.Name, "err", err)
+		return false
+	}
+	var reader sync.WaitGroup
+	ended := make(chan struct{})
+	reader.Go(func() {
+		defer close(ended)
+		err := conn.serve(ctx, a.take)
+		if ctx.Err() == nil {
+			a.f.Log.Info("app-server connection ended", "member", a.f.Name, "err", err)
+		}
+	})
+	defer reader.Wait()
+	defer conn.close()
+
+	if err := a.hello(ctx, conn); err != nil {
+		a.f.Log.Warn("app-server does not answer", "member", a.f.Name, "err", err)
+		return false
+	}
+	a.mu.Lock()
+	a.conn, a.tried = conn, map[string]bool{}
+	a.mu.Unlock()
+	a.wake()
+	for lasting := true; lasting; {
+		select {
+		case <-a.poke:
+			a.look(ctx, conn)
+		case <-ended:
+			lasting = false
+		case <-ctx.Done():
+			lasting = false
+		}
+	}
+	a.mu.Lock()
+	a.conn, a.joined, a.turn, a.status = nil, false, "", threadStatus{}
+	clear(a.asks) // open ones are sent again
+	a.mu.Unlock()
+	if ctx.Err() == nil {
+		a.see(team.Observation{Activity: team.ActivityUnknown, Source: "app-server connection ended"})
+	}
+	return true
+}
+
+func (a *appServer) connect(ctx context.Context) (*rpc, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return dialRPC(ctx, a.f.Link.Socket)
+}
+
+func (a *appServer) hello(ctx context.Context, conn *rpc) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	err := conn.call(ctx, "initialize", map[string]any{
+		"clientInfo":   map[string]string{"name": "teamctl", "title": "teamctl", "version": "1"},
+		"capabilities": map[string]bool{"experimentalApi": true},
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return conn.send(ctx, map[string]string{"method": "initialized"})
+}
+
+func (a *appServer) wake() {
+	select {
+	case a.poke <- struct{}{}:
+	default:
+	}
+}
+
+// see reports, with what every observation of this channel has.
+func (a *appServer) see(o team.Observation) {
+	o.Tier, o.At = team.TierChannel, time.Now()
+	a.report(o)
+}
+
+// look finds the thread, subscribes to it and reads up what was missed.
+func (a *appServer) look(ctx context.Context, conn *rpc) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	a.mu.Lock()
+	id, joined := a.thread, a.joined
+	a.mu.Unlock()
+	if id == "" {
+		t, err := a.find(ctx, conn)
+		if err != nil || t.ID == "" {
+			return // thread/started will tell
+		}
+		a.adopt(t)
+		id = t.ID
+	}
+	if !joined {
+		var out struct{ Thread thread }
+		err := conn.call(ctx, "thread/resume", map[string]any{"threadId": id, "excludeTurns": true}, &out)
+		if no := (*rpcError)(nil); errors.As(err, &no) {
+			// It has no turn yet: its first one will wake us.
+			a.prompt(ctx, conn)
+			return
+		}
+		if err != nil {
+			return
+		}
+		a.mu.Lock()
+		a.joined = true
+		a.mu.Unlock()
+		a.changed(out.Thread.Status)
+	}
+	if err := a.read(ctx, conn, id); err != nil {
+		a.f.Log.Warn("thread not read", "member", a.f.Name, "err", err)
+		return
+	}
+	a.prompt(ctx, conn)
+}
+
+// find is the agent's thread among those that are loaded: the one that the link
+// names, else the newest that a person or the launch began in its directory. The
+// server makes threads of its own beside it, for titles.
+func (a *appServer) find(ctx context.Context, conn *rpc) (thread, error) {
+	var loaded struct{ Data []string }
+	if err := conn.call(ctx, "thread/loaded/list", struct{}{}, &loaded); err != nil {
+		return thread{}, err
+	}
+	var best thread
+	for _, id := range loaded.Data {
+		var out struct{ Thread thread }
+		if err := conn.call(ctx, "thread/read", map[string]string{"threadId": id}, &out); err != nil {
+			continue // gone meanwhile
+		}
+		t := out.Thread
+		if t.ID == a.f.Link.Conversation {
+			return t, nil
+		}
+		if a.own(t) && (best.ID == "" || t.CreatedAt >= best.CreatedAt) {
+			best = t
+		}
+	}
+	return best, nil
+}
+
+func (a *appServer) own(t thread) bool {
+	return !t.Ephemeral && t.ThreadSource == "user" && t.Cwd == a.f.Dir
+}
+
+// adopt takes a thread as the agent's conversation.
+func (a *appServer) adopt(t thread) {
+	a.mu.Lock()
+	fresh := a.thread != t.ID
+	if fresh {
+		a.thread, a.joined, a.turn = t.ID, false, ""
+		clear(a.asks)
+	}
+	a.mu.Unlock()
+	if fresh {
+		a.see(team.Observation{Ready: true, Conversation: t.ID, Source: "thread loaded"})
+		a.changed(t.Status)
+	}
+}
+
+// read takes the receipts that the thread itself holds.
+func (a *appServer) read(ctx context.Context, conn *rpc, id string) error {
+	var cursor any
+	for {
+		var out struct {
+			Data []struct {
+				Item   userMessage
+				TurnID string
+			}
+			NextCursor any
+		}
+		err := conn.call(ctx, "thread/items/list", map[string]any{"threadId": id, "cursor": cursor, "sortDirection": "desc", "limit": 200}, &out)
+		if err != nil {
+			return err
+		}
+		for _, d := range out.Data {
+			a.has(d.Item)
+		}
+		if out.NextCursor == nil || len(out.Data) == 0 {
+			return nil
+		}
+		cursor = out.NextCursor
+	}
+}
+
+// userMessage is an item of a thread, as far as it is one of ours.
+type userMessage struct {
+	Type     string `json:"type"`
+	ID       string `json:"id"`
+	ClientID string `json:"clientId"`
+}
+
+// has notes that the conversation has a message, and says so once.
+func (a *appServer) has(i userMessage) {
+	if i.Type != "userMessage" || i.ClientID == "" {
+		return
+	}
+	evidence := "item " + i.ID
+	a.mu.Lock()
+	_, known := a.seen[i.ClientID]
+	a.seen[i.ClientID] = evidence
+	a.mu.Unlock()
+	if !known {
+		a.see(team.Observation{Source: "item userMessage", Receipts: []team.Receipt{{ID: i.ClientID, State: team.Accepted, Evidence: evidence}}})
+	}
+}
+
+// promptID names the first message of a generation among the messages of a thread.
+func (a *appServer) promptID() string { return "prompt-" + a.f.Generation }
+
+// prompt gives the first message, where it is the channel's to give.
+func (a *appServer) prompt(ctx context.Context, conn *rpc) {
+	if a.f.Link.Prompt == "" {
+		return
+	}
+	a.mu.Lock()
+	_, known := a.seen[a.promptID()]
+	id, tried := a.thread, a.tried[a.promptID()]
+	a.tried[a.promptID()] = true
+	a.mu.Unlock()
+	if known || tried {
+		return
+	}
+	if err := a.start(ctx, conn, id, a.promptID(), a.f.Link.Prompt); err != nil {
+		a.f.Log.Warn("prompt not given", "member", a.f.Name, "err", err)
+	}
+}
+
+// start gives one text to a thread.
+func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text string) error {
+	var out struct{ Turn struct{ ID string } }
+	err := conn.call(ctx, "turn/start", map[string]any{
+		"threadId": thread, "clientUserMessageId": id,
+		"input": []any{map[string]string{"type": "text", "text": text}},
+	}, &out)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.turn = out.Turn.ID
+	joined := a.joined
+	a.mu.Unlock()
+	if !joined {
+		a.wake()
+	}
+	return nil
+}
+
+// Deliver is Channel's.
+func (a *appServer) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+	a.mu.Lock()
+	conn, id := a.conn, a.thread
+	a.mu.Unlock()
+	if conn == nil || id == "" {
+		return held(mail, "the app-server of "+a.f.Name+" is not reached yet")
+	}
+	out := make([]team.Outcome, len(mail))
+	for i, m := range mail {
+		out[i] = a.deliver(ctx, conn, id, m)
+	}
+	return out
+}
+
+func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Mail) team.Outcome {
+	o := team.Outcome{ID: m.ID, State: team.Injected}
+	if m.Again {
+		if reason := a.ambiguous(ctx, conn, id); reason != "" {
+			o.State, o.Reason = team.Held, reason
+			return o
+		}
+	}
+	a.mu.Lock()
+	evidence, known := a.seen[m.ID]
+	tried := a.tried[m.ID]
+	a.tried[m.ID] = true
+	a.mu.Unlock()
+	switch {
+	case known:
+		o.State, o.Evidence = team.Accepted, evidence
+		return o
+	case tried && !m.Again:
+		return o // given on this connection; its receipt is on the way
+	}
+	err := a.start(ctx, conn, id, m.ID, m.Text)
+	if no := (*rpcError)(nil); errors.As(err, &no) {
+		a.mu.Lock()
+		delete(a.tried, m.ID)
+		a.mu.Unlock()
+		o.State, o.Reason = team.Held, no.Error()
+	} else if err != nil {
+		o.Reason = err.Error() // it may have it
+	}
+	return o
+}
+
+// ambiguous says why it cannot be shown yet whether the thread has what was handed
+// over earlier: a busy one may hold it back until its next tool boundary.
+func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id string) string {
+	a.mu.Lock()
+	status := a.status.Type
+	a.mu.Unlock()
+	if status != "idle" {
+		return "an earlier handover may still wait for the turn"
+	}
+	err := a.read(ctx, conn, id)
+	if no := (*rpcError)(nil); errors.As(err, &no) {
+		return "" // no turn, so no message
+	}
+	if err != nil {
+		return fmt.Sprintf("the thread cannot be read: %v", err)
+	}
+	return ""
+}
+
+// Interrupt is Channel's.
+func (a *appServer) Interrupt(ctx context.Context) error {
+	a.mu.Lock()
+	conn, id, turn := a.conn, a.thread, a.turn
+	a.mu.Unlock()
+	if conn == nil || id == "" {
+		return team.Errorf(team.CodeUnavailable, "interrupt %s: its app-server is not reached", a.f.AgentID)
+	}
+	if turn == "" { // the turn began before this connection
+		var out struct{ Data []struct{ ID, Status string } }
+		if err := conn.call(ctx, "thread/turns/list", map[string]any{"threadId": id, "limit": 1, "sortDirection": "desc"}, &out); err != nil {
+			return fmt.Errorf("interrupt %s: %w", a.f.AgentID, err)
+		}
+		if len(out.Data) == 0 || out.Data[0].Status != "inProgress" {
+			return nil // nothing is under way
+		}
+		turn = out.Data[0].ID
+	}
+	err := conn.call(ctx, "turn/interrupt", map[string]string{"threadId": id, "turnId": turn}, nil)
+	if no := (*rpcError)(nil); errors.As(err, &no) {
+		a.f.Log.Info("nothing interrupted", "member", a.f.Name, "err", no) // it had just ended
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("interrupt %s: %w", a.f.AgentID, err)
+	}
+	return nil
+}
+
+// Answer is Channel's.
+func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
+	a.mu.Lock()
+	conn := a.conn
+	req, ok := a.asks[r.ID]
+	a.mu.Unlock()
+	if conn == nil {
+		return team.Errorf(team.CodeUnavailable, "answer %s: its app-server is not reached", a.f.AgentID)
+	}
+	if !ok {
+		return team.Errorf(team.CodeNotFound, "answer %s: nobody waits for %s any more", a.f.AgentID, r.ID)
+	}
+	var result any
+	switch req.method {
+	case askInput:
+		answers := r.Input
+		if len(answers) == 0 {
+			answers = json.RawMessage(`{}`)
+		}
+		result = map[string]any{"answers": answers}
+	default:
+		decision := "decline"
+		if r.Allow {
+			decision = "accept"
+		}
+		result = map[string]string{"decision": decision}
+	}
+	if err := conn.send(ctx, map[string]any{"id": req.id, "result": result}); err != nil {
+		return fmt.Errorf("answer %s: %w", a.f.AgentID, err)
+	}
+	if !r.Allow && r.Feedback != "" { // the protocol has no place for words
+		a.mu.Lock()
+		id := a.thread
+		a.mu.Unlock()
+		if err := a.start(ctx, conn, id, "reply-"+r.ID, r.Feedback); err != nil {
+			return fmt.Errorf("answer %s: say why: %w", a.f.AgentID, err)
+		}
+	}
+	return nil
+}
+
+// take is called for every notification and request, in order.
+func (a *appServer) take(m rpcMessage) {
+	var p struct {
+		ThreadID   string          `json:"threadId"`
+		TurnID     string          `json:"turnId"`
+		ItemID     string          `json:"itemId"`
+		ApprovalID string          `json:"approvalId"`
+		RequestID  json.RawMessage `json:"requestId"`
+		Reason     string          `json:"reason"`
+		Command    string          `json:"command"`
+		Thread     thread          `json:"thread"`
+		Turn       struct{ ID string }
+		Status     threadStatus `json:"status"`
+		Item       userMessage  `json:"item"`
+		TokenUsage struct {
+			Total struct{ InputTokens, CachedInputTokens, OutputTokens int64 }
+		} `json:"tokenUsage"`
+	}
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		return // a shape that a later version gave to something that we do not need
+	}
+	a.mu.Lock()
+	ours, id := p.ThreadID == a.thread, a.thread
+	a.mu.Unlock()
+	switch m.Method {
+	case "thread/started":
+		if a.own(p.Thread) && (a.f.Link.Conversation == "" || id != "") {
+			a.adopt(p.Thread)
+			a.wake()
+		} else if p.Thread.ID == a.f.Link.Conversation {
+			a.wake()
+		}
+		return
+	case "thread/status/changed":
+		if id == "" {
+			a.wake()
+			return
+		}
+	}
+	if !ours {
+		return
+	}
+	switch m.Method {
+	case "thread/status/changed":
+		a.changed(p.Status)
+	case "turn/started":
+		a.mu.Lock()
+		a.turn = p.Turn.ID
+		a.mu.Unlock()
+	case "turn/completed":
+		a.mu.Lock()
+		if a.turn == p.Turn.ID {
+			a.turn = ""
+		}
+		a.mu.Unlock()
+	case "item/started", "item/completed":
+		a.has(p.Item)
+	case "thread/tokenUsage/updated":
+		u := p.TokenUsage.Total
+		a.see(team.Observation{Source: m.Method, Usage: &team.Usage{
+			InputTokens: u.InputTokens, CachedTokens: u.CachedInputTokens, OutputTokens: u.OutputTokens,
+		}})
+	case "serverRequest/resolved":
+		a.resolved(p.RequestID)
+	case askCommand, askChange, askInput:
+		ask := &team.Ask{ID: p.ItemID, For: team.WaitPermission, Tool: "exec_command", Description: p.Reason, Input: m.Params}
+		if p.ApprovalID != "" {
+			ask.ID += ":" + p.ApprovalID
+		}
+		switch m.Method {
+		case askChange:
+			ask.Tool = "apply_patch"
+		case askInput:
+			ask.Tool, ask.For = "request_user_input", team.WaitQuestion
+		}
+		if ask.Description == "" {
+			ask.Description = p.Command
+		}
+		a.mu.Lock()
+		a.asks[ask.ID] = serverRequest{id: m.ID, method: m.Method}
+		a.mu.Unlock()
+		a.see(team.Observation{Activity: team.Waiting, For: ask.For, Source: m.Method, Turn: p.TurnID, Ask: ask})
+	}
+}
+
+// resolved forgets a request that somebody has answered, here or in the TUI.
+func (a *appServer) resolved(id json.RawMessage) {
+	var settled []string
+	a.mu.Lock()
+	for ask, r := range a.asks {
+		if string(r.id) == string(id) {
+			delete(a.asks, ask)
+			settled = append(settled, ask)
+		}
+	}
+	a.mu.Unlock()
+	for _, s := range settled {
+		a.see(team.Observation{Source: "serverRequest/resolved", Settled: s})
+	}
+}
+
+// changed reports what the thread does now.
+func (a *appServer) changed(s threadStatus) {
+	o := team.Observation{Source: "thread/status/changed", Evidence: append([]string{s.Type}, s.ActiveFlags...)}
+	switch s.Type {
+	case "idle":
+		o.Activity, o.Ready = team.Idle, true
+	case "active":
+		o.Activity = team.Working
+		for _, f := range s.ActiveFlags {
+			switch f {
+			case "waitingOnApproval":
+				o.Activity, o.For = team.Waiting, team.WaitPermission
+			case "waitingOnUserInput":
+				o.Activity, o.For = team.Waiting, team.WaitQuestion
+			}
+		}
+	default:
+		o.Activity = team.ActivityUnknown
+	}
+	a.mu.Lock()
+	a.status = s
+	if s.Type == "idle" {
+		a.turn = ""
+	}
+	o.Turn, o.Conversation = a.turn, a.thread
+	joined := a.joined
+	a.mu.Unlock()
+	a.see(o)
+	if !joined && s.Type == "active" {
+		a.wake()
+	}
+}

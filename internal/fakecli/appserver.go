@@ -1,0 +1,322 @@
+package fakecli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// AppServer is a codex app-server with one thread, as its TUI makes it: what 0.169
+// was seen to do over a unix socket, and nothing else of it.
+//
+// A thread without a turn cannot be resumed. Status changes go to every client,
+// everything else to those that have resumed the thread. A turn/start on a busy
+// thread steers it. An open request for approval is sent to each client that
+// resumes, and whoever answers first settles it for all.
+type AppServer struct {
+	Engine *Engine
+	Thread string
+	Cwd    string
+	// Approve makes every tool call ask.
+	Approve bool
+
+	srv  *http.Server
+	done sync.WaitGroup
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	clients map[*client]bool
+	items   []obj
+	started bool // it has had a turn
+	flags   []string
+	open    *approval
+	last    int
+}
+
+type client struct {
+	ws     *websocket.Conn
+	joined bool
+}
+
+type approval struct {
+	id     int
+	params obj
+	answer chan bool
+}
+
+type obj = map[string]any
+
+// StartAppServer serves on the socket until Close.
+func StartAppServer(socket string, e *Engine, thread, cwd string, approve bool) (*AppServer, error) {
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("serve a fake app-server: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &AppServer{Engine: e, Thread: thread, Cwd: cwd, Approve: approve, clients: map[*client]bool{}, ctx: ctx, stop: stop}
+	e.Seen = s.seen
+	e.Active = s.active
+	e.Said = func(text string) { s.item("agentMessage", obj{"text": text}) }
+	if approve {
+		e.Allow = s.allow
+	}
+	s.srv = &http.Server{Handler: http.HandlerFunc(s.accept), ReadHeaderTimeout: 10 * time.Second}
+	s.done.Go(func() {
+		if err := s.srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			l.Close()
+		}
+	})
+	s.done.Go(func() { e.Run(ctx) })
+	return s, nil
+}
+
+// Close ends the server and its thread.
+func (s *AppServer) Close() {
+	s.stop()
+	s.Drop()
+	s.srv.Close()
+	s.done.Wait()
+}
+
+// Drop ends every connection, as a restart of the network would.
+func (s *AppServer) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.clients {
+		_ = c.ws.CloseNow()
+	}
+}
+
+func (s *AppServer) accept(w http.ResponseWriter, r *http.Request) {
+	s.done.Add(1)
+	defer s.done.Done()
+	ws, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	c := &client{ws: ws}
+	s.mu.Lock()
+	s.clients[c] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.clients, c)
+		s.mu.Unlock()
+		_ = ws.CloseNow()
+	}()
+	for {
+		_, b, err := ws.Read(s.ctx)
+		if err != nil {
+			return
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params json.RawMessage
+			Result struct{ Decision string }
+		}
+		if json.Unmarshal(b, &m) != nil {
+			return
+		}
+		if m.Method == "" {
+			s.settle(string(m.ID), m.Result.Decision == "accept")
+			continue
+		}
+		result, no := s.call(c, m.Method, m.Params)
+		if m.ID == nil {
+			continue
+		}
+		if no != "" {
+			s.send(c, obj{"id": m.ID, "error": obj{"code": -32600, "message": no}})
+			continue
+		}
+		s.send(c, obj{"id": m.ID, "result": result})
+		if m.Method == "thread/resume" {
+			s.mu.Lock()
+			open := s.open
+			s.mu.Unlock()
+			if open != nil {
+				s.send(c, obj{"method": "item/commandExecution/requestApproval", "id": open.id, "params": open.params})
+			}
+		}
+	}
+}
+
+func (s *AppServer) send(c *client, v any) {
+	b, err := json.Marshal(v)
+	if err == nil {
+		_ = c.ws.Write(s.ctx, websocket.MessageText, b)
+	}
+}
+
+// tell sends a notification, to subscribers only or to all.
+func (s *AppServer) tell(all bool, method string, params obj, id ...int) {
+	s.mu.Lock()
+	var to []*client
+	for c := range s.clients {
+		if all || c.joined {
+			to = append(to, c)
+		}
+	}
+	s.mu.Unlock()
+	m := obj{"method": method, "params": params}
+	if len(id) > 0 {
+		m["id"] = id[0]
+	}
+	for _, c := range to {
+		s.send(c, m)
+	}
+}
+
+func (s *AppServer) thread() obj {
+	return obj{"id": s.Thread, "ephemeral": false, "threadSource": "user", "cwd": s.Cwd, "createdAt": 1, "status": s.status()}
+}
+
+func (s *AppServer) status() obj {
+	if s.Engine.Turn() == "" {
+		return obj{"type": "idle"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return obj{"type": "active", "activeFlags": append([]string{}, s.flags...)}
+}
+
+func (s *AppServer) call(c *client, method string, params json.RawMessage) (result any, no string) {
+	var p struct {
+		ThreadID            string
+		TurnID              string
+		ClientUserMessageID string
+		Input               []struct{ Text string }
+	}
+	if json.Unmarshal(params, &p) != nil && method != "initialized" {
+		return nil, "bad params"
+	}
+	switch method {
+	case "initialize":
+		return obj{"userAgent": "codex-tui/0.169.0 (fake)"}, ""
+	case "initialized":
+		return nil, ""
+	case "thread/loaded/list":
+		return obj{"data": []string{"title-of-it", s.Thread}}, ""
+	}
+	if p.ThreadID != s.Thread {
+		if method == "thread/read" {
+			return obj{"thread": obj{"id": p.ThreadID, "ephemeral": true, "threadSource": "thread_title", "cwd": s.Cwd, "status": obj{"type": "idle"}}}, ""
+		}
+		return nil, "thread not found: " + p.ThreadID
+	}
+	s.mu.Lock()
+	started := s.started
+	s.mu.Unlock()
+	switch method {
+	case "thread/read":
+		return obj{"thread": s.thread()}, ""
+	case "thread/resume":
+		if !started {
+			return nil, "no rollout found for thread id " + s.Thread
+		}
+		s.mu.Lock()
+		c.joined = true
+		s.mu.Unlock()
+		return obj{"thread": s.thread()}, ""
+	case "thread/items/list":
+		if !started {
+			return nil, "no rollout found for thread id " + s.Thread
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return obj{"data": append([]obj{}, s.items...), "nextCursor": nil}, ""
+	case "thread/turns/list":
+		status := "completed"
+		if s.Engine.Turn() != "" {
+			status = "inProgress"
+		}
+		return obj{"data": []any{obj{"id": s.Engine.Turn(), "status": status}}}, ""
+	case "turn/start":
+		var text string
+		for _, i := range p.Input {
+			text += i.Text
+		}
+		turn := s.Engine.Send(Text{ID: p.ClientUserMessageID, Text: text}, true)
+		return obj{"turn": obj{"id": turn, "status": "inProgress"}}, ""
+	case "turn/interrupt":
+		if p.TurnID != s.Engine.Turn() || !s.Engine.Interrupt() {
+			return nil, "no active turn to interrupt"
+		}
+		return obj{}, ""
+	}
+	return nil, "unknown method " + method
+}
+
+func (s *AppServer) item(typ string, more obj) {
+	s.mu.Lock()
+	s.last++
+	i := obj{"type": typ, "id": fmt.Sprintf("item-%d", s.last)}
+	for k, v := range more {
+		i[k] = v
+	}
+	s.items = append([]obj{{"turnId": "t", "item": i}}, s.items...)
+	s.mu.Unlock()
+	s.tell(false, "item/started", obj{"threadId": s.Thread, "item": i})
+	s.tell(false, "item/completed", obj{"threadId": s.Thread, "item": i})
+}
+
+func (s *AppServer) seen(t Text) { s.item("userMessage", obj{"clientId": t.ID}) }
+
+func (s *AppServer) active(turn string) {
+	s.mu.Lock()
+	s.started = true
+	s.mu.Unlock()
+	status := obj{"type": "idle"}
+	if turn != "" {
+		status = obj{"type": "active", "activeFlags": []string{}}
+	}
+	s.tell(true, "thread/status/changed", obj{"threadId": s.Thread, "status": status})
+	if turn != "" {
+		s.tell(false, "turn/started", obj{"threadId": s.Thread, "turn": obj{"id": turn}})
+	}
+}
+
+// allow asks every subscriber and waits for the first answer.
+func (s *AppServer) allow(ctx context.Context, call, tool string, input json.RawMessage) bool {
+	s.mu.Lock()
+	s.last++
+	a := &approval{id: s.last, answer: make(chan bool, 1), params: obj{
+		"threadId": s.Thread, "turnId": "t", "itemId": call, "command": string(input), "reason": "need it",
+	}}
+	s.open, s.flags = a, []string{"waitingOnApproval"}
+	s.mu.Unlock()
+	s.tell(true, "thread/status/changed", obj{"threadId": s.Thread, "status": s.status()})
+	s.tell(false, "item/commandExecution/requestApproval", a.params, a.id)
+	ok := false
+	select {
+	case ok = <-a.answer:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.open, s.flags = nil, nil
+	s.mu.Unlock()
+	s.tell(false, "serverRequest/resolved", obj{"threadId": s.Thread, "requestId": a.id})
+	s.tell(true, "thread/status/changed", obj{"threadId": s.Thread, "status": s.status()})
+	return ok
+}
+
+// settle is an answer to a request.
+func (s *AppServer) settle(id string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open != nil && fmt.Sprint(s.open.id) == id {
+		select {
+		case s.open.answer <- ok:
+		default: // answered already
+		}
+	}
+}

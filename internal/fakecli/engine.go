@@ -1,0 +1,283 @@
+package fakecli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+)
+
+// Tool runs one tool call and returns its result's text.
+type Tool func(ctx context.Context, input json.RawMessage) string
+
+// Engine is a conversation with a model. Its fields are set before Run.
+type Engine struct {
+	Model string          // URL of the model, which speaks the Messages protocol
+	Dir   string          // where the shell tool runs
+	Env   []string        // of the shell tool
+	Tools map[string]Tool // beside the shell
+
+	// Allow decides on a tool call; nil allows all. It may wait.
+	Allow func(ctx context.Context, call string, tool string, input json.RawMessage) bool
+	// Around a turn and a tool call; what they return comes in as text. Stop ends the
+	// turn with "" only.
+	Prompted, AfterTool, Stop func(ctx context.Context, text string) string
+	// Seen is called when a text has come into the conversation.
+	Seen func(Text)
+	// Active is called with the turn's id when a turn begins, and with "" when it ends.
+	Active func(turn string)
+	// Said is called with each answer.
+	Said func(text string)
+
+	mu     sync.Mutex
+	talk   []message
+	queue  []Text // came in mid-turn: for the next boundary
+	next   []Text // for the next turn
+	turn   string
+	turns  int
+	cancel context.CancelFunc // of the turn
+	wake   chan struct{}
+}
+
+// Text is something that comes in. ID is the sender's, for receipts.
+type Text struct{ ID, Text string }
+
+type message struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
+// NewEngine makes an idle engine.
+func NewEngine(model, dir string) *Engine {
+	return &Engine{Model: model, Dir: dir, wake: make(chan struct{}, 1)}
+}
+
+// Run does turns until ctx ends.
+func (e *Engine) Run(ctx context.Context) {
+	for {
+		e.mu.Lock()
+		in := e.next
+		e.next = nil
+		var turn context.Context
+		if len(in) > 0 {
+			e.turns++
+			e.turn = fmt.Sprintf("turn-%d", e.turns)
+			turn, e.cancel = context.WithCancel(ctx)
+		}
+		e.mu.Unlock()
+		if turn != nil {
+			e.active(e.turnID())
+			e.do(turn, in)
+			e.mu.Lock()
+			e.cancel()
+			e.cancel = nil
+			e.turn = ""
+			e.next = append(e.next, e.queue...) // what came too late begins a turn
+			e.queue = nil
+			e.mu.Unlock()
+			e.active("")
+			continue
+		}
+		select {
+		case <-e.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Engine) turnID() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.turn
+}
+
+// Turn is the id of the turn under way, "" when idle.
+func (e *Engine) Turn() string { return e.turnID() }
+
+func (e *Engine) active(turn string) {
+	if e.Active != nil {
+		e.Active(turn)
+	}
+}
+
+// Send brings a text in: it begins a turn, or in mid-turn goes in at the next tool
+// boundary if steer is set, else after the turn. It returns the turn that takes it, "" for
+// one to come.
+func (e *Engine) Send(t Text, steer bool) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.turn != "" && steer {
+		e.queue = append(e.queue, t)
+		return e.turn
+	}
+	e.next = append(e.next, t)
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+	return ""
+}
+
+// Interrupt breaks the turn off and reports whether there was one.
+func (e *Engine) Interrupt() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cancel == nil {
+		return false
+	}
+	e.cancel()
+	return true
+}
+
+// add puts a user's message into the conversation.
+func (e *Engine) add(in []Text, result ...any) {
+	content := append([]any{}, result...)
+	for _, t := range in {
+		content = append(content, map[string]string{"type": "text", "text": t.Text})
+	}
+	e.talk = append(e.talk, message{"user", content})
+	for _, t := range in {
+		if e.Seen != nil {
+			e.Seen(t)
+		}
+	}
+}
+
+// boundary takes what came in mid-turn.
+func (e *Engine) boundary() []Text {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	in := e.queue
+	e.queue = nil
+	return in
+}
+
+// do is one turn.
+func (e *Engine) do(ctx context.Context, in []Text) {
+	if e.Prompted != nil {
+		if more := e.Prompted(ctx, in[0].Text); more != "" {
+			in = append(in, Text{Text: more})
+		}
+	}
+	e.add(in)
+	for {
+		said, call, err := e.ask(ctx)
+		switch {
+		case ctx.Err() != nil:
+			e.talk = append(e.talk, message{"user", "[Request interrupted by user]"})
+			return
+		case err != nil:
+			if e.Said != nil {
+				e.Said(err.Error())
+			}
+			return
+		}
+		if call == nil {
+			e.talk = append(e.talk, message{"assistant", said})
+			if e.Said != nil {
+				e.Said(said)
+			}
+			if more := e.boundary(); len(more) > 0 {
+				e.add(more)
+				continue
+			}
+			if e.Stop != nil {
+				if more := e.Stop(ctx, said); more != "" {
+					e.add([]Text{{Text: more}})
+					continue
+				}
+			}
+			return
+		}
+		e.talk = append(e.talk, message{"assistant", []any{call}})
+		result := map[string]any{"type": "tool_result", "tool_use_id": call.ID, "content": e.run(ctx, call)}
+		if ctx.Err() != nil {
+			e.talk = append(e.talk, message{"user", []any{result, map[string]string{"type": "text", "text": "[Request interrupted by user for tool use]"}}})
+			return
+		}
+		more := e.boundary()
+		if e.AfterTool != nil {
+			if t := e.AfterTool(ctx, call.Name); t != "" {
+				more = append(more, Text{Text: t})
+			}
+		}
+		e.add(more, result)
+	}
+}
+
+// toolUse is a call of the model.
+type toolUse struct {
+	Type  string          `json:"type"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+func (e *Engine) run(ctx context.Context, c *toolUse) string {
+	if e.Allow != nil && !e.Allow(ctx, c.ID, c.Name, c.Input) {
+		return "the user does not want this"
+	}
+	if t, ok := e.Tools[c.Name]; ok {
+		return t(ctx, c.Input)
+	}
+	var in struct{ Command string }
+	if c.Name != "Bash" || json.Unmarshal(c.Input, &in) != nil {
+		return "no tool " + c.Name
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", in.Command)
+	cmd.Dir, cmd.Env = e.Dir, e.Env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		out = append(out, []byte(err.Error())...)
+	}
+	return string(out)
+}
+
+// ask has the model answer.
+func (e *Engine) ask(ctx context.Context) (said string, call *toolUse, err error) {
+	tools := []map[string]string{{"name": "Bash"}}
+	for n := range e.Tools {
+		tools = append(tools, map[string]string{"name": n})
+	}
+	body, err := json.Marshal(map[string]any{"model": "fake-model", "messages": e.talk, "tools": tools})
+	if err != nil {
+		return "", nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Model+"/v1/messages", bytes.NewReader(body))
+	if err != nil {
+		return "", nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", nil, err
+	}
+	var out struct {
+		Content []struct {
+			toolUse
+			Text string
+		}
+		Error struct{ Message string }
+	}
+	if err := json.Unmarshal(b, &out); err != nil {
+		return "", nil, fmt.Errorf("read the model's answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK || len(out.Content) == 0 {
+		return "", nil, errors.New(strings.TrimSpace("API Error: " + resp.Status + " " + out.Error.Message))
+	}
+	if c := out.Content[0]; c.Type == "tool_use" {
+		return "", &c.toolUse, nil
+	}
+	return out.Content[0].Text, nil, nil
+}
