@@ -122,3 +122,29 @@ func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b Bootstrap
 	}
 	return err
 }
+
+// EventCheckout is the event of a checkout that takes long; its data is a
+// worktree.Progress, its ID the member.
+const EventCheckout = "worktree.checkout"
+
+// checkoutPause is the least time between two events of one checkout.
+const checkoutPause = time.Second
+
+// checkoutProgress makes events of what git tells of a long checkout.
+func (s *Supervisor) checkoutProgress(member string) func(worktree.Progress) {
+	var last time.Time
+	return func(p worktree.Progress) {
+		if now := time.Now(); p.Percent == 100 || now.Sub(last) >= checkoutPause {
+			last = now
+			ctx, cancel := s.write()
+			defer cancel()
+			data, err := json.Marshal(p)
+			if err == nil {
+				_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: EventCheckout, ID: member, Data: data})
+			}
+			if err != nil {
+				s.log.Warn("checkout not told", "member", member, "err", err)
+			}
+		}
+	}
+}

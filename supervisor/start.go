@@ -267,7 +267,7 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 		default:
 			return &worktree.Worktree{Path: row.Worktree, Repo: root, Branch: row.Branch, Base: row.Base}, false, err
 		}
-		tree, err := repo.Create(ctx, worktree.CreateIn{Path: row.Worktree, Branch: row.Branch, Base: row.Base, Reuse: true})
+		tree, err := repo.Create(ctx, worktree.CreateIn{Path: row.Worktree, Branch: row.Branch, Base: row.Base, Reuse: true, Progress: s.checkoutProgress(row.Name)})
 		return &tree, false, err
 	}
 	dir := t.WorktreeDir
@@ -280,7 +280,7 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 	}
 	name := row.Name
 	for n := 2; ; n++ {
-		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base}
+		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base, Progress: s.checkoutProgress(row.Name)}
 		if n <= 50 && row.Branch == "" && taken(ctx, repo, in) {
 			name = row.Name + "-" + itoa(n)
 			continue

@@ -20,6 +20,8 @@ type CreateIn struct {
 	Branch string // short name of the branch to make there; "" for a detached HEAD
 	Base   string // a commit or anything that names one; "" is HEAD of the main worktree
 	Reuse  bool   // take Branch as it is when it exists and is checked out nowhere
+	// Progress is called while a checkout takes long, from one goroutine.
+	Progress func(Progress) `json:"-"`
 }
 
 // Create makes a worktree: registered under the repository's lock, checked out
@@ -45,7 +47,7 @@ func (r *Repo) Create(ctx context.Context, in CreateIn) (Worktree, error) {
 		return Worktree{}, err
 	}
 	r.step("recorded")
-	if err := r.checkout(ctx, o); err != nil {
+	if err := r.checkout(ctx, o, in.Progress); err != nil {
 		err = r.explain(ctx, o, err)
 		return Worktree{}, r.rollBack(ctx, o, err)
 	}
@@ -166,7 +168,7 @@ func (r *Repo) add(ctx context.Context, o *op, l *filelock.Held) error {
 }
 
 // checkout fills the worktree.
-func (r *Repo) checkout(ctx context.Context, o *op) error {
+func (r *Repo) checkout(ctx context.Context, o *op, tell func(Progress)) error {
 	t, err := r.tree(o.Path)
 	if err != nil {
 		return err
@@ -177,7 +179,10 @@ func (r *Repo) checkout(ctx context.Context, o *op) error {
 	case <-ctx.Done():
 		return ended("checkout", o.Path, ctx.Err())
 	}
-	c := t.call("reset", "--hard", "--quiet", "--no-recurse-submodules")
+	c := t.call("reset", "--hard", "--no-recurse-submodules")
+	if c.tell = tell; tell == nil {
+		c.args = append(c.args, "--quiet")
+	}
 	// One worker a core; below some hundred files starting them costs more than they save.
 	c.conf = []string{"checkout.workers=0", "checkout.thresholdForParallelism=1000"}
 	c.keep = []*os.File{o.file}

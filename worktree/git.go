@@ -31,8 +31,9 @@ type call struct {
 	env   []string // added to the cleaned environment
 	conf  []string // key=value, for this run only
 	stdin []byte
-	read  bool       // takes no optional locks
-	keep  []*os.File // inherited, so that their flock lives as long as git does
+	read  bool           // takes no optional locks
+	keep  []*os.File     // inherited, so that their flock lives as long as git does
+	tell  func(Progress) // what git says of its progress
 }
 
 // gitError is a git process that ended with a status other than 0.
@@ -99,10 +100,15 @@ func git(ctx context.Context, c call) ([]byte, error) {
 	var stdout bytes.Buffer
 	stderr := &capped{max: 16 << 10}
 	cmd.Stdout, cmd.Stderr = &stdout, stderr
+	progress := &progressWriter{tell: c.tell, rest: stderr}
+	if c.tell != nil {
+		cmd.Stderr = progress
+	}
 	if c.stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.stdin)
 	}
 	err := cmd.Run()
+	progress.flush()
 	if err == nil {
 		return stdout.Bytes(), nil
 	}
@@ -148,7 +154,7 @@ func ended(verb, dir string, cause error) error {
 var keptVars = []string{
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH",
 	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ALLOW_PROTOCOL", "GIT_PROTOCOL_FROM_USER",
-	"GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+	"GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_PROGRESS_DELAY",
 }
 
 var keptPrefixes = []string{"GIT_SSL_", "GIT_PROXY_", "GIT_LFS_", "GIT_HTTP_"}

@@ -25,6 +25,8 @@ type output struct {
 	warn   tui.Style // of stderr
 	screen *os.File  // stdout where it is a terminal, else nil
 	failed error     // the first write to stdout that failed
+
+	warnScreen bool // stderr is a terminal
 }
 
 func newOutput(stdout, stderr *os.File, jsonOut bool) *output {
@@ -33,7 +35,8 @@ func newOutput(stdout, stderr *os.File, jsonOut bool) *output {
 		o.screen = stdout
 		o.style.On = colorful()
 	}
-	o.warn.On = colorful() && term.IsTerminal(int(stderr.Fd()))
+	o.warnScreen = term.IsTerminal(int(stderr.Fd()))
+	o.warn.On = colorful() && o.warnScreen
 	return o
 }
 

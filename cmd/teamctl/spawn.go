@@ -90,7 +90,9 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 				}
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				stop := a.checkouts(cmd.Context(), t)
 				out, err := t.Spawn(cmd.Context(), c, in)
+				stop()
 				tidy(out)
 				if err == nil || !a.out.json {
 					a.spawned(t, out)

@@ -150,6 +150,7 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 			out.Tasks = append(out.Tasks, task.ID)
 		}
 	}
+	defer a.checkouts(ctx, t)()
 	for _, m := range f.Members {
 		spawned, err := t.Spawn(ctx, c, spawnIn(m))
 		if err != nil {

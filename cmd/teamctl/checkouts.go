@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// checkouts shows on a terminal how far long checkouts of a team have come, until
+// stop is called. Elsewhere, and with --json, it does nothing: the events are in the
+// log.
+func (a *app) checkouts(ctx context.Context, t *tool.Team) (stop func()) {
+	if a.out.json || !a.out.warnScreen {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	changes, end, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		cancel()
+		return func() {} // only a view
+	}
+	last, err := t.Ledger.LastEvent(ctx)
+	if err != nil {
+		end()
+		cancel()
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.showCheckouts(ctx, t.Ledger, changes, last)
+	}()
+	return func() {
+		cancel()
+		<-done
+		end()
+	}
+}
+
+// showCheckouts draws one line that is drawn again in place, and takes it away.
+func (a *app) showCheckouts(ctx context.Context, led *ledger.Ledger, changes <-chan struct{}, last int64) {
+	at := map[string]worktree.Progress{}
+	shown := false
+	for {
+		select {
+		case <-ctx.Done():
+			if shown {
+				_, _ = fmt.Fprint(a.out.stderr, "\r\x1b[K")
+			}
+			return
+		case <-changes:
+		}
+		events, err := led.Events(ctx, last, 0, ledger.EventFilter{What: supervisor.EventCheckout})
+		if err != nil || len(events) == 0 {
+			continue
+		}
+		for _, e := range events {
+			var p worktree.Progress
+			last = e.Seq
+			if json.Unmarshal(e.Data, &p) == nil {
+				at[e.ID] = p
+			}
+		}
+		shown = true
+		cols, _ := a.out.size()
+		_, _ = fmt.Fprint(a.out.stderr, "\r"+tui.Cut(checkoutLine(at), cols-1)+"\x1b[K")
+	}
+}
+
+// checkoutLine says how far each has come.
+func checkoutLine(at map[string]worktree.Progress) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		p := at[name]
+		parts = append(parts, fmt.Sprintf("%s: %s %d%% (%d of %d)", name, strings.ToLower(tui.Clean(p.What)), p.Percent, p.Done, p.Total))
+	}
+	return strings.Join(parts, ", ")
+}

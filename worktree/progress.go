@@ -1,0 +1,61 @@
+package worktree
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Progress is how far a checkout has come, in git's own words. git tells it only of
+// those that take longer than two seconds (GIT_PROGRESS_DELAY).
+type Progress struct {
+	What    string `json:"what"` // "Updating files", "Filtering content"
+	Percent int    `json:"percent"`
+	Done    int    `json:"done"` // of Total files
+	Total   int    `json:"total"`
+}
+
+// progressLine is what git writes between two carriage returns.
+var progressLine = regexp.MustCompile(`^(\S[^:]*): +(\d+)% \((\d+)/(\d+)\)`)
+
+// progressWriter takes git's stderr apart: progress is told, the rest is kept as
+// the message of a failure.
+type progressWriter struct {
+	tell func(Progress)
+	rest *capped
+	part []byte // of a line that has not ended
+}
+
+func (w *progressWriter) Write(p []byte) (int, error) {
+	w.part = append(w.part, p...)
+	for {
+		i := bytes.IndexAny(w.part, "\r\n")
+		if i < 0 {
+			return len(p), nil
+		}
+		w.line(string(w.part[:i]), w.part[i])
+		w.part = w.part[i+1:]
+	}
+}
+
+func (w *progressWriter) line(text string, end byte) {
+	m := progressLine.FindStringSubmatch(strings.TrimRight(text, " "))
+	if m == nil {
+		_, _ = w.rest.Write(append([]byte(text), end))
+		return
+	}
+	at := Progress{What: m[1]}
+	at.Percent, _ = strconv.Atoi(m[2]) // digits, says the pattern
+	at.Done, _ = strconv.Atoi(m[3])
+	at.Total, _ = strconv.Atoi(m[4])
+	w.tell(at)
+}
+
+// flush hands over what did not end with a line.
+func (w *progressWriter) flush() {
+	if len(w.part) > 0 {
+		w.line(string(w.part), '\n')
+		w.part = nil
+	}
+}
