@@ -34,7 +34,7 @@ const leaf = "internal"
 // Everything below cmd.
 var below = []string{
 	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
-	"ledger", "inbox", "worktree", "rules", "supervisor", "tool", "tool/mcp", "tool/teamfile",
+	"ledger", "inbox", "worktree", "rules", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
 	"agent", "agent/model", "adapter", "courier", "control", "tui",
 }
 
@@ -133,8 +133,12 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "ledger", "rules"}, libs: []string{yaml, "github.com/invopop/jsonschema", "github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
 		why: "teamctl.yaml and its schema: reading a file runs nothing",
 	},
+	"tool/op": {
+		may: []string{"team", leaf, "backends", "ledger", "supervisor", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		why: "the operations as other programs call them: schemas and descriptions over tool, which does the work",
+	},
 	"tool/mcp": {
-		may: []string{"team", leaf, "tool"}, libs: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}, never: noExec,
+		may: []string{"team", leaf, "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}, never: noExec,
 		why: "the only room that imports the MCP SDK",
 	},
 	"agent": {

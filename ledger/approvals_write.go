@@ -265,15 +265,12 @@ func (t *tx) setMode(m *Member, mode team.Mode) error {
 	if m.Spec.Mode == mode {
 		return nil
 	}
-	before := m.Spec.Mode
-	spec := m.Spec
-	spec.Mode = mode
-	after, err := updateMember(t, MemberPatch{SessionKey: m.SessionKey, Spec: &spec})
+	after, err := updateMember(t, MemberPatch{SessionKey: m.SessionKey, Mode: &mode})
 	if err != nil {
 		return err
 	}
 	*m = after
-	return t.event(Event{What: "member.mode", ID: m.Name, Before: string(before), After: string(mode)})
+	return nil
 }
 
 // approvalMail posts a message of an approval. Kinds that only an approval may

@@ -20,6 +20,7 @@ type MemberPatch struct {
 
 	Role       *team.Role     `json:"role,omitempty"`
 	Spec       *MemberSpec    `json:"spec,omitempty"`
+	Mode       *team.Mode     `json:"mode,omitempty"` // of the spec, which stays as it is otherwise
 	Color      *string        `json:"color,omitempty"`
 	Desired    *team.Desired  `json:"desired,omitempty"`
 	Observed   *team.Observed `json:"observed,omitempty"` // checked by the transition table
@@ -82,6 +83,7 @@ func (p MemberPatch) apply(m *Member, now int64) {
 	}
 	set(&m.Role, p.Role)
 	set(&m.Spec, p.Spec)
+	set(&m.Spec.Mode, p.Mode)
 	set(&m.Color, p.Color)
 	set(&m.Desired, p.Desired)
 	set(&m.Activity, p.Activity)
@@ -108,6 +110,7 @@ func (t *tx) memberEvents(before, after Member) error {
 		{"member.ready", readyText(before.Ready), readyText(after.Ready)},
 		{"member.activity", string(before.Activity), string(after.Activity)},
 		{"member.role", string(before.Role), string(after.Role)},
+		{"member.mode", string(before.Spec.Mode), string(after.Spec.Mode)},
 	} {
 		if c.before == c.after {
 			continue

@@ -61,16 +61,18 @@ type StopIn struct {
 	Force  bool          `json:"force,omitempty"`  // no request: TERM at once
 	From   string        `json:"from,omitempty"`   // who asks; default the lead
 	Remove bool          `json:"remove,omitempty"` // leave the roster after it stopped
+	NoWait bool          `json:"noWait,omitempty"` // return once they are asked, not once they are gone
 }
 
 // Stopped is what became of one member.
 type Stopped struct {
 	Name    string        `json:"name"`
-	Outcome string        `json:"outcome"` // approved, rejected, deadline, forced, already_stopped, failed
+	Outcome string        `json:"outcome"` // approved, rejected, deadline, forced, already_stopped, failed; requested with NoWait
 	Reason  string        `json:"reason,omitempty"`
 	Exit    string        `json:"exit,omitempty"` // "exit 0", "signal SIGKILL", "exit unknown"
 	Tasks   []string      `json:"released,omitempty"`
 	Took    time.Duration `json:"took"`
+	Request string        `json:"request_id,omitempty"` // of the shutdown request, with NoWait
 }
 
 // MemberStatus is a member as the supervisor sees it now.

@@ -49,7 +49,8 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 	return out, nil
 }
 
-// StopMembers stops members and returns when every one has an outcome.
+// StopMembers stops members and returns when every one has an outcome. With NoWait
+// a member that was asked has one at once.
 func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, error) {
 	return ask(ctx, s, func(reply func([]Stopped, error)) {
 		ms, err := s.byName(in.Names)
@@ -59,14 +60,23 @@ func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, err
 		}
 		var out []Stopped
 		for _, m := range ms {
-			s.askStop(m, in, func(st Stopped) {
+			told := false
+			gone := func(st Stopped) {
+				if told {
+					return
+				}
+				told = true
 				out = append(out, st)
 				if len(out) < len(ms) {
 					return
 				}
 				slices.SortFunc(out, func(a, b Stopped) int { return strings.Compare(a.Name, b.Name) })
 				reply(out, stopErrors(out))
-			})
+			}
+			s.askStop(m, in, gone)
+			if in.NoWait && m.stop != nil {
+				gone(Stopped{Name: m.row.Name, Outcome: "requested", Request: m.stop.requestID})
+			}
 		}
 	})
 }

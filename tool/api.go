@@ -18,6 +18,7 @@ type Caller struct {
 	Session string
 	Role    team.Role
 	Person  bool
+	Mode    team.Mode // permission mode that narrows the role; empty: none does
 }
 
 // Person is the caller at a shell that no agent runs in.
@@ -122,6 +123,7 @@ type SpawnIn struct {
 	AgentType string            `json:"agent_type,omitempty"`
 	Model     string            `json:"model,omitempty"`
 	Mode      string            `json:"mode,omitempty"`
+	Bypass    bool              `json:"dangerously_skip_permissions,omitempty"` // required for mode bypassPermissions
 	Role      string            `json:"role,omitempty"`
 	Restart   string            `json:"restart,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
@@ -160,7 +162,7 @@ type Spawned struct {
 
 // SendIn (R44-R49, R93-R96). Recipient is a name, name@team or a session key.
 type SendIn struct {
-	Type      string `json:"type"` // message, broadcast, task_request, task_response, info, error, shutdown_response, plan_approval_response
+	Type      string `json:"type"` // message, broadcast, task_request, task_response, info, error, shutdown_request, shutdown_response, plan_approval_response
 	Recipient string `json:"recipient,omitempty"`
 	Content   string `json:"content"`
 	Summary   string `json:"summary,omitempty"`
@@ -183,6 +185,7 @@ type Sent struct {
 	Recipients []string          `json:"recipients,omitempty"`
 	Routing    *Routing          `json:"routing,omitempty"`
 	RequestID  string            `json:"request_id,omitempty"`
+	Target     string            `json:"target,omitempty"`      // of a shutdown request
 	Approval   int64             `json:"approval_id,omitempty"` // nothing was sent yet: it waits for this one
 }
 

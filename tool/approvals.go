@@ -187,6 +187,15 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	if err != nil {
 		return a, err
 	}
+	if mode == team.ModeBypass {
+		m, err := t.Ledger.MemberBySession(ctx, a.Session)
+		if err == nil {
+			err = mayBypass(m)
+		}
+		if err != nil {
+			return a, err
+		}
+	}
 	if in.Mode != "" && a.Kind != ledger.ApprovePlan {
 		return a, team.Errorf(team.CodeInvalid, "only the answer to a plan sets a mode")
 	}

@@ -123,7 +123,7 @@ func TestMembersSpawnBySetting(t *testing.T) {
 	r.set(SetSpawnDepth, "1")
 	_, err = r.Spawn(ctx, a, SpawnIn{Name: "x"})
 	denied(t, err, team.CodeUnavailable, "") // the gate is open; there is no supervisor here
-	for _, in := range []SpawnIn{{Name: "x", Role: "leader"}, {Name: "x", Role: "operator"}, {Name: "x", Mode: "bypassPermissions"}} {
+	for _, in := range []SpawnIn{{Name: "x", Role: "leader"}, {Name: "x", Role: "operator"}, {Name: "x", Mode: "bypassPermissions", Bypass: true}} {
 		_, err = r.Spawn(ctx, a, in)
 		denied(t, err, team.CodeDenied, "role")
 	}

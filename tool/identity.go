@@ -37,5 +37,5 @@ func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, err
 		return Caller{}, team.Errorf(team.CodeDenied, "cannot act as %s: %s", m.AgentID, what).
 			WithReason("token").WithHint("the token of a member is in " + team.EnvToken + " of its own process")
 	}
-	return Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role}, nil
+	return Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role, Mode: m.Spec.Mode}, nil
 }

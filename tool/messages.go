@@ -22,6 +22,8 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 		return t.answerShutdown(ctx, c, in)
 	case string(team.KindPlanApprovalResponse):
 		return t.answerPlan(ctx, c, in)
+	case string(team.KindShutdownRequest):
+		return t.requestShutdown(ctx, c, in)
 	}
 	if err := t.may(ctx, c, OpSend); err != nil {
 		return Sent{}, err
@@ -80,7 +82,7 @@ func (t *Team) compose(ctx context.Context, c Caller, in SendIn) (ledger.NewMess
 		m.Kind = k
 	default:
 		return m, team.Errorf(team.CodeInvalid, "unknown message type %q", in.Type).
-			WithHint("message, broadcast, task_request, task_response, info or error")
+			WithHint("message, broadcast, task_request, task_response, info, error, shutdown_request, shutdown_response or plan_approval_response")
 	}
 	if !toOne {
 		if err := t.mayBroadcast(ctx, c); err != nil {

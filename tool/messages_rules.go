@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -182,4 +183,43 @@ func (t *Team) answerPlan(ctx context.Context, c Caller, in SendIn) (Sent, error
 		return Sent{}, err
 	}
 	return Sent{Success: true, Message: fmt.Sprintf("Plan of %s %s", a.Name, a.State), Deliveries: []ledger.Delivery{}, RequestID: a.RequestID}, nil
+}
+
+// requestPatience is how long a member that was asked by message to shut down may
+// take: an agent in the middle of a turn answers after it.
+const requestPatience = 10 * time.Minute
+
+// requestShutdown asks a member to shut down and does not wait for the answer,
+// which comes as a message. Approved, it leaves the roster; after the deadline it
+// is ended like in any shutdown.
+func (t *Team) requestShutdown(ctx context.Context, c Caller, in SendIn) (Sent, error) {
+	if err := t.may(ctx, c, OpRule); err != nil {
+		return Sent{}, err
+	}
+	if in.Recipient == "" {
+		return Sent{}, team.Errorf(team.CodeInvalid, "recipient is required for %s type", in.Type)
+	}
+	m, err := t.Member(ctx, in.Recipient)
+	if err != nil {
+		return Sent{}, err
+	}
+	list, err := t.Stop(ctx, c, supervisor.StopIn{
+		Names: []string{m.Name}, Reason: orText(in.Content, in.Reason), Wait: requestPatience, NoWait: true, Remove: true,
+	})
+	if err != nil {
+		return Sent{}, err
+	}
+	out := Sent{Success: true, Deliveries: []ledger.Delivery{}, Recipients: []string{m.Name}, Target: m.Name}
+	for _, s := range list {
+		out.RequestID = s.Request
+		switch {
+		case s.Request != "":
+			out.Message = fmt.Sprintf("Shutdown request sent to %s. Request ID: %s", m.Name, s.Request)
+		case s.Outcome == "already_stopped":
+			out.Message = m.Name + " has stopped already"
+		default:
+			out.Message = m.Name + " cannot be asked and is being stopped"
+		}
+	}
+	return out, nil
 }

@@ -18,6 +18,7 @@ const (
 	OpSettings    Operation = "change the team's settings"
 	OpSpawn       Operation = "spawn teammates"
 	OpRule        Operation = "stop or start members"
+	OpMode        Operation = "change permission modes"
 	OpJoin        Operation = "let a program join"
 	OpSend        Operation = "send messages"
 	OpBroadcast   Operation = "broadcast"
@@ -55,6 +56,7 @@ var roles = map[Operation]map[team.Role]grant{
 	OpSettings:    {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpSpawn:       {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpRule:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpMode:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpJoin:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpSend:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
 	OpBroadcast:   {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: policy, team.RoleObserver: no, team.RoleOperator: yes},
@@ -76,6 +78,9 @@ var roles = map[Operation]map[team.Role]grant{
 // granted is the cell for a caller; an operation or role that the table does not
 // have is nobody's.
 func granted(c Caller, op Operation) grant {
+	if !modeAllows(c.Mode, op) {
+		return no
+	}
 	if c.Person {
 		return yes
 	}
@@ -97,6 +102,9 @@ func (t *Team) may(ctx context.Context, c Caller, op Operation) error {
 }
 
 func errRole(c Caller, op Operation) *team.Error {
+	if !modeAllows(c.Mode, op) {
+		return errMode(c, op)
+	}
 	e := team.Errorf(team.CodeDenied, "%s (%s) may not %s", c.Name, c.Role, op).WithReason("role")
 	if op == OpSpawn {
 		e = team.Errorf(team.CodeDenied, "only the lead spawns teammates: %s is %s", c.Name, c.Role).WithReason("role")

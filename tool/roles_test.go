@@ -14,7 +14,7 @@ var everyRole = []team.Role{team.RoleLeader, team.RoleExecutor, team.RoleReviewe
 // observer and operator; - no, + yes, s by setting, n where named, ! logged.
 func TestTableOfRoles(t *testing.T) {
 	want := map[Operation]string{
-		OpTeamCreate: "-----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpJoin: "+---!",
+		OpTeamCreate: "-----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpMode: "+---!", OpJoin: "+---!",
 		OpSend: "+++-+", OpBroadcast: "+ss-+", OpDelegate: "+ss-!", OpTaskAdd: "+++-+", OpTaskWork: "++--+", OpTaskRetry: "+++-+",
 		OpTaskManage: "+---!", OpAsk: "+++++", OpAnswer: "n-n-!", OpReview: "+-+-!", OpScratchpad: "+++-+", OpRun: "+---!",
 		OpWorktree: "+++-+", OpWorktrees: "+---!", OpMaintenance: "----!",

@@ -85,6 +85,10 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if err != nil {
 		return none, err
 	}
+	if (mode == team.ModeBypass) != in.Bypass {
+		return none, team.Errorf(team.CodeInvalid, "mode bypassPermissions and dangerously_skip_permissions go together: one without the other is refused").
+			WithReason(ReasonBypass).WithHint("teamctl spawn NAME --dangerously-skip-permissions")
+	}
 	restart, err := team.ParseRestartPolicy(in.Restart)
 	if err != nil {
 		return none, err
@@ -143,7 +147,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		Name: name, Exact: in.Exact, Role: role, Base: in.Base,
 		Spec: ledger.MemberSpec{
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
-			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Restart: restart,
+			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Bypass: in.Bypass, Restart: restart,
 			Env: in.Env, WorktreeMode: tree, Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
 			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits,
 		},

@@ -39,6 +39,8 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 		if err := t.may(ctx, c, OpTaskManage); err != nil {
 			return task, err
 		}
+	} else if err := t.may(ctx, c, OpTaskWork); err != nil {
+		return task, err
 	}
 	led := t.as(c)
 	task, err = led.UpdateTask(ctx, ledger.TaskPatch{

@@ -139,6 +139,7 @@ func anyWorking(p Progress) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.Members, func(m ledger.Member) bool {
-		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
+		external := m.Spec.Agent == ledger.AgentExternal // nobody starts or sees it: it comes when it comes
+		return m.Name != team.LeadName && (external || m.Desired == team.WantRunning && !m.Observed.Terminal())
 	})
 }

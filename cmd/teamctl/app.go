@@ -90,11 +90,11 @@ func (a *app) root(args []string) *cobra.Command {
 		}
 	}
 	add(groupTeam, newCreate, newLs, newSettings, newUp, newDown, newDelete, newWait, newBoard, newRun)
-	add(groupMember, newSpawn, newJoin, newLeave, newPs, newShutdown, newStop, newStart, newRestart, newPause, newResume, newRecover, newKill, newAttach, newLogs, newCapture, newHide, newShow)
+	add(groupMember, newSpawn, newJoin, newLeave, newPs, newShutdown, newStop, newStart, newRestart, newPause, newResume, newMode, newRecover, newKill, newAttach, newLogs, newCapture, newHide, newShow)
 	add(groupTask, newTask)
 	add(groupTree, newWorktree, newMerge, newPR, newLease, newCheckpoint, newRescue)
 	add(groupTalk, newSend, newBroadcast, newInbox, newMessage, newThread, newApprovals, newAsk, newRespond, newNotify, newHooks, newScratchpad, newEvents)
-	add(groupMore, newDoctor, newVersion, newAgents, newService, newDebug, newPrune)
+	add(groupMore, newDoctor, newVersion, newAgents, newMCP, newCall, newService, newDebug, newPrune)
 	root.AddCommand(newWorker(a), newSupervise(a), newShim())
 	a.addNouns(root, args)
 	a.addWatch(root)

@@ -60,6 +60,9 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Name = args[0]
+			if in.Bypass && in.Mode == "" {
+				in.Mode = string(team.ModeBypass)
+			}
 			if d := cmd.ArgsLenAtDash(); d >= 0 {
 				in.Command = args[d:]
 			}
@@ -119,6 +122,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")
 	f.StringVar(&in.Model, "model", "", "model for agents that have one")
 	f.StringVar(&in.Mode, "permission-mode", "", "default, acceptEdits, bypassPermissions, plan, delegate or dontAsk")
+	f.BoolVar(&in.Bypass, "dangerously-skip-permissions", false, "permission mode bypassPermissions, which needs this flag")
 	f.StringVar(&memory, "memory", "", "the most memory that it may use with all that it starts, as 2GiB")
 	f.StringVar(&pids, "pids", "", "the most processes and threads that it may have, as 200")
 	f.StringVar(&cpu, "cpu", "", "the most of a core that it may use, as 150%")

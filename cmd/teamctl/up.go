@@ -170,7 +170,7 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 	}
 	return tool.SpawnIn{
 		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
-		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
+		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Bypass: m.Mode == team.ModeBypass, Role: string(m.Role),
 		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Count: max(1, m.Count), Place: place(layout),
 		Limits: m.Limits,
 	}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool/mcp"
+	"github.com/teamctl/teamctl/tool/op"
+)
+
+func newMCP(a *app) *cobra.Command {
+	var http, tokenFile string
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve the team's operations to an MCP client",
+		Long: `Serve every operation as an MCP tool, with the team's roster, tasks, and the
+caller's mail as resources, over standard input and output. Who the client is, says
+the environment that it starts this command in: a member by its token, else the
+person that leads, in the permission mode of the lead. teamctl mcp config prints how
+each client is told to start it.
+
+With --http it listens on an address of this machine instead, for clients that need
+that. Every request must bring a bearer token; it is printed, or read from a file.`,
+		Example: `  teamctl mcp config claude           # how to register it
+  teamctl mcp --team demo             # what a client starts
+  teamctl mcp --http 127.0.0.1:0      # prints the address and the token`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if tokenFile != "" && http == "" {
+				return usage(cmd, "--token-file is for --http")
+			}
+			if http != "" {
+				return a.mcpHTTP(cmd.Context(), http, tokenFile)
+			}
+			return a.mcpStdio(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&http, "http", "", "listen on this loopback ADDRESS:PORT; port 0 takes a free one")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file that has the bearer token (default: a new one, printed)")
+	cmd.AddCommand(newMCPConfig(a))
+	return cmd
+}
+
+// session is the way to the operations for whoever runs this command.
+func (a *app) session() (*op.Session, error) {
+	env, err := a.tools()
+	if err != nil {
+		return nil, err
+	}
+	s := op.NewSession(env, a.team, a.caller, a.outsider)
+	s.Place = place("")
+	return s, nil
+}
+
+func (a *app) mcpServer(ctx context.Context) (*mcp.Server, error) {
+	s, err := a.session()
+	if err != nil {
+		return nil, err
+	}
+	s.AsLead = true
+	return mcp.New(ctx, s, readVersion().Version)
+}
+
+func (a *app) mcpStdio(ctx context.Context) error {
+	s, err := a.mcpServer(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Run(ctx, mcp.Stdio())
+}
+
+func (a *app) mcpHTTP(ctx context.Context, addr, tokenFile string) error {
+	token := supervisor.NewToken()
+	if tokenFile != "" {
+		b, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return team.Errorf(team.CodeInvalid, "read the token: %w", err)
+		}
+		if token = strings.TrimSpace(string(b)); len(token) < 16 {
+			return team.Errorf(team.CodeInvalid, "the token in %s is too short: 16 characters at least", tokenFile).WithReason("token")
+		}
+	}
+	s, err := a.mcpServer(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ln, err := mcp.Listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	url := "http://" + ln.Addr().String() + mcp.Path
+	v := map[string]any{"url": url}
+	if tokenFile == "" {
+		v["token"] = token
+	}
+	if !a.out.value(v) {
+		a.out.line("%s", url)
+		if tokenFile == "" {
+			a.out.line("token %s", token)
+		}
+	}
+	return s.Serve(ctx, ln, token)
+}
+
+func newCall(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "call [OPERATION [JSON]]",
+		Short: "Call an operation as MCP clients do: JSON in, JSON out",
+		Long: `Call an operation by the name that it has for MCP clients, with the same input and
+the same result; - reads the input from standard input. Without a name it lists the
+operations that you may call, without an input it calls with none. docs/tools.md has
+all of them with their schemas.`,
+		Example: `  teamctl call
+  teamctl call TaskCreate '{"subject": "vet", "description": "go vet ./..."}'
+  teamctl call InboxRead '{"wait_seconds": 60}'`,
+		Args:              takes(0, 2, "an operation and its input as one word of JSON"),
+		ValidArgsFunction: first(completeOps),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.session()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.listOps(cmd.Context(), s)
+			}
+			input := ""
+			if len(args) == 2 {
+				input = args[1]
+			}
+			if input == "-" {
+				b, err := io.ReadAll(a.stdin)
+				if err != nil {
+					return team.Errorf(team.CodeInvalid, "read standard input: %w", err)
+				}
+				input = string(b)
+			}
+			a.out.json = true // there is no other form, for errors neither
+			out, err := s.Call(cmd.Context(), args[0], []byte(input))
+			if err != nil {
+				return err
+			}
+			a.out.value(out)
+			return nil
+		},
+	}
+}
+
+func (a *app) listOps(ctx context.Context, s *op.Session) error {
+	list, err := s.Offered(ctx)
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Name string `json:"name"`
+		Verb string `json:"verb,omitempty"`
+		Text string `json:"description"`
+	}
+	rows := make([]row, len(list))
+	cells := make([][]string, len(list))
+	for i, o := range list {
+		text, _, _ := strings.Cut(o.Doc(), ". ")
+		text, _, _ = strings.Cut(text, "\n")
+		rows[i] = row{o.Name, o.Verb, o.Doc()}
+		cells[i] = []string{o.Name, dash(o.Verb), strings.TrimSuffix(text, ".")}
+	}
+	if !a.out.value(map[string]any{"operations": rows}) {
+		a.out.table([]string{"OPERATION", "COMMAND", "WHAT IT DOES"}, cells, false)
+	}
+	return nil
+}
+
+func completeOps(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, o := range op.All() {
+		names = append(names, o.Name)
+	}
+	return names, noFiles
+}
+
+func newMode(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "mode NAME MODE",
+		Short: "Change the permission mode of a member, or of the lead",
+		Long: `Change a permission mode: default, acceptEdits, plan, delegate or dontAsk, and
+bypassPermissions for a member that was spawned with --dangerously-skip-permissions.
+What teamctl itself lets the member do changes at once; an agent program takes the
+mode up with its next start. The mode of team-lead is that of your MCP client; what
+you do at a shell is bound by none.`,
+		Example: `  teamctl mode builder plan
+  teamctl mode team-lead delegate`,
+		Args:              takes(2, 2, "the name of a member and a mode"),
+		ValidArgsFunction: first(a.completeMembers(true)),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			t, c, err := a.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, t.Close()) }()
+			m, err := t.SetMode(cmd.Context(), c, args[0], team.Mode(args[1]))
+			if err != nil {
+				return err
+			}
+			if !a.out.value(m) {
+				a.out.line("%s: %s", m.Name, m.Spec.Mode)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,51 @@
+package mcp
+
+import (
+	"context"
+	"embed"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+//go:embed prompt/*.md
+var promptTexts embed.FS
+
+// prompts are the texts that coordinate a team (R159).
+var prompts = []sdk.Prompt{
+	{Name: "team-workflow", Title: "Team workflow", Description: "How to lead a team from its creation to its end, in six steps."},
+	{Name: "delegate-mode", Title: "Delegate mode", Description: "What a lead in delegate mode may use, and what it is there for."},
+	{Name: "shutdown-reminder", Title: "Shutdown reminder", Description: "For a lead that runs without a person: the team ends before the answer."},
+}
+
+func (s *Server) addPrompts() {
+	for _, p := range prompts {
+		s.sdk.AddPrompt(&p, func(ctx context.Context, _ *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			text, err := s.prompt(ctx, p.Name)
+			if err != nil {
+				return nil, err
+			}
+			return &sdk.GetPromptResult{Description: p.Description, Messages: []*sdk.PromptMessage{
+				{Role: "user", Content: &sdk.TextContent{Text: text}},
+			}}, nil
+		})
+	}
+}
+
+// prompt is a text with the current team put in.
+func (s *Server) prompt(ctx context.Context, name string) (string, error) {
+	b, err := promptTexts.ReadFile("prompt/" + name + ".md")
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(b))
+	if !strings.Contains(text, "{") {
+		return text, nil
+	}
+	t, _, err := s.session.Open(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	text = strings.NewReplacer("{teamName}", t.Layout.Key, "{taskListPath}", t.Layout.Ledger()).Replace(text)
+	return text, t.Close()
+}

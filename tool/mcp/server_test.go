@@ -1,0 +1,311 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/op"
+)
+
+// TestLead: a person's client creates a team, works on it and deletes it.
+func TestLead(t *testing.T) {
+	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) { lead(newRig(t), version) })
+	}
+}
+
+func lead(t rig, version string) {
+	r := t
+	cs, _ := r.client(r.person(), version)
+	if got := cs.InitializeResult().ProtocolVersion; got != version {
+		t.Errorf("the server speaks %s", got)
+	}
+	var made tool.TeamCreateOut
+	r.call(cs, "TeamCreate", map[string]any{"team_name": "demo", "description": "d", "agent_type": "researcher"}, &made)
+	if made.LeadAgentID != "team-lead@demo" {
+		t.Errorf("%+v", made)
+	}
+	if f := r.refused(cs, "TeamCreate", map[string]any{"team_name": "other"}); f.Error != `Already leading team "demo". Use TeamDelete first.` || f.Code != team.CodeConflict {
+		t.Errorf("%+v", f)
+	}
+	var task op.TaskOut
+	r.call(cs, "TaskCreate", map[string]any{"subject": "First task", "description": "", "activeForm": "Doing it", "metadata": map[string]any{"k": map[string]any{"v": 1}}}, &task)
+	if task.Message != "Task #1 created successfully: First task" || string(task.Task.Metadata) != `{"k":{"v":1}}` {
+		t.Errorf("%+v", task)
+	}
+	r.call(cs, "TaskCreate", map[string]any{"subject": "Second", "description": "", "dependsOn": []string{"#1"}}, nil)
+	var list op.TaskListOut
+	r.call(cs, "TaskList", nil, &list)
+	if list.Text != "#1 [pending] First task\n#2 [pending] Second [blocked by #1]" {
+		t.Errorf("%q", list.Text)
+	}
+	var st op.TeamStatusOut
+	r.call(cs, "TeamStatus", nil, &st)
+	if st.You != team.LeadName || len(st.Members) != 1 || st.Tasks.Ready != 1 || st.Description != "d" {
+		t.Errorf("%+v", st)
+	}
+	var gone tool.TeamDeleteOut
+	r.call(cs, "TeamDelete", nil, &gone)
+	if gone.Message != `Cleaned up directories and worktrees for team "demo"` {
+		t.Errorf("%+v", gone)
+	}
+	r.call(cs, "TeamDelete", nil, &gone)
+	if gone.Message != "No team name found, nothing to clean up" || !gone.Success {
+		t.Errorf("%+v", gone)
+	}
+}
+
+// TestMember: a member's client is that member, by its token; the tools are those
+// of its role, and what is not offered says why when it is called.
+func TestMember(t *testing.T) {
+	r := newRig(t).create()
+	r.tasks("one")
+	id, token := r.join("bob", team.RoleExecutor)
+	if _, err := New(t.Context(), r.member(id, "wrong"), "v0"); !team.IsCode(err, team.CodeDenied) || team.ReasonOf(err) != "token" {
+		t.Fatalf("a wrong token: %v", err)
+	}
+	cs, _ := r.client(r.member(id, token))
+	names := r.names(cs)
+	for name, want := range map[string]bool{"TaskClaim": true, "SendMessage": true, "InboxRead": true, "TeamCreate": false, "TeamDelete": false,
+		"TeammateSpawn": false, "TeammateStop": false, "TeammateMode": false, "ApprovalAnswer": false} {
+		if names[name] != want {
+			t.Errorf("%s is offered: %v", name, names[name])
+		}
+	}
+	var got op.TaskClaimOut
+	r.call(cs, "TaskClaim", nil, &got)
+	if got.Task == nil || got.Task.OwnerName != "bob" {
+		t.Errorf("%+v", got)
+	}
+	for name, in := range map[string]map[string]any{
+		"TeamCreate": {"team_name": "x"}, "TeamDelete": nil, "TeamShutdown": nil, "TeammateSpawn": {"name": "x"}, "TeammateStop": {"name": "bob"},
+	} {
+		if f := r.refused(cs, name, in); f.Code != team.CodeDenied {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if f := r.refused(cs, "TaskList", map[string]any{"team_name": "other"}); f.Code != team.CodeNotFound {
+		t.Errorf("another team: %+v", f)
+	}
+}
+
+// TestModes: the mode of a member narrows what it is offered and may do, and a
+// change of it is announced.
+func TestModes(t *testing.T) {
+	r := newRig(t).create()
+	r.tasks("one")
+	id, token := r.join("bob", team.RoleExecutor)
+	cs, h := r.client(r.member(id, token))
+	all := r.names(cs)
+	r.setMode("bob", team.ModePlan)
+	r.hear(h.tools, "changed")
+	names := r.names(cs)
+	for _, o := range op.All() {
+		want := all[o.Name] && (len(o.Gates) == 0 || o.Name == "SendMessage" || o.Name == "PlanSubmit")
+		if names[o.Name] != want {
+			t.Errorf("in plan mode %s is offered: %v", o.Name, names[o.Name])
+		}
+	}
+	if f := r.refused(cs, "TaskClaim", nil); f.Code != team.CodeDenied || f.Reason != "mode" {
+		t.Errorf("%+v", f)
+	}
+	r.setMode("bob", team.ModeDefault)
+	r.hear(h.tools, "changed")
+	if got := r.names(cs); !maps.Equal(got, all) {
+		t.Errorf("afterwards: %v", got)
+	}
+	r.call(cs, "TaskClaim", nil, nil)
+}
+
+// TestDelegate: a lead in delegate mode has the coordination tools and no other.
+func TestDelegate(t *testing.T) {
+	r := newRig(t).create()
+	cs, h := r.client(r.person())
+	r.setMode(team.LeadName, team.ModeDelegate)
+	r.hear(h.tools, "changed")
+	want := []string{"SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamCreate", "TeamDelete"}
+	if got := slices.Sorted(maps.Keys(r.names(cs))); !slices.Equal(got, want) {
+		t.Errorf("offered: %v", got)
+	}
+	for _, o := range op.All() {
+		in := map[string]any{}
+		if slices.Contains(want, o.Name) {
+			continue
+		}
+		for _, name := range mustSchema(t, o).Required {
+			in[name] = sample(mustSchema(t, o).Properties[name])
+		}
+		if f := r.refused(cs, o.Name, in); f.Code != team.CodeDenied || f.Reason != "mode" {
+			t.Errorf("%s: %+v", o.Name, f)
+		}
+	}
+	r.call(cs, "TaskCreate", map[string]any{"subject": "a", "description": ""}, nil)
+	p, err := cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "delegate-mode"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := p.Messages[0].Content.(*sdk.TextContent).Text
+	if !strings.Contains(text, `team "demo"`) || !strings.Contains(text, "ledger.db") {
+		t.Errorf("%s", text)
+	}
+	for _, name := range want {
+		if !strings.Contains(text, name) {
+			t.Errorf("the prompt does not name %s", name)
+		}
+	}
+}
+
+// TestResources: what a client has subscribed to is notified when it changes, and
+// nothing else.
+func TestResources(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) { watched(newRig(t).create(), version) })
+	}
+}
+
+func watched(r rig, version string) {
+	t := r
+	id, token := r.join("bob", team.RoleExecutor)
+	cs, h := r.client(r.member(id, token), version)
+	for _, uri := range []string{URITasks, URIInbox} {
+		if err := cs.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.tasks("one")
+	r.hear(h.resources, URITasks)
+	r.team(func(tm *tool.Team) error {
+		_, err := tm.Send(t.Context(), tool.Person(), tool.SendIn{Type: "message", Recipient: "bob", Content: "hello"})
+		return err
+	})
+	r.hear(h.resources, URIInbox)
+	for uri, want := range map[string]string{URITasks: `"subject":"one"`, URIInbox: `"text":"hello"`, URIThread: `"text":"hello"`, URIRoster: `"you":"bob"`} {
+		res, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(res.Contents[0].Text, want) {
+			t.Errorf("%s: %s", uri, res.Contents[0].Text)
+		}
+	}
+	var in tool.InboxOut
+	r.call(cs, "InboxRead", nil, &in)
+	if len(in.Entries) != 1 || in.Entries[0].Text != "hello" {
+		t.Errorf("reading the resource marked it read: %+v", in)
+	}
+}
+
+// TestWaits: waiting is by event, tells of progress, and can be cancelled.
+func TestWaits(t *testing.T) {
+	r := newRig(t).create()
+	r.tasks("one")
+	id, token := r.join("bob", team.RoleExecutor)
+	cs, h := r.client(r.member(id, token))
+	type result struct {
+		res *sdk.CallToolResult
+		err error
+	}
+	start := func(ctx context.Context, name string, in map[string]any) chan result {
+		done := make(chan result, 1)
+		p := &sdk.CallToolParams{Name: name, Arguments: in}
+		p.SetProgressToken("p-" + name)
+		go func() {
+			res, err := cs.CallTool(ctx, p)
+			done <- result{res, err}
+		}()
+		return done
+	}
+	mail := start(t.Context(), "InboxRead", map[string]any{"wait_seconds": 600})
+	r.hear(h.progress, "waiting for mail")
+	r.team(func(tm *tool.Team) error {
+		_, err := tm.Send(t.Context(), tool.Person(), tool.SendIn{Type: "message", Recipient: "bob", Content: "wake up"})
+		return err
+	})
+	if got := <-mail; got.err != nil || got.res.IsError || !strings.Contains(got.res.Content[0].(*sdk.TextContent).Text, "wake up") {
+		t.Errorf("%+v", got)
+	}
+	wait := start(t.Context(), "Wait", map[string]any{"task_ids": []string{"1"}, "timeout_seconds": 600})
+	r.hear(h.progress, "0 of 1 completed, 0 in work, 0 failed")
+	r.team(func(tm *tool.Team) error {
+		if _, err := tm.TaskClaim(t.Context(), tool.Person(), "1"); err != nil {
+			return err
+		}
+		_, err := tm.TaskComplete(t.Context(), tool.Person(), "1", 0, ledger.Result{})
+		return err
+	})
+	if got := <-wait; got.err != nil || got.res.IsError {
+		t.Errorf("%+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	events := start(ctx, "Events", map[string]any{"after": 1000000, "wait_seconds": 600})
+	cancel()
+	if got := <-events; got.err == nil && !got.res.IsError {
+		t.Errorf("not cancelled: %+v", got.res.Content[0])
+	}
+}
+
+// TestLogs: a client that wants logs hears of a refusal.
+func TestLogs(t *testing.T) {
+	r := newRig(t).create()
+	cs, h := r.client(r.person(), "2025-11-25")
+	if err := cs.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "warning"}); err != nil { //nolint:staticcheck // as in server.go
+		t.Fatal(err)
+	}
+	r.refused(cs, "TaskGet", map[string]any{"task_id": "9"})
+	r.hear(h.logs, `{"code":"not_found","error":"no task \"9\"","tool":"TaskGet"}`)
+}
+
+// TestPrompts are the texts of R159.
+func TestPrompts(t *testing.T) {
+	r := newRig(t).create()
+	cs, _ := r.client(r.person())
+	list, err := cs.ListPrompts(t.Context(), nil)
+	if err != nil || len(list.Prompts) != 3 {
+		t.Fatalf("%v %v", list, err)
+	}
+	for name, steps := range map[string]int{"team-workflow": 6, "shutdown-reminder": 4} {
+		p, err := cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := p.Messages[0].Content.(*sdk.TextContent).Text
+		n := 0
+		for _, l := range strings.Split(text, "\n") {
+			if l != "" && l[0] >= '1' && l[0] <= '9' {
+				n++
+			}
+		}
+		if n != steps {
+			t.Errorf("%s has %d steps", name, n)
+		}
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !(r == '_' || r >= 'A' && r <= 'z') }) {
+			if len(word) > 4 && word[0] <= 'Z' && strings.ToUpper(word) != word && strings.ContainsAny(word[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+				if _, err := op.Find(word); err != nil {
+					t.Errorf("%s names %s, which is no tool", name, word)
+				}
+			}
+		}
+	}
+}
+
+// TestDescribed: every tool's results fit the output schema that it declares.
+func TestDescribed(t *testing.T) {
+	for _, o := range op.All() {
+		tool, err := describe(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := json.Marshal(tool); err != nil {
+			t.Errorf("%s: %v", o.Name, err)
+		}
+	}
+}

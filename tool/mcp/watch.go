@@ -1,0 +1,130 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/op"
+)
+
+// lookPause is the least time between two looks at a ledger that keeps changing.
+const lookPause = 50 * time.Millisecond
+
+// wake has the watch look which team is the current one: a call may have created
+// or deleted it.
+func (s *Server) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// watch follows the current team until ctx ends. Without one it waits for a call.
+func (s *Server) watch(ctx context.Context) {
+	defer close(s.done)
+	for ctx.Err() == nil {
+		t, _, err := s.session.Open(ctx, "")
+		if err != nil {
+			s.refresh(ctx, nil, map[string]string{}) // what leads to a team
+			select {
+			case <-ctx.Done():
+			case <-s.kick:
+			}
+			continue
+		}
+		s.follow(ctx, t)
+		_ = t.Close() // only read from: nothing is lost
+	}
+}
+
+// follow looks at a team after every change, until another one is the current.
+func (s *Server) follow(ctx context.Context, t *tool.Team) {
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		s.pause(ctx, time.Second) // out of watches: the next look may find one
+		return
+	}
+	defer stop()
+	seen := map[string]string{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+			if key, err := s.session.Env.Resolve(ctx, s.session.Current()); err != nil || key != t.Layout.Key {
+				return
+			}
+			continue
+		case <-changes:
+		}
+		s.refresh(ctx, t, seen)
+		s.pause(ctx, lookPause)
+	}
+}
+
+func (s *Server) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// refresh announces what is offered and what has changed of the resources that
+// somebody has subscribed to. seen is what they were.
+func (s *Server) refresh(ctx context.Context, t *tool.Team, seen map[string]string) {
+	if err := s.offer(ctx); err != nil {
+		// Not to be verified any more: nothing is on offer.
+		_ = s.announce(nil)
+		return
+	}
+	if t == nil {
+		return
+	}
+	for _, r := range resources {
+		if !s.subscribed(r.uri) {
+			delete(seen, r.uri)
+			continue
+		}
+		text, err := s.read(ctx, r)
+		if err != nil {
+			continue
+		}
+		before, known := seen[r.uri]
+		seen[r.uri] = text
+		if known && before == text {
+			continue
+		}
+		_ = s.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: r.uri})
+	}
+}
+
+func (s *Server) subscribed(uri string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.subs[uri] > 0
+}
+
+func (s *Server) subscribe(_ context.Context, req *sdk.SubscribeRequest) error {
+	if _, ok := findResource(req.Params.URI); !ok {
+		return sdk.ResourceNotFoundError(req.Params.URI)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subs[req.Params.URI]++
+	return nil
+}
+
+func (s *Server) unsubscribe(_ context.Context, req *sdk.UnsubscribeRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subs[req.Params.URI] = max(0, s.subs[req.Params.URI]-1)
+	return nil
+}
+
+// Offered is what is announced at the moment, for tests and for listing.
+func (s *Server) Offered(ctx context.Context) ([]op.Op, error) { return s.session.Offered(ctx) }

@@ -1,0 +1,123 @@
+package tool
+
+import (
+	"context"
+	"slices"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// modeGate is what a permission mode leaves of what a role may do; reading is
+// everybody's. A mode that is not here leaves all of it.
+var modeGate = map[team.Mode][]Operation{
+	// A planner looks, talks and asks; what it plans it does after the approval.
+	team.ModePlan: {OpSend, OpAsk},
+	// Who delegates coordinates and does none of the work itself.
+	team.ModeDelegate: {OpTeamCreate, OpTeamDelete, OpSend, OpBroadcast, OpDelegate, OpSpawn, OpRule, OpTaskAdd, OpTaskRetry,
+		OpTaskManage, OpAsk, OpAnswer, OpReview},
+}
+
+func modeAllows(m team.Mode, op Operation) bool {
+	allowed, narrows := modeGate[m]
+	return !narrows || slices.Contains(allowed, op)
+}
+
+func errMode(c Caller, op Operation) *team.Error {
+	e := team.Errorf(team.CodeDenied, "%s is in %s mode and may not %s", c.Name, c.Mode, op).WithReason("mode")
+	if c.Mode == team.ModePlan {
+		return e.WithHint("submit a plan first: PlanSubmit, or teamctl ask plan")
+	}
+	return e.WithHint("give the work to a teammate, or have the mode changed")
+}
+
+// May reports whether the caller's role and mode have an operation at all, the
+// settings of the team included. It logs nothing and starts nothing: a door uses
+// it to say what is on offer; the operation itself decides.
+func (t *Team) May(ctx context.Context, c Caller, op Operation) (bool, error) {
+	switch granted(c, op) {
+	case yes, bypass:
+		return true, nil
+	case named:
+		for _, kind := range approvalKinds {
+			v, err := t.setting(ctx, SetAnswerer+string(kind))
+			if err != nil || v == string(c.Role) {
+				return err == nil, err
+			}
+		}
+		return false, nil
+	case policy:
+		return t.policyAllows(ctx, c, op)
+	case no:
+	}
+	return false, nil
+}
+
+// policyAllows is the part of May that the team's settings decide.
+func (t *Team) policyAllows(ctx context.Context, c Caller, op Operation) (bool, error) {
+	switch op {
+	case OpBroadcast:
+		err := t.mayBroadcast(ctx, c)
+		if team.IsCode(err, team.CodeDenied) {
+			return false, nil
+		}
+		return err == nil, err
+	case OpSpawn:
+		most, err := t.settingInt(ctx, SetSpawnDepth, 0)
+		if err != nil {
+			return false, err
+		}
+		deep, err := t.depth(ctx, c.Session)
+		return err == nil && deep <= most, err
+	default:
+		d, err := t.delegationOf(ctx, c, "", DelegationForbidden)
+		return d != DelegationForbidden, err
+	}
+}
+
+// MayOutside is May for a caller without a team: only creating one is decided there.
+func MayOutside(c Caller, op Operation) bool { return op == OpTeamCreate && granted(c, op) == yes }
+
+// ReasonBypass is the reason of a mode that needs to be asked for at spawn.
+const ReasonBypass = "bypass"
+
+// mayBypass refuses mode bypassPermissions to a member that was not spawned for it.
+func mayBypass(m ledger.Member) error {
+	if m.Spec.Bypass {
+		return nil
+	}
+	return team.Errorf(team.CodeDenied, "%s was not spawned to skip permissions: the mode is not available to it", m.Name).
+		WithReason(ReasonBypass).WithHint("teamctl spawn NAME --dangerously-skip-permissions")
+}
+
+// SetMode changes the permission mode of a member, or of the lead. A running agent
+// of another program learns of it with its next start; what teamctl's own
+// operations let it do changes at once. The mode that it is in already is no change.
+func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mode) (ledger.Member, error) {
+	if err := t.may(ctx, c, OpMode); err != nil {
+		return ledger.Member{}, err
+	}
+	m, err := t.Member(ctx, name)
+	if err != nil {
+		return m, err
+	}
+	if mode, err = team.ParseMode(string(mode)); err != nil {
+		return m, err
+	}
+	if mode == team.ModeBypass {
+		if err := mayBypass(m); err != nil {
+			return m, err
+		}
+	}
+	if !c.Person && m.SessionKey == c.Session {
+		return m, team.Errorf(team.CodeDenied, "%s cannot change its own permission mode", c.Name).WithReason("own_mode")
+	}
+	if m.Spec.Mode == mode || m.Spec.Mode == "" && mode == team.ModeDefault {
+		return m, nil
+	}
+	if m, err = t.as(c).UpdateMember(ctx, ledger.MemberPatch{SessionKey: m.SessionKey, Mode: &mode}); err != nil {
+		return m, err
+	}
+	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+}

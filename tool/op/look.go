@@ -1,0 +1,84 @@
+package op
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func lookOps() []Op {
+	return []Op{
+		with(Op{Name: "ScratchpadGet", Verb: "scratchpad get", ReadOnly: true, Idempotent: true}, scratchpadGet),
+		with(Op{Name: "ScratchpadMerge", Verb: "scratchpad merge", Gates: []tool.Operation{tool.OpScratchpad}, Destructive: true}, scratchpadMerge),
+		with(Op{Name: "WorktreeStatus", Verb: "worktree ls", ReadOnly: true, Idempotent: true}, worktreeStatus),
+		with(Op{Name: "WorktreeDiff", Verb: "worktree diff", ReadOnly: true, Idempotent: true}, worktreeDiff),
+		with(Op{Name: "RunShow", Verb: "run show", ReadOnly: true, Idempotent: true}, runShow),
+	}
+}
+
+// ScratchpadGetIn names the team.
+type ScratchpadGetIn struct{ TeamRef }
+
+func scratchpadGet(ctx context.Context, s *Session, in ScratchpadGetIn) (ledger.Scratchpad, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (ledger.Scratchpad, error) { return t.Scratchpad(ctx) })
+}
+
+// ScratchpadMergeIn (R242-R246).
+type ScratchpadMergeIn struct {
+	TeamRef
+	Patch           json.RawMessage `json:"patch" jsonschema:"Top-level keys to set. A key is replaced as a whole: nothing is merged deeper."`
+	ExpectedVersion *int64          `json:"expected_version,omitempty" jsonschema:"The version that the patch was made from: refused when the document has another one by now."`
+}
+
+func scratchpadMerge(ctx context.Context, s *Session, in ScratchpadMergeIn) (ledger.Scratchpad, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (ledger.Scratchpad, error) {
+		return t.ScratchpadMerge(ctx, c, in.Patch, in.ExpectedVersion)
+	})
+}
+
+// WorktreeStatusIn names worktrees by their members.
+type WorktreeStatusIn struct {
+	TeamRef
+	Names []string `json:"names,omitempty" jsonschema:"Members to look at; all that have a worktree if left out."`
+	Into  string   `json:"into,omitempty" jsonschema:"Branch that the work is compared with; the one checked out in the repository if left out."`
+}
+
+func worktreeStatus(ctx context.Context, s *Session, in WorktreeStatusIn) (tool.WorktreesOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (tool.WorktreesOut, error) {
+		return t.Worktrees(ctx, tool.WorktreesIn{Members: in.Names, Into: in.Into})
+	})
+}
+
+// WorktreeDiffIn names worktrees by their members.
+type WorktreeDiffIn struct {
+	TeamRef
+	Names []string `json:"names,omitempty" jsonschema:"Members to look at; all that have a worktree if left out."`
+	Stat  bool     `json:"stat,omitempty" jsonschema:"Only which files, and how many lines."`
+}
+
+// WorktreeDiffOut is what members have changed.
+type WorktreeDiffOut struct {
+	Diffs []tool.WorktreeDiff `json:"diffs"`
+}
+
+func worktreeDiff(ctx context.Context, s *Session, in WorktreeDiffIn) (WorktreeDiffOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (WorktreeDiffOut, error) {
+		list, err := t.WorktreeDiffs(ctx, in.Names, in.Stat)
+		if list == nil {
+			list = []tool.WorktreeDiff{}
+		}
+		return WorktreeDiffOut{Diffs: list}, err
+	})
+}
+
+// RunShowIn names a run.
+type RunShowIn struct {
+	TeamRef
+	Run int64 `json:"run,omitempty" jsonschema:"Number of the run; the current one if left out."`
+}
+
+func runShow(ctx context.Context, s *Session, in RunShowIn) (ledger.RunInfo, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (ledger.RunInfo, error) { return t.Ledger.RunInfo(ctx, in.Run) })
+}

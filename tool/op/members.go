@@ -1,0 +1,142 @@
+package op
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func memberOps() []Op {
+	rule := []tool.Operation{tool.OpRule}
+	return []Op{
+		with(Op{Name: "TeammateSpawn", Verb: "spawn", Gates: []tool.Operation{tool.OpSpawn}, Long: true}, spawn),
+		with(Op{Name: "TeammateStop", Verb: "stop", Gates: rule, Destructive: true, Idempotent: true, Long: true}, teammateStop),
+		with(Op{Name: "TeammateRestart", Verb: "restart", Gates: rule, Destructive: true, Long: true}, teammateRestart),
+		with(Op{Name: "TeammateMode", Verb: "mode", Gates: []tool.Operation{tool.OpMode}, Idempotent: true}, teammateMode),
+		with(Op{Name: "TeammateOutput", Verb: "capture", ReadOnly: true, Idempotent: true}, teammateOutput),
+	}
+}
+
+// SpawnIn (R26-R28, R110).
+type SpawnIn struct {
+	TeamRef
+	Name      string            `json:"name" jsonschema:"Name of the teammate: others address it by this."`
+	AgentID   string            `json:"agent_id,omitempty" jsonschema:"Kind of agent to start, for example worker (the built-in one, the default) or command."`
+	Command   []string          `json:"command,omitempty" jsonschema:"Program and arguments, for a teammate that is any command."`
+	Task      string            `json:"task,omitempty" jsonschema:"First message to the agent."`
+	AgentType string            `json:"agent_type,omitempty" jsonschema:"Type or role, handed to the agent, for example reviewer."`
+	Model     string            `json:"model,omitempty" jsonschema:"Model for agents that have one."`
+	Mode      team.Mode         `json:"mode,omitempty" jsonschema:"Permission mode; plan makes it ask for approval of a plan first."`
+	Bypass    bool              `json:"dangerously_skip_permissions,omitempty" jsonschema:"Must be true as well where mode is bypassPermissions."`
+	Role      string            `json:"role,omitempty" jsonschema:"executor (default), reviewer, observer, leader or operator."`
+	Restart   string            `json:"restart,omitempty" jsonschema:"never, on-failure (default) or always."`
+	Backend   string            `json:"backend,omitempty" jsonschema:"Where it runs: auto (default), tmux, pty or in-process."`
+	Layout    backends.Layout   `json:"layout,omitempty" jsonschema:"In tmux: split, window or session."`
+	Worktree  string            `json:"worktree,omitempty" jsonschema:"own (default where the team has a repository), none, or the path of a directory."`
+	Repo      string            `json:"repo,omitempty" jsonschema:"Name of a further repository of the team to work on."`
+	Base      string            `json:"base,omitempty" jsonschema:"Revision that its branch starts from."`
+	Cwd       string            `json:"cwd,omitempty" jsonschema:"Directory to run in without a worktree of its own."`
+	Env       map[string]string `json:"env,omitempty" jsonschema:"Further environment variables."`
+	Exact     bool              `json:"exact,omitempty" jsonschema:"Fail where the name is taken, instead of taking NAME-2."`
+}
+
+func spawn(ctx context.Context, s *Session, in SpawnIn) (tool.Spawned, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.Spawned, error) {
+		ask := tool.SpawnIn{
+			Name: in.Name, Agent: in.AgentID, Command: in.Command, Backend: in.Backend, Layout: in.Layout, Prompt: in.Task,
+			AgentType: in.AgentType, Model: in.Model, Mode: string(in.Mode), Bypass: in.Bypass, Role: in.Role, Restart: in.Restart,
+			Env: in.Env, Repo: in.Repo, Worktree: in.Worktree, Cwd: in.Cwd, Base: in.Base, Exact: in.Exact, Place: s.Place,
+		}
+		ask.Place.Layout = in.Layout
+		progress(ctx, 0, 1, "starting %s", in.Name)
+		list, err := t.Spawn(ctx, c, ask)
+		if err != nil {
+			return tool.Spawned{}, err
+		}
+		progress(ctx, 1, 1, "%s: %s", list[0].Name, list[0].Status)
+		return list[0], nil
+	})
+}
+
+// TeammateStopIn stops one member.
+type TeammateStopIn struct {
+	TeamRef
+	Name           string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+	Reason         string `json:"reason,omitempty" jsonschema:"Why; it is told."`
+	Force          bool   `json:"force,omitempty" jsonschema:"End it at once instead of asking it first."`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"How long it may take to answer before it is ended; 10 if left out."`
+}
+
+func teammateStop(ctx context.Context, s *Session, in TeammateStopIn) (StopOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (StopOut, error) {
+		wait, err := seconds("timeout_seconds", in.TimeoutSeconds)
+		if err != nil {
+			return StopOut{}, err
+		}
+		return stop(ctx, t, c, supervisor.StopIn{Names: []string{in.Name}, Reason: in.Reason, Force: in.Force, Wait: wait})
+	})
+}
+
+// TeammateRestartIn restarts one member.
+type TeammateRestartIn struct {
+	TeamRef
+	Name string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+}
+
+func teammateRestart(ctx context.Context, s *Session, in TeammateRestartIn) (MemberInfo, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (MemberInfo, error) {
+		progress(ctx, 0, 1, "restarting %s", in.Name)
+		list, err := t.Restart(ctx, c, []string{in.Name})
+		if err != nil {
+			return MemberInfo{}, err
+		}
+		if len(list) != 1 {
+			return MemberInfo{}, team.Errorf(team.CodeInternal, "restart of %s: %d members came back", in.Name, len(list))
+		}
+		return memberInfo(list[0]), nil
+	})
+}
+
+// TeammateModeIn sets a permission mode (R155).
+type TeammateModeIn struct {
+	TeamRef
+	Name string    `json:"name" jsonschema:"Name of the teammate, or team-lead for the lead itself."`
+	Mode team.Mode `json:"mode" jsonschema:"The permission mode from now on."`
+}
+
+func teammateMode(ctx context.Context, s *Session, in TeammateModeIn) (MemberInfo, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (MemberInfo, error) {
+		m, err := t.SetMode(ctx, c, in.Name, in.Mode)
+		return memberInfo(m), err
+	})
+}
+
+// TeammateOutputIn asks for a screen.
+type TeammateOutputIn struct {
+	TeamRef
+	Name  string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+	Lines int    `json:"lines,omitempty" jsonschema:"Lines above the screen to show as well."`
+}
+
+// TeammateOutputOut is what a member's screen shows.
+type TeammateOutputOut struct {
+	Name   string `json:"name"`
+	Output string `json:"output"`
+}
+
+func teammateOutput(ctx context.Context, s *Session, in TeammateOutputIn) (TeammateOutputOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (TeammateOutputOut, error) {
+		if in.Lines < 0 {
+			return TeammateOutputOut{}, team.Errorf(team.CodeInvalid, "lines must be 0 or more").WithReason(ReasonInput)
+		}
+		m, err := t.Member(ctx, in.Name)
+		if err != nil {
+			return TeammateOutputOut{}, err
+		}
+		text, err := t.Capture(ctx, m.Name, in.Lines)
+		return TeammateOutputOut{Name: m.Name, Output: text}, err
+	})
+}

@@ -1,0 +1,155 @@
+package op
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// ReasonInput is the reason of an input that does not fit its schema.
+const ReasonInput = "input"
+
+// schemaFor is the schema of a type. Raw JSON may be anything in a result and is
+// an object in an input. What the library lets be null because a Go slice or
+// pointer can be is no null in an input: there, null is the same as not given.
+func schemaFor(t reflect.Type, input bool) (*jsonschema.Schema, error) {
+	raw := &jsonschema.Schema{}
+	if input {
+		raw = &jsonschema.Schema{Type: "object"}
+	}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): raw,
+		reflect.TypeFor[team.TaskStatus](): enum(team.TaskStatuses()),
+		reflect.TypeFor[team.Mode]():       enum(modes),
+		reflect.TypeFor[MessageType]():     enum(MessageTypes()),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if input {
+		tighten(s)
+	} else {
+		s.AdditionalProperties = nil // results may gain fields
+		loosen(s)
+	}
+	return s, nil
+}
+
+var modes = []team.Mode{team.ModeDefault, team.ModeAcceptEdits, team.ModeBypass, team.ModePlan, team.ModeDelegate, team.ModeDontAsk}
+
+func enum[T ~string](list []T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, v := range list {
+		s.Enum = append(s.Enum, string(v))
+	}
+	return s
+}
+
+// tighten takes null out of the types of a schema and of those below it.
+func tighten(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if i := slices.Index(s.Types, "null"); i >= 0 {
+		s.Types = slices.Delete(s.Types, i, i+1)
+		if len(s.Types) == 1 {
+			s.Type, s.Types = s.Types[0], nil
+		}
+	}
+	tighten(s.Items)
+	for _, p := range s.Properties {
+		tighten(p)
+	}
+}
+
+// loosen lets the objects of a result have further properties.
+func loosen(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Properties != nil {
+		s.AdditionalProperties = nil
+	}
+	if slices.Contains(s.Types, "null") && s.Enum != nil {
+		s.Enum = append(s.Enum, nil)
+	}
+	loosen(s.Items)
+	loosen(s.AdditionalProperties)
+	for _, p := range s.Properties {
+		loosen(p)
+	}
+}
+
+// checkInput is the input with what is null left out, once it fits the schema.
+func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
+	if len(strings.TrimSpace(string(raw))) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	var in map[string]any
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, team.Errorf(team.CodeInvalid, "the input of %s is no JSON object: %w", o.Name, err).WithReason(ReasonInput)
+	}
+	maps.DeleteFunc(in, func(_ string, v any) bool { return v == nil })
+	schema, err := o.InputSchema()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if _, ok := schema.Properties[name]; !ok {
+			return nil, team.Errorf(team.CodeInvalid, "%s has no parameter %q", o.Name, name).WithReason(ReasonInput).WithHint(o.parameters(schema))
+		}
+	}
+	for _, name := range schema.Required {
+		if _, ok := in[name]; !ok {
+			return nil, team.Errorf(team.CodeInvalid, "%s is required", name).WithReason(ReasonInput).WithHint(o.parameters(schema))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) { // one at a time: the error names it
+		r, err := schema.Properties[name].Resolve(nil)
+		if err == nil {
+			err = r.Validate(in[name])
+		}
+		if err != nil {
+			return nil, team.Errorf(team.CodeInvalid, "%s: %s", name, plain(err)).WithReason(ReasonInput)
+		}
+	}
+	out, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encode the input of %s: %w", o.Name, err)
+	}
+	return out, nil
+}
+
+// plain is what a validation error says, without the path that we name ourselves.
+func plain(err error) string {
+	text := err.Error()
+	for strings.HasPrefix(text, "validating ") {
+		_, rest, ok := strings.Cut(text, ": ")
+		if !ok {
+			break
+		}
+		text = rest
+	}
+	return text
+}
+
+func (o Op) parameters(s *jsonschema.Schema) string {
+	if len(s.Properties) == 0 {
+		return o.Name + " takes no parameters"
+	}
+	names := make([]string, 0, len(s.Properties))
+	for _, n := range s.PropertyOrder {
+		if slices.Contains(s.Required, n) {
+			n += " (required)"
+		}
+		names = append(names, n)
+	}
+	return "its parameters are " + strings.Join(names, ", ")
+}
