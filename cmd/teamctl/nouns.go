@@ -38,7 +38,7 @@ var nouns = []noun{
 		forms: []longForm{
 			{"spawn", "spawn", newSpawn}, {"ls", "ps", newPs}, {"join", "join", newJoin}, {"leave", "leave", newLeave},
 			{"shutdown", "shutdown", newShutdown}, {"stop", "stop", newStop}, {"start", "start", newStart}, {"restart", "restart", newRestart},
-			{"pause", "pause", newPause}, {"resume", "resume", newResume}, {"recover", "recover", newRecover}, {"kill", "kill", newKill},
+			{"mode", "mode", newMode}, {"pause", "pause", newPause}, {"resume", "resume", newResume}, {"recover", "recover", newRecover}, {"kill", "kill", newKill},
 			{"attach", "attach", newAttach}, {"logs", "logs", newLogs}, {"capture", "capture", newCapture},
 			{"hide", "hide", newHide}, {"unhide", "show", newShow},
 		},
