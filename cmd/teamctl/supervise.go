@@ -33,6 +33,27 @@ const envIdle = "TEAMCTL_SUPERVISOR_IDLE"
 
 const defaultIdle = 30 * time.Second
 
+// envClock names a file that holds by how much the supervisor's wall clock is off,
+// as a Go duration, read at every look: so that tests can move it under a living
+// supervisor. Nobody else has a use for it.
+const envClock = "TEAMCTL_TEST_CLOCK"
+
+// testClock is the machine's clock, or a moved one where envClock is set.
+func testClock() supervisor.Clock {
+	path := os.Getenv(envClock)
+	if path == "" {
+		return supervisor.Clock{}
+	}
+	return supervisor.Clock{Wall: func() time.Time {
+		text, err := os.ReadFile(path) //nolint:gosec // whoever sets our environment may name a file
+		if err != nil {
+			return time.Now()
+		}
+		by, _ := time.ParseDuration(strings.TrimSpace(string(text)))
+		return time.Now().Add(by)
+	}}
+}
+
 func newSupervise(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "supervise",
@@ -115,6 +136,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	cfg.Launcher = launcher{adapter.Launcher{Exe: p.exe}}
 	cfg.Version = readVersion().Version
 	cfg.Idle = p.idle
+	cfg.Clock = testClock()
 	cfg.Notify = notifier.Path()
 	cfg.Notes = notes
 	cfg.Woken = p.alsoLook(cfg.Woken, notifier) // every start begins with a change of the ledger

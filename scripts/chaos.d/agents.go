@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/teamctl/teamctl/backends/inproc"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -22,16 +24,24 @@ type agentKind struct {
 	// steady: it runs whenever it is wanted. Others come and go by themselves.
 	steady bool
 	slow   bool // takes the whole grace to stop
+	// goroutine: it can live in the supervisor.
+	goroutine bool
+	limits    team.Limits
 }
+
+// bombs is how many processes a bomber starts at most, limited or not.
+const bombs = 24
 
 // kinds make a team of twenty. A worker is teamctl's own.
 var kinds = []agentKind{
-	{name: "worker", share: 8, steady: true},
-	{name: "idle", share: 3, args: []string{"idle"}, steady: true},
+	{name: "worker", share: 8, steady: true, goroutine: true},
+	{name: "idle", share: 2, args: []string{"idle"}, steady: true},
 	{name: "chatty", share: 2, args: []string{"chatty"}, steady: true},
 	{name: "forker", share: 2, args: []string{"forker"}, steady: true},
 	{name: "stubborn", share: 2, args: []string{"stubborn"}, steady: true, slow: true},
-	{name: "crasher", share: 2, args: []string{"crasher"}},
+	{name: "crasher", share: 1, args: []string{"crasher"}},
+	{name: "bomber", share: 1, args: []string{"bomber"}, steady: true, limits: team.Limits{PIDs: bombs}},
+	{name: "eater", share: 1, args: []string{"eater"}, restart: "never", limits: team.Limits{MemoryBytes: 192 << 20}},
 	{name: "instant", share: 1, args: []string{"exit", "7"}, restart: "never"},
 }
 
@@ -56,8 +66,7 @@ func (w *world) populate(ctx context.Context) error {
 	for _, k := range kinds {
 		count := max(1, k.share*w.opt.agents/20)
 		for i := range count {
-			a := &agentPlan{agentKind: k, name: k.name + strconv.Itoa(i+1), backend: w.opt.backends[n%len(w.opt.backends)]}
-			n++
+			a := &agentPlan{agentKind: k, name: k.name + strconv.Itoa(i+1), backend: w.backendFor(k, &n)}
 			asked++
 			go func() {
 				_, err := w.team.Spawn(ctx, tool.Person(), w.spawnIn(a))
@@ -77,8 +86,23 @@ func (w *world) populate(ctx context.Context) error {
 	return first
 }
 
+// backendFor is the turn of the next member, past what cannot run it.
+func (w *world) backendFor(k agentKind, n *int) string {
+	for range w.opt.backends {
+		b := w.opt.backends[*n%len(w.opt.backends)]
+		*n++
+		if b != inproc.Name || k.goroutine {
+			return b
+		}
+	}
+	return "auto"
+}
+
+// process reports whether the member has one of its own.
+func (a *agentPlan) process() bool { return a.backend != inproc.Name }
+
 func (w *world) spawnIn(a *agentPlan) tool.SpawnIn {
-	in := tool.SpawnIn{Name: a.name, Exact: true, Backend: a.backend, Restart: a.restart}
+	in := tool.SpawnIn{Name: a.name, Exact: true, Backend: a.backend, Restart: a.restart, Limits: a.limits}
 	if !a.worker() {
 		in.Agent, in.Command, in.Worktree, in.Cwd = "command", append([]string{w.self, "agent"}, a.args...), "none", w.dir
 	}
@@ -130,6 +154,31 @@ func agent(args []string) int {
 	case "crasher":
 		pause(time.Duration(500+os.Getpid()%4000) * time.Millisecond)
 		return 3
+	case "bomber":
+		n := 0
+		for range bombs {
+			cmd := exec.Command("tail", "-f", "/dev/null")
+			if err := cmd.Start(); err != nil {
+				fmt.Println("no more than", n, "processes:", err)
+				break
+			}
+			n++
+			go func() { _ = cmd.Wait() }()
+		}
+		fmt.Println("started", n)
+		<-term
+		return 0
+	case "eater":
+		var eaten [][]byte
+		for range 40 { // 320 MiB; a limit ends it before
+			b := make([]byte, 8<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			eaten = append(eaten, b)
+		}
+		fmt.Println("ate", len(eaten))
+		return 9
 	case "exit":
 		n, err := strconv.Atoi(args[1])
 		if err != nil {

@@ -44,33 +44,56 @@ func (w *world) quick() error {
 // an exit or a completion that was told twice, a message that stands twice in a
 // mailbox, a lost status taken for success, a damaged ledger.
 func (w *world) never(ctx context.Context) []string {
-	bad := w.doubles()
-	events, err := w.team.Ledger.Events(ctx, 0, 0, ledger.EventFilter{})
-	if err != nil {
-		return append(bad, "read events: "+err.Error())
-	}
-	exits, completions := map[string]int{}, map[string]int{}
-	for _, e := range events {
-		switch {
-		case e.What == "member.state" && e.After == string(team.Exited):
-			s := stateOf(e)
-			if exits[s.Generation]++; exits[s.Generation] > 1 {
-				bad = append(bad, fmt.Sprintf("exit of %s, generation %s, was told twice", e.ID, s.Generation))
-			}
-			if s.ExitText == "exit 0" && w.killed[s.Generation] != "" {
-				bad = append(bad, fmt.Sprintf("%s of %s was killed and counts as exit 0", w.killed[s.Generation], e.ID))
-			}
-		case e.What == "task.completed":
-			if completions[e.ID]++; completions[e.ID] > 1 {
-				bad = append(bad, fmt.Sprintf("task %s was completed twice", e.ID))
-			}
-		}
-	}
+	bad := append(w.doubles(), w.look(ctx)...)
 	for _, a := range w.members {
 		for id, n := range w.mail(a.name) {
 			if n > 1 {
 				bad = append(bad, fmt.Sprintf("message %s stands %d times in the mailbox of %s", id, n, a.name))
 			}
+		}
+	}
+	return bad
+}
+
+// seen is what the events have told so far: in a long run nobody can read them all
+// after every fault.
+type seen struct {
+	seq         int64
+	exits       map[string]bool   // generations whose exit was told
+	started     map[string]string // generations that were started and have not exited, and of whom
+	completions map[string]bool
+}
+
+// look reads the events that are new.
+func (w *world) look(ctx context.Context) (bad []string) {
+	s := &w.seen
+	if s.exits == nil {
+		s.exits, s.started, s.completions = map[string]bool{}, map[string]string{}, map[string]bool{}
+	}
+	events, err := w.team.Ledger.Events(ctx, s.seq, 0, ledger.EventFilter{})
+	if err != nil {
+		return []string{"read events: " + err.Error()}
+	}
+	for _, e := range events {
+		s.seq = e.Seq
+		switch {
+		case e.What == "member.state" && e.After == string(team.Starting):
+			s.started[stateOf(e).Generation] = e.ID
+		case e.What == "member.state" && e.After == string(team.Exited):
+			d := stateOf(e)
+			if s.exits[d.Generation] {
+				bad = append(bad, fmt.Sprintf("exit of %s, generation %s, was told twice", e.ID, d.Generation))
+			}
+			s.exits[d.Generation] = true
+			delete(s.started, d.Generation)
+			if d.ExitText == "exit 0" && w.killed[d.Generation] != "" {
+				bad = append(bad, fmt.Sprintf("%s of %s was killed and counts as exit 0", w.killed[d.Generation], e.ID))
+			}
+		case e.What == "task.completed":
+			if s.completions[e.ID] {
+				bad = append(bad, fmt.Sprintf("task %s was completed twice", e.ID))
+			}
+			s.completions[e.ID] = true
 		}
 	}
 	return bad
@@ -171,11 +194,17 @@ func (w *world) pending(ctx context.Context) (not []string) {
 			not = append(not, "instant1 is "+string(m.Observed))
 		}
 	}
-	not = append(not, w.unfinished(ctx)...)
-	not = append(not, w.undelivered(ctx)...)
-	not = append(not, w.strays(live)...)
-	if len(not) == 0 {
-		not = append(not, w.litter(ctx)...)
+	// The dearer a look is, the later: who is asked all the time answers nobody else.
+	for _, more := range []func() []string{
+		func() []string { return w.strays(live) },
+		func() []string { return w.unfinished(ctx) },
+		func() []string { return w.undelivered(ctx) },
+		func() []string { return w.litter(ctx) },
+	} {
+		if len(not) > 0 {
+			return not
+		}
+		not = more()
 	}
 	return not
 }
@@ -361,32 +390,22 @@ func (w *world) settled(ctx context.Context) (bad []string) {
 }
 
 // exits: every generation that was started and does not live has its one exit.
-func (w *world) exits(ctx context.Context) (bad []string) {
-	events, err := w.team.Ledger.Events(ctx, 0, 0, ledger.EventFilter{What: "member.state"})
-	if err != nil {
-		return []string{err.Error()}
-	}
+func (w *world) exits(ctx context.Context) []string {
+	bad := w.look(ctx)
 	members, err := w.team.Ledger.Members(ctx, true)
 	if err != nil {
-		return []string{err.Error()}
+		return append(bad, err.Error())
 	}
 	current := map[string]bool{}
 	for _, m := range members {
 		current[m.Generation] = true
 	}
-	exited := map[string]bool{}
-	for _, e := range events {
-		if e.After == string(team.Exited) {
-			exited[stateOf(e).Generation] = true
+	for g, name := range w.seen.started {
+		if !current[g] {
+			bad = append(bad, fmt.Sprintf("generation %s of %s was started and its exit never told", g, name))
 		}
 	}
-	for _, e := range events {
-		g := stateOf(e).Generation
-		if e.After == string(team.Starting) && !exited[g] && !current[g] {
-			bad = append(bad, fmt.Sprintf("generation %s of %s was started and its exit never told", g, e.ID))
-		}
-	}
-	return slices.Compact(bad)
+	return bad
 }
 
 // open compares descriptors with what they were.
@@ -407,7 +426,14 @@ func (w *world) open() (bad []string) {
 			bad = append(bad, fmt.Sprintf("%s: %d, at first %d", what, n, was))
 		}
 	}
-	say("descriptors of the supervisor", now.sup, w.base.sup, allowance)
+	// A worker that lives in the supervisor opens readers of the ledger as it needs them.
+	inside := 0
+	for _, a := range w.members {
+		if !a.process() {
+			inside++
+		}
+	}
+	say("descriptors of the supervisor", now.sup, w.base.sup, allowance+inside*12)
 	say("terminals of the supervisor", now.supPTYs, w.base.supPTYs, 0)
 	say("terminals of the tmux server", now.tmuxPTYs, w.base.tmuxPTYs, allowance/4)
 	return bad

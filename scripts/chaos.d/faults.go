@@ -50,6 +50,8 @@ var faults = []fault{
 	{"delete-mailbox", "a mailbox is deleted", 5, deleteMailbox},
 	{"damage-mailbox", "a mailbox is cut, emptied or overwritten", 6, damageMailbox},
 	{"fill-disk", "no space is left for a while", 3, fillDisk},
+	{"pause-member", "members are paused, often with the supervisor killed meanwhile", 4, pauseMember},
+	{"move-clock", "the supervisor's wall clock jumps a day", 3, moveClock},
 	{"freeze-agent", "SIGSTOP to an agent, SIGCONT later", 3, freezeAgent},
 	{"freeze-supervisor", "SIGSTOP to the supervisor, SIGCONT later", 4, freezeSupervisor},
 	{"freeze-tmux", "SIGSTOP to the tmux server, SIGCONT later", 3, freezeTmux},
@@ -113,7 +115,7 @@ func (w *world) kill(ctx context.Context, id backends.ProcID, what string) error
 }
 
 func killAgent(ctx context.Context, w *world) error {
-	a, _ := w.pick(nil)
+	a, _ := w.pick((*agentPlan).process)
 	pr, err := w.facts(a.name)
 	if err != nil || !proc.Alive(pr.Agent) {
 		return errSkip
@@ -126,7 +128,7 @@ func killAgents(ctx context.Context, w *world) error {
 	n := 0
 	for _, i := range w.rand.Perm(len(w.members)) {
 		a := w.members[i]
-		if pr, err := w.facts(a.name); err == nil && n < 4 && w.ours(pr.Agent) {
+		if pr, err := w.facts(a.name); err == nil && n < 4 && a.process() && w.ours(pr.Agent) {
 			n++
 			w.killed[pr.Generation] = "agent"
 			w.note("SIGKILL to agent %s %d", a.name, pr.Agent.PID)
@@ -139,7 +141,7 @@ func killAgents(ctx context.Context, w *world) error {
 }
 
 func killShim(ctx context.Context, w *world) error {
-	a, _ := w.pick(nil)
+	a, _ := w.pick((*agentPlan).process)
 	pr, err := w.facts(a.name)
 	if err != nil || !proc.Alive(pr.Shim) {
 		return errSkip
@@ -270,8 +272,11 @@ func killMidSpawn(ctx context.Context, w *world) error {
 	name := fmt.Sprintf("temp%d", w.round)
 	w.note("spawn of %s, SIGKILL to the supervisor meanwhile", name)
 	w.temps[name] = true
-	kind := "idle"
-	in := tool.SpawnIn{Name: name, Exact: true, Backend: w.opt.backends[w.rand.IntN(len(w.opt.backends))], Agent: "command", Command: []string{w.self, "agent", kind}}
+	n := w.rand.IntN(len(w.opt.backends))
+	in := tool.SpawnIn{
+		Name: name, Exact: true, Backend: w.backendFor(agentKind{}, &n),
+		Agent: "command", Command: []string{w.self, "agent", "idle"},
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -418,7 +423,7 @@ func (w *world) freeze(ctx context.Context, id backends.ProcID, what string, mea
 }
 
 func freezeAgent(ctx context.Context, w *world) error {
-	a, _ := w.pick(nil)
+	a, _ := w.pick((*agentPlan).process)
 	pr, err := w.facts(a.name)
 	if err != nil {
 		return errSkip

@@ -37,6 +37,7 @@ type options struct {
 	backends []string
 	settle   int           // rounds between two full checks
 	limit    time.Duration // of the whole run
+	span     time.Duration // no fault after so long; 0: all rounds are done
 	only     string        // faults to choose from
 	keep     bool
 	verbose  bool
@@ -68,9 +69,10 @@ func parse() (options, error) {
 	flag.IntVar(&opt.rounds, "rounds", 200, "faults to do")
 	flag.Uint64Var(&opt.seed, "seed", 0, "seed of the choices; 0: a new one")
 	flag.IntVar(&opt.agents, "agents", 20, "members of the team, at least 8")
-	flag.StringVar(&names, "backends", "tmux", "comma separated: tmux, pty, in-process; members take turns")
-	flag.IntVar(&opt.settle, "settle", 10, "rounds between two full checks")
+	flag.StringVar(&names, "backends", "tmux,tmux,pty,in-process", "comma separated, as often as they are to be used; in-process is for workers only")
+	flag.IntVar(&opt.settle, "settle", 25, "rounds between two full checks")
 	flag.DurationVar(&opt.limit, "limit", 0, "most time to take; 0: one second a round and two minutes")
+	flag.DurationVar(&opt.span, "for", 0, "begin no round after so long, and end well with those that were done")
 	flag.StringVar(&opt.only, "only", "", "comma separated faults to choose from; \"list\" lists them")
 	flag.BoolVar(&opt.keep, "keep", false, "leave the directory also when all went well")
 	flag.BoolVar(&opt.verbose, "v", false, "a line for every round")

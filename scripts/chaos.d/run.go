@@ -29,7 +29,11 @@ func (w *world) run(ctx context.Context) error {
 	}
 	w.traffic.start(ctx)
 	defer w.traffic.stop()
+	began := time.Now()
 	for w.round = 1; w.round <= w.opt.rounds; w.round++ {
+		if w.opt.span > 0 && time.Since(began) > w.opt.span {
+			w.opt.rounds = w.round // the last one
+		}
 		if err := w.fault(ctx); err != nil {
 			return err
 		}
@@ -71,7 +75,7 @@ func (w *world) fault(ctx context.Context) error {
 			w.slowest, w.slowName = took, f.name
 		}
 		// Let it work a little: faults that fall on a team that recovers find most.
-		w.pause(ctx, 400*time.Millisecond)
+		w.pause(ctx, 250*time.Millisecond)
 		return nil
 	}
 	return nil
@@ -91,7 +95,7 @@ func (w *world) settle(ctx context.Context) error {
 		return err
 	}
 	var last []string
-	ok := until(ctx, 90*time.Second, func() bool {
+	ok := every(ctx, 60*time.Millisecond, 90*time.Second, func() bool {
 		if hard := w.never(ctx); len(hard) > 0 {
 			last = hard
 			return true
@@ -143,6 +147,14 @@ func (w *world) mend(ctx context.Context) error {
 		// Half of those in back-off are left to it.
 		if down || a.steady && m.Observed == team.Backoff && (m.Failures > 2 || w.rand.IntN(2) == 0) {
 			start = append(start, m.Name)
+		}
+	}
+	if err := w.thaw(c); err != nil {
+		return err
+	}
+	if w.rand.IntN(3) > 0 { // else a supervisor's tick or a claim does it
+		if _, err := w.team.Ledger.ExpireLeases(c); err != nil {
+			return err
 		}
 	}
 	if len(remove) > 0 {
@@ -320,11 +332,19 @@ func (w *world) report(err error) {
 	fmt.Println("chaos: look at", state, "and run it again with --seed", w.opt.seed)
 }
 
+// total is how many faults were done.
+func (w *world) total() (n int) {
+	for _, c := range w.counts {
+		n += c
+	}
+	return n
+}
+
 // summary of a run without a violation.
 func (w *world) summary(took time.Duration) {
 	posted, tasks, _ := w.traffic.snapshot()
 	fmt.Printf("chaos: ok: %d rounds in %s, %d messages delivered once (%d refused), %d tasks completed once; slowest fault %s %s\n",
-		w.opt.rounds, took.Round(time.Second/10), len(posted), w.traffic.refused, len(tasks), w.slowName, w.slowest.Round(time.Millisecond))
+		w.total(), took.Round(time.Second/10), len(posted), w.traffic.refused, len(tasks), w.slowName, w.slowest.Round(time.Millisecond))
 	var parts []string
 	for _, f := range faults {
 		if n := w.counts[f.name]; n > 0 {

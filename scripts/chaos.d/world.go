@@ -43,6 +43,8 @@ type world struct {
 	excused  bool            // tasks may have failed since the last settling
 	hurt     map[string]bool // mailboxes damaged or deleted since then
 	killed   map[string]string
+	paused   map[string]bool
+	seen     seen
 	temps    map[string]bool // members spawned by a fault
 	slowest  time.Duration
 	slowName string
@@ -64,7 +66,7 @@ func newWorld(ctx context.Context, opt options) (w *world, err error) {
 	}
 	w = &world{
 		opt: opt, rand: rand.New(rand.NewPCG(opt.seed, 1)), dir: dir, vol: filepath.Join(dir, "v"), self: self,
-		counts: map[string]int{}, skipped: map[string]string{}, hurt: map[string]bool{}, killed: map[string]string{}, temps: map[string]bool{},
+		counts: map[string]int{}, skipped: map[string]string{}, hurt: map[string]bool{}, killed: map[string]string{}, paused: map[string]bool{}, temps: map[string]bool{},
 	}
 	w.repo = filepath.Join(w.vol, "repo")
 	defer func() {
@@ -118,7 +120,8 @@ func (w *world) setenv() {
 		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME": "chaos", "GIT_AUTHOR_EMAIL": "chaos@example.com",
 		"GIT_COMMITTER_NAME": "chaos", "GIT_COMMITTER_EMAIL": "chaos@example.com",
-		"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1",
+		"TEAMCTL_TEST_CLOCK": w.clockFile(),
+		"TERM":               "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1",
 	} {
 		_ = os.Setenv(k, v)
 	}
@@ -172,9 +175,14 @@ func (w *world) note(format string, args ...any) {
 
 // until waits for a condition that gives no event here.
 func until(ctx context.Context, within time.Duration, ok func() bool) bool {
+	return every(ctx, 10*time.Millisecond, within, ok)
+}
+
+// every is until for a condition that is dear to look at.
+func every(ctx context.Context, look, within time.Duration, ok func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for !ok() {
 		select {
