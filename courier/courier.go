@@ -62,6 +62,7 @@ type Opener func(ctx context.Context, f Facts, s Screen, r Report) (Channel, err
 // openers is the table of ways that the supervisor has to do something for.
 var openers = map[adapter.Way]Opener{
 	adapter.WayAppServer: openAppServer,
+	adapter.WayServer:    openServer,
 }
 
 // Open opens the first way of the link that there is an opener for. A nil Channel

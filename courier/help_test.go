@@ -19,6 +19,8 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
+func unixMilli(ms int64) time.Time { return time.UnixMilli(ms) }
+
 // ticker paces a loop that polls, and fails the test when it takes too long.
 func ticker(t *testing.T) func(left int) {
 	t.Helper()

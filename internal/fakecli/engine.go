@@ -32,6 +32,8 @@ type Engine struct {
 	Seen func(Text)
 	// Active is called with the turn's id when a turn begins, and with "" when it ends.
 	Active func(turn string)
+	// Answering is called before the model is asked.
+	Answering func()
 	// Said is called with each answer.
 	Said func(text string)
 
@@ -168,6 +170,9 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 	}
 	e.add(in)
 	for {
+		if e.Answering != nil {
+			e.Answering()
+		}
 		said, call, err := e.ask(ctx)
 		switch {
 		case ctx.Err() != nil:

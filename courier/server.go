@@ -1,0 +1,552 @@
+package courier
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// server is the channel to an opencode whose TUI serves HTTP on a port of the
+// agent's own, with a password.
+//
+// A message is a prompt_async with a message id that we mint: an idle session
+// begins a turn, a busy one takes it at the next tool boundary. opencode orders
+// messages by their ids, so an id begins with the time, as its own do; it ends with
+// a hash of the mail's id, by which the session itself tells what it was given,
+// also after a kill. Sending one id twice would double its text.
+//
+// The session has a message at once; that the model has it is shown by an answer
+// whose parent is that message or a later one.
+type server struct {
+	f      Facts
+	report Report
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	client *http.Client
+
+	mu       sync.Mutex
+	up       bool
+	session  string
+	seen     map[string]string // hash of the mail's id -> message id
+	mail     map[string]string // message id -> mail id, of those given by this channel or asked about
+	answered string            // newest message that an answer has as its parent
+	asks     map[string]team.WaitFor
+	busy     bool
+	stamp    string // newest among the ids of the session
+}
+
+// openServer is the Opener of adapter.WayServer.
+func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error) {
+	if f.Link.URL == "" {
+		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no address", f.AgentID)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{
+		f: f, report: r, cancel: cancel, client: &http.Client{Transport: &http.Transport{}},
+		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{},
+	}
+	s.done.Go(func() { keepUp(ctx, s.connection) })
+	return s, nil
+}
+
+// Close is Channel's.
+func (s *server) Close() {
+	s.cancel()
+	s.done.Wait()
+	s.client.CloseIdleConnections()
+}
+
+// statusError is an answer that is not a success: the server did not do it.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%d %s", e.status, e.text) }
+
+// request asks the server. out may be nil.
+func (s *server) request(ctx context.Context, method, path string, in, out any) error {
+	resp, err := s.open(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("read the answer to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+func (s *server) open(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.f.Link.URL+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.f.Link.Secret != "" {
+		req.SetBasicAuth(s.f.Link.User, s.f.Link.Secret)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+		return nil, &statusError{resp.StatusCode, strings.TrimSpace(string(b))}
+	}
+	// What it does not know it answers with its web page.
+	if t := resp.Header.Get("Content-Type"); strings.HasPrefix(t, "text/html") {
+		resp.Body.Close()
+		return nil, &statusError{http.StatusNotFound, method + " " + path + " is answered with a page"}
+	}
+	return resp, nil
+}
+
+// connection is one stream of events, and what has to be asked when it begins.
+func (s *server) connection(ctx context.Context) (up bool) {
+	stream, cancel := context.WithCancel(ctx)
+	defer cancel()
+	resp, err := s.open(stream, http.MethodGet, "/event", nil)
+	if err != nil {
+		s.f.Log.Debug("server not reached", "member", s.f.Name, "err", err)
+		return false
+	}
+	defer resp.Body.Close()
+	if err := s.begin(ctx); err != nil {
+		s.f.Log.Warn("server does not answer", "member", s.f.Name, "err", err)
+		return false
+	}
+	r := bufio.NewReader(resp.Body)
+	for {
+		line, err := r.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			s.take(bytes.TrimSpace(data))
+		}
+		if err != nil {
+			break
+		}
+	}
+	s.mu.Lock()
+	s.up = false
+	s.mu.Unlock()
+	if ctx.Err() == nil {
+		s.see(team.Observation{Activity: team.ActivityUnknown, Source: "event stream ended"})
+	}
+	return true
+}
+
+func (s *server) see(o team.Observation) {
+	o.Tier, o.At = team.TierChannel, time.Now()
+	s.report(o)
+}
+
+// begin finds or makes the session, reads what it has, and gives the first message.
+func (s *server) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	s.mu.Lock()
+	id := s.session
+	s.mu.Unlock()
+	if id == "" {
+		var err error
+		if id, err = s.find(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.read(ctx, id); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.session, s.up = id, true
+	clear(s.asks)
+	s.mu.Unlock()
+	s.see(team.Observation{Ready: true, Conversation: id, Source: "session"})
+	if err := s.sync(ctx, id); err != nil {
+		return err
+	}
+	if s.f.Link.Prompt != "" {
+		if o := s.give(ctx, id, "prompt-"+s.f.Generation, s.f.Link.Prompt); o.State == team.Held {
+			return errors.New(o.Reason)
+		}
+	}
+	return nil
+}
+
+// find is the session of this generation, by its title; it is made when there is
+// none, and shown in the TUI.
+func (s *server) find(ctx context.Context) (string, error) {
+	title := s.f.AgentID + " " + s.f.Generation
+	var all []struct{ ID, Title string }
+	if err := s.request(ctx, http.MethodGet, "/session", nil, &all); err != nil {
+		return "", err
+	}
+	for _, o := range all {
+		if o.Title == title {
+			return o.ID, nil
+		}
+	}
+	var made struct{ ID string }
+	if err := s.request(ctx, http.MethodPost, "/session", map[string]string{"title": title}, &made); err != nil {
+		return "", err
+	}
+	if err := s.request(ctx, http.MethodPost, "/tui/select-session", map[string]string{"sessionID": made.ID}, nil); err != nil {
+		s.f.Log.Warn("session not shown", "member", s.f.Name, "err", err)
+	}
+	return made.ID, nil
+}
+
+// messageInfo is a message of a session.
+type messageInfo struct {
+	ID        string `json:"id"`
+	SessionID string `json:"sessionID"`
+	Role      string `json:"role"`
+	ParentID  string `json:"parentID"`
+}
+
+// read takes what the session already has.
+func (s *server) read(ctx context.Context, id string) error {
+	var all []struct{ Info messageInfo }
+	if err := s.request(ctx, http.MethodGet, "/session/"+id+"/message", nil, &all); err != nil {
+		return err
+	}
+	for _, m := range all {
+		s.message(m.Info)
+	}
+	return nil
+}
+
+// sync asks what it does now: the stream tells changes only.
+func (s *server) sync(ctx context.Context, id string) error {
+	var status map[string]sessionStatus
+	if err := s.request(ctx, http.MethodGet, "/session/status", nil, &status); err != nil {
+		return err
+	}
+	s.changed(status[id], "GET /session/status")
+	var asks []permissionRequest
+	if err := s.request(ctx, http.MethodGet, "/permission", nil, &asks); err != nil {
+		return err
+	}
+	for _, a := range asks {
+		s.asked(a, team.WaitPermission)
+	}
+	var questions []permissionRequest
+	if err := s.request(ctx, http.MethodGet, "/question", nil, &questions); err != nil {
+		return err
+	}
+	for _, a := range questions {
+		s.asked(a, team.WaitQuestion)
+	}
+	return nil
+}
+
+type sessionStatus struct {
+	Type    string `json:"type"` // idle, busy, retry; absent is idle
+	Message string `json:"message"`
+	Next    int64  `json:"next"` // of retry: Unix milliseconds
+}
+
+// longRetry tells a limit, which a person may want to know of, from a hiccup.
+const longRetry = time.Minute
+
+func (s *server) changed(st sessionStatus, source string) {
+	o := team.Observation{Source: source, Evidence: []string{st.Type}}
+	switch st.Type {
+	case "", "idle":
+		o.Activity, o.Ready = team.Idle, true
+	case "busy":
+		o.Activity = team.Working
+	case "retry":
+		o.Activity = team.Working
+		if until := time.UnixMilli(st.Next); time.Until(until) > longRetry {
+			o.Activity, o.Until = team.Limited, until
+		}
+		o.Evidence = append(o.Evidence, st.Message)
+	default:
+		o.Activity = team.ActivityUnknown
+	}
+	s.mu.Lock()
+	s.busy = o.Activity != team.Idle
+	for _, w := range s.asks { // it stays busy while it waits
+		if s.busy {
+			o.Activity, o.For = team.Waiting, w
+		}
+	}
+	o.Conversation = s.session
+	s.mu.Unlock()
+	s.see(o)
+}
+
+// permissionRequest is a permission or question that is asked.
+type permissionRequest struct {
+	ID         string          `json:"id"`
+	SessionID  string          `json:"sessionID"`
+	Permission string          `json:"permission"`
+	Patterns   []string        `json:"patterns"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Questions  json.RawMessage `json:"questions"`
+}
+
+func (s *server) asked(p permissionRequest, what team.WaitFor) {
+	s.mu.Lock()
+	ours := p.SessionID == s.session // a sub-agent's is the TUI's to ask
+	if ours {
+		s.asks[p.ID] = what
+	}
+	s.mu.Unlock()
+	if !ours {
+		return
+	}
+	ask := &team.Ask{ID: p.ID, For: what, Tool: p.Permission, Description: strings.Join(p.Patterns, "\n"), Input: p.Metadata}
+	if what == team.WaitQuestion {
+		ask.Tool, ask.Input = "question", p.Questions
+	}
+	s.see(team.Observation{Activity: team.Waiting, For: what, Source: "permission.asked", Ask: ask})
+}
+
+// message notes one message of the session.
+func (s *server) message(m messageInfo) {
+	var receipts []team.Receipt
+	s.mu.Lock()
+	if rest, ok := strings.CutPrefix(m.ID, "msg_"); ok && len(rest) > stampLen {
+		s.stamp = max(s.stamp, rest[:stampLen])
+	}
+	switch {
+	case m.Role == "user" && len(m.ID) > hashLen:
+		s.seen[m.ID[len(m.ID)-hashLen:]] = m.ID
+	case m.Role == "assistant" && m.ParentID > s.answered:
+		for id, mail := range s.mail {
+			if id > s.answered && id <= m.ParentID {
+				receipts = append(receipts, team.Receipt{ID: mail, State: team.Accepted, Evidence: "answer " + m.ID})
+			}
+		}
+		s.answered = m.ParentID
+	}
+	s.mu.Unlock()
+	if len(receipts) > 0 {
+		s.see(team.Observation{Source: "message.updated", Receipts: receipts})
+	}
+}
+
+// take is called for every event, in order.
+func (s *server) take(data []byte) {
+	var e struct {
+		Type       string
+		Properties json.RawMessage
+	}
+	var p struct {
+		SessionID string
+		RequestID string
+		Status    sessionStatus
+		Info      struct {
+			messageInfo
+			Cost   float64
+			Tokens struct {
+				Input, Output int64
+				Cache         struct{ Read int64 }
+			}
+		}
+	}
+	if json.Unmarshal(data, &e) != nil || json.Unmarshal(e.Properties, &p) != nil {
+		return // a shape that a later version gave to something that we do not need
+	}
+	s.mu.Lock()
+	ours := p.SessionID == s.session
+	s.mu.Unlock()
+	if !ours {
+		return
+	}
+	switch e.Type {
+	case "session.status":
+		s.changed(p.Status, e.Type)
+	case "message.updated":
+		s.message(p.Info.messageInfo)
+	case "session.updated":
+		t := p.Info.Tokens
+		s.see(team.Observation{Source: e.Type, Usage: &team.Usage{
+			InputTokens: t.Input, OutputTokens: t.Output, CachedTokens: t.Cache.Read, CostUSD: p.Info.Cost,
+		}})
+	case "permission.asked", "question.asked":
+		var a permissionRequest
+		if json.Unmarshal(e.Properties, &a) != nil {
+			return
+		}
+		what := team.WaitPermission
+		if e.Type == "question.asked" {
+			what = team.WaitQuestion
+		}
+		s.asked(a, what)
+	case "permission.replied", "question.replied", "question.rejected":
+		s.mu.Lock()
+		_, open := s.asks[p.RequestID]
+		delete(s.asks, p.RequestID)
+		busy := s.busy
+		s.mu.Unlock()
+		if open {
+			o := team.Observation{Source: e.Type, Settled: p.RequestID}
+			if busy {
+				o.Activity = team.Working
+			}
+			s.see(o)
+		}
+	}
+}
+
+// hashLen is how much of an id tells which mail it is; opencode's own end is as long.
+const hashLen = 14
+
+// messageHash is the end of the id that a mail's message gets.
+func messageHash(mail string) string {
+	h := sha256.Sum256([]byte(mail))
+	return hex.EncodeToString(h[:])[:hashLen]
+}
+
+// messageStamp is the beginning: milliseconds and a counter in 48 bits, as
+// opencode makes its own, and later than last.
+func messageStamp(at time.Time, last string) string {
+	stamp := fmt.Sprintf("%012x", uint64(at.UnixMilli())*0x1000&maxStamp)
+	if stamp > last {
+		return stamp
+	}
+	n, err := strconv.ParseUint(last, 16, 64)
+	if err != nil {
+		return stamp // not of its making
+	}
+	return fmt.Sprintf("%012x", (n+1)&maxStamp)
+}
+
+const (
+	stampLen = 12
+	maxStamp = 0xffffffffffff
+)
+
+// Deliver is Channel's.
+func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+	s.mu.Lock()
+	up, id := s.up, s.session
+	s.mu.Unlock()
+	if !up {
+		return held(mail, "the server of "+s.f.Name+" is not reached yet")
+	}
+	out := make([]team.Outcome, len(mail))
+	fresh := true
+	for i, m := range mail {
+		if m.Again && fresh {
+			if err := s.read(ctx, id); err != nil {
+				return append(out[:i], held(mail[i:], fmt.Sprintf("the session cannot be read: %v", err))...)
+			}
+			fresh = false
+		}
+		out[i] = s.give(ctx, id, m.ID, m.Text)
+	}
+	return out
+}
+
+// give sends one text, unless the session has it.
+func (s *server) give(ctx context.Context, session, mail, text string) team.Outcome {
+	o := team.Outcome{ID: mail, State: team.Injected}
+	hash := messageHash(mail)
+	s.mu.Lock()
+	msg, known := s.seen[hash]
+	if !known {
+		s.stamp = messageStamp(time.Now(), s.stamp)
+		msg = "msg_" + s.stamp + hash
+		s.seen[hash] = msg
+	}
+	if !strings.HasPrefix(mail, "prompt-") {
+		s.mail[msg] = mail
+	}
+	if known && msg <= s.answered {
+		o.State, o.Evidence = team.Accepted, "answered after message "+msg
+	}
+	s.mu.Unlock()
+	if known {
+		return o
+	}
+	err := s.request(ctx, http.MethodPost, "/session/"+session+"/prompt_async", map[string]any{
+		"messageID": msg,
+		"parts":     []any{map[string]string{"id": "prt_" + msg[len("msg_"):], "type": "text", "text": text}},
+	}, nil)
+	if no := (*statusError)(nil); errors.As(err, &no) {
+		s.mu.Lock()
+		delete(s.seen, hash)
+		s.mu.Unlock()
+		o.State, o.Reason = team.Held, no.Error()
+	} else if err != nil {
+		o.Reason = err.Error() // it may have it: the session will tell
+		s.mu.Lock()
+		delete(s.seen, hash)
+		s.mu.Unlock()
+	}
+	return o
+}
+
+// Interrupt is Channel's.
+func (s *server) Interrupt(ctx context.Context) error {
+	s.mu.Lock()
+	up, id := s.up, s.session
+	s.mu.Unlock()
+	if !up {
+		return team.Errorf(team.CodeUnavailable, "interrupt %s: its server is not reached", s.f.AgentID)
+	}
+	if err := s.request(ctx, http.MethodPost, "/session/"+id+"/abort", struct{}{}, nil); err != nil {
+		return fmt.Errorf("interrupt %s: %w", s.f.AgentID, err)
+	}
+	return nil
+}
+
+// Answer is Channel's.
+func (s *server) Answer(ctx context.Context, r team.Reply) error {
+	s.mu.Lock()
+	what, ok := s.asks[r.ID]
+	s.mu.Unlock()
+	if !ok {
+		return team.Errorf(team.CodeNotFound, "answer %s: nobody waits for %s any more", s.f.AgentID, r.ID)
+	}
+	path, body := "/permission/"+r.ID+"/reply", map[string]any{"reply": "reject"}
+	switch {
+	case what == team.WaitQuestion && r.Allow:
+		path, body = "/question/"+r.ID+"/reply", map[string]any{"answers": r.Input}
+	case what == team.WaitQuestion:
+		path, body = "/question/"+r.ID+"/reject", map[string]any{}
+	case r.Allow:
+		body["reply"] = "once"
+	case r.Feedback != "":
+		body["message"] = r.Feedback
+	}
+	err := s.request(ctx, http.MethodPost, path, body, nil)
+	if no := (*statusError)(nil); errors.As(err, &no) && no.status == http.StatusNotFound {
+		return team.Errorf(team.CodeNotFound, "answer %s: nobody waits for %s any more", s.f.AgentID, r.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("answer %s: %w", s.f.AgentID, err)
+	}
+	return nil
+}

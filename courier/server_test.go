@@ -1,0 +1,182 @@
+package courier
+
+import (
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/fakecli"
+	"github.com/teamctl/teamctl/team"
+)
+
+// freePort is an address of loopback that nobody listened on a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func openCodeRig(t *testing.T) (r *rig, addr string) {
+	r = newRig(t, adapter.Link{Agent: "opencode", Ways: []adapter.Way{adapter.WayServer}})
+	addr = freePort(t)
+	r.facts.Link.URL, r.facts.Link.User, r.facts.Link.Secret = "http://"+addr, "opencode", "pw"
+	return r, addr
+}
+
+func startOpenCode(t *testing.T, r *rig, addr string, approve bool) *fakecli.OpenCode {
+	t.Helper()
+	s, err := fakecli.StartOpenCode(addr, "pw", fakecli.NewEngine(r.model.URL, r.dir), approve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func up(o team.Observation) bool {
+	return o.Ready && o.Conversation == "ses_1" && o.Source == "session"
+}
+
+func TestServerDelivers(t *testing.T) {
+	r, addr := openCodeRig(t)
+	r.facts.Link.Prompt = "the prompt"
+	r.open(t, openServer)
+	if out := r.deliver(t, false, "m0", "x"); out[0].State != team.Held || out[0].Reason == "" {
+		t.Fatalf("before there is a server: %+v", out[0])
+	}
+	s := startOpenCode(t, r, addr, false)
+	r.wait(t, "the session", 0, up)
+	r.asked(t, "the prompt")
+
+	r.deliver(t, false, "m1", "@@shell until test -e go; do read -t 0.05 <> <(:); done\n@@say first done")
+	r.wait(t, "the receipt", 0, receipt("m1"))
+	from := r.mark()
+	if out := r.deliver(t, false, "m2", "@@say second done", "m3", "a word of mine"); out[0].State != team.Injected || out[1].State != team.Injected {
+		t.Fatalf("busy: %+v", out)
+	}
+	if n := r.accepted("m2"); n != 0 {
+		t.Fatal("accepted before the model had it")
+	}
+	// The supervisor is killed: the next finds the session, and what it was given.
+	r.ch.Close()
+	r.open(t, openServer)
+	r.wait(t, "the session", from, up)
+	r.wait(t, "working", from, is(team.Working))
+	if out := r.deliver(t, true, "m2", "@@say second done", "m3", "a word of mine"); out[0].State != team.Injected || out[1].State != team.Injected {
+		t.Fatalf("again: %+v", out)
+	}
+	touch(t, r.dir, "go")
+	r.wait(t, "the receipt", from, receipt("m2"))
+	r.wait(t, "the receipt", from, receipt("m3"))
+	r.wait(t, "idle", from, is(team.Idle))
+
+	from = r.mark()
+	s.Drop()
+	r.wait(t, "unknown", from, is(team.ActivityUnknown))
+	r.wait(t, "idle", from, is(team.Idle))
+	if out := r.deliver(t, true, "m3", "a word of mine"); out[0].State != team.Accepted || out[0].Evidence == "" {
+		t.Fatalf("once more: %+v", out[0])
+	}
+	for _, text := range []string{"the prompt", "@@say second done", "a word of mine"} {
+		if n := r.model.Arrivals(text); n != 1 {
+			t.Errorf("%q came %d times", text, n)
+		}
+	}
+}
+
+func TestServerApproval(t *testing.T) {
+	r, addr := openCodeRig(t)
+	startOpenCode(t, r, addr, true)
+	r.open(t, openServer)
+	r.wait(t, "the session", 0, up)
+	for i, allow := range []bool{true, false} {
+		from := r.mark()
+		r.deliver(t, false, fmt.Sprint("m", i), fmt.Sprintf("@@shell touch it%d\n@@say over", i))
+		o := r.wait(t, "the question", from, func(o team.Observation) bool { return o.Ask != nil })
+		if o.Activity != team.Waiting || o.For != team.WaitPermission || o.Ask.Tool != "bash" || !contains(o.Ask.Description, "touch it") {
+			t.Fatalf("asked %+v %+v", o, o.Ask)
+		}
+		if i == 0 { // whoever takes over finds the question
+			r.ch.Close()
+			from = r.mark()
+			r.open(t, openServer)
+			r.wait(t, "the question again", from, func(q team.Observation) bool { return q.Ask != nil && q.Ask.ID == o.Ask.ID })
+		}
+		if err := r.ch.Answer(t.Context(), team.Reply{ID: o.Ask.ID, For: o.Ask.For, Allow: allow, Feedback: "no"}); err != nil {
+			t.Fatal(err)
+		}
+		r.wait(t, "settled", from, func(s team.Observation) bool { return s.Settled == o.Ask.ID })
+		r.wait(t, "idle", from, is(team.Idle))
+		if exists(r.dir, fmt.Sprint("it", i)) != allow {
+			t.Errorf("allowed %v, but the command ran otherwise", allow)
+		}
+		if err := r.ch.Answer(t.Context(), team.Reply{ID: o.Ask.ID, Allow: true}); !team.IsCode(err, team.CodeNotFound) {
+			t.Errorf("answered twice: %v", err)
+		}
+	}
+}
+
+func TestServerInterrupt(t *testing.T) {
+	r, addr := openCodeRig(t)
+	startOpenCode(t, r, addr, false)
+	r.open(t, openServer)
+	r.wait(t, "the session", 0, up)
+	from := r.mark()
+	r.deliver(t, false, "m1", "@@shell sleep 600\n@@say never")
+	r.wait(t, "working", from, is(team.Working))
+	r.asked(t, "never")
+	if err := r.ch.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(t, "idle", from, is(team.Idle))
+}
+
+// A wrong password is no reason to say anything of the agent.
+func TestServerRefuses(t *testing.T) {
+	r, addr := openCodeRig(t)
+	startOpenCode(t, r, addr, false)
+	r.facts.Link.Secret = "wrong"
+	r.open(t, openServer)
+	if out := r.deliver(t, false, "m1", "x"); out[0].State != team.Held {
+		t.Errorf("got %+v", out[0])
+	}
+	if err := r.ch.Interrupt(t.Context()); !team.IsCode(err, team.CodeUnavailable) {
+		t.Errorf("interrupt: %v", err)
+	}
+}
+
+func TestMessageIDsAscend(t *testing.T) {
+	// As opencode 1.18.33 made one at 1795260403.872 s: msg_1fddbd09b001gtYVWth0AV7Bzn
+	at := unixMilli(1795260403867)
+	for _, c := range []struct{ last, want string }{
+		{"", "1fddbd09b000"}, {"1fddbd09a003", "1fddbd09b000"}, {"1fddbd09b000", "1fddbd09b001"}, {"1fddbd09bfff", "1fddbd09c000"}, {"xyz", "1fddbd09b000"},
+	} {
+		if got := messageStamp(at, c.last); got != c.want {
+			t.Errorf("after %q: got %s, want %s", c.last, got, c.want)
+		}
+	}
+	if a, b := messageHash("one"), messageHash("two"); len(a) != hashLen || a == b {
+		t.Errorf("hashes %q, %q", a, b)
+	}
+}
+
+func TestServerSoak(t *testing.T) {
+	r, addr := openCodeRig(t)
+	s := startOpenCode(t, r, addr, false)
+	r.open(t, openServer)
+	r.wait(t, "the session", 0, up)
+	soak(t, r, 500, func(i int) {
+		switch {
+		case i%97 == 50:
+			s.Drop()
+		case i%61 == 30:
+			r.ch.Close()
+			r.open(t, openServer)
+		}
+	})
+}

@@ -1,0 +1,287 @@
+package fakecli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// OpenCode is the HTTP server of an opencode TUI: what 1.18 was seen to do with the
+// paths that it has here. A message that is posted stands in its session at once;
+// the model gets it at the next tool boundary. Every other path answers with a page.
+type OpenCode struct {
+	Engine *Engine
+
+	secret string
+	srv    *http.Server
+	done   sync.WaitGroup
+	ctx    context.Context
+	stop   context.CancelFunc
+
+	mu       sync.Mutex
+	sessions []obj
+	messages []obj
+	streams  map[chan []byte]func()
+	open     map[string]*approval // by request id
+	asked    map[string]obj
+	last     int
+	newest   string // user message that the model was last asked with
+}
+
+// StartOpenCode serves on a loopback address until Close.
+func StartOpenCode(addr, secret string, e *Engine, approve bool) (*OpenCode, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("serve a fake opencode: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &OpenCode{Engine: e, secret: secret, ctx: ctx, stop: stop, streams: map[chan []byte]func(){}, open: map[string]*approval{}, asked: map[string]obj{}}
+	e.Seen = func(t Text) {
+		s.mu.Lock()
+		s.newest = max(s.newest, t.ID)
+		s.mu.Unlock()
+	}
+	e.Answering = func() {
+		s.mu.Lock()
+		s.last++
+		m := obj{"id": s.mint(), "role": "assistant", "parentID": s.newest, "sessionID": s.sessionID()}
+		s.messages = append(s.messages, m)
+		s.mu.Unlock()
+		s.tell("message.updated", obj{"info": m})
+	}
+	e.Active = func(turn string) {
+		st := "idle"
+		if turn != "" {
+			st = "busy"
+		}
+		s.tell("session.status", obj{"status": obj{"type": st}})
+	}
+	if approve {
+		e.Allow = s.allow
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /session", func(w http.ResponseWriter, _ *http.Request) { s.write(w, s.sessions) })
+	mux.HandleFunc("POST /session", s.create)
+	mux.HandleFunc("POST /tui/select-session", func(w http.ResponseWriter, _ *http.Request) { s.write(w, true) })
+	mux.HandleFunc("GET /session/status", s.status)
+	mux.HandleFunc("GET /session/{id}/message", s.list)
+	mux.HandleFunc("POST /session/{id}/prompt_async", s.prompt)
+	mux.HandleFunc("POST /session/{id}/abort", func(w http.ResponseWriter, _ *http.Request) { s.write(w, s.Engine.Interrupt()) })
+	mux.HandleFunc("GET /permission", s.permissions)
+	mux.HandleFunc("GET /question", func(w http.ResponseWriter, _ *http.Request) { s.write(w, []obj{}) })
+	mux.HandleFunc("POST /permission/{id}/reply", s.reply)
+	mux.HandleFunc("GET /event", s.events)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<!doctype html>")
+	})
+	s.srv = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, pass, _ := r.BasicAuth(); user != "opencode" || pass != s.secret {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})}
+	s.done.Go(func() {
+		if err := s.srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			l.Close()
+		}
+	})
+	s.done.Go(func() { e.Run(ctx) })
+	return s, nil
+}
+
+// Close ends the server and its session.
+func (s *OpenCode) Close() {
+	s.stop()
+	s.Drop()
+	s.srv.Close()
+	s.done.Wait()
+}
+
+// Drop ends every stream of events.
+func (s *OpenCode) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, end := range s.streams {
+		end()
+	}
+}
+
+func (s *OpenCode) write(w http.ResponseWriter, v any) {
+	s.mu.Lock()
+	b, err := json.Marshal(v)
+	s.mu.Unlock()
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b)
+}
+
+// mint makes an id that ascends, as opencode's do; mu is held.
+func (s *OpenCode) mint() string {
+	return fmt.Sprintf("msg_%012x%014d", uint64(time.Now().UnixMilli())*0x1000&0xffffffffffff+1, s.last)
+}
+
+// sessionID is the only session's; mu is held.
+func (s *OpenCode) sessionID() string {
+	if len(s.sessions) == 0 {
+		return ""
+	}
+	return s.sessions[0]["id"].(string)
+}
+
+func (s *OpenCode) create(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Title string }
+	if json.NewDecoder(r.Body).Decode(&in) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	o := obj{"id": "ses_1", "title": in.Title}
+	s.mu.Lock()
+	s.sessions = append(s.sessions, o)
+	s.mu.Unlock()
+	s.write(w, o)
+}
+
+func (s *OpenCode) status(w http.ResponseWriter, _ *http.Request) {
+	st := obj{}
+	if s.Engine.Turn() != "" {
+		st["ses_1"] = obj{"type": "busy"}
+	}
+	s.write(w, st)
+}
+
+func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
+	out := []obj{}
+	s.mu.Lock()
+	for _, m := range s.messages {
+		out = append(out, obj{"info": m})
+	}
+	s.mu.Unlock()
+	s.write(w, out)
+}
+
+func (s *OpenCode) prompt(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		MessageID string
+		Parts     []struct{ Text string }
+	}
+	if json.NewDecoder(r.Body).Decode(&in) != nil || !strings.HasPrefix(in.MessageID, "msg") || len(in.Parts) == 0 {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	m := obj{"id": in.MessageID, "role": "user", "sessionID": r.PathValue("id")}
+	s.mu.Lock()
+	s.messages = append(s.messages, m)
+	s.mu.Unlock()
+	s.tell("message.updated", obj{"info": m})
+	s.Engine.Send(Text{ID: in.MessageID, Text: in.Parts[0].Text}, true)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *OpenCode) permissions(w http.ResponseWriter, _ *http.Request) {
+	out := []obj{}
+	s.mu.Lock()
+	for _, a := range s.asked {
+		out = append(out, a)
+	}
+	s.mu.Unlock()
+	s.write(w, out)
+}
+
+// allow asks and waits; the session stays busy.
+func (s *OpenCode) allow(ctx context.Context, _, tool string, input json.RawMessage) bool {
+	s.mu.Lock()
+	s.last++
+	id := fmt.Sprintf("per_%d", s.last)
+	a := &approval{answer: make(chan bool, 1)}
+	ask := obj{"id": id, "sessionID": s.sessionID(), "permission": strings.ToLower(tool), "patterns": []string{string(input)}, "metadata": obj{}}
+	s.open[id], s.asked[id] = a, ask
+	s.mu.Unlock()
+	s.tell("permission.asked", ask)
+	ok := false
+	select {
+	case ok = <-a.answer:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	delete(s.open, id)
+	delete(s.asked, id)
+	s.mu.Unlock()
+	s.tell("permission.replied", obj{"requestID": id})
+	return ok
+}
+
+func (s *OpenCode) reply(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Reply string }
+	err := json.NewDecoder(r.Body).Decode(&in)
+	s.mu.Lock()
+	a := s.open[r.PathValue("id")]
+	s.mu.Unlock()
+	if err != nil || a == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	select {
+	case a.answer <- in.Reply != "reject":
+	default:
+	}
+	s.write(w, true)
+}
+
+// tell sends an event of the session to every stream.
+func (s *OpenCode) tell(typ string, p obj) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := obj{"sessionID": s.sessionID()}
+	for k, v := range p {
+		all[k] = v
+	}
+	b, err := json.Marshal(obj{"type": typ, "properties": all})
+	if err != nil {
+		return
+	}
+	for c, end := range s.streams {
+		select {
+		case c <- b:
+		default:
+			end() // too slow: it connects again
+		}
+	}
+}
+
+func (s *OpenCode) events(w http.ResponseWriter, r *http.Request) {
+	s.done.Add(1)
+	defer s.done.Done()
+	ctx, end := context.WithCancel(r.Context())
+	defer end()
+	c := make(chan []byte, 1000)
+	s.mu.Lock()
+	s.streams[c] = end
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.streams, c)
+		s.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "text/event-stream")
+	line := []byte(`{"type":"server.connected","properties":{}}`)
+	for {
+		fmt.Fprintf(w, "data: %s\n\n", line)
+		w.(http.Flusher).Flush()
+		select {
+		case line = <-c:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
