@@ -110,6 +110,9 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 	}
 	defer func() { _ = lock.Unlock() }()
 	done, err := t.drain(ctx, led, in.Each)
+	if err == nil {
+		err = t.sweepScratch(ctx)
+	}
 	byID := map[int64]ledger.Merge{}
 	for _, m := range done {
 		byID[m.ID] = m
@@ -342,7 +345,7 @@ func (t *Team) planMerge(ctx context.Context, in MergeIn, l askedLane) ([]ledger
 func (t *Team) lane(into, strategy string, gates []string, o ledger.MergeOptions) worktree.LaneIn {
 	dir := filepath.Join(t.Layout.Dir, "merge")
 	return worktree.LaneIn{Target: into, Strategy: strategy, Gates: gates, GateLimit: o.GateTimeout,
-		Scratch: filepath.Join(dir, "scratch", o.Repo), Logs: filepath.Join(dir, "logs"), UpdateCheckout: o.UpdateCheckout,
+		Scratch: t.scratch(o.Repo), Logs: filepath.Join(dir, "logs"), UpdateCheckout: o.UpdateCheckout,
 		Env: []string{team.EnvTeam + "=" + t.Layout.Key}}
 }
 
@@ -408,6 +411,32 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(worktree
 			return t.stopped(ctx, led, rows, done, err)
 		}
 	}
+}
+
+// scratch is where the lanes of a repository have their scratch worktrees.
+func (t *Team) scratch(repo string) string {
+	return filepath.Join(t.Layout.Dir, "merge", "scratch", repo)
+}
+
+// sweepScratch removes what lanes left that were killed when all was done but
+// that. The caller holds the lock of the lane.
+func (t *Team) sweepScratch(ctx context.Context) error {
+	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	if err != nil {
+		return err
+	}
+	for _, name := range append(more.Names(), "") {
+		left, err := filepath.Glob(filepath.Join(t.scratch(name), "lane-*"))
+		if err != nil || len(left) == 0 {
+			continue // the pattern is a good one
+		}
+		r, err := t.repo(ctx, name)
+		if err != nil {
+			return err
+		}
+		r.SweepScratch(ctx, t.scratch(name))
+	}
+	return nil
 }
 
 // settleLanding finds out what became of a merge that was killed while the target

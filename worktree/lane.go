@@ -129,7 +129,7 @@ func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
 			return err
 		}
 	}
-	r.sweepScratch(ctx, in.Scratch)
+	r.SweepScratch(ctx, in.Scratch)
 	root := tree{path: r.root, at: r.root, dir: r.common, main: true}
 	if l.env, err = root.author(ctx, nil, "", ""); err != nil {
 		return err
@@ -365,9 +365,10 @@ func (r *Repo) removeScratch(ctx context.Context, t tree) error {
 	return err
 }
 
-// sweepScratch removes the scratch worktrees of runs that were killed. The caller
-// is the only run there is; what is still in use stays.
-func (r *Repo) sweepScratch(ctx context.Context, dir string) {
+// SweepScratch removes the scratch worktrees of lanes that were killed below a
+// directory (LaneIn.Scratch). The caller is the only run there is; what is still in
+// use stays.
+func (r *Repo) SweepScratch(ctx context.Context, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return

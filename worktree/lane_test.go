@@ -254,7 +254,7 @@ func TestLaneDryRun(t *testing.T) {
 
 // Killed at every step: no commit and no branch is lost, and the next run completes.
 func TestLaneKilled(t *testing.T) {
-	for _, step := range []string{"stacked", "noted-gating", "scratch-made", "gated", "noted-landing", "forwarding", "moved-target", "noted-landed", "noted-conflict"} {
+	for _, step := range []string{"stacked", "noted-gating", "scratch-made", "gated", "noted-landing", "forwarding", "moved-target", "noted-landed", "noted-contained", "noted-conflict", "noted-red"} {
 		for _, target := range []string{"release", "main"} {
 			if step == "forwarding" && target == "release" {
 				continue
@@ -268,14 +268,24 @@ func TestLaneKilled(t *testing.T) {
 				f.member("c", map[string]string{"c.txt": "c\n"})
 				f.write("main/mine.txt", "the person's, untracked")
 				var l laneLog
-				in := f.lane(&l, "a", "b", "c")
-				in.Target, in.UpdateCheckout, in.Gates = target, true, []string{"test -e a.txt"}
+				names := []string{"a", "b", "c"}
+				final := map[string]LaneState{"b": LaneConflict}
+				switch step {
+				case "noted-red":
+					f.member("d", map[string]string{"broken": "x"})
+					names, final["d"] = append(names, "d"), LaneRed
+				case "noted-contained":
+					f.create("d")
+					names = append(names, "d")
+				}
+				in := f.lane(&l, names...)
+				in.Target, in.UpdateCheckout, in.Gates = target, true, []string{"test ! -e broken"}
 				killed(t, childJob{Repo: f.root, Do: "lane", Lane: in, KillAt: step})
 				branches := f.git(f.root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/team")
 				f.must(f.repo.RunLane(f.ctx(), in))
 				for _, it := range in.Items {
-					s := l.at[it.Name]
-					if it.Name == "b" && s != LaneConflict || it.Name != "b" && s != LaneLanded && s != LaneContained {
+					s, want := l.at[it.Name], final[it.Name]
+					if want != "" && s != want || want == "" && s != LaneLanded && s != LaneContained {
 						t.Errorf("%s: %s", it.Name, s)
 					}
 				}

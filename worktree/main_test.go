@@ -45,12 +45,14 @@ func TestMain(m *testing.M) {
 // childJob is what a child process does.
 type childJob struct {
 	Repo   string
-	Do     string // create | remove | create-full | merge | commit | checkpoint | lane
+	Do     string // create | remove | create-full | merge | commit | checkpoint | lane | restore | recover | setup
 	Create CreateIn
 	Path   string
 	Remove RemoveIn
 	Merge  []string
 	Lane   LaneIn // without its Note
+	Ref    string // restore
+	Setup  SetupIn
 	KillAt string // the step at which it kills itself
 }
 
@@ -83,6 +85,12 @@ func child(spec string) int {
 			_, err = r.Merge(ctx, job.Path, job.Merge, "")
 		case "checkpoint":
 			_, _, err = r.Checkpoint(ctx, job.Path, "demo", "w", "a test")
+		case "restore":
+			_, err = r.RestoreInto(ctx, job.Path, job.Ref, "demo", "w")
+		case "recover":
+			_, err = r.Recover(ctx, job.Path, "demo", "w")
+		case "setup":
+			_, err = r.Setup(ctx, job.Setup)
 		case "refresh":
 			_, err = r.Refresh(ctx, job.Path, job.Merge[0])
 		case "lane":

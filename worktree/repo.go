@@ -27,7 +27,7 @@ type Repo struct {
 	mergeTreeOnce sync.Once
 	hasMergeTree  bool
 
-	step func(name string) // failpoint of the tests; never nil
+	step func(name string) // see WithSteps; never nil
 }
 
 // OpenRepo finds the repository that path is in. path may be its main
@@ -53,7 +53,7 @@ func OpenRepo(ctx context.Context, path string) (*Repo, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, invalid(ReasonBadPath, "open the repository at %s: %w", path, err)
 	}
-	r := &Repo{checkouts: make(chan struct{}, runtime.NumCPU()), step: func(string) {}}
+	r := &Repo{checkouts: make(chan struct{}, runtime.NumCPU()), step: stepsOf(ctx)}
 	if err := r.find(ctx, dir); err != nil {
 		return nil, err
 	}

@@ -136,8 +136,8 @@ const insist = time.Second
 
 // signals ends the context at SIGINT and SIGTERM, so that what was begun is taken
 // back or brought to an end. A person who insists ends the program at once.
-func (a *app) signals() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+func (a *app) signals(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
 	quit, done := make(chan struct{}), make(chan struct{})

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/teamctl/teamctl/backends/pty"
@@ -22,12 +23,15 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 // run is main without the exit. The shim comes before everything else: one lives
 // for every agent, so it must stay small.
-func run(args []string) int {
+func run(args []string) int { return runIn(context.Background(), args) }
+
+// runIn is run with a context.
+func runIn(ctx context.Context, args []string) int {
 	if len(args) > 0 && args[0] == "shim" {
 		return shim.Main(args[1:], pty.Host())
 	}
 	a := &app{out: newOutput(os.Stdout, os.Stderr, wantsJSON(args)), stdin: os.Stdin}
-	ctx, stop := a.signals()
+	ctx, stop := a.signals(ctx)
 	defer stop()
 	return a.run(ctx, args)
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"teamctl":     func() { os.Exit(run(os.Args[1:])) },
+		"teamctl":     func() { os.Exit(runIn(killedAt(), os.Args[1:])) },
 		"fakeagent":   func() { os.Exit(fakeAgent(os.Args[1:])) },
 		"lockholder":  func() { os.Exit(lockHolder(os.Args[1:])) },
 		"foreignpeer": func() { os.Exit(foreignPeer(os.Args[1:])) },

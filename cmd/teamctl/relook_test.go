@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func TestWatchedListFollows(t *testing.T) {
 		}
 		r, w := io.Pipe()
 		a := &app{out: &output{stdout: w, stderr: io.Discard}, stdin: strings.NewReader("")}
-		ctx, stop := a.signals()
+		ctx, stop := a.signals(context.Background())
 		done := make(chan int, 1)
 		go func() {
 			code := a.run(ctx, c.args)

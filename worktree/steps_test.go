@@ -1,0 +1,137 @@
+package worktree
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEveryStepIsKilled: each step that the package has stands in the table of
+// docs/worktrees.md and is one at which a test kills the process.
+func TestEveryStepIsKilled(t *testing.T) {
+	steps, tests := map[string]bool{}, ""
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stepCall := regexp.MustCompile(`\.step\("([a-z-]+)"( \+)?`)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			tests += string(text)
+			continue
+		}
+		for _, m := range stepCall.FindAllStringSubmatch(string(text), -1) {
+			if m[2] == "" {
+				steps[m[1]] = true
+				continue
+			}
+			for _, s := range []LaneState{LaneGating, LaneLanding, LaneLanded, LaneContained, LaneConflict, LaneRed} {
+				steps[m[1]+string(s)] = true
+			}
+		}
+	}
+	page, err := os.ReadFile("../docs/worktrees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	_, table, _ := strings.Cut(string(page), "| step | killed there, the next run |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, line := range strings.Split(table, "\n") {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(first, -1) {
+			told[m[1]] = true
+		}
+	}
+	if d := cmp.Diff(slices.Sorted(maps.Keys(steps)), slices.Sorted(maps.Keys(told))); d != "" {
+		t.Errorf("the table and the steps (-code +docs):\n%s", d)
+	}
+	for s := range steps {
+		if !strings.Contains(tests, `"`+s+`"`) {
+			t.Errorf("nobody kills the process at %s", s)
+		}
+	}
+}
+
+// A restore that is killed once what was there is safe, and a recovery that is
+// killed at each of its steps: nothing is lost, and the next one completes.
+func TestRestoreAndRecoverKilled(t *testing.T) {
+	for _, step := range []string{"restore-rescued", "unlocked", "recover-rescued"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			w := f.create("w")
+			f.write("wt/w/then.txt", "then")
+			ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+			f.must(err)
+			f.must(os.Remove(f.path("wt/w/then.txt")))
+			f.write("wt/w/now.txt", "now")
+			if step != "restore-rescued" {
+				// A merge that its worker did not live to end.
+				f.member("a", map[string]string{"x.txt": "x"})
+				killed(t, childJob{Repo: f.root, Do: "merge", Path: w.Path, Merge: []string{"team/a"}, KillAt: "merge-begun"})
+				f.write("wt/w/a.txt", "half written")
+				killed(t, childJob{Repo: f.root, Do: "recover", Path: w.Path, KillAt: step})
+				_, err := f.repo.Recover(f.ctx(), w.Path, "demo", "w")
+				f.must(err)
+				if data, err := os.ReadFile(f.path("wt/w/a.txt")); err != nil || string(data) != "a\n" {
+					t.Errorf("%q %v", data, err)
+				}
+				if got := contents(t, w.Path)["now.txt"]; !strings.HasSuffix(got, " now") {
+					t.Errorf("untracked work is gone: %q", got)
+				}
+			} else {
+				killed(t, childJob{Repo: f.root, Do: "restore", Path: w.Path, Ref: ref, KillAt: step})
+			}
+			_, err = f.repo.RestoreInto(f.ctx(), w.Path, ref, "demo", "w")
+			f.must(err)
+			if got := contents(t, w.Path); !strings.HasSuffix(got["then.txt"], " then") || got["now.txt"] != "" {
+				t.Errorf("not restored: %v", got)
+			}
+			found := false
+			list, err := f.repo.Saves(f.ctx(), KindRescue, "demo", "w")
+			f.must(err)
+			for _, s := range list {
+				text, err := f.tryGit(f.root, "show", s.Ref+":now.txt")
+				found = found || err == nil && text == "now"
+			}
+			if !found {
+				t.Error("what was there before is not saved")
+			}
+			f.must(f.sweep())
+		})
+	}
+}
+
+// A setup that is killed between its files and its commands is done again, and
+// leaves alone what the first one brought.
+func TestSetupKilled(t *testing.T) {
+	f := newFixture(t)
+	f.write("main/.gitignore", ".env\nmade\n")
+	f.write("main/"+IncludeFile, ".env\n")
+	f.commitMain("ignore")
+	f.write("main/.env", "KEY=1\n")
+	w := f.create("w")
+	in := SetupIn{Path: w.Path, Run: []string{"echo once >>made"}, Log: f.path("setup.log")}
+	killed(t, childJob{Repo: f.root, Do: "setup", Setup: in, KillAt: "brought"})
+	if done, err := f.repo.IsSetUp(w.Path); done || err != nil {
+		t.Error("taken for set up", err)
+	}
+	f.write("wt/w/.env", "the agent's own")
+	_, err := f.repo.Setup(f.ctx(), in)
+	f.must(err)
+	got := contents(t, w.Path)
+	if !strings.HasSuffix(got[".env"], "own") || !strings.HasSuffix(got["made"], "once\n") {
+		t.Errorf("%q %q", got[".env"], got["made"])
+	}
+}
