@@ -199,7 +199,7 @@ func TestAgentsAndLookup(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"worker", "command"}
 	for in, want := range map[string]string{
-		"Worker": "worker", "wroker": "worker", "work": "worker", "comand": "command", "cmd": "", "": "", "claude": "",
+		"Worker": "worker", "wroker": "worker", "work": "worker", "comand": "command", "cmd": "", "": "", "clod": "",
 	} {
 		if got := nearest(in, names); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", in, got, want)

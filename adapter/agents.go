@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -11,16 +12,24 @@ import (
 type Info struct {
 	Name            string `json:"name"`
 	Description     string `json:"description"`
-	TakesCommand    bool   `json:"takesCommand"`    // runs the argument vector of the spawn
-	AnswersShutdown bool   `json:"answersShutdown"` // reads its mailbox and answers a shutdown_request
-	ReportsReady    bool   `json:"reportsReady"`    // says over the notify socket that it takes messages
-	NeedsModel      bool   `json:"needsModel"`      // talks to a model: needs a key or a login
+	TakesCommand    bool   `json:"takesCommand"`        // runs the argument vector of the spawn
+	AnswersShutdown bool   `json:"answersShutdown"`     // reads its mailbox and answers a shutdown_request
+	ReportsReady    bool   `json:"reportsReady"`        // says over the notify socket that it takes messages
+	NeedsModel      bool   `json:"needsModel"`          // talks to a model: needs a key or a login
+	TakesArgs       bool   `json:"takesArgs,omitempty"` // the arguments of the spawn are added to its own
+	Custom          bool   `json:"custom,omitempty"`    // from the person's own file
 }
 
 // The kinds of agent by name.
 const (
-	Worker  = "worker"
-	Command = "command"
+	Worker   = "worker"
+	Command  = "command"
+	Claude   = "claude"
+	Codex    = "codex"
+	Gemini   = "gemini"
+	Opencode = "opencode"
+	ACP      = "acp"
+	Generic  = "generic"
 )
 
 type kind struct {
@@ -29,6 +38,8 @@ type kind struct {
 	// every agent gets, nil for nothing.
 	argv func(exe string, in Input) ([]string, error)
 	env  func(in Input) map[string]string
+	caps Capabilities
+	cli  *cli // a foreign CLI; argv, env and caps are empty then
 }
 
 // kinds is the table of agents, in the order in which they are listed. A new
@@ -41,7 +52,7 @@ var kinds = []kind{
 			AnswersShutdown: true,
 			ReportsReady:    true,
 		},
-		argv: workerArgv,
+		argv: workerArgv, caps: workerCaps,
 	},
 	{
 		info: Info{
@@ -51,29 +62,61 @@ var kinds = []kind{
 		},
 		argv: commandArgv,
 		env:  commandEnv,
+		caps: commandCaps,
+	},
+	{info: Info{Name: Claude, Description: "Claude Code", NeedsModel: true, TakesArgs: true}, cli: &claude},
+	{info: Info{Name: Codex, Description: "Codex CLI", NeedsModel: true, TakesArgs: true}, cli: &codex},
+	{info: Info{Name: Gemini, Description: "Gemini CLI", NeedsModel: true, TakesArgs: true}, cli: &gemini},
+	{info: Info{Name: Opencode, Description: "opencode", NeedsModel: true, TakesArgs: true}, cli: &opencode},
+	{
+		info: Info{Name: ACP, Description: "any agent that speaks the Agent Client Protocol: spawn NAME --agent acp -- COMMAND ARG...",
+			TakesCommand: true, AnswersShutdown: true, ReportsReady: true, NeedsModel: true},
+		cli: &acp,
+	},
+	{
+		info: Info{Name: Generic, Description: "any other agent in a terminal: spawn NAME --agent generic -- COMMAND ARG...",
+			TakesCommand: true, NeedsModel: true},
+		cli: &generic,
 	},
 }
 
+// all is the table with the person's own kinds behind it.
+func (l Launcher) all() []kind {
+	out := slices.Clone(kinds)
+	for _, c := range l.Custom {
+		out = append(out, c.kind())
+	}
+	return out
+}
+
 // Agents lists the kinds of agent that can be spawned.
-func Agents() []Info {
-	out := make([]Info, len(kinds))
-	for i, k := range kinds {
+func (l Launcher) Agents() []Info {
+	all := l.all()
+	out := make([]Info, len(all))
+	for i, k := range all {
 		out[i] = k.info
 	}
 	return out
 }
 
+// Agents lists the kinds of agent that come with teamctl.
+func Agents() []Info { return Launcher{}.Agents() }
+
 // Lookup returns the kind with the name. An unknown one is CodeInvalid and names
 // those that there are, the nearest one first.
-func Lookup(name string) (Info, error) {
-	k, err := find(name)
+func (l Launcher) Lookup(name string) (Info, error) {
+	k, err := l.find(name)
 	if err != nil {
 		return Info{}, err
 	}
 	return k.info, nil
 }
 
-func find(name string) (kind, error) {
+// Lookup is Launcher.Lookup among the kinds that come with teamctl.
+func Lookup(name string) (Info, error) { return Launcher{}.Lookup(name) }
+
+func (l Launcher) find(name string) (kind, error) {
+	kinds := l.all()
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		if k.info.Name == name {

@@ -27,6 +27,20 @@ type Input struct {
 	Extra         map[string]string // the member's own variables; they win over Env, not over the identity
 	Backend       string            // "tmux", "pty", "in-process": decides TERM
 	Generation    string            // uuid of the start; the shim puts it into the environment
+	Version       string            // what the CLI says of its version; "" not known
+	Writable      []string          // directories that it has to write beside Dir: the repository's git directory
+	Mint          Mint              // what was chosen for this start
+	Resume        string            // id of the conversation to go on with; "" begins one
+	Interrupted   bool              // that conversation was in the middle of a turn
+}
+
+// Mint is what a launch needs and no pure function can choose. Empty fields are
+// not to be had.
+type Mint struct {
+	Conversation string // a new uuid
+	Secret       string
+	Port         int    // free on loopback
+	Socket       string // path for a server of the agent's own, at most 107 bytes
 }
 
 // Output is what to start.
@@ -35,12 +49,16 @@ type Output struct {
 	Env             []string // the whole environment, sorted, each name once
 	AnswersShutdown bool
 	ReportsReady    bool
+	Files           []File   `json:",omitempty"` // to be written below the bundle before the start
+	Link            *Link    `json:",omitempty"` // how a foreign CLI is reached; nil: it reaches us
+	Notes           []string `json:",omitempty"` // what a person should know of this plan
 }
 
 // Launcher makes launch plans. Exe is the absolute path of the teamctl program,
-// which is also the worker.
+// which is also the worker. Custom are the person's own kinds of agent.
 type Launcher struct {
-	Exe string
+	Exe    string
+	Custom []Custom
 }
 
 // Plan makes the launch plan of one generation. Errors are CodeInvalid: an
@@ -57,36 +75,46 @@ func (l Launcher) Plan(in Input) (Output, error) {
 	if in.AgentID == "" {
 		in.AgentID = team.AgentID(in.Name, in.Team)
 	}
-	k, err := find(in.Agent)
+	k, err := l.find(in.Agent)
 	if err != nil {
 		return Output{}, err
 	}
-	if len(in.Command) > 0 && !k.info.TakesCommand {
+	if len(in.Command) > 0 && !k.info.TakesCommand && !k.info.TakesArgs {
 		return Output{}, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
 			WithReason("bad_command").WithHint("leave out --agent to run a command as a teammate")
 	}
-	argv, err := k.argv(l.Exe, in)
+	var c launch
+	if k.cli != nil {
+		c, err = k.planCLI(l.Exe, in)
+	} else {
+		c.argv, err = k.argv(l.Exe, in)
+	}
 	if err != nil {
 		return Output{}, err
 	}
-	for _, a := range argv {
+	for _, a := range c.argv {
 		if strings.ContainsRune(a, 0) {
 			return Output{}, team.Errorf(team.CodeInvalid, "an argument of %s contains a NUL byte", in.AgentID).
 				WithReason("bad_command")
 		}
 	}
-	var own map[string]string
 	if k.env != nil {
-		own = k.env(in)
+		c.env = k.env(in)
 	}
-	env, err := environment(in, own)
+	env, err := environment(in, c.env)
 	if err != nil {
 		return Output{}, err
 	}
-	return Output{
-		Argv:            argv,
+	out := Output{
+		Argv:            c.argv,
 		Env:             env,
 		AnswersShutdown: k.info.AnswersShutdown,
 		ReportsReady:    k.info.ReportsReady,
-	}, nil
+		Files:           c.files,
+		Notes:           c.notes,
+	}
+	if k.cli != nil {
+		out.Link = &c.link
+	}
+	return out, nil
 }

@@ -76,7 +76,7 @@ func (s *Supervisor) adopt(ctx context.Context, row ledger.Member) (a adoption) 
 	}
 	a.at = at
 	a.plan, err = s.cfg.Launcher.Plan(ctx, PlanIn{
-		Layout: s.cfg.Layout, Team: s.team, Member: row, Dir: row.Worktree, Env: s.cfg.Env,
+		Layout: s.cfg.Layout, Team: s.team, Member: row, Dir: row.Worktree, Env: s.cfg.Env, Adopt: true,
 	})
 	if err != nil {
 		s.log.Warn("plan of adopted member", "member", row.Name, "err", err)

@@ -23,6 +23,7 @@ type PlanIn struct {
 	Member ledger.Member
 	Dir    string   // where the agent will run
 	Env    []string // the environment to build on
+	Adopt  bool     // the generation runs already: nothing is chosen, asked or written
 }
 
 // Plan is what to start.
@@ -33,6 +34,10 @@ type Plan struct {
 	AnswersShutdown bool
 	// ReportsReady: the agent says ready over the notify socket; else it is ready when up.
 	ReportsReady bool
+	// Channel: mail gets in, and states come out, by a channel of Config.Courier.
+	Channel bool
+	// Notes are what a person should know of this plan.
+	Notes []string
 }
 
 // SpawnIn asks for one new member.

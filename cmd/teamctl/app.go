@@ -95,7 +95,7 @@ func (a *app) root(args []string) *cobra.Command {
 	add(groupTree, newWorktree, newMerge, newPR, newLease, newCheckpoint, newRescue)
 	add(groupTalk, newSend, newBroadcast, newInbox, newMessage, newThread, newApprovals, newAsk, newRespond, newNotify, newHooks, newScratchpad, newEvents)
 	add(groupMore, newDoctor, newVersion, newAgents, newMCP, newCall, newService, newDebug, newPrune)
-	root.AddCommand(newWorker(a), newSupervise(a), newShim())
+	root.AddCommand(newWorker(a), newSupervise(a), newShim(), newBeside(a))
 	a.addNouns(root, args)
 	a.addWatch(root)
 	root.SetHelpCommand(newHelp(root))
@@ -117,6 +117,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 		// Whatever the error is: it came of the interruption, or does not matter now.
 		a.out.interrupted()
 		return 128 + int(sig.signal)
+	}
+	var status exitError
+	if errors.As(err, &status) {
+		return int(status)
 	}
 	if err != nil && !errors.Is(err, errSaid) {
 		a.out.error(err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -33,6 +32,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 		Example: `  teamctl spawn builder                     # a worker
   teamctl spawn builder -n 3                # builder, builder-2, builder-3
   teamctl spawn probe -- htop               # any command
+  teamctl spawn ann --agent claude --prompt "review the parser"
   teamctl spawn web --worktree none --restart always -- npm run dev
   teamctl spawn reviewer --role reviewer --prompt "read what builder commits"`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -88,7 +88,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 			}
 			in.Place = place(in.Layout)
 			if in.Agent != "" {
-				if _, err := adapter.Lookup(in.Agent); err != nil {
+				if err := a.knownAgent(in.Agent); err != nil {
 					return err
 				}
 			}
@@ -129,7 +129,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	f.BoolVar(&in.Exact, "exact", false, "fail if the name is taken, instead of taking NAME-2")
 	a.complete(cmd, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
-		for _, i := range adapter.Agents() {
+		for _, i := range a.agents() {
 			names = append(names, i.Name+"\t"+i.Description)
 		}
 		return names, noFiles

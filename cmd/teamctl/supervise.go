@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/cgroup"
 	"github.com/teamctl/teamctl/backends/inproc"
@@ -133,7 +130,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess, Log: p.log})
 	notes, stop := relay(notifier)
 	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
-	cfg.Launcher = launcher{adapter.Launcher{Exe: p.exe}}
+	cfg.Launcher = launcher{exe: p.exe, home: p.layout.Home, log: p.log}
 	cfg.Version = readVersion().Version
 	cfg.Idle = p.idle
 	cfg.Clock = testClock()
@@ -184,27 +181,6 @@ func relay(n *shim.Notifier) (<-chan supervisor.Note, func()) {
 		cancel()
 		done.Wait()
 	}
-}
-
-// launcher is the adapter's as the supervisor wants it.
-type launcher struct{ adapter.Launcher }
-
-// Plan is supervisor.Launcher.
-func (l launcher) Plan(_ context.Context, in supervisor.PlanIn) (supervisor.Plan, error) {
-	m := in.Member
-	out, err := l.Launcher.Plan(adapter.Input{
-		Layout: in.Layout, Team: in.Layout.Key, Name: m.Name, AgentID: m.AgentID, Color: m.Color, Session: m.SessionKey,
-		ParentSession: m.Spec.ParentSession, AgentType: m.Spec.AgentType, Model: m.Spec.Model, Prompt: m.Spec.Prompt,
-		Mode: m.Spec.Mode, Plan: m.Spec.Mode == team.ModePlan, Agent: m.Spec.Agent, Command: m.Spec.Command,
-		Dir: in.Dir, Env: in.Env, Extra: m.Spec.Env, Backend: m.Spec.Backend, Generation: m.Generation,
-	})
-	if err != nil {
-		return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
-	}
-	if len(out.Argv) > 0 && !filepath.IsAbs(out.Argv[0]) && filepath.Base(out.Argv[0]) != out.Argv[0] {
-		out.Argv[0] = filepath.Join(in.Dir, out.Argv[0])
-	}
-	return supervisor.Plan{Argv: out.Argv, Env: out.Env, AnswersShutdown: out.AnswersShutdown, ReportsReady: out.ReportsReady}, nil
 }
 
 // runInProcess is the built-in worker as a goroutine of the supervisor's: the same

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -71,7 +70,7 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 		if m.Agent == "" {
 			continue
 		}
-		if _, err := adapter.Lookup(m.Agent); err != nil {
+		if err := a.knownAgent(m.Agent); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/ledger"
 )
 
@@ -73,31 +72,6 @@ func newVersion(a *app) *cobra.Command {
 				text += ")"
 			}
 			a.out.line("%s\n%s, %s %s/%s, sqlite %s", text, v.Module, v.Go, v.OS, v.Arch, v.SQLite)
-			return nil
-		},
-	}
-}
-
-func newAgents(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "agents",
-		Short:   "List the kinds of agent that can be spawned",
-		Example: "  teamctl agents\n  teamctl spawn builder --agent worker",
-		Args:    takes(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			agents := adapter.Agents()
-			if a.out.value(map[string]any{"agents": agents}) {
-				return nil
-			}
-			var rows [][]string
-			for _, i := range agents {
-				model := "no"
-				if i.NeedsModel {
-					model = "yes"
-				}
-				rows = append(rows, []string{i.Name, model, i.Description})
-			}
-			a.out.table([]string{"AGENT", "MODEL", "WHAT IT IS"}, rows, false)
 			return nil
 		},
 	}

@@ -1,0 +1,174 @@
+package adapter
+
+import (
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Claude Code. Everything goes in by files and flags of the session: hooks by
+// --settings, tools by --mcp-config. The permission mode is always explicit, since
+// its default differs by version.
+
+var (
+	claudeTested = Version{2, 1, 329}
+	claudeOldest = Version{2, 1, 34}
+	// claudeRewake is the first version seen to wake an idle session from a hook in
+	// the background; one before runs such a hook in front and hangs.
+	claudeRewake = Version{2, 1, 112}
+	// claudeDecides is the first seen to take the decision of a PermissionRequest hook.
+	claudeDecides = Version{2, 1, 329}
+)
+
+// ClaudeWaits reports whether a version can have a hook that waits for mail.
+func ClaudeWaits(v Version) bool { return v.atLeast(claudeRewake) }
+
+var claude = cli{
+	program: "claude", versionArgs: []string{"--version"}, tested: claudeTested, oldest: claudeOldest,
+	plan: planClaude,
+	caps: Capabilities{
+		Ways:         []Way{WayHooks, WayPull, WayTyping},
+		MidTurn:      "at the next tool boundary (PostToolUse), else at the end of the turn (Stop)",
+		Idle:         "woken by a hook that waits in the background, without a keystroke",
+		States:       []string{"process", "hooks", "sessions/PID.json", "title", "screen"},
+		Conversation: "minted (--session-id), resumed by --resume",
+		Tools:        "MCP by --mcp-config --strict-mcp-config",
+		Approvals:    "PermissionRequest hook",
+		PlanMode:     "--permission-mode plan",
+		Interrupt:    "Escape",
+		Stop:         "shutdown request by mail, then the process tree",
+		Config:       "files in the member's bundle, named by flags",
+		Modes: []ModeMap{
+			{team.ModeDefault, "default (manual)"}, {team.ModeAcceptEdits, "acceptEdits"}, {team.ModePlan, "plan"},
+			{team.ModeDontAsk, "dontAsk"}, {team.ModeBypass, "bypassPermissions"}, {team.ModeDelegate, "default: its own tools are not restricted"},
+		},
+		Versions: []Difference{
+			{"< 2.1.112", "no background hook: an idle agent is woken by typing"},
+			{"< 2.1.329", "permission requests are answered at its own dialog"},
+		},
+	},
+}
+
+func planClaude(exe string, in Input, v Version) (launch, error) {
+	settings, mcp := bundleFile(in, "settings.json"), bundleFile(in, "mcp.json")
+	l := launch{
+		link: Link{Ways: []Way{WayHooks, WayTyping}, Conversation: in.Mint.Conversation, Config: claudeConfig(in)},
+		env:  map[string]string{"DISABLE_AUTOUPDATER": "1"},
+		files: []File{
+			{"settings.json", claudeSettings(exe, v), 0o600},
+			{"mcp.json", jsonText(map[string]any{"mcpServers": map[string]any{"teamctl": map[string]any{
+				"type": "stdio", "command": exe, "args": []string{"mcp"}, "env": toolEnv(in), "alwaysLoad": true,
+			}}}), 0o600},
+		},
+	}
+	if !v.atLeast(claudeOldest) {
+		l.link.Ways = []Way{WayTyping}
+		l.files = l.files[1:]
+	}
+	// --mcp-config and --allowedTools take any number of values: a flag has to follow.
+	argv := []string{"claude"}
+	if v.atLeast(claudeDecides) {
+		argv = append(argv, "--name", in.Name)
+	}
+	if len(l.files) == 2 {
+		argv = append(argv, "--settings", settings)
+	}
+	argv = append(argv, "--mcp-config", mcp, "--strict-mcp-config", "--allowedTools", "mcp__teamctl")
+	argv = append(argv, "--append-system-prompt", briefing(in))
+	if in.Model != "" {
+		argv = append(argv, "--model", in.Model)
+	}
+	switch {
+	case in.Resume != "":
+		argv = append(argv, "--resume", in.Resume)
+		l.link.Conversation, l.link.Resumed = in.Resume, true
+	case in.Mint.Conversation != "":
+		argv = append(argv, "--session-id", in.Mint.Conversation)
+	}
+	argv = append(argv, in.Command...)
+	argv = append(argv, "--permission-mode", claudeMode(in))
+	argv = append(argv, positional(firstPrompt(in))...)
+	l.argv = argv
+	return l, nil
+}
+
+// claudeMode is the mode by its name in every version: "default" is taken by those
+// that list it as "manual".
+func claudeMode(in Input) string {
+	if in.Plan {
+		return string(team.ModePlan)
+	}
+	switch in.Mode {
+	case team.ModeAcceptEdits, team.ModePlan, team.ModeDontAsk, team.ModeBypass:
+		return string(in.Mode)
+	case team.ModeDefault, team.ModeDelegate, "":
+	}
+	return string(team.ModeDefault)
+}
+
+// claudeConfig is where the program keeps its own files; they are only read.
+func claudeConfig(in Input) string {
+	if d := setting(in, "CLAUDE_CONFIG_DIR"); d != "" {
+		return d
+	}
+	if h := setting(in, "HOME"); h != "" {
+		return h + "/.claude"
+	}
+	return ""
+}
+
+// hookTimeout bounds a hook that answers at once, waitTimeout one whose work is to
+// wait; both in seconds.
+const (
+	hookTimeout = 10
+	waitTimeout = 24 * 60 * 60
+)
+
+// claudeEvents are the hooks of a session. A matcher is needed where tools are named.
+var claudeEvents = []struct {
+	name   string
+	tools  bool
+	waiter bool // a second hook waits in the background for mail
+	since  Version
+	wait   bool // it may wait for a person
+}{
+	{name: "SessionStart", waiter: true},
+	{name: "UserPromptSubmit"},
+	{name: "PreToolUse", tools: true},
+	{name: "PostToolUse", tools: true},
+	{name: "PermissionRequest", tools: true, since: claudeDecides, wait: true},
+	{name: "Notification"},
+	{name: "Stop", waiter: true},
+	{name: "SessionEnd"},
+}
+
+func claudeSettings(exe string, v Version) string {
+	hooks := map[string]any{}
+	for _, e := range claudeEvents {
+		if e.since.Known() && !v.atLeast(e.since) {
+			continue
+		}
+		timeout := hookTimeout
+		if e.wait {
+			timeout = waitTimeout
+		}
+		list := []any{map[string]any{"type": "command", "command": hookCommand(exe, "claude", e.name), "timeout": timeout}}
+		if e.waiter && ClaudeWaits(v) {
+			list = append(list, map[string]any{
+				"type": "command", "command": hookCommand(exe, "claude", "Wait"), "timeout": waitTimeout,
+				"asyncRewake": true, "rewakeSummary": "mail from your team",
+			})
+		}
+		group := map[string]any{"hooks": list}
+		if e.tools {
+			group["matcher"] = "*"
+		}
+		hooks[e.name] = []any{group}
+	}
+	return jsonText(map[string]any{"hooks": hooks})
+}
+
+// hookCommand is the shell line of a hook.
+func hookCommand(exe, cli, event string) string {
+	return "'" + strings.ReplaceAll(exe, "'", `'\''`) + "' hook " + cli + " " + event
+}

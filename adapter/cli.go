@@ -1,0 +1,188 @@
+package adapter
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// cli is what sets one foreign CLI apart from another: data, and one function that
+// plans. A CLI is a file of its own (claude.go, codex.go, ...) and a row in kinds.
+type cli struct {
+	program     string   // looked up on the member's PATH
+	versionArgs []string // what makes it print its version
+	tested      Version  // the newest that these facts were seen on
+	oldest      Version  // the oldest; what is before goes the safest way
+	plan        func(exe string, in Input, v Version) (launch, error)
+	caps        Capabilities
+}
+
+// launch is what one CLI adds to a plan.
+type launch struct {
+	argv  []string
+	env   map[string]string
+	files []File
+	link  Link
+	notes []string
+}
+
+// Capabilities is what a kind of agent can, as a person reads it. Where versions
+// differ, Versions says how.
+type Capabilities struct {
+	Program      string       `json:"program,omitempty"`
+	Tested       string       `json:"tested,omitempty"` // newest version that this was seen on
+	Oldest       string       `json:"oldest,omitempty"`
+	Ways         []Way        `json:"ways"` // of mail, in order
+	MidTurn      string       `json:"midTurn"`
+	Idle         string       `json:"idle"`
+	States       []string     `json:"states"` // sources, most trusted first
+	Conversation string       `json:"conversation"`
+	Tools        string       `json:"tools"`
+	Approvals    string       `json:"approvals"`
+	PlanMode     string       `json:"planMode"`
+	Interrupt    string       `json:"interrupt"`
+	Stop         string       `json:"stop"`
+	Modes        []ModeMap    `json:"modes,omitempty"`
+	Versions     []Difference `json:"versions,omitempty"`
+	Config       string       `json:"config"` // how it is configured without touching the person's own
+}
+
+// ModeMap is one permission mode as the CLI has it.
+type ModeMap struct {
+	Mode team.Mode `json:"mode"`
+	As   string    `json:"as"`
+}
+
+// Difference is what another version cannot.
+type Difference struct {
+	Range string `json:"range"`
+	What  string `json:"what"`
+}
+
+// Profile is everything that is declared of one kind of agent.
+type Profile struct {
+	Info
+	Capabilities
+}
+
+// Show returns what is declared of a kind; an unknown one as in Lookup.
+func (l Launcher) Show(name string) (Profile, error) {
+	k, err := l.find(name)
+	if err != nil {
+		return Profile{}, err
+	}
+	return Profile{Info: k.info, Capabilities: k.capabilities()}, nil
+}
+
+// Probe says how a kind's version is asked: the program and its arguments; ok is
+// false where there is nothing to ask.
+func (l Launcher) Probe(in Input) (argv []string, ok bool) {
+	k, err := l.find(in.Agent)
+	if err != nil || k.cli == nil || len(k.cli.versionArgs) == 0 {
+		return nil, false
+	}
+	return append([]string{programOf(in, k.info.Name, k.cli.program)}, k.cli.versionArgs...), true
+}
+
+// Foreign reports whether the kind is a CLI of somebody else's, whose plan depends
+// on what courier.Prepare finds out.
+func (l Launcher) Foreign(name string) bool {
+	k, err := l.find(name)
+	return err == nil && k.cli != nil
+}
+
+func (k kind) capabilities() Capabilities {
+	if k.cli == nil {
+		return k.caps
+	}
+	c := k.cli.caps
+	c.Program = k.cli.program
+	if k.cli.tested.Known() {
+		c.Tested, c.Oldest = k.cli.tested.String(), k.cli.oldest.String()
+	}
+	return c
+}
+
+// programOf is the program to start: TEAMCTL_PROGRAM_<KIND> in the member's own
+// variables or the environment wins over the name on the PATH.
+func programOf(in Input, kind, program string) string {
+	name := "TEAMCTL_PROGRAM_" + strings.ToUpper(strings.ReplaceAll(kind, "-", "_"))
+	if p := in.Extra[name]; p != "" {
+		return p
+	}
+	if p := lookupEnv(in.Env, name); p != "" {
+		return p
+	}
+	return program
+}
+
+func lookupEnv(env []string, name string) string {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// setting is a variable as the member will have it.
+func setting(in Input, name string) string {
+	if v, ok := in.Extra[name]; ok {
+		return v
+	}
+	return lookupEnv(in.Env, name)
+}
+
+// planCLI plans one foreign CLI.
+func (k kind) planCLI(exe string, in Input) (launch, error) {
+	if exe == "" {
+		return launch{}, team.Errorf(team.CodeInternal, "plan %s: the path of teamctl is not known", in.AgentID)
+	}
+	v, _ := ParseVersion(in.Version)
+	l, err := k.cli.plan(exe, in, v)
+	if err != nil {
+		return launch{}, err
+	}
+	if len(l.argv) > 0 && l.argv[0] == k.cli.program {
+		l.argv[0] = programOf(in, k.info.Name, k.cli.program)
+	}
+	switch {
+	case !k.cli.tested.Known():
+	case !v.Known():
+		l.notes = append(l.notes, fmt.Sprintf("the version of %s is not known: it is used in the safest way", k.cli.program))
+	case v.Less(k.cli.oldest):
+		l.notes = append(l.notes, fmt.Sprintf("%s %s is older than %s: it is used in the safest way", k.cli.program, v, k.cli.oldest))
+	case k.cli.tested.Less(v):
+		l.notes = append(l.notes, fmt.Sprintf("%s %s is newer than %s, on which this was tested", k.cli.program, v, k.cli.tested))
+	}
+	l.link.Agent, l.link.Generation = in.Agent, in.Generation
+	if v.Known() {
+		l.link.Version = v.String()
+	}
+	return l, nil
+}
+
+// bundleFile is the absolute path of a file of the member's bundle.
+func bundleFile(in Input, name string) string {
+	return string(in.Layout.Bundle(in.Name)) + "/" + name
+}
+
+// passed are the variables that teamctl's own programs below a CLI need, where the
+// CLI does not hand its environment on by itself. The secret and the generation
+// come with the start and are not known to the plan.
+var passed = []string{
+	team.EnvAgentID, team.EnvAgentName, team.EnvGen, team.EnvHome, team.EnvNotify, team.EnvRuntime, team.EnvTeam, team.EnvToken,
+}
+
+// toolEnv is the part of the identity that may stand in a file of the bundle.
+func toolEnv(in Input) map[string]string {
+	id := identity(in, lookupEnv(in.Env, team.EnvRuntime))
+	out := map[string]string{}
+	for _, name := range passed {
+		if v := id[name]; v != "" {
+			out[name] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+package adapter
+
+import "github.com/teamctl/teamctl/team"
+
+// Gemini CLI. Its settings come in by GEMINI_CLI_SYSTEM_DEFAULTS_PATH, the layer
+// below the person's own: lists of hooks and servers are joined with theirs, and
+// where both say something the person wins.
+
+const envGeminiDefaults = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
+
+var geminiOldest = Version{0, 61, 0}
+
+var gemini = cli{
+	program: "gemini", versionArgs: []string{"--version"}, tested: Version{0, 61, 0}, oldest: geminiOldest,
+	plan: planGemini,
+	caps: Capabilities{
+		Ways:         []Way{WayHooks, WayPull, WayTyping},
+		MidTurn:      "at the next tool boundary (AfterTool), else at the end of the turn (AfterAgent)",
+		Idle:         "woken by typing: its hooks cannot",
+		States:       []string{"process", "hooks", "title", "screen"},
+		Conversation: "minted (--session-id), resumed by --resume",
+		Tools:        "MCP by its settings",
+		Approvals:    "told by the Notification hook, answered at its own dialog",
+		PlanMode:     "--approval-mode plan",
+		Interrupt:    "Escape",
+		Stop:         "shutdown request by mail, then the process tree: it ignores SIGHUP and runs as two processes",
+		Config:       "a settings file in the member's bundle, named by " + envGeminiDefaults,
+		Modes: []ModeMap{
+			{team.ModeDefault, "default"}, {team.ModeAcceptEdits, "auto_edit"}, {team.ModePlan, "plan"},
+			{team.ModeDontAsk, "default: it asks all the same"}, {team.ModeBypass, "yolo"}, {team.ModeDelegate, "plan"},
+		},
+		Versions: []Difference{{"< 0.61.0", "no hooks: mail is typed when it is idle"}},
+	},
+}
+
+// geminiEvents are the hooks of a session; AfterModel and the like come too often.
+var geminiEvents = []string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification", "SessionEnd"}
+
+func planGemini(exe string, in Input, v Version) (launch, error) {
+	settings := map[string]any{
+		"general": map[string]any{"enableAutoUpdate": false},
+		"mcpServers": map[string]any{"teamctl": map[string]any{
+			"command": exe, "args": []string{"mcp"}, "env": toolEnv(in), "trust": true,
+		}},
+	}
+	l := launch{link: Link{Ways: []Way{WayTyping}, Conversation: in.Mint.Conversation}, env: map[string]string{}}
+	if v.atLeast(geminiOldest) {
+		l.link.Ways = []Way{WayHooks, WayTyping}
+		hooks := map[string]any{}
+		for _, e := range geminiEvents {
+			hooks[e] = []any{map[string]any{"matcher": "*", "hooks": []any{map[string]any{
+				"name": "teamctl-" + e, "type": "command", "command": hookCommand(exe, "gemini", e), "timeout": hookTimeout * 1000,
+			}}}}
+		}
+		settings["hooksConfig"] = map[string]any{"enabled": true}
+		settings["hooks"] = hooks
+	}
+	l.files = []File{{"gemini.json", jsonText(settings), 0o600}}
+	if other := setting(in, envGeminiDefaults); other != "" {
+		l.notes = append(l.notes, "the defaults of "+other+" are not in force for this member")
+	}
+	l.env[envGeminiDefaults] = bundleFile(in, "gemini.json")
+	argv := []string{"gemini", "--skip-trust", "--approval-mode", geminiMode(in)}
+	if in.Model != "" {
+		argv = append(argv, "-m", in.Model)
+	}
+	switch {
+	case in.Resume != "":
+		argv = append(argv, "--resume", in.Resume)
+		l.link.Conversation, l.link.Resumed = in.Resume, true
+	case in.Mint.Conversation != "" && v.atLeast(geminiOldest):
+		argv = append(argv, "--session-id", in.Mint.Conversation)
+	}
+	argv = append(argv, in.Command...)
+	if p := firstPrompt(in); p != "" {
+		if in.Resume == "" { // it has no flag for instructions of one session
+			p = briefing(in) + "\n\n" + p
+		}
+		argv = append(argv, "--prompt-interactive="+p)
+	}
+	l.argv = argv
+	return l, nil
+}
+
+func geminiMode(in Input) string {
+	mode := in.Mode
+	if in.Plan {
+		mode = team.ModePlan
+	}
+	switch mode {
+	case team.ModeAcceptEdits:
+		return "auto_edit"
+	case team.ModePlan, team.ModeDelegate:
+		return "plan"
+	case team.ModeBypass:
+		return "yolo"
+	case team.ModeDefault, team.ModeDontAsk, "":
+	}
+	return "default"
+}

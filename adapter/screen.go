@@ -1,0 +1,323 @@
+package adapter
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+//go:embed rules/*.yaml
+var ruleFiles embed.FS
+
+// Rules say how the screen of one kind of agent is read. They are data: embedded
+// for the kinds that teamctl knows, and replaced as a whole by
+// $TEAMCTL_HOME/rules/<agent>.yaml. The first rule that matches counts.
+type Rules struct {
+	Agent string `yaml:"agent"`
+	// Turn matches the line with which the newest turn begins; what is above it is
+	// the past and matches nothing. Input matches the line of the input box; its
+	// group "text" is what stands there.
+	Turn  string `yaml:"turn"`
+	// Below matches the line under an input box of one line; any other line there is
+	// more of what was typed.
+	Input string `yaml:"input"`
+	Below string `yaml:"below"`
+	// Empty are texts that an empty input box shows, as patterns.
+	Empty []string `yaml:"empty"`
+	// Enter says how a pasted text is sent.
+	Enter Enter  `yaml:"enter"`
+	List  []Rule `yaml:"rules"`
+
+	turn, input, below *regexp.Regexp
+	empty       []*regexp.Regexp
+}
+
+// Enter is what a CLI needs between a paste and its Enter.
+type Enter struct {
+	Wait  time.Duration `yaml:"wait"`  // after the text was seen to have arrived
+	Plain bool          `yaml:"plain"` // one line only: newlines become spaces
+}
+
+// Rule is one thing that a screen may show.
+type Rule struct {
+	ID       string   `yaml:"id"`
+	Versions string   `yaml:"versions"` // ">=2.1.34 <2.2.0"; empty: all
+	State    string   `yaml:"state"`    // working, idle, waiting, limited
+	For      string   `yaml:"for"`
+	Ready    bool     `yaml:"ready"`  // seeing it means that the agent takes messages
+	Bottom   int      `yaml:"bottom"` // only the last so many lines; 0: the whole newest turn
+	Match    []string `yaml:"match"`  // each has to match some line
+	Not      []string `yaml:"not"`    // none of these may match any
+	// Until matches the line with the time at which a limit ends: its group "at".
+	Until string `yaml:"until"`
+
+	match, not []*regexp.Regexp
+	until      *regexp.Regexp
+	versions   []bound
+}
+
+// Seen is what a screen shows.
+type Seen struct {
+	Rule     string
+	Activity team.Activity // unknown when no rule matches
+	For      team.WaitFor
+	Until    time.Time
+	Ready    bool
+	Lines    []string // those that matched
+	Input    string   // what stands in the input box, cleaned of what it shows when empty
+	HasInput bool     // there is an input box
+}
+
+type bound struct {
+	op string
+	v  Version
+}
+
+// BuiltinRules are the rules that come with teamctl; ok is false for an agent
+// without.
+func BuiltinRules(agent string) (r *Rules, ok bool, err error) {
+	b, err := ruleFiles.ReadFile("rules/" + agent + ".yaml")
+	if err != nil {
+		return nil, false, nil //nolint:nilerr // it is not among the embedded ones
+	}
+	r, err = ParseRules("rules/"+agent+".yaml", b)
+	return r, err == nil, err
+}
+
+// ParseRules reads a file of rules. Errors are CodeInvalid (bad_rules) with line and
+// column.
+func ParseRules(name string, data []byte) (*Rules, error) {
+	r := &Rules{}
+	if err := yaml.UnmarshalWithOptions(data, r, yaml.Strict()); err != nil {
+		return nil, team.Errorf(team.CodeInvalid, "read %s: %s", name, yamlError(err)).WithReason("bad_rules")
+	}
+	if err := r.compile(); err != nil {
+		return nil, team.Errorf(team.CodeInvalid, "read %s: %w", name, err).WithReason("bad_rules")
+	}
+	return r, nil
+}
+
+// yamlError is "[line:column] what", without the excerpt of the file.
+func yamlError(err error) string {
+	line, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+	return line
+}
+
+func (r *Rules) compile() error {
+	var errs []error
+	one := func(what, pattern string) *regexp.Regexp {
+		if pattern == "" {
+			return nil
+		}
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+		return re
+	}
+	many := func(what string, patterns []string) (out []*regexp.Regexp) {
+		for _, p := range patterns {
+			out = append(out, one(what, p))
+		}
+		return out
+	}
+	r.turn, r.input, r.below = one("turn", r.Turn), one("input", r.Input), one("below", r.Below)
+	r.empty = many("empty", r.Empty)
+	for i := range r.List {
+		l := &r.List[i]
+		what := fmt.Sprintf("rule %d (%s)", i+1, l.ID)
+		if l.ID == "" || len(l.Match) == 0 {
+			errs = append(errs, fmt.Errorf("%s: a rule has an id and at least one pattern to match", what))
+		}
+		switch team.Activity(l.State) {
+		case team.Working, team.Idle, team.Limited:
+			if l.For != "" {
+				errs = append(errs, fmt.Errorf("%s: only waiting is for something", what))
+			}
+		case team.Waiting:
+			switch team.WaitFor(l.For) {
+			case team.WaitPermission, team.WaitPlan, team.WaitQuestion, team.WaitTrust, team.WaitLogin:
+			default:
+				errs = append(errs, fmt.Errorf("%s: waiting is for permission, plan, question, trust or login, not %q", what, l.For))
+			}
+		default:
+			errs = append(errs, fmt.Errorf("%s: a state is working, idle, waiting or limited, not %q", what, l.State))
+		}
+		l.match, l.not, l.until = many(what, l.Match), many(what, l.Not), one(what, l.Until)
+		var err error
+		if l.versions, err = parseRange(l.Versions); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// parseRange reads ">=1.2.3 <2.0.0".
+func parseRange(s string) (out []bound, err error) {
+	for _, f := range strings.Fields(s) {
+		i := strings.IndexAny(f, "0123456789")
+		if i < 0 {
+			return nil, fmt.Errorf("version range %q", s)
+		}
+		v, ok := ParseVersion(f[i:])
+		if !ok || !slices.Contains([]string{">=", "<"}, f[:i]) {
+			return nil, fmt.Errorf("version range %q: use >=x.y.z and <x.y.z", s)
+		}
+		out = append(out, bound{f[:i], v})
+	}
+	return out, nil
+}
+
+// holds: a version that is not known is in every range, since a screen that matches
+// is evidence by itself.
+func holds(bounds []bound, v Version) bool {
+	for _, b := range bounds {
+		if v.Known() && (b.op == ">=" && v.Less(b.v) || b.op == "<" && !v.Less(b.v)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Look reads a screen. now is for limits that name an hour.
+func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
+	lines := trimBottom(strings.Split(strings.ReplaceAll(screen, "\r\n", "\n"), "\n"))
+	seen := Seen{Activity: team.ActivityUnknown}
+	seen.Input, seen.HasInput = r.inputOf(lines)
+	turn := lines
+	if r.turn != nil {
+		for i := len(lines) - 1; i >= 0; i-- {
+			if r.turn.MatchString(lines[i]) && !(r.input != nil && i == r.inputLine(lines)) {
+				turn = lines[i:]
+				break
+			}
+		}
+	}
+	for i := range r.List {
+		l := &r.List[i]
+		region := turn
+		if l.Bottom > 0 {
+			region = lines[max(0, len(lines)-l.Bottom):]
+		}
+		if !holds(l.versions, v) {
+			continue
+		}
+		matched, ok := l.matches(region)
+		if !ok {
+			continue
+		}
+		seen.Rule, seen.Activity, seen.For, seen.Ready, seen.Lines = l.ID, team.Activity(l.State), team.WaitFor(l.For), l.Ready, matched
+		if l.until != nil {
+			for _, line := range region {
+				if m := l.until.FindStringSubmatch(line); m != nil {
+					seen.Until = parseUntil(m[max(0, l.until.SubexpIndex("at"))], now)
+				}
+			}
+		}
+		return seen
+	}
+	return seen
+}
+
+func (l *Rule) matches(region []string) (matched []string, ok bool) {
+	for _, re := range l.not {
+		if slices.ContainsFunc(region, re.MatchString) {
+			return nil, false
+		}
+	}
+	for _, re := range l.match {
+		i := slices.IndexFunc(region, re.MatchString)
+		if i < 0 {
+			return nil, false
+		}
+		matched = append(matched, strings.TrimSpace(region[i]))
+	}
+	return matched, true
+}
+
+// inputLine is the line of the input box, the lowest that looks like one; -1 for none.
+func (r *Rules) inputLine(lines []string) int {
+	if r.input == nil {
+		return -1
+	}
+	for i := len(lines) - 1; i >= max(0, len(lines)-12); i-- {
+		if r.input.MatchString(lines[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (r *Rules) inputOf(lines []string) (text string, ok bool) {
+	i := r.inputLine(lines)
+	if i < 0 {
+		return "", false
+	}
+	m := r.input.FindStringSubmatch(lines[i])
+	if j := r.input.SubexpIndex("text"); j >= 0 {
+		text = strings.TrimSpace(m[j])
+	}
+	if r.below != nil && i+1 < len(lines) && !r.below.MatchString(lines[i+1]) {
+		return strings.TrimSpace(text + "\n" + strings.TrimSpace(lines[i+1])), true
+	}
+	for _, re := range r.empty {
+		if re.MatchString(text) {
+			return "", true
+		}
+	}
+	return text, true
+}
+
+func trimBottom(lines []string) []string {
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+var clock = regexp.MustCompile(`(?i)^(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?$`)
+
+// parseUntil reads an hour of the day, the next one that comes, or a span ("2h30m",
+// "45 minutes"); zero when it is neither.
+func parseUntil(s string, now time.Time) time.Time {
+	s = strings.TrimSpace(s)
+	if d, err := time.ParseDuration(strings.ReplaceAll(s, " ", "")); err == nil && d > 0 {
+		return now.Add(d)
+	}
+	if m := regexp.MustCompile(`^(\d+)\s*(minute|hour)s?$`).FindStringSubmatch(s); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		if m[2] == "hour" {
+			n *= 60
+		}
+		return now.Add(time.Duration(n) * time.Minute)
+	}
+	m := clock.FindStringSubmatch(s)
+	if m == nil {
+		return time.Time{}
+	}
+	hour, _ := strconv.Atoi(m[1])
+	minute, _ := strconv.Atoi(m[2])
+	switch strings.ToLower(m[3]) {
+	case "pm":
+		hour = hour%12 + 12
+	case "am":
+		hour %= 12
+	}
+	if hour > 23 || minute > 59 {
+		return time.Time{}
+	}
+	t := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())
+	if !t.After(now) {
+		t = t.AddDate(0, 0, 1)
+	}
+	return t
+}

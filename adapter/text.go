@@ -1,0 +1,55 @@
+package adapter
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// jsonText is a value as other programs read it: indented, nothing escaped for
+// HTML. The values are made here and can always be encoded.
+func jsonText(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+// tomlString is a TOML basic string, which escapes as JSON does.
+func tomlString(s string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(oneLine(s), "\n"), "\x7f", `\u007f`)
+}
+
+// oneLine is a value as JSON in one line.
+func oneLine(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func tomlList(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = tomlString(s)
+	}
+	return "[" + strings.Join(out, ",") + "]"
+}
+
+// tomlTable is an inline table of strings, sorted.
+func tomlTable(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, tomlString(k)+"="+tomlString(m[k]))
+	}
+	return "{" + strings.Join(out, ",") + "}"
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+func newAgents(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agents",
+		Short: "List the kinds of agent that can be spawned",
+		Long: `List the kinds of agent that can be spawned. Your own stand in
+$TEAMCTL_HOME/agents/NAME.yaml: launch, resume, the patterns of a ready and a
+busy screen, and how mail gets in.`,
+		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl spawn builder --agent worker",
+		Args:    unknownVerb,
+		RunE:    func(*cobra.Command, []string) error { return a.listAgents() },
+	}
+	show := &cobra.Command{
+		Use: "show NAME", Short: "What one kind of agent can, and how it is reached", Args: takes(1, 1, "the name of a kind of agent"),
+		Example: "  teamctl agents show claude\n  teamctl agents show codex --json",
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := a.adapters()
+			if err != nil {
+				return err
+			}
+			p, err := l.Show(args[0])
+			if err != nil || a.out.value(p) {
+				return err
+			}
+			a.showAgent(p)
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, noFiles
+			}
+			return a.agentNames(), noFiles
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "ls", Short: "List the kinds of agent", Args: takes(0, 0, ""), Example: "  teamctl agents ls",
+		RunE: func(*cobra.Command, []string) error { return a.listAgents() },
+	}, show)
+	return cmd
+}
+
+// adapters is the table of agents with the person's own.
+func (a *app) adapters() (adapter.Launcher, error) {
+	home, err := team.FindHome()
+	if err != nil {
+		return adapter.Launcher{}, err
+	}
+	return adapters("", home)
+}
+
+// knownAgent refuses a kind of agent that there is not.
+func (a *app) knownAgent(name string) error {
+	if _, err := adapter.Lookup(name); err == nil {
+		return nil
+	}
+	l, err := a.adapters()
+	if err != nil {
+		return err
+	}
+	_, err = l.Lookup(name)
+	return err
+}
+
+// agents is what can be offered; a broken file of the person's own is left out.
+func (a *app) agents() []adapter.Info {
+	l, err := a.adapters()
+	if err != nil {
+		return adapter.Agents()
+	}
+	return l.Agents()
+}
+
+func (a *app) agentNames() []string {
+	var names []string
+	for _, i := range a.agents() {
+		names = append(names, i.Name+"\t"+i.Description)
+	}
+	return names
+}
+
+func (a *app) listAgents() error {
+	l, err := a.adapters()
+	if err != nil {
+		return err
+	}
+	agents := l.Agents()
+	if a.out.value(map[string]any{"agents": agents}) {
+		return nil
+	}
+	var rows [][]string
+	for _, i := range agents {
+		p, err := l.Show(i.Name)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{i.Name, yes(i.NeedsModel), ways(p.Ways), i.Description})
+	}
+	a.out.table([]string{"AGENT", "MODEL", "MAIL BY", "WHAT IT IS"}, rows, false)
+	return nil
+}
+
+func ways(list []adapter.Way) string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (a *app) showAgent(p adapter.Profile) {
+	a.out.line("%s: %s", p.Name, p.Description)
+	rows := [][]string{
+		{"program", dash(p.Program)},
+		{"tested", dash(p.Tested)},
+		{"mail by", ways(p.Ways)},
+		{"while it works", p.MidTurn},
+		{"while it is idle", p.Idle},
+		{"states from", strings.Join(p.States, ", ")},
+		{"conversation", p.Conversation},
+		{"tools", p.Tools},
+		{"approvals", p.Approvals},
+		{"plan mode", p.PlanMode},
+		{"interrupt", p.Interrupt},
+		{"stop", p.Stop},
+		{"configured by", p.Config},
+	}
+	for _, m := range p.Modes {
+		rows = append(rows, []string{"mode " + string(m.Mode), m.As})
+	}
+	for _, v := range p.Versions {
+		rows = append(rows, []string{"version " + v.Range, v.What})
+	}
+	for _, r := range rows {
+		a.out.line("  %-24s %s", r[0], r[1])
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// launcher is the adapter's as the supervisor wants it.
+type launcher struct {
+	exe  string
+	home team.Home
+	log  *slog.Logger
+}
+
+// adapters is the launcher of adapters with the person's own kinds of agent.
+func adapters(exe string, home team.Home) (adapter.Launcher, error) {
+	custom, err := courier.LoadCustom(home)
+	return adapter.Launcher{Exe: exe, Custom: custom}, err
+}
+
+// Plan is supervisor.Launcher.
+func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Plan, error) {
+	m := in.Member
+	ad, err := adapters(l.exe, l.home)
+	if err != nil && ad.Custom == nil {
+		// A broken file of another kind must not keep this one from starting.
+		if _, known := (adapter.Launcher{}).Lookup(m.Spec.Agent); known != nil && m.Spec.Agent != "" {
+			return supervisor.Plan{}, err
+		}
+		l.log.Warn("read the person's agents", "err", err)
+	}
+	ai := adapter.Input{
+		Layout: in.Layout, Team: in.Layout.Key, Name: m.Name, AgentID: m.AgentID, Color: m.Color, Session: m.SessionKey,
+		ParentSession: m.Spec.ParentSession, AgentType: m.Spec.AgentType, Model: m.Spec.Model, Prompt: m.Spec.Prompt,
+		Mode: m.Spec.Mode, Plan: m.Spec.Mode == team.ModePlan, Agent: m.Spec.Agent, Command: m.Spec.Command,
+		Dir: in.Dir, Env: in.Env, Extra: m.Spec.Env, Backend: m.Spec.Backend, Generation: m.Generation,
+		Writable: gitDir(in.Team.Repo),
+	}
+	bundle := in.Layout.Bundle(m.Name)
+	if !in.Adopt {
+		if ai, err = courier.Prepare(ctx, ad, ai); err != nil {
+			return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
+		}
+	}
+	out, err := ad.Plan(ai)
+	if err != nil {
+		return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
+	}
+	if !in.Adopt {
+		if err := courier.WriteFiles(bundle, out); err != nil {
+			return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
+		}
+		for _, n := range out.Notes {
+			l.log.Warn("launch", "member", m.Name, "note", n)
+		}
+	}
+	if len(out.Argv) > 0 && !filepath.IsAbs(out.Argv[0]) && filepath.Base(out.Argv[0]) != out.Argv[0] {
+		out.Argv[0] = filepath.Join(in.Dir, out.Argv[0])
+	}
+	return supervisor.Plan{
+		Argv: out.Argv, Env: out.Env, AnswersShutdown: out.AnswersShutdown, ReportsReady: out.ReportsReady,
+		Channel: out.Link != nil && needsChannel(out.Link.Ways), Notes: out.Notes,
+	}, nil
+}
+
+// needsChannel reports whether the supervisor has to do something for the mail.
+func needsChannel(ways []adapter.Way) bool {
+	return len(ways) > 0 && ways[0] != adapter.WayACP && ways[0] != adapter.WayMailbox
+}
+
+// gitDir is the git directory of the team's repository: an agent in a sandbox has
+// to write there to commit in its worktree.
+func gitDir(repo string) []string {
+	if repo == "" {
+		return nil
+	}
+	dir := filepath.Join(repo, ".git")
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return []string{dir}
+	}
+	return []string{repo}
+}

@@ -1,0 +1,77 @@
+package courier
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// maxSocket is the longest path of a unix socket.
+const maxSocket = 107
+
+// Prepare fills what a plan depends on and no pure function knows: the version of
+// the CLI, a port, a secret, a socket, and the conversation that goes on. A program
+// that is not installed is CodeNotFound, before anything is started.
+func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter.Input, error) {
+	if !l.Foreign(in.Agent) {
+		return in, nil
+	}
+	if argv, ok := l.Probe(in); ok {
+		env := in.Env
+		if p, has := in.Extra["PATH"]; has {
+			env = append(env[:len(env):len(env)], "PATH="+p)
+		}
+		text, err := Version(ctx, in.Layout.Home, argv, env)
+		if err != nil && team.IsCode(err, team.CodeNotFound) {
+			return in, err
+		}
+		in.Version = text // one that does not say it is unknown
+	}
+	c, err := ReadConversation(in.Layout.Bundle(in.Name), in.Session)
+	if err == nil && c.Began && c.ID != "" && c.Agent == in.Agent {
+		in.Resume, in.Interrupted = c.ID, c.Working
+	}
+	in.Mint.Conversation = team.NewUUID()
+	var secret [24]byte
+	_, _ = rand.Read(secret[:]) // never fails: it ends the program instead
+	in.Mint.Secret = base64.RawURLEncoding.EncodeToString(secret[:])
+	if in.Mint.Port, err = FreePort(); err != nil {
+		return in, err
+	}
+	if in.Extra["TEAMCTL_CHANNEL"] != string(adapter.WayHooks) {
+		in.Mint.Socket = AgentSocket(in.Layout, in.Generation)
+	}
+	return in, nil
+}
+
+// AgentSocket is a socket for a server of an agent's own; "" where its path would
+// be too long.
+func AgentSocket(l team.Layout, generation string) string {
+	short := strings.ReplaceAll(generation, "-", "")
+	if len(short) > 12 {
+		short = short[:12]
+	}
+	p := filepath.Join(l.Runtime(), "a"+short)
+	if len(p) > maxSocket || short == "" {
+		return ""
+	}
+	return p
+}
+
+// DropSocket removes the socket of a generation that has ended.
+func DropSocket(l adapter.Link) error {
+	if l.Socket == "" {
+		return nil
+	}
+	if err := os.Remove(l.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

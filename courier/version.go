@@ -1,0 +1,95 @@
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/team"
+)
+
+// versionWithin bounds what a program may take to say its version.
+const versionWithin = 10 * time.Second
+
+type cachedVersion struct {
+	Size    int64  `json:"size"`
+	ModTime int64  `json:"modTime"`
+	Text    string `json:"text"`
+}
+
+// Version asks a program for its version, or a note of an earlier answer of the
+// same file: some take half a second to say it. env is the environment that it is
+// looked up and run in. The error is CodeNotFound when there is no such program.
+func Version(ctx context.Context, home team.Home, argv, env []string) (string, error) {
+	path, err := LookPath(argv[0], env)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", team.Errorf(team.CodeNotFound, "find %s: %w", argv[0], err)
+	}
+	cache := filepath.Join(home.Dir, "versions.json")
+	known := map[string]cachedVersion{}
+	if data, err := os.ReadFile(cache); err == nil {
+		_ = json.Unmarshal(data, &known) // a broken note is made anew
+	}
+	if c, ok := known[path]; ok && c.Size == info.Size() && c.ModTime == info.ModTime().UnixNano() {
+		return c.Text, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, argv[1:]...) //nolint:gosec // the member's own agent
+	cmd.Env = env
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	text, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || text == "" {
+		return "", team.Errorf(team.CodeUnavailable, "%s does not say its version: %w", path, errors.Join(err, ctx.Err()))
+	}
+	known[path] = cachedVersion{info.Size(), info.ModTime().UnixNano(), text}
+	data, err := json.Marshal(known)
+	if err != nil {
+		return text, fmt.Errorf("note the version: %w", err)
+	}
+	_ = atomicfile.Write(cache, data, 0o600, false) // only a note
+	return text, nil
+}
+
+// LookPath finds a program on the PATH of an environment. CodeNotFound.
+func LookPath(program string, env []string) (string, error) {
+	if strings.ContainsRune(program, '/') {
+		if isProgram(program) {
+			return program, nil
+		}
+		return "", team.Errorf(team.CodeNotFound, "there is no program %s", program).WithReason("no_program")
+	}
+	dirs := ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			dirs = v
+		}
+	}
+	for _, dir := range filepath.SplitList(dirs) {
+		if p := filepath.Join(dir, program); filepath.IsAbs(p) && isProgram(p) {
+			return p, nil
+		}
+	}
+	return "", team.Errorf(team.CodeNotFound, "%s is not on the PATH", program).WithReason("no_program").
+		WithHint("install it, or name it: spawn --env TEAMCTL_PROGRAM_<AGENT>=/path/to/it")
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
