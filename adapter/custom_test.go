@@ -57,7 +57,7 @@ func TestCustomAgent(t *testing.T) {
 
 func TestCustomRefusals(t *testing.T) {
 	for file, want := range map[string]string{
-		"launch: [x]\nlanch: 1\ninput: a":            "[2:1]",
+		"launch: [x]\nlanch: 1\ninput: a":             "[2:1]",
 		"description: x":                              "launch is missing",
 		"launch: [x]":                                 "mail: typing needs input",
 		"launch: [x]\nmail: pigeon":                   "typing or pull",

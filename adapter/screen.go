@@ -26,7 +26,7 @@ type Rules struct {
 	// Turn matches the line with which the newest turn begins; what is above it is
 	// the past and matches nothing. Input matches the line of the input box; its
 	// group "text" is what stands there.
-	Turn  string `yaml:"turn"`
+	Turn string `yaml:"turn"`
 	// Below matches the line under an input box of one line; any other line there is
 	// more of what was typed.
 	Input string `yaml:"input"`
@@ -38,7 +38,7 @@ type Rules struct {
 	List  []Rule `yaml:"rules"`
 
 	turn, input, below *regexp.Regexp
-	empty       []*regexp.Regexp
+	empty              []*regexp.Regexp
 }
 
 // Enter is what a CLI needs between a paste and its Enter.
@@ -196,7 +196,7 @@ func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 	turn := lines
 	if r.turn != nil {
 		for i := len(lines) - 1; i >= 0; i-- {
-			if r.turn.MatchString(lines[i]) && !(r.input != nil && i == r.inputLine(lines)) {
+			if i != r.inputLine(lines) && r.turn.MatchString(lines[i]) {
 				turn = lines[i:]
 				break
 			}

@@ -62,8 +62,11 @@ func beside(ctx context.Context, socket string, server, program []string, stderr
 	if err := srv.Start(); err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "start %s: %w", server[0], err)
 	}
-	gone := make(chan error, 1)
-	go func() { gone <- srv.Wait() }()
+	gone := make(chan struct{})
+	go func() { // its status says nothing: it is ended with the program
+		_ = srv.Wait()
+		close(gone)
+	}()
 	stop := func() {
 		_ = syscall.Kill(-srv.Process.Pid, syscall.SIGTERM)
 		t := time.NewTimer(5 * time.Second)
@@ -113,7 +116,7 @@ func beside(ctx context.Context, socket string, server, program []string, stderr
 }
 
 // listening waits until somebody answers at the socket.
-func listening(ctx context.Context, socket string, gone chan error) error {
+func listening(ctx context.Context, socket string, gone <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, besideWithin)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -124,9 +127,8 @@ func listening(ctx context.Context, socket string, gone chan error) error {
 			return c.Close()
 		}
 		select {
-		case err := <-gone:
-			gone <- err
-			return team.Errorf(team.CodeUnavailable, "the server ended before it listened: %w", err)
+		case <-gone:
+			return team.Errorf(team.CodeUnavailable, "the server ended before it listened on %s", socket)
 		case <-ctx.Done():
 			return team.Errorf(team.CodeTimeout, "the server does not listen on %s", socket)
 		case <-tick.C:
