@@ -56,6 +56,7 @@ var shapes = map[string]shape{
 	"stop":     {list: "members", name: "name"},
 	"kill":     {list: "members", name: "name"},
 	"leave":    {name: "left"},
+	"mode":     {name: "member"},
 	"logs":     {reads: true, stream: true},
 	"capture":  {reads: true},
 

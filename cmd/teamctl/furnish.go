@@ -13,12 +13,13 @@ import (
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
-// source is the team file, and whether the person has allowed its setup commands
-// and its rules.
+// source is the team file, and what the person has allowed of it: its setup
+// commands, its rules, members that ask nobody.
 type source struct {
-	file  string
-	allow bool
-	hooks bool
+	file   string
+	allow  bool
+	hooks  bool
+	bypass bool
 }
 
 // furnish tells the team what its worktrees get. Commands of a file that lies in

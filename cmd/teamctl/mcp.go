@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"strings"
@@ -184,35 +183,4 @@ func completeOps(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 		names = append(names, o.Name)
 	}
 	return names, noFiles
-}
-
-func newMode(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "mode NAME MODE",
-		Short: "Change the permission mode of a member, or of the lead",
-		Long: `Change a permission mode: default, acceptEdits, plan, delegate or dontAsk, and
-bypassPermissions for a member that was spawned with --dangerously-skip-permissions.
-What teamctl itself lets the member do changes at once; an agent program takes the
-mode up with its next start. The mode of team-lead is that of your MCP client; what
-you do at a shell is bound by none.`,
-		Example: `  teamctl mode builder plan
-  teamctl mode team-lead delegate`,
-		Args:              takes(2, 2, "the name of a member and a mode"),
-		ValidArgsFunction: first(a.completeMembers(true)),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			t, c, err := a.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, t.Close()) }()
-			m, err := t.SetMode(cmd.Context(), c, args[0], team.Mode(args[1]))
-			if err != nil {
-				return err
-			}
-			if !a.out.value(m) {
-				a.out.line("%s: %s", m.Name, m.Spec.Mode)
-			}
-			return nil
-		},
-	}
 }

@@ -97,7 +97,7 @@ func roster(ctx context.Context, t *tool.Team, all bool) ([]psMember, int, error
 func (a *app) psTable(members []psMember, wide bool) {
 	head := []string{"NAME", "STATE", "ACTIVITY", "TASK", "PID", "PANE", "RESTARTS", "SINCE", "BRANCH"}
 	if wide {
-		head = append(head, "AGENT", "ROLE", "BACKEND", "WORKTREE", "WHY")
+		head = append(head, "AGENT", "ROLE", "MODE", "BACKEND", "WORKTREE", "WHY")
 	}
 	var rows [][]string
 	for _, m := range members {
@@ -109,7 +109,7 @@ func (a *app) psTable(members []psMember, wide bool) {
 			pid(m.PID), dash(m.PaneID), fmt.Sprint(m.Restarts), age(sinceOf(m.Member)), dash(m.Branch),
 		}
 		if wide {
-			row = append(row, m.Spec.Agent, string(m.Role), dash(m.Spec.Backend), dash(m.Worktree), dash(tui.Clean(why(m.Member))))
+			row = append(row, m.Spec.Agent, string(m.Role), string(modeOf(m.Spec.Mode)), dash(m.Spec.Backend), dash(m.Worktree), dash(tui.Clean(why(m.Member))))
 		}
 		rows = append(rows, row)
 	}

@@ -137,7 +137,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	a.complete(cmd, "role", words("executor", "reviewer", "observer", "leader", "operator"))
 	a.complete(cmd, "restart", words("never", "on-failure", "always"))
 	a.complete(cmd, "backend", words("auto", "tmux"))
-	a.complete(cmd, "permission-mode", words("default", "acceptEdits", "bypassPermissions", "plan", "delegate", "dontAsk"))
+	a.complete(cmd, "permission-mode", words(modes()...))
 	return cmd
 }
 

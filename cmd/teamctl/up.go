@@ -45,6 +45,7 @@ Editors check the file with docs/teamctl.schema.json.`,
 	}
 	cmd.Flags().StringVarP(&from.file, "file", "f", defaultFile, "team file")
 	cmd.Flags().BoolVar(&from.allow, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
+	cmd.Flags().BoolVar(&from.bypass, "dangerously-skip-permissions", false, "allow the file's members in the mode bypassPermissions, which asks nobody")
 	cmd.Flags().BoolVar(&from.hooks, "allow-hooks", false, "allow the file's hooks although it lies in the repository")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
 	return cmd
@@ -67,6 +68,10 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 		f.Team = a.team
 	}
 	for _, m := range f.Members {
+		if m.Mode == team.ModeBypass && !from.bypass {
+			return team.Errorf(team.CodeDenied, "%s of %s would ask nobody: its mode is %s", m.Name, file, m.Mode).
+				WithReason(tool.ReasonBypass).WithHint("teamctl up -f " + file + " --dangerously-skip-permissions, if you mean it")
+		}
 		if m.Agent == "" {
 			continue
 		}
@@ -151,7 +156,9 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 	}
 	defer a.checkouts(ctx, t)()
 	for _, m := range f.Members {
-		spawned, err := t.Spawn(ctx, c, spawnIn(m))
+		in := spawnIn(m)
+		in.Bypass = from.bypass && m.Mode == team.ModeBypass
+		spawned, err := t.Spawn(ctx, c, in)
 		if err != nil {
 			return err
 		}
@@ -169,7 +176,7 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 	}
 	return tool.SpawnIn{
 		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
-		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Bypass: m.Mode == team.ModeBypass, Role: string(m.Role),
+		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
 		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Count: max(1, m.Count), Place: place(layout),
 		Limits: m.Limits,
 	}
