@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -223,6 +224,9 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		return a, err
 	}
 	t.deliver(ctx, c, settled)
+	if a.Kind == ledger.ApprovePlan && in.Approve { // its mode has changed: whoever reads config.json next sees that
+		err = supervisor.Publish(ctx, t.Layout, t.Ledger)
+	}
 	if spawn != nil {
 		err = t.spawnApproved(ctx, settled.Approval, *spawn)
 	}
