@@ -172,7 +172,7 @@ var rooms = map[string]room{
 		libs: []string{"github.com/spf13", xsys, xterm, xsync, yaml, multierr, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
-	"scripts": {may: append([]string{"backends/backendtest"}, below...), libs: []string{xsys, xsync}, why: "programs for developers"},
+	"scripts": {may: append([]string{"backends/backendtest"}, below...), libs: []string{xsys, xsync, "github.com/google/jsonschema-go"}, why: "programs for developers"},
 	"bench":   {may: below, libs: []string{xsys, xsync, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".":       {why: "the root holds tests about the tree only"},
 }

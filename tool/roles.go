@@ -121,3 +121,17 @@ func (t *Team) logBypass(ctx context.Context, c Caller, gate string) error {
 	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "role.bypassed", ID: c.Name, Data: data})
 	return err
 }
+
+// Grants says in a word what each role may do about an operation: yes, no, by
+// setting, where named (in the approval), or logged (an operator's bypass).
+func Grants(op Operation) map[team.Role]string {
+	words := map[grant]string{yes: "yes", no: "no", policy: "by setting", named: "where named", bypass: "logged"}
+	out := make(map[team.Role]string, len(roles[op]))
+	for role, g := range roles[op] {
+		out[role] = words[g]
+	}
+	return out
+}
+
+// ModeHas reports whether a permission mode leaves an operation to whoever may do it.
+func ModeHas(m team.Mode, op Operation) bool { return modeAllows(m, op) }

@@ -2,6 +2,7 @@
 //
 //	docs/teamctl.schema.json   JSON schema of teamctl.yaml, from the types of tool/teamfile
 //	docs/states.md             the states of members and tasks, from team's transition tables
+//	docs/tools.md              every operation with its schemas, from tool/op
 //
 // Run it with "go generate ./tool/teamfile" or "go run ./scripts/gen". With -check
 // it writes nothing and fails when a file is stale.
@@ -26,6 +27,7 @@ var files = []struct {
 }{
 	{"docs/teamctl.schema.json", teamfile.Schema},
 	{"docs/states.md", states},
+	{"docs/tools.md", tools},
 }
 
 func main() {

@@ -70,6 +70,9 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 		lead, err = t.Ledger.Member(ctx, team.LeadName)
 		c.Mode = lead.Spec.Mode
 	}
+	if err == nil {
+		err = checkMode(ctx, c)
+	}
 	if err != nil {
 		return nil, tool.Caller{}, errors.Join(err, t.Close())
 	}
@@ -119,34 +122,25 @@ func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.gate(ctx, o, raw); err != nil {
-		return nil, err
-	}
-	out, err := o.run(ctx, s, raw)
+	out, err := o.run(context.WithValue(ctx, opKey{}, o), s, raw)
 	if err != nil && errors.Is(err, context.Canceled) && ctx.Err() != nil && team.CodeOf(err) == team.CodeInternal {
 		err = team.Errorf(team.CodeTimeout, "%s was cancelled: %w", name, err).WithReason("cancelled")
 	}
 	return out, err
 }
 
-// gate refuses what delegate mode does not have: a fixed list of tools, for which
-// the table of roles alone is too coarse.
-func (s *Session) gate(ctx context.Context, o Op, raw json.RawMessage) error {
-	if o.Outside {
+// opKey has the operation that a context is for.
+type opKey struct{}
+
+// checkMode refuses what delegate mode does not have: a fixed list of tools, for
+// which the table of roles alone is too coarse.
+func checkMode(ctx context.Context, c tool.Caller) error {
+	o, ok := ctx.Value(opKey{}).(Op)
+	if !ok || o.InMode(c.Mode) {
 		return nil
 	}
-	var ref TeamRef
-	if err := json.Unmarshal(raw, &ref); err != nil {
-		return team.Errorf(team.CodeInvalid, "%s: %w", o.Name, err).WithReason(ReasonInput)
-	}
-	_, err := on(ctx, s, ref, func(_ *tool.Team, c tool.Caller) (struct{}, error) {
-		if !modeHas(c, o) {
-			return struct{}{}, team.Errorf(team.CodeDenied, "%s is in %s mode, which does not have %s", c.Name, c.Mode, o.Name).WithReason("mode").
-				WithHint("give the work to a teammate, or have the mode changed")
-		}
-		return struct{}{}, nil
-	})
-	return err
+	return team.Errorf(team.CodeDenied, "%s is in %s mode, which does not have %s", c.Name, c.Mode, o.Name).WithReason("mode").
+		WithHint("give the work to a teammate, or have the mode changed")
 }
 
 // delegate is what a lead in delegate mode may call (document 001, section 12).
@@ -155,7 +149,9 @@ var delegate = map[string]bool{
 	"TaskCreate": true, "TaskGet": true, "TaskUpdate": true, "TaskList": true,
 }
 
-func modeHas(c tool.Caller, o Op) bool { return c.Mode != team.ModeDelegate || delegate[o.Name] }
+// InMode reports whether a permission mode has the operation. For delegate mode
+// that is a list; the others narrow what the gates let through.
+func (o Op) InMode(m team.Mode) bool { return m != team.ModeDelegate || delegate[o.Name] }
 
 // Offered is what the caller may call as things stand: by role, by permission mode
 // and by the team's settings. Without a team it is what leads to one.
@@ -175,7 +171,7 @@ func (s *Session) Offered(ctx context.Context) ([]Op, error) {
 func offered(ctx context.Context, t *tool.Team, c tool.Caller) ([]Op, error) {
 	var list []Op
 	for _, o := range All() {
-		if !modeHas(c, o) {
+		if !o.InMode(c.Mode) {
 			continue
 		}
 		ok := len(o.Gates) == 0
