@@ -28,6 +28,7 @@ type member struct {
 	pending     *exited  // an exit that came during a stop step
 	restarting  bool     // the next start is one that the supervisor makes by itself
 	released    []string // tasks given back at its last exit
+	notes       []string // what its new worktree should be known for
 	idleBlocks  int      // times in a row that a rule has kept it from being idle
 }
 

@@ -34,17 +34,22 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 	if err != nil {
 		return SpawnOut{}, err
 	}
+	var notes []string
 	row, err = ask(ctx, s, func(reply func(ledger.Member, error)) {
-		m := &member{row: row, first: true, up: []func(ledger.Member, error){reply}}
+		m := &member{row: row, first: true}
+		m.up = []func(ledger.Member, error){func(row ledger.Member, err error) {
+			notes = m.notes
+			reply(row, err)
+		}}
 		s.members[row.SessionKey] = m
 		s.reconcile(m)
 	})
 	if err != nil {
 		return SpawnOut{}, err
 	}
-	out := SpawnOut{Member: row, Renamed: renamed}
+	out := SpawnOut{Member: row, Renamed: renamed, Warnings: notes}
 	if at, _, err := s.attached(ctx, row.Name); err == nil {
-		out.Pane, out.Warnings = at.Pane(), limitWarnings(at.Proc())
+		out.Pane, out.Warnings = at.Pane(), append(out.Warnings, limitWarnings(at.Proc())...)
 	}
 	return out, nil
 }

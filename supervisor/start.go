@@ -344,6 +344,9 @@ func (d startDone) apply(s *Supervisor) {
 		return
 	}
 	m.at, m.plan, m.upSince = d.at, d.plan, time.Now()
+	if d.tree != nil {
+		m.notes = d.tree.Notes
+	}
 	s.writeUp(m, d)
 	m.first, m.restarting = false, false
 	s.log.Info("up", "member", m.row.Name, "pid", d.at.Proc().Agent.PID, "pane", d.at.Pane().PaneID, "generation", d.generation)
