@@ -66,7 +66,7 @@ var rooms = map[string]room{
 		why:   "internal packages are leaf utilities: they know nothing of teams",
 	},
 	"internal/fakecli": {
-		may: []string{leaf}, libs: []string{"github.com/coder/websocket"}, never: noSQL,
+		may: []string{leaf}, libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk"}, never: noSQL,
 		why: "stand-ins for agent CLIs, for tests only: no program links them",
 	},
 

@@ -46,33 +46,10 @@ func (l letter) rank() int {
 // readMail handles what is unread and marks it read; true means that a shutdown
 // was approved.
 func (w *worker) readMail(ctx context.Context) (stop bool) {
-	entries, err := w.env.Box.Unread(ctx)
-	var damaged *inbox.CorruptError
-	if errors.As(err, &damaged) {
-		w.out.line("mailbox: %v; reading from the ledger", err)
-		entries, err = w.rebuilt(ctx)
-		w.again = mailRetry // for entries that the ledger does not have
-	}
-	if err != nil {
-		w.mailTrouble(ctx, err)
+	letters, ok := w.letters(ctx)
+	if !ok {
 		return false
 	}
-	w.mailErr = ""
-	letters := make([]letter, 0, len(entries))
-	for _, e := range entries {
-		if w.handled[e.Key()] {
-			continue
-		}
-		l, err := w.open(ctx, e)
-		if err != nil {
-			w.mailTrouble(ctx, err)
-			return false
-		}
-		letters = append(letters, l)
-	}
-	slices.SortStableFunc(letters, func(a, b letter) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.msg.Seq, b.msg.Seq))
-	})
 	for _, l := range letters {
 		if ctx.Err() != nil || stop {
 			break // what is left stays unread for the next life
@@ -85,6 +62,39 @@ func (w *worker) readMail(ctx context.Context) (stop bool) {
 	}
 	w.markRead(ctx)
 	return stop
+}
+
+// letters are what is unread and not handled, the most urgent first; false when
+// the mailbox cannot be read now.
+func (w *worker) letters(ctx context.Context) ([]letter, bool) {
+	entries, err := w.env.Box.Unread(ctx)
+	var damaged *inbox.CorruptError
+	if errors.As(err, &damaged) {
+		w.out.line("mailbox: %v; reading from the ledger", err)
+		entries, err = w.rebuilt(ctx)
+		w.again = mailRetry // for entries that the ledger does not have
+	}
+	if err != nil {
+		w.mailTrouble(ctx, err)
+		return nil, false
+	}
+	w.mailErr = ""
+	letters := make([]letter, 0, len(entries))
+	for _, e := range entries {
+		if w.handled[e.Key()] {
+			continue
+		}
+		l, err := w.open(ctx, e)
+		if err != nil {
+			w.mailTrouble(ctx, err)
+			return nil, false
+		}
+		letters = append(letters, l)
+	}
+	slices.SortStableFunc(letters, func(a, b letter) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.msg.Seq, b.msg.Seq))
+	})
+	return letters, true
 }
 
 // markRead marks what was handled; what cannot be marked now is not handled twice.

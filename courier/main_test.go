@@ -18,7 +18,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if model := os.Getenv(envACP); model != "" {
+		serveACP(model)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // watcher collects what a channel reports.
 type watcher struct {

@@ -31,6 +31,9 @@ func runIn(ctx context.Context, args []string) int {
 		return shim.Main(args[1:], pty.Host())
 	}
 	a := &app{out: newOutput(os.Stdout, os.Stderr, wantsJSON(args)), stdin: os.Stdin}
+	if len(args) > 0 && args[0] == "acp" {
+		return a.run(ctx, args) // to it an interrupt means another thing
+	}
 	ctx, stop := a.signals(ctx)
 	defer stop()
 	return a.run(ctx, args)

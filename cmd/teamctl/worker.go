@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/inbox"
@@ -34,25 +36,8 @@ func newWorkerAt(a *app, at *workplace) *cobra.Command {
 		Hidden: true,
 		Args:   takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if id.Mode, err = team.ParseMode(mode); err != nil {
+			if err := completeIdentity(cmd, &id, mode, bypass); err != nil {
 				return err
-			}
-			if bypass {
-				id.Mode = team.ModeBypass
-			}
-			if id.AgentID == "" && id.Name != "" && id.Team != "" {
-				id.AgentID = team.AgentID(id.Name, id.Team)
-			}
-			name, key, ok := team.ParseAgentID(id.AgentID)
-			if !ok {
-				return usage(cmd, "--agent-id takes NAME@TEAM, not %q", id.AgentID)
-			}
-			if id.Name == "" {
-				id.Name = name
-			}
-			if id.Team == "" {
-				id.Team = key
 			}
 			if at == nil {
 				at = &workplace{environ: os.Environ()}
@@ -61,6 +46,12 @@ func newWorkerAt(a *app, at *workplace) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	identityFlags(f, &id, &mode, &bypass)
+	return cmd
+}
+
+// identityFlags are how a launch tells an agent of ours who it is.
+func identityFlags(f *pflag.FlagSet, id *agent.Identity, mode *string, bypass *bool) {
 	f.StringVar(&id.AgentID, "agent-id", "", "name@team")
 	f.StringVar(&id.Name, "agent-name", "", "name")
 	f.StringVar(&id.Team, "team-name", "", "team")
@@ -69,9 +60,33 @@ func newWorkerAt(a *app, at *workplace) *cobra.Command {
 	f.BoolVar(&id.PlanModeRequired, "plan-mode-required", false, "a plan must be approved first")
 	f.StringVar(&id.AgentType, "agent-type", "", "agent type")
 	f.StringVar(&id.Model, "model", "", "model")
-	f.StringVar(&mode, "permission-mode", "", "permission mode")
-	f.BoolVar(&bypass, "dangerously-skip-permissions", false, "permission mode bypassPermissions")
-	return cmd
+	f.StringVar(mode, "permission-mode", "", "permission mode")
+	f.BoolVar(bypass, "dangerously-skip-permissions", false, "permission mode bypassPermissions")
+}
+
+// completeIdentity checks what the flags gave and fills in what follows from it.
+func completeIdentity(cmd *cobra.Command, id *agent.Identity, mode string, bypass bool) error {
+	var err error
+	if id.Mode, err = team.ParseMode(mode); err != nil {
+		return err
+	}
+	if bypass {
+		id.Mode = team.ModeBypass
+	}
+	if id.AgentID == "" && id.Name != "" && id.Team != "" {
+		id.AgentID = team.AgentID(id.Name, id.Team)
+	}
+	name, key, ok := team.ParseAgentID(id.AgentID)
+	if !ok {
+		return usage(cmd, "--agent-id takes NAME@TEAM, not %q", id.AgentID)
+	}
+	if id.Name == "" {
+		id.Name = name
+	}
+	if id.Team == "" {
+		id.Team = key
+	}
+	return nil
 }
 
 // workplace is where a worker lives: a process of its own, or a goroutine of the
@@ -92,56 +107,76 @@ func (p workplace) getenv(key string) string {
 	return ""
 }
 
-// work runs the worker at its workplace.
-func (a *app) work(ctx context.Context, id agent.Identity, at workplace) (err error) {
+// station is what an agent of ours has in its team.
+type station struct {
+	team   *tool.Team
+	caller tool.Caller
+	member ledger.Member
+	env    agent.Env
+	watch  *inbox.Watcher
+}
+
+func (s *station) close() error { return errors.Join(s.watch.Close(), s.team.Close()) }
+
+// enter opens the team for the agent that id names, and completes id.
+func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *station, err error) {
 	env, err := a.tools()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t, err := env.Open(ctx, id.Team)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
-		if cerr := t.Close(); err == nil {
-			err = cerr
+		if err != nil {
+			err = errors.Join(err, t.Close())
 		}
 	}()
 	c, err := t.Identify(ctx, id.AgentID, at.getenv(team.EnvToken))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m, err := t.Ledger.MemberBySession(ctx, c.Session)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	id.Session, id.Role = m.SessionKey, m.Role
 	box, err := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), m.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	watch, err := inbox.Watch(ctx, t.Layout.Inboxes())
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := watch.Close(); err == nil {
-			err = cerr
-		}
-	}()
 	dir := at.dir
 	if dir == "" {
 		if dir, err = os.Getwd(); err != nil {
-			return team.Errorf(team.CodeUnavailable, "find the working directory: %w", err)
+			return nil, team.Errorf(team.CodeUnavailable, "find the working directory: %w", err)
 		}
 	}
 	if at.out == nil {
 		at.out = a.out.stdout
 	}
-	work := agent.Env{
+	watch, err := inbox.Watch(ctx, t.Layout.Inboxes())
+	if err != nil {
+		return nil, err
+	}
+	return &station{team: t, caller: c, member: m, watch: watch, env: agent.Env{
 		Ledger: &ruledLedger{Ledger: t.Ledger.As(m.Name), team: t}, Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
 		Dir: dir, Out: at.out, Environ: at.environ, Ready: readiness(m.Name, at),
+	}}, nil
+}
+
+// work runs the worker at its workplace.
+func (a *app) work(ctx context.Context, id agent.Identity, at workplace) (err error) {
+	s, err := a.enter(ctx, &id, at)
+	if err != nil {
+		return err
 	}
+	defer func() {
+		if cerr := s.close(); err == nil {
+			err = cerr
+		}
+	}()
+	t, m, work := s.team, s.member, s.env
 	if m.Worktree != "" {
 		repo, tree, err := worktree.OpenWorktree(ctx, m.Worktree)
 		if err != nil {
@@ -152,7 +187,7 @@ func (a *app) work(ctx context.Context, id agent.Identity, at workplace) (err er
 			// What killed an earlier life of this worker may have cut a git short.
 			notes, err := repo.Recover(ctx, tree.Path, id.Team, m.Name)
 			for _, n := range notes {
-				_, _ = fmt.Fprintf(at.out, "%s: %s\n", id.AgentID, n)
+				_, _ = fmt.Fprintf(work.Out, "%s: %s\n", id.AgentID, n)
 			}
 			if err != nil {
 				return err

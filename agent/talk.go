@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Conversation is an agent of another maker that takes one prompt at a time.
+type Conversation interface {
+	// Prompt gives a text and returns when the turn is over, with the reason. begun
+	// is called once, at the first sign that the agent has the text.
+	Prompt(ctx context.Context, text string, begun func()) (reason string, err error)
+	// Cancel ends the turn under way.
+	Cancel(ctx context.Context) error
+	// Done is closed when the agent has ended.
+	Done() <-chan struct{}
+}
+
+// TalkIn is a Talk's.
+type TalkIn struct {
+	Prompt    string          // first text, may be empty
+	Interrupt <-chan struct{} // ends the turn under way
+}
+
+const (
+	injectEvidence = "given to the agent"
+	beganEvidence  = "the agent began a turn with it"
+	cancelLimit    = 10 * time.Second
+)
+
+// Talk gives a conversation its mail, one turn at a time: all that is unread, the
+// most urgent first. A message is marked injected before it is given and accepted
+// when the turn has begun, so none is given twice in a conversation; what a turn
+// that never began was given is unread again. It returns nil after a shutdown
+// request of the lead or an operator, which ends the turn under way; an error when
+// the agent ends, and when ctx does.
+func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkIn) error {
+	if env.Now == nil {
+		env.Now = time.Now
+	}
+	if env.Out == nil {
+		env.Out = io.Discard
+	}
+	w := &worker{id: id, env: env, out: newOutput(env.Out), life: team.NewUUID(), handled: map[string]bool{}}
+	changes, stop, err := env.Ledger.Changes(ctx)
+	if err != nil {
+		return fmt.Errorf("agent %s: watch the ledger: %w", id.AgentID, err)
+	}
+	defer stop()
+	w.changes = changes
+	if env.Ready != nil {
+		env.Ready()
+	}
+	t := talk{worker: w, conv: conv, interrupt: in.Interrupt}
+	if err := t.loop(ctx, in.Prompt); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("agent %s: %w", id.AgentID, err)
+	}
+	return nil
+}
+
+type talk struct {
+	*worker
+	conv      Conversation
+	interrupt <-chan struct{}
+}
+
+func (t *talk) loop(ctx context.Context, prompt string) error {
+	var given []letter
+	for {
+		if prompt != "" {
+			if err := t.turn(ctx, prompt, given); err != nil {
+				return err
+			}
+			prompt, given = "", nil
+			continue
+		}
+		t.again = 0
+		var stop bool
+		if prompt, given, stop = t.mail(ctx); stop {
+			return nil
+		}
+		if prompt != "" {
+			continue
+		}
+		t.idle(ctx)
+		select {
+		case <-t.conv.Done():
+			return errors.New("the agent has ended")
+		default:
+		}
+		if err := t.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// wait is the worker's, and ends with the agent.
+func (t *talk) wait(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-t.conv.Done():
+			cancel(errors.New("the agent has ended"))
+		case <-ctx.Done():
+		}
+	}()
+	err := t.worker.wait(ctx)
+	if err != nil {
+		err = context.Cause(ctx)
+	}
+	cancel(nil)
+	<-ended
+	return err
+}
+
+// mail is the next prompt, of all that is unread; stop means that a shutdown was
+// approved.
+func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bool) {
+	letters, ok := t.letters(ctx)
+	if !ok {
+		return "", nil, false
+	}
+	var entries []inbox.Entry
+	known := map[string]letter{}
+	for _, l := range letters {
+		switch {
+		case l.done:
+			t.handled[l.entry.Key()] = true
+		case l.known && l.msg.Kind == team.KindShutdownRequest:
+			stop = t.shutdown(ctx, l.msg)
+			t.receipt(ctx, l)
+			t.handled[l.entry.Key()] = true
+			if stop {
+				t.markRead(ctx)
+				return "", nil, true
+			}
+		default:
+			given = append(given, l)
+			e := l.entry
+			if l.known {
+				e.From, e.Text, e.Summary = l.msg.From, l.msg.Text, l.msg.Summary
+				known[e.Key()] = l
+			}
+			entries = append(entries, e)
+		}
+	}
+	t.markRead(ctx)
+	prompt = inbox.Render(entries, inbox.RenderOptions{Facts: func(e inbox.Entry) (inbox.Attributes, bool) {
+		l, ok := known[e.Key()]
+		if !ok {
+			return inbox.Attributes{}, false
+		}
+		return inbox.Attributes{
+			TeammateID: l.msg.From, Kind: l.msg.Kind, Color: e.Color, Summary: l.msg.Summary, RequestID: l.msg.RequestID,
+		}, true
+	}})
+	return prompt, given, false
+}
+
+// turn is one prompt, from its handing over to the end of the agent's turn.
+func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
+	t.notified = false
+	t.setActivity(ctx, team.Working)
+	for _, l := range given {
+		t.mark(ctx, l, team.Injected, injectEvidence)
+	}
+	sign := make(chan struct{}) // closed once: Prompt promises it
+	begun := sign
+	type end struct {
+		reason string
+		err    error
+	}
+	over := make(chan end, 1)
+	go func() {
+		reason, err := t.conv.Prompt(ctx, prompt, func() { close(sign) })
+		over <- end{reason, err}
+	}()
+	accept := func() {
+		for _, l := range given {
+			t.mark(ctx, l, team.Accepted, beganEvidence)
+			t.handled[l.entry.Key()] = true
+		}
+		given = nil
+		t.markRead(ctx)
+	}
+	cancelled := false
+	for {
+		select {
+		case e := <-over:
+			select {
+			case <-sign:
+				accept()
+			default:
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if e.err != nil {
+				select {
+				case <-t.conv.Done():
+					return e.err
+				default:
+				}
+				t.out.line("%s: the turn failed: %v", t.id.AgentID, e.err)
+				// A message that the agent does not take must not be given for ever.
+				for _, l := range given {
+					t.handled[l.entry.Key()] = true
+				}
+				return nil
+			}
+			t.out.line("%s: turn over: %s", t.id.AgentID, e.reason)
+			return nil
+		case <-begun:
+			accept()
+			begun = nil
+		case <-t.interrupt:
+			t.cancel(ctx, "interrupted")
+		case <-t.changes:
+			if !cancelled && t.asked(ctx) {
+				cancelled = true
+				t.cancel(ctx, "shutdown requested")
+			}
+		case _, ok := <-t.env.Mail:
+			if !ok {
+				t.env.Mail = nil
+			}
+			if !cancelled && t.asked(ctx) {
+				cancelled = true
+				t.cancel(ctx, "shutdown requested")
+			}
+		}
+	}
+}
+
+// asked reports that somebody who may has asked for a shutdown.
+func (t *talk) asked(ctx context.Context) bool {
+	letters, _ := t.letters(ctx)
+	return slices.ContainsFunc(letters, func(l letter) bool {
+		return l.known && !l.done && l.msg.Kind == team.KindShutdownRequest && t.mayCommand(ctx, l.msg.From)
+	})
+}
+
+func (t *talk) cancel(ctx context.Context, why string) {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelLimit)
+	defer cancel()
+	t.out.line("%s: %s", t.id.AgentID, why)
+	if err := t.conv.Cancel(c); err != nil {
+		t.out.line("%s: %v", t.id.AgentID, err)
+	}
+}
+
+// mark moves a delivery; one that is further already stays there.
+func (t *talk) mark(ctx context.Context, l letter, state team.DeliveryState, evidence string) {
+	if !l.known {
+		return
+	}
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	err := t.few(c, func() error {
+		_, err := t.env.Ledger.Mark(c, ledger.DeliveryMark{MessageID: l.msg.ID, Recipient: t.id.Name, State: state, Evidence: evidence})
+		return err
+	})
+	if err != nil && !lost(err) {
+		t.out.line("receipt for message %s not written: %v", l.msg.ID, err)
+	}
+}

@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// mate is a conversation whose turns the test ends.
+type mate struct {
+	prompts chan string
+	finish  chan error
+	cancels chan struct{}
+	done    chan struct{}
+	mute    bool // gives no sign that it has a prompt
+}
+
+func newMate() *mate {
+	return &mate{prompts: make(chan string, 10), finish: make(chan error), cancels: make(chan struct{}, 10), done: make(chan struct{})}
+}
+
+func (m *mate) Prompt(ctx context.Context, text string, begun func()) (string, error) {
+	if !m.mute {
+		begun()
+	}
+	m.prompts <- text
+	select {
+	case err := <-m.finish:
+		return "end_turn", err
+	case <-m.done:
+		return "", errors.New("it is gone")
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func (m *mate) Cancel(context.Context) error {
+	m.cancels <- struct{}{}
+	m.finish <- nil
+	return nil
+}
+
+func (m *mate) Done() <-chan struct{} { return m.done }
+
+// talkTo runs Talk for a member; stop ends it and returns its error.
+func talkTo(t *testing.T, r *rig, m *mate, in TalkIn) (wait func() error) {
+	t.Helper()
+	row := r.join("coder", "session-coder", team.RoleExecutor)
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() {
+		over <- Talk(ctx, Identity{AgentID: "coder@demo", Name: "coder", Team: "demo", Session: row.SessionKey, Role: row.Role},
+			Env{Ledger: r.led, Box: r.box("coder"), Post: r.post}, m, in)
+	}()
+	ended := false
+	wait = func() error {
+		ended = true
+		return <-over
+	}
+	t.Cleanup(func() {
+		cancel()
+		if !ended {
+			<-over
+		}
+	})
+	return wait
+}
+
+func (r *rig) state(id string) team.DeliveryState {
+	r.t.Helper()
+	ds, err := r.led.Deliveries(r.t.Context(), id)
+	if err != nil || len(ds) != 1 {
+		r.t.Fatalf("%d deliveries, %v", len(ds), err)
+	}
+	return ds[0].State
+}
+
+func message(text string) ledger.NewMessage {
+	return ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "coder", Text: text}
+}
+
+func TestTalkOneTurnAtATime(t *testing.T) {
+	r, m := newRig(t), newMate()
+	wait := talkTo(t, r, m, TalkIn{Prompt: "the prompt"})
+	if got := <-m.prompts; got != "the prompt" {
+		t.Fatalf("first %q", got)
+	}
+	one, two := r.send(message("number <one>")), r.send(message("number two"))
+	if s := r.state(one.ID); s != team.Mailed {
+		t.Fatalf("in mid-turn it is %s", s)
+	}
+	m.finish <- nil
+	got := <-m.prompts
+	if !strings.Contains(got, "number &lt;one&gt;") || strings.Index(got, "one") > strings.Index(got, "number two") || !strings.Contains(got, `teammate_id="team-lead"`) {
+		t.Fatalf("given %q", got)
+	}
+	m.finish <- nil
+	for _, id := range []string{one.ID, two.ID} {
+		r.until("accepted", func() bool { return r.state(id) == team.Accepted })
+	}
+	// A shutdown request does not wait for the end of a turn.
+	r.send(message("number three"))
+	if got := <-m.prompts; strings.Contains(got, "number two") || !strings.Contains(got, "number three") {
+		t.Fatalf("given %q", got)
+	}
+	r.askShutdown("coder")
+	<-m.cancels
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.prompts); n != 0 {
+		t.Errorf("%d prompts after the end", n)
+	}
+}
+
+func TestTalkAcceptsOnEvidenceOnly(t *testing.T) {
+	r, m := newRig(t), newMate()
+	m.mute = true
+	talkTo(t, r, m, TalkIn{})
+	msg := r.send(message("one"))
+	<-m.prompts
+	if s := r.state(msg.ID); s != team.Injected {
+		t.Fatalf("without a sign it is %s", s)
+	}
+	m.finish <- errors.New("no such model")
+	r.send(message("two"))
+	if got := <-m.prompts; strings.Contains(got, "one") {
+		t.Fatalf("given for ever: %q", got)
+	}
+	if s := r.state(msg.ID); s != team.Injected {
+		t.Fatalf("after a failed turn it is %s", s)
+	}
+	m.finish <- nil
+}
+
+func TestTalkInterrupt(t *testing.T) {
+	r, m := newRig(t), newMate()
+	turns := make(chan struct{})
+	talkTo(t, r, m, TalkIn{Prompt: "long work", Interrupt: turns})
+	<-m.prompts
+	turns <- struct{}{}
+	<-m.cancels
+	r.send(message("after it"))
+	if got := <-m.prompts; !strings.Contains(got, "after it") {
+		t.Fatalf("given %q", got)
+	}
+	m.finish <- nil
+}
+
+func TestTalkEndsWithTheAgent(t *testing.T) {
+	for _, working := range []bool{false, true} {
+		r, m := newRig(t), newMate()
+		in := TalkIn{}
+		if working {
+			in.Prompt = "work"
+		}
+		wait := talkTo(t, r, m, in)
+		if working {
+			<-m.prompts
+		}
+		close(m.done)
+		if err := wait(); err == nil {
+			t.Errorf("working %v: no error", working)
+		}
+	}
+}

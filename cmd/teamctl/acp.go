@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newACP(a *app) *cobra.Command {
+	var (
+		id     agent.Identity
+		mode   string
+		bypass bool
+		prompt string
+	)
+	cmd := &cobra.Command{
+		Use:    "acp -- COMMAND [ARG...]",
+		Short:  "An agent that speaks the Agent Client Protocol (started by the supervisor)",
+		Hidden: true,
+		Args:   takes(1, -1, "COMMAND"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := completeIdentity(cmd, &id, mode, bypass); err != nil {
+				return err
+			}
+			return a.converse(cmd.Context(), id, prompt, args)
+		},
+	}
+	f := cmd.Flags()
+	identityFlags(f, &id, &mode, &bypass)
+	f.StringVar(&prompt, "prompt", "", "first prompt")
+	return cmd
+}
+
+// converse starts the agent and gives it its mail until it, or the team, is done.
+func (a *app) converse(ctx context.Context, id agent.Identity, prompt string, argv []string) (err error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ctx, cancel := context.WithCancelCause(ctx)
+	turns, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		relaySignals(ctx, signals, turns, cancel)
+	}()
+	defer func() {
+		cancel(nil)
+		<-ended
+	}()
+
+	at := workplace{environ: os.Environ()}
+	s, err := a.enter(ctx, &id, at)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := s.close(); err == nil {
+			err = cerr
+		}
+	}()
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	tools := courier.ToolServer{Name: "teamctl", Command: exe, Args: []string{"mcp"}, Env: map[string]string{}}
+	for _, kv := range at.environ {
+		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, "TEAMCTL_") {
+			tools.Env[name] = value
+		}
+	}
+	conv, err := courier.StartACP(ctx, courier.ACPIn{
+		Argv: argv, Env: at.environ, Dir: s.env.Dir, Tools: tools, Out: s.env.Out, Err: a.out.stderr, Permit: s.permit(id.Mode),
+	})
+	if err != nil {
+		return err
+	}
+	err = agent.Talk(ctx, id, s.env, conv, agent.TalkIn{Prompt: prompt, Interrupt: turns})
+	if cerr := conv.Close(); err != nil {
+		err = errors.Join(err, cerr)
+	}
+	return err
+}
+
+// relaySignals makes an interrupt the end of the turn under way, not of the agent;
+// SIGTERM is the end of both.
+func relaySignals(ctx context.Context, signals <-chan os.Signal, turns chan<- struct{}, cancel context.CancelCauseFunc) {
+	for {
+		select {
+		case s := <-signals:
+			if n, ok := s.(syscall.Signal); ok && n != syscall.SIGINT {
+				cancel(signalError{n})
+				continue
+			}
+			select {
+			case turns <- struct{}{}:
+			default: // no turn is under way
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// permit takes the agent's questions to the team's one queue.
+func (s *station) permit(mode team.Mode) func(context.Context, team.Ask) (team.Reply, error) {
+	return func(ctx context.Context, ask team.Ask) (team.Reply, error) {
+		r := team.Reply{ID: ask.ID, For: ask.For}
+		if mode == team.ModeBypass {
+			r.Allow = true
+			return r, nil
+		}
+		in := tool.PermissionIn{ToolName: ask.Tool, ToolUseID: ask.ID, Description: ask.Description, Input: ask.Input}
+		if in.ToolName == "" {
+			in.ToolName = "tool"
+		}
+		if len(in.Input) > 0 && !json.Valid(in.Input) {
+			in.Input = nil
+		}
+		_, _ = fmt.Fprintf(s.env.Out, "%s: waits for permission: %s\n", s.member.AgentID, printable(ask.Description))
+		asked, err := s.team.AskPermission(ctx, s.caller, in)
+		if err != nil {
+			return r, err
+		}
+		_, err = s.team.AwaitApproval(ctx, asked.ID, 0)
+		switch {
+		case err == nil:
+			r.Allow = true
+		case team.IsCode(err, team.CodeDenied):
+			r.Feedback = err.Error()
+		default:
+			return r, err
+		}
+		return r, nil
+	}
+}

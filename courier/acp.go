@@ -1,0 +1,295 @@
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// ACPIn is what an agent that speaks the Agent Client Protocol is started with.
+type ACPIn struct {
+	Argv []string
+	Env  []string // the whole environment
+	Dir  string
+	// Tools is the MCP server that the session gets.
+	Tools ToolServer
+	Out   io.Writer // the conversation, for people
+	Err   io.Writer // the agent's own standard error
+	// Permit answers a request for permission; it may wait. Nil denies.
+	Permit func(context.Context, team.Ask) (team.Reply, error)
+}
+
+// ToolServer is an MCP server on standard input and output.
+type ToolServer struct {
+	Name    string
+	Command string
+	Args    []string
+	Env     map[string]string
+}
+
+// ACP is a running agent with one session. It takes one prompt at a time: with a
+// second one while the first runs, some agents cancel the first, some never answer
+// the second.
+type ACP struct {
+	in      ACPIn
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	stdout  io.Closer
+	conn    *acp.ClientSideConnection
+	session acp.SessionId
+	exited  chan struct{}
+	err     error // of the process, once exited is closed
+
+	mu     sync.Mutex
+	begun  func()
+	inWord bool // Out is in the middle of a line
+}
+
+// StartACP starts the agent in a process group of its own, so that an interrupt of
+// the terminal reaches only us, and opens a session. Its errors carry the reason
+// acp: what was started is ended again.
+func StartACP(ctx context.Context, in ACPIn) (*ACP, error) {
+	if in.Out == nil {
+		in.Out = io.Discard
+	}
+	cmd := exec.Command(in.Argv[0], in.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stderr = in.Env, in.Dir, in.Err
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 5 * time.Second
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, acpError("start", err)
+	}
+	stdout, stdoutEnd, err := os.Pipe()
+	if err != nil {
+		return nil, acpError("start", err)
+	}
+	cmd.Stdout = stdoutEnd
+	err = cmd.Start()
+	stdoutEnd.Close()
+	if err != nil {
+		stdout.Close()
+		return nil, acpError("start "+in.Argv[0], err)
+	}
+	a := &ACP{in: in, cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{})}
+	go func() { // ends with the process; Close waits for it
+		defer close(a.exited)
+		a.err = cmd.Wait()
+	}()
+	a.conn = acp.NewClientSideConnection(acpClient{a}, stdin, stdout)
+	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	if err := a.hello(ctx); err != nil {
+		_ = a.Close()
+		return nil, acpError("talk to "+in.Argv[0], err)
+	}
+	return a, nil
+}
+
+func acpError(what string, err error) error {
+	return team.Errorf(team.CodeUnavailable, "%s: %w", what, err).WithReason("acp").
+		WithHint("the command must speak the Agent Client Protocol on its standard input and output")
+}
+
+func (a *ACP) hello(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	hi, err := a.conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber})
+	if err != nil {
+		return err
+	}
+	if hi.ProtocolVersion != acp.ProtocolVersionNumber {
+		return fmt.Errorf("it speaks version %d of the protocol, not %d", hi.ProtocolVersion, acp.ProtocolVersionNumber)
+	}
+	servers := []acp.McpServer{}
+	if t := a.in.Tools; t.Command != "" {
+		s := &acp.McpServerStdio{Name: t.Name, Command: t.Command, Args: t.Args, Env: []acp.EnvVariable{}}
+		for k, v := range t.Env {
+			s.Env = append(s.Env, acp.EnvVariable{Name: k, Value: v})
+		}
+		servers = append(servers, acp.McpServer{Stdio: s})
+	}
+	session, err := a.conn.NewSession(ctx, acp.NewSessionRequest{Cwd: a.in.Dir, McpServers: servers})
+	if err != nil {
+		return err
+	}
+	a.session = session.SessionId
+	return nil
+}
+
+// Prompt gives the agent a text and returns when its turn is over, with the reason.
+// begun is called once, when the first sign comes that the agent has it. A call
+// while another runs is CodeConflict.
+func (a *ACP) Prompt(ctx context.Context, text string, begun func()) (string, error) {
+	a.mu.Lock()
+	if a.begun != nil {
+		a.mu.Unlock()
+		return "", team.Errorf(team.CodeConflict, "a turn is under way")
+	}
+	a.begun = sync.OnceFunc(begun)
+	first := a.begun
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		a.begun = nil
+		a.newline()
+		a.mu.Unlock()
+	}()
+	out, err := a.conn.Prompt(ctx, acp.PromptRequest{SessionId: a.session, Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
+	if err != nil {
+		select {
+		case <-a.exited:
+			return "", team.Errorf(team.CodeUnavailable, "the agent ended in its turn: %w", errors.Join(err, a.err))
+		default:
+		}
+		return "", fmt.Errorf("prompt: %w", err)
+	}
+	first() // an answer is a sign too
+	return string(out.StopReason), nil
+}
+
+// Cancel asks the agent to end its turn.
+func (a *ACP) Cancel(ctx context.Context) error {
+	if err := a.conn.Cancel(ctx, acp.CancelNotification{SessionId: a.session}); err != nil {
+		return fmt.Errorf("cancel the turn: %w", err)
+	}
+	return nil
+}
+
+// Done is closed when the agent has ended.
+func (a *ACP) Done() <-chan struct{} { return a.exited }
+
+// Close ends the agent: its input is closed, and what is left of its process group
+// is terminated and then killed. The error is how it ended when it did so by itself.
+func (a *ACP) Close() error {
+	var own error
+	select {
+	case <-a.exited:
+		own = a.err
+	default:
+	}
+	a.stdin.Close()
+	pid := a.cmd.Process.Pid
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		_ = syscall.Kill(-pid, sig)
+		t := time.NewTimer(4 * time.Second)
+		select {
+		case <-a.exited:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	<-a.exited
+	<-a.conn.Done()
+	a.stdout.Close()
+	return own
+}
+
+// newline ends a line of Out that is begun; mu is held.
+func (a *ACP) newline() {
+	if a.inWord {
+		fmt.Fprintln(a.in.Out)
+		a.inWord = false
+	}
+}
+
+// acpClient is what the agent asks of us. Files and terminals it uses by itself:
+// it runs where we run.
+type acpClient struct{ *ACP }
+
+var _ acp.Client = acpClient{}
+
+func (c acpClient) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
+	c.mu.Lock()
+	begun := c.begun
+	u := n.Update
+	switch {
+	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
+		text := u.AgentMessageChunk.Content.Text.Text
+		fmt.Fprint(c.in.Out, text)
+		c.inWord = !strings.HasSuffix(text, "\n")
+	case u.ToolCall != nil:
+		c.newline()
+		fmt.Fprintf(c.in.Out, "* %s\n", u.ToolCall.Title)
+	}
+	c.mu.Unlock()
+	// Replayed words of the user and lists of commands show nothing.
+	if begun != nil && (u.AgentMessageChunk != nil || u.AgentThoughtChunk != nil || u.ToolCall != nil || u.Plan != nil) {
+		begun()
+	}
+	return nil
+}
+
+func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	ask := team.Ask{ID: string(r.ToolCall.ToolCallId), For: team.WaitPermission}
+	if r.ToolCall.Kind != nil {
+		ask.Tool = string(*r.ToolCall.Kind)
+	}
+	if r.ToolCall.Title != nil {
+		ask.Description = *r.ToolCall.Title
+	}
+	if r.ToolCall.RawInput != nil {
+		if b, err := json.Marshal(r.ToolCall.RawInput); err == nil {
+			ask.Input = b
+		}
+	}
+	var reply team.Reply
+	if c.in.Permit != nil {
+		var err error
+		if reply, err = c.in.Permit(ctx, ask); err != nil {
+			return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil //nolint:nilerr // unanswered is cancelled
+		}
+	}
+	want := []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
+	if reply.Allow {
+		want = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce} // never for always
+	}
+	for _, k := range want {
+		for _, o := range r.Options {
+			if o.Kind == k {
+				return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(o.OptionId)}, nil
+			}
+		}
+	}
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+}
+
+func (acpClient) ReadTextFile(context.Context, acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
+	return acp.ReadTextFileResponse{}, acp.NewMethodNotFound("fs/read_text_file")
+}
+
+func (acpClient) WriteTextFile(context.Context, acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
+	return acp.WriteTextFileResponse{}, acp.NewMethodNotFound("fs/write_text_file")
+}
+
+func (acpClient) CreateTerminal(context.Context, acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
+	return acp.CreateTerminalResponse{}, acp.NewMethodNotFound("terminal/create")
+}
+
+func (acpClient) KillTerminal(context.Context, acp.KillTerminalRequest) (acp.KillTerminalResponse, error) {
+	return acp.KillTerminalResponse{}, acp.NewMethodNotFound("terminal/kill")
+}
+
+func (acpClient) TerminalOutput(context.Context, acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
+	return acp.TerminalOutputResponse{}, acp.NewMethodNotFound("terminal/output")
+}
+
+func (acpClient) ReleaseTerminal(context.Context, acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
+	return acp.ReleaseTerminalResponse{}, acp.NewMethodNotFound("terminal/release")
+}
+
+func (acpClient) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
+	return acp.WaitForTerminalExitResponse{}, acp.NewMethodNotFound("terminal/wait_for_exit")
+}

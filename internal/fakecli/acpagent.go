@@ -1,0 +1,151 @@
+package fakecli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/coder/acp-go-sdk"
+)
+
+// ServeACP is an agent on the Agent Client Protocol, until in ends. A second prompt
+// while one runs cancels the first, as one of the real ones was seen to do. With approve
+// it asks before each tool call.
+func ServeACP(ctx context.Context, model, dir string, approve bool, in io.Reader, out io.Writer) {
+	ctx, stop := context.WithCancel(ctx)
+	a := &acpAgent{engine: NewEngine(model, dir), over: make(chan string, 1)}
+	a.engine.Said = func(text string) { a.update(acp.UpdateAgentMessageText(text)) }
+	a.engine.Active = func(turn string) {
+		if turn == "" {
+			a.finish()
+		}
+	}
+	a.engine.Allow = func(ctx context.Context, call, tool string, input json.RawMessage) bool {
+		a.update(acp.StartToolCall(acp.ToolCallId(call), tool))
+		return !approve || a.ask(ctx, call, tool, input)
+	}
+	a.conn = acp.NewAgentSideConnection(a, out, in)
+	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	var run sync.WaitGroup
+	run.Go(func() { a.engine.Run(ctx) })
+	<-a.conn.Done()
+	stop()
+	run.Wait()
+}
+
+type acpAgent struct {
+	engine *Engine
+	conn   *acp.AgentSideConnection
+
+	mu        sync.Mutex
+	over      chan string // of the prompt under way
+	cancelled bool
+}
+
+var _ acp.Agent = (*acpAgent)(nil)
+
+const acpSession = acp.SessionId("acp-1")
+
+func (a *acpAgent) update(u acp.SessionUpdate) {
+	_ = a.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: acpSession, Update: u}) // the client may have gone
+}
+
+func (a *acpAgent) finish() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	reason := string(acp.StopReasonEndTurn)
+	if a.cancelled {
+		reason = string(acp.StopReasonCancelled)
+	}
+	select {
+	case a.over <- reason:
+	default:
+	}
+}
+
+func (a *acpAgent) ask(ctx context.Context, call, tool string, input json.RawMessage) bool {
+	var raw any
+	if json.Unmarshal(input, &raw) != nil {
+		return false
+	}
+	r, err := a.conn.RequestPermission(ctx, acp.RequestPermissionRequest{
+		SessionId: acpSession,
+		ToolCall:  acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(call), Title: acp.Ptr(tool), Kind: acp.Ptr(acp.ToolKindExecute), RawInput: raw},
+		Options: []acp.PermissionOption{
+			{OptionId: "always", Name: "Always", Kind: acp.PermissionOptionKindAllowAlways},
+			{OptionId: "yes", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
+			{OptionId: "no", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
+		},
+	})
+	return err == nil && r.Outcome.Selected != nil && r.Outcome.Selected.OptionId == "yes"
+}
+
+func (a *acpAgent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
+	return acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersionNumber}, nil
+}
+
+func (a *acpAgent) NewSession(context.Context, acp.NewSessionRequest) (acp.NewSessionResponse, error) {
+	return acp.NewSessionResponse{SessionId: acpSession}, nil
+}
+
+func (a *acpAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+	var text string
+	for _, b := range p.Prompt {
+		if b.Text != nil {
+			text += b.Text.Text
+		}
+	}
+	if a.engine.Turn() != "" {
+		a.engine.Interrupt()
+	}
+	a.mu.Lock()
+	a.cancelled = false
+	over := make(chan string, 1)
+	a.over = over
+	a.mu.Unlock()
+	a.engine.Send(Text{Text: text}, false)
+	select {
+	case reason := <-over:
+		return acp.PromptResponse{StopReason: acp.StopReason(reason)}, nil
+	case <-ctx.Done(): // cancelled: the turn ends in a moment
+		a.engine.Interrupt()
+		return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
+	}
+}
+
+func (a *acpAgent) Cancel(context.Context, acp.CancelNotification) error {
+	a.mu.Lock()
+	a.cancelled = true
+	a.mu.Unlock()
+	a.engine.Interrupt()
+	return nil
+}
+
+var errNotHere = errors.New("not here")
+
+func (a *acpAgent) Authenticate(context.Context, acp.AuthenticateRequest) (acp.AuthenticateResponse, error) {
+	return acp.AuthenticateResponse{}, nil
+}
+
+func (a *acpAgent) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
+	return acp.SetSessionModeResponse{}, errNotHere
+}
+
+func (a *acpAgent) CloseSession(context.Context, acp.CloseSessionRequest) (acp.CloseSessionResponse, error) {
+	return acp.CloseSessionResponse{}, errNotHere
+}
+
+func (a *acpAgent) ListSessions(context.Context, acp.ListSessionsRequest) (acp.ListSessionsResponse, error) {
+	return acp.ListSessionsResponse{}, errNotHere
+}
+
+func (a *acpAgent) ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
+	return acp.ResumeSessionResponse{}, errNotHere
+}
+
+func (a *acpAgent) SetSessionConfigOption(context.Context, acp.SetSessionConfigOptionRequest) (acp.SetSessionConfigOptionResponse, error) {
+	return acp.SetSessionConfigOptionResponse{}, errNotHere
+}
