@@ -1,8 +1,15 @@
 package teamctl_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -13,6 +20,47 @@ var slowVersions = []struct{ module, version, why string }{
 		"github.com/mattn/go-runewidth", `v0\.0\.(2[5-9]|[3-9]\d)`,
 		"its init fills a table of 2.2 MB, 18 ms in every process; v0.0.24 does not. A later one may be taken when it no longer does (scripts/bench startup)",
 	},
+}
+
+// TestNothingCompiledAtStart: regular expressions and templates are compiled where they
+// are used (sync.OnceValue), not in every process before its main function.
+func TestNothingCompiledAtStart(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "scripts" || d.Name() == "bench" || d.Name() == "fakemodel" || strings.HasPrefix(d.Name(), ".") && path != "."):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			vars, ok := decl.(*ast.GenDecl)
+			if !ok || vars.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range vars.Specs {
+				for _, value := range spec.(*ast.ValueSpec).Values {
+					call, ok := value.(*ast.CallExpr)
+					if !ok {
+						continue
+					}
+					switch name := types.ExprString(call.Fun); name {
+					case "regexp.MustCompile", "template.Must":
+						t.Errorf("%s: %s runs at the start of every process", path, name)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestNoSlowStart: the start of every command and every shim stays cheap.

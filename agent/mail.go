@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -285,7 +286,7 @@ func (w *worker) place(ctx context.Context) (pane, backend string) {
 	return m.PaneID, m.Spec.Backend
 }
 
-var taskNamed = regexp.MustCompile(`(?i)(?:\btask\s*#?\s*|#)(\d+)\b|^\s*(\d+)\s*$`)
+var taskNamed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:\btask\s*#?\s*|#)(\d+)\b|^\s*(\d+)\s*$`) })
 
 // requestedTask is the id of the task that a request names, or "".
 func requestedTask(m ledger.Message) string {
@@ -301,7 +302,7 @@ func requestedTask(m ledger.Message) string {
 			}
 		}
 	}
-	if g := taskNamed.FindStringSubmatch(m.Text); g != nil {
+	if g := taskNamed().FindStringSubmatch(m.Text); g != nil {
 		return cmp.Or(g[1], g[2])
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
@@ -14,16 +15,16 @@ import (
 // What killed processes leave: temporary files of a rewrite, stolen lock
 // directories, and the temporary names of the .pid files.
 var (
-	staleLock = regexp.MustCompile(`^\..+\.json\.lock\.stale-[0-9a-f]{16}$`)
-	pidTemp   = regexp.MustCompile(`^.+\.pid\.[0-9]+$`)
+	staleLock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\..+\.json\.lock\.stale-[0-9a-f]{16}$`) })
+	pidTemp   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^.+\.pid\.[0-9]+$`) })
 )
 
 // Sweep removes litter older than olderThan from the two directories and returns
 // how many pieces it removed. Run it when a supervisor starts.
 func Sweep(inboxesDir, locksDir string, olderThan time.Duration) (int, error) {
 	n, err := atomicfile.SweepTemp(inboxesDir, olderThan)
-	a, errA := sweepMatching(inboxesDir, staleLock, olderThan)
-	b, errB := sweepMatching(locksDir, pidTemp, olderThan)
+	a, errA := sweepMatching(inboxesDir, staleLock(), olderThan)
+	b, errB := sweepMatching(locksDir, pidTemp(), olderThan)
 	return n + a + b, errors.Join(err, errA, errB)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -20,8 +21,8 @@ const (
 // ReasonIDTaken is the reason of an import whose ids are, or were, in use here.
 const ReasonIDTaken = "id_taken"
 
-// TaskIDPattern is what a task id looks like, also in the name of a file.
-var TaskIDPattern = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+// TaskIDPattern returns what a task id looks like, also in the name of a file.
+var TaskIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]{0,17}$`) })
 
 // ImportIn is a board to take over: tasks as Tasks returned them somewhere else.
 type ImportIn struct {
@@ -96,7 +97,7 @@ func importTasks(t *tx, in ImportIn) (Imported, error) {
 
 // importID is the id that task number i of an import gets.
 func (t *tx) importID(task Task, seen map[string]int, renumber bool, last int64, i int) (int64, error) {
-	if !TaskIDPattern.MatchString(task.ID) {
+	if !TaskIDPattern().MatchString(task.ID) {
 		return 0, team.Errorf(team.CodeInvalid, "%q is no task id", task.ID).WithReason("bad_task_id")
 	}
 	if _, twice := seen[task.ID]; twice {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,12 +76,12 @@ func ask(ctx context.Context, argv ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-var versionRE = regexp.MustCompile(`(\d+)\.(\d+)`)
+var versionRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
 // atLeast reports whether the first version in text is major.minor or newer; ok
 // is false where there is none.
 func atLeast(text string, major, minor int) (yes, ok bool) {
-	m := versionRE.FindStringSubmatch(text)
+	m := versionRE().FindStringSubmatch(text)
 	if m == nil {
 		return false, false
 	}

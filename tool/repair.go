@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -313,7 +314,7 @@ func (r *repairer) registry() {
 func (r *repairer) sweep(step string, dirs ...string) { r.sweepAnd(step, 0, dirs...) }
 
 // ledgerTemp is what a process leaves that is killed while it makes a ledger.
-var ledgerTemp = regexp.MustCompile(`^\.ledger-[0-9]+$`)
+var ledgerTemp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.ledger-[0-9]+$`) })
 
 // sweepAnd removes old temporary files; n were removed before.
 func (r *repairer) sweepAnd(step string, n int, dirs ...string) {
@@ -328,7 +329,7 @@ func (r *repairer) sweepAnd(step string, n int, dirs ...string) {
 			continue // there is nothing in it
 		}
 		for _, e := range entries {
-			if fi, err := e.Info(); err == nil && ledgerTemp.MatchString(e.Name()) && time.Since(fi.ModTime()) > litterAge {
+			if fi, err := e.Info(); err == nil && ledgerTemp().MatchString(e.Name()) && time.Since(fi.ModTime()) > litterAge {
 				if err := os.Remove(filepath.Join(dir, e.Name())); err == nil {
 					n++
 				}

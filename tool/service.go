@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
@@ -23,7 +24,8 @@ type Service struct {
 
 // The kill mode lets the agents live when the supervisor is stopped or restarted:
 // they are not its service's to end.
-var systemdUnit = template.Must(template.New("systemd").Parse(`[Unit]
+var systemdUnit = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("systemd").Parse(`[Unit]
 Description=teamctl supervisor of team {{.Key}}
 
 [Service]
@@ -45,8 +47,10 @@ DelegateSubgroup=supervisor
 [Install]
 WantedBy=default.target
 `))
+})
 
-var launchdPlist = template.Must(template.New("launchd").Parse(`<?xml version="1.0" encoding="UTF-8"?>
+var launchdPlist = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("launchd").Parse(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 <dict>
@@ -64,6 +68,7 @@ var launchdPlist = template.Must(template.New("launchd").Parse(`<?xml version="1
 </dict>
 </plist>
 `))
+})
 
 // ServiceOf makes the unit of a team for an operating system ("" is this one)
 // without writing it. exe is the absolute path of the program.
@@ -92,13 +97,13 @@ func ServiceOf(l team.Layout, exe, goos string) (Service, error) {
 			return Service{}, team.Errorf(team.CodeUnavailable, "find the home directory: %w", err)
 		}
 		path := filepath.Join(home, "Library", "LaunchAgents", label+".plist")
-		err = launchdPlist.Execute(&b, facts)
+		err = launchdPlist().Execute(&b, facts)
 		return Service{
 			Path: path, Text: b.String(),
 			Enable: []string{"launchctl load -w " + path}, Disable: []string{"launchctl unload -w " + path},
 		}, err
 	}
-	err = systemdUnit.Execute(&b, facts)
+	err = systemdUnit().Execute(&b, facts)
 	return Service{
 		Path: filepath.Join(conf, "systemd", "user", label+".service"), Text: b.String(),
 		Enable:  []string{"systemctl --user daemon-reload", "systemctl --user enable --now " + label},

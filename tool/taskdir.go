@@ -177,7 +177,7 @@ func ReadTaskDir(dir string) (TaskDump, error) {
 	blocks := map[string][]string{}
 	for _, e := range entries {
 		id, isTask := strings.CutSuffix(e.Name(), ".json")
-		if !isTask || !ledger.TaskIDPattern.MatchString(id) || e.IsDir() {
+		if !isTask || !ledger.TaskIDPattern().MatchString(id) || e.IsDir() {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())

@@ -169,7 +169,7 @@ func shimEnv(env []string) []string {
 			out = append(out, kv)
 		}
 	}
-	return append(out, proc.EnvDetached+"=1")
+	return append(out, proc.EnvDetached+"=1", shim.EnvThreads)
 }
 
 // undo leaves nothing of a start that failed: without launch.json a shim that is

@@ -17,6 +17,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
+// EnvThreads belongs in the environment that a shim is started with: it saves it
+// the threads that the runtime would make before Main can say so. An agent's
+// environment is its launch's, so it does not get there.
+const EnvThreads = "GOMAXPROCS=1"
+
 // Main runs the shim and returns its exit status: the agent's, 128+n for signal
 // n, 1 when the agent was never started, 2 for wrong arguments. own are the
 // terminals that it can hold for an agent, by Launch.Terminal.

@@ -83,7 +83,7 @@ func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-var versionRE = regexp.MustCompile(`(\d+)\.(\d+)`)
+var versionRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
 // parseVersion reads "tmux 3.3a", "tmux next-3.6", "tmux master" (taken for the newest).
 func parseVersion(out string) (version, bool) {
@@ -92,7 +92,7 @@ func parseVersion(out string) (version, bool) {
 		return version{99, 0, text}, true
 	}
 	if strings.HasPrefix(text, "openbsd-") { // numbered after the system; all since 6.6 are 3.0 or newer
-		if m := versionRE.FindStringSubmatch(text); m != nil {
+		if m := versionRE().FindStringSubmatch(text); m != nil {
 			major, _ := strconv.Atoi(m[1])
 			if major >= 7 {
 				return version{3, 2, text}, true
@@ -100,7 +100,7 @@ func parseVersion(out string) (version, bool) {
 			return version{2, 9, text}, true
 		}
 	}
-	m := versionRE.FindStringSubmatch(text)
+	m := versionRE().FindStringSubmatch(text)
 	if m == nil {
 		return version{}, false
 	}

@@ -114,7 +114,7 @@ func (b *Backend) reuse(ctx context.Context, s *server, l backends.Launch, argv 
 		return "", false
 	}
 	// -k: the old shim is dead (run.lock is free), but tmux may not have noticed.
-	cmd := append([]string{"respawn-pane", "-k", "-t", p.id, "--"}, argv...)
+	cmd := append([]string{"respawn-pane", "-k", "-e", shim.EnvThreads, "-t", p.id, "--"}, argv...)
 	if err := s.batch(ctx, cmd, []string{"clear-history", "-t", p.id}); err != nil {
 		b.log.Warn("restart in the old pane", "agent", l.Agent, "pane", p.id, "err", err)
 		return "", false
@@ -130,7 +130,7 @@ func (s *server) sessionID() string {
 }
 
 func (s *server) newWindow(ctx context.Context, session, name string, argv []string) (string, error) {
-	args := []string{"new-window", "-d", "-P", "-F", putFormat, "-t", session + ":", "-n", literal(name, false), "--"}
+	args := []string{"new-window", "-d", "-e", shim.EnvThreads, "-P", "-F", putFormat, "-t", session + ":", "-n", literal(name, false), "--"}
 	return s.run(ctx, append(args, argv...)...)
 }
 
@@ -139,7 +139,7 @@ func (s *server) split(ctx context.Context, target string, beside bool, argv []s
 	if beside {
 		dir = "-h"
 	}
-	args := []string{"split-window", "-d", dir, "-P", "-F", putFormat, "-t", target, "--"}
+	args := []string{"split-window", "-d", dir, "-e", shim.EnvThreads, "-P", "-F", putFormat, "-t", target, "--"}
 	return s.run(ctx, append(args, argv...)...)
 }
 
@@ -278,7 +278,7 @@ func title(l backends.Launch) string {
 // pipe writes the pane's output to the log from now on, by a process of ours that
 // keeps it from growing without bound. tmux runs the command by sh.
 func (b *Backend) pipe(ctx context.Context, s *server, id string, l backends.Launch) error {
-	cmd := "exec"
+	cmd := "export " + shim.EnvThreads + "; exec"
 	for _, w := range append(append([]string{}, b.opt.ShimArgv...), shim.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
 		cmd += " " + shellQuote(w)
 	}
