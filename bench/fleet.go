@@ -84,7 +84,7 @@ func (f *fleet) up(ctx context.Context, n int, argv []string) ([]backends.Handle
 	}
 	handles := make([]backends.Handle, n)
 	began := time.Now()
-	err := atOnce(n, func(i int) (err error) {
+	err := atOnce(n, startsAtOnce, func(i int) (err error) {
 		handles[i], err = f.backend.Start(ctx, launches[i])
 		return err
 	})
@@ -95,7 +95,7 @@ func (f *fleet) up(ctx context.Context, n int, argv []string) ([]backends.Handle
 func (f *fleet) down(ctx context.Context, handles []backends.Handle) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return atOnce(len(handles), func(i int) error {
+	return atOnce(len(handles), startsAtOnce, func(i int) error {
 		h := handles[i]
 		if h == nil {
 			return nil
@@ -106,11 +106,11 @@ func (f *fleet) down(ctx context.Context, handles []backends.Handle) error {
 	})
 }
 
-// atOnce calls f with 0 to n-1, startsAtOnce at the same time.
-func atOnce(n int, f func(i int) error) error {
+// atOnce calls f with 0 to n-1, most of them at the same time.
+func atOnce(n, most int, f func(i int) error) error {
 	var work sync.WaitGroup
 	errs := make([]error, n)
-	slots := make(chan struct{}, startsAtOnce)
+	slots := make(chan struct{}, most)
 	for i := range n {
 		slots <- struct{}{}
 		work.Go(func() {

@@ -60,7 +60,7 @@ func (s *supervised) more(ctx context.Context, n int, argv []string) (time.Durat
 		s.names = append(s.names, fmt.Sprintf("a%d", first+i))
 	}
 	began := time.Now()
-	err := atOnce(n, func(i int) error {
+	err := atOnce(n, max(n, 1), func(i int) error {
 		_, err := s.client.Spawn(ctx, supervisor.SpawnIn{
 			Name: s.names[first+i], Exact: true,
 			Spec: ledger.MemberSpec{Agent: "command", Command: argv, Backend: s.kind, Restart: team.RestartNever, WorktreeMode: "none", Cwd: s.layout.Dir},

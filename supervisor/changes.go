@@ -15,13 +15,14 @@ import (
 )
 
 // changePause is the least time between two looks at a ledger that keeps
-// changing; it bounds what a flood of writes costs the supervisor.
+// changing; it bounds what a flood of writes costs the
+// supervisor. Where the looks themselves take long it rests in proportion.
 const changePause = 10 * time.Millisecond
 
 // onLedgerChange schedules a look at what others wrote.
 func (s *Supervisor) onLedgerChange() {
 	if s.timers["changes"] == nil {
-		s.after("changes", changePause, changed{})
+		s.after("changes", max(changePause, publishRest*s.looking), changed{})
 	}
 }
 
@@ -30,6 +31,8 @@ type changed struct{}
 
 func (changed) apply(s *Supervisor) {
 	delete(s.timers, "changes")
+	began := time.Now()
+	defer func() { s.looking = time.Since(began) }()
 	if s.cfg.Woken != nil {
 		s.cfg.Woken()
 	}

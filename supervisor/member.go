@@ -51,11 +51,17 @@ func (m *member) busy() string {
 }
 
 // answerUp tells everyone who waits for the member to be up.
-func (m *member) answerUp(err error) {
-	for _, f := range m.up {
-		f(m.row, err)
-	}
+func (s *Supervisor) answerUp(m *member, err error) {
+	row, waiting := m.row, m.up
 	m.up = nil
+	if len(waiting) == 0 {
+		return
+	}
+	s.whenPublished(func() {
+		for _, f := range waiting {
+			f(row, err)
+		}
+	})
 }
 
 func sortMembers(ms []*member) {

@@ -138,7 +138,7 @@ func (s *Supervisor) wantRunning(m *member) {
 		p.NextStart = &now
 	}
 	if err := s.patch(m, p); err != nil {
-		m.answerUp(err)
+		s.answerUp(m, err)
 		return
 	}
 	if m.step == "" && m.stop == nil && !m.row.Observed.Alive() {
@@ -261,7 +261,7 @@ func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 			s.team = row
 			s.publish()
 		}
-		reply(struct{}{}, err)
+		s.whenPublished(func() { reply(struct{}{}, err) })
 	})
 	return err
 }

@@ -32,7 +32,7 @@ func (s *Supervisor) reconcile(m *member) {
 				m.stop = &stopping{in: StopIn{Wait: s.policy.StopWait, Reason: "restart"}, began: time.Now()}
 				s.proceedStop(m)
 			default:
-				m.answerUp(nil)
+				s.answerUp(m, nil)
 			}
 		case team.Backoff:
 			s.after("backoff:"+m.row.SessionKey, s.pauseLeft(m), retry{m.row.SessionKey})
@@ -92,7 +92,7 @@ func (s *Supervisor) begin(m *member) {
 		PID: new(int), Ready: new(bool), Reason: new(string), ExitText: new(string), NextStart: new(int64),
 	})
 	if err != nil {
-		m.answerUp(err)
+		s.answerUp(m, err)
 		s.after("backoff:"+m.row.SessionKey, s.policy.MaxBackoff, kick{m.row.SessionKey})
 		return
 	}
@@ -353,7 +353,7 @@ func (d startDone) apply(s *Supervisor) {
 	s.watch(m)
 	s.awaitReady(m)
 	s.publish()
-	m.answerUp(nil)
+	s.answerUp(m, nil)
 	if m.stop != nil {
 		s.proceedStop(m)
 		return
@@ -399,13 +399,13 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		}
 		delete(s.members, m.row.SessionKey)
 		s.publish() // whoever is answered finds no trace of it
-		m.answerUp(d.err)
+		s.answerUp(m, d.err)
 		if m.stop != nil {
 			s.answerStop(m, "already_stopped", "its start failed: "+d.err.Error())
 		}
 		return
 	}
-	m.answerUp(d.err)
+	s.answerUp(m, d.err)
 	exited, text, why := team.Exited, "start failed", d.err.Error()
 	_ = s.patch(m, ledger.MemberPatch{Observed: &exited, ExitText: &text, Reason: &why})
 	if m.stop != nil {

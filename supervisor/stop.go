@@ -23,7 +23,7 @@ func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
 		}
 	}
 	s.after("backoff:"+m.row.SessionKey, 0, nil)
-	m.answerUp(team.Errorf(team.CodeConflict, "%s was told to stop", m.row.Name).WithReason("superseded"))
+	s.answerUp(m, team.Errorf(team.CodeConflict, "%s was told to stop", m.row.Name).WithReason("superseded"))
 	if m.stop != nil {
 		m.stop.gone = append(m.stop.gone, gone)
 		m.stop.in.Remove = m.stop.in.Remove || in.Remove
@@ -208,10 +208,13 @@ func (s *Supervisor) answerStop(m *member, outcome, reason string) {
 	if reason == "" {
 		reason = m.row.Reason
 	}
-	for _, f := range st.gone {
-		f(Stopped{
-			Name: m.row.Name, Outcome: outcome, Reason: reason, Exit: m.row.ExitText,
-			Tasks: m.released, Took: time.Since(st.began),
-		})
+	out := Stopped{
+		Name: m.row.Name, Outcome: outcome, Reason: reason, Exit: m.row.ExitText,
+		Tasks: m.released, Took: time.Since(st.began),
 	}
+	s.whenPublished(func() {
+		for _, f := range st.gone {
+			f(out)
+		}
+	})
 }

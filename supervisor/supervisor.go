@@ -59,6 +59,8 @@ type Supervisor struct {
 	lastSeq  int64              // newest event seen
 	timers   map[string]*time.Timer
 	quitting bool
+	pub      publishing
+	looking  time.Duration // how long the last look at the ledger took
 
 	telling     []told // what the outside is to be told
 	busyTelling bool
@@ -141,6 +143,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer s.cancel()
 	defer stopChanges()
 	defer s.settler.close()
+	defer s.lastPublish()
 	defer s.stopTimers()
 	for _, m := range s.members {
 		s.reconcile(m)
@@ -235,15 +238,6 @@ func (s *Supervisor) patch(m *member, p ledger.MemberPatch) error {
 	}
 	m.row = row
 	return nil
-}
-
-// publish brings config.json up to date with the ledger.
-func (s *Supervisor) publish() {
-	ctx, cancel := s.write()
-	defer cancel()
-	if err := Publish(ctx, s.cfg.Layout, s.cfg.Ledger); err != nil {
-		s.log.Error("publish config.json", "err", err)
-	}
 }
 
 // byName finds members; an unknown name is CodeNotFound and names those there are.
