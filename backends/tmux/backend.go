@@ -40,6 +40,10 @@ type Backend struct {
 	// after it are one step.
 	place sync.Mutex
 
+	// asking is held while tmux is asked for its version: many starts or adoptions
+	// at once need one answer.
+	asking sync.Mutex
+
 	mu      sync.Mutex
 	closed  bool
 	version version            // zero until checked
@@ -113,6 +117,8 @@ const installHint = "install tmux 3.0 or newer (apt install tmux, brew install t
 
 // Check asks for tmux 3.0 or newer.
 func (b *Backend) Check(ctx context.Context) error {
+	b.asking.Lock()
+	defer b.asking.Unlock()
 	b.mu.Lock()
 	known := b.version
 	b.mu.Unlock()

@@ -68,6 +68,13 @@ func parsePane(l string) (pane, error) {
 // find returns the pane with the id; ok is false when the server has none. A pane
 // linked into several sessions is listed once for each.
 func (s *server) find(ctx context.Context, id string) (p pane, ok bool, err error) {
+	// What is there is asked for alone: with two hundred panes a list is long. What a
+	// tmux says of a pane that is not there differs by version, so the list decides.
+	if out, err := s.run(ctx, "display-message", "-p", "-t", id, paneFormat); err == nil {
+		if p, err := parsePane(out); err == nil && p.id == id {
+			return p, true, nil
+		}
+	}
 	ps, err := s.panes(ctx, "-a")
 	if err != nil {
 		return pane{}, false, err
