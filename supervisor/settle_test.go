@@ -1,0 +1,63 @@
+package supervisor
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// TestSettlerLetsChattyOutputBe: output that goes on is not watched line by line, and
+// has settled once it rests.
+func TestSettlerLetsChattyOutputBe(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	log, err := os.Create(b.Log())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	told := make(chan string, 1)
+	s := newSettler(200*time.Millisecond, func(session, _ string) { told <- session })
+	defer s.close()
+	if err := s.wait(b, "m", "g", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	line := func() {
+		if _, err := log.WriteString("a line\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	enough := time.NewTimer(time.Second)
+	defer enough.Stop()
+	for writing := true; writing; {
+		select {
+		case <-tick.C:
+			line()
+		case <-told:
+			t.Fatal("settled while it goes on")
+		case <-enough.C:
+			writing = false
+		}
+	}
+	s.mu.Lock()
+	watched, paused := s.watcher != nil, s.waiting[string(b)].pause
+	s.mu.Unlock()
+	if watched || paused <= s.quiet {
+		t.Errorf("after a second of output it is watched: %v, and looked at every %s", watched, paused)
+	}
+	select {
+	case who := <-told:
+		if who != "m" {
+			t.Errorf("%q has settled", who)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it rests and has not settled")
+	}
+	if fi, err := os.Stat(b.Log()); err != nil || time.Since(fi.ModTime()) < s.quiet {
+		t.Errorf("settled %s after the last line: %v", time.Since(fi.ModTime()), err)
+	}
+}
