@@ -29,7 +29,7 @@ func (s *Supervisor) doubt(m *member, why error) {
 	unknown, reason := team.ActivityUnknown, unknownReason+why.Error()
 	_ = s.patch(m, ledger.MemberPatch{Activity: &unknown, Reason: &reason})
 	s.after("adopt:"+m.row.SessionKey, s.policy.Backoff(m.doubts), adoptAgain{m.row.SessionKey})
-	m.answerUp(m.unsure)
+	s.answerUp(m, m.unsure)
 	if m.stop != nil {
 		s.answerStop(m, "failed", m.unsure.Error())
 	}

@@ -19,7 +19,7 @@ func (s *Supervisor) reconcile(m *member) {
 		return
 	}
 	if m.unsure != nil {
-		m.answerUp(m.unsure)
+		s.answerUp(m, m.unsure)
 		return
 	}
 	if m.row.Desired == team.WantRunning {

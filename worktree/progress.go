@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Progress is how far a checkout has come, in git's own words. git tells it only of
@@ -17,7 +18,7 @@ type Progress struct {
 }
 
 // progressLine is what git writes between two carriage returns.
-var progressLine = regexp.MustCompile(`^(\S[^:]*): +(\d+)% \((\d+)/(\d+)\)`)
+var progressLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\S[^:]*): +(\d+)% \((\d+)/(\d+)\)`) })
 
 // progressWriter takes git's stderr apart: progress is told, the rest is kept as
 // the message of a failure.
@@ -40,7 +41,7 @@ func (w *progressWriter) Write(p []byte) (int, error) {
 }
 
 func (w *progressWriter) line(text string, end byte) {
-	m := progressLine.FindStringSubmatch(strings.TrimRight(text, " "))
+	m := progressLine().FindStringSubmatch(strings.TrimRight(text, " "))
 	if m == nil {
 		_, _ = w.rest.Write(append([]byte(text), end))
 		return
