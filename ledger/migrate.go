@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -48,26 +49,31 @@ func migrations() []migration {
 
 // isCurrent is the fast path: the file has the newest schema. A newer one, and
 // a database of something else, are errors.
-func (db *DB) isCurrent(ctx context.Context, steps []migration) (bool, error) {
-	v, app, err := db.version(ctx)
+func (db *DB) isCurrent(ctx context.Context, on rows, steps []migration) (bool, error) {
+	v, app, err := version(ctx, on)
 	if err != nil {
 		return false, err
 	}
-	if err := db.judge(ctx, v, app, steps); err != nil {
+	if err := db.judge(ctx, on, v, app, steps); err != nil {
 		return false, err
 	}
 	return v == len(steps), nil
 }
 
-func (db *DB) version(ctx context.Context) (v, app int, err error) {
-	err = db.conn.QueryRowContext(ctx, "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id").Scan(&v, &app)
+// rows is a connection, or a pool of them.
+type rows interface {
+	QueryRowContext(ctx context.Context, q string, args ...any) *sql.Row
+}
+
+func version(ctx context.Context, on rows) (v, app int, err error) {
+	err = on.QueryRowContext(ctx, "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id").Scan(&v, &app)
 	if err != nil {
 		err = fmt.Errorf("read schema version: %w", err)
 	}
 	return v, app, err
 }
 
-func (db *DB) judge(ctx context.Context, v, app int, steps []migration) error {
+func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration) error {
 	if v > len(steps) && app == appID {
 		return team.Errorf(team.CodeUnavailable, "ledger %s has schema %d, this teamctl knows %d", db.path, v, len(steps)).
 			WithReason("schema_newer").WithHint("upgrade teamctl")
@@ -76,7 +82,7 @@ func (db *DB) judge(ctx context.Context, v, app int, steps []migration) error {
 		return nil
 	}
 	var tables int
-	if err := db.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+	if err := on.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		return fmt.Errorf("read schema: %w", err)
 	}
 	if v != 0 || tables != 0 {
@@ -90,11 +96,11 @@ func (db *DB) judge(ctx context.Context, v, app int, steps []migration) error {
 // version again. The caller holds the fair lock. An older ledger is copied
 // beside itself first.
 func (db *DB) migrate(ctx context.Context, steps []migration) error {
-	v, app, err := db.version(ctx)
+	v, app, err := version(ctx, db.conn)
 	if err != nil {
 		return err
 	}
-	if err := db.judge(ctx, v, app, steps); err != nil {
+	if err := db.judge(ctx, db.conn, v, app, steps); err != nil {
 		return err
 	}
 	if v > 0 && v < len(steps) {
@@ -119,7 +125,7 @@ func (db *DB) step(ctx context.Context, s migration) (err error) {
 			_, _ = db.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
-	v, _, err := db.version(ctx)
+	v, _, err := version(ctx, db.conn)
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,8 @@ type Options struct {
 	Readers     int           // connections for reading at most; default 4
 }
 
-// DB is an open ledger file: one writer connection, and readers that are opened
-// when the first read comes. It is safe for concurrent use.
+// DB is an open ledger file: one writer connection, opened by the first write, and
+// readers. It is safe for concurrent use.
 type DB struct {
 	path string
 	opts Options
@@ -107,10 +107,17 @@ func (db *DB) init(ctx context.Context, fresh bool, steps []migration) error {
 	bounded, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
 	defer cancel()
 	if !fresh {
-		if err := db.connect(bounded); err != nil {
+		// By a reader: most processes never write by themselves, and the writer's
+		// connection is made by the first write (writer).
+		rdb, err := db.reader()
+		if err != nil {
 			return err
 		}
-		current, err := db.isCurrent(bounded, steps)
+		var current bool
+		err = retryBusy(bounded, func() error {
+			current, err = db.isCurrent(bounded, rdb, steps)
+			return err
+		})
 		if err != nil || current {
 			return err
 		}
@@ -119,13 +126,32 @@ func (db *DB) init(ctx context.Context, fresh bool, steps []migration) error {
 	if err != nil {
 		return busyOr(err, "wait for the ledger's lock")
 	}
-	if fresh {
-		err = db.connect(bounded)
+	if err == nil {
+		err = db.writer(bounded)
 	}
 	if err == nil {
 		err = db.migrate(bounded, steps)
 	}
 	return errors.Join(err, lock.Unlock())
+}
+
+// writer makes sure that there is a writer connection. The caller holds turn, or is
+// the only one who knows db.
+func (db *DB) writer(ctx context.Context) error {
+	if db.conn != nil {
+		return nil
+	}
+	err := db.connect(ctx)
+	if err != nil { // the next write tries again
+		if db.conn != nil {
+			err = errors.Join(err, db.conn.Close())
+		}
+		if db.wdb != nil {
+			err = errors.Join(err, db.wdb.Close())
+		}
+		db.conn, db.wdb = nil, nil
+	}
+	return err
 }
 
 // connect opens the writer connection and asserts what the DSN asked for.

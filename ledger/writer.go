@@ -89,6 +89,9 @@ func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	if db.prep == nil {
 		return errClosed()
 	}
+	if err := db.writer(ctx); err != nil {
+		return err
+	}
 	lock, err := filelock.Lock(ctx, db.opts.LockPath)
 	if err != nil {
 		return busyOr(err, "wait for other writers")
