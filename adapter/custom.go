@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 
@@ -33,7 +34,7 @@ type Custom struct {
 	Enter       Enter             `yaml:"enter"`
 }
 
-var customName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+var customName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`) })
 
 // ParseCustom reads one file. Errors are CodeInvalid (bad_agent) with the file, line
 // and column.
@@ -42,7 +43,7 @@ func ParseCustom(file string, data []byte) (Custom, error) {
 		return team.Errorf(team.CodeInvalid, "read %s: %s", file, fmt.Sprintf(format, args...)).WithReason("bad_agent")
 	}
 	c := Custom{Name: strings.TrimSuffix(path.Base(file), ".yaml")}
-	if !customName.MatchString(c.Name) {
+	if !customName().MatchString(c.Name) {
 		return c, bad("the name of an agent is [a-z0-9_-], at most 32 characters, not %q", c.Name)
 	}
 	if _, err := Lookup(c.Name); err == nil {
@@ -62,7 +63,7 @@ func ParseCustom(file string, data []byte) (Custom, error) {
 	}
 	for _, list := range [][]string{c.Launch, c.Resume} {
 		for _, a := range list {
-			for _, m := range word.FindAllString(a, -1) {
+			for _, m := range word().FindAllString(a, -1) {
 				if _, ok := (words(Input{}, ""))[m]; !ok {
 					return c, bad("unknown word %s", m)
 				}
@@ -130,16 +131,16 @@ func (c Custom) plan(exe string, in Input, _ Version) (launch, error) {
 			}
 			continue
 		}
-		l.argv = append(l.argv, word.ReplaceAllStringFunc(a, func(w string) string { return vars[w] }))
+		l.argv = append(l.argv, word().ReplaceAllStringFunc(a, func(w string) string { return vars[w] }))
 	}
 	l.argv = append(l.argv, in.Command...)
 	for k, v := range c.Env {
-		l.env[k] = word.ReplaceAllStringFunc(v, func(w string) string { return vars[w] })
+		l.env[k] = word().ReplaceAllStringFunc(v, func(w string) string { return vars[w] })
 	}
 	return l, nil
 }
 
-var word = regexp.MustCompile(`\{[a-z]+\}`)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-z]+\}`) })
 
 func words(in Input, conversation string) map[string]string {
 	mode := string(in.Mode)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -284,7 +285,7 @@ func trimBottom(lines []string) []string {
 	return lines
 }
 
-var clock = regexp.MustCompile(`(?i)^(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?$`)
+var clock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?$`) })
 
 // parseUntil reads an hour of the day, the next one that comes, or a span ("2h30m",
 // "45 minutes"); zero when it is neither.
@@ -300,7 +301,7 @@ func parseUntil(s string, now time.Time) time.Time {
 		}
 		return now.Add(time.Duration(n) * time.Minute)
 	}
-	m := clock.FindStringSubmatch(s)
+	m := clock().FindStringSubmatch(s)
 	if m == nil {
 		return time.Time{}
 	}

@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 // Version is a version of a CLI; the zero value is one that is not known.
 type Version [3]int
 
-var versionPattern = regexp.MustCompile(`(?:^|[^0-9.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
+var versionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[^0-9.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})`) })
 
 // ParseVersion finds the first x.y.z in what a program says of itself, as in
 // "2.1.329 (Claude Code)", "codex-cli 0.169.0", "1.18.33".
 func ParseVersion(s string) (Version, bool) {
-	m := versionPattern.FindStringSubmatch(s)
+	m := versionPattern().FindStringSubmatch(s)
 	if m == nil {
 		return Version{}, false
 	}
