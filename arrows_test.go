@@ -179,7 +179,7 @@ var rooms = map[string]room{
 
 // Test files keep to the arrows of their room, and may use these on top.
 var testLibs = []string{
-	"github.com/creack/pty", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", xsys, xsync,
+	"github.com/creack/pty", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", xsys, xsync,
 }
 
 // testRooms are folders that any room's tests may import, but not its code.
