@@ -86,13 +86,13 @@ func TestRecordedMailboxesGoRound(t *testing.T) {
 					want = append(want, e.Text)
 				}
 			}
-			if _, err := b.Prune(bg(t), len(all)); err != nil {
+			if _, err := b.Prune(bg(t), len(all), nil); err != nil {
 				t.Fatal(err)
 			}
 			if content(t, b) != original {
 				t.Error("a prune with nothing to do changed the file")
 			}
-			if _, err := b.Prune(bg(t), 0); err != nil {
+			if _, err := b.Prune(bg(t), 0, nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := textsOf(entries(t, b)); got != strings.Join(want, "|") {
@@ -187,7 +187,7 @@ func TestMissingAndEmpty(t *testing.T) {
 	if err := b.Clear(ctx); err != nil {
 		t.Error(err)
 	}
-	if n, err := b.Prune(ctx, 0); n != 0 || err != nil {
+	if n, err := b.Prune(ctx, 0, nil); n != 0 || err != nil {
 		t.Error(n, err)
 	}
 	if c, err := b.Repair(ctx); c != nil || err != nil {
@@ -381,7 +381,7 @@ func TestForeignRewritesBetweenOurReads(t *testing.T) {
 	put(t, b, `[{"from":"f","text":"`+strings.Repeat("long ", 400)+`"},{"from":"f","text":"2"}]`)
 	consume(strings.Repeat("long ", 400) + "|2")
 	// Replaced by rename.
-	if _, err := other.Prune(ctx, 0); err != nil {
+	if _, err := other.Prune(ctx, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	add(t, other, numbered("a", 4))
@@ -407,13 +407,25 @@ func TestPrune(t *testing.T) {
 		keep, gone int
 		left       string
 	}{{3, 0, "0|1|2|3|4"}, {2, 1, "1|2|3|4"}, {-1, 2, "1|4"}, {0, 0, "1|4"}} {
-		n, err := b.Prune(ctx, tc.keep)
+		n, err := b.Prune(ctx, tc.keep, nil)
 		if n != tc.gone || err != nil || textsOf(entries(t, b)) != tc.left {
 			t.Errorf("keep %d: %d gone, %v, left %q", tc.keep, n, err, textsOf(entries(t, b)))
 		}
 	}
 	if !strings.Contains(content(t, b), "  7,") {
 		t.Errorf("the foreign value is gone:\n%s", content(t, b))
+	}
+	add(t, b, Entry{From: "b", Text: "5"})
+	if _, err := b.MarkAllRead(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var told string
+	no := errors.New("no")
+	if _, err := b.Prune(ctx, 1, func(gone []Entry) error { told = textsOf(gone); return no }); !errors.Is(err, no) {
+		t.Errorf("%v", err)
+	}
+	if left := textsOf(entries(t, b)); told != "1|4" || left != "1|4|5" {
+		t.Errorf("told of %q, left %q", told, left)
 	}
 }
 

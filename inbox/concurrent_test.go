@@ -186,7 +186,7 @@ func TestKilledWritersLoseNothingThatWasSent(t *testing.T) {
 		if _, err := b.Consume(bg(t), 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Prune(bg(t), 40); err != nil {
+		if _, err := b.Prune(bg(t), 40, nil); err != nil {
 			t.Fatal(err)
 		}
 		count := map[string]int{}
@@ -302,5 +302,71 @@ func TestSharedWithAForeignWriter(t *testing.T) {
 	}
 	if got := names(t, filepath.Join(dir, "inboxes")); len(got) != 1 {
 		t.Errorf("litter: %q", got)
+	}
+}
+
+// Two programs write and one of ours prunes: nothing that was not read is lost, and
+// what was read left the file or stands there, once.
+func TestPruneBesideAForeignWriter(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 here")
+	}
+	b, dir := newBox(t, WithForeignLock())
+	put(t, b, "[]")
+	const each, keep = 60, 10
+	foreign := exec.Command(python, "-c", pythonWriter, b.Path(), "py", strconv.Itoa(each))
+	foreign.Stderr = os.Stderr
+	ours := worker(t, "foreign", dir, "go", each)
+	done := make(chan error, 2)
+	for _, cmd := range []*exec.Cmd{foreign, ours} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() { done <- cmd.Wait() }()
+	}
+	read, gone := map[string]int{}, map[string]int{}
+	round := func() {
+		es, err := b.Consume(bg(t), 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range es {
+			read[e.Text]++
+		}
+		if _, err := b.Prune(bg(t), keep, func(es []Entry) error {
+			for _, e := range es {
+				gone[e.Text]++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for left := 2; left > 0; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			left--
+		default:
+			round()
+		}
+	}
+	round()
+	left := entries(t, b)
+	for _, e := range left {
+		gone[e.Text]++
+	}
+	for i := range each {
+		for _, text := range []string{fmt.Sprintf("py %d", i), numbered("go", i).Text} {
+			if read[text] != 1 || gone[text] != 1 {
+				t.Errorf("%q was read %d times and stands in %d places", text, read[text], gone[text])
+			}
+		}
+	}
+	if len(left) != keep {
+		t.Errorf("%d entries are left, want %d", len(left), keep)
 	}
 }

@@ -21,6 +21,15 @@ import (
 
 const foreignStale = 10 * time.Second
 
+// ourMode tells our lock directory from theirs. Whoever looks here has the guard, so
+// a directory of ours is one that a killed teamctl left: there is no need to wait
+// until it is stale.
+const ourMode fs.FileMode = 0o710
+
+func abandoned(info fs.FileInfo) bool {
+	return info.Mode().Perm() == ourMode || time.Since(info.ModTime()) > foreignStale
+}
+
 type foreignLock struct {
 	root *os.Root
 	name string
@@ -43,7 +52,7 @@ func awaitForeign(ctx context.Context, root *os.Root, file string) error {
 		if err := isLockDir(info); err != nil {
 			return err
 		}
-		if time.Since(info.ModTime()) > foreignStale {
+		if abandoned(info) {
 			return nil
 		}
 		if err := shortly(ctx); err != nil {
@@ -55,9 +64,12 @@ func awaitForeign(ctx context.Context, root *os.Root, file string) error {
 func takeForeign(ctx context.Context, root *os.Root, file string) (*foreignLock, error) {
 	name := foreignName(file)
 	for {
-		err := root.Mkdir(name, 0o700)
+		err := root.Mkdir(name, ourMode)
 		if err == nil {
 			info, err := root.Lstat(name)
+			if err == nil && info.Mode().Perm() != ourMode { // the umask
+				err = root.Chmod(name, ourMode)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -76,7 +88,7 @@ func takeForeign(ctx context.Context, root *os.Root, file string) (*foreignLock,
 		if err := isLockDir(info); err != nil {
 			return nil, err
 		}
-		if time.Since(info.ModTime()) > foreignStale {
+		if abandoned(info) {
 			if err := stealForeign(root, name, info); err != nil {
 				return nil, err
 			}

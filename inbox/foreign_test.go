@@ -105,6 +105,33 @@ func TestRobbedOfTheForeignLock(t *testing.T) {
 	}
 }
 
+// A teamctl that was killed leaves its lock directory. Nobody waits for it: whoever has
+// the guard knows that its owner is dead.
+func TestLockOfAKilledHolder(t *testing.T) {
+	for name, opts := range map[string][]Option{"plain": nil, "shared": {WithForeignLock()}} {
+		t.Run(name, func(t *testing.T) {
+			b, dir := newBox(t, opts...)
+			add(t, b, Entry{From: "a", Text: "1"})
+			root, err := os.OpenRoot(filepath.Join(dir, "inboxes"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			if _, err := takeForeign(t.Context(), root, "bob.json"); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), foreignStale/2)
+			defer cancel()
+			if err := b.Append(ctx, Entry{From: "a", Text: "2"}); err != nil {
+				t.Error(err)
+			}
+			if got := textsOf(entries(t, b)); got != "1|2" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 // What is renamed away and turns out to be a fresh lock of somebody else goes back.
 func TestStealingAFreshLockIsUndone(t *testing.T) {
 	dir := t.TempDir()

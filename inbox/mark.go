@@ -106,8 +106,9 @@ func (b *Box) Clear(ctx context.Context) error {
 }
 
 // Prune removes the oldest read messages so that keepRead of them stay, and returns
-// how many went. Unread messages, and values that are no messages, stay.
-func (b *Box) Prune(ctx context.Context, keepRead int) (int, error) {
+// how many went. Unread messages, and values that are no messages, stay. before, if
+// it is not nil, is told under the lock what is about to go; its error keeps all.
+func (b *Box) Prune(ctx context.Context, keepRead int, before func(gone []Entry) error) (int, error) {
 	gone := 0
 	err := b.hold(ctx, "prune", false, true, func(h *holding) error {
 		data, _, err := h.load()
@@ -127,14 +128,19 @@ func (b *Box) Prune(ctx context.Context, keepRead int) (int, error) {
 		if n <= 0 {
 			return nil
 		}
-		drop := n
-		kept := slices.DeleteFunc(slices.Clone(elems), func(e element) bool {
-			if e.done && drop > 0 {
-				drop--
-				return true
+		var kept, drop []element
+		for _, e := range elems {
+			if e.done && len(drop) < n {
+				drop = append(drop, e)
+			} else {
+				kept = append(kept, e)
 			}
-			return false
-		})
+		}
+		if before != nil {
+			if err := before(decodeAll(data, drop)); err != nil {
+				return err
+			}
+		}
 		if err := h.replace(texts(data, kept), true); err != nil {
 			return err
 		}

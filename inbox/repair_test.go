@@ -47,7 +47,7 @@ func TestDamagedFileIsSetAsideAndSalvaged(t *testing.T) {
 				"append": func(b *Box) error { return b.Append(bg(t), Entry{From: "z", Text: "new"}) },
 				"once":   func(b *Box) error { _, err := b.AppendOnce(bg(t), Entry{From: "z", ID: "new"}); return err },
 				"mark":   func(b *Box) error { _, err := b.MarkRead(bg(t), "x"); return err },
-				"prune":  func(b *Box) error { _, err := b.Prune(bg(t), 0); return err },
+				"prune":  func(b *Box) error { _, err := b.Prune(bg(t), 0, nil); return err },
 				"repair": func(b *Box) error {
 					c, err := b.Repair(bg(t))
 					if err == nil && c != nil {

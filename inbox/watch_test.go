@@ -39,7 +39,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	signalled(t, "a mark", bob)
-	if _, err := b.Prune(bg(t), 0); err != nil {
+	if _, err := b.Prune(bg(t), 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	signalled(t, "a rename", bob)

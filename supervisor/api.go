@@ -48,6 +48,10 @@ type SpawnIn struct {
 	Spec   ledger.MemberSpec `json:"spec"`
 	Branch string            `json:"branch,omitempty"` // default teamctl/<team>/<name>
 	Base   string            `json:"base,omitempty"`   // default the team's base, else HEAD
+	// Hold puts the member on the roster and starts nothing. Held starts the one of
+	// this name that was put there so; what else it says is not looked at.
+	Hold bool `json:"hold,omitempty"`
+	Held bool `json:"held,omitempty"`
 }
 
 // SpawnOut is the new member, up.

@@ -93,6 +93,7 @@ type repair struct{}
 func (repair) apply(s *Supervisor) {
 	delete(s.timers, "repair")
 	s.sweep()
+	s.pruneMail()
 }
 
 // sweep brings every message that is posted but not mailed into its mailbox.

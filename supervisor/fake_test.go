@@ -146,6 +146,7 @@ func (p plans) Plan(context.Context, PlanIn) (Plan, error) {
 
 // rig is one team with a ledger of its own.
 type rig struct {
+	leadMail func()
 	*testing.T
 	layout team.Layout
 	led    *ledger.Ledger
@@ -186,12 +187,20 @@ func newRig(t *testing.T) *rig {
 	}}
 }
 
+// look is what a supervisor does with the lead's mail.
+func (r *rig) look(context.Context) error {
+	if r.leadMail != nil {
+		r.leadMail()
+	}
+	return nil
+}
+
 // supervisor starts one on the rig's ledger and machine.
 func (r *rig) supervisor() *Supervisor {
 	r.Helper()
 	s := New(Config{
 		Layout: r.layout, Ledger: r.led, Backends: map[string]backends.Backend{"tmux": r.m},
-		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock,
+		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock, LeadMail: r.look,
 	})
 	if err := s.Start(r.Context()); err != nil {
 		r.Fatal(err)

@@ -62,7 +62,7 @@ func (m Mailer) Deliver(ctx context.Context, msg ledger.Message, ds []ledger.Del
 
 // mail appends one entry if its delivery is still the poster's.
 func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, posted time.Time) error {
-	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), d.Recipient)
+	box, err := m.Box(ctx, d.Recipient)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 		})
 		return err
 	}
-	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), d.Recipient)
+	box, err := m.Box(ctx, d.Recipient)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (m Mailer) Rebuild(ctx context.Context) error {
 	}
 	var all *multierror.Error
 	for _, to := range members {
-		box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), to.Name)
+		box, err := m.Box(ctx, to.Name)
 		if err == nil && gone(box) {
 			err = m.restore(ctx, box, to.SessionKey)
 		}
@@ -213,7 +213,7 @@ func (m Mailer) Rebuild(ctx context.Context) error {
 
 // Restore puts back what a mailbox lacks that was found damaged and repaired.
 func (m Mailer) Restore(ctx context.Context, to ledger.Member) error {
-	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), to.Name)
+	box, err := m.Box(ctx, to.Name)
 	if err == nil {
 		err = m.restore(ctx, box, to.SessionKey)
 	}

@@ -13,7 +13,7 @@ import (
 // mailbox, so that a new one never gets it. The ledger has it as dropped since
 // that member left. It may be called again, and while others mail.
 func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
-	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), row.Name)
+	box, err := m.Box(ctx, row.Name)
 	if err != nil || gone(box) {
 		return err
 	}

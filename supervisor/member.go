@@ -19,6 +19,7 @@ type member struct {
 	step    string            // "" or the blocking step under way: "starting", "stopping"
 	upSince time.Time         // monotonic start of the generation; zero: not known
 	first   bool              // never was up: a failed start rolls it back
+	held    bool              // on the roster, to be started when it is asked for
 	up      []func(ledger.Member, error)
 	stop    *stopping
 	unsure  error // why it is not known whether a generation lives; nil: it is known

@@ -20,6 +20,9 @@ import (
 // started, nothing of it is left: no row, no worktree, no process. ctx bounds
 // only the waiting: a spawn once registered goes on.
 func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
+	if in.Held {
+		return s.spawnHeld(ctx, in.Name)
+	}
 	backend, err := s.backend(ctx, in.Spec.Backend)
 	if err != nil {
 		return SpawnOut{}, err
@@ -36,22 +39,62 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 	}
 	var notes []string
 	row, err = ask(ctx, s, func(reply func(ledger.Member, error)) {
-		m := &member{row: row, first: true}
-		m.up = []func(ledger.Member, error){func(row ledger.Member, err error) {
-			notes = m.notes
-			reply(row, err)
-		}}
+		m := &member{row: row, first: true, held: in.Hold}
 		s.members[row.SessionKey] = m
+		if in.Hold {
+			reply(row, nil)
+			return
+		}
+		m.up = append(m.up, withNotes(m, &notes, reply))
 		s.reconcile(m)
 	})
 	if err != nil {
 		return SpawnOut{}, err
 	}
-	out := SpawnOut{Member: row, Renamed: renamed, Warnings: notes}
-	if at, _, err := s.attached(ctx, row.Name); err == nil {
+	return s.spawnOut(ctx, SpawnOut{Member: row, Renamed: renamed, Warnings: notes}), nil
+}
+
+// withNotes is reply, which first takes down what there is to say about m's start.
+func withNotes(m *member, notes *[]string, reply func(ledger.Member, error)) func(ledger.Member, error) {
+	return func(row ledger.Member, err error) {
+		*notes = m.notes
+		reply(row, err)
+	}
+}
+
+// spawnHeld starts a member that was spawned to be held.
+func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, error) {
+	var notes []string
+	row, err := ask(ctx, s, func(reply func(ledger.Member, error)) {
+		ms, err := s.byName([]string{name})
+		if err != nil {
+			reply(ledger.Member{}, err)
+			return
+		}
+		m := ms[0]
+		m.held = false
+		// A supervisor that came between has started it, and it may be done.
+		switch {
+		case m.row.Observed == team.Failed:
+			reply(m.row, team.Errorf(team.CodeUnavailable, "start %s: %s", name, m.row.Reason))
+		case m.row.Observed == team.Running || m.row.Observed.Terminal():
+			reply(m.row, nil)
+		default:
+			m.up = append(m.up, withNotes(m, &notes, reply))
+			s.reconcile(m)
+		}
+	})
+	if err != nil {
+		return SpawnOut{}, err
+	}
+	return s.spawnOut(ctx, SpawnOut{Member: row, Warnings: notes}), nil
+}
+
+func (s *Supervisor) spawnOut(ctx context.Context, out SpawnOut) SpawnOut {
+	if at, _, err := s.attached(ctx, out.Member.Name); err == nil {
 		out.Pane, out.Warnings = at.Pane(), append(out.Warnings, limitWarnings(at.Proc())...)
 	}
-	return out, nil
+	return out
 }
 
 // StopMembers stops members and returns when every one has an outcome. With NoWait
@@ -131,6 +174,7 @@ func (s *Supervisor) RestartMembers(ctx context.Context, names []string) ([]ledg
 
 // wantRunning writes the wish and begins what can begin at once.
 func (s *Supervisor) wantRunning(m *member) {
+	m.held = false
 	running := team.WantRunning
 	p := ledger.MemberPatch{Desired: &running, Failures: new(int)}
 	if m.stop != nil { // a restart: the next supervisor goes on with it, see reconcile

@@ -29,6 +29,9 @@ type Config struct {
 	Notes    <-chan Note   // what they reported; may be nil
 	Clock    Clock         // zero value: the machine's
 	Woken    func()        // called, in the loop, when the ledger has changed; may be nil
+	// LeadMail is called, outside the loop and one call at a time, when the lead's
+	// mailbox has changed, and once at the start; may be nil.
+	LeadMail func(ctx context.Context) error
 }
 
 // Note is one datagram of a shim or agent.
@@ -61,6 +64,9 @@ type Supervisor struct {
 	quitting bool
 	pub      publishing
 	looking  time.Duration // how long the last look at the ledger took
+
+	pruning  bool
+	boxSizes map[string]int64 // of mailboxes, when they were last pruned
 
 	telling     []told // what the outside is to be told
 	busyTelling bool
@@ -123,6 +129,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		}
 	}
 	s.adoptAll(ctx)
+	s.watchLeadMail()
 	go s.loop(changes, stop)
 	return nil
 }
@@ -150,6 +157,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	}
 	s.sweep()
 	s.repairMail()
+	s.pruneMail()
 	expireApprovals{}.apply(s)
 	s.repairTrees()
 	s.stopsLeft()

@@ -47,9 +47,13 @@ type AnswerIn struct {
 	Updates      json.RawMessage `json:"permission_updates,omitempty"`
 }
 
-// Approvals lists what waits for an answer; with all what was answered too. What
-// nobody answered by its deadline is expired first.
+// Approvals lists what waits for an answer; with all what was answered too. What was
+// asked in the lead's mailbox is taken up and what nobody answered by its deadline is
+// expired first.
 func (t *Team) Approvals(ctx context.Context, all bool) ([]ledger.Approval, error) {
+	if err := t.TakeAsked(ctx); err != nil && !refusal(err) {
+		return nil, err
+	}
 	pending, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
 	if err != nil {
 		return nil, err
@@ -113,11 +117,9 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 	if f.Suggestions == nil {
 		f.Suggestions = json.RawMessage("[]")
 	}
-	subject := in.ToolName
-	if in.Description != "" {
-		subject += ": " + inbox.Summary("", in.Description)
-	}
-	return t.ask(ctx, c, ledger.AskIn{Kind: ledger.ApprovePermission, RequestID: in.RequestID, Subject: subject}, in, f)
+	return t.ask(ctx, c, ledger.AskIn{
+		Kind: ledger.ApprovePermission, RequestID: in.RequestID, Subject: permissionSubject(in.ToolName, in.Description),
+	}, in, f)
 }
 
 // asker is the member that asks; a person asks itself.

@@ -173,13 +173,18 @@ func (t *Team) mended(ctx context.Context, m ledger.Member, read func() ([]inbox
 // InboxConsume returns the caller's own unread mail and marks it read, and its
 // deliveries as read.
 func (t *Team) InboxConsume(ctx context.Context, c Caller) (InboxOut, error) {
-	box, err := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), c.Name)
+	box, err := t.mailer(c).Box(ctx, c.Name)
 	if err != nil {
 		return InboxOut{}, err
 	}
 	m, err := t.Ledger.Member(ctx, c.Name)
 	if err != nil {
 		return InboxOut{}, err
+	}
+	if m.Name == team.LeadName { // what is asked there outlives its entry
+		if err := t.TakeAsked(ctx); err != nil && !refusal(err) {
+			return InboxOut{}, err
+		}
 	}
 	entries, err := t.mended(ctx, m, func() ([]inbox.Entry, error) { return box.Consume(ctx, 0, nil) })
 	if err != nil {

@@ -42,12 +42,9 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 	if err != nil {
 		return nil, err
 	}
-	n := max(in.Count, 1)
-	if in.Count < 0 || n > maxCount {
-		return nil, team.Errorf(team.CodeInvalid, "cannot spawn %d members at once", in.Count).WithHint("1 to 200")
-	}
-	if n > 1 && in.Exact {
-		return nil, team.Errorf(team.CodeInvalid, "an exact name fits one member, not %d", n)
+	n, err := in.many()
+	if err != nil {
+		return nil, err
 	}
 	if _, err := t.supervisor(ctx); err != nil { // once, not by n starters
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 // envIdle sets how long a supervisor with nothing to supervise stays, as a Go
@@ -137,6 +138,8 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	cfg.Notify = notifier.Path()
 	cfg.Notes = notes
 	cfg.Woken = p.alsoLook(cfg.Woken, notifier) // every start begins with a change of the ledger
+	mail := tool.Team{Env: &tool.Env{Home: p.layout.Home}, Layout: p.layout, Ledger: cfg.Ledger}
+	cfg.LeadMail = mail.TakeAsked
 	return func() {
 		stop()
 		if err := errors.Join(tm.Close(), pt.Close(), in.Close(), notifier.Close()); err != nil {

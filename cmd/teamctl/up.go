@@ -155,16 +155,17 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 		}
 	}
 	defer a.checkouts(ctx, t)()
+	var list []tool.SpawnIn
 	for _, m := range f.Members {
 		in := spawnIn(m)
 		in.Bypass = from.bypass && m.Mode == team.ModeBypass
-		spawned, err := t.Spawn(ctx, c, in)
-		if err != nil {
-			return err
-		}
-		tidy(spawned)
-		out.Members = append(out.Members, spawned...)
+		list = append(list, in)
 	}
+	spawned, err := t.SpawnAll(ctx, c, list)
+	if err != nil {
+		return err
+	}
+	out.Members = append(out.Members, spawned...)
 	return nil
 }
 

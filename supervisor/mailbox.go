@@ -1,0 +1,138 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// KeepRead is how many read messages stay in a mailbox; the ledger has them all.
+const KeepRead = 200
+
+// pruneGrowth is by how many bytes a mailbox has grown when it is looked at again:
+// a look reads the whole file.
+const pruneGrowth = 64 << 10
+
+// agentWorker is the one agent that no program but teamctl reads or writes for.
+const agentWorker = "worker"
+
+// Box opens a member's mailbox with the locks that its readers and writers know.
+// The lead's, and that of every agent but the built-in one, may be shared with a
+// program that takes the lock directory only.
+func (m Mailer) Box(ctx context.Context, name string) (*inbox.Box, error) {
+	var opts []inbox.Option
+	row, err := m.Ledger.Member(ctx, name)
+	if err != nil && !team.IsCode(err, team.CodeNotFound) {
+		return nil, err
+	}
+	if row.Spec.Agent != agentWorker {
+		opts = append(opts, inbox.WithForeignLock())
+	}
+	return inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), name, opts...)
+}
+
+// Prune takes what was read out of a member's mailbox but for the newest, and marks
+// in the ledger that it was read: the file that says so forgets it.
+func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
+	box, err := m.Box(ctx, to.Name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := box.Prune(ctx, KeepRead, func(gone []inbox.Entry) error {
+		var marks []ledger.DeliveryMark
+		for _, e := range gone {
+			if e.ID == "" {
+				continue
+			}
+			d, err := m.Ledger.Delivery(ctx, e.ID, to.Name)
+			if team.IsCode(err, team.CodeNotFound) {
+				continue // of a foreign program
+			}
+			if err != nil {
+				return err
+			}
+			if d.Session == to.SessionKey && d.State != team.Dropped && !ledger.Reached(d.State, team.Read) {
+				marks = append(marks, ledger.DeliveryMark{MessageID: e.ID, Recipient: to.Name, State: team.Read,
+					Evidence: "marked as read in the mailbox file"})
+			}
+		}
+		if len(marks) == 0 {
+			return nil
+		}
+		_, err := m.Ledger.MarkMany(ctx, marks)
+		return err
+	})
+	if damaged(err) {
+		return 0, m.restore(ctx, box, to.SessionKey)
+	}
+	return n, err
+}
+
+// pruneMail prunes the mailboxes that have grown.
+func (s *Supervisor) pruneMail() {
+	if s.pruning {
+		return
+	}
+	s.pruning = true
+	sizes := s.boxSizes
+	s.step(func(ctx context.Context) message {
+		next, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).pruneAll(ctx, sizes)
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("prune mailboxes", "err", err)
+		}
+		return pruned(next)
+	})
+}
+
+// pruned is the end of a prune with the sizes of the files, by name.
+type pruned map[string]int64
+
+func (p pruned) apply(s *Supervisor) { s.pruning, s.boxSizes = false, p }
+
+func (m Mailer) pruneAll(ctx context.Context, sizes map[string]int64) (map[string]int64, error) {
+	members, err := m.Ledger.Members(ctx, false)
+	if err != nil {
+		return sizes, err
+	}
+	next := map[string]int64{}
+	var all *multierror.Error
+	for _, to := range members {
+		size, err := m.boxSize(to.Name)
+		if err == nil && size > sizes[to.Name]+pruneGrowth {
+			if _, err = m.Prune(ctx, to); err == nil {
+				size, err = m.boxSize(to.Name)
+			}
+		} else {
+			size = min(size, sizes[to.Name])
+		}
+		if err != nil {
+			all = multierror.Append(all, fmt.Errorf("prune the mailbox of %s: %w", to.Name, err))
+			continue
+		}
+		next[to.Name] = size
+	}
+	return next, all.ErrorOrNil()
+}
+
+// boxSize is the size of a mailbox file in bytes; a missing one has none.
+func (m Mailer) boxSize(name string) (int64, error) {
+	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), name)
+	if err != nil {
+		return 0, err
+	}
+	fi, err := os.Lstat(box.Path())
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return fi.Size(), nil
+}

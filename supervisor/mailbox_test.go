@@ -1,0 +1,147 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A mailbox keeps what is unread and the newest of what was read. The ledger keeps
+// all of it, and that it was read, which nothing but the file said.
+func TestReadMailLeavesTheFile(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	row, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: ledger.AgentExternal}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mailer := Mailer{r.layout, r.led}
+	var ids []string
+	post := func(n int) {
+		for range n {
+			m, _, err := mailer.Post(ctx, ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a",
+				Text: fmt.Sprintf("message %d %s", len(ids), strings.Repeat("x", 300))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, m.ID)
+		}
+	}
+	post(250)
+	if _, err := r.box("a").MarkAllRead(ctx); err != nil { // as another program does: it tells the ledger nothing
+		t.Fatal(err)
+	}
+	post(5)
+	s := r.supervisor()
+	count := func() int {
+		all, err := r.box("a").Entries(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	eventually(t, func() bool { return count() == KeepRead+5 })
+	state := func(id string) team.DeliveryState {
+		d, err := r.led.Delivery(ctx, id, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.State
+	}
+	for i, want := range map[int]team.DeliveryState{0: team.Read, 49: team.Read, 50: team.Mailed, 254: team.Mailed} {
+		if got := state(ids[i]); got != want {
+			t.Errorf("message %d is %s, want %s", i, got, want)
+		}
+	}
+	if mail, err := r.led.Mailbox(ctx, row.SessionKey, 0); err != nil || len(mail) != 255 {
+		t.Errorf("the ledger has %d messages, %v", len(mail), err)
+	}
+	// What left the file does not come back into it.
+	if err := mailer.Restore(ctx, row); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != KeepRead+5 {
+		t.Errorf("%d entries after a repair", n)
+	}
+	// Growth is seen while the supervisor is up.
+	if _, err := r.box("a").MarkAllRead(ctx); err != nil {
+		t.Fatal(err)
+	}
+	post(300)
+	if _, err := r.box("a").MarkAllRead(ctx); err != nil {
+		t.Fatal(err)
+	}
+	post(200)
+	eventually(t, func() bool { return count() == KeepRead+200 })
+	s.Close()
+}
+
+// A held member is on the roster and runs when it is told to, also after the
+// supervisor that holds it was killed.
+func TestHeldMember(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	hold := func(name string) {
+		in := SpawnIn{Name: name, Hold: true, Spec: ledger.MemberSpec{Agent: "command", Command: []string{"agent"}, WorktreeMode: "none", Cwd: r.layout.Dir}}
+		out, err := s.Spawn(t.Context(), in)
+		if err != nil || out.Member.Observed != team.Pending {
+			t.Fatalf("%+v, %v", out, err)
+		}
+	}
+	hold("a")
+	hold("b")
+	if all, err := r.led.Members(t.Context(), false); err != nil || len(all) != 3 || r.m.starts != 0 {
+		t.Fatalf("%d members, %d starts, %v", len(all), r.m.starts, err)
+	}
+	for range 2 { // the second finds it up
+		out, err := s.Spawn(t.Context(), SpawnIn{Name: "a", Held: true})
+		if err != nil || out.Member.Observed != team.Running || r.m.starts != 1 {
+			t.Fatalf("%+v, %d starts, %v", out, r.m.starts, err)
+		}
+	}
+	if _, err := s.Spawn(t.Context(), SpawnIn{Name: "c", Held: true}); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("%v", err)
+	}
+	s.Close()
+	s = r.supervisor()
+	out, err := s.Spawn(t.Context(), SpawnIn{Name: "b", Held: true})
+	if err != nil || out.Member.Observed != team.Running || r.m.starts != 2 {
+		t.Fatalf("%+v, %d starts, %v", out, r.m.starts, err)
+	}
+}
+
+// What is asked for in the lead's mailbox is looked at when it comes.
+func TestLeadMailIsLookedAt(t *testing.T) {
+	r := newRig(t)
+	looks := make(chan struct{}, 100)
+	r.leadMail = func() { looks <- struct{}{} }
+	r.supervisor()
+	<-looks
+	if err := r.box("other").Append(t.Context(), inbox.Entry{From: "x", Text: "not for the lead"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.box(team.LeadName).Append(t.Context(), inbox.Entry{From: "x", Text: "please"}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-looks:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody looks")
+	}
+}
+
+func eventually(t *testing.T, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !cond(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("it never happens")
+		}
+	}
+}

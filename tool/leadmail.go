@@ -1,0 +1,95 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// TakeAsked puts on the queue what members have asked for by writing into the lead's
+// mailbox themselves, as programs do that know the files and not teamctl: permission
+// and plan requests, in the shapes of their protocol. Asking gives no power, so the
+// entry's word for who asks is enough, if that is a member; the answer goes to the
+// member of that name. What is on the queue already stays as it is. The error joins
+// what was refused.
+func (t *Team) TakeAsked(ctx context.Context) error {
+	box, err := t.mailer(Caller{Name: team.LeadName}).Box(ctx, team.LeadName)
+	if err != nil {
+		return err
+	}
+	entries, err := box.Unread(ctx)
+	var damaged *inbox.CorruptError
+	if errors.As(err, &damaged) {
+		return nil // repaired: the supervisor puts back what it lacks
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		if f, ok := e.Frame(); ok && (f.Kind() == team.KindPermissionRequest || f.Kind() == team.KindPlanApprovalRequest) {
+			errs = append(errs, t.takeAsked(ctx, e, f))
+		}
+	}
+	return joinErrors(errs)
+}
+
+func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) error {
+	_, err := t.Ledger.Approval(ctx, f.Correlation())
+	if err == nil || !team.IsCode(err, team.CodeNotFound) {
+		return err
+	}
+	m, err := t.Ledger.Member(ctx, e.From)
+	if team.IsCode(err, team.CodeNotFound) || err == nil && m.Name == team.LeadName {
+		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %q, who is no member", f.Kind(), e.From).WithReason("forged")
+	}
+	if err != nil {
+		return err
+	}
+	in, says, payload := asked(f)
+	if name, _, _ := strings.Cut(says, "@"); !strings.EqualFold(name, m.Name) {
+		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %s and speaks of %q", f.Kind(), m.Name, says).WithReason("forged")
+	}
+	c := Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role}
+	if err := t.may(ctx, c, OpAsk); err != nil {
+		return err
+	}
+	_, err = t.ask(ctx, c, in, payload, nil)
+	return err
+}
+
+// asked is a request as the queue has it, and whom it names as its sender.
+func asked(f inbox.Frame) (in ledger.AskIn, from string, payload any) {
+	in = ledger.AskIn{RequestID: f.Correlation()}
+	switch f := f.(type) {
+	case inbox.PermissionRequest:
+		in.Kind, in.Subject = ledger.ApprovePermission, permissionSubject(f.ToolName, f.Description)
+		return in, f.AgentID, PermissionIn{ToolName: f.ToolName, ToolUseID: f.ToolUseID, Description: f.Description,
+			Input: f.Input, Suggestions: f.Suggestions, RequestID: f.RequestID}
+	case inbox.PlanApprovalRequest:
+		in.Kind, in.Subject = ledger.ApprovePlan, inbox.Summary("", f.PlanContent)
+		if in.Subject == "" { // only the file is named
+			in.Subject = inbox.Summary("", "plan "+f.PlanFilePath)
+		}
+		return in, f.From, PlanIn{Content: f.PlanContent, Path: f.PlanFilePath, RequestID: f.RequestID}
+	}
+	return in, "", nil
+}
+
+func permissionSubject(toolName, description string) string {
+	if description == "" {
+		return toolName
+	}
+	return toolName + ": " + inbox.Summary("", description)
+}
+
+// refusal reports that something was not taken up for what it says, and all else was.
+func refusal(err error) bool {
+	for _, code := range []team.Code{team.CodeDenied, team.CodeInvalid, team.CodeConflict, team.CodeLimit} {
+		if team.IsCode(err, code) {
+			return true
+		}
+	}
+	return false
+}

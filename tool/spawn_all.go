@@ -1,0 +1,79 @@
+package tool
+
+import (
+	"context"
+	"sync"
+
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// SpawnAll spawns the members of a whole team: all of them are on the roster before
+// the first is started. So nobody acts in a team that is not complete: no task is
+// done before its reviewer is known, and no mail is refused for want of its
+// recipient. Where some fail, the others stay; the slice says which, in order.
+func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawned, error) {
+	var asked []supervisor.SpawnIn
+	var alone []bool // one of many has no name of its own to be renamed from
+	for _, in := range list {
+		approval, err := t.maySpawn(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		if approval {
+			return nil, team.Errorf(team.CodeDenied, "a whole team is not spawned by one who has to ask for each member").WithReason(ReasonDelegation)
+		}
+		one, err := t.spawnIn(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		n, err := in.many()
+		if err != nil {
+			return nil, err
+		}
+		for range n {
+			asked, alone = append(asked, one), append(alone, n == 1)
+		}
+	}
+	if _, err := t.supervisor(ctx); err != nil {
+		return nil, err
+	}
+	held := make([]supervisor.SpawnOut, len(asked))
+	for i, one := range asked {
+		one.Hold = true
+		var err error
+		held[i], err = supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) { return s.Spawn(ctx, one) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	out, errs := make([]Spawned, len(asked)), make([]error, len(asked))
+	var wg sync.WaitGroup
+	for i, one := range asked {
+		wg.Go(func() {
+			name := held[i].Member.Name
+			res, err := supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) {
+				return s.Spawn(ctx, supervisor.SpawnIn{Name: name, Held: true})
+			})
+			res.Renamed = held[i].Renamed && alone[i]
+			out[i], errs[i] = t.spawned(res, one), err
+			if err != nil {
+				out[i] = Spawned{Status: "failed", Name: name, TeamName: t.Layout.Key, Error: err.Error()}
+			}
+		})
+	}
+	wg.Wait()
+	return out, joinErrors(errs)
+}
+
+// many is how many members are asked for.
+func (in SpawnIn) many() (int, error) {
+	n := max(in.Count, 1)
+	if in.Count < 0 || n > maxCount {
+		return 0, team.Errorf(team.CodeInvalid, "cannot spawn %d members at once", in.Count).WithHint("1 to 200")
+	}
+	if n > 1 && in.Exact {
+		return 0, team.Errorf(team.CodeInvalid, "an exact name fits one member, not %d", n)
+	}
+	return n, nil
+}

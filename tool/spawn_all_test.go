@@ -1,0 +1,68 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// starter notes what it is asked to spawn.
+type starter struct {
+	Supervisor
+	mu    sync.Mutex
+	calls []string
+}
+
+func (s *starter) Spawn(_ context.Context, in supervisor.SpawnIn) (supervisor.SpawnOut, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case in.Hold:
+		s.calls = append(s.calls, "hold "+in.Name)
+	case in.Held:
+		s.calls = append(s.calls, "start "+in.Name)
+		if in.Name == "bad" {
+			return supervisor.SpawnOut{}, team.Errorf(team.CodeUnavailable, "no such program")
+		}
+	default:
+		s.calls = append(s.calls, "spawn "+in.Name)
+	}
+	return supervisor.SpawnOut{Member: ledger.Member{Name: in.Name}, Renamed: in.Hold}, nil
+}
+
+// Whoever is started finds the whole team on the roster, its reviewer too.
+func TestAllAreOnTheRosterBeforeOneStarts(t *testing.T) {
+	r := newTalkRig(t)
+	s := &starter{}
+	r.Env.Dial = func(context.Context, team.Layout, bool) (Supervisor, error) { return s, nil }
+	list := []SpawnIn{{Name: "a", Count: 2}, {Name: "bad"}, {Name: "rev", Role: "reviewer"}}
+	out, err := r.SpawnAll(t.Context(), Person(), list)
+	if !team.IsCode(err, team.CodeUnavailable) {
+		t.Errorf("%v", err)
+	}
+	var states []string
+	for _, o := range out {
+		states = append(states, o.Name+" "+o.Status)
+	}
+	if got := strings.Join(states, ", "); got != "a teammate_spawned, a teammate_spawned, bad failed, rev teammate_spawned" {
+		t.Error(got)
+	}
+	if out[0].Renamed || !out[3].Renamed {
+		t.Errorf("%+v", out)
+	}
+	slices.Sort(s.calls[4:])
+	if got := strings.Join(s.calls, ", "); got != "hold a, hold a, hold bad, hold rev, start a, start a, start bad, start rev" {
+		t.Error(got)
+	}
+	// A mistake in the last is found before the first.
+	s.calls = nil
+	if _, err := r.SpawnAll(t.Context(), Person(), append(list, SpawnIn{Name: "x", Count: -1})); !team.IsCode(err, team.CodeInvalid) || len(s.calls) > 0 {
+		t.Errorf("%v, %v", err, s.calls)
+	}
+}
