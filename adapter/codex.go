@@ -44,12 +44,12 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 			",env_vars=" + tomlList([]string{team.EnvToken, team.EnvGen}) + `,default_tools_approval_mode="approve"}`,
 		"-c", "developer_instructions=" + tomlString(briefing(in)),
 	}
+	if len(in.Writable) > 0 { // --add-dir is refused beside --remote
+		common = append(common, "-c", "sandbox_workspace_write.writable_roots="+tomlList(in.Writable))
+	}
 	tui := codexMode(in)
 	if in.Model != "" {
 		tui = append(tui, "-m", in.Model)
-	}
-	for _, d := range in.Writable {
-		tui = append(tui, "--add-dir", d)
 	}
 	tui = append(tui, in.Command...)
 	l := launch{link: Link{Ways: []Way{WayAppServer, WayTyping}, Config: codexHome(in)}}
