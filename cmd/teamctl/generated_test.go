@@ -19,7 +19,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Man pages, completions and docs/cli.md are made from the table of commands:
+// Man pages, completions and docs/cli.md are made from the table of commands,
+// docs/cli-json.md from its shapes and their goldens:
 //
 //	go test ./cmd/teamctl -run TestGeneratedFiles -update
 //
@@ -93,6 +94,9 @@ func generated() (map[string][]byte, error) {
 		section(&ref, c)
 		return err
 	})
+	if err == nil {
+		files["docs/cli-json.md"], err = cliJSON()
+	}
 	files["docs/cli.md"] = append(bytes.TrimRight(ref.Bytes(), "\n"), '\n')
 	return files, err
 }

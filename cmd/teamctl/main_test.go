@@ -86,6 +86,7 @@ func TestScripts(t *testing.T) {
 			"nothing":   cmdNothing,
 			"inside":    cmdInside,
 			"interrupt": cmdInterrupt,
+			"golden":    cmdGolden,
 		},
 	})
 }

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// goldens is where the contract of --json is: one document for each command, and of
+// a stream its first element. docs/cli-json.md is made from it.
+const goldens = "testdata/json"
+
+func goldenPath(key string) string {
+	return filepath.Join(goldens, strings.ReplaceAll(key, " ", "-")+".json")
+}
+
+// golden KEY ARGS...: "teamctl ARGS --json" writes what the golden of KEY says, but
+// for what is different on every run and every machine. @FILE is what stands in it.
+func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: golden key args...")
+	}
+	key := strings.ReplaceAll(args[0], "-", " ")
+	if _, ok := shapes[key]; !ok {
+		ts.Fatalf("%q has no shape", key)
+	}
+	line := []string{"--json"}
+	for _, a := range args[1:] {
+		if file, ok := strings.CutPrefix(a, "@"); ok {
+			a = ts.ReadFile(file)
+		}
+		line = append(line, a)
+	}
+	ts.Check(ts.Exec("teamctl", line...))
+	n := normal{dirs: [][2]string{{ts.Getenv("SHORT"), "/tmp/x"}, {ts.Getenv("WORK"), "/work"}}, key: key}
+	got, err := n.document(ts.ReadFile("stdout"))
+	ts.Check(err)
+	want, err := os.ReadFile(goldenPath(key))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		ts.Fatalf("%v", err)
+	}
+	if bytes.Equal(got, want) {
+		return
+	}
+	if *update {
+		ts.Check(errors.Join(os.MkdirAll(goldens, 0o755), os.WriteFile(goldenPath(key), got, 0o644)))
+		return
+	}
+	ts.Fatalf("%s has changed (go test ./cmd/teamctl -run TestScripts/json -update, and say so in the changelog)\ngot:\n%s\nwant:\n%s", goldenPath(key), got, want)
+}
+
+// normal makes a document the same on every run.
+type normal struct {
+	dirs [][2]string
+	key  string
+}
+
+var (
+	reUUID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	rePane   = regexp.MustCompile(`\bp[0-9a-f]{12}\b`)
+	reRun    = regexp.MustCompile(`/r/[0-9a-f]{12}/`)
+	reHash   = regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{40}\b`)
+	reTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	reStamp  = regexp.MustCompile(`\d{8}T\d{6}\.\d{3}Z`)
+	reMillis = regexp.MustCompile(`\b\d{13}\b`)
+)
+
+// anyNumber are numbers that say something about this run only.
+var anyNumber = map[string]float64{
+	"pid": 4242, "supervisorPid": 4242, "took": 1000000, "diskBytes": 4096, "StartTicks": 1, "startTicks": 1, "lastEventSeq": 99, "seq": 7, "attached": 1,
+}
+
+// anyText are texts that say something about this machine only, by command.
+var anyText = map[string][]string{
+	"doctor": {"detail", "hint"}, "version": {"version", "commit", "go", "os", "arch", "sqlite"}, "debug events": {"what", "What"},
+	"debug goroutines": {"goroutines"}, "capture": {"text"},
+}
+
+// firstOnly are commands whose list is longer on one machine than on another.
+var firstOnly = map[string]bool{"doctor": true, "agents": true, "debug events": true, "debug state": true}
+
+func (n normal) document(out string) ([]byte, error) {
+	dec := json.NewDecoder(strings.NewReader(out))
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("no JSON: %w: %q", err, out)
+	}
+	if !shapes[n.key].stream {
+		if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("more than one document: %q", out)
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(n.value("", v))
+	return b.Bytes(), err
+}
+
+func (n normal) value(key string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			v[k] = n.value(k, e)
+		}
+		return v
+	case []any:
+		if firstOnly[n.key] && len(v) > 1 {
+			v = v[:1]
+		}
+		for i, e := range v {
+			v[i] = n.value(key, e)
+		}
+		return v
+	case float64:
+		if x, ok := anyNumber[key]; ok && v != 0 {
+			return x
+		}
+		if v > 1e12 {
+			return 1700000000000
+		}
+		return v
+	case bool:
+		return v || key == "ready" || key == "dirty" // it settles while we look
+	case string:
+		for _, k := range anyText[n.key] {
+			if k == key {
+				return "..."
+			}
+		}
+		return n.text(v)
+	}
+	return v
+}
+
+func (n normal) text(s string) string {
+	for _, d := range n.dirs {
+		s = strings.ReplaceAll(s, d[0], d[1])
+	}
+	s = reUUID.ReplaceAllString(s, "00000000-0000-4000-8000-000000000000")
+	s = reRun.ReplaceAllString(s, "/r/0123456789ab/")
+	s = rePane.ReplaceAllString(s, "p0123456789ab")
+	s = reHash.ReplaceAllStringFunc(s, func(h string) string { return strings.Repeat("0123456789abcdef", 4)[:len(h)] })
+	s = reStamp.ReplaceAllString(s, "20260102T030405.678Z")
+	s = reTime.ReplaceAllString(s, "2026-01-02T03:04:05Z")
+	return reMillis.ReplaceAllString(s, "1700000000000")
+}
+
+// TestJSONContract: every command that reads has a golden, every golden a command.
+func TestJSONContract(t *testing.T) {
+	for key, s := range shapes {
+		data, err := os.ReadFile(goldenPath(key))
+		if errors.Is(err, fs.ErrNotExist) {
+			if s.reads {
+				t.Errorf("teamctl %s has no golden: add it to testdata/script/json.txtar", key)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]json.RawMessage
+		if err := json.Unmarshal(data, &doc); err != nil {
+			t.Errorf("%s: %v", key, err)
+			continue
+		}
+		var list []map[string]json.RawMessage
+		switch {
+		case s.list == "":
+			list = append(list, doc)
+		case json.Unmarshal(doc[s.list], &list) != nil && key != "notify ls":
+			t.Errorf("%s: the list %q is none: %s", key, s.list, doc[s.list])
+		}
+		for _, e := range list {
+			if s.name != "" && e[s.name] == nil {
+				t.Errorf("%s: an element has no %q, which -o name writes", key, s.name)
+			}
+		}
+		if s.list != "" && len(list) == 0 && key != "notify ls" {
+			t.Errorf("%s: the golden's list %q is empty, so it shows nothing", key, s.list)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(goldens, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		known := false
+		for key := range shapes {
+			known = known || goldenPath(key) == f
+		}
+		if !known {
+			t.Errorf("%s is of no command", f)
+		}
+	}
+}
