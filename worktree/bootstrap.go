@@ -117,7 +117,7 @@ func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp) error 
 		if err := ctx.Err(); err != nil {
 			return ended("set up", t.path, err)
 		}
-		if err := copyFile(from, to, f, out); err != nil {
+		if err := r.copyFile(from, to, f, out); err != nil {
 			return noSpace(fmt.Errorf("copy %s to %s: %w", f, t.path, err))
 		}
 	}
@@ -198,7 +198,7 @@ func inside(name string) (string, error) {
 }
 
 // copyFile copies one file or link, with its mode; what stands there stays.
-func copyFile(from, to *os.Root, name string, out *SetUp) error {
+func (r *Repo) copyFile(from, to *os.Root, name string, out *SetUp) error {
 	info, err := from.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // gone meanwhile
@@ -234,7 +234,7 @@ func copyFile(from, to *os.Root, name string, out *SetUp) error {
 	if err != nil {
 		return unlessThere(err)
 	}
-	if reflink(dst, src) == nil {
+	if r.clone(dst, src) == nil {
 		out.Reflinked++
 	} else {
 		_, err = io.Copy(dst, src)

@@ -51,12 +51,36 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 	}
 	foresee := in.Target != "" && r.canMergeTree(ctx)
 	views := make([]View, len(in.Paths))
-	each(len(in.Paths), func(i int) {
-		v := &views[i]
-		if v.Err = r.view(ctx, in, v, in.Paths[i], target, remote, foresee); v.Err != nil {
+	all := func(f func(*View) error) {
+		each(len(views), func(i int) {
+			if v := &views[i]; v.Err == nil {
+				v.Err = f(v)
+			}
+		})
+	}
+	for i := range views {
+		views[i].Path = in.Paths[i]
+	}
+	all(func(v *View) error { return r.view(ctx, in, v) })
+	var pairs []pair
+	for _, v := range views {
+		if v.Err == nil && v.Head != "" {
+			pairs = append(pairs, basePair(v.Status), pair{orHead(target, v.Head), v.Head})
+		}
+	}
+	counts, err := r.countPairs(ctx, pairs)
+	if err != nil {
+		return nil, err
+	}
+	all(func(v *View) error {
+		countSince(&v.Status, counts)
+		return r.compare(ctx, v, target, counts, remote, foresee)
+	})
+	for i := range views {
+		if v := &views[i]; v.Err != nil {
 			v.Path, v.Problem = in.Paths[i], v.Err.Error()
 		}
-	})
+	}
 	return views, ctx.Err()
 }
 
@@ -64,8 +88,52 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 // worktree that cannot be read has an error in its place.
 func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]Status, []error) {
 	list, errs := make([]Status, len(paths)), make([]error, len(paths))
-	each(len(paths), func(i int) { list[i], errs[i] = r.Status(ctx, paths[i]) })
+	each(len(paths), func(i int) {
+		t, err := r.tree(paths[i])
+		if err == nil {
+			list[i], err = t.status(ctx)
+		}
+		errs[i] = err
+	})
+	var pairs []pair
+	for i := range list {
+		if errs[i] == nil {
+			pairs = append(pairs, basePair(list[i]))
+		}
+	}
+	counts, err := r.countPairs(ctx, pairs)
+	for i := range list {
+		switch {
+		case errs[i] != nil:
+		case err != nil:
+			list[i], errs[i] = Status{}, err
+		default:
+			countSince(&list[i], counts)
+		}
+	}
 	return list, errs
+}
+
+// basePair is what has to be counted for a status.
+func basePair(s Status) pair {
+	if s.Base == "" || s.Head == "" {
+		return pair{}
+	}
+	return pair{s.Base, s.Head}
+}
+
+// countSince fills in the commits since the base.
+func countSince(s *Status, counts map[pair]sides) {
+	if p := basePair(*s); p != (pair{}) {
+		s.Behind, s.Ahead = counts[p].left, counts[p].right
+	}
+}
+
+func orHead(target, head string) string {
+	if target == "" {
+		return head
+	}
+	return target
 }
 
 // each calls f for 0 to n-1, as many at once as there are cores, and returns when
@@ -89,8 +157,9 @@ func each(n int, f func(int)) {
 	wg.Wait()
 }
 
-func (r *Repo) view(ctx context.Context, in LookIn, v *View, path, target string, remote, foresee bool) error {
-	t, err := r.tree(path)
+// view reads one worktree by itself.
+func (r *Repo) view(ctx context.Context, in LookIn, v *View) error {
+	t, err := r.tree(v.Path)
 	if err != nil {
 		return err
 	}
@@ -103,19 +172,23 @@ func (r *Repo) view(ctx context.Context, in LookIn, v *View, path, target string
 			return conflict(ReasonUnknown, "count the files of %s: %w", t.at, err)
 		}
 	}
+	return nil
+}
+
+// compare says what stands between a worktree and the target.
+func (r *Repo) compare(ctx context.Context, v *View, target string, counts map[pair]sides, remote, foresee bool) (err error) {
 	if target == "" || v.Head == "" {
 		return nil
 	}
-	if v.FromTarget, v.ToTarget, err = t.leftRight(ctx, target, v.Head); err != nil {
-		return err
-	}
+	n := counts[pair{target, v.Head}]
+	v.FromTarget, v.ToTarget = n.left, n.right
 	if remote {
-		out, err := t.read(ctx, "rev-list", "--count", v.Head, "--not", "--remotes")
+		out, err := r.read(ctx, "rev-list", "--count", v.Head, "--not", "--remotes")
 		if err != nil {
-			return failed("look for unpushed commits of "+t.at, err)
+			return failed("look for unpushed commits of "+v.Path, err)
 		}
 		if v.Unpushed, err = strconv.Atoi(oneLine(out)); err != nil {
-			return team.Errorf(team.CodeInternal, "look for unpushed commits of %s: git answered %q", t.at, out).WithReason(ReasonGitFailed)
+			return team.Errorf(team.CodeInternal, "look for unpushed commits of %s: git answered %q", v.Path, out).WithReason(ReasonGitFailed)
 		}
 	}
 	if !foresee {
@@ -205,7 +278,7 @@ func (r *Repo) Touched(ctx context.Context, path string) (head string, committed
 	if err != nil {
 		return "", nil, nil, err
 	}
-	st, err := t.status(ctx)
+	st, err := r.counted(ctx, t)
 	if err != nil {
 		return "", nil, nil, err
 	}

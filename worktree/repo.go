@@ -27,6 +27,8 @@ type Repo struct {
 	mergeTreeOnce sync.Once
 	hasMergeTree  bool
 
+	clone func(dst, src *os.File) error // reflink, where the file system can
+
 	step func(name string) // see WithSteps; never nil
 }
 
@@ -53,7 +55,7 @@ func OpenRepo(ctx context.Context, path string) (*Repo, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, invalid(ReasonBadPath, "open the repository at %s: %w", path, err)
 	}
-	r := &Repo{checkouts: make(chan struct{}, runtime.NumCPU()), step: stepsOf(ctx)}
+	r := &Repo{checkouts: make(chan struct{}, runtime.NumCPU()), clone: reflink, step: stepsOf(ctx)}
 	if err := r.find(ctx, dir); err != nil {
 		return nil, err
 	}

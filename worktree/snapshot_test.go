@@ -166,6 +166,12 @@ func TestForcedRemovalAndRestore(t *testing.T) {
 
 // Random work, several seeds: whatever is done, it comes back.
 func TestRandomWorkComesBack(t *testing.T) {
+	did := map[string]int{}
+	git := func(f *fixture, dir string, args ...string) {
+		if _, err := f.tryGit(dir, args...); err == nil {
+			did[args[0]]++
+		}
+	}
 	for seed := range int64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f := newFixture(t)
@@ -185,26 +191,29 @@ func TestRandomWorkComesBack(t *testing.T) {
 					_, _ = rnd.Read(b)
 					_ = os.Remove(full)
 					f.write("wt/w/"+n, string(b))
+					did["binary"]++
 				case 2:
 					_ = os.Remove(full)
 				case 3:
 					_ = os.Remove(full)
 					_ = os.MkdirAll(filepath.Dir(full), 0o755)
 					f.must(os.Symlink(name(), full))
+					did["symlink"]++
 				case 4:
 					if info, err := os.Lstat(full); err == nil && info.Mode().IsRegular() {
 						f.must(os.Chmod(full, info.Mode()^0o111))
+						did["mode"]++
 					}
 				case 5:
-					_, _ = f.tryGit(w.Path, "add", "--all", "--", n)
+					git(f, w.Path, "add", "--all", "--", n)
 				case 6:
-					_, _ = f.tryGit(w.Path, "mv", n, name())
+					git(f, w.Path, "mv", n, name())
 				case 7:
-					_, _ = f.tryGit(w.Path, "rm", "--quiet", "--cached", n)
+					git(f, w.Path, "rm", "--quiet", "--cached", n)
 				case 8:
-					_, _ = f.tryGit(w.Path, "commit", "--quiet", "-m", "work")
+					git(f, w.Path, "commit", "--quiet", "-m", "work")
 				case 9:
-					_, _ = f.tryGit(w.Path, "stash", "push", "--quiet", "--include-untracked")
+					git(f, w.Path, "stash", "push", "--quiet", "--include-untracked")
 				}
 			}
 			f.write("wt/w/last", "there is always something")
@@ -223,6 +232,11 @@ func TestRandomWorkComesBack(t *testing.T) {
 				f.git(f.root, "cat-file", "-e", sha)
 			}
 		})
+	}
+	for _, what := range []string{"binary", "symlink", "mode", "add", "mv", "rm", "commit", "stash"} {
+		if did[what] == 0 {
+			t.Errorf("no seed did a %s: %v", what, did)
+		}
 	}
 }
 

@@ -58,9 +58,27 @@ func (r *Repo) Status(ctx context.Context, path string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	return t.status(ctx)
+	return r.counted(ctx, t)
 }
 
+// counted is the status with the commits since its base.
+func (r *Repo) counted(ctx context.Context, t tree) (Status, error) {
+	s, err := t.status(ctx)
+	if err != nil || s.Base == "" || s.Head == "" {
+		return s, err
+	}
+	s.Ahead, s.Behind = 0, 0
+	if s.Base != s.Head {
+		s.Behind, s.Ahead, err = t.leftRight(ctx, s.Base, s.Head)
+	}
+	if err != nil {
+		return Status{}, err
+	}
+	return s, nil
+}
+
+// status is everything of it but the commits since its base, which take a process
+// of their own: Ahead and Behind are -1.
 func (t tree) status(ctx context.Context) (Status, error) { return t.statusWith(ctx, "") }
 
 // statusWith reads the status through another index file, "" for its own.
@@ -84,15 +102,6 @@ func (t tree) statusWith(ctx context.Context, index string) (Status, error) {
 		return Status{}, err
 	}
 	s.Base, s.Ahead, s.Behind = t.recorded().Base, -1, -1
-	switch {
-	case s.Base == "" || s.Head == "":
-	case s.Base == s.Head:
-		s.Ahead, s.Behind = 0, 0
-	default:
-		if s.Behind, s.Ahead, err = t.leftRight(ctx, s.Base, s.Head); err != nil {
-			return Status{}, err
-		}
-	}
 	return s, nil
 }
 

@@ -1,0 +1,98 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+)
+
+// pair is two commits that are compared.
+type pair struct{ a, b string }
+
+// sides are the commits that only a, and that only b contains.
+type sides struct{ left, right int }
+
+// countPairs compares many pairs with two processes, however many there are: one
+// finds what all commits have in common, one lists what lies above it. A single
+// pair, and commits that have nothing in common, are compared one by one.
+func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, error) {
+	out := map[pair]sides{}
+	var args []string
+	seen := map[string]bool{}
+	for _, p := range pairs {
+		if p.a == p.b {
+			continue // none on either side
+		}
+		out[p] = sides{}
+		for _, c := range []string{p.a, p.b} {
+			if !seen[c] {
+				seen[c] = true
+				args = append(args, c)
+			}
+		}
+	}
+	if len(args) <= 2 {
+		return out, r.countEach(ctx, out)
+	}
+	base, err := r.read(ctx, append([]string{"merge-base", "--octopus"}, args...)...)
+	if exitStatus(err) == 1 {
+		return out, r.countEach(ctx, out)
+	}
+	if err != nil {
+		return nil, failed("compare commits of "+r.root, err)
+	}
+	list, err := git(ctx, call{dir: r.root, read: true, args: []string{"rev-list", "--parents", "--stdin"},
+		stdin: []byte(strings.Join(args, "\n") + "\n^" + strings.Join(lines(base, '\n'), "\n^") + "\n")})
+	if err != nil {
+		return nil, failed("compare commits of "+r.root, err)
+	}
+	parents := map[string][]string{}
+	for _, l := range lines(list, '\n') {
+		f := strings.Fields(l)
+		parents[f[0]] = f[1:]
+	}
+	above := map[string]map[string]bool{}
+	for c := range seen {
+		above[c] = reach(parents, c)
+	}
+	for p := range out {
+		out[p] = sides{left: lacking(above[p.a], above[p.b]), right: lacking(above[p.b], above[p.a])}
+	}
+	return out, nil
+}
+
+func (r *Repo) countEach(ctx context.Context, out map[pair]sides) error {
+	t := tree{path: r.root, at: r.root, dir: r.common, main: true}
+	for p := range out {
+		left, right, err := t.leftRight(ctx, p.a, p.b)
+		if err != nil {
+			return err
+		}
+		out[p] = sides{left, right}
+	}
+	return nil
+}
+
+// reach are the listed commits that from contains, itself too.
+func reach(parents map[string][]string, from string) map[string]bool {
+	got := map[string]bool{}
+	for next := []string{from}; len(next) > 0; {
+		c := next[len(next)-1]
+		next = next[:len(next)-1]
+		if _, listed := parents[c]; listed && !got[c] {
+			got[c] = true
+			next = append(next, parents[c]...)
+		}
+	}
+	return got
+}
+
+// lacking counts what is in a and not in b.
+func lacking(a, b map[string]bool) int {
+	n := 0
+	for c := range a {
+		if !b[c] {
+			n++
+		}
+	}
+	return n
+}
