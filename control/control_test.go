@@ -28,7 +28,12 @@ func TestMain(m *testing.M) {
 		os.Exit(superviseMain(os.Args[3]))
 	}
 	// A supervisor's reaper ends with the supervisor, a moment after its lock is free.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/teamctl/teamctl/control.reap"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/teamctl/teamctl/control.reap"), goleak.Cleanup(func(code int) {
+		if builtDir != "" {
+			_ = os.RemoveAll(builtDir)
+		}
+		os.Exit(code)
+	}))
 }
 
 func superviseMain(key string) int {

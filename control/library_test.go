@@ -1,0 +1,106 @@
+package control
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// builtDir is where Built has put the program, for TestMain to remove.
+var builtDir string
+
+// Built is the path of a teamctl made from this tree, once.
+var Built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "built")
+	if err != nil {
+		return "", err
+	}
+	builtDir = dir
+	path := filepath.Join(dir, "teamctl")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/teamctl/teamctl/cmd/teamctl").CombinedOutput()
+	if err != nil {
+		return "", team.Errorf(team.CodeInternal, "build teamctl: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestNewFindsItsProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := New(Options{Home: t.TempDir()})
+	if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != "program_not_found" || team.HintOf(err) == "" {
+		t.Errorf("without teamctl: %v", err)
+	}
+	t.Setenv(team.EnvHome, "/somewhere")
+	env, err := New(Options{Program: []string{"/bin/teamctl"}})
+	if err != nil || env.Home.Dir != "/somewhere" {
+		t.Errorf("%+v, %v", env, err)
+	}
+}
+
+// A program of another module needs nothing but the import.
+func TestUsableFromAnotherModule(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module example.com/lead\n\ngo 1.26\n\nrequire github.com/teamctl/teamctl v0.0.0\n\nreplace github.com/teamctl/teamctl => " + root + "\n",
+		"go.sum":  string(sums),
+		"main.go": otherProgram,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "run", "-mod=mod", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off", team.EnvHome+"="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "task 1: vet" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+const otherProgram = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func main() {
+	ctx, me := context.Background(), tool.Person()
+	env, err := control.New(control.Options{Program: []string{"teamctl"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := env.TeamCreate(ctx, me, tool.TeamCreateIn{TeamName: "demo"}); err != nil {
+		log.Fatal(err)
+	}
+	t, err := env.Open(ctx, "demo")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer t.Close()
+	added, err := t.TaskAdd(ctx, me, tool.TaskAddIn{Tasks: []ledger.NewTask{{Subject: "vet"}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("task %s: %s\n", added[0].ID, added[0].Subject)
+}
+`
