@@ -35,7 +35,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "adapter", "courier", "control", "tui",
+	"agent", "agent/model", "adapter", "courier", "courier/hook", "control", "tui",
 }
 
 const (
@@ -156,6 +156,10 @@ var rooms = map[string]room{
 	"courier": {
 		may: []string{"team", leaf, "inbox", "adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk"}, never: noSQL,
 		why: "carries out what adapters describe: it speaks to agents and knows no supervisor, ledger or backend",
+	},
+	"courier/hook": {
+		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "adapter", "courier"}, never: noExec,
+		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"control": {
 		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys, xsync}, never: noSQL,

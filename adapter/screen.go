@@ -37,6 +37,8 @@ type Rules struct {
 	// Enter says how a pasted text is sent.
 	Enter Enter  `yaml:"enter"`
 	List  []Rule `yaml:"rules"`
+	// Titles read the terminal's title.
+	Titles []TitleRule `yaml:"titles"`
 
 	turn, input, below *regexp.Regexp
 	empty              []*regexp.Regexp
@@ -133,6 +135,13 @@ func (r *Rules) compile() error {
 	}
 	r.turn, r.input, r.below = one("turn", r.Turn), one("input", r.Input), one("below", r.Below)
 	r.empty = many("empty", r.Empty)
+	for i := range r.Titles {
+		t := &r.Titles[i]
+		t.re = one("title", t.Match)
+		if a := team.Activity(t.State); t.re == nil || a != team.Working && a != team.Idle {
+			errs = append(errs, fmt.Errorf("title %d: match, and state working or idle", i+1))
+		}
+	}
 	for i := range r.List {
 		l := &r.List[i]
 		what := fmt.Sprintf("rule %d (%s)", i+1, l.ID)

@@ -22,6 +22,9 @@ type Facts struct {
 	Mode       team.Mode
 	Link       adapter.Link
 	Log        *slog.Logger
+
+	hub  *hub
+	look *looker
 }
 
 // Screen is the member's terminal. A backend's Attached is one.
@@ -63,6 +66,8 @@ type Opener func(ctx context.Context, f Facts, s Screen, r Report) (Channel, err
 var openers = map[adapter.Way]Opener{
 	adapter.WayAppServer: openAppServer,
 	adapter.WayServer:    openServer,
+	adapter.WayHooks:     openHooks,
+	adapter.WayTyping:    openTyping,
 }
 
 // Open opens the first way of the link that there is an opener for. A nil Channel

@@ -20,6 +20,7 @@ type Attributes struct {
 	Color      string    // optional
 	Summary    string    // optional
 	RequestID  string    // optional
+	MessageID  string    // optional
 	Unverified bool      // nobody vouches for the sender: verified="false"
 }
 
@@ -67,7 +68,7 @@ func renderOne(b *strings.Builder, e Entry, a Attributes, limit int) {
 	b.WriteString("<teammate-message")
 	attribute(b, "teammate_id", a.TeammateID)
 	for _, at := range [][2]string{
-		{"type", string(a.Kind)}, {"color", a.Color}, {"summary", a.Summary}, {"request_id", a.RequestID},
+		{"type", string(a.Kind)}, {"color", a.Color}, {"summary", a.Summary}, {"request_id", a.RequestID}, {"message_id", a.MessageID},
 	} {
 		if at[1] != "" {
 			attribute(b, at[0], at[1])

@@ -19,6 +19,9 @@ const (
 		WHERE session = ? AND state IN ('posted', 'mailed', 'held', 'injected') ORDER BY seq`
 	sqlOutbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_posted
 		JOIN messages m ON m.id = d.message WHERE d.state = 'posted' ORDER BY d.rank, d.seq, d.recipient`
+	sqlWaiting = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
+		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected')
+		ORDER BY d.rank, d.seq`
 	sqlMailbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
 		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.seq > ? ORDER BY d.seq`
 )
@@ -57,6 +60,12 @@ func (l *Ledger) Undelivered(ctx context.Context, limit int) ([]Outgoing, error)
 // order it was posted: what a lost mailbox is rebuilt from.
 func (l *Ledger) Mailbox(ctx context.Context, session string, after int64) ([]Outgoing, error) {
 	return read(ctx, l.db, "read the mail of "+session, scanOutgoing, sqlMailbox, session, after)
+}
+
+// Waiting returns what was sent to a session and is not known to have reached its
+// agent, in the order of delivery.
+func (l *Ledger) Waiting(ctx context.Context, session string) ([]Outgoing, error) {
+	return read(ctx, l.db, "read what waits for "+session, scanOutgoing, sqlWaiting, session)
 }
 
 // Deliveries returns the deliveries of one message, by recipient.

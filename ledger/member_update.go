@@ -9,7 +9,8 @@ import (
 
 const sqlMemberSet = `UPDATE members SET teamRole = ?, spec = ?, color = ?, desired = ?, observed = ?, activity = ?,
 	activityAt = ?, ready = ?, generation = ?, pid = ?, paneId = ?, startedAt = ?, restarts = ?, failures = ?,
-	nextStart = ?, exitText = ?, reason = ?, worktree = ?, branch = ?, base = ? WHERE sessionKey = ?`
+	nextStart = ?, exitText = ?, reason = ?, worktree = ?, branch = ?, base = ?,
+	activityFor = ?, activityUntil = ? WHERE sessionKey = ?`
 
 // MemberPatch changes the fields of a member that are set. ActivityAt follows a
 // change of Activity by itself unless it is set.
@@ -26,6 +27,8 @@ type MemberPatch struct {
 	Observed   *team.Observed `json:"observed,omitempty"` // checked by the transition table
 	Activity   *team.Activity `json:"activity,omitempty"`
 	ActivityAt *int64         `json:"activityAt,omitempty"`
+	WaitsFor   *team.WaitFor  `json:"waitsFor,omitempty"`
+	LimitedTo  *int64         `json:"limitedTo,omitempty"`
 	Ready      *bool          `json:"ready,omitempty"`
 	Generation *string        `json:"generation,omitempty"`
 	PID        *int           `json:"pid,omitempty"`
@@ -66,7 +69,8 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 	p.apply(&m, t.now)
 	if _, err := t.exec(sqlMemberSet, m.Role, mustJSON(m.Spec), m.Color, m.Desired, m.Observed, m.Activity,
 		m.ActivityAt, m.Ready, m.Generation, m.PID, m.PaneID, m.StartedAt, m.Restarts, m.Failures,
-		m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base, m.SessionKey); err != nil {
+		m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base,
+		m.WaitsFor, m.LimitedTo, m.SessionKey); err != nil {
 		return before, err
 	}
 	if p.TokenHash != nil {
@@ -88,6 +92,14 @@ func (p MemberPatch) apply(m *Member, now int64) {
 	set(&m.Desired, p.Desired)
 	set(&m.Activity, p.Activity)
 	set(&m.ActivityAt, p.ActivityAt)
+	set(&m.WaitsFor, p.WaitsFor)
+	set(&m.LimitedTo, p.LimitedTo)
+	if m.Activity != team.Waiting {
+		m.WaitsFor = ""
+	}
+	if m.Activity != team.Limited {
+		m.LimitedTo = 0
+	}
 	set(&m.Ready, p.Ready)
 	set(&m.Generation, p.Generation)
 	set(&m.PID, p.PID)
@@ -108,7 +120,7 @@ func (t *tx) memberEvents(before, after Member) error {
 		{"member.desired", string(before.Desired), string(after.Desired)},
 		{"member.state", string(before.Observed), string(after.Observed)},
 		{"member.ready", readyText(before.Ready), readyText(after.Ready)},
-		{"member.activity", string(before.Activity), string(after.Activity)},
+		{"member.activity", activityText(before), activityText(after)},
 		{"member.role", string(before.Role), string(after.Role)},
 		{"member.mode", string(before.Spec.Mode), string(after.Spec.Mode)},
 	} {
@@ -124,6 +136,14 @@ func (t *tx) memberEvents(before, after Member) error {
 		}
 	}
 	return nil
+}
+
+// activityText is what an agent does as the log has it: "waiting" says for what.
+func activityText(m Member) string {
+	if m.WaitsFor != "" {
+		return string(m.Activity) + "(" + string(m.WaitsFor) + ")"
+	}
+	return string(m.Activity)
 }
 
 type stateData struct {

@@ -107,6 +107,8 @@ type Member struct {
 	Observed   team.Observed `json:"observed"`
 	Activity   team.Activity `json:"activity"`
 	ActivityAt int64         `json:"activityAt,omitempty"`
+	WaitsFor   team.WaitFor  `json:"waitsFor,omitempty"`  // of a waiting agent
+	LimitedTo  int64         `json:"limitedTo,omitempty"` // when a limited one goes on; 0: not known
 	Ready      bool          `json:"ready"`
 	Generation string        `json:"generation,omitempty"` // of the newest start
 	PID        int           `json:"pid,omitempty"`        // of the agent, while it is up

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +56,14 @@ func (changed) apply(s *Supervisor) {
 				roster = true
 			case e.What == "approval.asked":
 				s.after("approvals", time.Millisecond, expireApprovals{})
+			case strings.HasPrefix(e.What, "approval."):
+				if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
+					s.answerAsk(id)
+				}
+			case e.What == "message.mailed":
+				if m := s.find(e.Who); m != nil {
+					s.deliver(m)
+				}
 			case e.What == "message.posted":
 				s.posted(ctx, e.ID)
 			}
@@ -194,6 +203,10 @@ func (s *Supervisor) refresh(ctx context.Context) {
 
 // onNote takes a datagram of a shim or agent.
 func (s *Supervisor) onNote(n Note) {
+	if n.Event == "seen" {
+		s.onSeen(n)
+		return
+	}
 	if n.Event != "ready" {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -15,6 +16,8 @@ import (
 type member struct {
 	row     ledger.Member
 	plan    Plan
+	line    *line             // the way into a foreign agent; nil without
+	seen    state.Engine      // what was seen of this generation
 	at      backends.Attached // nil unless a generation lives, or its dead pane stands
 	step    string            // "" or the blocking step under way: "starting", "stopping"
 	upSince time.Time         // monotonic start of the generation; zero: not known

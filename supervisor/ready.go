@@ -13,7 +13,7 @@ import (
 // since the agent may be waiting for a person.
 func (s *Supervisor) awaitReady(m *member) {
 	session, gen := m.row.SessionKey, m.row.Generation
-	if m.plan.ReportsReady {
+	if m.plan.ReportsReady || m.plan.Channel && s.cfg.Courier != nil {
 		s.after("ready:"+session, s.policy.Start, notReady{session, gen})
 		return
 	}
@@ -27,6 +27,8 @@ func (s *Supervisor) awaitReady(m *member) {
 func (s *Supervisor) forgetReady(m *member) {
 	s.after("ready:"+m.row.SessionKey, 0, nil)
 	s.settler.stop(s.cfg.Layout.Bundle(m.row.Name))
+	s.after("limited:"+m.row.SessionKey, 0, nil)
+	s.closeLine(m)
 }
 
 // markReady records readiness and what showed it.
@@ -58,6 +60,9 @@ func (n notReady) apply(s *Supervisor) {
 		return
 	}
 	why := fmt.Sprintf("not ready after %s: it has not said so", s.policy.Start)
+	if m.row.Activity == team.Waiting {
+		return // that says more
+	}
 	_ = s.patch(m, ledger.MemberPatch{Reason: &why})
 	s.log.Warn("not ready", "member", m.row.Name, "after", s.policy.Start)
 }

@@ -352,6 +352,7 @@ func (d startDone) apply(s *Supervisor) {
 	s.log.Info("up", "member", m.row.Name, "pid", d.at.Proc().Agent.PID, "pane", d.at.Pane().PaneID, "generation", d.generation)
 	s.watch(m)
 	s.awaitReady(m)
+	s.openLine(m)
 	s.publish()
 	s.answerUp(m, nil)
 	if m.stop != nil {

@@ -28,6 +28,7 @@ type Config struct {
 	Notify   string        // datagram socket that shims and agents report to
 	Notes    <-chan Note   // what they reported; may be nil
 	Clock    Clock         // zero value: the machine's
+	Courier  Courier       // opens the way into foreign agents; may be nil
 	Woken    func()        // called, in the loop, when the ledger has changed; may be nil
 	// LeadMail is called, outside the loop and one call at a time, when the lead's
 	// mailbox has changed, and once at the start; may be nil.
@@ -38,7 +39,8 @@ type Config struct {
 type Note struct {
 	Agent      string
 	Generation string
-	Event      string // "ready", ...
+	Event      string // "ready", "seen", ...
+	Data       []byte // of "seen": an observation as JSON
 }
 
 // Supervisor keeps one team. Its methods are safe for concurrent use; they fail
@@ -151,6 +153,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer stopChanges()
 	defer s.settler.close()
 	defer s.lastPublish()
+	defer s.closeLines()
 	defer s.stopTimers()
 	for _, m := range s.members {
 		s.reconcile(m)

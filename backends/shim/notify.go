@@ -19,6 +19,7 @@ const (
 	EventUp     = "up"
 	EventExited = "exited"
 	EventReady  = "ready"
+	EventSeen   = "seen" // with what a hook of the agent saw
 )
 
 // Event is one datagram.
@@ -26,12 +27,25 @@ type Event struct {
 	Agent      string `json:"agent"`
 	Generation string `json:"generation"`
 	Event      string `json:"event"`
+	// Data is of EventSeen: an observation.
+	Data json.RawMessage `json:"data,omitempty"`
 }
 
 // Notify sends one event to the socket. A listener that is gone or does not read
 // costs half a second at most and is an error that may be ignored.
 func Notify(socket, agent, gen, event string) error {
-	b, err := json.Marshal(Event{agent, gen, event})
+	return Send(socket, Event{Agent: agent, Generation: gen, Event: event})
+}
+
+// maxEvent is the longest datagram that is taken.
+const maxEvent = 32 * 1024
+
+// Send is Notify for an event with data; one that is too long is CodeLimit.
+func Send(socket string, e Event) error {
+	b, err := json.Marshal(e)
+	if err == nil && len(b) > maxEvent {
+		return team.Errorf(team.CodeLimit, "notify: an event of %d bytes", len(b))
+	}
 	if err != nil {
 		return fmt.Errorf("notify: %w", err)
 	}
@@ -147,7 +161,7 @@ func (n *Notifier) Subscribe(agent, gen string) (events <-chan Event, cancel fun
 }
 
 func (n *Notifier) read(conn *net.UnixConn) {
-	buf := make([]byte, 4096)
+	buf := make([]byte, maxEvent)
 	for {
 		k, _, err := conn.ReadFromUnix(buf)
 		if err != nil {

@@ -245,7 +245,7 @@ func TestReadyFromAnAgent(t *testing.T) {
 	if err := json.NewEncoder(c).Encode(map[string]string{"agent": "a", "generation": "g", "event": "ready"}); err != nil {
 		t.Fatal(err)
 	}
-	if e := <-all; e != (Event{"a", "g", EventReady}) {
+	if e := <-all; e.Agent+" "+e.Generation+" "+e.Event != strings.Join([]string{"a", "g", EventReady}, " ") {
 		t.Errorf("event = %+v", e)
 	}
 	_ = c.Close()

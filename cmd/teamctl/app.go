@@ -95,7 +95,7 @@ func (a *app) root(args []string) *cobra.Command {
 	add(groupTree, newWorktree, newMerge, newPR, newLease, newCheckpoint, newRescue)
 	add(groupTalk, newSend, newBroadcast, newInbox, newMessage, newThread, newApprovals, newAsk, newRespond, newNotify, newHooks, newScratchpad, newEvents)
 	add(groupMore, newDoctor, newVersion, newAgents, newMCP, newCall, newService, newDebug, newPrune)
-	root.AddCommand(newWorker(a), newSupervise(a), newShim(), newBeside(a), newACP(a))
+	root.AddCommand(newWorker(a), newSupervise(a), newShim(), newBeside(a), newACP(a), newHook(a))
 	a.addNouns(root, args)
 	a.addWatch(root)
 	root.SetHelpCommand(newHelp(root))

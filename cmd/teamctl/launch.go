@@ -88,3 +88,24 @@ func gitDir(repo string) []string {
 	}
 	return []string{repo}
 }
+
+// couriers is the courier as the supervisor wants it.
+type couriers struct{ *courier.Courier }
+
+// Open is supervisor.Courier.
+func (c couriers) Open(ctx context.Context, in supervisor.ChannelIn) (supervisor.Channel, error) {
+	m := in.Member
+	bundle := in.Layout.Bundle(m.Name)
+	link, err := courier.ReadLink(bundle, m.Generation)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := c.Courier.Open(ctx, courier.Facts{
+		Layout: in.Layout, Bundle: bundle, Name: m.Name, AgentID: m.AgentID, Session: m.SessionKey, Generation: m.Generation,
+		Dir: in.Dir, PID: in.PID, Mode: m.Spec.Mode, Link: link,
+	}, in.Screen, in.Report)
+	if ch == nil || err != nil {
+		return nil, err
+	}
+	return ch, nil
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -132,6 +133,8 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	notes, stop := relay(notifier)
 	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
 	cfg.Launcher = launcher{exe: p.exe, home: p.layout.Home, log: p.log}
+	post := courier.New(p.log)
+	cfg.Courier = couriers{post}
 	cfg.Version = readVersion().Version
 	cfg.Idle = p.idle
 	cfg.Clock = testClock()
@@ -142,6 +145,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	cfg.LeadMail = mail.TakeAsked
 	return func() {
 		stop()
+		post.Close()
 		if err := errors.Join(tm.Close(), pt.Close(), in.Close(), notifier.Close()); err != nil {
 			p.log.Warn("release", "err", err)
 		}
@@ -173,7 +177,7 @@ func relay(n *shim.Notifier) (<-chan supervisor.Note, func()) {
 		defer close(notes)
 		for e := range events {
 			select {
-			case notes <- supervisor.Note{Agent: e.Agent, Generation: e.Generation, Event: e.Event}:
+			case notes <- supervisor.Note{Agent: e.Agent, Generation: e.Generation, Event: e.Event, Data: e.Data}:
 			case <-quit:
 				return
 			}

@@ -1,0 +1,198 @@
+package adapter
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Wait is the event of the hook that waits in the background for mail.
+const Wait = "Wait"
+
+// HookIn is what a CLI tells its hook on standard input, as far as it matters.
+type HookIn struct {
+	Conversation   string          `json:"session_id"`
+	Transcript     string          `json:"transcript_path"`
+	Turn           string          `json:"turn_id"`
+	Tool           string          `json:"tool_name"`
+	ToolUseID      string          `json:"tool_use_id"`
+	Input          json.RawMessage `json:"tool_input"`
+	Suggestions    json.RawMessage `json:"permission_suggestions"`
+	StopActive     bool            `json:"stop_hook_active"`
+	Source         string          `json:"source"` // of SessionStart: startup, resume, clear, compact
+	Reason         string          `json:"reason"`
+	Message        string          `json:"message"`
+	Notification   string          `json:"notification_type"`
+	PermissionMode string          `json:"permission_mode"`
+}
+
+// HookReply is what a hook writes and how it exits.
+type HookReply struct {
+	Stdout string
+	Stderr string
+	Exit   int
+}
+
+// Decision answers a permission request; nil leaves it to the CLI's own dialog.
+type Decision struct {
+	Allow   bool
+	Message string
+	Input   json.RawMessage // changed by whoever answered
+}
+
+// hookEvent is one event of one CLI: what it says about the agent, and whether mail
+// can be given there.
+type hookEvent struct {
+	activity team.Activity
+	mail     string // "context", "block", "" for none
+	ready    bool
+	end      bool // the turn is over
+	name     string
+}
+
+var hookTables = map[string]map[string]hookEvent{
+	Claude: {
+		"SessionStart":      {ready: true, activity: team.Idle},
+		"UserPromptSubmit":  {activity: team.Working, mail: "context"},
+		"PreToolUse":        {activity: team.Working},
+		"PostToolUse":       {activity: team.Working, mail: "context"},
+		"PermissionRequest": {activity: team.Waiting},
+		"Notification":      {},
+		"Stop":              {activity: team.Idle, mail: "block", end: true},
+		"SessionEnd":        {activity: team.ActivityUnknown, end: true},
+		Wait:                {mail: "wake"},
+	},
+	Codex: {
+		"SessionStart":      {ready: true, activity: team.Working},
+		"UserPromptSubmit":  {activity: team.Working, mail: "context"},
+		"PreToolUse":        {activity: team.Working},
+		"PostToolUse":       {activity: team.Working, mail: "context"},
+		"PermissionRequest": {activity: team.Waiting},
+		"Stop":              {activity: team.Idle, mail: "block", end: true},
+		"Interrupt":         {activity: team.Idle, end: true},
+		"SessionEnd":        {activity: team.ActivityUnknown, end: true},
+	},
+	Gemini: {
+		"SessionStart": {ready: true, activity: team.Idle},
+		"BeforeAgent":  {activity: team.Working, mail: "context"},
+		"BeforeTool":   {activity: team.Working},
+		"AfterTool":    {activity: team.Working, mail: "context"},
+		"AfterAgent":   {activity: team.Idle, mail: "block", end: true},
+		"Notification": {},
+		"SessionEnd":   {activity: team.ActivityUnknown, end: true},
+	},
+}
+
+// HookEvents lists the CLIs and events that there are hooks for.
+func HookEvents(cli string) []string {
+	var out []string
+	for e := range hookTables[cli] {
+		out = append(out, e)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// KnownHook reports whether there is such a hook.
+func KnownHook(cli, event string) bool {
+	_, ok := hookTables[cli][event]
+	return ok
+}
+
+// ParseHook reads what stands on a hook's standard input. What is not understood is
+// empty: a hook never fails for it.
+func ParseHook(data []byte) HookIn {
+	var in HookIn
+	_ = json.Unmarshal(data, &in) // fields before an error are set
+	return in
+}
+
+// TakesMail reports whether mail can be given with this event: "context" with the
+// turn that goes on, "block" at its end, which then goes on, "wake" to an idle agent.
+func TakesMail(cli, event string) string { return hookTables[cli][event].mail }
+
+// EndsTurn reports whether the turn is over with this event, unless it is blocked.
+func EndsTurn(cli, event string) bool { return hookTables[cli][event].end }
+
+// HookSees is what an event says about the agent. blocked: the hook keeps the turn
+// going.
+func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Observation {
+	e := hookTables[cli][event]
+	o := team.Observation{
+		Tier: team.TierHook, Activity: e.activity, Ready: e.ready, At: at, Source: "hook " + event,
+		Conversation: in.Conversation, Turn: in.Turn,
+	}
+	switch {
+	case blocked:
+		o.Activity = team.Working
+	case event == "PermissionRequest":
+		o.For, o.Evidence = team.WaitPermission, []string{in.Tool}
+		if in.Tool == "ExitPlanMode" {
+			o.For = team.WaitPlan
+		}
+	case event == "Notification":
+		switch {
+		case in.Notification == "permission_prompt" || in.Notification == "ToolPermission":
+			o.Activity, o.For, o.Evidence = team.Waiting, team.WaitPermission, []string{in.Message}
+		case in.Notification == "elicitation_dialog":
+			o.Activity, o.For, o.Evidence = team.Waiting, team.WaitQuestion, []string{in.Message}
+		}
+	case event == "SessionStart" && in.Source == "compact":
+		o.Activity = "" // in the middle of a turn, or not
+	}
+	return o
+}
+
+// GiveMail is the answer of a hook that hands text over; "" gives nothing.
+func GiveMail(cli, event string, v Version, text string) HookReply {
+	if text == "" {
+		return HookReply{}
+	}
+	switch hookTables[cli][event].mail {
+	case "context":
+		return HookReply{Stdout: oneLine(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, "additionalContext": text}}) + "\n"}
+	case "wake":
+		return HookReply{Stderr: text + "\n", Exit: 2}
+	case "block":
+		switch {
+		case cli == Gemini:
+			return HookReply{Stdout: oneLine(map[string]any{"decision": "deny", "reason": text}) + "\n"}
+		case cli == Claude && v.atLeast(claudeDecides): // goes on without the look of an error
+			return HookReply{Stdout: oneLine(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, "additionalContext": text}}) + "\n"}
+		}
+		return HookReply{Stdout: oneLine(map[string]any{"decision": "block", "reason": text}) + "\n"}
+	}
+	return HookReply{}
+}
+
+// Decide is the answer of a PermissionRequest hook.
+func Decide(d *Decision) HookReply {
+	if d == nil {
+		return HookReply{}
+	}
+	out := map[string]any{"behavior": "allow"}
+	switch {
+	case !d.Allow:
+		out = map[string]any{"behavior": "deny", "message": d.Message}
+	case len(d.Input) > 0:
+		out["updatedInput"] = d.Input
+	}
+	return HookReply{Stdout: oneLine(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PermissionRequest", "decision": out}}) + "\n"}
+}
+
+// WakeText is typed into an agent whose hooks give it the mail then.
+const WakeText = "There is mail from your team."
+
+// Wakes reports whether hooks of the kind deliver, so that typing only has to wake it.
+func Wakes(l Link) bool { return slices.Contains(l.Ways, WayHooks) && hookTables[l.Agent] != nil }
+
+// Typed is a message as it is typed where nothing else gets it in.
+func Typed(e Enter, text string) string {
+	if e.Plain {
+		return strings.Join(strings.Fields(text), " ")
+	}
+	return text
+}

@@ -1,0 +1,51 @@
+package adapter
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// TitleRule reads the title that a program gives its terminal.
+type TitleRule struct {
+	Match string `yaml:"match"`
+	State string `yaml:"state"`
+
+	re *regexp.Regexp
+}
+
+// osc is a title (OSC 0 or 2), ended by BEL or ST.
+var osc = regexp.MustCompile(`\x1b\][02];([^\x07\x1b]*)(?:\x07|\x1b\\)`)
+
+// LastTitle is the last title in what a program wrote; "" for none. An end that is
+// cut off is no title yet.
+func LastTitle(output []byte) string {
+	all := osc.FindAllSubmatch(output, -1)
+	if len(all) == 0 {
+		return ""
+	}
+	return string(bytes.ToValidUTF8(all[len(all)-1][1], nil))
+}
+
+// Title is what a title says of the agent; "" for nothing.
+func (r *Rules) Title(title string) team.Activity {
+	if r == nil || title == "" {
+		return ""
+	}
+	for _, t := range r.Titles {
+		if t.re.MatchString(title) {
+			return team.Activity(t.State)
+		}
+	}
+	return ""
+}
+
+// Escapes reports whether Escape ends a turn of the kind; elsewhere it is Ctrl-C.
+func Escapes(agent string) bool {
+	switch agent {
+	case Claude, Codex, Gemini, Opencode:
+		return true
+	}
+	return false
+}

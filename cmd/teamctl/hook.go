@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/courier/hook"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// maxHookInput bounds what a CLI tells its hook: a tool's whole answer may be in it.
+const maxHookInput = 64 << 20
+
+// newHook is what agent CLIs call; people do not.
+func newHook(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "hook CLI EVENT", Short: "Answer a hook of an agent's CLI (called by claude, codex and gemini)", Hidden: true,
+		Args: takes(2, 2, "a CLI and one of its events"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !adapter.KnownHook(args[0], args[1]) {
+				return usage(cmd, "%s has no hook %q", args[0], args[1]).
+					WithHint("events of " + args[0] + ": " + strings.Join(adapter.HookEvents(args[0]), ", "))
+			}
+			// What cannot be read is not understood either: a hook never fails for it.
+			input, _ := io.ReadAll(io.LimitReader(a.stdin, maxHookInput))
+			status := 0
+			err := hook.Run(cmd.Context(), hook.In{
+				CLI: args[0], Event: args[1], Input: input, Getenv: os.Getenv,
+				Open: func(ctx context.Context, key string) (*tool.Team, error) {
+					env, err := a.tools()
+					if err != nil {
+						return nil, err
+					}
+					return env.Open(ctx, key)
+				},
+				Tell: func(agent, generation string, o team.Observation) error {
+					data, err := json.Marshal(o)
+					if err != nil {
+						return err
+					}
+					return shim.Send(os.Getenv(team.EnvNotify), shim.Event{Agent: agent, Generation: generation, Event: shim.EventSeen, Data: data})
+				},
+				Write: func(r adapter.HookReply) error {
+					status = r.Exit
+					_, err := io.WriteString(a.out.stdout, r.Stdout)
+					_, eerr := io.WriteString(a.out.stderr, r.Stderr)
+					return errors.Join(err, eerr)
+				},
+			})
+			if err != nil && os.Getenv("TEAMCTL_HOOK_DEBUG") != "" {
+				a.out.note("hook: %v", err) // otherwise the agent would read it
+			}
+			if status != 0 {
+				return exitError(status)
+			}
+			return nil
+		},
+	}
+}

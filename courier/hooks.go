@@ -1,0 +1,154 @@
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Files of the hooks in the bundle.
+const (
+	seenFile = "seen.json" // the last thing that a hook saw
+	waitLock = "wait.lock" // held by the hook that waits for mail
+)
+
+// SeenFile is what the newest hook of a member saw, for the next supervisor.
+type SeenFile struct {
+	Generation string           `json:"generation"`
+	Seen       team.Observation `json:"seen"`
+}
+
+// WriteSeen replaces it.
+func WriteSeen(b team.Bundle, s SeenFile) error { return writeJSON(b, seenFile, s) }
+
+// WaitLock is the lock of the hook that waits for mail.
+func WaitLock(b team.Bundle) string { return filepath.Join(string(b), waitLock) }
+
+// wakeAgain is how long one typed wake-up is given before the next.
+const wakeAgain = 15 * time.Second
+
+// hooks is the channel of agents whose hooks fetch the mail: at a tool boundary, at
+// a prompt, at the end of a turn. There is nothing to hand over; an agent that is
+// idle, and has no hook that waits, is woken by typing.
+type hooks struct {
+	typist
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	woken  time.Time
+}
+
+func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &hooks{typist: typist{f, s}, cancel: cancel}
+	var last SeenFile
+	if err := readJSON(f.Bundle, seenFile, &last); err == nil && last.Generation == f.Generation {
+		h.done.Go(func() { r(last.Seen) })
+	}
+	if f.Link.Agent == adapter.Claude && f.Link.Config != "" {
+		file := filepath.Join(f.Link.Config, "sessions", strconv.Itoa(f.PID)+".json")
+		h.done.Go(func() { watchSession(ctx, f, file, r) })
+	}
+	return h, nil
+}
+
+// Deliver wakes the agent where nothing else does.
+func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+	out := make([]team.Outcome, len(mail))
+	for i, m := range mail {
+		out[i].ID = m.ID
+	}
+	if h.waiterLives() {
+		return out
+	}
+	why, seen := h.blocked(ctx)
+	switch {
+	case why == "" && seen.Input == "" && time.Since(h.woken) > wakeAgain:
+		if o := h.send(ctx, adapter.WakeText); o.State == team.Held {
+			why = o.Reason
+		} else {
+			h.woken = time.Now()
+		}
+	case why == "" && seen.Input != "" && !h.ours(seen.Input, adapter.WakeText):
+		why = "somebody has begun to type there"
+	case seen.Activity == team.Working: // the next hook takes it
+		why = ""
+	}
+	if why != "" {
+		for i := range out {
+			out[i].State, out[i].Reason = team.Held, why
+		}
+	}
+	return out
+}
+
+// waiterLives reports whether a hook waits for mail.
+func (h *hooks) waiterLives() bool {
+	on, err := filelock.IsHeld(WaitLock(h.f.Bundle))
+	return err == nil && on
+}
+
+// Close ends what the channel runs.
+func (h *hooks) Close() {
+	h.cancel()
+	h.done.Wait()
+}
+
+// session is what Claude Code says of itself in sessions/PID.json, as far as it
+// matters.
+type session struct {
+	PID        int    `json:"pid"`
+	Session    string `json:"sessionId"`
+	Status     string `json:"status"`
+	WaitingFor string `json:"waitingFor"`
+	UpdatedAt  int64  `json:"statusUpdatedAt"`
+}
+
+// watchSession reports the status that Claude Code writes for a plain session; it
+// tells of an interrupt, of which no hook does.
+func watchSession(ctx context.Context, f Facts, file string, r Report) {
+	written, leave, err := f.hub.listen(file)
+	if err != nil { // no session has ever written one here
+		return
+	}
+	defer leave()
+	var last session
+	for {
+		var s session
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &s)
+		}
+		if err == nil && s.PID == f.PID && s != last {
+			last = s
+			o := team.Observation{Tier: team.TierChannel, At: time.Now(), Source: "sessions/" + filepath.Base(file), Evidence: []string{"status " + s.Status}}
+			if s.UpdatedAt > 0 {
+				o.At = time.UnixMilli(s.UpdatedAt)
+			}
+			switch s.Status {
+			case "idle":
+				o.Activity = team.Idle
+			case "busy":
+				o.Activity = team.Working
+			case "waiting":
+				o.Activity, o.For = team.Waiting, team.WaitPermission
+				o.Evidence[0] += ": " + s.WaitingFor
+			}
+			if o.Activity != "" {
+				r(o)
+			}
+		}
+		select {
+		case <-written:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

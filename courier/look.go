@@ -1,0 +1,143 @@
+package courier
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A screen is read when the output has come to rest, now and then while it does
+// not, and once more later: what a hook says meanwhile must have had time to show.
+const (
+	lookQuiet   = 400 * time.Millisecond
+	lookMost    = 3 * time.Second
+	lookConfirm = 3 * time.Second
+	lookWithin  = 5 * time.Second
+	titleTail   = 16 * 1024
+)
+
+// looker reads the screen of one generation by the rules of its kind.
+type looker struct {
+	f       Facts
+	s       Screen
+	rules   *adapter.Rules // nil: nothing is known of its screens
+	version adapter.Version
+}
+
+func newLooker(f Facts, s Screen, rules *adapter.Rules) *looker {
+	v, _ := adapter.ParseVersion(f.Link.Version)
+	return &looker{f, s, rules, v}
+}
+
+// see reads the screen now.
+func (l *looker) see(ctx context.Context) (adapter.Seen, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	if l.rules == nil {
+		return adapter.Seen{Activity: team.ActivityUnknown}, nil
+	}
+	text, err := l.s.Capture(ctx, 0)
+	if err != nil {
+		return adapter.Seen{}, err
+	}
+	return l.rules.Look(text, l.version, time.Now()), nil
+}
+
+// title is the terminal's title as the program has set it last.
+func (l *looker) title() string {
+	f, err := os.Open(l.f.Bundle.Log())
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // read only
+	if info, err := f.Stat(); err == nil && info.Size() > titleTail {
+		if _, err := f.Seek(-titleTail, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, titleTail))
+	if err != nil {
+		return ""
+	}
+	return adapter.LastTitle(data)
+}
+
+// watchScreen reports what the screen shows whenever that changes, until the
+// returned function is called, which waits for it.
+func watchScreen(f Facts, r Report) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	written, leave, err := f.hub.listen(f.Bundle.Log())
+	if err != nil {
+		f.Log.Warn("watch the screen", "member", f.Name, "err", err)
+		cancel()
+		return func() {}
+	}
+	done.Go(func() {
+		defer leave()
+		f.look.watch(ctx, written, r)
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+func (l *looker) watch(ctx context.Context, written <-chan struct{}, r Report) {
+	quiet, confirm := time.NewTimer(0), time.NewTimer(lookConfirm)
+	defer quiet.Stop()
+	defer confirm.Stop()
+	var began time.Time
+	var lastSeen adapter.Seen
+	var lastTitle string
+	look := func() {
+		seen, err := l.see(ctx)
+		if err != nil || ctx.Err() != nil {
+			return // it is gone, or about to be: the process says so
+		}
+		if t := l.title(); t != lastTitle {
+			lastTitle = t
+			if a := l.rules.Title(t); a != "" {
+				r(team.Observation{Tier: team.TierTitle, Activity: a, At: time.Now(), Source: "title", Evidence: []string{t}})
+			}
+		}
+		if same(seen, lastSeen) {
+			return
+		}
+		lastSeen = seen
+		r(team.Observation{
+			Tier: team.TierScreen, Activity: seen.Activity, For: seen.For, Until: seen.Until, Ready: seen.Ready,
+			At: time.Now(), Source: "rule " + seen.Rule, Evidence: seen.Lines,
+		})
+	}
+	for {
+		select {
+		case <-written:
+			now := time.Now()
+			if began.IsZero() {
+				began = now
+			}
+			quiet.Reset(min(lookQuiet, max(0, began.Add(lookMost).Sub(now))))
+		case <-quiet.C:
+			began = time.Time{}
+			look()
+			confirm.Reset(lookConfirm)
+		case <-confirm.C:
+			lastSeen.Rule = "" // told again: it is newer now than any hook of before
+			look()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func same(a, b adapter.Seen) bool {
+	return a.Activity == b.Activity && a.For == b.For && a.Rule == b.Rule && a.Until.Equal(b.Until) &&
+		(a.Input == "") == (b.Input == "") && slices.Equal(a.Lines, b.Lines)
+}

@@ -1,0 +1,106 @@
+package courier
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Courier opens channels and keeps what they share. Close it when all of them are
+// closed.
+type Courier struct {
+	log *slog.Logger
+	hub *hub
+}
+
+// New makes a Courier.
+func New(log *slog.Logger) *Courier {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Courier{log: log, hub: newHub()}
+}
+
+// Close releases what the channels shared.
+func (c *Courier) Close() { c.hub.close() }
+
+// Open opens the channel of a generation (see Open) and watches its screen beside:
+// dialogs that no other source tells are seen there. What is learned of the
+// conversation is noted in the bundle.
+func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
+	if f.Log == nil {
+		f.Log = c.log
+	}
+	rules, err := LoadRules(f.Layout.Home, f.Link.Agent)
+	if err != nil {
+		return nil, err
+	}
+	n := &noter{f: f, report: r}
+	f.hub, f.look = c.hub, newLooker(f, s, rules)
+	ch, err := Open(ctx, f, s, n.take)
+	if err != nil || ch == nil {
+		return nil, err
+	}
+	w := watchScreen(f, n.take)
+	return &watched{Channel: ch, stop: w}, nil
+}
+
+// watched is a channel with the watch of its screen.
+type watched struct {
+	Channel
+	once sync.Once
+	stop func()
+}
+
+// Close ends both.
+func (w *watched) Close() {
+	w.once.Do(func() {
+		w.Channel.Close()
+		w.stop()
+	})
+}
+
+// noter notes the conversation before it reports.
+type noter struct {
+	f      Facts
+	report Report
+
+	mu   sync.Mutex
+	last Conversation
+}
+
+func (n *noter) take(o team.Observation) {
+	if o.At.IsZero() {
+		o.At = time.Now()
+	}
+	if o.Conversation != "" && o.Tier == team.TierChannel {
+		n.note(o)
+	}
+	n.report(o)
+}
+
+func (n *noter) note(o team.Observation) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.last
+	c.Agent, c.Session, c.Generation, c.ID = n.f.Link.Agent, n.f.Session, n.f.Generation, o.Conversation
+	switch o.Activity {
+	case team.Working, team.Waiting:
+		c.Began, c.Working = true, true
+	case team.Idle:
+		c.Working = false
+	case team.Limited, team.ActivityUnknown, "":
+	}
+	c.Began = c.Began || n.f.Link.Resumed
+	if c == n.last {
+		return
+	}
+	if err := WriteConversation(n.f.Bundle, c); err != nil {
+		n.f.Log.Warn("note the conversation", "member", n.f.Name, "err", err)
+		return
+	}
+	n.last = c
+}

@@ -1,0 +1,195 @@
+package courier
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// What typing waits for on the screen, each time.
+const (
+	typeArrive = 3 * time.Second
+	typeTaken  = 3 * time.Second
+	typePoll   = 50 * time.Millisecond
+)
+
+// Keyer is a Screen that can press a key that is no text.
+type Keyer interface {
+	// Key presses one: "Escape".
+	Key(ctx context.Context, name string) error
+}
+
+// Scroller is a Screen that knows whether a person scrolls in it.
+type Scroller interface {
+	Scrolling(ctx context.Context) (bool, error)
+}
+
+// typist types into an agent's input box, as the last way. It does so only where
+// the rules for its screens see it idle with an empty box: nothing is ever typed
+// over what a person began, into a dialog, or blindly.
+type typist struct {
+	f Facts
+	s Screen
+}
+
+// typing is the channel of agents that only a keyboard reaches.
+type typing struct{ typist }
+
+func openTyping(_ context.Context, f Facts, s Screen, _ Report) (Channel, error) {
+	return &typing{typist{f, s}}, nil
+}
+
+// Deliver types all of it as one message.
+func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+	texts := make([]string, len(mail))
+	for i, m := range mail {
+		texts[i] = m.Text
+	}
+	out := make([]team.Outcome, len(mail))
+	r := t.send(ctx, strings.Join(texts, "\n\n"))
+	for i, m := range mail {
+		out[i] = r
+		out[i].ID = m.ID
+	}
+	return out
+}
+
+// Answer cannot be typed: nothing shows that the dialog is the one that asked.
+func (t *typist) Answer(context.Context, team.Reply) error {
+	return team.Errorf(team.CodeNotFound, "%s is answered at its own dialog", t.f.AgentID).WithHint("teamctl attach " + t.f.Name)
+}
+
+// Interrupt presses Escape, or Ctrl-C where that is the way.
+func (t *typist) Interrupt(ctx context.Context) error {
+	if k, ok := t.s.(Keyer); ok && adapter.Escapes(t.f.Link.Agent) {
+		return k.Key(ctx, "Escape")
+	}
+	return t.s.Interrupt(ctx)
+}
+
+// Close has nothing to close.
+func (t *typist) Close() {}
+
+// blocked says why nothing can be typed now; "" that it can.
+func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
+	if sc, ok := t.s.(Scroller); ok {
+		if on, err := sc.Scrolling(ctx); err == nil && on {
+			return "a person scrolls in its pane", seen
+		}
+	}
+	seen, err := t.f.look.see(ctx)
+	switch {
+	case err != nil:
+		return "its screen cannot be read: " + err.Error(), seen
+	case t.f.look.rules == nil:
+		return "nothing is known of its screens: write rules/" + t.f.Link.Agent + ".yaml", seen
+	case seen.Activity == team.Waiting:
+		return "it waits for " + string(seen.For), seen
+	case seen.Activity != team.Idle:
+		return "it is " + string(seen.Activity), seen
+	case !seen.HasInput:
+		return "its input box is not to be seen", seen
+	}
+	return "", seen
+}
+
+// send types a text and Enter. Injected: the box took it. Accepted: the agent works
+// on it. Held: nothing was sent, for the reason.
+func (t *typist) send(ctx context.Context, text string) team.Outcome {
+	text = adapter.Typed(t.f.look.enter(), text)
+	why, seen := t.blocked(ctx)
+	if why != "" {
+		return team.Outcome{State: team.Held, Reason: why}
+	}
+	if seen.Input != "" && !t.ours(seen.Input, text) {
+		return team.Outcome{State: team.Held, Reason: "somebody has begun to type there"}
+	}
+	if seen.Input == "" {
+		if err := t.s.TypeText(ctx, text, false); err != nil {
+			return team.Outcome{State: team.Held, Reason: "it cannot be typed: " + err.Error()}
+		}
+	}
+	arrived := t.until(ctx, typeArrive, func(s adapter.Seen) bool { return s.HasInput && t.ours(s.Input, text) })
+	if !arrived {
+		return team.Outcome{State: team.Held, Reason: "typed, and not seen to have arrived"}
+	}
+	if !pause(ctx, t.f.look.enter().Wait) {
+		return team.Outcome{State: team.Held, Reason: "typed, and not sent"}
+	}
+	// A person may have gone on typing behind it, or a dialog may have come up.
+	if why, seen = t.blocked(ctx); why != "" || !t.ours(seen.Input, text) {
+		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + orElse(why, "somebody types there")}
+	}
+	if err := t.s.TypeText(ctx, "", true); err != nil {
+		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + err.Error()}
+	}
+	var last adapter.Seen
+	if t.until(ctx, typeTaken, func(s adapter.Seen) bool {
+		last = s
+		return s.Activity == team.Working || s.HasInput && s.Input == ""
+	}) {
+		return team.Outcome{State: team.Accepted, Evidence: fmt.Sprintf("typed and taken: the screen shows %q", orElse(last.Rule, "an empty input box"))}
+	}
+	return team.Outcome{State: team.Injected, Evidence: "typed, with Enter"}
+}
+
+var pasted = regexp.MustCompile(`(?i)^\[pasted (text|content)`)
+
+// ours reports whether the box holds what was typed, whole or as far as it shows;
+// many programs show a long paste as a mark.
+func (t *typist) ours(input, text string) bool {
+	if pasted.MatchString(input) {
+		return true
+	}
+	in, want := strings.Join(strings.Fields(input), " "), strings.Join(strings.Fields(text), " ")
+	return in != "" && (in == want || len(in) >= 16 && strings.HasPrefix(want, in))
+}
+
+// until looks at the screen until ok, or for so long.
+func (t *typist) until(ctx context.Context, limit time.Duration, ok func(adapter.Seen) bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(typePoll)
+	defer tick.Stop()
+	for {
+		if seen, err := t.f.look.see(ctx); err == nil && ok(seen) {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// enter is how a pasted text is sent.
+func (l *looker) enter() adapter.Enter {
+	if l.rules == nil {
+		return adapter.Enter{}
+	}
+	return l.rules.Enter
+}

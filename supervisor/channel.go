@@ -1,0 +1,497 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Courier opens the way into agents that do not read their mailbox by themselves.
+// The room courier implements it.
+type Courier interface {
+	// Open returns soon; a nil Channel without an error means that the agent fetches
+	// its mail by itself.
+	Open(ctx context.Context, in ChannelIn) (Channel, error)
+}
+
+// ChannelIn is what a Courier is told.
+type ChannelIn struct {
+	Layout team.Layout
+	Member ledger.Member
+	Dir    string
+	PID    int
+	Screen backends.Attached
+	Report func(team.Observation) // may be called from any goroutine until Close has returned
+}
+
+// Channel is the way into one generation (see courier.Channel).
+type Channel interface {
+	Deliver(ctx context.Context, mail []team.Mail) []team.Outcome
+	Interrupt(ctx context.Context) error
+	Answer(ctx context.Context, r team.Reply) error
+	Close()
+}
+
+// line is a channel with what the loop keeps of it. calls keeps its methods one at
+// a time.
+type line struct {
+	Channel
+	calls   sync.Mutex
+	busy    bool             // a hand-over is under way
+	again   bool             // and another was asked for meanwhile
+	waiting bool             // something is held or left
+	asked   map[string]int64 // approvals by the agent's own request ids; -1: not queued yet
+}
+
+// deliverWithin bounds one hand-over; what a channel does longer is a fault of its.
+const deliverWithin = 30 * time.Second
+
+// openLine opens the channel of a member that has come up or was adopted.
+func (s *Supervisor) openLine(m *member) {
+	m.seen = state.Engine{}
+	if s.cfg.Courier == nil || !m.plan.Channel || m.at == nil {
+		return
+	}
+	session, gen := m.row.SessionKey, m.row.Generation
+	s.showState(m) // what an earlier supervisor wrote is not known any more
+	in := ChannelIn{
+		Layout: s.cfg.Layout, Member: m.row, Dir: m.row.Worktree, PID: m.at.Proc().Agent.PID, Screen: m.at,
+		Report: func(o team.Observation) {
+			if o.At.IsZero() {
+				o.At = time.Now()
+			}
+			select {
+			case s.msgs <- observed{session, gen, o}:
+			case <-s.ctx.Done():
+			}
+		},
+	}
+	if in.Dir == "" {
+		in.Dir = m.row.Spec.Cwd
+	}
+	s.step(func(ctx context.Context) message {
+		ch, err := s.cfg.Courier.Open(ctx, in)
+		if err == nil && ch == nil {
+			return nil
+		}
+		if err != nil {
+			s.log.Error("open the channel", "member", in.Member.Name, "err", err)
+			return nil
+		}
+		if s.ctx.Err() != nil || !s.send(lineOpen{session, gen, ch}) {
+			ch.Close()
+		}
+		return nil
+	})
+}
+
+// lineOpen is a channel that was opened.
+type lineOpen struct {
+	session, generation string
+	ch                  Channel
+}
+
+func (l lineOpen) apply(s *Supervisor) {
+	m := s.members[l.session]
+	if m == nil || m.row.Generation != l.generation || m.row.Observed != team.Running {
+		s.closing(l.ch)
+		return
+	}
+	s.closeLine(m)
+	m.line = &line{Channel: l.ch, asked: map[string]int64{}}
+	s.deliver(m)
+}
+
+// closeLine gives the channel of a generation up.
+func (s *Supervisor) closeLine(m *member) {
+	if m.line == nil {
+		return
+	}
+	ch := m.line.Channel
+	m.line = nil
+	s.closing(ch)
+}
+
+// closing closes a channel outside the loop: it waits for what reports to the loop.
+func (s *Supervisor) closing(ch Channel) {
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		ch.Close()
+	}()
+}
+
+// closeLines is for the end of the loop.
+func (s *Supervisor) closeLines() {
+	for _, m := range s.members {
+		s.closeLine(m)
+	}
+}
+
+// deliver hands over what waits for a member, one hand-over at a time.
+func (s *Supervisor) deliver(m *member) {
+	l := m.line
+	if l == nil || m.row.Observed != team.Running {
+		return
+	}
+	if l.busy {
+		l.again = true
+		return
+	}
+	l.busy = true
+	row := m.row
+	s.step(func(ctx context.Context) message {
+		left, err := s.handOver(ctx, l, row)
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("hand over mail", "member", row.Name, "err", err)
+		}
+		return handedOver{row.SessionKey, l, left || err != nil}
+	})
+}
+
+// handedOver is the end of a hand-over.
+type handedOver struct {
+	session string
+	line    *line
+	left    bool
+}
+
+func (h handedOver) apply(s *Supervisor) {
+	h.line.busy, h.line.waiting = false, h.left
+	m := s.members[h.session]
+	if m == nil || m.line != h.line {
+		return
+	}
+	if h.line.again {
+		h.line.again = false
+		s.deliver(m)
+	}
+}
+
+// handOver gives a channel what its member has not got, and writes what became of
+// it. left says that something is still waiting.
+func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (left bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
+	defer cancel()
+	out, err := s.cfg.Ledger.Waiting(ctx, row.SessionKey)
+	if err != nil {
+		return true, err
+	}
+	var mail []team.Mail
+	for _, o := range out {
+		switch o.Delivery.State {
+		case team.Mailed, team.Held:
+			mail = append(mail, MailOf(ctx, s.cfg.Ledger, o.Message))
+		case team.Posted: // its poster mails it, and that wakes us
+		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
+		}
+	}
+	if len(mail) == 0 {
+		return false, nil
+	}
+	l.calls.Lock()
+	outcomes := l.Deliver(ctx, mail)
+	l.calls.Unlock()
+	var marks []ledger.DeliveryMark
+	var got []string
+	for _, o := range outcomes {
+		switch o.State {
+		case team.Injected, team.Accepted:
+			got = append(got, o.ID)
+		default:
+			left = true
+		}
+		if o.State != "" {
+			marks = append(marks, ledger.DeliveryMark{MessageID: o.ID, Recipient: row.Name, State: o.State, Reason: o.Reason, Evidence: o.Evidence})
+		}
+	}
+	return left, s.noteDelivered(ctx, row, marks, got)
+}
+
+// noteDelivered writes marks, and marks in the mailbox file what the agent has got:
+// it must not find it there again.
+func (s *Supervisor) noteDelivered(ctx context.Context, row ledger.Member, marks []ledger.DeliveryMark, got []string) error {
+	// What was handed over was handed over, whatever ends now.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if _, err := s.cfg.Ledger.MarkMany(ctx, marks); err != nil {
+		return err
+	}
+	if len(got) == 0 {
+		return nil
+	}
+	box, err := inbox.Open(s.cfg.Layout.Inboxes(), s.cfg.Layout.Locks(), row.Name)
+	if err != nil {
+		return err
+	}
+	_, err = box.MarkRead(ctx, got...)
+	return err
+}
+
+// MailOf is a message as an agent gets it.
+func MailOf(ctx context.Context, l *ledger.Ledger, msg ledger.Message) team.Mail {
+	a := inbox.Attributes{TeammateID: msg.From, Kind: msg.Kind, Summary: msg.Summary, RequestID: msg.RequestID, MessageID: msg.ID}
+	if msg.Kind == team.KindMessage {
+		a.Kind = ""
+	}
+	if from, err := l.Member(ctx, msg.From); err == nil {
+		a.Color = from.Color
+	}
+	e := inbox.Entry{From: msg.From, Text: msg.Text, ID: msg.ID}
+	return team.Mail{
+		ID: msg.ID, Seq: msg.Seq, From: msg.From, Kind: msg.Kind, Summary: msg.Summary, RequestID: msg.RequestID, Raw: msg.Text,
+		Text: inbox.Render([]inbox.Entry{e}, inbox.RenderOptions{Facts: func(inbox.Entry) (inbox.Attributes, bool) { return a, true }}),
+	}
+}
+
+// observed is what was seen of a generation.
+type observed struct {
+	session, generation string
+	team.Observation
+}
+
+// onSeen takes what a hook has seen.
+func (s *Supervisor) onSeen(n Note) {
+	for _, m := range s.members {
+		if m.row.Name != n.Agent || m.row.Generation != n.Generation {
+			continue
+		}
+		var o team.Observation
+		if err := json.Unmarshal(n.Data, &o); err != nil {
+			s.log.Warn("read what a hook saw", "member", n.Agent, "err", err)
+			return
+		}
+		observed{m.row.SessionKey, n.Generation, o}.apply(s)
+	}
+}
+
+func (o observed) apply(s *Supervisor) {
+	m := s.members[o.session]
+	if m == nil || m.row.Generation != o.generation || m.row.Observed != team.Running {
+		return
+	}
+	m.seen.Take(o.Observation)
+	s.showState(m)
+	if len(o.Receipts) > 0 {
+		s.receipts(m, o.Receipts)
+	}
+	if o.Ask != nil {
+		s.askFor(m, *o.Ask)
+	}
+	if m.line != nil && m.line.waiting {
+		s.deliver(m)
+	}
+}
+
+// showState writes what the engine says to the member's row, where that is news.
+func (s *Supervisor) showState(m *member) {
+	v := m.seen.Verdict(time.Now())
+	if v.Ready && !m.row.Ready {
+		s.markReady(m, v.Source)
+	}
+	until := int64(0)
+	if !v.Until.IsZero() {
+		until = v.Until.UnixMilli()
+		s.after("limited:"+m.row.SessionKey, time.Until(v.Until)+time.Millisecond, limitOver{m.row.SessionKey})
+	}
+	if v.Activity == m.row.Activity && v.For == m.row.WaitsFor && until == m.row.LimitedTo {
+		return
+	}
+	why := ""
+	if v.Activity == team.Waiting || v.Activity == team.Limited {
+		why = string(v.Activity)
+		if v.For != "" {
+			why += " for " + string(v.For)
+		}
+		if len(v.Evidence) > 0 {
+			why += ": " + strings.Join(v.Evidence, " / ")
+		}
+	}
+	_ = s.patch(m, ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, Reason: &why})
+}
+
+// limitOver looks again once a limit is over.
+type limitOver struct{ session string }
+
+func (l limitOver) apply(s *Supervisor) {
+	if m := s.members[l.session]; m != nil && m.row.Observed == team.Running {
+		s.showState(m)
+	}
+}
+
+// receipts writes what a channel has learned of mail that was handed over before.
+func (s *Supervisor) receipts(m *member, list []team.Receipt) {
+	row := m.row
+	var marks []ledger.DeliveryMark
+	var got []string
+	for _, r := range list {
+		marks = append(marks, ledger.DeliveryMark{MessageID: r.ID, Recipient: row.Name, State: r.State, Evidence: r.Evidence})
+		got = append(got, r.ID)
+	}
+	s.step(func(ctx context.Context) message {
+		if err := s.noteDelivered(ctx, row, marks, got); err != nil && ctx.Err() == nil {
+			s.log.Warn("note receipts", "member", row.Name, "err", err)
+		}
+		return nil
+	})
+}
+
+// askFor puts a question of an agent into the queue of approvals. One that was put
+// there before (by an earlier supervisor) is only remembered.
+func (s *Supervisor) askFor(m *member, a team.Ask) {
+	kind := ledger.ApprovePermission
+	switch a.For {
+	case team.WaitPermission:
+	case team.WaitPlan:
+		kind = ledger.ApprovePlan
+	case team.WaitQuestion, team.WaitTrust, team.WaitLogin:
+		return // at the agent's own screen
+	}
+	row, l := m.row, m.line
+	if l == nil || l.asked[a.ID] != 0 {
+		return
+	}
+	l.asked[a.ID] = -1
+	s.step(func(ctx context.Context) message {
+		id, err := s.queueAsk(ctx, row, kind, a)
+		if err != nil {
+			s.log.Warn("queue an approval", "member", row.Name, "request", a.ID, "err", err)
+			return nil
+		}
+		return askQueued{row.SessionKey, l, a.ID, id}
+	})
+}
+
+func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledger.ApprovalKind, a team.Ask) (int64, error) {
+	open, err := s.cfg.Ledger.Approvals(ctx, ledger.ApprovalFilter{Session: row.SessionKey})
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range open {
+		if o.RequestID == a.ID {
+			return o.ID, nil
+		}
+	}
+	in := ledger.AskIn{Session: row.SessionKey, Kind: kind, RequestID: a.ID, Subject: a.Tool}
+	if a.Description != "" {
+		in.Subject = strings.TrimPrefix(in.Subject+": "+inbox.Summary("", a.Description), ": ")
+	}
+	if kind == ledger.ApprovePlan {
+		in.Subject = inbox.Summary("", a.Plan)
+	}
+	if in.Payload, err = json.Marshal(a); err != nil {
+		return 0, fmt.Errorf("encode a request: %w", err)
+	}
+	if _, err := s.cfg.Ledger.Setting(ctx, "answerer."+string(kind), &in.Answerer); err != nil {
+		return 0, err
+	}
+	out, err := s.cfg.Ledger.As(row.Name).Ask(ctx, in)
+	return out.Approval.ID, err
+}
+
+// askQueued is an approval that was asked for an agent.
+type askQueued struct {
+	session string
+	line    *line
+	request string
+	id      int64
+}
+
+func (q askQueued) apply(s *Supervisor) {
+	q.line.asked[q.request] = q.id
+	if m := s.members[q.session]; m != nil && m.line == q.line {
+		s.answerAsk(q.id) // it may have been answered before
+	}
+}
+
+// answerAsk brings the answer to an approval to the agent that asked, where its
+// channel does.
+func (s *Supervisor) answerAsk(id int64) {
+	for _, m := range s.members {
+		l := m.line
+		if l == nil {
+			continue
+		}
+		for request, known := range l.asked {
+			if known != id {
+				continue
+			}
+			name := m.row.Name
+			s.step(func(ctx context.Context) message {
+				a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
+				if err != nil || a.State == ledger.ApprovalPending {
+					return nil
+				}
+				l.calls.Lock()
+				defer l.calls.Unlock()
+				r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
+				if a.Kind == ledger.ApprovePlan {
+					r.For = team.WaitPlan
+				}
+				if err := l.Answer(ctx, r); err != nil && !team.IsCode(err, team.CodeNotFound) {
+					s.log.Warn("answer", "member", name, "request", request, "err", err)
+				}
+				return askAnswered{l, request}
+			})
+		}
+	}
+}
+
+// askAnswered forgets a request whose answer has gone out.
+type askAnswered struct {
+	line    *line
+	request string
+}
+
+func (a askAnswered) apply(*Supervisor) { delete(a.line.asked, a.request) }
+
+// Explain tells what a member does, who says so, and what else was seen.
+func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, error) {
+	return ask(ctx, s, func(reply func(state.Report, error)) {
+		ms, err := s.byName([]string{name})
+		if err != nil {
+			reply(state.Report{}, err)
+			return
+		}
+		reply(ms[0].seen.Report(time.Now()), nil)
+	})
+}
+
+// InterruptMember ends the turn that a member is in: by its channel, else as Ctrl-C
+// would.
+func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
+	type target struct {
+		l  *line
+		at backends.Attached
+	}
+	t, err := ask(ctx, s, func(reply func(target, error)) {
+		ms, err := s.byName([]string{name})
+		if err == nil && (ms[0].at == nil || ms[0].row.Observed != team.Running) {
+			err = team.Errorf(team.CodeConflict, "%s does not run", name).WithReason("not_running")
+		}
+		if err != nil {
+			reply(target{}, err)
+			return
+		}
+		reply(target{ms[0].line, ms[0].at}, nil)
+	})
+	if err != nil {
+		return err
+	}
+	if t.l == nil {
+		return t.at.Interrupt(ctx)
+	}
+	t.l.calls.Lock()
+	defer t.l.calls.Unlock()
+	return t.l.Interrupt(ctx)
+}

@@ -1,0 +1,122 @@
+// Package state decides what a foreign agent does from everything that was seen of
+// it. It is data and pure functions: the supervisor hands it observations and asks
+// for the verdict.
+//
+// Sources are trusted in tiers: the process, the CLI's own status channel, hooks,
+// the terminal's title, rules over the screen. The most trusted source that has
+// said something counts, with one exception. Some things happen without a word of
+// the better source: no hook fires when a person interrupts a turn, dismisses a
+// dialog, or is shown one before the session has begun. There a worse source that is
+// newer by Settle overrules it (overrules). What nobody has said is unknown, which
+// is never idle.
+package state
+
+import (
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Settle is by how much a less trusted observation has to be newer: a screen read
+// right after a hook may still show what was before it.
+const Settle = 2 * time.Second
+
+// keep is how many observations are kept for a person who asks.
+const keep = 20
+
+// Engine holds what was seen of one generation of one agent. The zero value knows
+// nothing.
+type Engine struct {
+	last   map[team.Tier]team.Observation
+	recent []team.Observation
+	ready  bool
+}
+
+// Verdict is what the agent does, and who says so.
+type Verdict struct {
+	Activity team.Activity `json:"activity"`
+	For      team.WaitFor  `json:"for,omitempty"`
+	Until    time.Time     `json:"until,omitzero"`
+	Ready    bool          `json:"ready"`
+	Tier     string        `json:"tier,omitempty"`
+	Source   string        `json:"source,omitempty"`
+	At       time.Time     `json:"at,omitzero"`
+	Evidence []string      `json:"evidence,omitempty"`
+}
+
+// Report is everything that led to a verdict.
+type Report struct {
+	Verdict
+	Tiers  []team.Observation `json:"tiers"`  // the last word of each, the most trusted first
+	Recent []team.Observation `json:"recent"` // oldest first
+}
+
+// Take adds an observation. One that is older than what its tier has said is kept for
+// the report only.
+func (e *Engine) Take(o team.Observation) {
+	if e.recent = append(e.recent, o); len(e.recent) > keep {
+		e.recent = slices.Delete(e.recent, 0, len(e.recent)-keep)
+	}
+	if o.Ready || o.Activity == team.Idle || o.Activity == team.Working {
+		e.ready = true
+	}
+	if o.Activity == "" || e.last[o.Tier].At.After(o.At) {
+		return
+	}
+	if e.last == nil {
+		e.last = map[team.Tier]team.Observation{}
+	}
+	e.last[o.Tier] = o
+}
+
+// Verdict is what counts at the time.
+func (e *Engine) Verdict(now time.Time) Verdict {
+	var best team.Observation
+	for _, o := range e.tiers() {
+		switch {
+		case o.Activity == team.ActivityUnknown: // a word, but none that says anything
+		case o.Activity == team.Limited && !o.Until.IsZero() && !now.Before(o.Until): // over
+		case best.Activity == "" || overrules(o, best):
+			best = o
+		}
+	}
+	v := Verdict{Activity: team.ActivityUnknown, Ready: e.ready}
+	if best.Activity == "" {
+		return v
+	}
+	v.Activity, v.For, v.Until, v.Tier = best.Activity, best.For, best.Until, best.Tier.String()
+	v.Source, v.At, v.Evidence = best.Source, best.At, best.Evidence
+	return v
+}
+
+// Report is the verdict with what it rests on.
+func (e *Engine) Report(now time.Time) Report {
+	return Report{Verdict: e.Verdict(now), Tiers: e.tiers(), Recent: slices.Clone(e.recent)}
+}
+
+func (e *Engine) tiers() []team.Observation {
+	out := []team.Observation{}
+	for t := team.TierProcess; t <= team.TierScreen; t++ {
+		if o, ok := e.last[t]; ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// overrules reports whether a less trusted observation counts against a better one.
+func overrules(worse, better team.Observation) bool {
+	if better.Tier == team.TierProcess || worse.At.Sub(better.At) < Settle {
+		return false
+	}
+	switch worse.Activity {
+	case team.Waiting, team.Limited: // a dialog that the better source does not know of
+		return true
+	case team.Idle, team.Working: // the end of something that ends without a word
+		return better.Activity == team.Waiting || better.Activity == team.Limited ||
+			better.Activity == team.Working && worse.Activity == team.Idle
+	case team.ActivityUnknown:
+	}
+	return false
+}

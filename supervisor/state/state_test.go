@@ -1,0 +1,82 @@
+package state
+
+import (
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+var t0 = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func seen(tier team.Tier, at time.Duration, a team.Activity) team.Observation {
+	return team.Observation{Tier: tier, At: t0.Add(at), Activity: a, Source: tier.String()}
+}
+
+func TestVerdict(t *testing.T) {
+	const s = time.Second
+	cases := []struct {
+		name string
+		obs  []team.Observation
+		want team.Activity
+		by   team.Tier
+	}{
+		{"nothing was seen", nil, team.ActivityUnknown, 0},
+		{"a screen that says nothing is not idle", []team.Observation{seen(team.TierScreen, 0, team.ActivityUnknown)}, team.ActivityUnknown, 0},
+		{"the screen alone", []team.Observation{seen(team.TierScreen, 0, team.Idle)}, team.Idle, team.TierScreen},
+		{"a hook against a screen of the same time", []team.Observation{seen(team.TierHook, 0, team.Working), seen(team.TierScreen, s, team.Idle)}, team.Working, team.TierHook},
+		{"Esc: no hook, but the screen is at rest", []team.Observation{seen(team.TierHook, 0, team.Working), seen(team.TierScreen, 3*s, team.Idle)}, team.Idle, team.TierScreen},
+		{"then a hook again", []team.Observation{seen(team.TierHook, 0, team.Working), seen(team.TierScreen, 3*s, team.Idle), seen(team.TierHook, 4*s, team.Working)}, team.Working, team.TierHook},
+		{"a dialog that no hook tells", []team.Observation{seen(team.TierHook, 0, team.Idle), seen(team.TierScreen, 3*s, team.Waiting)}, team.Waiting, team.TierScreen},
+		{"a screen does not make an idle agent work", []team.Observation{seen(team.TierHook, 0, team.Idle), seen(team.TierScreen, 9*s, team.Working)}, team.Idle, team.TierHook},
+		{"a dialog that was dismissed", []team.Observation{seen(team.TierHook, 0, team.Waiting), seen(team.TierScreen, 9*s, team.Working)}, team.Working, team.TierScreen},
+		{"the channel over hooks", []team.Observation{seen(team.TierHook, s, team.Working), seen(team.TierChannel, s, team.Idle)}, team.Idle, team.TierChannel},
+		{"unknown of a better tier hides nothing", []team.Observation{seen(team.TierChannel, 9*s, team.ActivityUnknown), seen(team.TierHook, 0, team.Idle)}, team.Idle, team.TierHook},
+		{"late news of one tier", []team.Observation{seen(team.TierHook, 2*s, team.Idle), seen(team.TierHook, s, team.Working)}, team.Idle, team.TierHook},
+		{"nothing overrules the process", []team.Observation{seen(team.TierProcess, 0, team.Working), seen(team.TierScreen, 99*s, team.Waiting)}, team.Working, team.TierProcess},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var e Engine
+			for _, o := range c.obs {
+				e.Take(o)
+			}
+			v := e.Verdict(t0.Add(time.Minute))
+			by := ""
+			if c.by != 0 {
+				by = c.by.String()
+			}
+			if v.Activity != c.want || v.Tier != by {
+				t.Errorf("%s by %q, want %s by %q", v.Activity, v.Tier, c.want, by)
+			}
+		})
+	}
+}
+
+func TestLimitIsOver(t *testing.T) {
+	var e Engine
+	o := seen(team.TierScreen, 0, team.Limited)
+	o.Until = t0.Add(time.Hour)
+	e.Take(o)
+	if v := e.Verdict(t0.Add(time.Minute)); v.Activity != team.Limited || !v.Until.Equal(o.Until) {
+		t.Errorf("before: %+v", v)
+	}
+	if v := e.Verdict(o.Until); v.Activity != team.ActivityUnknown {
+		t.Errorf("after its end it is %s: nobody has seen it idle", v.Activity)
+	}
+}
+
+func TestReadyAndReport(t *testing.T) {
+	var e Engine
+	e.Take(seen(team.TierScreen, 0, team.Waiting))
+	if e.Verdict(t0).Ready {
+		t.Error("an agent in a dialog is ready")
+	}
+	for i := range 3 * keep {
+		e.Take(seen(team.TierHook, time.Duration(i)*time.Second, team.Working))
+	}
+	r := e.Report(t0)
+	if !r.Ready || len(r.Recent) != keep || len(r.Tiers) != 2 || r.Tiers[0].Tier != team.TierHook {
+		t.Errorf("report: ready %v, %d recent, %d tiers", r.Ready, len(r.Recent), len(r.Tiers))
+	}
+}
