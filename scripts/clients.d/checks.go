@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// check is one row. note, when not empty, stands in the table instead of "yes".
+type check struct {
+	name string
+	do   func(ctx context.Context, w *world, c client) (note string, err error)
+}
+
+var checks = []check{
+	{"the prompt arrives", promptArrives},
+	{"its state becomes idle", becomesIdle},
+	{"a message wakes it when idle", wakes},
+	{"the message is accepted on evidence", accepted},
+	{"a message in mid-turn arrives", midTurn},
+	{"it calls our tools", callsTools},
+	{"a permission is routed and answered", permission},
+	{"it is interrupted", interrupted},
+	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
+	{"it resumes the same conversation", resumes},
+	{"it shuts down when asked", shutsDown},
+}
+
+func promptArrives(ctx context.Context, w *world, c client) (string, error) {
+	w.prompt = w.token("prompt")
+	if _, err := w.teamctl(ctx, "spawn", "mate", "--agent", c.name, "--session", "--prompt", "@@say "+w.prompt); err != nil {
+		return "", err
+	}
+	_, err := w.asked(ctx, w.prompt)
+	return "", err
+}
+
+func (w *world) idle(ctx context.Context, name string) error {
+	return w.until(ctx, "idle", func() (bool, error) {
+		m, err := w.member(ctx, name)
+		if err == nil && m.Activity != "idle" {
+			err = fmt.Errorf("it is %s, %s", m.Observed, m.Activity)
+		}
+		return err == nil, err
+	})
+}
+
+func becomesIdle(ctx context.Context, w *world, _ client) (string, error) {
+	return "", w.idle(ctx, "mate")
+}
+
+func (w *world) send(ctx context.Context, text string) (id string, err error) {
+	out, err := w.teamctl(ctx, "send", "mate", text, "--json")
+	if err != nil {
+		return "", err
+	}
+	var m struct {
+		ID string `json:"message_id"`
+	}
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		return "", fmt.Errorf("read %q: %w", out, err)
+	}
+	return m.ID, nil
+}
+
+// say sends one script and waits until the model has carried it out.
+func (w *world) say(ctx context.Context, what string) (id string, err error) {
+	token := w.token(what)
+	if id, err = w.send(ctx, "@@say "+token); err != nil {
+		return "", err
+	}
+	_, err = w.answered(ctx, token)
+	return id, err
+}
+
+func wakes(ctx context.Context, w *world, _ client) (string, error) {
+	_, err := w.say(ctx, "woken")
+	return "", err
+}
+
+func accepted(ctx context.Context, w *world, _ client) (string, error) {
+	id, err := w.say(ctx, "receipt")
+	if err != nil {
+		return "", err
+	}
+	return "", w.until(ctx, "accepted", func() (bool, error) {
+		out, err := w.teamctl(ctx, "message", "show", id, "--json")
+		if err != nil {
+			return false, err
+		}
+		if strings.Contains(out, `"accepted"`) || strings.Contains(out, `"read"`) {
+			return true, nil
+		}
+		return false, errors.New(strings.Join(strings.Fields(out), " "))
+	})
+}
+
+// long begins a turn that works for some seconds, and returns once it does.
+func (w *world) long(ctx context.Context, seconds int, then string) error {
+	if _, err := w.send(ctx, fmt.Sprintf("@@shell sleep %d\n@@say %s", seconds, then)); err != nil {
+		return err
+	}
+	_, err := w.request(ctx, then, func(r fakemodelRequest) bool {
+		return strings.Contains(r.New, then) && strings.HasPrefix(r.Answer, "call ")
+	})
+	return err
+}
+
+func midTurn(ctx context.Context, w *world, _ client) (string, error) {
+	if err := w.idle(ctx, "mate"); err != nil {
+		return "", err
+	}
+	then, mid := w.token("then"), w.token("mid")
+	if err := w.long(ctx, 8, then); err != nil {
+		return "", err
+	}
+	if _, err := w.send(ctx, "@@say "+mid); err != nil {
+		return "", err
+	}
+	r, err := w.asked(ctx, mid)
+	if err != nil {
+		return "", err
+	}
+	if n := w.model.Arrivals("@@say " + mid); n != 1 {
+		return "", fmt.Errorf("it came %d times", n)
+	}
+	for _, q := range w.model.Requests() {
+		if q.Answer == "say "+then && q.Seq < r.Seq {
+			return "at the end of the turn", nil
+		}
+	}
+	return "at the tool boundary", nil
+}
+
+func callsTools(ctx context.Context, w *world, c client) (string, error) {
+	token := w.token("tool")
+	if _, err := w.send(ctx, fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"team-lead","content":"%s"}`, c.tool, token)); err != nil {
+		return "", err
+	}
+	return "", w.until(ctx, "sent", func() (bool, error) {
+		out, err := w.teamctl(ctx, "message", "ls", "--json")
+		return strings.Contains(out, token) && strings.Contains(out, `"mate"`), err
+	})
+}
+
+func permission(ctx context.Context, w *world, c client) (string, error) {
+	if err := w.idle(ctx, "mate"); err != nil {
+		return "", err
+	}
+	m, err := w.member(ctx, "mate")
+	if err != nil {
+		return "", err
+	}
+	after := w.token("after")
+	if _, err := w.send(ctx, c.ask+"\n@@say "+after); err != nil {
+		return "", err
+	}
+	var open struct {
+		Approvals []struct{ ID int64 }
+	}
+	err = w.until(ctx, "in the queue", func() (bool, error) {
+		out, err := w.teamctl(ctx, "approvals", "--json")
+		if err != nil {
+			return false, err
+		}
+		err = json.Unmarshal([]byte(out), &open)
+		return len(open.Approvals) > 0, err
+	})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(m.Worktree, "asked")
+	if _, err := os.Stat(path); err == nil {
+		return "", errors.New("it ran before it was allowed")
+	}
+	if _, err := w.teamctl(ctx, "approvals", "approve", strconv.FormatInt(open.Approvals[0].ID, 10)); err != nil {
+		return "", err
+	}
+	if _, err := w.answered(ctx, after); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("it was allowed and did not run: %w", err)
+	}
+	return "", nil
+}
+
+func interrupted(ctx context.Context, w *world, _ client) (string, error) {
+	then := w.token("never")
+	if err := w.long(ctx, 600, then); err != nil {
+		return "", err
+	}
+	if _, err := w.teamctl(ctx, "interrupt", "mate"); err != nil {
+		return "", err
+	}
+	if err := w.idle(ctx, "mate"); err != nil {
+		return "", err
+	}
+	_, err := w.say(ctx, "after-interrupt")
+	return "", err
+}
+
+func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
+	before, err := w.member(ctx, "mate")
+	if err != nil {
+		return "", err
+	}
+	then, one, two := w.token("then"), w.token("one"), w.token("two")
+	if err := w.long(ctx, 8, then); err != nil {
+		return "", err
+	}
+	if _, err := w.send(ctx, "first "+one); err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(filepath.Join(w.dir, "t/teams/demo/supervisor.pid"))
+	if err != nil {
+		return "", err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return "", fmt.Errorf("read %q: %w", b, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return "", fmt.Errorf("kill the supervisor %d: %w", pid, err)
+	}
+	if _, err := w.send(ctx, "second "+two); err != nil {
+		return "", err
+	}
+	for _, token := range []string{one, two} {
+		if _, err := w.asked(ctx, token); err != nil {
+			return "", err
+		}
+	}
+	if err := w.idle(ctx, "mate"); err != nil {
+		return "", err
+	}
+	if _, err := w.say(ctx, "later"); err != nil {
+		return "", err
+	}
+	for _, token := range []string{"first " + one, "second " + two} {
+		if n := w.model.Arrivals(token); n != 1 {
+			return "", fmt.Errorf("%q came %d times", token, n)
+		}
+	}
+	after, err := w.member(ctx, "mate")
+	if err == nil && after.PID != before.PID {
+		err = fmt.Errorf("the agent was %d and is %d", before.PID, after.PID)
+	}
+	return "", err
+}
+
+func resumes(ctx context.Context, w *world, _ client) (string, error) {
+	if _, err := w.teamctl(ctx, "restart", "mate"); err != nil {
+		return "", err
+	}
+	token := w.token("resumed")
+	if _, err := w.send(ctx, "@@say "+token); err != nil {
+		return "", err
+	}
+	r, err := w.answered(ctx, token)
+	if err == nil && !strings.Contains(r.Body, w.prompt) {
+		err = errors.New("the first prompt is not in its conversation")
+	}
+	return "", err
+}
+
+func shutsDown(ctx context.Context, w *world, _ client) (string, error) {
+	m, err := w.member(ctx, "mate")
+	if err != nil {
+		return "", err
+	}
+	out, err := w.teamctl(ctx, "stop", "mate")
+	if err != nil {
+		return "", err
+	}
+	if err := syscall.Kill(m.PID, 0); err == nil {
+		return "", fmt.Errorf("process %d is there after: %s", m.PID, out)
+	}
+	return "", nil
+}

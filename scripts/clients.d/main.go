@@ -1,0 +1,152 @@
+// Clients drives the real agent CLIs through teamctl, against a scripted model, and
+// prints what works as a table. See scripts/test-clients.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	exe, cache, only, out string
+	limit                 time.Duration
+	keep                  bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.exe, "teamctl", "", "`path` of the program under test")
+	flag.StringVar(&o.cache, "clients", "", "`directory` that the CLIs are installed in")
+	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, mixed for the mixed team")
+	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
+	flag.DurationVar(&o.limit, "limit", 45*time.Second, "`bound` of every wait: a CLI takes ten seconds to start on a small machine")
+	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "clients:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (ok bool, err error) {
+	var t table
+	wanted := func(name string) bool { return o.only == "" || has(strings.Split(o.only, ","), name) }
+	for _, c := range clients {
+		if !wanted(c.name) {
+			continue
+		}
+		if err := runClient(ctx, o, c, &t); err != nil {
+			return false, fmt.Errorf("%s: %w", c.name, err)
+		}
+		fmt.Fprint(os.Stderr, t.column(c.name))
+	}
+	if wanted("mixed") {
+		if err := runMixed(ctx, o, &t); err != nil {
+			return false, fmt.Errorf("mixed team: %w", err)
+		}
+	}
+	text := t.markdown()
+	fmt.Print(text)
+	if o.out != "" {
+		err = os.WriteFile(o.out, []byte(text), 0o644)
+	}
+	return t.passed(), err
+}
+
+// runClient runs every check with one CLI in a world of its own.
+func runClient(ctx context.Context, o options, c client, t *table) (err error) {
+	w, err := newWorld(ctx, o, []client{c})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close(o.keep)) }()
+	for _, k := range checks {
+		var note string
+		err := w.lives()
+		if err == nil {
+			note, err = k.do(ctx, w, c)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		t.add(k.name, c.name, note, err)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.name, k.name, err)
+			if screen, serr := w.teamctl(ctx, "capture", "mate"); serr == nil {
+				fmt.Fprintln(os.Stderr, indent(screen))
+			}
+		}
+	}
+	return nil
+}
+
+func indent(s string) string {
+	var b strings.Builder
+	for l := range strings.Lines(s) {
+		if strings.TrimSpace(l) != "" {
+			b.WriteString("    | " + l)
+		}
+	}
+	return b.String()
+}
+
+// client is one CLI: its package, its program, how its tools are called.
+type client struct {
+	name    string
+	version string
+	program []string // below the cache: the native program, or node and a script
+	tool    string   // prefix of our tools in the model's words
+	// ask is a script line that makes it ask for permission.
+	ask string
+}
+
+var clients = []client{
+	{
+		name: "claude", version: "2.1.329", tool: "mcp__teamctl__",
+		program: []string{"anthropic-ai-claude-code-2.1.329/node_modules/@anthropic-ai/claude-code-linux-x64/claude"},
+		ask:     "@@shell touch asked",
+	},
+	{
+		name: "codex", version: "0.169.0", tool: "mcp__teamctl__",
+		program: []string{"openai-codex-0.169.0/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"},
+		ask:     `@@call exec_command {"cmd":"touch asked","sandbox_permissions":"require_escalated","justification":"need it"}`,
+	},
+	{
+		name: "gemini", version: "0.61.0", tool: "mcp_teamctl_",
+		program: []string{"node", "google-gemini-cli-0.61.0/node_modules/@google/gemini-cli/bundle/gemini.js"},
+		ask:     "@@shell touch asked",
+	},
+	{
+		name: "opencode", version: "1.18.33", tool: "teamctl_",
+		program: []string{"opencode-ai-1.18.33/node_modules/opencode-linux-x64/bin/opencode"},
+		ask:     "@@shell touch asked",
+	},
+}
+
+// install puts a program of the name into bin that runs the CLI.
+func (c client) install(bin, cache string) error {
+	last := len(c.program) - 1
+	path := filepath.Join(cache, c.program[last])
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%s is not installed: %w", c.name, err)
+	}
+	if last == 0 {
+		return os.Symlink(path, filepath.Join(bin, c.name))
+	}
+	return os.WriteFile(filepath.Join(bin, c.name), []byte("#!/bin/sh\nexec "+c.program[0]+" '"+path+"' \"$@\"\n"), 0o755) //nolint:gosec // a program
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/fakemodel"
+)
+
+type fakemodelRequest = fakemodel.Request
+
+// runMixed has one team of all of them finish a plan of three tasks: claude leads
+// by word, codex, gemini and opencode take a task each, and the built-in worker runs
+// the one that depends on them.
+func runMixed(ctx context.Context, o options, t *table) (err error) {
+	w, err := newWorld(ctx, o, clients)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close(o.keep)) }()
+	note, merr := mixed(ctx, w)
+	t.add("a mixed team finishes a plan", "mixed team", note, merr)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func mixed(ctx context.Context, w *world) (string, error) {
+	for _, c := range clients {
+		if _, err := w.teamctl(ctx, "spawn", c.name, "--agent", c.name, "--session", "--prompt", "@@say here-"+c.name); err != nil {
+			return "", err
+		}
+	}
+	if _, err := w.teamctl(ctx, "spawn", "worker", "--session"); err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, c := range clients {
+		if _, err := w.asked(ctx, "here-"+c.name); err != nil {
+			return "", err
+		}
+	}
+	for _, args := range [][]string{{"one"}, {"two"}, {"three", "--run", "true", "--depends-on", "1", "--depends-on", "2"}} {
+		out, err := w.teamctl(ctx, append([]string{"task", "add"}, args...)...)
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, strings.TrimSpace(out))
+	}
+	// The lead hands the tasks out by message; who gets one claims and completes it.
+	script := func(c client, id string) string {
+		return fmt.Sprintf(`@@call %sTaskClaim {"task_id":"%s"}\n@@call %sTaskComplete {"task_id":"%s","result":"done"}\n@@say finished`, c.tool, id, c.tool, id)
+	}
+	lead := clients[0]
+	for i, c := range clients[1:3] {
+		order := fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"%s","content":"%s"}`,
+			lead.tool, c.name, strings.ReplaceAll(script(c, ids[i]), `"`, `\"`))
+		if _, err := w.teamctl(ctx, "send", lead.name, order); err != nil {
+			return "", err
+		}
+	}
+	if out, err := w.teamctl(ctx, "wait", "--timeout", "60s"); err != nil {
+		return "", errors.Join(err, errors.New(out))
+	}
+	return "", nil
+}

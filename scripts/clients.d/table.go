@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// result is one cell.
+type result struct {
+	check, client string
+	note          string
+	err           error
+}
+
+// table is what was seen, in the order in which it was.
+type table struct{ results []result }
+
+func (t *table) add(check, client, note string, err error) {
+	t.results = append(t.results, result{check, client, note, err})
+}
+
+func (t *table) passed() bool {
+	for _, r := range t.results {
+		if r.err != nil {
+			return false
+		}
+	}
+	return len(t.results) > 0
+}
+
+func (r result) word() string {
+	switch {
+	case r.err != nil:
+		return "FAILS"
+	case r.note != "":
+		return r.note
+	}
+	return "yes"
+}
+
+// column is one CLI's results for a terminal.
+func (t *table) column(client string) string {
+	var b strings.Builder
+	for _, r := range t.results {
+		if r.client == client {
+			fmt.Fprintf(&b, "%-9s %-40s %s\n", r.client, r.check, r.word())
+		}
+	}
+	return b.String()
+}
+
+// markdown is the table with the reasons of what failed below it.
+func (t *table) markdown() string {
+	var names, rows []string
+	cells := map[string]result{}
+	for _, r := range t.results {
+		if !has(names, r.client) {
+			names = append(names, r.client)
+		}
+		if !has(rows, r.check) {
+			rows = append(rows, r.check)
+		}
+		cells[r.check+"\x00"+r.client] = r
+	}
+	var b strings.Builder
+	b.WriteString("# What works with the real programs\n\n")
+	b.WriteString("Written by `scripts/test-clients`: each program runs as a teammate in a real tmux, under an empty home,\n")
+	b.WriteString("against the scripted model of the tests. A message counts as arrived when it is in a request to the model.\n\n")
+	b.WriteString("| |")
+	for _, n := range names {
+		b.WriteString(" " + n + version(n) + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(names)) + "\n")
+	for _, row := range rows {
+		b.WriteString("| " + row + " |")
+		for _, n := range names {
+			word := "-"
+			if r, ok := cells[row+"\x00"+n]; ok {
+				word = r.word()
+			}
+			b.WriteString(" " + word + " |")
+		}
+		b.WriteString("\n")
+	}
+	first := true
+	for _, r := range t.results {
+		if r.err == nil {
+			continue
+		}
+		if first {
+			b.WriteString("\nWhat fails:\n\n")
+			first = false
+		}
+		fmt.Fprintf(&b, "- %s, %s: %s\n", r.client, r.check, strings.ReplaceAll(strings.TrimSpace(r.err.Error()), "\n", " "))
+	}
+	return b.String()
+}
+
+func version(name string) string {
+	for _, c := range clients {
+		if c.name == name {
+			return " " + c.version
+		}
+	}
+	return ""
+}
+
+func has(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
