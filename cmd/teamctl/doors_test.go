@@ -122,6 +122,7 @@ func (w *world) viaMCP() door {
 		}
 		text := []byte(res.Content[0].(*sdk.TextContent).Text)
 		if !res.IsError {
+			w.fits(name, res.StructuredContent)
 			return text, nil
 		}
 		var f mcp.Failure
@@ -129,6 +130,26 @@ func (w *world) viaMCP() door {
 			w.Fatal(err)
 		}
 		return nil, &f
+	}
+}
+
+// fits checks a result against the schema that its tool declares.
+func (w *world) fits(name string, result any) {
+	w.Helper()
+	o, err := op.Find(name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	schema, err := o.OutputSchema()
+	if err != nil {
+		w.Fatal(err)
+	}
+	fits, err := schema.Resolve(nil)
+	if err == nil {
+		err = fits.Validate(result)
+	}
+	if err != nil {
+		w.Errorf("the result of %s does not fit its schema: %v", name, err)
 	}
 }
 
@@ -149,14 +170,11 @@ func (w *world) viaGo() door {
 		if err != nil {
 			w.Fatal(err)
 		}
-		out, err := s.Call(w.Context(), name, b)
+		out, err := s.CallJSON(w.Context(), name, b)
 		if err != nil {
 			return nil, &mcp.Failure{Error: err.Error(), Code: team.CodeOf(err), Reason: team.ReasonOf(err), Hint: team.HintOf(err)}
 		}
-		if b, err = json.Marshal(out); err != nil {
-			w.Fatal(err)
-		}
-		return b, nil
+		return out, nil
 	}
 }
 
@@ -352,6 +370,7 @@ func (w *world) read() story {
 			s.Messages = append(s.Messages, fmt.Sprintln(m.Kind, m.From, m.To, m.Text, m.Summary))
 		case team.KindPlanApprovalRequest, team.KindPlanApprovalResponse, team.KindShutdownRequest:
 			s.Messages = append(s.Messages, fmt.Sprintln(m.Kind, m.From, m.To))
+		default: // what workers say of themselves, as often as they are idle
 		}
 	}
 	as, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{})

@@ -123,7 +123,12 @@ func setup(env *testscript.Env) error {
 			return err
 		}
 	}
+	exe, err := filepath.EvalSymlinks(bin)
+	if err != nil {
+		return err
+	}
 	for k, v := range map[string]string{
+		"EXE":  exe, // as the program sees itself
 		"HOME": dir + "/home", "TMPDIR": dir + "/tmp", "SHORT": dir, "NOTMUX": notmux,
 		team.EnvHome: dir + "/t", team.EnvRuntime: dir + "/r", envIdle: "20s",
 		"GORACE":   "atexit_sleep_ms=0", // else every process of a -race build ends with a second of sleep

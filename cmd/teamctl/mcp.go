@@ -143,7 +143,7 @@ all of them with their schemas.`,
 				input = string(b)
 			}
 			a.out.json = true // there is no other form, for errors neither
-			out, err := s.Call(cmd.Context(), args[0], []byte(input))
+			out, err := s.CallJSON(cmd.Context(), args[0], []byte(input))
 			if err != nil {
 				return err
 			}

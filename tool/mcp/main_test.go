@@ -138,6 +138,19 @@ func (r rig) call(cs *sdk.ClientSession, name string, in map[string]any, out any
 	if res.IsError {
 		r.Fatalf("%s: %s", name, res.Content[0].(*sdk.TextContent).Text)
 	}
+	o, err := op.Find(name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	schema, err := o.OutputSchema()
+	if err != nil {
+		r.Fatal(err)
+	}
+	if fits, err := schema.Resolve(nil); err != nil {
+		r.Fatal(err)
+	} else if err := fits.Validate(res.StructuredContent); err != nil {
+		r.Errorf("the result of %s does not fit its schema: %v", name, err)
+	}
 	if out == nil {
 		return
 	}

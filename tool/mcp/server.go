@@ -164,17 +164,13 @@ func (s *Server) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallT
 			})
 		})
 	}
-	out, err := s.session.Call(ctx, req.Params.Name, req.Params.Arguments)
+	out, err := s.session.CallJSON(ctx, req.Params.Name, req.Params.Arguments)
 	s.wake()
 	if err != nil {
 		s.log(ctx, req.Session, req.Params.Name, err)
 		return failure(err)
 	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return nil, err
-	}
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text)}, nil
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(out)}}, StructuredContent: out}, nil
 }
 
 // Failure is the text of a tool error.

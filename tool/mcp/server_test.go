@@ -287,7 +287,7 @@ func TestPrompts(t *testing.T) {
 		if n != steps {
 			t.Errorf("%s has %d steps", name, n)
 		}
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !(r == '_' || r >= 'A' && r <= 'z') }) {
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'A' || r > 'z') }) {
 			if len(word) > 4 && word[0] <= 'Z' && strings.ToUpper(word) != word && strings.ContainsAny(word[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 				if _, err := op.Find(word); err != nil {
 					t.Errorf("%s names %s, which is no tool", name, word)

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,9 +19,10 @@ const ReasonInput = "input"
 
 // schemaFor is the schema of a type. Raw JSON may be anything in a result and is
 // an object in an input. What the library lets be null because a Go slice or
-// pointer can be is no null in an input: there, null is the same as not given.
+// pointer can be is no null here: in an input null is the same as not given, and
+// in a result Encode writes none. Clients in other languages choke on it.
 func schemaFor(t reflect.Type, input bool) (*jsonschema.Schema, error) {
-	raw := &jsonschema.Schema{}
+	raw := &jsonschema.Schema{Description: "Any JSON value."} // {} alone would be written as true
 	if input {
 		raw = &jsonschema.Schema{Type: "object"}
 	}
@@ -33,11 +35,9 @@ func schemaFor(t reflect.Type, input bool) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if input {
-		tighten(s)
-	} else {
-		s.AdditionalProperties = nil // results may gain fields
-		loosen(s)
+	tighten(s)
+	if !input {
+		loosen(s) // results may gain fields
 	}
 	return s, nil
 }
@@ -64,6 +64,7 @@ func tighten(s *jsonschema.Schema) {
 		}
 	}
 	tighten(s.Items)
+	tighten(s.AdditionalProperties)
 	for _, p := range s.Properties {
 		tighten(p)
 	}
@@ -76,9 +77,6 @@ func loosen(s *jsonschema.Schema) {
 	}
 	if s.Properties != nil {
 		s.AdditionalProperties = nil
-	}
-	if slices.Contains(s.Types, "null") && s.Enum != nil {
-		s.Enum = append(s.Enum, nil)
 	}
 	loosen(s.Items)
 	loosen(s.AdditionalProperties)
@@ -152,4 +150,58 @@ func (o Op) parameters(s *jsonschema.Schema) string {
 		names = append(names, n)
 	}
 	return "its parameters are " + strings.Join(names, ", ")
+}
+
+// Encode is a result as JSON that fits the output schema: a list that is nil in Go
+// is an empty one, and what is null otherwise is left out.
+func (o Op) Encode(out any) (json.RawMessage, error) {
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode the result of %s: %w", o.Name, err)
+	}
+	if !bytes.Contains(b, []byte("null")) {
+		return b, nil
+	}
+	schema, err := o.OutputSchema()
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("read the result of %s: %w", o.Name, err)
+	}
+	if b, err = json.Marshal(fill(schema, v)); err != nil {
+		return nil, fmt.Errorf("encode the result of %s: %w", o.Name, err)
+	}
+	return b, nil
+}
+
+// fill puts an empty list where the schema has one and the value is null.
+func fill(s *jsonschema.Schema, v any) any {
+	if s == nil {
+		return v
+	}
+	switch v := v.(type) {
+	case nil:
+		if s.Type == "array" {
+			return []any{}
+		}
+	case []any:
+		for i := range v {
+			v[i] = fill(s.Items, v[i])
+		}
+	case map[string]any:
+		for name, val := range v {
+			p := s.Properties[name]
+			if p == nil {
+				continue // of a free-form object: as it is
+			}
+			if v[name] = fill(p, val); v[name] == nil && p.Type != "" && !slices.Contains(s.Required, name) {
+				delete(v, name)
+			}
+		}
+	}
+	return v
 }

@@ -129,6 +129,19 @@ func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) 
 	return out, err
 }
 
+// CallJSON is Call with the result as JSON, which fits the output schema.
+func (s *Session) CallJSON(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
+	out, err := s.Call(ctx, name, input)
+	if err != nil {
+		return nil, err
+	}
+	o, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return o.Encode(out)
+}
+
 // opKey has the operation that a context is for.
 type opKey struct{}
 

@@ -1,0 +1,114 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// bearer adds the token to every request.
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
+
+func (b bearer) RoundTrip(q *http.Request) (*http.Response, error) {
+	q = q.Clone(q.Context())
+	q.Header.Set("Authorization", "Bearer "+b.token)
+	return b.next.RoundTrip(q)
+}
+
+// TestHTTP: over HTTP a client needs the token, and names this machine.
+func TestHTTP(t *testing.T) {
+	r := newRig(t).create()
+	s, err := New(t.Context(), r.person(), "v0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ln, err := Listen(t.Context(), "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, ln, "right-token") }()
+	url := "http://" + ln.Addr().String() + Path
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	for _, c := range []struct {
+		token, host, origin string
+		want                int
+	}{
+		{"right-token", "", "", http.StatusOK},
+		{"right-token", "localhost:1", "http://localhost:6274", http.StatusOK},
+		{"right-token", "[::1]:80", "http://[::1]", http.StatusOK},
+		{"", "", "", http.StatusUnauthorized},
+		{"wrong-token", "", "", http.StatusUnauthorized},
+		{"right-token", "evil.example", "", http.StatusForbidden},
+		{"", "evil.example", "", http.StatusForbidden},
+		{"right-token", "", "http://evil.example", http.StatusForbidden},
+		{"right-token", "", "null", http.StatusForbidden},
+		{"right-token", "127.0.0.1.evil.example", "", http.StatusForbidden},
+	} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(ping))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Accept", "application/json, text/event-stream")
+		if c.token != "" {
+			q.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		if c.host != "" {
+			q.Host = c.host
+		}
+		if c.origin != "" {
+			q.Header.Set("Origin", c.origin)
+		}
+		res, err := base.RoundTrip(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != c.want {
+			t.Errorf("%+v: %s", c, res.Status)
+		}
+	}
+
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v0"}, nil)
+	cs, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{"right-token", base}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.call(cs, "TaskCreate", map[string]any{"subject": "over HTTP", "description": ""}, nil)
+	if err := cs.Close(); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestListen: nobody else's network.
+func TestListen(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", "192.0.2.1:80", "example.com:80", "[::]:0", "80", "127.0.0.1"} {
+		ln, err := Listen(t.Context(), addr)
+		if err == nil {
+			_ = ln.Close()
+		}
+		if !team.IsCode(err, team.CodeInvalid) {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
