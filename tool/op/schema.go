@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -109,6 +110,11 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 			return nil, team.Errorf(team.CodeInvalid, "%s is required", name).WithReason(ReasonInput).WithHint(o.parameters(schema))
 		}
 	}
+	for _, name := range ids {
+		if v, ok := in[name]; ok {
+			in[name] = idText(v)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(in)) { // one at a time: the error names it
 		r, err := schema.Properties[name].Resolve(nil)
 		if err == nil {
@@ -123,6 +129,24 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode the input of %s: %w", o.Name, err)
 	}
 	return out, nil
+}
+
+// ids are the parameters that hold ids. Models and clients that read the digits of
+// one as a number mean the id all the same.
+var ids = []string{"task_id", "task_ids", "dependsOn", "addBlocks", "addBlockedBy", "removeBlockedBy", "request_id", "message_id", "id"}
+
+func idText(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == float64(int64(v)) {
+			return strconv.FormatInt(int64(v), 10)
+		}
+	case []any:
+		for i := range v {
+			v[i] = idText(v[i])
+		}
+	}
+	return v
 }
 
 // plain is what a validation error says, without the path that we name ourselves.
