@@ -29,6 +29,7 @@ type appServer struct {
 	report Report
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+	given  *journal // used by Deliver only
 
 	mu     sync.Mutex
 	conn   *rpc
@@ -74,9 +75,14 @@ func openAppServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, err
 	if f.Link.Socket == "" {
 		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no socket", f.AgentID)
 	}
+	given, err := openJournal(string(f.Bundle), f.Generation)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &appServer{
-		f: f, report: r, cancel: cancel, seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
+		given: given,
+		f:     f, report: r, cancel: cancel, seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
 	}
 	a.done.Go(func() { keepUp(ctx, a.session) })
 	return a, nil
@@ -86,6 +92,7 @@ func openAppServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, err
 func (a *appServer) Close() {
 	a.cancel()
 	a.done.Wait()
+	a.given.close()
 }
 
 // session is one connection.
@@ -354,16 +361,15 @@ func (a *appServer) Deliver(ctx context.Context, mail []team.Mail) []team.Outcom
 
 func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Mail) team.Outcome {
 	o := team.Outcome{ID: m.ID, State: team.Injected}
-	if m.Again {
-		if reason := a.ambiguous(ctx, conn, id); reason != "" {
-			o.State, o.Reason = team.Held, reason
-			return o
-		}
+	again, err := a.given.note(a.f.Generation, m.ID)
+	if err != nil {
+		o.State, o.Reason = team.Held, err.Error()
+		return o
 	}
+	again = again || m.Again
 	a.mu.Lock()
 	evidence, known := a.seen[m.ID]
 	tried := a.tried[m.ID]
-	a.tried[m.ID] = true
 	a.mu.Unlock()
 	switch {
 	case known:
@@ -371,8 +377,23 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 		return o
 	case tried && !m.Again:
 		return o // given on this connection; its receipt is on the way
+	case again:
+		if reason := a.ambiguous(ctx, conn, id); reason != "" {
+			o.State, o.Reason = team.Held, reason
+			return o
+		}
+		a.mu.Lock()
+		evidence, known = a.seen[m.ID]
+		a.mu.Unlock()
+		if known {
+			o.State, o.Evidence = team.Accepted, evidence
+			return o
+		}
 	}
-	err := a.start(ctx, conn, id, m.ID, m.Text)
+	a.mu.Lock()
+	a.tried[m.ID] = true
+	a.mu.Unlock()
+	err = a.start(ctx, conn, id, m.ID, m.Text)
 	if no := (*rpcError)(nil); errors.As(err, &no) {
 		a.mu.Lock()
 		delete(a.tried, m.ID)

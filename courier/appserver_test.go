@@ -91,8 +91,14 @@ func TestAppServerTakenUpAgain(t *testing.T) {
 	from := r.mark()
 	r.open(t, openAppServer)
 	r.wait(t, "working", from, is(team.Working))
-	if out := r.deliver(t, true, "m2", "the second"); out[0].State != team.Held {
-		t.Fatalf("while the turn may hold it: %+v", out[0])
+	for _, marked := range []bool{true, false} { // killed before or after it was marked
+		if out := r.deliver(t, marked, "m2", "the second"); out[0].State != team.Held {
+			t.Fatalf("while the turn may hold it: %+v", out[0])
+		}
+	}
+	// What was never given is, in the same turn.
+	if out := r.deliver(t, false, "m4", "the fourth"); out[0].State != team.Injected {
+		t.Fatalf("a new one: %+v", out[0])
 	}
 	touch(t, r.dir, "go")
 	r.wait(t, "the receipt", from, receipt("m2"))
@@ -103,7 +109,7 @@ func TestAppServerTakenUpAgain(t *testing.T) {
 	}
 	r.wait(t, "the receipt", from, receipt("m3"))
 	r.asked(t, "the third")
-	for _, text := range []string{"the second", "the third"} {
+	for _, text := range []string{"the second", "the third", "the fourth"} {
 		if n := r.model.Arrivals(text); n != 1 {
 			t.Errorf("%q came %d times", text, n)
 		}

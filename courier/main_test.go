@@ -123,7 +123,7 @@ func newRig(t *testing.T, link adapter.Link) *rig {
 		os.RemoveAll(dir)
 	})
 	return &rig{dir: dir, model: model, watcher: newWatcher(), facts: Facts{
-		Name: "coder", AgentID: "coder@demo", Generation: "g1", Dir: dir, Link: link, Log: slog.New(slog.DiscardHandler),
+		Bundle: team.Bundle(dir), Name: "coder", AgentID: "coder@demo", Generation: "g1", Dir: dir, Link: link, Log: slog.New(slog.DiscardHandler),
 	}}
 }
 

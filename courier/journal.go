@@ -1,0 +1,66 @@
+package courier
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// journal is the list of what was handed to one generation, written before it is
+// handed over: who comes after a kill knows what the agent may have. It is for ways
+// on which a message can be on its way and nowhere to be seen. What is not in it was
+// never given.
+type journal struct {
+	f     *os.File
+	given map[string]bool
+}
+
+// openJournal opens the journal of a generation in its member's bundle.
+func openJournal(bundle, generation string) (*journal, error) {
+	path := filepath.Join(bundle, "given")
+	j := &journal{given: map[string]bool{}}
+	old, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("read what was given: %w", err)
+	default:
+		s := bufio.NewScanner(old)
+		for s.Scan() {
+			if gen, id, ok := strings.Cut(s.Text(), " "); ok && gen == generation {
+				j.given[id] = true
+			}
+		}
+		err := errors.Join(s.Err(), old.Close())
+		if err != nil {
+			return nil, fmt.Errorf("read what was given: %w", err)
+		}
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if len(j.given) == 0 { // of an earlier generation
+		flags |= os.O_TRUNC
+	}
+	if j.f, err = os.OpenFile(path, flags, 0o600); err != nil {
+		return nil, fmt.Errorf("note what is given: %w", err)
+	}
+	return j, nil
+}
+
+// note writes an id down and reports whether it stood there before. One write of
+// one line: a kill leaves all of it or nothing, and nothing was given then.
+func (j *journal) note(generation, id string) (before bool, err error) {
+	if j.given[id] {
+		return true, nil
+	}
+	if _, err := fmt.Fprintf(j.f, "%s %s\n", generation, id); err != nil {
+		return false, fmt.Errorf("note what is given: %w", err)
+	}
+	j.given[id] = true
+	return false, nil
+}
+
+func (j *journal) close() { _ = j.f.Close() }
