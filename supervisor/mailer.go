@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-multierror"
@@ -66,7 +68,7 @@ func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, pos
 	if err != nil {
 		return err
 	}
-	if gone(box) {
+	if m.lacking(box) {
 		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
 			return err
 		}
@@ -173,10 +175,10 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 	if err != nil {
 		return err
 	}
-	if !gone(box) {
+	if !m.lacking(box) {
 		_, err = box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, d))
 	}
-	if damaged(err) || gone(box) { // put back what the ledger has, this message too
+	if damaged(err) || m.lacking(box) { // put back what the ledger has, this message too
 		err = m.restore(ctx, box, d.Session)
 	}
 	if err != nil {
@@ -201,7 +203,7 @@ func (m Mailer) Rebuild(ctx context.Context) error {
 	var all *multierror.Error
 	for _, to := range members {
 		box, err := m.Box(ctx, to.Name)
-		if err == nil && gone(box) {
+		if err == nil && m.lacking(box) {
 			err = m.restore(ctx, box, to.SessionKey)
 		}
 		if err != nil {
@@ -231,8 +233,35 @@ func damaged(err error) bool {
 }
 
 // restore puts back into a repaired mailbox what the ledger has and its owner is
-// not known to have taken.
+// not known to have taken. Until all of it is there a mark stands beside the
+// mailbox's lock: whoever mails next, or starts next, goes on with it. Without the
+// mark one half of the mail, put back before the disk was full, would hide that the
+// other half is missing.
 func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) error {
+	mark := m.lackMark(box)
+	f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // a path of the team
+	if err != nil {
+		return fmt.Errorf("restore a mailbox: %w", err)
+	}
+	err = f.Close()
+	// Damaged again meanwhile: the file is repaired then, and the message that met the
+	// damage is not in it.
+	for range 5 {
+		if err = m.putBack(ctx, box, session); !damaged(err) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(mark); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("restore a mailbox: %w", err)
+	}
+	return nil
+}
+
+// putBack is one pass of restore; it ends at damage.
+func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session string) error {
 	out, err := m.Ledger.Mailbox(ctx, session, 0)
 	if err != nil {
 		return err
@@ -241,13 +270,32 @@ func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) err
 	for _, o := range out {
 		switch o.Delivery.State {
 		case team.Posted, team.Mailed, team.Held:
-			if _, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, o.Delivery)); err != nil {
+			_, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, o.Delivery))
+			if damaged(err) {
+				return err
+			}
+			if err != nil {
 				all = multierror.Append(all, err)
 			}
 		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
 		}
 	}
 	return all.ErrorOrNil()
+}
+
+// lackMark is the file that stands while a mailbox is being restored.
+func (m Mailer) lackMark(box *inbox.Box) string {
+	return filepath.Join(m.Layout.Locks(), strings.TrimSuffix(filepath.Base(box.Path()), ".json")+".restore")
+}
+
+// lacking reports that a mailbox has no file or an empty one, or that its restoring
+// was cut short.
+func (m Mailer) lacking(box *inbox.Box) bool {
+	if gone(box) {
+		return true
+	}
+	_, err := os.Lstat(m.lackMark(box))
+	return err == nil
 }
 
 // entry is a message as it stands in a mailbox.
