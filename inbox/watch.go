@@ -11,6 +11,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -18,8 +19,9 @@ import (
 // team: inotify instances are few. It watches the directory, because a mailbox gets
 // a new inode with every rewrite.
 type Watcher struct {
-	fs     *fsnotify.Watcher
 	dir    string
+	events chan dirwatch.Event // of our mailboxes and of the directory
+	missed chan struct{}       // look at everything: some did not fit, or there are none
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -32,6 +34,12 @@ type Watcher struct {
 // Close is called. Ask for Changes first and read the mailbox then: what was there
 // before gives no event.
 func Watch(ctx context.Context, dir string) (*Watcher, error) {
+	return WatchBy(ctx, new(dirwatch.Hub), dir)
+}
+
+// WatchBy is Watch by way of a hub that others use too. Where that has no events,
+// every mailbox signals once a second.
+func WatchBy(ctx context.Context, hub *dirwatch.Hub, dir string) (*Watcher, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, team.Errorf(team.CodeInvalid, "watch %s: %w", dir, err)
@@ -39,18 +47,30 @@ func Watch(ctx context.Context, dir string) (*Watcher, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, team.Errorf(team.CodeNotFound, "watch the mailboxes: %w", err)
 	}
-	fw, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, team.Errorf(team.CodeUnavailable, "watch %s: %w", dir, err).
-			WithHint("raise fs.inotify.max_user_instances, or end other watching programs")
-	}
-	if err := fw.Add(dir); err != nil {
-		return nil, team.Errorf(team.CodeUnavailable, "watch %s: %w", dir, errors.Join(err, fw.Close()))
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &Watcher{fs: fw, dir: dir, cancel: cancel, done: make(chan struct{}), boxes: make(map[string]chan struct{})}
-	go w.run(ctx)
+	w := &Watcher{
+		dir: dir, cancel: cancel, done: make(chan struct{}), boxes: make(map[string]chan struct{}),
+		events: make(chan dirwatch.Event, 256), missed: make(chan struct{}, 1),
+	}
+	stop, err := hub.Watch(dir, w.heard)
+	if err != nil {
+		cancel()
+		return nil, team.Errorf(team.CodeUnavailable, "watch %s: %w", dir, err)
+	}
+	go w.run(ctx, stop)
 	return w, nil
+}
+
+// heard must not block.
+func (w *Watcher) heard(e dirwatch.Event) {
+	if !e.Lost && !e.Poll {
+		select {
+		case w.events <- e:
+			return
+		default:
+		}
+	}
+	wake(w.missed)
 }
 
 // Changes gives one signal for any number of changes to agent's mailbox since the
@@ -89,11 +109,11 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-func (w *Watcher) run(ctx context.Context) {
+func (w *Watcher) run(ctx context.Context, stop func()) {
 	defer close(w.done)
 	defer w.cancel()
 	err := w.loop(ctx)
-	err = errors.Join(err, w.fs.Close())
+	stop()
 	w.mu.Lock()
 	w.err = err
 	w.mu.Unlock()
@@ -104,12 +124,12 @@ func (w *Watcher) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case ev, ok := <-w.fs.Events:
-			if !ok {
-				return nil
-			}
-			if ev.Name == w.dir && ev.Has(fsnotify.Remove|fsnotify.Rename) {
-				return fmt.Errorf("watch %s: %w", w.dir, os.ErrNotExist)
+		case ev := <-w.events:
+			if ev.Name == w.dir {
+				if ev.Has(fsnotify.Remove | fsnotify.Rename) {
+					return fmt.Errorf("watch %s: %w", w.dir, os.ErrNotExist)
+				}
+				continue
 			}
 			if !ev.Has(fsnotify.Create | fsnotify.Write) {
 				continue
@@ -117,14 +137,11 @@ func (w *Watcher) loop(ctx context.Context) error {
 			if name, ok := strings.CutSuffix(filepath.Base(ev.Name), ".json"); ok {
 				w.signal(name)
 			}
-		case err, ok := <-w.fs.Errors:
-			if !ok {
-				return nil
-			}
-			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+		case <-w.missed:
+			if _, err := os.Lstat(w.dir); errors.Is(err, os.ErrNotExist) {
 				return fmt.Errorf("watch %s: %w", w.dir, err)
 			}
-			w.signalAll() // events were lost, of any mailbox
+			w.signalAll()
 		}
 	}
 }

@@ -2,11 +2,16 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -114,5 +119,27 @@ func TestOverflowWakesEverybody(t *testing.T) {
 	}
 	if never := w.Changes("../x"); never == nil {
 		t.Error("a hostile name has no channel")
+	}
+}
+
+// Without events every mailbox is looked at, and the end of the directory is seen.
+func TestWatchWithoutEvents(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "inboxes")
+	hub := &dirwatch.Hub{Every: 5 * time.Millisecond, Open: func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }}
+	w, err := WatchBy(t.Context(), hub, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	ch := w.Changes("bob")
+	for range 3 {
+		signalled(t, "bob's mailbox", ch)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	signalled(t, "the directory is gone", w.Done())
+	if !errors.Is(w.Err(), os.ErrNotExist) {
+		t.Errorf("reason: %v", w.Err())
 	}
 }

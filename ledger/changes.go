@@ -10,6 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -25,14 +26,16 @@ const (
 
 // watch tells one consumer of commits.
 type watch struct {
-	db   *DB
-	fs   *fsnotify.Watcher
-	sdb  *sql.DB // its own connection: data_version tells of all others
-	conn *sql.Conn
-	out  chan struct{}
-	quit chan struct{}
-	end  func() // closes quit, once
-	done chan struct{}
+	db               *DB
+	deaf             func()        // ends the listening
+	gone             chan struct{} // the ledger, or its directory, was removed
+	file, lost, look chan struct{} // a file was written; changes went untold; once a second without events
+	sdb              *sql.DB       // its own connection: data_version tells of all others
+	conn             *sql.Conn
+	out              chan struct{}
+	quit             chan struct{}
+	end              func() // closes quit, once
+	done             chan struct{}
 }
 
 // Changes returns a channel that receives when any process has committed to the
@@ -41,7 +44,10 @@ type watch struct {
 // reading and watching. stop ends the watch, waits for it and closes the
 // channel; so does the end of ctx, and DB.Close.
 func (l *Ledger) Changes(ctx context.Context) (wakes <-chan struct{}, stop func(), err error) {
-	w := &watch{db: l.db, out: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	w := &watch{
+		db: l.db, out: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		file: make(chan struct{}, 1), lost: make(chan struct{}, 1), look: make(chan struct{}, 1), gone: make(chan struct{}, 1),
+	}
 	w.end = sync.OnceFunc(func() { close(w.quit) })
 	version, err := w.open(ctx)
 	if err != nil {
@@ -61,11 +67,7 @@ func (l *Ledger) Changes(ctx context.Context) (wakes <-chan struct{}, stop func(
 
 // open watches the directory: SQLite removes and makes the WAL as it likes.
 func (w *watch) open(ctx context.Context) (version int64, err error) {
-	if w.fs, err = fsnotify.NewWatcher(); err != nil {
-		return 0, team.Errorf(team.CodeUnavailable, "watch the ledger: %w", err).
-			WithHint("raise fs.inotify.max_user_instances")
-	}
-	if err := w.fs.Add(filepath.Dir(w.db.path)); err != nil {
+	if w.deaf, err = w.db.opts.Watch.Watch(filepath.Dir(w.db.path), w.heard); err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "watch the ledger: %w", err)
 	}
 	if w.sdb, err = sql.Open("sqlite3", w.db.readerDSN()); err != nil {
@@ -76,6 +78,30 @@ func (w *watch) open(ctx context.Context) (version int64, err error) {
 		return 0, err
 	}
 	return w.version()
+}
+
+// heard leaves a token of its kind for the loop.
+func (w *watch) heard(e dirwatch.Event) {
+	c := w.file
+	switch {
+	case e.Lost:
+		c = w.lost
+	case e.Poll:
+		c = w.look
+	default:
+		dir, base := filepath.Split(w.db.path)
+		ends := e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
+		switch name := filepath.Base(e.Name); {
+		case ends && (name == base || filepath.Clean(e.Name) == filepath.Clean(dir)):
+			c = w.gone
+		case name != base && name != base+"-wal":
+			return
+		}
+	}
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 func (w *watch) version() (v int64, err error) {
@@ -103,21 +129,17 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 			return
 		case <-w.quit:
 			return
-		case e, ok := <-w.fs.Events:
-			if !ok {
-				return
-			}
-			if (e.Name == w.db.path || e.Name == filepath.Dir(w.db.path)) && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
-				w.wake() // the team is gone: who reads again finds out
-			}
-			if (e.Name == w.db.path || e.Name == w.db.path+"-wal") && next != settleGrowth*settleFirst {
+		case <-w.gone: // the team is gone: who reads again finds out
+			w.wake()
+		case <-w.file:
+			if next != settleGrowth*settleFirst {
 				next = settleGrowth * settleFirst
 				timer.Reset(settleFirst)
 			}
-		case _, ok := <-w.fs.Errors: // events were lost
-			if !ok {
-				return
-			}
+		case <-w.look: // and that is all until the next one
+			next = settleLast + 1
+			timer.Reset(settleFirst)
+		case <-w.lost:
 			w.wake()
 			next = settleGrowth * settleFirst
 			timer.Reset(settleFirst)
@@ -177,8 +199,8 @@ func (w *watch) forget() {
 
 func (w *watch) close() error {
 	var errs []error
-	if w.fs != nil {
-		errs = append(errs, w.fs.Close())
+	if w.deaf != nil {
+		w.deaf()
 	}
 	if w.conn != nil {
 		errs = append(errs, w.conn.Close())

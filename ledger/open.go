@@ -16,6 +16,7 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
@@ -38,6 +39,7 @@ type Options struct {
 	LockPath    string        // the fair lock of writers; default: ledger.lock beside ledger.db
 	BusyTimeout time.Duration // how long a write waits for its turn; default 10 s
 	Readers     int           // connections for reading at most; default 4
+	Watch       *dirwatch.Hub // tells of changes; default: one for this DB
 }
 
 // DB is an open ledger file: one writer connection, opened by the first write, and
@@ -81,6 +83,9 @@ func open(ctx context.Context, path string, opts Options, steps []migration) (*D
 	}
 	if opts.BusyTimeout <= 0 {
 		opts.BusyTimeout = defaultBusy
+	}
+	if opts.Watch == nil {
+		opts.Watch = new(dirwatch.Hub)
 	}
 	if opts.Readers <= 0 {
 		opts.Readers = defaultReaders

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -53,6 +54,8 @@ type Env struct {
 	Dial func(ctx context.Context, l team.Layout, start bool) (Supervisor, error)
 	// Writer returns the ledger writer of this process for an open ledger.
 	Writer func(l team.Layout, direct ledger.Writer) ledger.Writer
+	// Watch tells of changes; nil: every opened team has its own.
+	Watch *dirwatch.Hub
 }
 
 // TeamCreateIn (R25, R78). Repo empty: no repository, no worktrees.

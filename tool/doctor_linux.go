@@ -4,11 +4,24 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/teamctl/teamctl/internal/dirwatch"
 )
 
-// watchChecks looks at inotify's limits: every supervisor and every waiting
-// command has one instance.
-func watchChecks() []Check {
+// watchChecks looks at inotify's limits: every supervisor, every worker and every
+// waiting command has one instance, and whether there is one to be had now.
+func watchChecks() []Check { return append(watchLimits(), watchNow(dirwatch.Try())) }
+
+// watchNow says what happens where no instance is left.
+func watchNow(err error) Check {
+	if err != nil {
+		return checked("inotify", "no instance is left (%v): workers look for changes once a second instead of being woken", err).
+			warn(dirwatch.Advice)
+	}
+	return checked("inotify", "changes are told by events")
+}
+
+func watchLimits() []Check {
 	const dir = "/proc/sys/fs/inotify/"
 	var out []Check
 	for _, l := range []struct {

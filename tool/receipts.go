@@ -156,7 +156,7 @@ func (t *Team) watchBoxes(ctx context.Context, id string) (<-chan struct{}, func
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := inbox.Watch(ctx, t.Layout.Inboxes())
+	w, err := inbox.WatchBy(ctx, t.Watch, t.Layout.Inboxes())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -24,7 +25,9 @@ type Team struct {
 	Env    *Env
 	Layout team.Layout
 	Ledger *ledger.Ledger
-	db     *ledger.DB
+	// Watch tells of changes to the team's files.
+	Watch *dirwatch.Hub
+	db    *ledger.DB
 }
 
 // TeamCreate makes a team: its directory by exclusive create, the ledger with
@@ -272,7 +275,11 @@ func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
 		keys, _ := e.keys()
 		return nil, e.noTeam(key, keys)
 	}
-	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
+	hub := e.Watch
+	if hub == nil {
+		hub = new(dirwatch.Hub)
+	}
+	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock(), Watch: hub})
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +287,7 @@ func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
 	if e.Writer != nil {
 		w = e.Writer(l, w)
 	}
-	return &Team{Env: e, Layout: l, Ledger: ledger.New(db, w), db: db}, nil
+	return &Team{Env: e, Layout: l, Ledger: ledger.New(db, w), Watch: hub, db: db}, nil
 }
 
 // Close releases the ledger.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -20,6 +21,7 @@ import (
 // app is what the commands share: the flags of every command, where they write,
 // and what they open. Nothing is opened before a command needs it.
 type app struct {
+	watch *dirwatch.Hub // shared by workers in one process; nil: each team opens its own
 	out   *output
 	stdin io.Reader
 	team  string   // --team
@@ -184,7 +186,7 @@ func (a *app) tools() (*tool.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tool.Env{Home: home, Dial: control.Dialer([]string{exe}), Writer: control.Writer}, nil
+	return &tool.Env{Home: home, Dial: control.Dialer([]string{exe}), Writer: control.Writer, Watch: a.watch}, nil
 }
 
 // executable is the path of this program, for what it starts.

@@ -21,6 +21,7 @@ import (
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -124,12 +125,19 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	if err != nil {
 		return nil, err
 	}
+	hub := &dirwatch.Hub{Degraded: func(reason error) {
+		if reason == nil {
+			p.log.Info("in-process workers watch for changes again")
+			return
+		}
+		p.log.Warn("in-process workers cannot watch for changes: they look once a second", "err", reason, "hint", dirwatch.Advice)
+	}}
 	tm := tmux.New(tmux.Options{
 		Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, LeadArgv: []string{p.exe, "board", "--team", p.layout.Key},
 		Notifier: notifier, Log: p.log,
 	})
 	pt := pty.New(pty.Options{Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, Notifier: notifier, Log: p.log})
-	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess, Log: p.log})
+	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess(hub), Log: p.log})
 	notes, stop := relay(notifier)
 	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
 	cfg.Launcher = launcher{exe: p.exe, home: p.layout.Home, log: p.log}
@@ -191,17 +199,19 @@ func relay(n *shim.Notifier) (<-chan supervisor.Note, func()) {
 }
 
 // runInProcess is the built-in worker as a goroutine of the supervisor's: the same
-// command line, read by the same command.
-func runInProcess(ctx context.Context, l backends.Launch, out io.Writer) error {
-	if len(l.Argv) < 2 || l.Argv[1] != "worker" {
-		return team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process").WithHint("--backend tmux or pty")
+// command line, read by the same command. All of them share hub.
+func runInProcess(hub *dirwatch.Hub) func(context.Context, backends.Launch, io.Writer) error {
+	return func(ctx context.Context, l backends.Launch, out io.Writer) error {
+		if len(l.Argv) < 2 || l.Argv[1] != "worker" {
+			return team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process").WithHint("--backend tmux or pty")
+		}
+		a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader(""), watch: hub}
+		at := &workplace{dir: l.Dir, environ: append(slices.Clone(l.Env), team.EnvGen+"="+l.Generation), out: out}
+		cmd := newWorkerAt(a, at)
+		cmd.SetArgs(l.Argv[2:])
+		cmd.SetOut(out)
+		cmd.SetErr(out)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		return cmd.ExecuteContext(ctx)
 	}
-	a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader("")}
-	at := &workplace{dir: l.Dir, environ: append(slices.Clone(l.Env), team.EnvGen+"="+l.Generation), out: out}
-	cmd := newWorkerAt(a, at)
-	cmd.SetArgs(l.Argv[2:])
-	cmd.SetOut(out)
-	cmd.SetErr(out)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	return cmd.ExecuteContext(ctx)
 }

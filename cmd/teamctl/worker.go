@@ -15,6 +15,7 @@ import (
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -133,6 +134,12 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 			err = errors.Join(err, t.Close())
 		}
 	}()
+	if at.out == nil {
+		at.out = a.out.stdout
+	}
+	if env.Watch == nil { // else it is the supervisor's, which tells its log
+		t.Watch.Degraded = degraded(at.out)
+	}
 	c, err := t.Identify(ctx, id.AgentID, at.getenv(team.EnvToken))
 	if err != nil {
 		return nil, err
@@ -152,10 +159,7 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 			return nil, team.Errorf(team.CodeUnavailable, "find the working directory: %w", err)
 		}
 	}
-	if at.out == nil {
-		at.out = a.out.stdout
-	}
-	watch, err := inbox.Watch(ctx, t.Layout.Inboxes())
+	watch, err := inbox.WatchBy(ctx, t.Watch, t.Layout.Inboxes())
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +205,17 @@ func (a *app) work(ctx context.Context, id agent.Identity, at workplace) (err er
 		work.Dir = tree.Path
 	}
 	return agent.Run(ctx, id, work)
+}
+
+// degraded tells a worker's log that it is not woken by events, and when it is again.
+func degraded(out io.Writer) func(error) {
+	return func(reason error) {
+		if reason == nil {
+			_, _ = fmt.Fprintln(out, "watching for changes again")
+			return
+		}
+		_, _ = fmt.Fprintf(out, "cannot watch for changes (%v): looking once a second\nhint: %s\n", reason, dirwatch.Advice)
+	}
 }
 
 // readiness tells the supervisor once that the worker takes messages. One that is

@@ -1,0 +1,305 @@
+// Package dirwatch tells of changes in directories, to any number of listeners, by
+// one inotify instance: the kernel gives a user 128 of them by default, and a team
+// of workers needs one each.
+//
+// Where none is to be had, or no watch in it, the hub does not fail: it tells every
+// listener once a second to look for itself, says why (Reason), and goes back to
+// events as soon as it can have them.
+package dirwatch
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Look is how often a hub without events tells its listeners to look.
+const Look = time.Second
+
+// Event is a change of a file in the directory, or of the directory itself.
+type Event struct {
+	fsnotify.Event
+	// Lost says that changes have gone untold: look for yourself. Poll is the same
+	// once a second, where there are no events. Nothing else is set then.
+	Lost, Poll bool
+}
+
+// Hub is for a process or a part of one. Its zero value is ready; it holds nothing
+// while nobody listens.
+type Hub struct {
+	// Degraded is called with the reason when events cannot be had, and with nil when
+	// they can again; it may be nil, and must not call the hub. Set it before the first
+	// Watch.
+	Degraded func(reason error)
+
+	// Open makes an instance, Every is how often to look without one; zero values:
+	// fsnotify.NewWatcher and Look. Tests set them.
+	Open  func() (*fsnotify.Watcher, error)
+	Every time.Duration
+
+	telling sync.Mutex // held while listeners are told
+
+	mu    sync.Mutex
+	fs    *fsnotify.Watcher // nil without events
+	why   error             // why there are none
+	dirs  map[string]map[*listener]struct{}
+	now   *worker   // the goroutine that tells; nil: there is none
+	ended []*worker // earlier ones, which may be on their last turn
+}
+
+type worker struct{ quit, done chan struct{} }
+
+type listener struct {
+	hub  *Hub
+	dir  string
+	tell func(Event)
+}
+
+// Reason is why there are no events now, nil if there are.
+func (h *Hub) Reason() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.why
+}
+
+// Watch calls tell for every change in dir until stop is called, from one goroutine
+// and never after stop has returned. tell must neither block nor call stop. A directory that is not there is an error; that there can be no events is none.
+func (h *Hub) Watch(dir string, tell func(Event)) (stop func(), err error) {
+	dir = filepath.Clean(dir)
+	l := &listener{hub: h, dir: dir, tell: tell}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dirs == nil {
+		h.dirs = map[string]map[*listener]struct{}{}
+	}
+	if err := h.add(dir); err != nil {
+		return nil, err
+	}
+	if h.dirs[dir] == nil {
+		h.dirs[dir] = map[*listener]struct{}{}
+	}
+	h.dirs[dir][l] = struct{}{}
+	h.run()
+	return sync.OnceFunc(l.stop), nil
+}
+
+// add watches a directory. Limits of the kernel are not an error: they leave the hub
+// without events.
+func (h *Hub) add(dir string) error {
+	if h.fs == nil && h.why == nil {
+		fs, err := h.watcher()
+		if err != nil {
+			return h.degrade(err)
+		}
+		h.fs = fs
+	}
+	if h.fs == nil {
+		var st syscall.Stat_t
+		return syscall.Stat(dir, &st)
+	}
+	if err := h.fs.Add(dir); err != nil {
+		return h.degrade(err)
+	}
+	return nil
+}
+
+// degrade does without events where err is one of the kernel's limits.
+func (h *Hub) degrade(err error) error {
+	if !limited(err) {
+		h.drop()
+		return err
+	}
+	h.stopRunning()
+	if h.fs != nil {
+		_ = h.fs.Close()
+		h.fs = nil
+	}
+	h.why = err
+	if h.Degraded != nil {
+		h.Degraded(err)
+	}
+	h.run()
+	return nil
+}
+
+// limited reports whether there are too many instances, watches or descriptors.
+func limited(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.ENOMEM)
+}
+
+// run starts the goroutine of the hub where one is needed.
+func (h *Hub) run() {
+	if h.now != nil || len(h.dirs) == 0 {
+		return
+	}
+	w := &worker{make(chan struct{}), make(chan struct{})}
+	h.now = w
+	fs := h.fs
+	go func() {
+		defer close(w.done)
+		if fs != nil {
+			h.read(fs, w.quit)
+		} else {
+			h.poll(w)
+		}
+	}()
+}
+
+func (h *Hub) stopRunning() {
+	if h.now != nil {
+		close(h.now.quit)
+		h.ended, h.now = append(h.ended, h.now), nil
+	}
+}
+
+// drop gives everything back once nobody listens; who is returned has to be waited
+// for without h.mu.
+func (h *Hub) drop() []*worker {
+	if len(h.dirs) > 0 {
+		return nil
+	}
+	h.stopRunning()
+	if h.fs != nil {
+		_ = h.fs.Close()
+	}
+	h.fs, h.why = nil, nil
+	ended := h.ended
+	h.ended = nil
+	return ended
+}
+
+func (l *listener) stop() {
+	h := l.hub
+	for _, w := range h.forget(l) {
+		<-w.done
+	}
+	h.telling.Lock()   // who is just being told has been
+	h.telling.Unlock() //nolint:staticcheck // an empty section: only the wait matters
+}
+
+func (h *Hub) forget(l *listener) []*worker {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.dirs[l.dir], l)
+	if len(h.dirs[l.dir]) > 0 {
+		return nil
+	}
+	delete(h.dirs, l.dir)
+	if h.fs != nil {
+		_ = h.fs.Remove(l.dir) // it may be gone
+	}
+	return h.drop()
+}
+
+func (h *Hub) read(fs *fsnotify.Watcher, quit <-chan struct{}) {
+	for {
+		select {
+		case <-quit:
+			return
+		case e, ok := <-fs.Events:
+			if !ok {
+				return
+			}
+			h.tell(Event{Event: e}, filepath.Dir(e.Name), e.Name) // the second for a directory's own end
+		case _, ok := <-fs.Errors:
+			if !ok {
+				return
+			}
+			h.tell(Event{Lost: true})
+		}
+	}
+}
+
+// poll stands in for events, and looks whether they are to be had again.
+func (h *Hub) poll(w *worker) {
+	d := h.Every
+	if d == 0 {
+		d = Look
+	}
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-t.C:
+		}
+		if h.recover(w) {
+			h.tell(Event{Lost: true}) // between the last look and the first event
+			return
+		}
+		h.tell(Event{Poll: true})
+	}
+}
+
+// recover goes back to events where all directories can be watched.
+func (h *Hub) recover(w *worker) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.now != w {
+		return true // stopped meanwhile
+	}
+	fs, err := h.watcher()
+	if err != nil {
+		return false
+	}
+	for dir := range h.dirs {
+		if err := fs.Add(dir); limited(err) {
+			_ = fs.Close()
+			return false
+		}
+	}
+	h.fs, h.why = fs, nil
+	h.ended, h.now = append(h.ended, w), nil
+	if h.Degraded != nil {
+		h.Degraded(nil)
+	}
+	h.run()
+	return true
+}
+
+func (h *Hub) watcher() (*fsnotify.Watcher, error) {
+	if h.Open != nil {
+		return h.Open()
+	}
+	return fsnotify.NewWatcher()
+}
+
+// tell tells the listeners of the directories; without any, all.
+func (h *Hub) tell(e Event, dirs ...string) {
+	h.telling.Lock()
+	defer h.telling.Unlock()
+	var ls []*listener
+	h.mu.Lock()
+	if len(dirs) == 0 {
+		for d := range h.dirs {
+			dirs = append(dirs, d)
+		}
+	}
+	for _, d := range dirs {
+		for l := range h.dirs[d] {
+			ls = append(ls, l)
+		}
+	}
+	h.mu.Unlock()
+	for _, l := range ls {
+		l.tell(e)
+	}
+}
+
+// Advice is what a person can do about a Reason.
+const Advice = "sysctl fs.inotify.max_user_instances=1024, or end other watching programs"
+
+// Try reports whether events are to be had now; the error is why not.
+func Try() error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}

@@ -1,0 +1,55 @@
+package ledger
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/teamctl/teamctl/internal/dirwatch"
+)
+
+// Where the kernel has no instance left, another process's commits are seen all the
+// same, a little later, and nobody is woken for nothing.
+func TestChangesWithoutEvents(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db, err := Open(t.Context(), path, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	hub := &dirwatch.Hub{Every: 5 * time.Millisecond, Open: func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }}
+	other, err := Open(t.Context(), path, Options{Watch: hub})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	changes, stop, err := New(other, Direct(other)).Changes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	<-changes // the first is for free
+	if hub.Reason() == nil {
+		t.Fatal("there are events")
+	}
+	quiet := time.NewTimer(100 * time.Millisecond) // twenty looks
+	defer quiet.Stop()
+	select {
+	case <-changes:
+		t.Error("woken although nothing was written")
+	case <-quiet.C:
+	}
+	for range 3 {
+		if _, err := New(db, Direct(db)).Event(t.Context(), Event{What: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-changes:
+		case <-time.After(20 * time.Second):
+			t.Fatal("a commit was not seen")
+		}
+	}
+}
