@@ -90,6 +90,6 @@ func adoptOf(ctx context.Context, e env, kind string, n, rounds int) (_ []figure
 	return []figure{
 		{what + " adopted", "with nobody", millis(median(empty)), millis(median(full)), "ms", atMost(goalAdopt)},
 		{what + ", not the same afterwards", "", 0, float64(lost), "", atMost(0)},
-		{what + " up through the supervisor, each", "", 0, millis(up) / float64(n), "ms", goal{}},
+		{what + " up through the supervisor at once, each", "", 0, millis(up) / float64(n), "ms", goal{}},
 	}, nil
 }

@@ -79,7 +79,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var sections []section
 	for _, b := range chosen {
 		fmt.Fprintf(out, "## %s\n\n", b.title)
 		text, err := measure(ctx, b, env{teamctl: *teamctl, rounds: *rounds, quick: *quick, log: out})
@@ -87,12 +86,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
 		fmt.Fprintln(out, text)
-		sections = append(sections, section{title: b.title, text: text})
+		if *results == "" {
+			continue
+		}
+		// At once: a run that is broken off keeps what it has measured.
+		if err := update(*results, []section{{title: b.title, text: text}}); err != nil {
+			return err
+		}
 	}
-	if *results == "" {
-		return nil
-	}
-	return update(*results, sections)
+	return nil
 }
 
 func choose(names []string) ([]benchmark, error) {
@@ -118,5 +120,8 @@ func measure(ctx context.Context, b benchmark, e env) (text string, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(e.dir)) }()
 	text, err = b.run(ctx, e)
+	if e.quick {
+		text = "A quick run: smaller sizes, shorter times, and other work on the machine where the load says so.\n\n" + text
+	}
 	return strings.TrimSpace(text) + "\n", err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -61,6 +62,9 @@ func newSupervise(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// It holds little and lives long: memory that lies idle costs more than
+			// collecting it.
+			debug.SetGCPercent(50)
 			ready := control.Ready()
 			manager := sdNotifier()
 			err := a.supervise(cmd.Context(), func() error {
