@@ -3,6 +3,7 @@ package adapter
 import (
 	"bytes"
 	"regexp"
+	"sync"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -16,12 +17,12 @@ type TitleRule struct {
 }
 
 // osc is a title (OSC 0 or 2), ended by BEL or ST.
-var osc = regexp.MustCompile(`\x1b\][02];([^\x07\x1b]*)(?:\x07|\x1b\\)`)
+var osc = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\][02];([^\x07\x1b]*)(?:\x07|\x1b\\)`) })
 
 // LastTitle is the last title in what a program wrote; "" for none. An end that is
 // cut off is no title yet.
 func LastTitle(output []byte) string {
-	all := osc.FindAllSubmatch(output, -1)
+	all := osc().FindAllSubmatch(output, -1)
 	if len(all) == 0 {
 		return ""
 	}

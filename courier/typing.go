@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/adapter"
@@ -138,12 +139,12 @@ func (t *typist) send(ctx context.Context, text string) team.Outcome {
 	return team.Outcome{State: team.Injected, Evidence: "typed, with Enter"}
 }
 
-var pasted = regexp.MustCompile(`(?i)^\[pasted (text|content)`)
+var pasted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\[pasted (text|content)`) })
 
 // ours reports whether the box holds what was typed, whole or as far as it shows;
 // many programs show a long paste as a mark.
 func (t *typist) ours(input, text string) bool {
-	if pasted.MatchString(input) {
+	if pasted().MatchString(input) {
 		return true
 	}
 	in, want := strings.Join(strings.Fields(input), " "), strings.Join(strings.Fields(text), " ")
