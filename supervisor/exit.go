@@ -79,14 +79,23 @@ func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 	return nil
 }
 
-// follow carries out what an exit leads to.
+// follow carries out what an exit leads to. What the ledger does not take now (the
+// disk is full, say) is told again: nobody would come back to a member that is left
+// exited.
 func (s *Supervisor) follow(m *member, v verdict) {
+	defer func() {
+		if m.row.Observed == team.Exited && s.members[m.row.SessionKey] == m {
+			s.after("follow:"+m.row.SessionKey, time.Second, follows{m.row.SessionKey, m.row.Generation, v})
+		}
+	}()
 	switch v.next {
 	case team.Backoff:
 		next := s.clock.Wall().Add(v.wait).UnixMilli()
 		backoff := team.Backoff
 		s.writePause(m, v.wait) // before the row, which says that there is one
-		_ = s.patch(m, ledger.MemberPatch{Observed: &backoff, Failures: &v.failures, NextStart: &next})
+		if s.patch(m, ledger.MemberPatch{Observed: &backoff, Failures: &v.failures, NextStart: &next}) != nil {
+			return
+		}
 		m.restarting = true
 		s.after("backoff:"+m.row.SessionKey, v.wait, retry{m.row.SessionKey})
 		s.publish()
@@ -102,6 +111,21 @@ func (s *Supervisor) follow(m *member, v verdict) {
 	default:
 		s.finish(m, v.next, v.reason, false)
 	}
+}
+
+// follows carries out a verdict that the ledger did not take.
+type follows struct {
+	session, generation string
+	v                   verdict
+}
+
+func (f follows) apply(s *Supervisor) {
+	m := s.members[f.session]
+	if m == nil || m.row.Generation != f.generation || m.row.Observed != team.Exited ||
+		m.step != "" || m.stop != nil || m.row.Desired != team.WantRunning {
+		return // an order has come in between
+	}
+	s.follow(m, f.v)
 }
 
 // finish ends a member's life: final state, its place given back, and off the

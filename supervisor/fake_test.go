@@ -150,6 +150,7 @@ type rig struct {
 	*testing.T
 	layout team.Layout
 	led    *ledger.Ledger
+	db     *ledger.DB
 	m      *machine
 	plans  plans
 	policy Policy
@@ -181,7 +182,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{T: t, layout: l, led: led, m: newMachine(), policy: Policy{
+	return &rig{T: t, layout: l, led: led, db: db, m: newMachine(), policy: Policy{
 		FirstBackoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Jitter: -1,
 		StopWait: 5 * time.Second, Grace: time.Second,
 	}}

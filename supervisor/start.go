@@ -408,7 +408,10 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 	}
 	s.answerUp(m, d.err)
 	exited, text, why := team.Exited, "start failed", d.err.Error()
-	_ = s.patch(m, ledger.MemberPatch{Observed: &exited, ExitText: &text, Reason: &why})
+	if s.patch(m, ledger.MemberPatch{Observed: &exited, ExitText: &text, Reason: &why}) != nil {
+		s.after("retell:"+d.session, time.Second, failedStart{d})
+		return
+	}
 	if m.stop != nil {
 		s.answerStop(m, "already_stopped", why)
 		s.reconcile(m)
@@ -416,6 +419,15 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 	}
 	e := backends.Exit{Generation: d.generation, ExecFailed: permanent(d.err), Reason: why, At: time.Now()}
 	s.follow(m, s.policy.judge(team.RestartAlways, e, 0, m.row.Failures))
+}
+
+// failedStart writes a failed start to the ledger once more.
+type failedStart struct{ startDone }
+
+func (f failedStart) apply(s *Supervisor) {
+	if m := s.members[f.session]; m != nil && m.step == "" && m.row.Generation == f.generation && m.row.Observed == team.Starting {
+		s.startFailed(m, f.startDone)
+	}
 }
 
 // permanent errors of a start do not go away by trying again.

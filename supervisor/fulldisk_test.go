@@ -1,0 +1,107 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// fullDisk is a writer that refuses, while it is full, every write whose arguments
+// hold a text.
+type fullDisk struct {
+	ledger.Writer
+	mu      sync.Mutex
+	refuse  string
+	refused int
+}
+
+func (f *fullDisk) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
+	f.mu.Lock()
+	no := f.refuse != "" && strings.Contains(string(op.Args), f.refuse)
+	if no {
+		f.refused++
+		f.refuse = "" // there is space again
+	}
+	f.mu.Unlock()
+	if no {
+		return nil, errors.New("database or disk is full")
+	}
+	return f.Writer.Write(ctx, op)
+}
+
+// What follows an exit is told to the ledger again when it was full just then: a
+// member is not left exited, where nobody would come back to it.
+func TestFault32VerdictOfAFullDisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		refuse  string
+		restart team.RestartPolicy
+		code    int
+		want    team.Observed
+	}{
+		"the back-off":   {`"backoff"`, team.RestartAlways, 1, team.Running},
+		"the giving up":  {`"failed"`, team.RestartNever, 1, team.Failed},
+		"the completion": {`"completed"`, team.RestartOnFailure, 0, team.Completed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			full := &fullDisk{Writer: ledger.Direct(r.db)}
+			r.led = ledger.New(r.db, full)
+			s := r.supervisor()
+			before := r.spawn(s, "a", c.restart)
+			full.mu.Lock()
+			full.refuse = c.refuse
+			full.mu.Unlock()
+			r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: c.code})
+			r.wait("a", string(c.want), func(m ledger.Member) bool {
+				return m.Observed == c.want && (c.want != team.Running || m.Generation != before.Generation)
+			})
+			full.mu.Lock()
+			defer full.mu.Unlock()
+			if full.refused != 1 {
+				t.Errorf("refused %d times", full.refused)
+			}
+		})
+	}
+}
+
+// So is a start that failed.
+func TestFault32FailedStartOnAFullDisk(t *testing.T) {
+	r := newRig(t)
+	full := &fullDisk{Writer: ledger.Direct(r.db)}
+	r.led = ledger.New(r.db, full)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	r.m.mu.Lock()
+	r.m.fail = errors.New("no space left on device")
+	r.m.mu.Unlock()
+	full.mu.Lock()
+	full.refuse = "start failed"
+	full.mu.Unlock()
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for refused := 0; refused == 0; {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("the failed start was never written")
+		}
+		full.mu.Lock()
+		refused = full.refused
+		full.mu.Unlock()
+	}
+	r.m.mu.Lock()
+	r.m.fail = nil
+	r.m.mu.Unlock()
+	r.waitState("a", team.Running)
+}
