@@ -15,6 +15,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -213,6 +214,17 @@ func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []supe
 func (c *Client) Debug(ctx context.Context) (out supervisor.Debug, err error) {
 	err = c.do(ctx, "/v1/debug", none{}, &out)
 	return out, err
+}
+
+// Explain tells what a member does and who says so.
+func (c *Client) Explain(ctx context.Context, name string) (out state.Report, err error) {
+	err = c.do(ctx, "/v1/explain", namesIn{[]string{name}}, &out)
+	return out, err
+}
+
+// InterruptMember ends the turn that a member is in.
+func (c *Client) InterruptMember(ctx context.Context, name string) error {
+	return c.do(ctx, "/v1/interrupt", namesIn{[]string{name}}, nil)
 }
 
 // Goroutines returns the stacks of the supervisor's goroutines.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -72,9 +73,23 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	"/v1/debug": route(func(ctx context.Context, s *server, _ none) (supervisor.Debug, error) {
 		return s.sup.Debug(ctx)
 	}),
+	"/v1/explain": route(func(ctx context.Context, s *server, in namesIn) (state.Report, error) {
+		return s.sup.Explain(ctx, one(in.Names))
+	}),
+	"/v1/interrupt": route(func(ctx context.Context, s *server, in namesIn) (none, error) {
+		return none{}, s.sup.InterruptMember(ctx, one(in.Names))
+	}),
 	"/v1/quit": route(func(ctx context.Context, s *server, in quitIn) (none, error) {
 		return none{}, s.sup.Quit(ctx, in.CloseTeam)
 	}),
+}
+
+// one is the name of a request about one member; "" names none.
+func one(names []string) string {
+	if len(names) != 1 {
+		return ""
+	}
+	return names[0]
 }
 
 // stopOut carries results and error both: some members may have stopped.

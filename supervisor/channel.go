@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -463,7 +464,16 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, er
 			reply(state.Report{}, err)
 			return
 		}
-		reply(ms[0].seen.Report(time.Now()), nil)
+		m := ms[0]
+		r := m.seen.Report(time.Now())
+		if !m.plan.Channel { // it says itself what it does
+			r.Activity, r.Ready, r.Source, r.At = m.row.Activity, m.row.Ready, "its own word", time.UnixMilli(m.row.ActivityAt)
+		}
+		if m.row.Observed != team.Running {
+			r.Verdict = state.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Source: string(m.row.Observed)}
+			r.Evidence = slices.DeleteFunc([]string{m.row.Reason, m.row.ExitText}, func(s string) bool { return s == "" })
+		}
+		reply(r, nil)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -39,6 +40,10 @@ type Supervisor interface {
 	RecoverMembers(ctx context.Context, names []string) ([]supervisor.Recovered, error)
 	Status(ctx context.Context) (supervisor.Status, error)
 	Debug(ctx context.Context) (supervisor.Debug, error)
+	// Explain tells what a member does and who says so.
+	Explain(ctx context.Context, name string) (state.Report, error)
+	// InterruptMember ends the turn that a member is in.
+	InterruptMember(ctx context.Context, name string) error
 	Goroutines(ctx context.Context) (string, error)
 	// Quit ends the supervisor. With closeTeam nothing may run any more, and the
 	// backends remove what they keep for the team (the private tmux server).

@@ -96,7 +96,7 @@ func (a *app) root(args []string) *cobra.Command {
 	add(groupTask, newTask)
 	add(groupTree, newWorktree, newMerge, newPR, newLease, newCheckpoint, newRescue)
 	add(groupTalk, newSend, newBroadcast, newInbox, newMessage, newThread, newApprovals, newAsk, newRespond, newNotify, newHooks, newScratchpad, newEvents)
-	add(groupMore, newDoctor, newVersion, newAgents, newMCP, newCall, newService, newDebug, newPrune)
+	add(groupMore, newDoctor, newVersion, newAgents, newMCP, newCall, newService, newDebug, newExplain, newInterrupt, newPrune)
 	root.AddCommand(newWorker(a), newSupervise(a), newShim(), newBeside(a), newACP(a), newHook(a))
 	a.addNouns(root, args)
 	a.addWatch(root)

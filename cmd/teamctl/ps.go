@@ -144,6 +144,12 @@ func activity(m ledger.Member) string {
 	if m.Observed != team.Running {
 		return "-"
 	}
+	switch {
+	case m.Activity == team.Waiting && m.WaitsFor != "":
+		return fmt.Sprintf("waiting (%s)", m.WaitsFor)
+	case m.Activity == team.Limited && m.LimitedTo != 0:
+		return "limited until " + time.UnixMilli(m.LimitedTo).Format("15:04")
+	}
 	return string(m.Activity)
 }
 

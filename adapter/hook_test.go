@@ -1,0 +1,152 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// What each CLI reads from its hooks: mail at every event, and decisions.
+func TestHookRepliesGolden(t *testing.T) {
+	var b strings.Builder
+	text := "a \"quoted\" <b> &\nline"
+	for _, cli := range []string{Claude, Codex, Gemini} {
+		for _, version := range []Version{{}, claudeTested} {
+			for _, event := range HookEvents(cli) {
+				r := GiveMail(cli, event, version, text)
+				fmt.Fprintf(&b, "%s %s %s: exit %d\n", cli, version, event, r.Exit)
+				if r.Stdout != "" {
+					if !json.Valid([]byte(r.Stdout)) {
+						t.Errorf("%s %s answers %q", cli, event, r.Stdout)
+					}
+					fmt.Fprintf(&b, "  out %s", r.Stdout)
+				}
+				if r.Stderr != "" {
+					fmt.Fprintf(&b, "  err %q\n", r.Stderr)
+				}
+			}
+		}
+	}
+	for _, d := range []*Decision{nil, {Allow: true}, {Allow: true, Input: json.RawMessage(`{"command":"ls"}`)}, {Message: "not now"}} {
+		fmt.Fprintf(&b, "decision: %s\n", strings.TrimSpace(Decide(d).Stdout))
+	}
+	golden(t, "hook_replies.golden", []byte(b.String()))
+}
+
+func TestNothingToGiveIsNoAnswer(t *testing.T) {
+	for _, cli := range []string{Claude, Codex, Gemini} {
+		for _, event := range HookEvents(cli) {
+			if r := GiveMail(cli, event, claudeTested, ""); r != (HookReply{}) {
+				t.Errorf("%s %s answers %+v without mail: a Stop hook would never end", cli, event, r)
+			}
+		}
+	}
+}
+
+func TestHookSees(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		cli, event, input string
+		blocked           bool
+		want              team.Activity
+		wait              team.WaitFor
+	}{
+		{Claude, "UserPromptSubmit", `{"session_id":"s"}`, false, team.Working, ""},
+		{Claude, "Stop", `{"stop_hook_active":false}`, false, team.Idle, ""},
+		{Claude, "Stop", `{}`, true, team.Working, ""},
+		{Claude, "PermissionRequest", `{"tool_name":"Bash"}`, false, team.Waiting, team.WaitPermission},
+		{Claude, "PermissionRequest", `{"tool_name":"ExitPlanMode"}`, false, team.Waiting, team.WaitPlan},
+		{Claude, "Notification", `{"notification_type":"permission_prompt","message":"m"}`, false, team.Waiting, team.WaitPermission},
+		{Claude, "Notification", `{"notification_type":"idle_prompt"}`, false, "", ""},
+		{Claude, "SessionStart", `{"source":"compact"}`, false, "", ""},
+		{Claude, "SessionEnd", `{}`, false, team.ActivityUnknown, ""},
+		{Gemini, "AfterAgent", `not json`, false, team.Idle, ""},
+		{Gemini, "Notification", `{"notification_type":"ToolPermission"}`, false, team.Waiting, team.WaitPermission},
+		{Codex, "Interrupt", `{"turn_id":"t"}`, false, team.Idle, ""},
+	} {
+		o := HookSees(c.cli, c.event, ParseHook([]byte(c.input)), c.blocked, now)
+		if o.Activity != c.want || o.For != c.wait || o.Tier != team.TierHook {
+			t.Errorf("%s %s %s: %s for %q, want %s for %q", c.cli, c.event, c.input, o.Activity, o.For, c.want, c.wait)
+		}
+	}
+}
+
+func TestScreens(t *testing.T) {
+	box := func(text string) string {
+		return "\n────────────\n❯ " + text + "\n────────────\n  ? for shortcuts\n"
+	}
+	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name, agent, screen string
+		want                team.Activity
+		wait                team.WaitFor
+		input               string
+	}{
+		{"idle", Claude, "● done" + box(""), team.Idle, "", ""},
+		{"a suggestion is no input", Claude, "● done" + box(`Try "fix the tests"`), team.Idle, "", ""},
+		{"half a line", Claude, "● done" + box("half a li"), team.Idle, "", "half a li"},
+		{"two lines", Claude, "● done\n────────────\n❯ one\n  two\n────────────\n", team.Idle, "", "one\ntwo"},
+		{"busy", Claude, "✻ Thinking… (3s · esc to interrupt)" + box(""), team.Working, "", ""},
+		{"busy in the past", Claude, "esc to interrupt\n" + strings.Repeat("text\n", 30) + "● done" + box(""), team.Idle, "", ""},
+		{"trust", Claude, "Accessing workspace:\n /x\n Is this a project you created or one you trust?\n ❯ 1. No, exit\n   2. Yes", team.Waiting, team.WaitTrust, "1. No, exit\n2. Yes"},
+		{"permission", Claude, "Bash command\n  rm x\n Do you want to proceed?\n ❯ 1. Yes\n   2. No", team.Waiting, team.WaitPermission, "1. Yes\n2. No"},
+		{"nothing known", Claude, "$ ", team.ActivityUnknown, "", ""},
+		{"codex idle", Codex, "• done\n\n› \n\n  ? for shortcuts", team.Idle, "", ""},
+		{"codex half", Codex, "• done\n\n› half\n\n  ? for shortcuts", team.Idle, "", "half"},
+		{"codex trust", Codex, "Do you trust the contents of this directory?\n› 1. Yes", team.Waiting, team.WaitTrust, "1. Yes"},
+		{"gemini waits", Gemini, "Allow execution of: 'rm'?\n● 1. Allow once\n  2. No", team.Waiting, team.WaitPermission, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, ok, err := BuiltinRules(c.agent)
+			if err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			got := r.Look(c.screen, Version{}, now)
+			if got.Activity != c.want || got.For != c.wait || got.Input != c.input {
+				t.Errorf("%s for %q with input %q by %s %q", got.Activity, got.For, got.Input, got.Rule, got.Lines)
+			}
+		})
+	}
+	r, _, _ := BuiltinRules(Claude)
+	got := r.Look("You've hit your session limit · resets 3pm\n", Version{}, now)
+	if got.Activity != team.Limited || !got.Until.Equal(now.Add(time.Hour)) {
+		t.Errorf("limit: %s until %s", got.Activity, got.Until)
+	}
+}
+
+func TestEveryRuleFileReads(t *testing.T) {
+	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
+		if r, ok, err := BuiltinRules(agent); !ok || err != nil || r.Agent != agent || len(r.List) == 0 {
+			t.Errorf("%s: %v %v", agent, ok, err)
+		}
+	}
+	if _, ok, err := BuiltinRules(Worker); ok || err != nil {
+		t.Errorf("rules for the worker: %v %v", ok, err)
+	}
+	for file, want := range map[string]string{
+		"rules: [{id: a, state: idle, match: ['(']}]":               "missing closing",
+		"rules: [{id: a, state: asleep, match: [a]}]":               `not "asleep"`,
+		"rules: [{id: a, state: waiting, match: [a]}]":              "permission, plan",
+		"rules: [{id: a, state: idle, match: [a], versions: '~1'}]": "version range",
+		"rules:\n  - id: a\n    stat: idle":                         "[3:5]",
+		"titles: [{match: a, state: waiting}]":                      "title 1",
+	} {
+		if _, err := ParseRules("r.yaml", []byte(file)); !team.IsCode(err, team.CodeInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+}
+
+func TestLastTitle(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "plain": "", "\x1b]0;one\x07text\x1b]2;two\x1b\\": "two", "\x1b]0;one\x07\x1b]0;cut": "one", "\x1b]9;4;1;50\x07": "",
+	} {
+		if got := LastTitle([]byte(in)); got != want {
+			t.Errorf("LastTitle(%q) = %q", in, got)
+		}
+	}
+}

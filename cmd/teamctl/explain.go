@@ -1,0 +1,103 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newExplain(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain MEMBER",
+		Short: "Why a member is shown as it is: who said what, and when",
+		Long: `Print what a member does as far as is known, which source says so, and what each
+source said last: its process, the CLI's own status, its hooks, the terminal's
+title, and the rules over its screen with the lines that matched. A source that is
+trusted less counts only where a better one cannot know.`,
+		Example: "  teamctl explain ann\n  teamctl explain ann --json", Args: takes(1, 1, "a member"),
+		ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				if err := memberNames(cmd.Context(), t, args); err != nil {
+					return err
+				}
+				s, err := t.RunningSupervisor(cmd.Context())
+				if err != nil {
+					return err
+				}
+				r, err := s.Explain(cmd.Context(), args[0])
+				if err != nil || a.out.value(r) {
+					return err
+				}
+				what := string(r.Activity)
+				if r.For != "" {
+					what += " for " + string(r.For)
+				}
+				if !r.Until.IsZero() {
+					what += " until " + r.Until.Local().Format("15:04")
+				}
+				by := ""
+				if r.Source != "" {
+					by = ", says " + tui.Clean(r.Source)
+				}
+				ready := "not ready"
+				if r.Ready {
+					ready = "ready"
+				}
+				a.out.line("%s is %s (%s)%s", args[0], what, ready, by)
+				for _, e := range r.Evidence {
+					a.out.line("    %s", tui.Clean(e))
+				}
+				var rows [][]string
+				for _, o := range r.Tiers {
+					rows = append(rows, []string{o.Tier.String(), seenAs(o), tui.Elapsed(time.Since(o.At)) + " ago", tui.Clean(o.Source)})
+				}
+				if len(rows) > 0 {
+					a.out.table([]string{"TIER", "SAYS", "WHEN", "SOURCE"}, rows, false)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func seenAs(o team.Observation) string {
+	s := string(o.Activity)
+	if o.For != "" {
+		s += " (" + string(o.For) + ")"
+	}
+	return s
+}
+
+func newInterrupt(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "interrupt MEMBER",
+		Short: "End the turn that an agent is in",
+		Long: `End the turn that an agent is in, by its own means: a call of its server, Escape, or
+Ctrl-C. The agent stays; its conversation goes on with the next message.`,
+		Example: "  teamctl interrupt ann", Args: takes(1, 1, "a member"), ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if err := memberNames(cmd.Context(), t, args); err != nil {
+					return err
+				}
+				if !c.Person && c.Role != team.RoleLeader {
+					return team.Errorf(team.CodeDenied, "only the lead interrupts a member").WithReason("role")
+				}
+				s, err := t.RunningSupervisor(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if err := s.InterruptMember(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				a.out.line("interrupted %s", args[0])
+				return nil
+			})
+		},
+	}
+}

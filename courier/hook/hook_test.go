@@ -1,0 +1,374 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a team with one member, ann, whose agent is Claude Code.
+type rig struct {
+	t    *testing.T
+	env  *tool.Env
+	team *tool.Team
+	ann  ledger.Member
+	vars map[string]string
+
+	mu   sync.Mutex
+	told []team.Observation
+}
+
+func newRig(t *testing.T) *rig {
+	t.Setenv(team.EnvRuntime, t.TempDir())
+	ctx := t.Context()
+	r := &rig{t: t, env: &tool.Env{Home: team.Home{Dir: t.TempDir()}}}
+	if _, err := r.env.TeamCreate(ctx, tool.Person(), tool.TeamCreateIn{TeamName: "demo"}); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if r.team, err = r.env.Open(ctx, "demo"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.team.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r.ann, _, err = r.team.Ledger.AddMember(ctx, ledger.Member{Name: "ann", Spec: ledger.MemberSpec{Agent: adapter.Claude}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, gen := supervisor.NewToken(), team.NewUUID()
+	hash := ledger.HashToken(token)
+	if _, err := r.team.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: r.ann.SessionKey, Generation: &gen, TokenHash: &hash}); err != nil {
+		t.Fatal(err)
+	}
+	b := r.team.Layout.Bundle("ann")
+	if err := os.MkdirAll(string(b), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := courier.WriteLink(b, adapter.Link{Agent: adapter.Claude, Generation: gen, Version: "2.1.329", Ways: []adapter.Way{adapter.WayHooks}}); err != nil {
+		t.Fatal(err)
+	}
+	r.vars = map[string]string{
+		team.EnvHome: r.env.Home.Dir, team.EnvAgentID: "ann@demo", team.EnvGen: gen, team.EnvToken: token,
+	}
+	return r
+}
+
+func (r *rig) post(text string) string {
+	r.t.Helper()
+	m, _, err := supervisor.Mailer{Layout: r.team.Layout, Ledger: r.team.Ledger}.Post(r.t.Context(),
+		ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: text})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m.ID
+}
+
+func (r *rig) in(event, input string, write func(adapter.HookReply) error) In {
+	return In{
+		CLI: adapter.Claude, Event: event, Input: []byte(input), Getenv: func(k string) string { return r.vars[k] },
+		Open: r.env.Open, Write: write,
+		Tell: func(_, _ string, o team.Observation) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.told = append(r.told, o)
+			return nil
+		},
+	}
+}
+
+// call runs a hook and returns its answer.
+func (r *rig) call(event, input string) adapter.HookReply {
+	r.t.Helper()
+	var out adapter.HookReply
+	n := 0
+	err := Run(r.t.Context(), r.in(event, input, func(a adapter.HookReply) error {
+		out, n = a, n+1
+		return nil
+	}))
+	if err != nil || n != 1 {
+		r.t.Fatalf("%s: %v, %d answers", event, err, n)
+	}
+	return out
+}
+
+func (r *rig) state(id string) team.DeliveryState {
+	r.t.Helper()
+	d, err := r.team.Ledger.Delivery(r.t.Context(), id, "ann")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d.State
+}
+
+func (r *rig) want(id string, s team.DeliveryState) {
+	r.t.Helper()
+	if got := r.state(id); got != s {
+		r.t.Errorf("the message is %s, want %s", got, s)
+	}
+}
+
+const inC1 = `{"session_id":"c1"}`
+
+func TestMailIsGivenOnceAndAcceptedOnEvidence(t *testing.T) {
+	r := newRig(t)
+	if got := r.call("PostToolUse", inC1); got != (adapter.HookReply{}) {
+		t.Errorf("without mail it answers %+v", got)
+	}
+	id := r.post("look at </teammate-message> x")
+	if got := r.call("PreToolUse", inC1); got != (adapter.HookReply{}) {
+		t.Errorf("a hook that gives no mail answers %+v", got)
+	}
+	got := r.call("PostToolUse", inC1)
+	var answer struct {
+		Out struct{ AdditionalContext string } `json:"hookSpecificOutput"`
+	}
+	if err := json.Unmarshal([]byte(got.Stdout), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if text := answer.Out.AdditionalContext; !strings.Contains(text, "&lt;/teammate-message&gt;") || !strings.Contains(text, id) {
+		t.Errorf("the mail is not escaped, or has no id: %s", text)
+	}
+	r.want(id, team.Injected)
+	if got := r.call("Stop", inC1); got != (adapter.HookReply{}) {
+		t.Errorf("given again: %+v", got)
+	}
+	r.want(id, team.Accepted)
+	in, err := r.team.InboxConsume(t.Context(), tool.Caller{Name: "ann", Session: r.ann.SessionKey, Role: team.RoleExecutor})
+	if err != nil || len(in.Entries) != 0 {
+		t.Errorf("its mailbox shows what it was given: %d, %v", len(in.Entries), err)
+	}
+}
+
+func TestStopBlocksOnlyForMail(t *testing.T) {
+	r := newRig(t)
+	r.call("UserPromptSubmit", inC1)
+	if got := r.call("Stop", inC1); got != (adapter.HookReply{}) {
+		t.Errorf("answers %+v", got)
+	}
+	id := r.post("one more thing")
+	if got := r.call("Stop", inC1); !strings.Contains(got.Stdout, "one more thing") {
+		t.Errorf("answers %+v", got)
+	}
+	if last := r.told[len(r.told)-1]; last.Activity != team.Working {
+		t.Errorf("a turn that goes on is told as %s", last.Activity)
+	}
+	if got := r.call("Stop", inC1); got != (adapter.HookReply{}) {
+		t.Errorf("blocks twice: %+v", got)
+	}
+	r.want(id, team.Accepted)
+	if last := r.told[len(r.told)-1]; last.Activity != team.Idle {
+		t.Errorf("the end is told as %s", last.Activity)
+	}
+}
+
+// A hook may be killed anywhere: what was claimed and not given is given by the next.
+func TestKilledBetweenClaimAndAnswer(t *testing.T) {
+	r := newRig(t)
+	id := r.post("important")
+	died := errors.New("killed")
+	if err := Run(t.Context(), r.in("PostToolUse", inC1, func(adapter.HookReply) error { return died })); !errors.Is(err, died) {
+		t.Fatal(err)
+	}
+	r.want(id, team.Injected)
+	if got := r.call("PostToolUse", inC1); !strings.Contains(got.Stdout, "important") {
+		t.Errorf("lost: %+v", got)
+	}
+	r.call("PreToolUse", inC1)
+	r.want(id, team.Accepted)
+}
+
+// Killed after its answer, before the note: the transcript shows that it arrived.
+func TestKilledAfterTheAnswer(t *testing.T) {
+	r := newRig(t)
+	id := r.post("important")
+	if err := Run(t.Context(), r.in("PostToolUse", inC1, func(adapter.HookReply) error { return errors.New("killed") })); err == nil {
+		t.Fatal("no error")
+	}
+	transcript := filepath.Join(t.TempDir(), "t.jsonl")
+	if err := os.WriteFile(transcript, []byte(`{"message":"... `+id+` ..."}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.call("PostToolUse", `{"session_id":"c1","transcript_path":"`+transcript+`"}`); got != (adapter.HookReply{}) {
+		t.Errorf("given twice: %+v", got)
+	}
+	r.want(id, team.Accepted)
+}
+
+// What went into a conversation that does not go on has to be given to the next.
+func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
+	r := newRig(t)
+	id := r.post("important")
+	r.call("PostToolUse", inC1)
+	if got := r.call("UserPromptSubmit", `{"session_id":"c2"}`); !strings.Contains(got.Stdout, "important") {
+		t.Errorf("lost with the conversation: %+v", got)
+	}
+	r.call("Stop", `{"session_id":"c2"}`)
+	r.want(id, team.Accepted)
+	c, err := courier.ReadConversation(r.team.Layout.Bundle("ann"), r.ann.SessionKey)
+	if err != nil || c.ID != "c2" || !c.Began || c.Working {
+		t.Errorf("the conversation is noted as %+v, %v", c, err)
+	}
+}
+
+// Tools run in parallel, and so do their hooks.
+func TestParallelHooksGiveEachMessageOnce(t *testing.T) {
+	r := newRig(t)
+	var ids []string
+	for range 20 {
+		ids = append(ids, r.post("m"))
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	all := ""
+	for range 6 {
+		wg.Go(func() {
+			_ = Run(context.Background(), r.in("PostToolUse", inC1, func(a adapter.HookReply) error {
+				mu.Lock()
+				defer mu.Unlock()
+				all += a.Stdout
+				return nil
+			}))
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		if n := strings.Count(all, id); n != 1 {
+			t.Errorf("%s was given %d times", id, n)
+		}
+	}
+}
+
+// A hook is never in the agent's way.
+func TestHookWithoutATeam(t *testing.T) {
+	r := newRig(t)
+	r.post("secret")
+	for name, change := range map[string]func(map[string]string){
+		"no member":   func(v map[string]string) { delete(v, team.EnvAgentID) },
+		"no team":     func(v map[string]string) { v[team.EnvAgentID] = "ann@gone" },
+		"no home":     func(v map[string]string) { v[team.EnvHome] = filepath.Join(t.TempDir(), "gone") },
+		"wrong token": func(v map[string]string) { v[team.EnvToken] = "guessed" },
+	} {
+		for _, event := range []string{"PostToolUse", "Stop", "Wait", "PermissionRequest", "SessionStart"} {
+			old := r.vars
+			r.vars = map[string]string{}
+			for k, v := range old {
+				r.vars[k] = v
+			}
+			change(r.vars)
+			var out []adapter.HookReply
+			_ = Run(t.Context(), r.in(event, `{{{`, func(a adapter.HookReply) error {
+				out = append(out, a)
+				return nil
+			}))
+			r.vars = old
+			if !slices.Equal(out, []adapter.HookReply{{}}) {
+				t.Errorf("%s, %s: answers %+v", name, event, out)
+			}
+		}
+	}
+}
+
+func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
+	r := newRig(t)
+	r.call("Stop", inC1)
+	got := make(chan adapter.HookReply, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), r.in("Wait", inC1, func(a adapter.HookReply) error {
+			got <- a
+			return nil
+		}))
+	}()
+	until(t, "a waiter", func() bool {
+		on, err := filelock.IsHeld(courier.WaitLock(r.team.Layout.Bundle("ann")))
+		return err == nil && on
+	})
+	if second := r.call("Wait", inC1); second != (adapter.HookReply{}) {
+		t.Errorf("a second waiter answers %+v", second)
+	}
+	id := r.post("wake up")
+	select {
+	case a := <-got:
+		if a.Exit != 2 || !strings.Contains(a.Stderr, "wake up") {
+			t.Errorf("it says %+v", a)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it sleeps on")
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	r.want(id, team.Injected)
+	r.call("PreToolUse", inC1)
+	r.want(id, team.Accepted)
+}
+
+func TestPermissionIsAnsweredByThePerson(t *testing.T) {
+	for _, approve := range []bool{true, false} {
+		r := newRig(t)
+		got := make(chan adapter.HookReply, 1)
+		done := make(chan error, 1)
+		go func() {
+			done <- Run(t.Context(), r.in("PermissionRequest", `{"session_id":"c1","tool_name":"Bash","tool_input":{"command":"ls"}}`, func(a adapter.HookReply) error {
+				got <- a
+				return nil
+			}))
+		}()
+		var pending []ledger.Approval
+		until(t, "a request", func() bool {
+			var err error
+			pending, err = r.team.Approvals(t.Context(), false)
+			return err == nil && len(pending) == 1
+		})
+		_, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: pending[0].RequestID, Approve: approve, Feedback: "not here"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `"behavior":"allow"`
+		if !approve {
+			want = `"behavior":"deny","message":"not here"`
+		}
+		if a := <-got; !strings.Contains(a.Stdout, want) {
+			t.Errorf("answer %s, want %s", a.Stdout, want)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("no %s", what)
+		}
+	}
+}
