@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +12,8 @@ type pair struct{ a, b string }
 // sides are the commits that only a, and that only b contains.
 type sides struct{ left, right int }
 
-// countPairs compares many pairs with two processes, however many there are: one
-// finds what all commits have in common, one lists what lies above it. A single
+// countPairs compares many pairs with one to three processes, however many there
+// are: one finds what all commits have in common, one lists what lies above it. A single
 // pair, and commits that have nothing in common, are compared one by one.
 func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, error) {
 	out := map[pair]sides{}
@@ -33,6 +34,9 @@ func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, er
 	if len(args) <= 2 {
 		return out, r.countEach(ctx, out)
 	}
+	if done, err := r.countAbove(ctx, out); err != nil || done {
+		return out, err
+	}
 	base, err := r.read(ctx, append([]string{"merge-base", "--octopus"}, args...)...)
 	if exitStatus(err) == 1 {
 		return out, r.countEach(ctx, out)
@@ -40,15 +44,9 @@ func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, er
 	if err != nil {
 		return nil, failed("compare commits of "+r.root, err)
 	}
-	list, err := git(ctx, call{dir: r.root, read: true, args: []string{"rev-list", "--parents", "--stdin"},
-		stdin: []byte(strings.Join(args, "\n") + "\n^" + strings.Join(lines(base, '\n'), "\n^") + "\n")})
+	parents, err := r.listAbove(ctx, args, lines(base, '\n')...)
 	if err != nil {
-		return nil, failed("compare commits of "+r.root, err)
-	}
-	parents := map[string][]string{}
-	for _, l := range lines(list, '\n') {
-		f := strings.Fields(l)
-		parents[f[0]] = f[1:]
+		return nil, err
 	}
 	above := map[string]map[string]bool{}
 	for c := range seen {
@@ -58,6 +56,50 @@ func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, er
 		out[p] = sides{left: lacking(above[p.a], above[p.b]), right: lacking(above[p.b], above[p.a])}
 	}
 	return out, nil
+}
+
+// countAbove counts with one process where all pairs have the same first commit and
+// every second one contains it: in most teams all branches began there.
+func (r *Repo) countAbove(ctx context.Context, out map[pair]sides) (done bool, err error) {
+	base, tips := "", []string(nil)
+	for p := range out {
+		if base != "" && p.a != base {
+			return false, nil
+		}
+		base, tips = p.a, append(tips, p.b)
+	}
+	parents, err := r.listAbove(ctx, tips, base)
+	if err != nil {
+		return false, err
+	}
+	for p := range out {
+		got := reach(parents, p.b)
+		begun := false
+		for c := range got {
+			begun = begun || slices.Contains(parents[c], base)
+		}
+		if !begun {
+			return false, nil
+		}
+		out[p] = sides{right: len(got)}
+	}
+	return true, nil
+}
+
+// listAbove are the commits that tips contain and none of below does, with their
+// parents.
+func (r *Repo) listAbove(ctx context.Context, tips []string, below ...string) (map[string][]string, error) {
+	list, err := git(ctx, call{dir: r.root, read: true, args: []string{"rev-list", "--parents", "--stdin"},
+		stdin: []byte(strings.Join(tips, "\n") + "\n^" + strings.Join(below, "\n^") + "\n")})
+	if err != nil {
+		return nil, failed("compare commits of "+r.root, err)
+	}
+	parents := map[string][]string{}
+	for _, l := range lines(list, '\n') {
+		f := strings.Fields(l)
+		parents[f[0]] = f[1:]
+	}
+	return parents, nil
 }
 
 func (r *Repo) countEach(ctx context.Context, out map[pair]sides) error {

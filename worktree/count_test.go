@@ -43,6 +43,12 @@ func TestCountPairs(t *testing.T) {
 	}
 	check(pairs)
 	check(pairs[:1])
+	var same []pair
+	for _, c := range commits {
+		same = append(same, pair{commits[4], c})
+	}
+	check(same) // most contain it, the first do not
+	check(same[10:])
 	check(nil)
 	other := f.git(f.root, "commit-tree", tree, "-m", "of its own")
 	check(append(pairs[:3:3], pair{other, commits[9]}))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
@@ -42,7 +43,11 @@ func (r *Repo) Create(ctx context.Context, in CreateIn) (Worktree, error) {
 		return Worktree{}, err
 	}
 	in.Path = path
-	w, o, err := r.register(ctx, in)
+	before, err := r.lookBefore(ctx, in)
+	if err != nil {
+		return Worktree{}, err
+	}
+	w, o, err := r.register(ctx, in, before)
 	if err != nil {
 		return Worktree{}, err
 	}
@@ -99,7 +104,7 @@ func vacant(path string) (stood bool, err error) {
 }
 
 // register does everything that must be serial.
-func (r *Repo) register(ctx context.Context, in CreateIn) (w Worktree, o *op, err error) {
+func (r *Repo) register(ctx context.Context, in CreateIn, before lookedUp) (w Worktree, o *op, err error) {
 	l, err := r.lock(ctx)
 	if err != nil {
 		return w, nil, err
@@ -117,9 +122,11 @@ func (r *Repo) register(ctx context.Context, in CreateIn) (w Worktree, o *op, er
 	if err != nil {
 		return w, nil, err
 	}
-	base, tip, err := r.lookup(ctx, in)
-	if err != nil {
-		return w, nil, err
+	base, tip := before.base, ""
+	if len(notes) > 0 || !r.holds(before, in.Branch) {
+		if base, tip, err = r.lookup(ctx, in); err != nil {
+			return w, nil, err
+		}
 	}
 	if tip != "" && !in.Reuse {
 		return w, nil, r.branchTaken(ctx, in.Branch)
@@ -201,6 +208,54 @@ func (r *Repo) rollBack(ctx context.Context, o *op, cause error) error {
 	}
 	defer func() { _ = l.Unlock() }()
 	return lastCoded(errors.Join(r.undoCreate(ctx, o), cause))
+}
+
+// lookedUp is what was found before the lock was held, where others do not wait for
+// it: the base, and that the branch did not exist.
+type lookedUp struct {
+	base   string
+	vacant bool   // no such branch
+	packed string // the packed refs then
+}
+
+// lookBefore looks up what register needs. What it finds in the way is left to be
+// told under the lock, where it may be gone.
+func (r *Repo) lookBefore(ctx context.Context, in CreateIn) (lookedUp, error) {
+	packed := r.packedRefs()
+	base, tip, err := r.lookup(ctx, in)
+	if err != nil {
+		return lookedUp{}, err
+	}
+	return lookedUp{base: base, vacant: tip == "", packed: packed}, nil
+}
+
+// holds reports whether the branch still does not exist: nobody has made its file
+// since, and nobody has packed it.
+func (r *Repo) holds(before lookedUp, branch string) bool {
+	if !before.vacant || before.packed != r.packedRefs() {
+		return false
+	}
+	if branch == "" {
+		return true
+	}
+	if _, err := os.Lstat(filepath.Join(r.common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(r.common, "refs", "heads", filepath.FromSlash(branch)))
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+}
+
+// packedRefs tells one state of the packed refs from another.
+func (r *Repo) packedRefs() string {
+	info, err := os.Stat(filepath.Join(r.common, "packed-refs"))
+	if err != nil {
+		return err.Error()
+	}
+	var inode uint64
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		inode = st.Ino // git replaces it by rename
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), inode)
 }
 
 // lookup resolves the base and the branch with one process; tip is "" when the
