@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ type model struct {
 	tasks map[string]*modelTask
 	last  int
 	now   int64
+	runs  []int64 // the open ones, the deepest last
 }
 
 type modelTask struct {
@@ -29,6 +31,9 @@ type modelTask struct {
 	priority int
 	attempt  int
 	lease    int64
+
+	most, made     int // retries
+	backoff, later int64
 }
 
 func (m *model) blockedBy(t *modelTask) []string {
@@ -50,14 +55,35 @@ func (m *model) sorted() []*modelTask {
 	return all
 }
 
-func (m *model) next() *modelTask {
+// ready reports what may be claimed by owner.
+func (m *model) ready(t *modelTask, owner string) bool {
+	return t.status == team.TaskPending && len(m.blockedBy(t)) == 0 && t.later <= m.now && (t.owner == "" || t.owner == owner)
+}
+
+// next is what owner gets that asks for any: what is assigned to it comes first.
+func (m *model) next(owner string) *modelTask {
 	var best *modelTask
+	rank := func(t *modelTask) int {
+		if t.owner == owner {
+			return 1000 + t.priority
+		}
+		return t.priority
+	}
 	for _, t := range m.sorted() {
-		if t.status == team.TaskPending && len(m.blockedBy(t)) == 0 && (best == nil || t.priority > best.priority) {
+		if m.ready(t, owner) && (best == nil || rank(t) > rank(best)) {
 			best = t
 		}
 	}
 	return best
+}
+
+// due forgets the waits that are over; every claim does.
+func (m *model) due() {
+	for _, t := range m.tasks {
+		if t.later <= m.now {
+			t.later = 0
+		}
+	}
 }
 
 func (m *model) reaches(from, to string) bool {
@@ -67,7 +93,7 @@ func (m *model) reaches(from, to string) bool {
 	return slices.ContainsFunc(m.tasks[from].deps, func(d string) bool { return m.reaches(d, to) })
 }
 
-func (m *model) free(t *modelTask) { t.status, t.owner, t.lease = team.TaskPending, "", 0 }
+func (m *model) free(t *modelTask) { t.status, t.owner, t.lease, t.later = team.TaskPending, "", 0, 0 }
 
 func (m *model) lapsed() []*modelTask {
 	var out []*modelTask
@@ -98,13 +124,16 @@ func TestTasksMatchTheModel(t *testing.T) {
 			rt.Fatal(err)
 		}
 		l := New(db, Direct(db))
+		ok(t, fill(ctx, l))
 		c := &clock{time.UnixMilli(1_000_000)}
 		l.now = c.now
-		s := &sim{rt: rt, l: l, m: &model{tasks: map[string]*modelTask{}, now: c.at.UnixMilli()}, c: c}
+		s := &sim{rt: rt, l: l, m: &model{tasks: map[string]*modelTask{}, now: c.at.UnixMilli(), runs: []int64{1}}, c: c}
 		rt.Repeat(map[string]func(*rapid.T){
 			"create": s.create, "claim next": s.claimNext, "claim one": s.claimOne, "start": s.start,
 			"complete": s.complete, "fail": s.fail, "release": s.release, "owner dies": s.ownerDies,
 			"time passes": s.timePasses, "expire": s.expire, "retry": s.retry, "delete": s.delete,
+			"assign": s.assign, "reassign": s.reassign, "renew": s.renew, "priority": s.priority,
+			"start run": s.startRun, "start a sub-run": s.startSubRun, "close run": s.closeRun,
 			"add dep": s.addDep, "remove dep": s.removeDep, "": s.compare,
 		})
 	})
@@ -117,7 +146,18 @@ type sim struct {
 	c  *clock
 }
 
-var owners = []string{"s1", "s2", "s3"}
+// owners are two members and one whom the roster does not know.
+var owners = []string{"s-a", "s-b", "s3"}
+
+func fill(ctx context.Context, l *Ledger) error {
+	_, err := l.CreateTeam(ctx, TeamRow{Key: "demo", Name: "Demo", LeadSession: "s-lead"})
+	for _, name := range []string{"a", "b"} {
+		if err == nil {
+			_, _, err = l.AddMember(ctx, Member{Name: name, SessionKey: "s-" + name}, true)
+		}
+	}
+	return err
+}
 
 func (s *sim) some(rt *rapid.T) *modelTask {
 	all := s.m.sorted()
@@ -145,6 +185,9 @@ func (s *sim) create(rt *rapid.T) {
 	var batch []NewTask
 	for i := range n {
 		nt := NewTask{Ref: string(rune('a' + i)), Subject: "s", Priority: rapid.IntRange(0, 2).Draw(rt, "priority")}
+		if rapid.Bool().Draw(rt, "retries") {
+			nt.RetryPolicy = RetryPolicy{MaxRetries: rapid.IntRange(1, 2).Draw(rt, "most"), RetryBackoff: rapid.SampledFrom([]int64{0, 40_000}).Draw(rt, "backoff")}
+		}
 		for _, t := range s.m.sorted() {
 			if rapid.IntRange(0, 3).Draw(rt, "dep") == 0 {
 				nt.DependsOn = append(nt.DependsOn, strconv.Itoa(t.id))
@@ -161,7 +204,7 @@ func (s *sim) create(rt *rapid.T) {
 	first := s.m.last + 1
 	for i, nt := range batch {
 		s.m.last++
-		mt := &modelTask{id: s.m.last, status: team.TaskPending, priority: nt.Priority}
+		mt := &modelTask{id: s.m.last, status: team.TaskPending, priority: nt.Priority, most: nt.MaxRetries, backoff: nt.RetryBackoff}
 		for _, d := range nt.DependsOn {
 			if i > 0 && d == batch[i-1].Ref {
 				d = strconv.Itoa(first + i - 1)
@@ -183,12 +226,13 @@ func (s *sim) claimNext(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	want := s.m.next()
+	s.m.due()
+	want := s.m.next(owner)
 	if want == nil {
 		for _, t := range s.m.lapsed() {
 			s.m.free(t)
 		}
-		want = s.m.next()
+		want = s.m.next(owner)
 	}
 	if (got == nil) != (want == nil) || got != nil && got.ID != strconv.Itoa(want.id) {
 		rt.Fatalf("claimed %+v, want %+v", got, want)
@@ -201,7 +245,8 @@ func (s *sim) claimNext(rt *rapid.T) {
 func (s *sim) claimOne(rt *rapid.T) {
 	t, owner := s.some(rt), rapid.SampledFrom(owners).Draw(rt, "owner")
 	_, err := s.l.Claim(background, ClaimIn{Owner: owner, ID: strconv.Itoa(t.id), Lease: time.Minute})
-	if s.agree(rt, t.status == team.TaskPending && len(s.m.blockedBy(t)) == 0, err) {
+	if s.agree(rt, s.m.ready(t, owner), err) {
+		s.m.due()
 		s.take(t, owner)
 	}
 }
@@ -247,9 +292,23 @@ func (s *sim) fail(rt *rapid.T) {
 	if t.status == team.TaskPending {
 		r.Owner = ""
 	}
-	if s.agree(rt, held(t) || t.status == team.TaskPending, s.l.Fail(background, r, Result{})) {
-		t.status, t.lease = team.TaskFailed, 0
+	was := held(t)
+	if !s.agree(rt, was || t.status == team.TaskPending, s.l.Fail(background, r, Result{})) {
+		return
 	}
+	if was && t.made < t.most { // by itself, later
+		wait := t.backoff
+		if wait == 0 {
+			wait = DefaultBackoff.Milliseconds()
+		}
+		for range t.made {
+			wait *= 2
+		}
+		s.m.free(t)
+		t.later, t.made = s.m.now+wait, t.made+1
+		return
+	}
+	t.status, t.lease = team.TaskFailed, 0
 }
 
 func (s *sim) release(rt *rapid.T) {
@@ -265,8 +324,12 @@ func (s *sim) ownerDies(rt *rapid.T) {
 		rt.Fatal(err)
 	}
 	for _, t := range s.m.tasks {
-		if held(t) && t.owner == owner {
+		switch {
+		case t.owner != owner:
+		case held(t):
 			s.m.free(t)
+		case t.status == team.TaskPending:
+			t.owner = "" // it was only meant for it
 		}
 	}
 }
@@ -287,8 +350,87 @@ func (s *sim) expire(rt *rapid.T) {
 
 func (s *sim) retry(rt *rapid.T) {
 	t := s.some(rt)
-	if s.agree(rt, t.status == team.TaskFailed, s.l.RetryTask(background, strconv.Itoa(t.id))) {
+	waits := t.status == team.TaskPending && t.later > 0
+	if s.agree(rt, t.status == team.TaskFailed || waits, s.l.RetryTask(background, strconv.Itoa(t.id))) {
 		s.m.free(t)
+		t.made = 0
+	}
+}
+
+func (s *sim) assign(rt *rapid.T) {
+	t, to := s.some(rt), rapid.SampledFrom([]string{"", "s-a", "s-b", "s3"}).Draw(rt, "to")
+	_, err := s.l.UpdateTask(background, TaskPatch{ID: strconv.Itoa(t.id), Owner: &to})
+	if s.agree(rt, to == t.owner || t.status == team.TaskPending && to != "s3", err) {
+		t.owner = to
+	}
+}
+
+func (s *sim) reassign(rt *rapid.T) {
+	t, to := s.some(rt), rapid.SampledFrom([]string{"", "s-a", "s-b", "s3"}).Draw(rt, "to")
+	_, err := s.l.Reassign(background, strconv.Itoa(t.id), to, "lead")
+	done := t.status == team.TaskCompleted || t.status == team.TaskFailed
+	known := to != "s3" || t.status == team.TaskPending && t.owner == to
+	if !s.agree(rt, !done && known, err) {
+		return
+	}
+	if held(t) {
+		s.m.free(t)
+	}
+	t.owner = to
+}
+
+func (s *sim) renew(rt *rapid.T) {
+	owner := rapid.SampledFrom(owners).Draw(rt, "owner")
+	n, err := s.l.RenewLeases(background, []string{owner}, 0)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	until, want := s.m.now+Lease.Milliseconds(), int64(0)
+	for _, t := range s.m.tasks {
+		if held(t) && t.owner == owner && t.lease < until {
+			t.lease = until
+			want++
+		}
+	}
+	if n != want {
+		rt.Fatalf("%d leases renewed, want %d", n, want)
+	}
+}
+
+func (s *sim) priority(rt *rapid.T) {
+	t, p := s.some(rt), rapid.IntRange(0, 2).Draw(rt, "priority")
+	if _, err := s.l.UpdateTask(background, TaskPatch{ID: strconv.Itoa(t.id), Priority: &p}); err != nil {
+		rt.Fatal(err)
+	}
+	t.priority = p
+}
+
+func (s *sim) startRun(rt *rapid.T) {
+	run, err := s.l.StartRun(background)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	s.m.runs = []int64{run.ID}
+}
+
+func (s *sim) startSubRun(rt *rapid.T) {
+	run, err := s.l.BeginRun(background, RunStart{Sub: true})
+	if s.agree(rt, len(s.m.runs) <= MaxRunDepth, err) {
+		s.m.runs = append(s.m.runs, run.ID)
+	}
+}
+
+func (s *sim) closeRun(rt *rapid.T) {
+	at := rapid.IntRange(0, len(s.m.runs)-1).Draw(rt, "depth")
+	out, err := s.l.CloseRun(background, s.m.runs[at])
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if len(out.Closed) != len(s.m.runs)-at { // with it what it holds
+		rt.Fatalf("closed %v of %v from %d on", out.Closed, s.m.runs, at)
+	}
+	if s.m.runs = s.m.runs[:at]; at == 0 {
+		s.m.runs = []int64{out.Current.ID}
 	}
 }
 
@@ -327,14 +469,18 @@ func (s *sim) compare(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
+	run, err := s.l.CurrentRun(background)
+	if last := len(s.m.runs) - 1; err != nil || run.ID != s.m.runs[last] || run.Depth != last {
+		rt.Fatalf("the current run is %+v, want the last of %v; %v", run, s.m.runs, err)
+	}
 	all := s.m.sorted()
 	if len(all) != len(tasks) {
 		rt.Fatalf("%d tasks, want %d", len(tasks), len(all))
 	}
 	for i, want := range all {
 		got := tasks[i]
-		gotView := []any{got.ID, got.Status, got.Owner, got.Attempt, got.LeaseUntil, got.DependsOn, got.BlockedBy}
-		wantView := []any{strconv.Itoa(want.id), want.status, want.owner, want.attempt, want.lease, append([]string{}, want.deps...), s.m.blockedBy(want)}
+		gotView := []any{got.ID, got.Status, got.Owner, got.Attempt, got.LeaseUntil, got.DependsOn, got.BlockedBy, got.Retries, got.NotBefore, got.Priority}
+		wantView := []any{strconv.Itoa(want.id), want.status, want.owner, want.attempt, want.lease, append([]string{}, want.deps...), s.m.blockedBy(want), want.made, want.later, want.priority}
 		if diff := cmp.Diff(wantView, gotView); diff != "" {
 			rt.Fatalf("task %d (-want +got):\n%s", want.id, diff)
 		}
