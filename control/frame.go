@@ -57,7 +57,9 @@ func parseOp(b []byte) (op ledger.Op, err error) {
 	}
 	op.At = int64(binary.BigEndian.Uint64(b))
 	b = b[8:]
-	op.Args = json.RawMessage(field())
+	if args := field(); len(args) > 0 {
+		op.Args = args
+	}
 	if err == nil && len(b) > 0 {
 		err = errFrame
 	}
