@@ -25,6 +25,7 @@ type childWork func(ctx context.Context, args childArgs) (once func() (took time
 // children is every work by its name.
 var children = map[string]childWork{
 	"claim": childClaim,
+	"naive": childNaive,
 	"post":  childPost,
 	"merge": childMerge,
 }

@@ -36,7 +36,7 @@ type env struct {
 	log     io.Writer
 }
 
-var benchmarks = []benchmark{startup, worktrees, claims, growth, mail, board, scratchpad,
+var benchmarks = []benchmark{startup, worktrees, claims, growth, mail, appends, board, scratchpad,
 	spawn, exits, memoryUse, cpu, adopt, relay, attach}
 
 func main() {
