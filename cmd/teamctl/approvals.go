@@ -145,13 +145,21 @@ func newReject(a *app) *cobra.Command {
 func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 	in.ID = approvalID(id)
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
-		x, err := t.Answer(ctx, c, in)
+		done, err := t.Answer(ctx, c, in)
+		x := answeredApproval{Approval: done}
 		if err != nil {
-			return err
+			if x, err = alreadyAnswered(ctx, t, in, err); err != nil {
+				return err
+			}
 		}
-		if !a.out.value(x) {
-			a.out.line("%s %d of %s: %s", x.Kind, x.ID, x.Name, x.State)
+		if a.out.value(x) {
+			return nil
 		}
+		again := ""
+		if x.Outcome != "" {
+			again = " already"
+		}
+		a.out.line("%s %d of %s: %s%s", x.Kind, x.ID, x.Name, x.State, again)
 		return nil
 	})
 }

@@ -194,14 +194,27 @@ func (a *app) started(ctx context.Context, names []string, verb string,
 		if err := memberNames(ctx, t, names); err != nil {
 			return err
 		}
-		members, err := do(t, ctx, c, names)
+		roster, err := t.Ledger.Members(ctx, false)
 		if err != nil {
 			return err
 		}
+		before := map[string]ledger.Member{}
+		for _, m := range roster {
+			before[m.SessionKey] = m
+		}
+		after, err := do(t, ctx, c, names)
+		if err != nil {
+			return err
+		}
+		members := outcomes(verb, before, after)
 		if a.out.value(map[string]any{"members": members}) {
 			return nil
 		}
 		for _, m := range members {
+			if m.Outcome != verb {
+				a.out.line("%s is %s already", m.Name, m.Outcome[len("already_"):])
+				continue
+			}
 			a.out.line("%s %s: %s", verb, m.Name, m.Observed)
 		}
 		return nil

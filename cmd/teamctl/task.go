@@ -454,11 +454,22 @@ exit status is 0.`,
 func (a *app) settle(cmd *cobra.Command, args []string, verb string,
 	do func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error)) error {
 	return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
-		t, err := do(cmd.Context(), tm, c, taskID(args[0]))
+		done, err := do(cmd.Context(), tm, c, taskID(args[0]))
+		t := settledTask{Task: done}
 		if err != nil {
-			return err
+			attempt := 0
+			if f := cmd.Flags().Lookup("attempt"); f != nil {
+				attempt, _ = cmd.Flags().GetInt("attempt")
+			}
+			if t, err = alreadySettled(cmd.Context(), tm, c, taskID(args[0]), verb, attempt, err); err != nil {
+				return err
+			}
 		}
 		if a.out.value(t) {
+			return nil
+		}
+		if t.Outcome != "" {
+			a.out.line("%s is %s already: %s", t.ID, t.Status, tui.Clean(t.Subject))
 			return nil
 		}
 		if t.Review != 0 {
