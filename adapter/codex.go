@@ -44,8 +44,11 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 			",env_vars=" + tomlList([]string{team.EnvToken, team.EnvGen}) + `,default_tools_approval_mode="approve"}`,
 		"-c", "developer_instructions=" + tomlString(briefing(in)),
 	}
-	if len(in.Writable) > 0 { // --add-dir is refused beside --remote
-		common = append(common, "-c", "sandbox_workspace_write.writable_roots="+tomlList(in.Writable))
+	// What it may do is the server's: the TUI refuses --add-dir beside --remote, and
+	// any of it where it resumes.
+	server := codexPolicy(in)
+	if len(in.Writable) > 0 {
+		server = append(server, "-c", "sandbox_workspace_write.writable_roots="+tomlList(in.Writable))
 	}
 	tui := codexMode(in)
 	if in.Model != "" {
@@ -61,15 +64,19 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 	switch {
 	case !v.atLeast(codexOldest):
 		l.link.Ways = []Way{WayTyping}
-		l.argv = append(append(screen, common...), tui...)
+		l.argv = append(append(append(screen, common...), server...), tui...)
 	case in.Mint.Socket == "":
 		l.link.Ways = []Way{WayHooks, WayTyping}
 		l.argv = append(append(screen, "--disable", "daemon_auto_start", "--dangerously-bypass-hook-trust"), common...)
-		l.argv = append(append(l.argv, codexHooks(exe)...), tui...)
+		l.argv = append(append(append(l.argv, codexHooks(exe)...), server...), tui...)
 	default:
 		l.link.Socket = in.Mint.Socket
-		server := append([]string{programOf(in, in.Agent, "codex"), "app-server", "--listen", "unix://" + in.Mint.Socket}, common...)
-		screen[0] = server[0]
+		program := programOf(in, in.Agent, "codex")
+		server = append(append([]string{program, "app-server", "--listen", "unix://" + in.Mint.Socket}, common...), server...)
+		screen[0] = program
+		if in.Resume != "" {
+			tui = tui[len(codexMode(in)):]
+		}
 		screen = append(append(screen, "--remote", "unix://"+in.Mint.Socket), tui...)
 		l.argv = append([]string{exe, "beside", "--socket", in.Mint.Socket, "--count", strconv.Itoa(len(server)), "--"}, server...)
 		l.argv = append(l.argv, screen...)
@@ -93,6 +100,15 @@ func codexMode(in Input) []string {
 	case team.ModeDefault, team.ModeAcceptEdits, "":
 	}
 	return []string{"-a", "on-request", "-s", "workspace-write"}
+}
+
+// codexPolicy is codexMode as configuration.
+func codexPolicy(in Input) []string {
+	approval, sandbox := "never", "danger-full-access"
+	if flags := codexMode(in); len(flags) == 4 {
+		approval, sandbox = flags[1], flags[3]
+	}
+	return []string{"-c", "approval_policy=" + tomlString(approval), "-c", "sandbox_mode=" + tomlString(sandbox)}
 }
 
 func codexHome(in Input) string {

@@ -127,7 +127,7 @@ func midTurn(ctx context.Context, w *world, _ client) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := w.model.Arrivals("@@say " + mid); n != 1 {
+	if n := w.model.Arrivals("\n@@say " + mid); n != 1 { // its summary has the words too, not at the start of a line
 		return "", fmt.Errorf("it came %d times", n)
 	}
 	for _, q := range w.model.Requests() {
@@ -244,7 +244,7 @@ func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
 		return "", err
 	}
 	for _, token := range []string{"first " + one, "second " + two} {
-		if n := w.model.Arrivals(token); n != 1 {
+		if n := w.model.Arrivals("\n" + token); n != 1 {
 			return "", fmt.Errorf("%q came %d times", token, n)
 		}
 	}
