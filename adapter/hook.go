@@ -50,7 +50,6 @@ type hookEvent struct {
 	mail     string // "context", "block", "" for none
 	ready    bool
 	end      bool // the turn is over
-	name     string
 }
 
 var hookTables = map[string]map[string]hookEvent{
@@ -134,10 +133,10 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 			o.For = team.WaitPlan
 		}
 	case event == "Notification":
-		switch {
-		case in.Notification == "permission_prompt" || in.Notification == "ToolPermission":
+		switch in.Notification {
+		case "permission_prompt", "ToolPermission":
 			o.Activity, o.For, o.Evidence = team.Waiting, team.WaitPermission, []string{in.Message}
-		case in.Notification == "elicitation_dialog":
+		case "elicitation_dialog":
 			o.Activity, o.For, o.Evidence = team.Waiting, team.WaitQuestion, []string{in.Message}
 		}
 	case event == "SessionStart" && in.Source == "compact":

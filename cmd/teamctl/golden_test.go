@@ -87,7 +87,7 @@ var anyText = map[string][]string{
 }
 
 // firstOnly are commands whose list is longer on one machine than on another.
-var firstOnly = map[string]bool{"doctor": true, "agents": true, "debug events": true, "debug state": true}
+var firstOnly = map[string]bool{"doctor": true, "agents": true, "agents ls": true, "debug events": true, "debug state": true}
 
 func (n normal) document(out string) ([]byte, error) {
 	dec := json.NewDecoder(strings.NewReader(out))

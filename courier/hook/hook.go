@@ -95,10 +95,10 @@ func Run(ctx context.Context, in In) error {
 		}
 	}
 	r.name, r.key, r.bundle = name, key, home.Team(key).Bundle(name)
-	switch {
-	case in.Event == adapter.Wait:
+	switch in.Event {
+	case adapter.Wait:
 		return r.wait(ctx)
-	case in.Event == "PermissionRequest":
+	case "PermissionRequest":
 		return r.permission(ctx)
 	}
 	return r.event(ctx)
