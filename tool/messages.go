@@ -49,6 +49,7 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	if err != nil {
 		return Sent{}, err
 	}
+	t.carry(ctx, ds)
 	out := Sent{Success: true, MessageID: posted.ID, Deliveries: ds, Routing: t.routing(ctx, posted)}
 	for _, d := range ds {
 		out.Recipients = append(out.Recipients, d.Recipient)

@@ -1,0 +1,29 @@
+package tool
+
+import (
+	"context"
+	"slices"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// readsItself are the agents that find a message in their mailbox without anybody's help.
+var readsItself = []string{"", "lead", "worker", "command", "acp"}
+
+// carry sees to it that somebody brings what was posted to agents that do not read
+// their mailbox: a supervisor that was killed is started again. The message is
+// safe in any case, so what fails here is told to nobody: the next command tries again.
+func (t *Team) carry(ctx context.Context, ds []ledger.Delivery) {
+	if t.Env.Dial == nil {
+		return
+	}
+	for _, d := range ds {
+		m, err := t.Ledger.MemberBySession(ctx, d.Session)
+		if err != nil || m.Observed != team.Running || slices.Contains(readsItself, m.Spec.Agent) {
+			continue
+		}
+		_, _ = t.Env.Dial(ctx, t.Layout, true)
+		return
+	}
+}
