@@ -21,6 +21,7 @@ import (
 // it, a repository, a team, and a model.
 type world struct {
 	dir, repo, home string
+	sockets         string
 	exe             string
 	env             []string
 	model           *fakemodel.Server
@@ -31,11 +32,16 @@ type world struct {
 }
 
 func newWorld(ctx context.Context, o options, with []client) (_ *world, err error) {
-	dir, err := os.MkdirTemp("/tmp", "tc-")
+	// Not below /tmp: Gemini CLI skips settings that lie where others may write.
+	dir, err := os.MkdirTemp(filepath.Dir(o.cache), "run-")
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, repo: filepath.Join(dir, "repo"), home: filepath.Join(dir, "home"), exe: o.exe, limit: o.limit, started: time.Now()}
+	sockets, err := os.MkdirTemp("/tmp", "tc-") // a socket path is short
+	if err != nil {
+		return nil, err
+	}
+	w := &world{dir: dir, sockets: sockets, repo: filepath.Join(dir, "repo"), home: filepath.Join(dir, "home"), exe: o.exe, limit: o.limit, started: time.Now()}
 	if w.model, err = fakemodel.Start("", nil); err != nil {
 		return nil, err
 	}
@@ -45,7 +51,7 @@ func newWorld(ctx context.Context, o options, with []client) (_ *world, err erro
 		}
 	}()
 	bin := filepath.Join(dir, "bin")
-	for _, d := range []string{bin, w.repo, w.home, filepath.Join(dir, "r")} {
+	for _, d := range []string{bin, w.repo, w.home} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
@@ -58,7 +64,7 @@ func newWorld(ctx context.Context, o options, with []client) (_ *world, err erro
 	url := w.model.URL
 	w.env = []string{
 		"HOME=" + w.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8", "SHELL=/bin/bash",
-		"TEAMCTL_HOME=" + filepath.Join(dir, "t"), "TEAMCTL_RUNTIME_DIR=" + filepath.Join(dir, "r"),
+		"TEAMCTL_HOME=" + filepath.Join(dir, "t"), "TEAMCTL_RUNTIME_DIR=" + sockets,
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_AUTH_TOKEN=dummy-token", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "IS_SANDBOX=1",
 		"FAKE_API_KEY=x", "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + url,
@@ -124,7 +130,7 @@ func (w *world) close(keep bool) error {
 		fmt.Fprintln(os.Stderr, "kept:", w.dir)
 		return errors.Join(errs...)
 	}
-	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
+	return errors.Join(append(errs, os.RemoveAll(w.dir), os.RemoveAll(w.sockets))...)
 }
 
 // reap ends what the run started and nobody ended.
