@@ -109,6 +109,23 @@ func ParseHook(data []byte) HookIn {
 	return in
 }
 
+// What is the tool call in one line, as a person who is asked reads it: the command,
+// or the file.
+func (in HookIn) What() string {
+	var args struct {
+		Command  string `json:"command"`
+		FilePath string `json:"file_path"`
+		URL      string `json:"url"`
+	}
+	_ = json.Unmarshal(in.Input, &args) // of another tool: then nothing is said
+	for _, s := range []string{args.Command, args.FilePath, args.URL} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
 // TakesMail reports whether mail can be given with this event: "context" with the
 // turn that goes on, "block" at its end, which then goes on, "wake" to an idle agent.
 func TakesMail(cli, event string) string { return hookTables[cli][event].mail }

@@ -54,6 +54,7 @@ type hello struct {
 type typeIn struct {
 	Text  string `json:"text"`
 	Enter bool   `json:"enter"`
+	Key   string `json:"key,omitempty"` // one of backends.Keys, after the text
 }
 
 type captureIn struct {

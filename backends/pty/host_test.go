@@ -185,6 +185,23 @@ func TestBracketedPaste(t *testing.T) {
 	captured(t, a, `\x1b[200~two\nlines[201~\x1b[201~`)
 }
 
+// TestKey: a key that is no text comes as the terminal sends it, outside of a paste.
+func TestKey(t *testing.T) {
+	r := newRig(t)
+	a := start(t, r, launch(t, r, "a", "paste"))
+	captured(t, a, "idle")
+	if err := a.Key(within(t), "Hyper"); !team.IsCode(err, team.CodeInvalid) {
+		t.Fatalf("an unknown key: %v", err)
+	}
+	if err := a.Key(within(t), "Escape"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.TypeText(within(t), "", true); err != nil {
+		t.Fatal(err)
+	}
+	captured(t, a, `"\x1b`)
+}
+
 // TestOneAnswer: a question has one answer, whoever looks.
 func TestOneAnswer(t *testing.T) {
 	r := newRig(t)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -357,6 +358,7 @@ func (h *host) typeText(p []byte) error {
 		text = "\x1b[200~" + text + "\x1b[201~"
 	}
 	h.mu.Unlock()
+	text += backends.Keys[in.Key]
 	if in.Enter {
 		text += "\r"
 	}

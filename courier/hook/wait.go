@@ -92,6 +92,7 @@ func (r *run) permission(ctx context.Context) error {
 		}
 		a, err := t.AskPermission(ctx, c, tool.PermissionIn{
 			ToolName: r.hook.Tool, ToolUseID: r.hook.ToolUseID, Input: r.hook.Input, Suggestions: r.hook.Suggestions,
+			Description: r.hook.What(),
 		})
 		if err != nil {
 			return err
