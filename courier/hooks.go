@@ -115,8 +115,24 @@ type session struct {
 // tells of an interrupt, of which no hook does.
 func watchSession(ctx context.Context, f Facts, file string, r Report) {
 	written, leave, err := f.hub.listen(file)
-	if err != nil { // no session has ever written one here
-		return
+	for err != nil { // no session has ever written one here: look again after each hook
+		hook, done, herr := f.hub.listen(filepath.Join(string(f.Bundle), seenFile))
+		if herr != nil {
+			return
+		}
+		if written, leave, err = f.hub.listen(file); err != nil { // not made meanwhile
+			select {
+			case <-hook:
+			case <-ctx.Done():
+			}
+		}
+		done()
+		if ctx.Err() != nil {
+			if err == nil {
+				leave()
+			}
+			return
+		}
 	}
 	defer leave()
 	var last session

@@ -1,0 +1,53 @@
+package courier
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Claude Code tells of an interrupt in sessions/PID.json only, and makes that
+// directory with the first session.
+func TestSessionStatusIsSeen(t *testing.T) {
+	dir := t.TempDir()
+	f := Facts{
+		Bundle: team.Bundle(t.TempDir()), PID: 4242, Log: slog.New(slog.DiscardHandler), hub: newHub(),
+		Link: adapter.Link{Agent: adapter.Claude, Config: dir, Ways: []adapter.Way{adapter.WayHooks}},
+	}
+	defer f.hub.close()
+	w := newWatcher()
+	ch, err := openHooks(context.Background(), f, nil, w.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ch.Close()
+	write := func(status string) {
+		t.Helper()
+		sessions := filepath.Join(dir, "sessions")
+		if err := os.MkdirAll(sessions, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		data := []byte(`{"pid":4242,"sessionId":"s","status":"` + status + `","waitingFor":"permission prompt"}`)
+		if err := os.WriteFile(filepath.Join(sessions, strconv.Itoa(f.PID)+".json"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("busy")
+	if err := WriteSeen(f.Bundle, SeenFile{Generation: "g"}); err != nil { // a hook was called
+		t.Fatal(err)
+	}
+	for status, want := range map[string]team.Activity{"busy": team.Working, "idle": team.Idle, "waiting": team.Waiting} {
+		from := w.mark()
+		if status == "busy" {
+			from = 0
+		}
+		write(status)
+		w.wait(t, status, from, func(o team.Observation) bool { return o.Tier == team.TierChannel && o.Activity == want })
+	}
+}
