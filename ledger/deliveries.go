@@ -17,6 +17,9 @@ const (
 	sqlDeliverySet  = `UPDATE deliveries SET state = ?, reason = ?, evidence = ?, at = ? WHERE message = ? AND recipient = ?`
 	sqlDeliveryOpen = `SELECT message FROM deliveries INDEXED BY idx_deliveries_session
 		WHERE session = ? AND state IN ('posted', 'mailed', 'held', 'injected') ORDER BY seq`
+	sqlShutdownOpen = `SELECT d.message FROM deliveries d INDEXED BY idx_deliveries_session
+		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected')
+		AND m.kind = 'shutdown_request' ORDER BY d.seq`
 	sqlOutbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_posted
 		JOIN messages m ON m.id = d.message WHERE d.state = 'posted' ORDER BY d.rank, d.seq, d.recipient`
 	sqlWaiting = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
@@ -184,12 +187,24 @@ func canDeliver(from, to team.DeliveryState) bool {
 // dropMail ends the deliveries that a member who leaves has not got: whoever has
 // the name next must not get them.
 func (t *tx) dropMail(m Member) error {
-	ids, err := column[string](t, sqlDeliveryOpen, m.SessionKey)
+	return t.drop(m, sqlDeliveryOpen, m.Name+" has left the team")
+}
+
+// dropShutdowns ends the shutdown requests that a generation has not answered: the
+// next one of the member, which may be up because a restart asked for it, must not
+// obey them.
+func (t *tx) dropShutdowns(m Member) error {
+	return t.drop(m, sqlShutdownOpen, "it was for the generation before")
+}
+
+// drop drops the deliveries to m whose messages a query finds by its session.
+func (t *tx) drop(m Member, query, reason string) error {
+	ids, err := column[string](t, query, m.SessionKey)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if _, err := t.mark(DeliveryMark{MessageID: id, Recipient: m.Name, State: team.Dropped, Reason: m.Name + " has left the team"}); err != nil {
+		if _, err := t.mark(DeliveryMark{MessageID: id, Recipient: m.Name, State: team.Dropped, Reason: reason}); err != nil {
 			return err
 		}
 	}

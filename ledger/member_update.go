@@ -13,7 +13,8 @@ const sqlMemberSet = `UPDATE members SET teamRole = ?, spec = ?, color = ?, desi
 	activityFor = ?, activityUntil = ? WHERE sessionKey = ?`
 
 // MemberPatch changes the fields of a member that are set. ActivityAt follows a
-// change of Activity by itself unless it is set.
+// change of Activity by itself unless it is set. A new Generation drops what the one
+// before was asked in a shutdown request and has not answered.
 type MemberPatch struct {
 	SessionKey   string  `json:"sessionKey"`
 	IfGeneration *string `json:"ifGeneration,omitempty"` // change nothing when the member is of another generation
@@ -72,6 +73,11 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 		m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base,
 		m.WaitsFor, m.LimitedTo, m.SessionKey); err != nil {
 		return before, err
+	}
+	if m.Generation != before.Generation {
+		if err := t.dropShutdowns(m); err != nil {
+			return before, err
+		}
 	}
 	if p.TokenHash != nil {
 		if err := t.setToken(m.SessionKey, *p.TokenHash); err != nil {

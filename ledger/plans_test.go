@@ -15,7 +15,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"the next claim": sqlClaimNext, "a claim by id": sqlClaimID, "an assigned one": sqlClaimAssigned,
 		"tasks that are due": sqlTasksDue, "the next that is": sqlNextDue,
 		"the current run": sqlRunGet, "the cap": sqlMessageCount, "a delivery": sqlDeliverySet,
-		"a sender's outbox": sqlOutboxOf, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,
+		"a sender's outbox": sqlOutboxOf, "what a start drops": sqlShutdownOpen, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,
 	} {
 		// The number of arguments is of no matter to the plan.
 		plan, err := read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {

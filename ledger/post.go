@@ -170,6 +170,8 @@ func (t *tx) recipients(n NewMessage) (to string, who []Member, err error) {
 		return "", nil, errNoMember(n.To, roster)
 	case n.ToSession != "" && roster[i].SessionKey != n.ToSession:
 		return "", nil, team.Errorf(team.CodeNotFound, "%s is another agent by now", roster[i].Name).WithReason(ReasonMemberNotFound)
+	case n.ToGen != "" && roster[i].Generation != n.ToGen:
+		return "", nil, team.Errorf(team.CodeConflict, "%s has been started anew meanwhile", roster[i].Name).WithReason(ReasonStaleGeneration)
 	case strings.EqualFold(roster[i].Name, n.From):
 		return "", nil, team.Errorf(team.CodeInvalid, "Cannot send a message to yourself").WithReason(ReasonSelfSend)
 	}

@@ -168,12 +168,14 @@ type Message struct {
 }
 
 // NewMessage is what it takes to post one. ToSession pins the recipient's
-// session, so that mail for a name that was reused is never misrouted.
+// session, so that mail for a name that was reused is never misrouted, and
+// ToGen its generation: a request to end is for the one that runs.
 type NewMessage struct {
 	Kind      team.Kind       `json:"kind"`
 	From      string          `json:"from"`
-	To        string          `json:"to,omitempty"`        // empty: every member on the roster but From
-	ToSession string          `json:"toSession,omitempty"` // refuse when To is another session by now
+	To        string          `json:"to,omitempty"`           // empty: every member on the roster but From
+	ToSession string          `json:"toSession,omitempty"`    // refuse when To is another session by now
+	ToGen     string          `json:"toGeneration,omitempty"` // refuse when To is another generation by now
 	Parent    string          `json:"parent,omitempty"`
 	Hop       int             `json:"hop,omitempty"`
 	IdemKey   string          `json:"idempotencyKey,omitempty"` // the same key again returns the first message

@@ -9,9 +9,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Fresh marks as read what an earlier member of the same name left unread in the
-// mailbox, so that a new one never gets it. The ledger has it as dropped since
-// that member left. It may be called again, and while others mail.
+// Fresh marks as read what is unread in the mailbox and not for the generation that
+// starts: what an earlier member of the same name left, which the ledger has as
+// dropped since that member left, and what was dropped when the generation began.
+// It may be called again, and while others mail.
 func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
 	box, err := m.Box(ctx, row.Name)
 	if err != nil || gone(box) {
@@ -34,13 +35,13 @@ func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
 	return err
 }
 
-// ofAnother reports that an entry was there before this member: it was sent to
-// another session, or is of a foreign program and older than the member.
+// ofAnother reports that an entry is not for this generation: it was sent to another
+// session, is dropped, or is of a foreign program and older than the member.
 func (m Mailer) ofAnother(ctx context.Context, e inbox.Entry, row ledger.Member) (bool, error) {
 	if e.ID != "" {
 		d, err := m.Ledger.Delivery(ctx, e.ID, row.Name)
 		if err == nil {
-			return d.Session != row.SessionKey, nil
+			return d.Session != row.SessionKey || d.State == team.Dropped, nil
 		}
 		if !team.IsCode(err, team.CodeNotFound) {
 			return false, err

@@ -197,16 +197,18 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	return res, nil
 }
 
-// prepare writes the secret of the generation, and keeps what an earlier member
-// of the name left in the mailbox from one that was never up.
+// prepare writes the secret of the generation, and keeps from it what an earlier
+// member of the name left in the mailbox, or an earlier generation was asked.
 func (s *Supervisor) prepare(ctx context.Context, row ledger.Member, token string) error {
 	if err := WriteToken(s.cfg.Layout.Bundle(row.Name), token); err != nil {
 		return err
 	}
-	if row.StartedAt != 0 {
+	err := Mailer{s.cfg.Layout, s.cfg.Ledger}.Fresh(ctx, row)
+	if err != nil && row.StartedAt != 0 { // of its own mail the ledger says as well what is dropped
+		s.log.Warn("mark dropped mail as read", "member", row.Name, "err", err)
 		return nil
 	}
-	return Mailer{s.cfg.Layout, s.cfg.Ledger}.Fresh(ctx, row)
+	return err
 }
 
 // backend resolves a backend by name; "auto" is the first that works here.

@@ -81,6 +81,7 @@ func (s *Supervisor) proceedStop(m *member) {
 		s.endTree(m, "stopped")
 		return
 	}
+	post.ToSession, post.ToGen = session, m.row.Generation
 	m.stop.requestID, m.lastRequest = post.RequestID, post.RequestID
 	s.after("stop:"+session, m.stop.in.Wait, stopDeadline{session, m.stop.requestID})
 	id := m.stop.requestID

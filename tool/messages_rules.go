@@ -152,7 +152,8 @@ func (t *Team) shutdownRequest(ctx context.Context, c Caller, id string) (ledger
 	}
 	for _, m := range ms {
 		d, err := t.Ledger.Delivery(ctx, m.ID, c.Name)
-		if err == nil && d.Session == c.Session {
+		// A dropped one was for the generation before.
+		if err == nil && d.Session == c.Session && d.State != team.Dropped {
 			return m, nil
 		}
 	}
