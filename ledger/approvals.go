@@ -27,7 +27,9 @@ const (
 	ApprovalPending  ApprovalState = "pending"
 	ApprovalApproved ApprovalState = "approved"
 	ApprovalRejected ApprovalState = "rejected"
-	ApprovalExpired  ApprovalState = "expired" // nobody answered by its deadline
+	// ApprovalExpired is an end without an answer of ours: nobody gave one by its
+	// deadline, or it was given elsewhere.
+	ApprovalExpired ApprovalState = "expired"
 )
 
 // AnswererPerson is the answerer of an approval that no role may answer.
@@ -69,8 +71,8 @@ const (
 	sqlApprovals   = `SELECT ` + approvalCols + ` FROM approvals WHERE true`
 	sqlApprovalGet = sqlApprovals + ` AND id = ?`
 	sqlApprovalReq = sqlApprovals + ` AND requestId = ?`
-	sqlApprovalPut = `INSERT INTO approvals(requestId, run, kind, session, name, answerer, task, attempt, subject, payload, message, createdAt, deadline)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
+	sqlApprovalPut = `INSERT INTO approvals(requestId, run, kind, session, name, answerer, task, attempt, subject, payload, message, createdAt, deadline,
+		state, feedback, answeredBy, answeredAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	sqlApprovalEnd = `UPDATE approvals SET state = ?, feedback = ?, answeredBy = ?, answeredAt = ? WHERE id = ?`
 	sqlApprovalsOf = sqlApprovals + ` AND session = ? AND state = 'pending' AND kind <> 'review' ORDER BY id`
 )

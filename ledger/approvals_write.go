@@ -22,18 +22,24 @@ type AskIn struct {
 	Payload   json.RawMessage `json:"payload,omitempty"`
 	Deadline  int64           `json:"deadline,omitempty"` // Unix milliseconds; 0: none
 	Message   *NewMessage     `json:"message,omitempty"`
+	// Refusal is posted to the asker where the request is refused because one plan
+	// waits at a time. Then the request is recorded as rejected and is no error: it is
+	// for askers who see no error.
+	Refusal *NewMessage `json:"refusal,omitempty"`
 }
 
 // AnswerIn is the answer to one approval. Message, where there is one, tells the
 // asker; it is left out when the asker has left.
 type AnswerIn struct {
-	ID       int64       `json:"id"`
-	Approve  bool        `json:"approve"`
-	Expired  bool        `json:"expired,omitempty"` // not an answer: its deadline is over
-	Feedback string      `json:"feedback,omitempty"`
-	By       string      `json:"by"`             // name of who answers; verified by the caller
-	Mode     team.Mode   `json:"mode,omitempty"` // of an approved plan: what the member goes on in
-	Message  *NewMessage `json:"message,omitempty"`
+	ID      int64 `json:"id"`
+	Approve bool  `json:"approve"`
+	Expired bool  `json:"expired,omitempty"` // not an answer: its deadline is over
+	// Elsewhere is no answer either: the asker has one by other means. Nothing follows.
+	Elsewhere bool        `json:"elsewhere,omitempty"`
+	Feedback  string      `json:"feedback,omitempty"`
+	By        string      `json:"by"`             // name of who answers; verified by the caller
+	Mode      team.Mode   `json:"mode,omitempty"` // of an approved plan: what the member goes on in
+	Message   *NewMessage `json:"message,omitempty"`
 	// Also is posted with an approval: what the asker was not allowed to post
 	// by itself. It is checked as Post checks it.
 	Also *NewMessage `json:"also,omitempty"`
@@ -102,7 +108,11 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 		return Settled{}, team.Errorf(team.CodeConflict, "request id %q was used before", a.RequestID).WithReason("request_taken")
 	}
 	if a.Kind == ApprovePlan {
-		if err := t.onePlan(m); err != nil {
+		err := t.onePlan(m)
+		if a.Refusal != nil && team.ReasonOf(err) == ReasonPlanPending {
+			return t.refuseAsk(a, m, err.Error())
+		}
+		if err != nil {
 			return Settled{}, err
 		}
 	}
@@ -125,6 +135,20 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 	return out, t.setWaiting(m, true)
 }
 
+// refuseAsk records a request as rejected and tells the asker.
+func (t *tx) refuseAsk(a askArgs, m Member, why string) (Settled, error) {
+	n := *a.Refusal
+	n.To, n.ToSession = m.Name, m.SessionKey
+	out, err := t.approvalMail(n, a.MessageID)
+	if err != nil {
+		return out, err
+	}
+	out.Approval, err = t.putApproval(Approval{RequestID: a.RequestID, Kind: a.Kind, Session: m.SessionKey, Name: m.Name,
+		Answerer: orDefault(a.Answerer, AnswererPerson), Subject: a.Subject, Payload: a.Payload,
+		State: ApprovalRejected, Feedback: why, AnsweredBy: n.From, AnsweredAt: t.now})
+	return out, err
+}
+
 func (t *tx) onePlan(m Member) error {
 	var pending string
 	_, err := t.one(sqlApprovalsOf, func(r *sql.Rows) error {
@@ -141,21 +165,22 @@ func (t *tx) onePlan(m Member) error {
 	return err
 }
 
-// putApproval writes a pending approval.
+// putApproval writes an approval, a pending one unless it has a state.
 func (t *tx) putApproval(a Approval) (Approval, error) {
 	run, err := t.run()
 	if err != nil {
 		return a, err
 	}
-	a.Run, a.State, a.CreatedAt = run.ID, ApprovalPending, t.now
+	a.Run, a.State, a.CreatedAt = run.ID, orDefault(a.State, ApprovalPending), t.now
 	a.ID, _, err = value[int64](t, sqlApprovalPut, a.RequestID, a.Run, a.Kind, a.Session, a.Name, a.Answerer, a.Task, a.Attempt,
-		a.Subject, jsonOrNull(a.Payload), a.Message, a.CreatedAt, a.Deadline)
+		a.Subject, jsonOrNull(a.Payload), a.Message, a.CreatedAt, a.Deadline,
+		a.State, a.Feedback, a.AnsweredBy, a.AnsweredAt)
 	if err != nil {
 		return a, err
 	}
 	t.wrote = true
-	return a, t.event(Event{Who: a.Name, What: "approval.asked", ID: itoa(a.ID), After: string(ApprovalPending),
-		Data: json.RawMessage(mustJSON(approvalData{a.Kind, a.RequestID, a.Name, a.Task, ""}))})
+	return a, t.event(Event{Who: a.Name, What: "approval.asked", ID: itoa(a.ID), After: string(a.State),
+		Data: json.RawMessage(mustJSON(approvalData{a.Kind, a.RequestID, a.Name, a.Task, a.Feedback}))})
 }
 
 // setWaiting shows on the roster that a member cannot go on without an answer,
@@ -182,6 +207,7 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 	case ap.State != ApprovalPending:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d was %s already by %s", ap.Kind, ap.ID, ap.State, ap.AnsweredBy).
 			WithReason(ReasonAlreadyResolved)
+	case a.Elsewhere: // whatever the time is
 	case a.Expired && !lapsed:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has time left", ap.Kind, ap.ID).WithReason("not_yet")
 	case !a.Expired && lapsed:
@@ -204,7 +230,7 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 	}
 	state := ApprovalRejected
 	switch {
-	case a.Expired:
+	case a.Expired, a.Elsewhere:
 		state = ApprovalExpired
 	case a.Approve:
 		state = ApprovalApproved

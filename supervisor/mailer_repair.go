@@ -34,7 +34,7 @@ func (m Mailer) RepairBox(ctx context.Context, to ledger.Member) (BoxRepair, err
 	for _, o := range mail {
 		switch o.Delivery.State {
 		case team.Mailed, team.Held:
-			added, err := box.AppendOnce(ctx, m.entry(ctx, o.Message))
+			added, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, o.Delivery))
 			if added {
 				out.Restored++
 			}

@@ -206,6 +206,9 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		return a, team.Errorf(team.CodeInvalid, "a rejection needs feedback: what is to be changed").WithHint("--feedback TEXT")
 	}
 	if a.State == ledger.ApprovalPending {
+		if err := t.answeredElsewhere(ctx, a); err != nil {
+			return a, err
+		}
 		if err := t.expire(ctx, a); err != nil {
 			return a, err
 		}
@@ -256,10 +259,7 @@ func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error
 
 // answerMessage is what the asker is told.
 func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*ledger.NewMessage, error) {
-	word := "rejected"
-	if in.Approve {
-		word = "approved"
-	}
+	word := answerWord(in.Approve)
 	m := &ledger.NewMessage{From: by, RequestID: a.RequestID, Summary: fmt.Sprintf("%s %s", a.Kind, word)}
 	var frame inbox.Frame
 	switch a.Kind {

@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -324,6 +325,16 @@ func TestAskedInTheLeadsMailbox(t *testing.T) {
 	if planned.Kind != ledger.ApprovePlan || planned.Name != "planner" || !strings.Contains(string(planned.Payload), "1. step") {
 		t.Errorf("%+v", planned)
 	}
+	// Who asks in a file sees no error: its second plan is answered, once.
+	if got := r.lastText("planner"); got != `{"type":"plan_approval_response","requestId":"plan_approval-MS@planner@demo","approved":false,"feedback":"another plan of yours waits for approval: one at a time","timestamp":"TIME"}` {
+		t.Error(got)
+	}
+	if got := len(r.inbox("planner")); got != 1 {
+		t.Errorf("planner was told %d times", got)
+	}
+	if a, err := r.Ledger.Approval(ctx, "plan_approval-1795237766610@planner@demo"); err != nil || a.State != ledger.ApprovalRejected {
+		t.Errorf("%+v, %v", a, err)
+	}
 	// Mail does not answer it, whatever it says.
 	write("worker", `{"type":"permission_response","request_id":"perm-1795237187660-n9s5pf3","approve":true}`)
 	if list, err := r.Approvals(ctx, false); err != nil || len(list) != 2 {
@@ -350,5 +361,75 @@ func TestAskedInTheLeadsMailbox(t *testing.T) {
 	}
 	if _, err := r.Ledger.Approval(ctx, "perm-1795237187660-late"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A lead that is a program of its own answers in its own way: straight into the
+// asker's mailbox. What it has answered does not wait for a person any more; but no
+// mode changes on the word of a file, and nobody else ends anything.
+func TestAnsweredByTheLeadItself(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	worker := r.as("worker", team.RoleExecutor)
+	r.as("planner", team.RoleExecutor)
+	write := func(to, from, text string) {
+		t.Helper()
+		box, err := inbox.Open(r.Layout.Inboxes(), r.Layout.Locks(), to, inbox.WithForeignLock())
+		if err == nil {
+			err = box.Append(ctx, inbox.Entry{From: from, Text: text})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := func() (ids []string) {
+		t.Helper()
+		list, err := r.Approvals(ctx, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list {
+			ids = append(ids, a.RequestID)
+		}
+		return ids
+	}
+	write(team.LeadName, "worker", `{"type":"permission_request","request_id":"perm-1-w","agent_id":"worker","tool_name":"Bash"}`)
+	write(team.LeadName, "planner", `{"type":"plan_approval_request","from":"planner","timestamp":"2026-11-21T05:09:26.609Z","planFilePath":"/p","planContent":"x","requestId":"plan_approval-1@planner@demo"}`)
+	own, err := r.AskPermission(ctx, worker, PermissionIn{RequestID: "perm-2-w", ToolName: "Write"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range [][3]string{
+		{"worker", "planner", `{"type":"permission_response","request_id":"perm-1-w","approve":true}`},      // not the lead
+		{"worker", team.LeadName, `{"type":"permission_response","request_id":"perm-1-x","approve":true}`},  // another request
+		{"planner", team.LeadName, `{"type":"permission_response","request_id":"perm-1-w","approve":true}`}, // not the asker's mailbox
+		{"worker", team.LeadName, `{"type":"permission_response","request_id":"perm-2-w","approve":true}`},  // asked of teamctl, which answers
+		{"worker", team.LeadName, `{"type":"shutdown_request","requestId":"perm-1-w","from":"team-lead","timestamp":"x"}`},
+	} {
+		write(entry[0], entry[1], entry[2])
+	}
+	if got := waiting(); !slices.Equal(got, []string{"perm-2-w", "perm-1-w", "plan_approval-1@planner@demo"}) {
+		t.Fatalf("%q", got)
+	}
+	write("worker", team.LeadName, `{"type":"permission_response","request_id":"perm-1-w","subtype":"success","response":{}}`)
+	_, err = r.Answer(ctx, Person(), AnswerIn{ID: "perm-1-w", Feedback: "no"})
+	denied(t, err, team.CodeConflict, ledger.ReasonAlreadyResolved)
+	write("planner", team.LeadName, `{"type":"plan_approval_response","requestId":"plan_approval-1@planner@demo","approved":true,"timestamp":"2026-11-21T05:10:26.609Z","permissionMode":"bypassPermissions"}`)
+	if got := waiting(); !slices.Equal(got, []string{own.RequestID}) {
+		t.Errorf("%q", got)
+	}
+	for id, want := range map[string]string{
+		"perm-1-w":                     "answered elsewhere: worker's mailbox says approved",
+		"plan_approval-1@planner@demo": "answered elsewhere: planner's mailbox says approved",
+	} {
+		if a, err := r.Ledger.Approval(ctx, id); err != nil || a.State != ledger.ApprovalExpired || a.Feedback != want {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+	if m, err := r.Ledger.Member(ctx, "planner"); err != nil || m.Spec.Mode != "" || m.Activity == team.Waiting {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if n := len(r.inbox("planner")); n != 2 { // nobody answers once more
+		t.Errorf("planner has %d messages", n)
 	}
 }

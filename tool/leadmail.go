@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
@@ -14,8 +15,8 @@ import (
 // mailbox themselves, as programs do that know the files and not teamctl: permission
 // and plan requests, in the shapes of their protocol. Asking gives no power, so the
 // entry's word for who asks is enough, if that is a member; the answer goes to the
-// member of that name. What is on the queue already stays as it is. The error joins
-// what was refused.
+// member of that name. What is on the queue already stays as it is, unless the lead
+// has answered it in its own way. The error joins what was refused.
 func (t *Team) TakeAsked(ctx context.Context) error {
 	box, err := t.mailer(Caller{Name: team.LeadName}).Box(ctx, team.LeadName)
 	if err != nil {
@@ -31,6 +32,11 @@ func (t *Team) TakeAsked(ctx context.Context) error {
 		if f, ok := e.Frame(); ok && (f.Kind() == team.KindPermissionRequest || f.Kind() == team.KindPlanApprovalRequest) {
 			errs = append(errs, t.takeAsked(ctx, e, f))
 		}
+	}
+	pending, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
+	errs = append(errs, err)
+	for _, a := range pending {
+		errs = append(errs, t.answeredElsewhere(ctx, a))
 	}
 	return joinErrors(errs)
 }
@@ -55,8 +61,76 @@ func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) erro
 	if err := t.may(ctx, c, OpAsk); err != nil {
 		return err
 	}
+	if in.Kind == ledger.ApprovePlan { // who asks in a file sees no error and would wait for ever
+		if in.Refusal, err = secondPlan(in.RequestID); err != nil {
+			return err
+		}
+	}
 	_, err = t.ask(ctx, c, in, payload, nil)
 	return err
+}
+
+// secondPlan tells a member that its plan is refused while another one waits.
+func secondPlan(request string) (*ledger.NewMessage, error) {
+	f := inbox.PlanApprovalResponse{RequestID: request, Timestamp: inbox.Timestamp(time.Now()),
+		Feedback: "another plan of yours waits for approval: one at a time"}
+	text, err := inbox.Encode(f)
+	return &ledger.NewMessage{Kind: f.Kind(), From: team.LeadName, RequestID: request, Text: text, Summary: "plan rejected"}, err
+}
+
+// answeredElsewhere ends a request that was taken up from the lead's mailbox when
+// the lead, a program that knows nothing of the queue, has written its answer into the
+// asker's mailbox itself. Asker and lead are done with each other then, whoever wrote
+// it. It gives nobody anything: no mode changes, and what teamctl was asked by other
+// ways stays pending.
+func (t *Team) answeredElsewhere(ctx context.Context, a ledger.Approval) error {
+	if a.State != ledger.ApprovalPending || a.Message != "" || a.Kind != ledger.ApprovePermission && a.Kind != ledger.ApprovePlan {
+		return nil
+	}
+	if m, err := t.Ledger.Member(ctx, a.Name); err != nil || m.SessionKey != a.Session {
+		return err
+	}
+	box, err := t.mailer(Caller{}).Box(ctx, a.Name)
+	if err != nil {
+		return err
+	}
+	entries, err := box.Entries(ctx)
+	var damaged *inbox.CorruptError
+	if errors.As(err, &damaged) {
+		return nil // repaired: the supervisor puts back what it lacks
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		f, ok := e.Frame()
+		if !ok || f.Correlation() != a.RequestID || !strings.EqualFold(e.From, team.LeadName) {
+			continue
+		}
+		var word string
+		switch f := f.(type) {
+		case inbox.PermissionResponse:
+			word = answerWord(f.Approve)
+		case inbox.PlanApprovalResponse:
+			word = answerWord(f.Approved)
+		default:
+			continue
+		}
+		_, err := t.Ledger.As(team.LeadName).Answer(ctx, ledger.AnswerIn{ID: a.ID, Elsewhere: true, By: team.LeadName,
+			Feedback: "answered elsewhere: " + a.Name + "'s mailbox says " + word})
+		if team.ReasonOf(err) == ledger.ReasonAlreadyResolved {
+			return nil
+		}
+		return err
+	}
+	return nil
+}
+
+func answerWord(yes bool) string {
+	if yes {
+		return "approved"
+	}
+	return "rejected"
 }
 
 // asked is a request as the queue has it, and whom it names as its sender.

@@ -141,7 +141,7 @@ func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxO
 	if err != nil {
 		return InboxOut{}, err
 	}
-	box, err := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), m.Name)
+	box, err := t.mailer(Caller{}).Box(ctx, m.Name)
 	if err != nil {
 		return InboxOut{}, err
 	}
