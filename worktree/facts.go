@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -21,9 +22,10 @@ type facts struct {
 }
 
 // inspect gathers the facts. Any doubt is worktree_unknown; a repository inside
-// that has work of its own is worktree_nested: no snapshot could hold it.
-func (r *Repo) inspect(ctx context.Context, t tree) (facts, error) {
-	f, err := r.tryInspect(ctx, t)
+// that has work of its own is worktree_nested: no snapshot could hold it. A git
+// that is at work there is waited for, up to wait.
+func (r *Repo) inspect(ctx context.Context, t tree, wait time.Duration) (facts, error) {
+	f, err := r.tryInspect(ctx, t, wait)
 	if err == nil || ctx.Err() != nil {
 		return f, err
 	}
@@ -35,13 +37,13 @@ func (r *Repo) inspect(ctx context.Context, t tree) (facts, error) {
 		WithReason(ReasonUnknown).WithHint("git -C " + t.at + " status")
 }
 
-func (r *Repo) tryInspect(ctx context.Context, t tree) (f facts, err error) {
+func (r *Repo) tryInspect(ctx context.Context, t tree, wait time.Duration) (f facts, err error) {
 	if why, err := os.ReadFile(filepath.Join(t.dir, "locked")); err == nil {
 		return f, lockedError(r.root, t.at, strings.TrimSpace(string(why)))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
-	if f.busy, err = busy(ctx, t.at, t.path); err != nil {
+	if f.busy, err = t.settled(ctx, wait); err != nil {
 		return f, err
 	}
 	index, entries, drop, err := r.revealed(ctx, t)

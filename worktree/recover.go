@@ -211,26 +211,14 @@ func (t tree) leaveRebase(ctx context.Context) error {
 
 // quiet waits until no git works in t any more.
 func (t tree) quiet(ctx context.Context) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.NewTimer(gitPatience)
-	defer limit.Stop()
-	for {
-		list, err := busy(ctx, t.path)
-		if err != nil {
-			return err
-		}
-		if list = gitsAmong(ctx, list); len(list) == 0 {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			return conflict(ReasonBusy, "git is still at work in %s: %s", t.path, pids(list)).WithHint("wait for it, or end it")
-		case <-ctx.Done():
-			return ended("recover", t.path, ctx.Err())
-		}
+	list, err := t.settled(ctx, gitPatience)
+	if err != nil {
+		return err
 	}
+	if list = gitsAmong(ctx, list); len(list) > 0 {
+		return conflict(ReasonBusy, "git is still at work in %s: %s", t.path, pids(list)).WithHint("wait for it, or end it")
+	}
+	return nil
 }
 
 // dropLocks removes the lock files that a dead git left: those of the worktree,

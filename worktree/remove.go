@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -18,6 +19,15 @@ type RemoveIn struct {
 	Team, Agent  string // whose it is: they name the snapshot; needed with Force
 	DeleteBranch bool   // delete its branch too, if its commits are contained elsewhere
 	Background   bool   // return before the files are deleted; Repo.Wait waits for that
+}
+
+// patience is how long a git in the worktree is waited for: what is forced goes on
+// at once, and saves what there is.
+func (in RemoveIn) patience() time.Duration {
+	if in.Force {
+		return 0
+	}
+	return settleTime
 }
 
 // Removed is what Remove did.
@@ -35,7 +45,8 @@ type Removed struct {
 
 // Remove removes the worktree at path: directory and registration. Without
 // Force it is kept when there is anything in it that is not committed, commits
-// of a detached HEAD that nothing else reaches, or a process. Commits on its
+// of a detached HEAD that nothing else reaches, or a process; a git that works
+// there, as for a checkpoint, is waited for some seconds. Commits on its
 // branch are no reason: the branch stays, unless DeleteBranch is asked and they
 // are contained elsewhere. With Force the complete state is saved first, and
 // Removed says where. A worktree that is gone already is no error.
@@ -60,7 +71,7 @@ func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, e
 		if err := t.notMain("remove the worktree"); err != nil {
 			return Removed{}, err
 		}
-		f, err := r.inspect(ctx, t)
+		f, err := r.inspect(ctx, t, in.patience())
 		if err == nil && !in.Force {
 			err = t.refusal(f)
 		}
@@ -192,7 +203,7 @@ func (r *Repo) secure(ctx context.Context, t tree, o *op, in RemoveIn, res *Remo
 			return err
 		}
 	} else {
-		f, err := r.inspect(ctx, t)
+		f, err := r.inspect(ctx, t, in.patience())
 		if err == nil && !in.Force {
 			err = t.refusal(f)
 		}

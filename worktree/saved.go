@@ -192,7 +192,8 @@ func (r *Repo) prune(ctx context.Context, list []Saved, keep int) error {
 
 // RestoreInto brings a member's own worktree to a saved state: branch, index and
 // files. What is there now goes to a rescue ref first, which is returned ("" when
-// that is nothing but commits that the branch keeps). Nobody may be at work there.
+// that is nothing but commits that the branch keeps). Nobody may be at work there;
+// a git, as of a checkpoint, is waited for some seconds.
 //
 // Errors: main_worktree (denied), unknown_revision (not found), worktree_busy
 // (conflict), those of Snapshot.
@@ -212,6 +213,9 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 	if err == nil {
 		err = t.notMain("restore")
 	}
+	if err == nil {
+		_, err = t.settled(ctx, settleTime) // before the lock, so that others need not wait too
+	}
 	if err != nil {
 		return "", err
 	}
@@ -220,7 +224,7 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 		return "", err
 	}
 	defer func() { _ = l.Unlock() }()
-	f, err := r.inspect(ctx, t)
+	f, err := r.inspect(ctx, t, settleTime)
 	if err != nil {
 		return "", err
 	}

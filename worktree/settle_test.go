@@ -1,0 +1,130 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// heldCheckpoint is a checkpoint of another process whose git waits in the middle
+// of its snapshot, until release is called; end waits for its end.
+func (f *fixture) heldCheckpoint(path string) (release, end func()) {
+	f.Helper()
+	hello, bye := f.path("hello"), f.path("bye")
+	f.must(syscall.Mkfifo(hello, 0o600))
+	f.must(syscall.Mkfifo(bye, 0o600))
+	f.write("main/.git/info/attributes", "held.txt filter=held\n")
+	f.git(f.root, "config", "filter.held.clean", "echo >"+hello+"; read x <"+bye+"; cat")
+	f.write(strings.TrimPrefix(path, f.dir+"/")+"/held.txt", "held")
+	cmd := childCmd(f.T, childJob{Repo: f.root, Do: "checkpoint", Path: path})
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	f.must(cmd.Start())
+	if _, err := os.ReadFile(hello); err != nil {
+		f.Fatal(err)
+	}
+	release = func() {
+		f.git(f.root, "config", "--unset", "filter.held.clean") // for those that come after
+		p, err := os.OpenFile(bye, os.O_WRONLY, 0)
+		f.must(err)
+		f.must(p.Close())
+	}
+	end = func() {
+		if err := cmd.Wait(); err != nil {
+			f.Errorf("the checkpoint: %v %s", err, &stderr)
+		}
+	}
+	return release, end
+}
+
+// A restore that meets a checkpoint of the supervisor waits for it.
+func TestRestoreWaitsForCheckpoint(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	f.write("wt/w/work.txt", "then")
+	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+	f.must(err)
+	release, end := f.heldCheckpoint(w.Path)
+	done := make(chan error, 1)
+	go func() {
+		_, err := f.repo.RestoreInto(f.ctx(), w.Path, ref, "demo", "w")
+		done <- err
+	}()
+	let := time.After(200 * time.Millisecond)
+	select {
+	case err := <-done:
+		t.Errorf("it did not wait: %v", err)
+		release()
+	case <-let:
+		release()
+		f.must(<-done)
+	}
+	end()
+	if f.exists(f.path("wt/w/held.txt")) || f.git(w.Path, "hash-object", "work.txt") != f.git(f.root, "rev-parse", ref+":work.txt") {
+		t.Error("not restored")
+	}
+	saves, err := f.repo.Saves(f.ctx(), KindRescue, "demo", "w")
+	f.must(err)
+	if len(saves) != 1 || f.git(f.root, "show", saves[0].Ref+":held.txt") != "held" {
+		t.Errorf("what was there is not saved: %+v", saves)
+	}
+}
+
+// An unforced removal waits for a git that reads the worktree, whoever began it,
+// and not for longer than its context; a forced one does not.
+func TestRemoveWaitsForGit(t *testing.T) {
+	f := newFixture(t)
+	hold := func(w Worktree) (release func()) {
+		cmd := exec.Command("git", "-C", w.Path, "cat-file", "--batch")
+		in, err := cmd.StdinPipe()
+		f.must(err)
+		f.must(cmd.Start())
+		eventually(t, "git is there", func() bool {
+			list, err := busy(f.ctx(), w.Path)
+			return err == nil && len(gitsAmong(f.ctx(), list)) == 1
+		})
+		return func() {
+			f.must(in.Close())
+			f.must(cmd.Wait())
+		}
+	}
+	w := f.create("w")
+	release := hold(w)
+	done := make(chan error, 1)
+	go func() {
+		_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
+		done <- err
+	}()
+	let := time.After(200 * time.Millisecond)
+	select {
+	case err := <-done:
+		t.Errorf("it did not wait: %v", err)
+		release()
+	case <-let:
+		release()
+		f.must(<-done)
+	}
+	if f.exists(w.Path) {
+		t.Error("not removed")
+	}
+
+	x := f.create("x")
+	release = hold(x)
+	ctx, cancel := context.WithTimeout(f.ctx(), 50*time.Millisecond)
+	defer cancel()
+	_, err := f.repo.Remove(ctx, x.Path, RemoveIn{})
+	wantErr(t, err, team.CodeTimeout, ReasonTimeout)
+	res, err := f.repo.Remove(f.ctx(), x.Path, RemoveIn{Force: true, Team: "demo", Agent: "x"})
+	f.must(err)
+	if len(res.Busy) != 1 {
+		t.Errorf("%+v", res)
+	}
+	release()
+}
