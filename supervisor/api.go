@@ -46,7 +46,7 @@ type SpawnIn struct {
 	Exact  bool              `json:"exact,omitempty"` // a taken name is an error, not a suffix
 	Role   team.Role         `json:"role,omitempty"`
 	Spec   ledger.MemberSpec `json:"spec"`
-	Branch string            `json:"branch,omitempty"` // default teamctl/<team>/<name>
+	Branch string            `json:"branch,omitempty"` // one that exists; default a new one, teamctl/<team>/<name>
 	Base   string            `json:"base,omitempty"`   // default the team's base, else HEAD
 	// Hold puts the member on the roster and starts nothing. Held starts the one of
 	// this name that was put there so; what else it says is not looked at.

@@ -158,7 +158,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	}
 	defer func() {
 		if err != nil && res.created {
-			err = errors.Join(err, s.dropTree(res.tree))
+			err = errors.Join(err, s.dropTree(res.tree, OwnBranch(t.Key, res.tree.Branch)))
 			res.tree, res.created = nil, false
 		}
 	}()
@@ -282,8 +282,9 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 	}
 	name := row.Name
 	for n := 2; ; n++ {
-		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base, Progress: s.checkoutProgress(row.Name)}
-		if n <= 50 && row.Branch == "" && taken(ctx, repo, in) {
+		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base,
+			Reuse: row.Branch != "", Progress: s.checkoutProgress(row.Name)}
+		if n <= 50 && taken(ctx, repo, in) {
 			name = row.Name + "-" + itoa(n)
 			continue
 		}
@@ -296,7 +297,7 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 		tree, err := repo.Create(ctx, in)
 		switch team.ReasonOf(err) {
 		case worktree.ReasonBranchExists, worktree.ReasonCheckedOut, worktree.ReasonPathExists, worktree.ReasonWorktreeExists:
-			if n <= 50 && row.Branch == "" {
+			if n <= 50 && (!in.Reuse || team.ReasonOf(err) != worktree.ReasonCheckedOut) {
 				name = row.Name + "-" + itoa(n)
 				continue
 			}
@@ -306,25 +307,28 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 }
 
 // taken reports that a member of this name was here before and left work behind,
-// which stays.
+// which stays. A branch that was asked for is to be there.
 func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool {
 	if _, err := os.Lstat(in.Path); err == nil {
 		return true
+	}
+	if in.Reuse {
+		return false
 	}
 	_, err := repo.Resolve(ctx, "refs/heads/"+in.Branch)
 	return err == nil
 }
 
 // dropTree takes back a worktree that this start made: it holds nothing yet, and
-// anything else keeps it.
-func (s *Supervisor) dropTree(tree *worktree.Worktree) error {
+// anything else keeps it. Its branch goes only if this start made that too.
+func (s *Supervisor) dropTree(tree *worktree.Worktree, branch bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	repo, err := worktree.OpenRepo(ctx, tree.Repo)
 	if err != nil {
 		return err
 	}
-	_, err = repo.Remove(ctx, tree.Path, worktree.RemoveIn{DeleteBranch: true})
+	_, err = repo.Remove(ctx, tree.Path, worktree.RemoveIn{DeleteBranch: branch})
 	return err
 }
 

@@ -139,6 +139,7 @@ type SpawnIn struct {
 	Cwd       string            `json:"cwd,omitempty"`
 	Repo      string            `json:"repo,omitempty"` // name of a further repository of the team
 	Base      string            `json:"base,omitempty"`
+	Branch    string            `json:"branch,omitempty"` // work on this one, which exists, instead of a new one
 	Exact     bool              `json:"exact,omitempty"`
 	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1
 	Place     backends.Place    `json:"place"`           // $TMUX and $TMUX_PANE of the asking shell

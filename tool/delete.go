@@ -185,7 +185,8 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Boot
 		if note := t.teardown(ctx, repo, boot, m); note != "" {
 			out.Notes = append(out.Notes, note)
 		}
-		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: true})
+		own := supervisor.OwnBranch(t.Layout.Key, m.Branch)
+		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: own})
 		if err != nil {
 			return fmt.Errorf("remove worktree of %s: %w", m.Name, err)
 		}
@@ -193,6 +194,9 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Boot
 		out.Notes = append(out.Notes, r.Notes...)
 		if r.RescueRef != "" {
 			out.Rescued = append(out.Rescued, r.RescueRef)
+		}
+		if r.BranchKept != "" && !own {
+			r.BranchKept = "it was there before " + m.Name
 		}
 		if r.BranchKept != "" {
 			out.Kept = append(out.Kept, KeptBranch{Member: m.Name, Branch: r.Branch, Head: r.Head, Why: r.BranchKept})

@@ -135,13 +135,19 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if err != nil {
 		return none, err
 	}
+	base := in.Base
+	if in.Branch != "" {
+		if base, err = existingBranch(ctx, root, row.Base, tree, in); err != nil {
+			return none, err
+		}
+	}
 	lead := row.LeadSession
 	spawner := lead
 	if c.Session != "" {
 		spawner = c.Session
 	}
 	return supervisor.SpawnIn{
-		Name: name, Exact: in.Exact, Role: role, Base: in.Base,
+		Name: name, Exact: in.Exact, Role: role, Branch: in.Branch, Base: base,
 		Spec: ledger.MemberSpec{
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
 			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Bypass: in.Bypass, Restart: restart,

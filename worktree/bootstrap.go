@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/teamctl/teamctl/team"
 )
 
 // IncludeFile, in the main worktree, names in the syntax of .gitignore the ignored
@@ -68,7 +66,7 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 			return out, err
 		}
 		if !ran.OK() {
-			return out, conflict(ReasonSetup, "%q in %s: %s: %s", run, t.path, ran.Why(), lastLine(ran.Tail)).WithHint("see " + in.Log)
+			return out, ran.failure(t.path, in.Log)
 		}
 	}
 	rec := t.recorded()
@@ -77,6 +75,15 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 		return out, noSpace(err)
 	}
 	return out, nil
+}
+
+// failure is the error of a setup or teardown command that failed.
+func (r Ran) failure(dir, log string) error {
+	why := r.Why()
+	if last := lastLine(r.Tail); last != "" {
+		why += ": " + last
+	}
+	return conflict(ReasonSetup, "the command %q failed in %s: %s", r.Run, dir, why).WithHint("see " + log)
 }
 
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
@@ -303,7 +310,7 @@ func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []Ran, err error) 
 		one, e := RunCommand(ctx, Command{Run: run, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log})
 		ran = append(ran, one)
 		if e == nil && !one.OK() {
-			e = team.Errorf(team.CodeConflict, "%q in %s: %s", run, t.path, one.Why()).WithReason(ReasonSetup).WithHint("see " + in.Log)
+			e = one.failure(t.path, in.Log)
 		}
 		if err == nil {
 			err = e

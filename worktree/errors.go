@@ -19,6 +19,7 @@ const (
 	ReasonUnreadableRepo = "repository_unreadable" // invalid: there is a .git, and git refuses it
 	ReasonUnbornHead     = "unborn_head"           // invalid
 	ReasonUnknownRev     = "unknown_revision"      // not found
+	ReasonUnknownBranch  = "unknown_branch"        // not found
 	ReasonBadPath        = "invalid_path"          // invalid
 	ReasonBadBranch      = "invalid_branch"        // invalid
 	ReasonBadInput       = "invalid_input"         // invalid

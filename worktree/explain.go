@@ -77,7 +77,7 @@ func (r *Repo) checkedOut(ctx context.Context, branch, at string) error {
 			continue
 		}
 		e := conflict(ReasonCheckedOut, "the branch %s is checked out in %s", branch, w.Path).
-			WithHint("choose another branch")
+			WithHint("choose another branch, or let go of it: git -C " + w.Path + " switch --detach")
 		if w.Missing {
 			e = e.WithHint("that directory is gone: git -C " + r.root + " worktree remove " + w.Path)
 		}

@@ -34,6 +34,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
   teamctl spawn probe -- htop               # any command
   teamctl spawn ann --agent claude --prompt "review the parser"
   teamctl spawn web --worktree none --restart always -- npm run dev
+  teamctl spawn fixer --branch bugfix -- claude
   teamctl spawn reviewer --role reviewer --prompt "read what builder commits"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			n := len(args)
@@ -118,6 +119,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	f.StringVar(&in.Worktree, "worktree", "", "own (default with a repository), none, or the PATH of a directory")
 	f.StringVar(&in.Repo, "repo", "", "name of the repository to work on, of several")
 	f.StringVar(&in.Base, "base", "", "revision that its branch starts from (default the team's)")
+	f.StringVar(&in.Branch, "branch", "", "existing branch to work on (default a new one, teamctl/TEAM/NAME)")
 	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")
 	f.StringVar(&in.Model, "model", "", "model for agents that have one")

@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
+	"github.com/teamctl/teamctl/worktree"
 )
 
 const defaultFile = "teamctl.yaml"
@@ -117,6 +118,10 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 	out := upOut{Team: made, Tasks: []string{}, Members: []tool.Spawned{}}
 	if err := a.fill(ctx, env, c, f, from, tasks, &out); err != nil {
 		a.takeBack(ctx, env, c, made.TeamName)
+		if team.ReasonOf(err) == worktree.ReasonSetup { // its log went with the team
+			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(worktree.ReasonSetup).
+				WithHint("try the command in a checkout of the repository, then teamctl up -f " + file)
+		}
 		return err
 	}
 	if a.out.value(out) {
@@ -178,7 +183,7 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 	return tool.SpawnIn{
 		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
 		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
-		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Count: max(1, m.Count), Place: place(layout),
+		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Branch: m.Branch, Count: max(1, m.Count), Place: place(layout),
 		Limits: m.Limits,
 	}
 }

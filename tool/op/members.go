@@ -38,6 +38,7 @@ type SpawnIn struct {
 	Worktree  string            `json:"worktree,omitempty" jsonschema:"own (default where the team has a repository), none, or the path of a directory."`
 	Repo      string            `json:"repo,omitempty" jsonschema:"Name of a further repository of the team to work on."`
 	Base      string            `json:"base,omitempty" jsonschema:"Revision that its branch starts from."`
+	Branch    string            `json:"branch,omitempty" jsonschema:"Existing branch to work on, instead of a new one."`
 	Cwd       string            `json:"cwd,omitempty" jsonschema:"Directory to run in without a worktree of its own."`
 	Env       map[string]string `json:"env,omitempty" jsonschema:"Further environment variables."`
 	Exact     bool              `json:"exact,omitempty" jsonschema:"Fail where the name is taken, instead of taking NAME-2."`
@@ -48,7 +49,7 @@ func spawn(ctx context.Context, s *Session, in SpawnIn) (tool.Spawned, error) {
 		ask := tool.SpawnIn{
 			Name: in.Name, Agent: in.AgentID, Command: in.Command, Backend: in.Backend, Layout: in.Layout, Prompt: in.Task,
 			AgentType: in.AgentType, Model: in.Model, Mode: string(in.Mode), Bypass: in.Bypass, Role: in.Role, Restart: in.Restart,
-			Env: in.Env, Repo: in.Repo, Worktree: in.Worktree, Cwd: in.Cwd, Base: in.Base, Exact: in.Exact, Place: s.Place,
+			Env: in.Env, Repo: in.Repo, Worktree: in.Worktree, Cwd: in.Cwd, Base: in.Base, Branch: in.Branch, Exact: in.Exact, Place: s.Place,
 		}
 		ask.Place.Layout = in.Layout
 		progress(ctx, 0, 1, "starting %s", in.Name)

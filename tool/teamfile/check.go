@@ -70,6 +70,14 @@ func (r *reader) checkMember(p placed[Member]) {
 		check("layout", fmt.Errorf("unknown layout %q: use one of %s", m.Layout, strings.Join(layouts, ", ")))
 	}
 	switch {
+	case m.Branch != "" && m.Count > 1:
+		check("branch", fmt.Errorf("%d members cannot work on one branch", m.Count))
+	case m.Branch != "" && m.Worktree != "" && m.Worktree != "own":
+		check("branch", fmt.Errorf("a branch needs a worktree of the member's own"))
+	case p.keys["branch"] != nil && m.Branch == "":
+		check("branch", fmt.Errorf("branch is empty"))
+	}
+	switch {
 	case m.Agent == "command" && len(m.Command) == 0:
 		check("agent", fmt.Errorf("agent command needs a command"))
 	case len(m.Command) > 0 && m.Agent != "" && m.Agent != "command":

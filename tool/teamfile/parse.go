@@ -152,6 +152,7 @@ func (r *reader) members(n ast.Node) (out []placed[Member]) {
 			{"restart", r.text("restart", (*string)(&m.Restart))},
 			{"env", r.env(&m.Env)},
 			{"repo", r.text("repo", &m.Repo)},
+			{"branch", r.text("branch", &m.Branch)},
 			{"worktree", r.worktree(&m.Worktree)},
 			{"model", r.text("model", &m.Model)},
 			{"type", r.text("type", &m.Type)},

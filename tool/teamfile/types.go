@@ -34,6 +34,7 @@ type Member struct {
 	Restart  team.RestartPolicy `json:"restart,omitempty"`
 	Env      map[string]string  `json:"env,omitempty" jsonschema:"environment variables for the agent"`
 	Repo     string             `json:"repo,omitempty" jsonschema:"name of one of repos to work on, default the team's repo"`
+	Branch   string             `json:"branch,omitempty" jsonschema:"existing branch to work on, default a new one"`
 	Worktree string             `json:"worktree,omitempty" jsonschema:"own (default), none, or the path of a directory to work in"`
 	Model    string             `json:"model,omitempty" jsonschema:"model for agents that have one"`
 	Type     string             `json:"type,omitempty" jsonschema:"agent type handed to the agent"`

@@ -1,0 +1,31 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// existingBranch checks a branch that a member is to work on, before anything is
+// started, and answers with the commit where it parted from the base of the team,
+// of which teamBase is the name ("" for HEAD).
+//
+// Errors: invalid, unknown_branch (not found), branch_checked_out (conflict).
+func existingBranch(ctx context.Context, root, teamBase, tree string, in SpawnIn) (base string, err error) {
+	switch {
+	case tree != "own":
+		return "", team.Errorf(team.CodeInvalid, "a branch needs a worktree of the member's own").WithHint("leave out --worktree, or --branch")
+	case in.Count > 1:
+		return "", team.Errorf(team.CodeInvalid, "%d members cannot work on one branch", in.Count).WithHint("spawn one with --branch, the others without")
+	}
+	repo, err := worktree.OpenRepo(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	from := in.Base
+	if from == "" && in.Repo == "" { // the team's base is a commit of its own repository
+		from = teamBase
+	}
+	return repo.BranchBase(ctx, in.Branch, from)
+}

@@ -1,0 +1,46 @@
+package worktree
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// BranchBase checks that a branch exists and is checked out nowhere, so that Create
+// can reuse it, and returns the commit where it parted from another one ("" for HEAD
+// of the main worktree): its tip where the two have nothing in common.
+//
+// Errors: invalid_branch (invalid), unknown_branch, unknown_revision (not found),
+// unborn_head (invalid), branch_checked_out (conflict).
+func (r *Repo) BranchBase(ctx context.Context, branch, from string) (base string, err error) {
+	if err := checkBranch(branch); err != nil || branch == "" {
+		return "", invalid(ReasonBadBranch, "%q is not the name of a branch", branch)
+	}
+	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
+	if team.ReasonOf(err) == ReasonUnknownRev {
+		return "", notFound(ReasonUnknownBranch, "there is no branch %s in %s", branch, r.root).
+			WithHint("git -C " + r.root + " branch --list")
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := r.checkedOut(ctx, branch, ""); err != nil {
+		return "", err
+	}
+	if from == "" {
+		from, err = r.Head(ctx)
+	} else {
+		from, err = r.Resolve(ctx, from)
+	}
+	if err != nil {
+		return "", err
+	}
+	out, err := r.read(ctx, "merge-base", from, tip)
+	if exitStatus(err) == 1 {
+		return tip, nil
+	}
+	if err != nil {
+		return "", failed("compare "+branch+" with "+from, err)
+	}
+	return oneLine(out), nil
+}
