@@ -44,7 +44,7 @@ func runAppend(ctx context.Context, e env) (string, error) {
 		if err := fillBox(ctx, l, "whole", n); err != nil {
 			return "", err
 		}
-		box, err := inbox.Open(l.Inboxes(), l.Locks(), "ours", inbox.WithForeignLock())
+		box, err := inbox.Open(l.Inboxes(), l.Locks(), "ours")
 		if err != nil {
 			return "", err
 		}

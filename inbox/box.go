@@ -18,28 +18,22 @@ import (
 // Box is one agent's mailbox. It holds no descriptor between calls, and any number
 // of goroutines may use it.
 type Box struct {
-	agent   string
-	dir     string // the inboxes directory, absolute
-	name    string // the file's name in it
-	guard   string // the lock file
-	pid     string // the visible owner
-	foreign bool
+	agent string
+	dir   string // the inboxes directory, absolute
+	name  string // the file's name in it
+	guard string // the lock file
+	pid   string // the visible owner
+	// parked is our lock directory for foreign clients while it is not in place.
+	parked string
 
 	mu   sync.Mutex
 	seen cursor // guarded by mu
 }
 
-// Option changes how a mailbox is opened.
-type Option func(*Box)
-
-// WithForeignLock takes the lock directory of foreign clients around every
-// operation. Use it for a mailbox that a foreign client reads or writes by itself.
-func WithForeignLock() Option { return func(b *Box) { b.foreign = true } }
-
 // Open names agent's mailbox in inboxesDir, with its locks in locksDir. Nothing is
 // created before the first message. An agent name that cannot name a file is
 // CodeInvalid.
-func Open(inboxesDir, locksDir, agent string, opts ...Option) (*Box, error) {
+func Open(inboxesDir, locksDir, agent string) (*Box, error) {
 	name, err := team.InboxName(agent)
 	if err != nil {
 		return nil, err
@@ -52,17 +46,15 @@ func Open(inboxesDir, locksDir, agent string, opts ...Option) (*Box, error) {
 	if err != nil {
 		return nil, team.Errorf(team.CodeInvalid, "open %s's mailbox: %w", agent, err)
 	}
-	b := &Box{
+	return &Box{
 		agent: agent,
 		dir:   dir,
 		name:  name + ".json",
 		guard: filepath.Join(locks, name+".guard"),
 		pid:   filepath.Join(locks, name+".pid"),
-	}
-	for _, o := range opts {
-		o(b)
-	}
-	return b, nil
+
+		parked: filepath.Join(locks, name+".lockdir"),
+	}, nil
 }
 
 // Path is the mailbox file; it need not exist.
@@ -76,7 +68,7 @@ type holding struct {
 	box     *Box
 	root    *os.Root
 	name    string
-	foreign *foreignLock // nil when it was not taken
+	foreign *foreignLock // nil when there is no room for it
 }
 
 // openDir opens the inboxes directory itself: a symlink in its place is refused,
@@ -208,25 +200,6 @@ func (h *holding) stillHeld() error {
 // Entries are all messages, oldest first; a missing file has none. The error may
 // be a *CorruptError.
 func (b *Box) Entries(ctx context.Context) ([]Entry, error) {
-	out, err := b.entries(ctx)
-	if b.foreign && noRoom(err) { // for the lock's directory: reading must go on
-		plain := &Box{agent: b.agent, dir: b.dir, name: b.name, guard: b.guard, pid: b.pid}
-		return plain.entries(ctx)
-	}
-	return out, err
-}
-
-// noRoom reports that nothing can be made where the mailboxes are.
-func noRoom(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-func (b *Box) entries(ctx context.Context) ([]Entry, error) {
 	var out []Entry
 	err := b.hold(ctx, "read", false, false, func(h *holding) error {
 		data, _, err := h.load()

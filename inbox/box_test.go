@@ -496,20 +496,18 @@ func TestHostileFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			setup(t, dir)
-			for _, b := range []*Box{boxIn(t, dir), boxIn(t, dir, WithForeignLock())} {
-				ctx := bg(t)
-				if err := b.Append(ctx, Entry{From: "a", Text: "x"}); !team.IsCode(err, team.CodeDenied) {
-					t.Errorf("append: %v", err)
-				}
-				if _, err := b.Entries(ctx); !team.IsCode(err, team.CodeDenied) {
-					t.Errorf("read: %v", err)
-				}
-				if err := b.Clear(ctx); !team.IsCode(err, team.CodeDenied) {
-					t.Errorf("clear: %v", err)
-				}
-				if _, err := b.Consume(ctx, 0, nil); !team.IsCode(err, team.CodeDenied) {
-					t.Errorf("consume: %v", err)
-				}
+			b, ctx := boxIn(t, dir), bg(t)
+			if err := b.Append(ctx, Entry{From: "a", Text: "x"}); !team.IsCode(err, team.CodeDenied) {
+				t.Errorf("append: %v", err)
+			}
+			if _, err := b.Entries(ctx); !team.IsCode(err, team.CodeDenied) {
+				t.Errorf("read: %v", err)
+			}
+			if err := b.Clear(ctx); !team.IsCode(err, team.CodeDenied) {
+				t.Errorf("clear: %v", err)
+			}
+			if _, err := b.Consume(ctx, 0, nil); !team.IsCode(err, team.CodeDenied) {
+				t.Errorf("consume: %v", err)
 			}
 			if data, err := os.ReadFile(outside); err != nil || string(data) != "[]" {
 				t.Errorf("the file outside is %q, %v", data, err)
@@ -615,7 +613,7 @@ func TestSweep(t *testing.T) {
 	if diff := cmp.Diff(want, names(t, filepath.Join(dir, "inboxes"))); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"bob.guard", "bob.pid"}, names(t, filepath.Join(dir, "locks"))); diff != "" {
+	if diff := cmp.Diff([]string{"bob.guard", "bob.lockdir", "bob.pid"}, names(t, filepath.Join(dir, "locks"))); diff != "" {
 		t.Error(diff)
 	}
 	if n, err := Sweep(filepath.Join(dir, "none"), filepath.Join(dir, "none"), 0); n != 0 || err != nil {

@@ -244,12 +244,12 @@ func TestSharedWithAForeignWriter(t *testing.T) {
 	if err != nil {
 		t.Skip("no python3 here")
 	}
-	b, dir := newBox(t, WithForeignLock())
+	b, dir := newBox(t)
 	put(t, b, "[]")
 	const each = 40
 	foreign := exec.Command(python, "-c", pythonWriter, b.Path(), "py", strconv.Itoa(each))
 	foreign.Stderr = os.Stderr
-	ours := worker(t, "foreign", dir, "go", each)
+	ours := worker(t, "append", dir, "go", each)
 	for _, cmd := range []*exec.Cmd{foreign, ours} {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -312,12 +312,12 @@ func TestPruneBesideAForeignWriter(t *testing.T) {
 	if err != nil {
 		t.Skip("no python3 here")
 	}
-	b, dir := newBox(t, WithForeignLock())
+	b, dir := newBox(t)
 	put(t, b, "[]")
 	const each, keep = 60, 10
 	foreign := exec.Command(python, "-c", pythonWriter, b.Path(), "py", strconv.Itoa(each))
 	foreign.Stderr = os.Stderr
-	ours := worker(t, "foreign", dir, "go", each)
+	ours := worker(t, "append", dir, "go", each)
 	done := make(chan error, 2)
 	for _, cmd := range []*exec.Cmd{foreign, ours} {
 		if err := cmd.Start(); err != nil {

@@ -21,9 +21,10 @@
 //  1. a semaphore per path in the process,
 //  2. flock on locks/<agent>.guard, which is the truth among teamctl processes,
 //  3. the directory <agent>.json.lock of foreign clients (the proper-lockfile
-//     protocol). It is waited for when it is there, and taken when the mailbox was
-//     opened with [WithForeignLock]. One that was not refreshed for ten seconds is
-//     abandoned.
+//     protocol). One that was not refreshed for ten seconds is abandoned. It is taken
+//     for every operation, whoever the mailbox is for: any client of the team may
+//     write to any member by itself. On a full disk, where nobody can make it, it is
+//     only waited for.
 //
 // Repair and Prune, which may take long, also write locks/<agent>.pid for people
 // to see. No lock is held while anything but the mailbox is waited for.

@@ -13,71 +13,59 @@ import (
 )
 
 func TestFreshForeignLockIsObeyed(t *testing.T) {
-	for name, opts := range map[string][]Option{"plain": nil, "shared": {WithForeignLock()}} {
-		t.Run(name, func(t *testing.T) {
-			b, _ := newBox(t, opts...)
-			add(t, b, Entry{From: "a", Text: "1"})
-			lock := b.Path() + ".lock"
-			if err := os.Mkdir(lock, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
-			defer cancel()
-			if err := b.Append(ctx, Entry{From: "a", Text: "2"}); !team.IsCode(err, team.CodeTimeout) {
-				t.Errorf("append: %v", err)
-			}
-			if _, err := os.Stat(lock); err != nil {
-				t.Errorf("the foreign lock is gone: %v", err)
-			}
-			got := make(chan error, 1)
-			go func() { got <- b.Append(bg(t), Entry{From: "a", Text: "3"}) }()
-			if err := os.Remove(lock); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-got; err != nil {
-				t.Error(err)
-			}
-			if got := textsOf(entries(t, b)); got != "1|3" {
-				t.Error(got)
-			}
-			if _, err := os.Stat(lock); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("our lock is left: %v", err)
-			}
-		})
+	b, _ := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	lock := b.Path() + ".lock"
+	if err := os.Mkdir(lock, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	if err := b.Append(ctx, Entry{From: "a", Text: "2"}); !team.IsCode(err, team.CodeTimeout) {
+		t.Errorf("append: %v", err)
+	}
+	if _, err := os.Stat(lock); err != nil {
+		t.Errorf("the foreign lock is gone: %v", err)
+	}
+	got := make(chan error, 1)
+	go func() { got <- b.Append(bg(t), Entry{From: "a", Text: "3"}) }()
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	if got := textsOf(entries(t, b)); got != "1|3" {
+		t.Error(got)
+	}
+	if _, err := os.Stat(lock); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("our lock is left: %v", err)
 	}
 }
 
 func TestAbandonedForeignLock(t *testing.T) {
-	for name, opts := range map[string][]Option{"plain": nil, "shared": {WithForeignLock()}} {
-		t.Run(name, func(t *testing.T) {
-			b, dir := newBox(t, opts...)
-			add(t, b, Entry{From: "a", Text: "1"})
-			lock := b.Path() + ".lock"
-			if err := os.Mkdir(lock, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			old := time.Now().Add(-11 * time.Second)
-			if err := os.Chtimes(lock, old, old); err != nil {
-				t.Fatal(err)
-			}
-			add(t, b, Entry{From: "a", Text: "2"})
-			if got := textsOf(entries(t, b)); got != "1|2" {
-				t.Error(got)
-			}
-			want := 2 // not taken: left to its owners
-			if len(opts) > 0 {
-				want = 1
-			}
-			if got := names(t, filepath.Join(dir, "inboxes")); len(got) != want {
-				t.Errorf("directory has %q", got)
-			}
-		})
+	b, dir := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	lock := b.Path() + ".lock"
+	if err := os.Mkdir(lock, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-11 * time.Second)
+	if err := os.Chtimes(lock, old, old); err != nil {
+		t.Fatal(err)
+	}
+	add(t, b, Entry{From: "a", Text: "2"})
+	if got := textsOf(entries(t, b)); got != "1|2" {
+		t.Error(got)
+	}
+	if got := names(t, filepath.Join(dir, "inboxes")); len(got) != 1 {
+		t.Errorf("directory has %q", got)
 	}
 }
 
 // A holder that was paused for too long finds its lock taken and writes nothing.
 func TestRobbedOfTheForeignLock(t *testing.T) {
-	b, _ := newBox(t, WithForeignLock())
+	b, _ := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	before := content(t, b)
 	raw, err := Entry{From: "a", Text: "2"}.encode()
@@ -108,27 +96,76 @@ func TestRobbedOfTheForeignLock(t *testing.T) {
 // A teamctl that was killed leaves its lock directory. Nobody waits for it: whoever has
 // the guard knows that its owner is dead.
 func TestLockOfAKilledHolder(t *testing.T) {
-	for name, opts := range map[string][]Option{"plain": nil, "shared": {WithForeignLock()}} {
-		t.Run(name, func(t *testing.T) {
-			b, dir := newBox(t, opts...)
-			add(t, b, Entry{From: "a", Text: "1"})
-			root, err := os.OpenRoot(filepath.Join(dir, "inboxes"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer root.Close()
-			if _, err := takeForeign(t.Context(), root, "bob.json"); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), foreignStale/2)
-			defer cancel()
-			if err := b.Append(ctx, Entry{From: "a", Text: "2"}); err != nil {
-				t.Error(err)
-			}
-			if got := textsOf(entries(t, b)); got != "1|2" {
-				t.Error(got)
-			}
-		})
+	b, dir := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	root, err := os.OpenRoot(filepath.Join(dir, "inboxes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if _, err := takeForeign(t.Context(), root, "bob.json", b.parked); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), foreignStale/2)
+	defer cancel()
+	if err := b.Append(ctx, Entry{From: "a", Text: "2"}); err != nil {
+		t.Error(err)
+	}
+	if got := textsOf(entries(t, b)); got != "1|2" {
+		t.Error(got)
+	}
+}
+
+// The directory is the same one every time, and it stands where foreign clients look
+// for it while the mailbox is held. Where it was taken away another one is made; where
+// something else stands in its place the lock works without it.
+func TestOurLockDirectoryIsKept(t *testing.T) {
+	b, _ := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	lock := b.Path() + ".lock"
+	held := func() fs.FileInfo {
+		t.Helper()
+		var info fs.FileInfo
+		if err := b.hold(bg(t), "look at", false, false, func(*holding) (err error) {
+			info, err = os.Lstat(lock)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != ourMode || time.Since(info.ModTime()) > foreignStale/2 {
+			t.Errorf("the lock is %v of %v", info.Mode(), info.ModTime())
+		}
+		if _, err := os.Lstat(lock); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("our lock is left: %v", err)
+		}
+		return info
+	}
+	if first := held(); canMove {
+		long := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(b.parked, long, long); err != nil {
+			t.Fatal(err)
+		}
+		if !os.SameFile(first, held()) {
+			t.Error("the lock directory was made anew")
+		}
+	}
+	for what, prepare := range map[string]func() error{
+		"nothing":          func() error { return os.Remove(b.parked) },
+		"a file":           func() error { return os.WriteFile(b.parked, nil, 0o600) },
+		"a link":           func() error { return os.Symlink(t.TempDir(), b.parked) },
+		"a full directory": func() error { return os.MkdirAll(filepath.Join(b.parked, "x"), 0o700) },
+	} {
+		if err := errors.Join(os.RemoveAll(b.parked), os.Mkdir(b.parked, 0o700), os.RemoveAll(b.parked)); err != nil {
+			t.Fatal(err)
+		}
+		if err := prepare(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(what, err)
+		}
+		held()
+		add(t, b, Entry{From: "a", Text: "2"})
+	}
+	if got := len(entries(t, b)); got != 5 {
+		t.Errorf("%d entries", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/nightlyone/lockfile"
@@ -52,15 +53,28 @@ func (b *Box) hold(ctx context.Context, verb string, create, long bool, do func(
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	h := &holding{box: b, root: root, name: b.name}
-	if b.foreign {
-		if h.foreign, err = takeForeign(ctx, root, b.name); err != nil {
+	h.foreign, err = takeForeign(ctx, root, b.name, b.parked)
+	switch {
+	case err == nil:
+		defer func() { err = errors.Join(err, h.foreign.release()) }()
+	case noRoom(err) && !create: // for a foreign client's directory neither, and reading must go on
+		if err := awaitForeign(ctx, root, b.name); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, h.foreign.release()) }()
-	} else if err := awaitForeign(ctx, root, b.name); err != nil {
+	default:
 		return err
 	}
 	return do(h)
+}
+
+// noRoom reports that nothing can be made where the mailboxes are.
+func noRoom(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *Box) lockGuard(ctx context.Context) (*filelock.Held, error) {

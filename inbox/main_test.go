@@ -44,17 +44,13 @@ func TestMain(m *testing.M) {
 
 func work(role string) error {
 	dir, name := os.Getenv(dirEnv), os.Getenv(nameEnv)
-	var opts []Option
-	if role == "foreign" {
-		opts = append(opts, WithForeignLock())
-	}
-	b, err := Open(filepath.Join(dir, "inboxes"), filepath.Join(dir, "locks"), "bob", opts...)
+	b, err := Open(filepath.Join(dir, "inboxes"), filepath.Join(dir, "locks"), "bob")
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
 	switch role {
-	case "append", "foreign":
+	case "append":
 		loops, err := strconv.Atoi(os.Getenv(loopEnv))
 		if err != nil {
 			return err
@@ -179,15 +175,15 @@ func bg(t testing.TB) context.Context {
 }
 
 // newBox is bob's mailbox in a fresh team directory.
-func newBox(t testing.TB, opts ...Option) (*Box, string) {
+func newBox(t testing.TB) (*Box, string) {
 	t.Helper()
 	dir := t.TempDir()
-	return boxIn(t, dir, opts...), dir
+	return boxIn(t, dir), dir
 }
 
-func boxIn(t testing.TB, dir string, opts ...Option) *Box {
+func boxIn(t testing.TB, dir string) *Box {
 	t.Helper()
-	b, err := Open(filepath.Join(dir, "inboxes"), filepath.Join(dir, "locks"), "bob", opts...)
+	b, err := Open(filepath.Join(dir, "inboxes"), filepath.Join(dir, "locks"), "bob")
 	if err != nil {
 		t.Fatal(err)
 	}

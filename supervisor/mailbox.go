@@ -20,28 +20,15 @@ const KeepRead = 200
 // a look reads the whole file.
 const pruneGrowth = 64 << 10
 
-// agentWorker is the one agent that no program but teamctl reads or writes for.
-const agentWorker = "worker"
-
-// Box opens a member's mailbox with the locks that its readers and writers know.
-// The lead's, and that of every agent but the built-in one, may be shared with a
-// program that takes the lock directory only.
-func (m Mailer) Box(ctx context.Context, name string) (*inbox.Box, error) {
-	var opts []inbox.Option
-	row, err := m.Ledger.Member(ctx, name)
-	if err != nil && !team.IsCode(err, team.CodeNotFound) {
-		return nil, err
-	}
-	if row.Spec.Agent != agentWorker {
-		opts = append(opts, inbox.WithForeignLock())
-	}
-	return inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), name, opts...)
+// Box opens a member's mailbox.
+func (m Mailer) Box(name string) (*inbox.Box, error) {
+	return inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), name)
 }
 
 // Prune takes what was read out of a member's mailbox but for the newest, and marks
 // in the ledger that it was read: the file that says so forgets it.
 func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
-	box, err := m.Box(ctx, to.Name)
+	box, err := m.Box(to.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +110,7 @@ func (m Mailer) pruneAll(ctx context.Context, sizes map[string]int64) (map[strin
 
 // boxSize is the size of a mailbox file in bytes; a missing one has none.
 func (m Mailer) boxSize(name string) (int64, error) {
-	box, err := inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), name)
+	box, err := m.Box(name)
 	if err != nil {
 		return 0, err
 	}

@@ -64,7 +64,7 @@ func (m Mailer) Deliver(ctx context.Context, msg ledger.Message, ds []ledger.Del
 
 // mail appends one entry if its delivery is still the poster's.
 func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, posted time.Time) error {
-	box, err := m.Box(ctx, d.Recipient)
+	box, err := m.Box(d.Recipient)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 		})
 		return err
 	}
-	box, err := m.Box(ctx, d.Recipient)
+	box, err := m.Box(d.Recipient)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (m Mailer) Rebuild(ctx context.Context) error {
 	}
 	var all *multierror.Error
 	for _, to := range members {
-		box, err := m.Box(ctx, to.Name)
+		box, err := m.Box(to.Name)
 		if err == nil && m.lacking(box) {
 			err = m.restore(ctx, box, to.SessionKey)
 		}
@@ -215,7 +215,7 @@ func (m Mailer) Rebuild(ctx context.Context) error {
 
 // Restore puts back what a mailbox lacks that was found damaged and repaired.
 func (m Mailer) Restore(ctx context.Context, to ledger.Member) error {
-	box, err := m.Box(ctx, to.Name)
+	box, err := m.Box(to.Name)
 	if err == nil {
 		err = m.restore(ctx, box, to.SessionKey)
 	}

@@ -19,7 +19,7 @@ type BoxRepair struct {
 // the ledger has and the member is not known to have taken.
 func (m Mailer) RepairBox(ctx context.Context, to ledger.Member) (BoxRepair, error) {
 	var out BoxRepair
-	box, err := m.Box(ctx, to.Name)
+	box, err := m.Box(to.Name)
 	if err != nil {
 		return out, err
 	}

@@ -14,7 +14,7 @@ import (
 // dropped since that member left, and what was dropped when the generation began.
 // It may be called again, and while others mail.
 func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
-	box, err := m.Box(ctx, row.Name)
+	box, err := m.Box(row.Name)
 	if err != nil || gone(box) {
 		return err
 	}

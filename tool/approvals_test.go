@@ -374,7 +374,7 @@ func TestAnsweredByTheLeadItself(t *testing.T) {
 	r.as("planner", team.RoleExecutor)
 	write := func(to, from, text string) {
 		t.Helper()
-		box, err := inbox.Open(r.Layout.Inboxes(), r.Layout.Locks(), to, inbox.WithForeignLock())
+		box, err := inbox.Open(r.Layout.Inboxes(), r.Layout.Locks(), to)
 		if err == nil {
 			err = box.Append(ctx, inbox.Entry{From: from, Text: text})
 		}

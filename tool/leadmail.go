@@ -18,7 +18,7 @@ import (
 // member of that name. What is on the queue already stays as it is, unless the lead
 // has answered it in its own way. The error joins what was refused.
 func (t *Team) TakeAsked(ctx context.Context) error {
-	box, err := t.mailer(Caller{Name: team.LeadName}).Box(ctx, team.LeadName)
+	box, err := t.mailer(Caller{Name: team.LeadName}).Box(team.LeadName)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (t *Team) answeredElsewhere(ctx context.Context, a ledger.Approval) error {
 	if m, err := t.Ledger.Member(ctx, a.Name); err != nil || m.SessionKey != a.Session {
 		return err
 	}
-	box, err := t.mailer(Caller{}).Box(ctx, a.Name)
+	box, err := t.mailer(Caller{}).Box(a.Name)
 	if err != nil {
 		return err
 	}

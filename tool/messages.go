@@ -141,7 +141,7 @@ func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxO
 	if err != nil {
 		return InboxOut{}, err
 	}
-	box, err := t.mailer(Caller{}).Box(ctx, m.Name)
+	box, err := t.mailer(Caller{}).Box(m.Name)
 	if err != nil {
 		return InboxOut{}, err
 	}
@@ -174,7 +174,7 @@ func (t *Team) mended(ctx context.Context, m ledger.Member, read func() ([]inbox
 // InboxConsume returns the caller's own unread mail and marks it read, and its
 // deliveries as read.
 func (t *Team) InboxConsume(ctx context.Context, c Caller) (InboxOut, error) {
-	box, err := t.mailer(c).Box(ctx, c.Name)
+	box, err := t.mailer(c).Box(c.Name)
 	if err != nil {
 		return InboxOut{}, err
 	}

@@ -77,7 +77,7 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 // markedRead reports that the entry stands in the mailbox and is marked. One that
 // is not there any more says nothing.
 func (t *Team) markedRead(ctx context.Context, d ledger.Delivery) (bool, error) {
-	box, err := t.mailer(Caller{}).Box(ctx, d.Recipient)
+	box, err := t.mailer(Caller{}).Box(d.Recipient)
 	if err != nil {
 		return false, err
 	}

@@ -309,7 +309,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	if err == nil {
 		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
 	}
-	box, berr := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), r.name, inbox.WithForeignLock())
+	box, berr := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), r.name)
 	if berr == nil {
 		_, berr = box.MarkRead(ctx, ids...)
 	}

@@ -11,9 +11,21 @@ def locked():
     fd = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
-        while os.path.isdir(box + ".lock") and time.time() - os.stat(box + ".lock").st_mtime < 10:
-            time.sleep(0.005)  # a client of the other kind is at it
+        while True:
+            try:
+                os.mkdir(box + ".lock", 0o710)
+                break
+            except FileExistsError:  # a client of the other kind is at it, or a dead one was
+                with contextlib.suppress(FileNotFoundError):
+                    st = os.stat(box + ".lock")
+                    if st.st_mode & 0o777 == 0o710 or time.time() - st.st_mtime > 10:
+                        aside = "%s/.%s.json.lock.stale-%s" % (os.path.dirname(box), agent, os.urandom(8).hex())
+                        os.rename(box + ".lock", aside)
+                        os.rmdir(aside)
+                    else:
+                        time.sleep(0.005)
         yield
+        os.rmdir(box + ".lock")
     finally:
         os.close(fd)
 
