@@ -267,18 +267,30 @@ func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session string) err
 		return err
 	}
 	var all *multierror.Error
+	var marks []ledger.DeliveryMark
 	for _, o := range out {
 		switch o.Delivery.State {
 		case team.Posted, team.Mailed, team.Held:
-			_, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, o.Delivery))
+			left := false
+			_, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), func() (bool, error) {
+				open, err := m.open(ctx, o.Delivery)()
+				left = !open
+				return open, err
+			})
 			if damaged(err) {
 				return err
 			}
 			if err != nil {
 				all = multierror.Append(all, err)
+			} else if o.Delivery.State == team.Posted && !left { // of a poster who was killed, maybe
+				marks = append(marks, ledger.DeliveryMark{MessageID: o.Delivery.MessageID, Recipient: o.Delivery.Recipient,
+					State: team.Mailed, Evidence: "in the mailbox file"})
 			}
 		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
 		}
+	}
+	if _, err := m.Ledger.MarkMany(ctx, marks); err != nil {
+		all = multierror.Append(all, err)
 	}
 	return all.ErrorOrNil()
 }
