@@ -34,6 +34,9 @@ func (t *Team) SinkAdd(ctx context.Context, c Caller, spec string) error {
 
 // SinkRemove takes a sink away.
 func (t *Team) SinkRemove(ctx context.Context, c Caller, spec string) error {
+	if _, err := sink.Parse(spec); err != nil {
+		return team.Errorf(team.CodeInvalid, "remove a sink: %w", err).WithHint("teamctl notify ls")
+	}
 	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
 		i := slices.Index(specs, spec)
 		if i < 0 {

@@ -67,7 +67,7 @@ func (t *Team) PullRequests(ctx context.Context, c Caller, names []string, into 
 }
 
 func (t *Team) pullRequest(ctx context.Context, r *worktree.Repo, w WorktreeInfo, into string) (PullRequest, error) {
-	pr := PullRequest{Member: w.Member, Branch: w.Branch, Into: into}
+	pr := PullRequest{Member: w.Member, Branch: w.Branch, Into: into, Commands: [][]string{}}
 	text, err := r.PullText(ctx, w.Branch, "refs/heads/"+into)
 	if err != nil {
 		return pr, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -84,4 +85,48 @@ func outcomes(verb string, before map[string]ledger.Member, after []ledger.Membe
 		}
 	}
 	return out
+}
+
+// removedService is the result of service uninstall.
+type removedService struct {
+	tool.Service
+	Outcome string `json:"outcome"` // removed or already_removed
+}
+
+// sinkList are the sinks, after a change of them or not.
+type sinkList struct {
+	Sinks   []string `json:"sinks"`
+	Outcome string   `json:"outcome,omitempty"` // already_there or already_gone
+}
+
+// hiddenMember is the result of hide and show.
+type hiddenMember struct {
+	Member  string `json:"member"`
+	Hidden  bool   `json:"hidden"`
+	Outcome string `json:"outcome"` // hidden, shown, already_hidden or already_shown
+}
+
+// isHidden reports whether the pane that a member is in is out of sight.
+func isHidden(ctx context.Context, t *tool.Team, name string) (bool, error) {
+	pane, err := t.Pane(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	row, err := t.Ledger.Team(ctx)
+	return slices.Contains(row.Hidden, pane.PaneID), err
+}
+
+// closedRuns is the result of run close.
+type closedRuns struct {
+	ledger.RunsClosed
+	Outcome string `json:"outcome,omitempty"` // already_closed
+}
+
+// alreadyClosed forgives the closing of a run that is closed.
+func alreadyClosed(ctx context.Context, t *tool.Team, err error) (closedRuns, error) {
+	if team.ReasonOf(err) != ledger.ReasonRunClosed {
+		return closedRuns{}, err
+	}
+	now, err := t.Ledger.CurrentRun(ctx)
+	return closedRuns{ledger.RunsClosed{Closed: []int64{}, Current: now}, "already_closed"}, err
 }

@@ -72,6 +72,8 @@ func newApprovalShow(a *app) *cobra.Command {
 		Short:   "Show what is asked in full",
 		Example: "  teamctl approvals show 3",
 		Args:    takes(1, 1, "the id of an approval"),
+
+		ValidArgsFunction: first(a.completeApprovals(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 				x, err := t.Ledger.Approval(cmd.Context(), approvalID(args[0]))
@@ -112,6 +114,8 @@ func newApprove(a *app) *cobra.Command {
 approved review completes the task; an approved delegation is carried out.`,
 		Example: "  teamctl approvals approve 3\n  teamctl approvals approve 3 --mode acceptEdits",
 		Args:    takes(1, 1, "the id of an approval"),
+
+		ValidArgsFunction: first(a.completeApprovals(true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input != "" {
 				if !json.Valid([]byte(input)) {
@@ -136,7 +140,9 @@ func newReject(a *app) *cobra.Command {
 		Short:   "Say no, and why",
 		Example: "  teamctl approvals reject 3 --feedback \"add tests first\"",
 		Args:    takes(1, 1, "the id of an approval"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.answer(cmd.Context(), args[0], in) },
+
+		ValidArgsFunction: first(a.completeApprovals(true)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.answer(cmd.Context(), args[0], in) },
 	}
 	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "why, or what is to be changed")
 	return cmd
@@ -277,6 +283,8 @@ func newRespond(a *app) *cobra.Command {
 expected to end now; with --reject you go on, and the lead is told why.`,
 		Example: "  teamctl respond shutdown-1795237099787@builder --approve\n  teamctl respond shutdown-1795237099787@builder --reject \"mid-task\"",
 		Args:    takes(1, 1, "the id of the request"),
+
+		ValidArgsFunction: first(a.completeRequests()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if approve == (in.Content != "") {
 				return usage(cmd, "either --approve or --reject REASON")
@@ -310,6 +318,8 @@ delegationPolicy in a task's metadata can only tighten that.`,
   teamctl settings answerer.plan leader
   teamctl settings spawn-depth --unset`,
 		Args: takes(0, 2, "a name and a value"),
+
+		ValidArgsFunction: first(a.completeSettings()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {

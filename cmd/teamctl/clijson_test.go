@@ -65,7 +65,11 @@ func cliJSON() ([]byte, error) {
 		if s.list != "" {
 			says = append(says, fmt.Sprintf("The list is `%s`.", s.list))
 		}
-		if s.name != "" {
+		switch s.name {
+		case "":
+		case itself:
+			says = append(says, "`-o name` writes its elements, which are texts.")
+		default:
 			says = append(says, fmt.Sprintf("`-o name` writes `%s`.", s.name))
 		}
 		if s.watch {
@@ -73,6 +77,9 @@ func cliJSON() ([]byte, error) {
 		}
 		if !s.reads {
 			says = append(says, "It tells what the command has done.")
+		}
+		if s.note != "" {
+			says = append(says, s.note)
 		}
 		if len(says) > 0 {
 			b.WriteString(strings.Join(says, " ") + "\n")

@@ -18,7 +18,7 @@ supervisor is started. Profiles are on its socket, under /debug/pprof/:
 
   curl --unix-socket "$(teamctl ps --json | jq -r .socket)" http://x/debug/pprof/heap`,
 		Args: unknownVerb,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: needsVerb,
 	}
 	sub := func(use, short string, run func(*cobra.Command, tool.Supervisor) error) {
 		cmd.AddCommand(&cobra.Command{

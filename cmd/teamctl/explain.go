@@ -5,10 +5,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tui"
 )
+
+// explained is why a member is shown as it is.
+type explained struct {
+	Member string `json:"member"`
+	state.Report
+}
 
 func newExplain(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -19,7 +26,7 @@ source said last: its process, the CLI's own status, its hooks, the terminal's
 title, and the rules over its screen with the lines that matched. A source that is
 trusted less counts only where a better one cannot know.`,
 		Example: "  teamctl explain ann\n  teamctl explain ann --json", Args: takes(1, 1, "a member"),
-		ValidArgsFunction: a.completeMembers(false),
+		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 				if err := memberNames(cmd.Context(), t, args); err != nil {
@@ -30,7 +37,7 @@ trusted less counts only where a better one cannot know.`,
 					return err
 				}
 				r, err := s.Explain(cmd.Context(), args[0])
-				if err != nil || a.out.value(r) {
+				if err != nil || a.out.value(explained{args[0], r}) {
 					return err
 				}
 				what := string(r.Activity)
@@ -79,7 +86,7 @@ func newInterrupt(a *app) *cobra.Command {
 		Short: "End the turn that an agent is in",
 		Long: `End the turn that an agent is in, by its own means: a call of its server, Escape, or
 Ctrl-C. The agent stays; its conversation goes on with the next message.`,
-		Example: "  teamctl interrupt ann", Args: takes(1, 1, "a member"), ValidArgsFunction: a.completeMembers(false),
+		Example: "  teamctl interrupt ann", Args: takes(1, 1, "a member"), ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				if err := memberNames(cmd.Context(), t, args); err != nil {
@@ -95,7 +102,9 @@ Ctrl-C. The agent stays; its conversation goes on with the next message.`,
 				if err := s.InterruptMember(cmd.Context(), args[0]); err != nil {
 					return err
 				}
-				a.out.line("interrupted %s", args[0])
+				if !a.out.value(map[string]string{"member": args[0], "outcome": "interrupted"}) {
+					a.out.line("interrupted %s", args[0])
+				}
 				return nil
 			})
 		},

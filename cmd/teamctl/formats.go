@@ -21,33 +21,46 @@ const (
 	formatName  format = "name"  // one name or id a line
 )
 
-// shape says what a command writes as JSON, in the words of docs/cli-json.md. A
-// command that has none only does something: -o takes no name there.
+// shape says what a command writes as JSON, in the words of docs/cli-json.md.
+// Every command that can be run has one.
 type shape struct {
 	list   string // key of the list in the document; empty: the document is the one element
-	name   string // key of an element's name or id
+	name   string // key of an element's name or id, or itself; empty: -o takes no name
 	reads  bool   // it changes nothing
 	watch  bool   // --watch may repeat it
 	stream bool   // one element a line in any case
+	note   string // what the golden does not show, a sentence
 }
+
+// itself is the name of elements that are texts.
+const itself = "."
 
 // shapes is every command with a result, by its short form where it has one.
 var shapes = map[string]shape{
-	"ls":          {list: "teams", name: "team", reads: true, watch: true},
-	"create":      {name: "team_name"},
-	"delete":      {name: "team_name"},
-	"down":        {name: "team_name"},
-	"up":          {list: "members", name: "name"},
-	"board":       {reads: true},
-	"wait":        {list: "tasks", name: "id", reads: true},
-	"settings":    {list: "settings", name: "name", reads: true, watch: true},
-	"events":      {name: "seq", reads: true, stream: true},
+	"ls":       {list: "teams", name: "team", reads: true, watch: true},
+	"create":   {name: "team_name"},
+	"delete":   {name: "team_name"},
+	"down":     {name: "team_name"},
+	"up":       {list: "members", name: "name"},
+	"board":    {reads: true},
+	"wait":     {list: "tasks", name: "id", reads: true},
+	"settings": {list: "settings", name: "name", reads: true, watch: true},
+	"events":   {name: "seq", reads: true, stream: true},
+	"prune":    {},
+	"doctor":   {list: "checks", name: "name", reads: true},
+	"version":  {name: "version", reads: true},
+
 	"agents":      {list: "agents", name: "name", reads: true},
 	"agents ls":   {list: "agents", name: "name", reads: true},
 	"agents show": {name: "name", reads: true},
-	"explain":     {reads: true},
-	"doctor":      {list: "checks", name: "name", reads: true},
-	"version":     {name: "version", reads: true},
+	"call": {
+		list: "operations", name: "name", reads: true,
+		note: "With an operation it writes what docs/tools.md says of that one, always as JSON, and takes no `-o name`.",
+	},
+	"mcp":               {name: "url", note: "Only `--http` writes something: `url`, and `token` unless it came from a file. Else standard output is the client's, in MCP."},
+	"mcp config":        {name: "client", reads: true},
+	"service install":   {name: "path", note: "`path` and `text` are the unit's, `enable` and `disable` lists of what to run."},
+	"service uninstall": {name: "path", note: "As of service install; `outcome` is `already_removed` where there was no unit."},
 
 	"ps":       {list: "members", name: "name", reads: true, watch: true},
 	"spawn":    {list: "members", name: "name"},
@@ -58,10 +71,20 @@ var shapes = map[string]shape{
 	"shutdown": {list: "members", name: "name"},
 	"stop":     {list: "members", name: "name"},
 	"kill":     {list: "members", name: "name"},
-	"leave":    {name: "left"},
-	"mode":     {name: "member"},
-	"logs":     {reads: true, stream: true},
-	"capture":  {reads: true},
+	"leave":    {name: "left", note: "`left` and `outcome`: `left` or `already_left`."},
+	"join":     {note: "`member` is the [Member](#member), `env` what its environment needs but for the token, which stands in the file `tokenFile`."},
+	"recover":  {list: "members", name: "name"},
+	"hide":     {name: "member"},
+	"show":     {name: "member"},
+	"attach": {
+		reads: true,
+		note:  "It only says how: of a terminal in tmux `argv`, of one of its own `socket` and `generation`.",
+	},
+	"explain":   {name: "member", reads: true},
+	"interrupt": {name: "member", note: "`member`, and `outcome`: `interrupted`."},
+	"mode":      {name: "member"},
+	"logs":      {reads: true, stream: true},
+	"capture":   {reads: true},
 
 	"task ls":       {list: "tasks", name: "id", reads: true, watch: true},
 	"task show":     {name: "id", reads: true, watch: true},
@@ -77,36 +100,55 @@ var shapes = map[string]shape{
 	"task update":   {name: "id"},
 	"task assign":   {name: "id"},
 	"task rm":       {name: "deleted"},
+	"task import":   {},
 
-	"worktree ls":     {list: "worktrees", name: "member", reads: true, watch: true},
-	"worktree status": {list: "worktrees", name: "member", reads: true, watch: true},
-	"worktree diff":   {list: "diffs", name: "member", reads: true},
-	"merge queue":     {list: "merges", name: "id", reads: true},
-	"lease take":      {},
-	"lease ls":        {list: "leases", name: "id", reads: true, watch: true},
-	"checkpoint ls":   {list: "checkpoints", name: "ref", reads: true, watch: true},
-	"rescue ls":       {list: "rescues", name: "ref", reads: true, watch: true},
-	"rescue show":     {reads: true},
+	"worktree ls":        {list: "worktrees", name: "member", reads: true, watch: true},
+	"worktree status":    {list: "worktrees", name: "member", reads: true, watch: true},
+	"worktree diff":      {list: "diffs", name: "member", reads: true},
+	"worktree prepare":   {list: "prepared", name: "member"},
+	"merge":              {list: "merges", name: "id"},
+	"merge queue":        {list: "merges", name: "id", reads: true},
+	"merge cancel":       {list: "merges", name: "id", note: "`merges` are the [Merge](#merge)s that were taken back."},
+	"pr":                 {list: "pullRequests", name: "member", note: "Of each `member` its `branch`, `into`, `title`, `body` and `bodyFile`, `commands` that would push and open it, and `warnings`."},
+	"lease take":         {},
+	"lease release":      {},
+	"lease ls":           {list: "leases", name: "id", reads: true, watch: true},
+	"checkpoint ls":      {list: "checkpoints", name: "ref", reads: true, watch: true},
+	"checkpoint take":    {list: "checkpoints", name: "ref"},
+	"checkpoint restore": {name: "ref"},
+	"rescue ls":          {list: "rescues", name: "ref", reads: true, watch: true},
+	"rescue show":        {reads: true},
+	"rescue restore":     {name: "ref"},
+	"rescue drop":        {list: "dropped", name: "ref"},
 
-	"send":             {name: "message_id"},
-	"broadcast":        {name: "message_id"},
-	"inbox":            {list: "entries", name: "msg_id", reads: true, watch: true},
-	"message ls":       {list: "messages", name: "id", reads: true, watch: true},
-	"message show":     {name: "id", reads: true, watch: true},
-	"message audit":    {reads: true, stream: true},
-	"thread":           {list: "messages", name: "id", reads: true, watch: true},
-	"approvals":        {list: "approvals", name: "id", reads: true, watch: true},
-	"approvals ls":     {list: "approvals", name: "id", reads: true, watch: true},
-	"approvals show":   {name: "id", reads: true, watch: true},
-	"notify ls":        {list: "sinks", reads: true, watch: true},
-	"hooks ls":         {list: "hooks", name: "hook", reads: true, watch: true},
-	"hooks allow":      {list: "hooks", name: "hook"},
-	"scratchpad get":   {reads: true, watch: true},
-	"scratchpad merge": {},
-	"scratchpad watch": {reads: true, stream: true},
-	"run show":         {name: "id", reads: true, watch: true},
-	"run list":         {list: "runs", name: "id", reads: true, watch: true},
-	"run start":        {name: "id"},
+	"send":              {name: "message_id"},
+	"broadcast":         {name: "message_id"},
+	"inbox":             {list: "entries", name: "msg_id", reads: true, watch: true},
+	"message ls":        {list: "messages", name: "id", reads: true, watch: true},
+	"message show":      {name: "id", reads: true, watch: true},
+	"message audit":     {reads: true, stream: true},
+	"thread":            {list: "messages", name: "id", reads: true, watch: true},
+	"approvals":         {list: "approvals", name: "id", reads: true, watch: true},
+	"approvals ls":      {list: "approvals", name: "id", reads: true, watch: true},
+	"approvals show":    {name: "id", reads: true, watch: true},
+	"approvals approve": {name: "id"},
+	"approvals reject":  {name: "id"},
+	"ask plan":          {name: "id", note: "The [Approval](#approval) that was asked for."},
+	"ask permission":    {name: "id", note: "The [Approval](#approval) that was asked for."},
+	"respond":           {name: "message_id", note: "As of send: what was sent to the lead."},
+	"notify ls":         {list: "sinks", name: itself, reads: true, watch: true},
+	"notify add":        {list: "sinks", name: itself},
+	"notify rm":         {list: "sinks", name: itself},
+	"notify test":       {list: "told", name: itself},
+	"hooks ls":          {list: "hooks", name: "hook", reads: true, watch: true},
+	"hooks allow":       {list: "hooks", name: "hook"},
+	"scratchpad get":    {reads: true, watch: true},
+	"scratchpad merge":  {},
+	"scratchpad watch":  {reads: true, stream: true},
+	"run show":          {name: "id", reads: true, watch: true},
+	"run list":          {list: "runs", name: "id", reads: true, watch: true},
+	"run start":         {name: "id"},
+	"run close":         {},
 
 	"debug state":      {reads: true},
 	"debug events":     {list: "recent", reads: true},
@@ -231,8 +273,8 @@ func nameIn(v any, key string) string {
 	if err != nil {
 		return ""
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(data, &fields) != nil {
+	fields := map[string]json.RawMessage{itself: data}
+	if key != itself && json.Unmarshal(data, &fields) != nil {
 		return ""
 	}
 	var text string

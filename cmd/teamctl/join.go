@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -64,11 +65,15 @@ and its token is worth nothing any more. Its process, if any, is yours to end.`,
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				m, err := t.Leave(cmd.Context(), c, name)
+				outcome := "left"
+				if m.RemovedAt != 0 && team.ReasonOf(err) == ledger.ReasonMemberRemoved {
+					outcome, err = "already_left", nil
+				}
 				if err != nil {
 					return err
 				}
-				if !a.out.value(map[string]string{"left": m.Name}) {
-					a.out.line("%s has left", m.Name)
+				if !a.out.value(map[string]string{"left": m.Name, "outcome": outcome}) {
+					a.out.line("%s has %s", m.Name, strings.ReplaceAll(outcome, "_", " "))
 				}
 				return nil
 			})

@@ -92,6 +92,7 @@ func newLeaseRelease(a *app) *cobra.Command {
 			}
 			return takes(1, 1, "the glob or the number of one lease, or --all")(cmd, args)
 		},
+		ValidArgsFunction: first(a.completeLeases()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			glob := ""
 			if !all {

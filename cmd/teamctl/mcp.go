@@ -122,7 +122,7 @@ all of them with their schemas.`,
   teamctl call TaskCreate '{"subject": "vet", "description": "go vet ./..."}'
   teamctl call InboxRead '{"wait_seconds": 60}'`,
 		Args:              takes(0, 2, "an operation and its input as one word of JSON"),
-		ValidArgsFunction: first(completeOps),
+		ValidArgsFunction: first(a.completeOps),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.session()
 			if err != nil {
@@ -141,6 +141,9 @@ all of them with their schemas.`,
 					return team.Errorf(team.CodeInvalid, "read standard input: %w", err)
 				}
 				input = string(b)
+			}
+			if a.out.format == formatName {
+				return usage(cmd, "an operation's result has no names to write")
 			}
 			a.out.json = true // there is no other form, for errors neither
 			out, err := s.CallJSON(cmd.Context(), args[0], []byte(input))
@@ -175,12 +178,4 @@ func (a *app) listOps(ctx context.Context, s *op.Session) error {
 		a.out.table([]string{"OPERATION", "COMMAND", "WHAT IT DOES"}, cells, false)
 	}
 	return nil
-}
-
-func completeOps(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for _, o := range op.All() {
-		names = append(names, o.Name)
-	}
-	return names, noFiles
 }

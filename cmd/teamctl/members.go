@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -248,16 +249,23 @@ func (a *app) hide(ctx context.Context, name string, hidden bool) error {
 		if err := memberNames(ctx, t, []string{name}); err != nil {
 			return err
 		}
+		was, err := isHidden(ctx, t, name)
+		if err != nil {
+			return err
+		}
 		if err := t.Hide(ctx, name, hidden); err != nil {
 			return err
 		}
-		if a.out.value(map[string]any{"member": name, "hidden": hidden}) {
-			return nil
-		}
+		out := hiddenMember{name, hidden, "shown"}
 		if hidden {
-			a.out.line("%s is hidden", name)
-		} else {
-			a.out.line("%s is shown", name)
+			out.Outcome = "hidden"
+		}
+		already := ""
+		if was == hidden {
+			out.Outcome, already = "already_"+out.Outcome, " already"
+		}
+		if !a.out.value(out) {
+			a.out.line("%s is %s%s", name, strings.TrimPrefix(out.Outcome, "already_"), already)
 		}
 		return nil
 	})

@@ -36,6 +36,8 @@ func newMessageShow(a *app) *cobra.Command {
 when, and what showed it. The first characters of an id are enough.`,
 		Example: "  teamctl message show 3f2a\n  teamctl message show 3f2a --json",
 		Args:    takes(1, 1, "the id of a message"),
+
+		ValidArgsFunction: first(a.completeMessages()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 				m, err := t.MessageShow(cmd.Context(), args[0])
@@ -138,6 +140,7 @@ func newMessageLs(a *app) *cobra.Command {
 	fl.Int64Var(&f.Run, "run", 0, "only messages of this run")
 	fl.BoolVar(&f.Newest, "newest", false, "newest first")
 	fl.IntVar(&f.Limit, "limit", 0, "at most so many (default all)")
+	a.complete(cmd, "run", a.completeRuns(false))
 	for _, name := range []string{"from", "to", "with"} {
 		a.complete(cmd, name, a.completeMembers(true))
 	}
@@ -185,6 +188,8 @@ func newThread(a *app) *cobra.Command {
 the current run. Answers stand below what they answer, 50 deep at most.`,
 		Example: "  teamctl thread\n  teamctl thread 3f2a",
 		Args:    takes(0, 1, "the id of one message"),
+
+		ValidArgsFunction: first(a.completeMessages()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {

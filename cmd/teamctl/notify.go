@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -23,15 +25,19 @@ each other never leaves the team.`,
 		Args: unknownVerb,
 		RunE: needsVerb,
 	}
-	change := func(use, short, example string, do func(*tool.Team, context.Context, tool.Caller, string) error) *cobra.Command {
+	change := func(use, short, example, already string, offered completion, do func(*tool.Team, context.Context, tool.Caller, string) error) *cobra.Command {
 		return &cobra.Command{
-			Use: use + " SINK", Short: short, Example: example, Args: takes(1, 1, "a sink"),
+			Use: use + " SINK", Short: short, Example: example, Args: takes(1, 1, "a sink"), ValidArgsFunction: first(offered),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-					if err := do(t, cmd.Context(), c, args[0]); err != nil {
+					err := do(t, cmd.Context(), c, args[0])
+					if was := team.ReasonOf(err); was == "sink_exists" || was == "sink_not_found" {
+						return a.sinks(cmd.Context(), t, already)
+					}
+					if err != nil {
 						return err
 					}
-					return a.sinks(cmd.Context(), t)
+					return a.sinks(cmd.Context(), t, "")
 				})
 			},
 		}
@@ -40,11 +46,12 @@ each other never leaves the team.`,
 		&cobra.Command{
 			Use: "ls", Short: "List the sinks", Example: "  teamctl notify ls", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error { return a.sinks(cmd.Context(), t) })
+				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error { return a.sinks(cmd.Context(), t, "") })
 			},
 		},
-		change("add", "Add a sink", "  teamctl notify add desktop", (*tool.Team).SinkAdd),
-		change("rm", "Take a sink away", "  teamctl notify rm desktop", (*tool.Team).SinkRemove),
+		change("add", "Add a sink", "  teamctl notify add desktop", "already_there",
+			words("desktop", "command:", "webhook:https://"), (*tool.Team).SinkAdd),
+		change("rm", "Take a sink away", "  teamctl notify rm desktop", "already_gone", a.completeSinks(), (*tool.Team).SinkRemove),
 		&cobra.Command{
 			Use: "test", Short: "Tell every sink something now", Example: "  teamctl notify test", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,10 +70,15 @@ each other never leaves the team.`,
 	return cmd
 }
 
-func (a *app) sinks(ctx context.Context, t *tool.Team) error {
+// sinks prints the sinks; with an outcome where a change was none.
+func (a *app) sinks(ctx context.Context, t *tool.Team, outcome string) error {
 	specs, err := t.Sinks(ctx)
-	if err != nil || a.out.value(map[string]any{"sinks": specs}) {
+	out := sinkList{specs, outcome}
+	if err != nil || a.out.value(out) {
 		return err
+	}
+	if outcome != "" {
+		a.out.note("nothing to change: it is %s already", strings.TrimPrefix(outcome, "already_"))
 	}
 	if len(specs) == 0 {
 		a.out.note("no sinks: you are told nothing outside of the team")

@@ -77,6 +77,8 @@ func newRunShow(a *app) *cobra.Command {
 		Short:   "Show a run and its scratchpad; without a number the current one",
 		Example: "  teamctl run show\n  teamctl run show 2 --json",
 		Args:    takes(0, 1, "the number of a run"),
+
+		ValidArgsFunction: first(a.completeRuns(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := runID(args)
 			if err != nil {
@@ -164,18 +166,26 @@ func newRunClose(a *app) *cobra.Command {
 When there is none, the next run is started: a team always has one.`,
 		Example: "  teamctl run close\n  teamctl run close 3",
 		Args:    takes(0, 1, "the number of a run"),
+
+		ValidArgsFunction: first(a.completeRuns(true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := runID(args)
 			if err != nil {
 				return err
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-				done, err := t.RunClose(cmd.Context(), c, id)
+				closed, err := t.RunClose(cmd.Context(), c, id)
+				done := closedRuns{RunsClosed: closed}
 				if err != nil {
-					return err
+					if done, err = alreadyClosed(cmd.Context(), t, err); err != nil {
+						return err
+					}
 				}
 				if a.out.value(done) {
 					return nil
+				}
+				if done.Outcome != "" {
+					a.out.line("%d is closed already", id)
 				}
 				for _, id := range done.Closed {
 					a.out.line("closed %d", id)

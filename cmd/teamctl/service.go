@@ -14,7 +14,7 @@ func newService(a *app) *cobra.Command {
 		Use:   "service",
 		Short: "Keep a team's supervisor up across logins and reboots",
 		Args:  unknownVerb,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  needsVerb,
 	}
 	cmd.AddCommand(newServiceInstall(a), newServiceUninstall(a))
 	return cmd
@@ -76,13 +76,18 @@ func newServiceUninstall(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			out := removedService{Service: s, Outcome: "removed"}
 			switch err := os.Remove(s.Path); {
 			case os.IsNotExist(err):
-				return team.Errorf(team.CodeNotFound, "there is no unit %s", s.Path)
+				out.Outcome = "already_removed"
 			case err != nil:
 				return team.Errorf(team.CodeUnavailable, "remove the unit: %w", err)
 			}
-			if a.out.value(s) {
+			if a.out.value(out) {
+				return nil
+			}
+			if out.Outcome == "already_removed" {
+				a.out.line("nothing to remove: there is no unit %s", s.Path)
 				return nil
 			}
 			a.out.line("removed %s", s.Path)

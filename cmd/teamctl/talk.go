@@ -63,6 +63,9 @@ evidence. - takes the text from standard input.
 	f.StringVar(&in.Task, "task", "", "id of the task that a task_request is about")
 	f.StringVar(&in.Forward, "forward", "", "id of a message to hand on; a text comes before it")
 	waitFlags(cmd, &wait, &timeout)
+	a.complete(cmd, "parent", a.completeMessages())
+	a.complete(cmd, "forward", a.completeMessages())
+	a.complete(cmd, "task", a.completeTasks(ledger.TaskFilter{Newest: true}))
 	a.complete(cmd, "kind", words("message", "info", "error", "task_request", "task_response"))
 	return cmd
 }

@@ -92,7 +92,7 @@ func (e *Engine) Verdict(now time.Time) Verdict {
 
 // Report is the verdict with what it rests on.
 func (e *Engine) Report(now time.Time) Report {
-	return Report{Verdict: e.Verdict(now), Tiers: e.tiers(), Recent: slices.Clone(e.recent)}
+	return Report{Verdict: e.Verdict(now), Tiers: e.tiers(), Recent: append([]team.Observation{}, e.recent...)}
 }
 
 func (e *Engine) tiers() []team.Observation {
