@@ -72,7 +72,7 @@ func (t *Team) Approvals(ctx context.Context, all bool) ([]ledger.Approval, erro
 
 // AskPlan submits a plan to the lead. One plan of a member waits at a time.
 func (t *Team) AskPlan(ctx context.Context, c Caller, in PlanIn) (ledger.Approval, error) {
-	m, err := t.asker(ctx, c)
+	m, err := t.asker(ctx, c, OpPlan)
 	if err != nil {
 		return ledger.Approval{}, err
 	}
@@ -92,7 +92,7 @@ func (t *Team) AskPlan(ctx context.Context, c Caller, in PlanIn) (ledger.Approva
 
 // AskPermission asks whether a tool may be used.
 func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (ledger.Approval, error) {
-	m, err := t.asker(ctx, c)
+	m, err := t.asker(ctx, c, OpAsk)
 	if err != nil {
 		return ledger.Approval{}, err
 	}
@@ -123,12 +123,12 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 }
 
 // asker is the member that asks; a person asks itself.
-func (t *Team) asker(ctx context.Context, c Caller) (ledger.Member, error) {
+func (t *Team) asker(ctx context.Context, c Caller, op Operation) (ledger.Member, error) {
 	if c.Person || c.Session == "" {
 		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member asks for approval: you are the one who answers").
 			WithReason("person").WithHint("teamctl approvals")
 	}
-	if err := t.may(ctx, c, OpAsk); err != nil {
+	if err := t.may(ctx, c, op); err != nil {
 		return ledger.Member{}, err
 	}
 	return t.Ledger.MemberBySession(ctx, c.Session)

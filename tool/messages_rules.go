@@ -194,7 +194,7 @@ const requestPatience = 10 * time.Minute
 // which comes as a message. Approved, it leaves the roster; after the deadline it
 // is ended like in any shutdown.
 func (t *Team) requestShutdown(ctx context.Context, c Caller, in SendIn) (Sent, error) {
-	if err := t.may(ctx, c, OpRule); err != nil {
+	if err := t.may(ctx, c, OpShutdown); err != nil {
 		return Sent{}, err
 	}
 	if in.Recipient == "" {
@@ -204,7 +204,7 @@ func (t *Team) requestShutdown(ctx context.Context, c Caller, in SendIn) (Sent, 
 	if err != nil {
 		return Sent{}, err
 	}
-	list, err := t.Stop(ctx, c, supervisor.StopIn{
+	list, err := t.stop(ctx, c, supervisor.StopIn{
 		Names: []string{m.Name}, Reason: orText(in.Content, in.Reason), Wait: requestPatience, NoWait: true, Remove: true,
 	})
 	if err != nil {

@@ -13,10 +13,12 @@ import (
 // everybody's. A mode that is not here leaves all of it.
 var modeGate = map[team.Mode][]Operation{
 	// A planner looks, talks and asks; what it plans it does after the approval.
-	team.ModePlan: {OpSend, OpAsk},
-	// Who delegates coordinates and does none of the work itself.
-	team.ModeDelegate: {OpTeamCreate, OpTeamDelete, OpSend, OpBroadcast, OpDelegate, OpSpawn, OpRule, OpTaskAdd, OpTaskRetry,
-		OpTaskManage, OpAsk, OpAnswer, OpReview},
+	team.ModePlan: {OpSend, OpAsk, OpPlan},
+	// Who delegates coordinates those that are there, and does none of the work itself:
+	// what the tools of document 001, section 12, need, messages of every type included.
+	// Spawning is not among them. A harness asks for permissions in every mode.
+	team.ModeDelegate: {OpTeamCreate, OpTeamDelete, OpSend, OpBroadcast, OpDelegate, OpShutdown, OpTaskAdd, OpTaskRetry, OpTaskManage,
+		OpAsk, OpAnswer, OpReview},
 }
 
 func modeAllows(m team.Mode, op Operation) bool {
@@ -28,6 +30,9 @@ func errMode(c Caller, op Operation) *team.Error {
 	e := team.Errorf(team.CodeDenied, "%s is in %s mode and may not %s", c.Name, c.Mode, op).WithReason("mode")
 	if c.Mode == team.ModePlan {
 		return e.WithHint("submit a plan first: PlanSubmit, or teamctl ask plan")
+	}
+	if op == OpRule {
+		return e.WithHint("ask a member to end with SendMessage and type shutdown_request, or have the mode changed")
 	}
 	return e.WithHint("give the work to a teammate, or have the mode changed")
 }

@@ -18,6 +18,7 @@ const (
 	OpSettings    Operation = "change the team's settings"
 	OpSpawn       Operation = "spawn teammates"
 	OpRule        Operation = "stop or start members"
+	OpShutdown    Operation = "ask members to shut down"
 	OpMode        Operation = "change permission modes"
 	OpJoin        Operation = "let a program join"
 	OpSend        Operation = "send messages"
@@ -28,6 +29,7 @@ const (
 	OpTaskRetry   Operation = "retry tasks"
 	OpTaskManage  Operation = "assign or change tasks"
 	OpAsk         Operation = "ask for an approval"
+	OpPlan        Operation = "submit a plan"
 	OpAnswer      Operation = "answer an approval"
 	OpReview      Operation = "review tasks"
 	OpScratchpad  Operation = "write to the scratchpad"
@@ -56,6 +58,7 @@ var roles = map[Operation]map[team.Role]grant{
 	OpSettings:    {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpSpawn:       {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpRule:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpShutdown:    {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpMode:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpJoin:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpSend:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
@@ -66,6 +69,7 @@ var roles = map[Operation]map[team.Role]grant{
 	OpTaskRetry:   {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
 	OpTaskManage:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpAsk:         {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
+	OpPlan:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
 	OpAnswer:      {team.RoleLeader: named, team.RoleExecutor: no, team.RoleReviewer: named, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpReview:      {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpScratchpad:  {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},

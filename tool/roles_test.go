@@ -14,9 +14,9 @@ var everyRole = []team.Role{team.RoleLeader, team.RoleExecutor, team.RoleReviewe
 // observer and operator; - no, + yes, s by setting, n where named, ! logged.
 func TestTableOfRoles(t *testing.T) {
 	want := map[Operation]string{
-		OpTeamCreate: "-----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpMode: "+---!", OpJoin: "+---!",
+		OpTeamCreate: "-----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpShutdown: "+---!", OpMode: "+---!", OpJoin: "+---!",
 		OpSend: "+++-+", OpBroadcast: "+ss-+", OpDelegate: "+ss-!", OpTaskAdd: "+++-+", OpTaskWork: "++--+", OpTaskRetry: "+++-+",
-		OpTaskManage: "+---!", OpAsk: "+++++", OpAnswer: "n-n-!", OpReview: "+-+-!", OpScratchpad: "+++-+", OpRun: "+---!",
+		OpTaskManage: "+---!", OpAsk: "+++++", OpPlan: "+++++", OpAnswer: "n-n-!", OpReview: "+-+-!", OpScratchpad: "+++-+", OpRun: "+---!",
 		OpWorktree: "+++-+", OpWorktrees: "+---!", OpMaintenance: "----!",
 	}
 	mark := map[grant]string{no: "-", yes: "+", policy: "s", named: "n", bypass: "!"}

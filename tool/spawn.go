@@ -236,6 +236,10 @@ func (t *Team) Stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supe
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return nil, err
 	}
+	return t.stop(ctx, c, in)
+}
+
+func (t *Team) stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supervisor.Stopped, error) {
 	names, err := t.addresses(in.Names)
 	if err != nil {
 		return nil, err

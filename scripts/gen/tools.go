@@ -36,7 +36,9 @@ invalid, not_found, conflict, denied, limit, unavailable, timeout and internal; 
 unless ` + "`teamctl settings`" + ` says otherwise, *logged* is yes, with an entry in the log. A person may do everything.
 
 **Permission modes** narrow that. In plan mode a member reads, talks and submits its plan. In delegate mode the lead has
-%s, and nothing else. A client sees the tools that its role and mode have, and is told when they change.
+%s, and nothing else: it cannot spawn, so bring
+the team up before, and it ends a member by a message of type shutdown_request. A shell and a Go program may still look at everything in that
+mode, and are refused the same changes. A client sees the tools that its role and mode have, and is told when they change.
 
 `
 

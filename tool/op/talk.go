@@ -121,7 +121,7 @@ func MyLines(ctx context.Context, t *tool.Team, c tool.Caller, lines []ledger.Th
 
 func approvalOps() []Op {
 	return []Op{
-		with(Op{Name: "PlanSubmit", Verb: "ask plan", Gates: []tool.Operation{tool.OpAsk}, Long: true}, planSubmit),
+		with(Op{Name: "PlanSubmit", Verb: "ask plan", Gates: []tool.Operation{tool.OpPlan}, Long: true}, planSubmit),
 		with(Op{Name: "ApprovalList", Verb: "approvals", ReadOnly: true, Idempotent: true}, approvalList),
 		with(Op{Name: "ApprovalAnswer", Verb: "approvals approve", Gates: []tool.Operation{tool.OpAnswer, tool.OpReview}}, approvalAnswer),
 	}
