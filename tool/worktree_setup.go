@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
@@ -67,9 +69,13 @@ func (e *Env) allow(ctx context.Context, hash string, c consent) error {
 	return nil
 }
 
-// commandsHash is what a consent is given to: these commands, no others.
+// commandsHash is what a consent is given to: these commands, in these repositories.
 func commandsHash(b supervisor.Bootstrap) string {
-	data, err := json.Marshal([][]string{b.Setup, b.Teardown})
+	all := [][]string{b.Setup, b.Teardown}
+	for _, name := range slices.Sorted(maps.Keys(b.Repos)) {
+		all = append(all, []string{name}, b.Repos[name].Setup, b.Repos[name].Teardown)
+	}
+	data, err := json.Marshal(all)
 	if err != nil {
 		return "" // strings can be encoded; and "" is never allowed
 	}
@@ -85,16 +91,18 @@ func (t *Team) SetBootstrap(ctx context.Context, c Caller, b supervisor.Bootstra
 		return false, err
 	}
 	b.Hash, b.Consent = commandsHash(b), ""
-	if len(b.Setup)+len(b.Teardown) > 0 && b.FromRepo {
+	setup, teardown := b.Commands()
+	commands := append(setup, teardown...)
+	if len(commands) > 0 && b.FromRepo {
 		row, err := t.Ledger.Team(ctx)
 		if err != nil {
 			return false, err
 		}
-		if b.Consent, err = t.consented(ctx, c, b.Hash, row.Repo, append(append([]string{}, b.Setup...), b.Teardown...), allow); err != nil {
+		if b.Consent, err = t.consented(ctx, c, b.Hash, row.Repo, commands, allow); err != nil {
 			return false, err
 		}
 	}
-	return b.Allowed() || len(b.Setup)+len(b.Teardown) == 0, t.as(c).Set(ctx, supervisor.SettingBootstrap, b)
+	return b.Allowed() || len(commands) == 0, t.as(c).Set(ctx, supervisor.SettingBootstrap, b)
 }
 
 // Bootstrap is what new worktrees of the team get.
@@ -136,8 +144,8 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 			return nil, err
 		}
 	}
-	if !b.Allowed() && len(b.Setup) > 0 {
-		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", supervisor.FileList(b.Setup)).
+	if setup, _ := b.Commands(); !b.Allowed() && len(setup) > 0 {
+		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", supervisor.FileList(setup)).
 			WithReason("consent_needed").WithHint("read them, then: teamctl worktree prepare --allow")
 	}
 	groups, err := t.treesByRepo(ctx, in.Members)
@@ -155,7 +163,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 			if err != nil {
 				return out, err
 			}
-			set := b.SetupIn(t.Layout, m.Name, m.Worktree, env)
+			set := b.SetupIn(t.Layout, m, env)
 			p := Prepared{Member: m.Name, Log: set.Log}
 			if p.SetUp, p.Err = g.Repo.Setup(ctx, set); p.Err != nil {
 				p.Problem = p.Err.Error()
@@ -181,7 +189,8 @@ func (t *Team) treeEnv(ctx context.Context, r *worktree.Repo, m ledger.Member) (
 // teardown runs the team's teardown commands in a worktree that is about to be
 // removed. What fails is a note: it keeps nothing from being removed.
 func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b supervisor.Bootstrap, m ledger.Member) (note string) {
-	if len(b.Teardown) == 0 || !b.Allowed() {
+	run := b.Of(m.Spec.Repo).Teardown
+	if len(run) == 0 || !b.Allowed() {
 		return ""
 	}
 	if _, err := os.Lstat(m.Worktree); err != nil {
@@ -189,8 +198,8 @@ func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b supervisor.Boot
 	}
 	env, err := t.treeEnv(ctx, r, m)
 	if err == nil {
-		in := b.SetupIn(t.Layout, m.Name, m.Worktree, env)
-		in.Run, in.Limit = b.Teardown, min(in.Limit, 2*time.Minute)
+		in := b.SetupIn(t.Layout, m, env)
+		in.Run, in.Limit = run, min(in.Limit, 2*time.Minute)
 		_, err = r.Teardown(ctx, in)
 	}
 	if err != nil {

@@ -26,9 +26,14 @@ type source struct {
 // the repository are not run before somebody has allowed them: whoever clones it
 // has not read them.
 func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
-	w := f.Worktrees
-	b := supervisor.Bootstrap{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
-	if len(b.Copy)+len(b.Link)+len(b.Setup)+len(b.Teardown) == 0 {
+	b := supervisor.Bootstrap{Furnishing: furnishing(f.Worktrees.Furnishing)}
+	for name, w := range f.Worktrees.Repos {
+		if b.Repos == nil {
+			b.Repos = map[string]supervisor.Furnishing{}
+		}
+		b.Repos[name] = furnishing(w)
+	}
+	if b.Empty() {
 		return nil
 	}
 	roots := slices.Collect(maps.Values(made.Repos))
@@ -49,12 +54,17 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 	}
 	if !allowed {
 		a.out.note("the setup commands of %s are not run, for it came with the repository:", from.file)
-		for _, s := range append(append([]string{}, b.Setup...), b.Teardown...) {
+		setup, teardown := b.Commands()
+		for _, s := range append(setup, teardown...) {
 			a.out.note("  %s", printable(s))
 		}
 		a.out.hint("when you have read them: teamctl worktree prepare --allow --team %s", t.Layout.Key)
 	}
 	return nil
+}
+
+func furnishing(w teamfile.Furnishing) supervisor.Furnishing {
+	return supervisor.Furnishing{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
 }
 
 // realPath is the absolute path of a file without symbolic links.

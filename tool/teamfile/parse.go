@@ -57,6 +57,7 @@ func Parse(name string, data []byte) (*File, error) {
 		teamN ast.Node
 		ms    []placed[Member]
 		ts    []placed[Task]
+		sets  = map[string]ast.Node{}
 	)
 	r.mapping(root, "a team file", []field{
 		{"team", func(n ast.Node) { teamN = n; r.text("team", &f.Team)(n) }},
@@ -64,7 +65,7 @@ func Parse(name string, data []byte) (*File, error) {
 		{"repo", r.text("repo", &f.Repo)},
 		{"repos", r.repos(&f.Repos)},
 		{"base", r.text("base", &f.Base)},
-		{"worktrees", r.worktrees(&f.Worktrees)},
+		{"worktrees", r.worktrees(&f.Worktrees, sets)},
 		{"hooks", r.hooks(&f.Hooks)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
 		{"tasks", func(n ast.Node) { ts = r.tasks(n) }},
@@ -80,7 +81,7 @@ func Parse(name string, data []byte) (*File, error) {
 		r.bad(teamN, "team is empty")
 	}
 	r.checkMembers(ms)
-	r.checkRepos(ms, &f)
+	r.checkRepos(ms, sets, &f)
 	r.checkTasks(ts, false)
 	if err := r.problems.coded(); err != nil {
 		return nil, err

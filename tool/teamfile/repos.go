@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/teamctl/teamctl/team"
@@ -54,9 +55,22 @@ func (r *reader) worktree(into *string) func(ast.Node) {
 	}
 }
 
-// checkRepos checks that members work on repositories that there are.
-func (r *reader) checkRepos(ms []placed[Member], f *File) {
+// checkRepos checks that members work on repositories that there are, and that sets,
+// what worktrees says of single ones, is of such.
+func (r *reader) checkRepos(ms []placed[Member], sets map[string]ast.Node, f *File) {
 	names := slices.Sorted(maps.Keys(f.Repos))
+	none := func(at *token.Position, key, name string) {
+		if c := team.Closest(name, names); c != "" {
+			r.at(at, "%s names no repository: %q (did you mean %s?)", key, name, c)
+			return
+		}
+		r.at(at, "%s names no repository: %q", key, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		if _, ok := f.Repos[name]; !ok && r.clean(position(sets[name])) {
+			none(position(sets[name]), "worktrees.repos", name)
+		}
+	}
 	for _, p := range ms {
 		m := p.v
 		if m.Repo == "" {
@@ -68,11 +82,7 @@ func (r *reader) checkRepos(ms []placed[Member], f *File) {
 		if _, ok := f.Repos[m.Repo]; ok || !r.clean(p.where("repo")) {
 			continue
 		}
-		if c := team.Closest(m.Repo, names); c != "" {
-			r.at(p.where("repo"), "repo names no repository: %q (did you mean %s?)", m.Repo, c)
-			continue
-		}
-		r.at(p.where("repo"), "repo names no repository: %q", m.Repo)
+		none(p.where("repo"), "repo", m.Repo)
 	}
 }
 

@@ -9,7 +9,13 @@ import (
 
 // Worktrees is what the members' worktrees get besides their commit.
 type Worktrees struct {
-	Root     string        // directory for them, relative to the file
+	Root string // directory for them, relative to the file
+	Furnishing
+	Repos map[string]Furnishing // what those of a further repository get instead
+}
+
+// Furnishing is what a worktree of one repository gets.
+type Furnishing struct {
 	Copy     []string      // ignored paths of the repository, copied
 	Link     []string      // likewise, as symbolic links
 	Setup    []string      // commands, run by bash in each new worktree
@@ -17,8 +23,37 @@ type Worktrees struct {
 	Timeout  time.Duration // of each command
 }
 
-// worktrees reads {root, copy, link, setup, teardown, timeout}.
-func (r *reader) worktrees(into *Worktrees) func(ast.Node) {
+// worktrees reads {root, copy, link, setup, teardown, timeout, repos}; repos notes
+// where the repositories stand, for checkRepos.
+func (r *reader) worktrees(into *Worktrees, repos map[string]ast.Node) func(ast.Node) {
+	return func(n ast.Node) {
+		r.mapping(n, "worktrees", append([]field{
+			{"root", r.text("root", &into.Root)},
+			{"repos", func(n ast.Node) {
+				pairs, _ := r.pairs(n, "repos")
+				for _, p := range pairs {
+					name, ok := r.key(p)
+					if !ok {
+						continue
+					}
+					if repos[name] != nil {
+						r.bad(p.Key, "repository %q is given twice", name)
+						continue
+					}
+					var one Furnishing
+					r.mapping(p.Value, "repository "+name, r.furnishing(&one))
+					if into.Repos == nil {
+						into.Repos = map[string]Furnishing{}
+					}
+					into.Repos[name], repos[name] = one, p.Key
+				}
+			}},
+		}, r.furnishing(&into.Furnishing)...))
+	}
+}
+
+// furnishing are the keys of one repository.
+func (r *reader) furnishing(into *Furnishing) []field {
 	list := func(what string, into *[]string) func(ast.Node) {
 		return func(n ast.Node) {
 			if _, many := r.plain(n).(*ast.SequenceNode); !many {
@@ -38,27 +73,24 @@ func (r *reader) worktrees(into *Worktrees) func(ast.Node) {
 			})
 		}
 	}
-	return func(n ast.Node) {
-		r.mapping(n, "worktrees", []field{
-			{"root", r.text("root", &into.Root)},
-			{"copy", list("copy", &into.Copy)},
-			{"link", list("link", &into.Link)},
-			{"setup", list("setup", &into.Setup)},
-			{"teardown", list("teardown", &into.Teardown)},
-			{"timeout", func(n ast.Node) {
-				var text string
-				r.text("timeout", &text)(n)
-				if text == "" {
-					return
-				}
-				d, err := time.ParseDuration(text)
-				if err != nil || d <= 0 {
-					r.bad(n, "timeout %q is not a duration such as 90s or 10m", text)
-					return
-				}
-				into.Timeout = d
-			}},
-		})
+	return []field{
+		{"copy", list("copy", &into.Copy)},
+		{"link", list("link", &into.Link)},
+		{"setup", list("setup", &into.Setup)},
+		{"teardown", list("teardown", &into.Teardown)},
+		{"timeout", func(n ast.Node) {
+			var text string
+			r.text("timeout", &text)(n)
+			if text == "" {
+				return
+			}
+			d, err := time.ParseDuration(text)
+			if err != nil || d <= 0 {
+				r.bad(n, "timeout %q is not a duration such as 90s or 10m", text)
+				return
+			}
+			into.Timeout = d
+		}},
 	}
 }
 
@@ -69,17 +101,27 @@ func worktreesSchema() *jsonschema.Schema {
 			{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
 		}}
 	}
-	return &jsonschema.Schema{
-		Type:        "object",
-		Description: "what the members' worktrees get besides their commit; ignored files that .worktreeinclude names are copied in any case",
-		Properties: map[string]*jsonschema.Schema{
-			"root":     {Type: "string", Description: "directory for the worktrees, relative to this file, default in the team's directory"},
+	nothingElse := &jsonschema.Schema{Not: &jsonschema.Schema{}}
+	furnishing := func() map[string]*jsonschema.Schema {
+		return map[string]*jsonschema.Schema{
 			"copy":     list("ignored paths of the repository that are copied"),
 			"link":     list("ignored paths of the repository that are linked: all members share them"),
 			"setup":    list("commands that bash runs in each new worktree"),
 			"teardown": list("commands that bash runs in a worktree before it is removed"),
 			"timeout":  {Type: "string", Description: "how long one of these commands may take, default 10m"},
-		},
-		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		}
+	}
+	all := furnishing()
+	all["root"] = &jsonschema.Schema{Type: "string", Description: "directory for the worktrees, relative to this file, default in the team's directory"}
+	all["repos"] = &jsonschema.Schema{
+		Type:                 "object",
+		Description:          "what the worktrees of a further repository get instead, by its name",
+		AdditionalProperties: &jsonschema.Schema{Type: "object", Properties: furnishing(), AdditionalProperties: nothingElse},
+	}
+	return &jsonschema.Schema{
+		Type:                 "object",
+		Description:          "what the members' worktrees get besides their commit; ignored files that .worktreeinclude names are copied in any case",
+		Properties:           all,
+		AdditionalProperties: nothingElse,
 	}
 }
