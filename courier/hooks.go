@@ -42,12 +42,15 @@ type hooks struct {
 	typist
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	woken  time.Time
+
+	// The last typed wake-up, and what waited then. Used by Deliver only.
+	woken    time.Time
+	wokenFor map[string]bool
 }
 
 func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &hooks{typist: typist{f, s}, cancel: cancel}
+	h := &hooks{typist: typist{f: f, s: s, report: r}, cancel: cancel}
 	var last SeenFile
 	if err := readJSON(f.Bundle, seenFile, &last); err == nil && last.Generation == f.Generation {
 		h.done.Go(func() { r(last.Seen) })
@@ -70,14 +73,20 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	}
 	why, seen := h.blocked(ctx)
 	switch {
-	case why == "" && seen.Input == "" && time.Since(h.woken) > wakeAgain:
+	case why == "" && seen.Input == "" && !h.wakes(mail):
 		if o := h.send(ctx, adapter.WakeText); o.State == team.Held {
 			why = o.Reason
 		} else {
-			h.woken = time.Now()
+			h.woken, h.wokenFor = time.Now(), map[string]bool{}
+			for _, m := range mail {
+				h.wokenFor[m.ID] = true
+			}
+			h.later(wakeAgain) // it may have come to nothing
 		}
 	case why == "" && seen.Input != "" && !h.ours(seen.Input, adapter.WakeText):
 		why = "somebody has begun to type there"
+	case why == "": // a wake-up is under way
+		h.later(max(0, wakeAgain-time.Since(h.woken)) + time.Second)
 	case seen.Activity == team.Working: // the next hook takes it
 		why = ""
 	}
@@ -89,6 +98,20 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	return out
 }
 
+// wakes reports whether a wake-up is under way: what waited when it was typed has
+// not been fetched yet.
+func (h *hooks) wakes(mail []team.Mail) bool {
+	if time.Since(h.woken) >= wakeAgain {
+		return false
+	}
+	for _, m := range mail {
+		if h.wokenFor[m.ID] {
+			return true
+		}
+	}
+	return false
+}
+
 // waiterLives reports whether a hook waits for mail.
 func (h *hooks) waiterLives() bool {
 	on, err := filelock.IsHeld(WaitLock(h.f.Bundle))
@@ -98,6 +121,7 @@ func (h *hooks) waiterLives() bool {
 // Close ends what the channel runs.
 func (h *hooks) Close() {
 	h.cancel()
+	h.typist.Close()
 	h.done.Wait()
 }
 

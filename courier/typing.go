@@ -12,11 +12,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What typing waits for on the screen, each time.
+// What typing waits for on the screen, each time. lookAgain is how soon a pane is
+// looked at again whose change makes no output: a person who read back in it goes on.
 const (
 	typeArrive = 3 * time.Second
 	typeTaken  = 3 * time.Second
 	typePoll   = 50 * time.Millisecond
+	lookAgain  = 3 * time.Second
 )
 
 // Keyer is a Screen that can press a key that is no text.
@@ -34,15 +36,21 @@ type Scroller interface {
 // the rules for its screens see it idle with an empty box: nothing is ever typed
 // over what a person began, into a dialog, or blindly.
 type typist struct {
-	f Facts
-	s Screen
+	f      Facts
+	s      Screen
+	report Report
+
+	mu    sync.Mutex
+	again *time.Timer // nil: none is armed
+	over  bool
+	rings sync.WaitGroup
 }
 
 // typing is the channel of agents that only a keyboard reaches.
 type typing struct{ typist }
 
-func openTyping(_ context.Context, f Facts, s Screen, _ Report) (Channel, error) {
-	return &typing{typist{f, s}}, nil
+func openTyping(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
+	return &typing{typist{f: f, s: s, report: r}}, nil
 }
 
 // Deliver types all of it as one message.
@@ -73,13 +81,44 @@ func (t *typist) Interrupt(ctx context.Context) error {
 	return t.s.Interrupt(ctx)
 }
 
-// Close has nothing to close.
-func (t *typist) Close() {}
+// later has what is held tried once more after so long, where nothing that happens
+// would tell that it can be.
+func (t *typist) later(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || t.again != nil {
+		return
+	}
+	t.rings.Add(1)
+	t.again = time.AfterFunc(d, func() {
+		defer t.rings.Done()
+		t.mu.Lock()
+		t.again = nil
+		over := t.over
+		t.mu.Unlock()
+		if !over {
+			t.report(team.Observation{Tier: team.TierScreen, Source: "held mail is tried again"})
+		}
+	})
+}
+
+// Close ends what was to be tried later.
+func (t *typist) Close() {
+	t.mu.Lock()
+	t.over = true
+	if t.again != nil && t.again.Stop() {
+		t.rings.Done()
+	}
+	t.again = nil
+	t.mu.Unlock()
+	t.rings.Wait()
+}
 
 // blocked says why nothing can be typed now; "" that it can.
 func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 	if sc, ok := t.s.(Scroller); ok {
 		if on, err := sc.Scrolling(ctx); err == nil && on {
+			t.later(lookAgain)
 			return "a person scrolls in its pane", seen
 		}
 	}
@@ -117,6 +156,7 @@ func (t *typist) send(ctx context.Context, text string) team.Outcome {
 	}
 	arrived := t.until(ctx, typeArrive, func(s adapter.Seen) bool { return s.HasInput && t.ours(s.Input, text) })
 	if !arrived {
+		t.later(lookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed, and not seen to have arrived"}
 	}
 	if !pause(ctx, t.f.look.enter().Wait) {
@@ -124,6 +164,7 @@ func (t *typist) send(ctx context.Context, text string) team.Outcome {
 	}
 	// A person may have gone on typing behind it, or a dialog may have come up.
 	if why, seen = t.blocked(ctx); why != "" || !t.ours(seen.Input, text) {
+		t.later(lookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + orElse(why, "somebody types there")}
 	}
 	if err := t.s.TypeText(ctx, "", true); err != nil {

@@ -19,7 +19,7 @@ import (
 type options struct {
 	exe, cache, only, out string
 	limit                 time.Duration
-	keep                  bool
+	keep, hold            bool
 }
 
 func main() {
@@ -30,6 +30,7 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
 	flag.DurationVar(&o.limit, "limit", 45*time.Second, "`bound` of every wait: a CLI takes ten seconds to start on a small machine")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
+	flag.BoolVar(&o.hold, "hold", false, "check nothing: print the environment of a run, to try things in by hand, and wait")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ok, err := run(ctx, o)
@@ -45,6 +46,9 @@ func main() {
 
 func run(ctx context.Context, o options) (ok bool, err error) {
 	var t table
+	if o.hold {
+		return true, hold(ctx, o)
+	}
 	wanted := func(name string) bool { return o.only == "" || has(strings.Split(o.only, ","), name) }
 	for _, c := range clients {
 		if !wanted(c.name) {
@@ -66,6 +70,22 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		err = os.WriteFile(o.out, []byte(text), 0o644)
 	}
 	return t.passed(), err
+}
+
+// hold makes the world of a run and leaves it to a person.
+func hold(ctx context.Context, o options) (err error) {
+	w, err := newWorld(ctx, o, clients)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close(o.keep)) }()
+	fmt.Println("cd " + w.repo)
+	for _, e := range w.env {
+		name, value, _ := strings.Cut(e, "=")
+		fmt.Printf("export %s='%s'\n", name, value)
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // runClient runs every check with one CLI in a world of its own.

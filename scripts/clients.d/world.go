@@ -106,7 +106,8 @@ wire_api = "responses"
 [analytics]
 enabled = false
 `,
-		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"tools":{"allowed":["run_shell_command(sleep)"]}}`,
+		".gemini/settings.json":       `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
+		".gemini/policies/sleep.toml": "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"sleep\"\ndecision = \"allow\"\npriority = 100\n",
 		".config/opencode/opencode.json": `{"provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + url +
 			`/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","tool_call":true,"limit":{"context":200000,"output":8000}}}}},` +
 			`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"permission":{"bash":{"*":"allow","touch asked":"ask"}}}`,
@@ -120,8 +121,10 @@ func (w *world) close(keep bool) error {
 	defer cancel()
 	var errs []error
 	if len(w.env) > 0 {
-		if _, err := w.teamctl(ctx, "delete", "--force"); err != nil { // what it cannot end is ended below
-			fmt.Fprintln(os.Stderr, "clients:", err)
+		if !keep {
+			if _, err := w.teamctl(ctx, "delete", "--force"); err != nil { // what it cannot end is ended below
+				fmt.Fprintln(os.Stderr, "clients:", err)
+			}
 		}
 		errs = append(errs, w.reap())
 	}

@@ -1,0 +1,181 @@
+package courier
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// fakeScreen is a terminal with an input box, as Gemini CLI draws it.
+type fakeScreen struct {
+	mu      sync.Mutex
+	above   string // the newest turn, or a dialog
+	input   string
+	dialog  bool // no input box
+	scrolls bool
+	sent    []string
+	keys    []string
+	onPaste func(s *fakeScreen) // between a paste and its Enter
+	onKey   func(s *fakeScreen)
+}
+
+func (s *fakeScreen) TypeText(_ context.Context, text string, enter bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.input += text
+	if enter {
+		s.sent = append(s.sent, s.input)
+		s.input = ""
+	} else if s.onPaste != nil {
+		s.onPaste(s)
+	}
+	return nil
+}
+
+func (s *fakeScreen) Capture(context.Context, int) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dialog {
+		return s.above, nil
+	}
+	in := s.input
+	if in == "" {
+		in = "  Type your message or @path/to/file"
+	}
+	return s.above + "\n▄▄▄▄\n > " + in + "\n▀▀▀▀\n workspace\n", nil
+}
+
+func (s *fakeScreen) Interrupt(context.Context) error { return nil }
+
+func (s *fakeScreen) Key(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, name)
+	if s.onKey != nil {
+		s.onKey(s)
+	}
+	return nil
+}
+
+func (s *fakeScreen) Scrolling(context.Context) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.scrolls, nil
+}
+
+func (s *fakeScreen) with(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *fakeScreen) lines() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.sent, "|")
+}
+
+// typed is a channel to a Gemini CLI that has only the fake screen.
+func typed(t *testing.T, s *fakeScreen, open Opener, ways ...adapter.Way) (Channel, Facts, *watcher) {
+	t.Helper()
+	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	f := Facts{
+		Bundle: team.Bundle(t.TempDir()), Name: "gem", AgentID: "gem@demo", Generation: "g1", Log: slog.New(slog.DiscardHandler), hub: newHub(),
+		Link: adapter.Link{Agent: adapter.Gemini, Ways: ways},
+	}
+	t.Cleanup(f.hub.close)
+	f.look = newLooker(f, s, rules)
+	w := newWatcher()
+	ch, err := open(t.Context(), f, s, w.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ch.Close)
+	return ch, f, w
+}
+
+func mail(ids ...string) (out []team.Mail) {
+	for _, id := range ids {
+		out = append(out, team.Mail{ID: id, Text: "text of " + id})
+	}
+	return out
+}
+
+// An idle agent whose hooks fetch the mail is woken once for what waits, and at once
+// again for what comes after that was fetched.
+func TestWakesAgainForNewMail(t *testing.T) {
+	s := &fakeScreen{}
+	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
+	ch.Deliver(t.Context(), mail("a"))
+	ch.Deliver(t.Context(), mail("a", "b")) // a has not been fetched: that wake-up is under way
+	if got := s.lines(); got != adapter.WakeText {
+		t.Fatalf("typed %q", got)
+	}
+	ch.Deliver(t.Context(), mail("b")) // a was fetched, and b came too late for it
+	if got := s.lines(); got != adapter.WakeText+"|"+adapter.WakeText {
+		t.Fatalf("typed %q: what came after a wake-up waits for nothing", got)
+	}
+}
+
+func TestTypingIsHeld(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		s          *fakeScreen
+		sent       string
+	}{
+		{"half a line of a person's", "begun to type", &fakeScreen{input: "half a li"}, ""},
+		{"a dialog", "waits for permission", &fakeScreen{dialog: true, above: "Allow execution of [Shell]?\n● 1. Allow once\n"}, ""},
+		{"a turn", "it is working", &fakeScreen{above: "⠏ Thinking (esc to cancel, 3s)"}, ""},
+		{"nothing known", "it is unknown", &fakeScreen{dialog: true, above: "$ "}, ""},
+		{"a person reads back", "scrolls", &fakeScreen{scrolls: true}, ""},
+		{"a person types on behind it", "not seen to have arrived", &fakeScreen{onPaste: func(s *fakeScreen) { s.input += " and me" }}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			before := c.s.input
+			ch, _, _ := typed(t, c.s, openTyping, adapter.WayTyping)
+			out := ch.Deliver(t.Context(), mail("a"))
+			if len(out) != 1 || out[0].State != team.Held || !strings.Contains(out[0].Reason, c.want) {
+				t.Errorf("%+v, want held: %s", out, c.want)
+			}
+			if got := c.s.lines(); got != c.sent {
+				t.Errorf("sent %q", got)
+			}
+			if c.s.onPaste == nil && c.s.input != before {
+				t.Errorf("the input box had %q and has %q", before, c.s.input)
+			}
+		})
+	}
+}
+
+// The end of a person's reading back makes no output: the mail is tried again.
+func TestHeldForAReaderIsTriedAgain(t *testing.T) {
+	s := &fakeScreen{scrolls: true}
+	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
+	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held {
+		t.Fatalf("%+v", out)
+	}
+	s.with(func() { s.scrolls = false })
+	w.wait(t, "another attempt", 0, func(o team.Observation) bool { return strings.Contains(o.Source, "tried again") })
+	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
+		t.Errorf("%+v, sent %q", out, s.lines())
+	}
+}
+
+func TestCloseEndsWhatIsLeftForLater(t *testing.T) {
+	s := &fakeScreen{scrolls: true}
+	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
+	ch.Deliver(t.Context(), mail("a"))
+	ch.Close() // goleak tells of a timer's goroutine
+	if w.mark() != 0 {
+		t.Errorf("%d were reported", w.mark())
+	}
+}
