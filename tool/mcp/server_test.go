@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -201,6 +202,39 @@ func watched(r rig, version string) {
 	r.call(cs, "InboxRead", nil, &in)
 	if len(in.Entries) != 1 || in.Entries[0].Text != "hello" {
 		t.Errorf("reading the resource marked it read: %+v", in)
+	}
+}
+
+// TestUnsubscribe: who has let go of a resource is told nothing of it any more. The
+// roster has the board in numbers, so it changes whenever the board does; it comes
+// first, so the board would be told of before the roster is the next time.
+func TestUnsubscribe(t *testing.T) {
+	r := newRig(t).create()
+	cs, h := r.client(r.person(), "2025-11-25")
+	for _, uri := range []string{URITasks, URIRoster} {
+		if err := cs.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.tasks("one")
+	r.hear(h.resources, URITasks)
+	if err := cs.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: URITasks}); err != nil {
+		t.Fatal(err)
+	}
+	for i, subject := range []string{"two", "three", "four", "five"} {
+		r.tasks(subject)
+		timeout := time.NewTimer(patience)
+		for uri := ""; uri != URIRoster; {
+			select {
+			case uri = <-h.resources:
+			case <-timeout.C:
+				t.Fatal("nothing was said of the roster")
+			}
+			if uri == URITasks && i > 1 { // the look at the second may have begun before
+				t.Error("told of the board")
+			}
+		}
+		timeout.Stop()
 	}
 }
 
