@@ -23,6 +23,7 @@ type Box struct {
 	name  string // the file's name in it
 	guard string // the lock file
 	pid   string // the visible owner
+	lack  string // stands while entries are missing
 	// parked is our lock directory for foreign clients while it is not in place.
 	parked string
 
@@ -52,6 +53,7 @@ func Open(inboxesDir, locksDir, agent string) (*Box, error) {
 		name:  name + ".json",
 		guard: filepath.Join(locks, name+".guard"),
 		pid:   filepath.Join(locks, name+".pid"),
+		lack:  filepath.Join(locks, name+".restore"),
 
 		parked: filepath.Join(locks, name+".lockdir"),
 	}, nil

@@ -56,8 +56,8 @@ func (b *Box) Repair(ctx context.Context) (*CorruptError, error) {
 	return nil, err
 }
 
-// repair gives the damaged file a second name, then puts the salvaged entries in
-// its place. Killed between the two, the file is still damaged and its content has
+// repair gives the damaged file a second name, marks the mailbox as lacking entries,
+// and puts the salvaged ones in its place. Killed before the last, the file is still damaged and its content has
 // two names; nothing is lost.
 func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
 	if err := h.stillHeld(); err != nil {
@@ -66,6 +66,9 @@ func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
 	aside, err := h.keepAside(data)
 	if err != nil {
 		return fmt.Errorf("the file is damaged %w, and could not be set aside: %w", bad, err)
+	}
+	if _, err := h.box.writeLack(); err != nil { // before the file looks sound
+		return fmt.Errorf("the file is damaged %w, and could not be marked as such: %w", bad, err)
 	}
 	if err := h.replace(texts(data, elems), true); err != nil {
 		return fmt.Errorf("the file is damaged %w, and could not be repaired: %w", bad, err)

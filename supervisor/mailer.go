@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-multierror"
@@ -233,31 +231,29 @@ func damaged(err error) bool {
 }
 
 // restore puts back into a repaired mailbox what the ledger has and its owner is
-// not known to have taken. Until all of it is there a mark stands beside the
-// mailbox's lock: whoever mails next, or starts next, goes on with it. Without the
-// mark one half of the mail, put back before the disk was full, would hide that the
-// other half is missing.
+// not known to have taken. Until all of it is there the mailbox is marked as lacking:
+// whoever mails next, or starts next, goes on with it. Without the mark one half of
+// the mail, put back before the disk was full, would hide that the other is missing.
 func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) error {
-	mark := m.lackMark(box)
-	f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // a path of the team
-	if err != nil {
-		return fmt.Errorf("restore a mailbox: %w", err)
-	}
-	err = f.Close()
-	// Damaged again meanwhile: the file is repaired then, and the message that met the
-	// damage is not in it.
+	var err error
 	for range 5 {
-		if err = m.putBack(ctx, box, session); !damaged(err) {
-			break
+		var mark string
+		if mark, err = box.Lack(context.WithoutCancel(ctx)); err != nil { // also by one who runs out of time
+			return err
+		}
+		// Damaged again meanwhile: the file is repaired then, and the message that met
+		// the damage is not in it.
+		if err = m.putBack(ctx, box, session); damaged(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if whole, err := box.Whole(ctx, mark); err != nil || whole {
+			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(mark); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("restore a mailbox: %w", err)
-	}
-	return nil
+	return err // damaged over and over: the mark stands
 }
 
 // putBack is one pass of restore; it ends at damage.
@@ -295,19 +291,11 @@ func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session string) err
 	return all.ErrorOrNil()
 }
 
-// lackMark is the file that stands while a mailbox is being restored.
-func (m Mailer) lackMark(box *inbox.Box) string {
-	return filepath.Join(m.Layout.Locks(), strings.TrimSuffix(filepath.Base(box.Path()), ".json")+".restore")
-}
-
 // lacking reports that a mailbox has no file or an empty one, or that its restoring
-// was cut short.
+// is due or was cut short.
 func (m Mailer) lacking(box *inbox.Box) bool {
-	if gone(box) {
-		return true
-	}
-	_, err := os.Lstat(m.lackMark(box))
-	return err == nil
+	_, lacks := box.Lacks()
+	return lacks || gone(box)
 }
 
 // entry is a message as it stands in a mailbox.

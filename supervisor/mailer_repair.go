@@ -26,6 +26,7 @@ func (m Mailer) RepairBox(ctx context.Context, to ledger.Member) (BoxRepair, err
 	if out.Damaged, err = box.Repair(ctx); err != nil {
 		return out, err
 	}
+	mark, lacks := box.Lacks()
 	mail, err := m.Ledger.Mailbox(ctx, to.SessionKey, 0)
 	if err != nil {
 		return out, err
@@ -43,5 +44,9 @@ func (m Mailer) RepairBox(ctx context.Context, to ledger.Member) (BoxRepair, err
 		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
 		}
 	}
-	return out, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || !lacks {
+		return out, err
+	}
+	_, err = box.Whole(ctx, mark)
+	return out, err
 }

@@ -12,23 +12,41 @@ import (
 // Fresh marks as read what is unread in the mailbox and not for the generation that
 // starts: what an earlier member of the same name left, which the ledger has as
 // dropped since that member left, and what was dropped when the generation began.
-// It may be called again, and while others mail.
+// What a damaged or deleted mailbox lacks of its own mail is put back. It may be
+// called again, and while others mail.
 func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
 	box, err := m.Box(row.Name)
-	if err != nil || gone(box) {
+	if err != nil || row.StartedAt == 0 && gone(box) {
 		return err
 	}
+	if m.lacking(box) { // nobody may mail for long
+		if err := m.restore(ctx, box, row.SessionKey); err != nil {
+			return err
+		}
+	}
+	for range 5 {
+		// Damage is repaired by who meets it, and nobody else would learn of it: the
+		// generation that starts reads a sound file.
+		if err = m.fresh(ctx, box, row); !damaged(err) {
+			break
+		}
+		if err := m.restore(ctx, box, row.SessionKey); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// fresh is one pass of Fresh; it ends at damage.
+func (m Mailer) fresh(ctx context.Context, box *inbox.Box, row ledger.Member) error {
 	var failed error
-	_, err = box.Consume(ctx, 0, func(e inbox.Entry) bool {
+	_, err := box.Consume(ctx, 0, func(e inbox.Entry) bool {
 		old, err := m.ofAnother(ctx, e, row)
 		if err != nil {
 			failed = err
 		}
 		return old && err == nil
 	})
-	if damaged(err) {
-		err = nil // it is repaired: what it lacks the ledger puts back
-	}
 	if err == nil {
 		err = failed
 	}

@@ -106,3 +106,44 @@ func TestRestoreCutShortIsGoneOnWith(t *testing.T) {
 		})
 	}
 }
+
+// A member that starts again finds the mail in its mailbox that a damaged or deleted
+// file had lost: whoever finds the damage repairs it, and then nothing shows it.
+func TestStartPutsBackLostMail(t *testing.T) {
+	for name, hurt := range map[string]func(r *rig, box *inbox.Box) error{
+		"damaged": func(_ *rig, box *inbox.Box) error { return os.WriteFile(box.Path(), []byte("[{"), 0o600) },
+		"deleted": func(_ *rig, box *inbox.Box) error { return os.Remove(box.Path()) },
+		"damaged, and a reader repaired it": func(r *rig, box *inbox.Box) error {
+			if err := os.WriteFile(box.Path(), []byte(`[{"from":"x","text":"0"},`), 0o600); err != nil {
+				return err
+			}
+			if _, err := box.Unread(r.Context()); !damaged(err) {
+				r.Errorf("damage was not found: %v", err)
+			}
+			if n, err := box.Unread(r.Context()); err != nil || len(n) != 1 {
+				r.Errorf("not repaired: %v, %v", n, err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			m, to, box := r.mailed("1", "2", "3")
+			to.StartedAt = 1
+			if err := hurt(r, box); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Fresh(t.Context(), to); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"1", "2", "3"}
+			if name == "damaged, and a reader repaired it" {
+				want = append([]string{"0"}, want...)
+			}
+			r.holds(box, want...)
+			if m.lacking(box) {
+				t.Error("the mark is left")
+			}
+		})
+	}
+}
