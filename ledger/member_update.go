@@ -10,7 +10,7 @@ import (
 const sqlMemberSet = `UPDATE members SET teamRole = ?, spec = ?, color = ?, desired = ?, observed = ?, activity = ?,
 	activityAt = ?, ready = ?, generation = ?, pid = ?, paneId = ?, startedAt = ?, restarts = ?, failures = ?,
 	nextStart = ?, exitText = ?, reason = ?, worktree = ?, branch = ?, base = ?,
-	activityFor = ?, activityUntil = ? WHERE sessionKey = ?`
+	activityFor = ?, activityUntil = ?, stopOrder = ? WHERE sessionKey = ?`
 
 // MemberPatch changes the fields of a member that are set. ActivityAt follows a
 // change of Activity by itself unless it is set. A new Generation drops what the one
@@ -43,6 +43,7 @@ type MemberPatch struct {
 	Worktree   *string        `json:"worktree,omitempty"`
 	Branch     *string        `json:"branch,omitempty"`
 	Base       *string        `json:"base,omitempty"`
+	StopOrder  *StopOrder     `json:"stopOrder,omitempty"` // gone with the wish to have it stopped
 }
 
 // UpdateMember changes a member and returns it. Errors: CodeNotFound
@@ -71,7 +72,7 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 	if _, err := t.exec(sqlMemberSet, m.Role, mustJSON(m.Spec), m.Color, m.Desired, m.Observed, m.Activity,
 		m.ActivityAt, m.Ready, m.Generation, m.PID, m.PaneID, m.StartedAt, m.Restarts, m.Failures,
 		m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base,
-		m.WaitsFor, m.LimitedTo, m.SessionKey); err != nil {
+		m.WaitsFor, m.LimitedTo, m.StopOrder.text(), m.SessionKey); err != nil {
 		return before, err
 	}
 	if m.Generation != before.Generation {
@@ -119,6 +120,20 @@ func (p MemberPatch) apply(m *Member, now int64) {
 	set(&m.Worktree, p.Worktree)
 	set(&m.Branch, p.Branch)
 	set(&m.Base, p.Base)
+	if p.StopOrder != nil {
+		m.StopOrder = p.StopOrder
+	}
+	if m.Desired != team.WantStopped {
+		m.StopOrder = nil
+	}
+}
+
+// text is the order as it is stored.
+func (o *StopOrder) text() string {
+	if o == nil {
+		return ""
+	}
+	return mustJSON(*o)
 }
 
 func (t *tx) memberEvents(before, after Member) error {

@@ -117,12 +117,22 @@ type Member struct {
 	Restarts   int           `json:"restarts"` // starts after the first that the supervisor made by itself
 	Failures   int           `json:"failures"` // consecutive, since the last healthy period
 	NextStart  int64         `json:"nextStart,omitempty"`
-	ExitText   string        `json:"exitText,omitempty"` // "exit 3", "signal SIGKILL", "exit unknown"
-	Reason     string        `json:"reason,omitempty"`   // why it is in this state
+	ExitText   string        `json:"exitText,omitempty"`  // "exit 3", "signal SIGKILL", "exit unknown"
+	Reason     string        `json:"reason,omitempty"`    // why it is in this state
+	StopOrder  *StopOrder    `json:"stopOrder,omitempty"` // while it is wanted stopped: how
 
 	Worktree string `json:"worktree,omitempty"` // path; empty when it shares the repository
 	Branch   string `json:"branch,omitempty"`
 	Base     string `json:"base,omitempty"` // commit the branch started from
+}
+
+// StopOrder is how a member is to be stopped, for the supervisor that comes after
+// the one that was told.
+type StopOrder struct {
+	From   string `json:"from,omitempty"` // who asks; empty: the lead
+	Reason string `json:"reason,omitempty"`
+	Wait   int64  `json:"wait,omitempty"`   // milliseconds for the agent's answer and exit; 0: the default
+	Remove bool   `json:"remove,omitempty"` // it leaves the roster after it stopped
 }
 
 // MemberSpec is what was asked for at spawn: enough to start the member again.

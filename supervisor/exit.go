@@ -34,7 +34,7 @@ func (e exited) apply(s *Supervisor) {
 		return
 	}
 	if m.row.Desired == team.WantStopped {
-		s.finish(m, team.Completed, "stopped", false)
+		s.finish(m, team.Completed, "stopped", s.ordered(m.row).Remove)
 		return
 	}
 	if m.row.NextStart != 0 { // it ended amid a restart, whose supervisor is gone

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -45,12 +46,15 @@ func (s *Supervisor) reconcile(m *member) {
 	}
 	if m.at != nil && m.row.Observed.Alive() {
 		if m.stop == nil {
-			m.stop = &stopping{in: StopIn{Wait: s.policy.StopWait}, began: time.Now()}
+			m.stop = &stopping{in: s.ordered(m.row), began: time.Now()}
 			s.proceedStop(m)
 		}
 		return
 	}
-	if !m.row.Observed.Terminal() {
+	switch remove := s.ordered(m.row).Remove; {
+	case remove:
+		s.finish(m, finalOf(m, team.Completed), cmp.Or(m.row.Reason, "stopped"), true)
+	case !m.row.Observed.Terminal():
 		s.settle(m, team.Completed, "stopped")
 	}
 }

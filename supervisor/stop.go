@@ -15,9 +15,9 @@ func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
 	if in.Wait == 0 {
 		in.Wait = s.policy.StopWait
 	}
-	if m.row.Desired != team.WantStopped {
+	if order := in.order(m.row.StopOrder); m.row.Desired != team.WantStopped || m.row.StopOrder == nil || *order != *m.row.StopOrder {
 		stopped := team.WantStopped
-		if err := s.patch(m, ledger.MemberPatch{Desired: &stopped, NextStart: new(int64)}); err != nil {
+		if err := s.patch(m, ledger.MemberPatch{Desired: &stopped, StopOrder: order, NextStart: new(int64)}); err != nil {
 			gone(Stopped{Name: m.row.Name, Outcome: "failed", Reason: err.Error()})
 			return
 		}
@@ -47,6 +47,25 @@ func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
 	default:
 		s.proceedStop(m)
 	}
+}
+
+// order is what the ledger keeps of a stop; one that was there already is joined.
+func (in StopIn) order(before *ledger.StopOrder) *ledger.StopOrder {
+	return &ledger.StopOrder{
+		From: in.From, Reason: in.Reason, Wait: in.Wait.Milliseconds(), Remove: in.Remove || before != nil && before.Remove,
+	}
+}
+
+// ordered is the stop that an earlier supervisor was told of.
+func (s *Supervisor) ordered(row ledger.Member) StopIn {
+	in := StopIn{Wait: s.policy.StopWait}
+	if o := row.StopOrder; o != nil {
+		in.From, in.Reason, in.Remove = o.From, o.Reason, o.Remove
+		if o.Wait > 0 {
+			in.Wait = time.Duration(o.Wait) * time.Millisecond
+		}
+	}
+	return in
 }
 
 // finalOf keeps a final state that the member is in already.
