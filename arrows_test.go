@@ -66,7 +66,7 @@ var rooms = map[string]room{
 		why:   "internal packages are leaf utilities: they know nothing of teams",
 	},
 	"internal/fakecli": {
-		may: []string{leaf}, libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk"}, never: noSQL,
+		may: []string{leaf}, libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/modelcontextprotocol/go-sdk", xterm}, never: noSQL,
 		why: "stand-ins for agent CLIs, for tests only: no program links them",
 	},
 
@@ -193,6 +193,8 @@ var testRooms = map[string][]string{
 	"backends/inproc": {"backends/backendtest"},
 	"courier":         {"internal/fakecli"},
 	"cmd":             {"internal/fakecli"},
+	"scripts":         {"internal/fakecli"},
+	"bench":           {"internal/fakecli"},
 	"control":         {"backends", "backends/proc", "inbox", "worktree"}, // a supervisor to serve needs them
 	"agent":           {"worktree"},                                       // the workspace it works in, for real
 }

@@ -32,8 +32,11 @@ func Version(ctx context.Context, home team.Home, argv, env []string) (string, e
 	if err != nil {
 		return "", err
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	// The note is of the file that the name leads to, but it is run under its name:
+	// version managers are one program that many names lead to.
+	key := path
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		key = path + " -> " + real
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -44,7 +47,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string) (string, e
 	if data, err := os.ReadFile(cache); err == nil {
 		_ = json.Unmarshal(data, &known) // a broken note is made anew
 	}
-	if c, ok := known[path]; ok && c.Size == info.Size() && c.ModTime == info.ModTime().UnixNano() {
+	if c, ok := known[key]; ok && c.Size == info.Size() && c.ModTime == info.ModTime().UnixNano() {
 		return c.Text, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionWithin)
@@ -57,7 +60,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string) (string, e
 	if err != nil || text == "" {
 		return "", team.Errorf(team.CodeUnavailable, "%s does not say its version: %w", path, errors.Join(err, ctx.Err()))
 	}
-	known[path] = cachedVersion{info.Size(), info.ModTime().UnixNano(), text}
+	known[key] = cachedVersion{info.Size(), info.ModTime().UnixNano(), text}
 	data, err := json.Marshal(known)
 	if err != nil {
 		return text, fmt.Errorf("note the version: %w", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 // resumes, and whoever answers first settles it for all.
 type AppServer struct {
 	Engine *Engine
+	// Thread is its id; "" until a client begins or resumes one.
 	Thread string
 	Cwd    string
 	// Approve makes every tool call ask.
@@ -176,8 +178,43 @@ func (s *AppServer) tell(all bool, method string, params obj, id ...int) {
 	}
 }
 
-func (s *AppServer) thread() obj {
-	return obj{"id": s.Thread, "ephemeral": false, "threadSource": "user", "cwd": s.Cwd, "createdAt": 1, "status": s.status()}
+func (s *AppServer) thread() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Thread
+}
+
+// begin makes a thread of the id, or takes up the one that was kept under it.
+func (s *AppServer) begin(id string, resume bool) error {
+	file, err := homeFile(".codex", "sessions", id+".json")
+	if err != nil {
+		return err
+	}
+	k := kept{}
+	if resume {
+		if k, err = readKept(file); err != nil {
+			return err
+		}
+		if err := s.Engine.Load(k.Talk); err != nil {
+			return err
+		}
+	}
+	s.Engine.Keep = func(talk json.RawMessage) {
+		s.mu.Lock()
+		k := kept{Talk: talk, Items: append([]obj{}, s.items...)}
+		s.mu.Unlock()
+		writeKept(file, k)
+	}
+	s.mu.Lock()
+	s.Thread, s.items, s.started = id, k.Items, resume
+	s.last = len(k.Items)
+	s.mu.Unlock()
+	s.tell(true, "thread/started", obj{"thread": s.info()})
+	return nil
+}
+
+func (s *AppServer) info() obj {
+	return obj{"id": s.thread(), "ephemeral": false, "threadSource": "user", "cwd": s.Cwd, "createdAt": 1, "status": s.status()}
 }
 
 func (s *AppServer) status() obj {
@@ -205,9 +242,24 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 	case "initialized":
 		return nil, ""
 	case "thread/loaded/list":
-		return obj{"data": []string{"title-of-it", s.Thread}}, ""
+		loaded := []string{"title-of-it"}
+		if id := s.thread(); id != "" {
+			loaded = append(loaded, id)
+		}
+		return obj{"data": loaded}, ""
+	case "thread/start":
+		if err := s.begin(fmt.Sprintf("thread-%d-%d", time.Now().UnixMilli(), os.Getpid()), false); err != nil {
+			return nil, err.Error()
+		}
+		return obj{"thread": s.info()}, ""
+	case "thread/resume":
+		if s.thread() == "" {
+			if err := s.begin(p.ThreadID, true); err != nil {
+				return nil, "no rollout found for thread id " + p.ThreadID
+			}
+		}
 	}
-	if p.ThreadID != s.Thread {
+	if p.ThreadID != s.thread() {
 		if method == "thread/read" {
 			return obj{"thread": obj{"id": p.ThreadID, "ephemeral": true, "threadSource": "thread_title", "cwd": s.Cwd, "status": obj{"type": "idle"}}}, ""
 		}
@@ -218,18 +270,18 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 	s.mu.Unlock()
 	switch method {
 	case "thread/read":
-		return obj{"thread": s.thread()}, ""
+		return obj{"thread": s.info()}, ""
 	case "thread/resume":
 		if !started {
-			return nil, "no rollout found for thread id " + s.Thread
+			return nil, "no rollout found for thread id " + s.thread()
 		}
 		s.mu.Lock()
 		c.joined = true
 		s.mu.Unlock()
-		return obj{"thread": s.thread()}, ""
+		return obj{"thread": s.info()}, ""
 	case "thread/items/list":
 		if !started {
-			return nil, "no rollout found for thread id " + s.Thread
+			return nil, "no rollout found for thread id " + s.thread()
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -265,8 +317,8 @@ func (s *AppServer) item(typ string, more obj) {
 	}
 	s.items = append([]obj{{"turnId": "t", "item": i}}, s.items...)
 	s.mu.Unlock()
-	s.tell(false, "item/started", obj{"threadId": s.Thread, "item": i})
-	s.tell(false, "item/completed", obj{"threadId": s.Thread, "item": i})
+	s.tell(false, "item/started", obj{"threadId": s.thread(), "item": i})
+	s.tell(false, "item/completed", obj{"threadId": s.thread(), "item": i})
 }
 
 func (s *AppServer) seen(t Text) { s.item("userMessage", obj{"clientId": t.ID}) }
@@ -279,22 +331,23 @@ func (s *AppServer) active(turn string) {
 	if turn != "" {
 		status = obj{"type": "active", "activeFlags": []string{}}
 	}
-	s.tell(true, "thread/status/changed", obj{"threadId": s.Thread, "status": status})
+	s.tell(true, "thread/status/changed", obj{"threadId": s.thread(), "status": status})
 	if turn != "" {
-		s.tell(false, "turn/started", obj{"threadId": s.Thread, "turn": obj{"id": turn}})
+		s.tell(false, "turn/started", obj{"threadId": s.thread(), "turn": obj{"id": turn}})
 	}
 }
 
 // allow asks every subscriber and waits for the first answer.
 func (s *AppServer) allow(ctx context.Context, call, tool string, input json.RawMessage) bool {
+	thread := s.thread()
 	s.mu.Lock()
 	s.last++
 	a := &approval{id: s.last, answer: make(chan bool, 1), params: obj{
-		"threadId": s.Thread, "turnId": "t", "itemId": call, "command": string(input), "reason": "need it",
+		"threadId": thread, "turnId": "t", "itemId": call, "command": string(input), "reason": "need it",
 	}}
 	s.open, s.flags = a, []string{"waitingOnApproval"}
 	s.mu.Unlock()
-	s.tell(true, "thread/status/changed", obj{"threadId": s.Thread, "status": s.status()})
+	s.tell(true, "thread/status/changed", obj{"threadId": s.thread(), "status": s.status()})
 	s.tell(false, "item/commandExecution/requestApproval", a.params, a.id)
 	ok := false
 	select {
@@ -304,8 +357,8 @@ func (s *AppServer) allow(ctx context.Context, call, tool string, input json.Raw
 	s.mu.Lock()
 	s.open, s.flags = nil, nil
 	s.mu.Unlock()
-	s.tell(false, "serverRequest/resolved", obj{"threadId": s.Thread, "requestId": a.id})
-	s.tell(true, "thread/status/changed", obj{"threadId": s.Thread, "status": s.status()})
+	s.tell(false, "serverRequest/resolved", obj{"threadId": s.thread(), "requestId": a.id})
+	s.tell(true, "thread/status/changed", obj{"threadId": s.thread(), "status": s.status()})
 	return ok
 }
 

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // Tool runs one tool call and returns its result's text.
@@ -23,6 +25,8 @@ type Engine struct {
 	Env   []string        // of the shell tool
 	Tools map[string]Tool // beside the shell
 
+	// Free tells the tool calls that nobody has to allow; nil for none.
+	Free func(tool string, input json.RawMessage) bool
 	// Allow decides on a tool call; nil allows all. It may wait.
 	Allow func(ctx context.Context, call string, tool string, input json.RawMessage) bool
 	// Around a turn and a tool call; what they return comes in as text. Stop ends the
@@ -36,6 +40,10 @@ type Engine struct {
 	Answering func()
 	// Said is called with each answer.
 	Said func(text string)
+	// Calls is called before a tool runs.
+	Calls func(tool string)
+	// Keep is called with the whole conversation whenever it has grown; Load reads it.
+	Keep func(talk json.RawMessage)
 
 	mu     sync.Mutex
 	talk   []message
@@ -47,8 +55,12 @@ type Engine struct {
 	wake   chan struct{}
 }
 
-// Text is something that comes in. ID is the sender's, for receipts.
-type Text struct{ ID, Text string }
+// Text is something that comes in. ID is the sender's, for receipts. What comes
+// quietly was not typed: Prompted is not called for it.
+type Text struct {
+	ID, Text string
+	Quiet    bool
+}
 
 type message struct {
 	Role    string `json:"role"`
@@ -58,6 +70,20 @@ type message struct {
 // NewEngine makes an idle engine.
 func NewEngine(model, dir string) *Engine {
 	return &Engine{Model: model, Dir: dir, wake: make(chan struct{}, 1)}
+}
+
+// Load takes up a conversation that was kept, before Run.
+func (e *Engine) Load(talk json.RawMessage) error { return json.Unmarshal(talk, &e.talk) }
+
+// append adds to the conversation.
+func (e *Engine) append(m message) {
+	e.talk = append(e.talk, m)
+	if e.Keep == nil {
+		return
+	}
+	if b, err := json.Marshal(e.talk); err == nil {
+		e.Keep(b)
+	}
 }
 
 // Run does turns until ctx ends.
@@ -144,7 +170,7 @@ func (e *Engine) add(in []Text, result ...any) {
 	for _, t := range in {
 		content = append(content, map[string]string{"type": "text", "text": t.Text})
 	}
-	e.talk = append(e.talk, message{"user", content})
+	e.append(message{"user", content})
 	for _, t := range in {
 		if e.Seen != nil {
 			e.Seen(t)
@@ -163,7 +189,7 @@ func (e *Engine) boundary() []Text {
 
 // do is one turn.
 func (e *Engine) do(ctx context.Context, in []Text) {
-	if e.Prompted != nil {
+	if e.Prompted != nil && !in[0].Quiet {
 		if more := e.Prompted(ctx, in[0].Text); more != "" {
 			in = append(in, Text{Text: more})
 		}
@@ -176,7 +202,7 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 		said, call, err := e.ask(ctx)
 		switch {
 		case ctx.Err() != nil:
-			e.talk = append(e.talk, message{"user", "[Request interrupted by user]"})
+			e.append(message{"user", "[Request interrupted by user]"})
 			return
 		case err != nil:
 			if e.Said != nil {
@@ -185,7 +211,7 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 			return
 		}
 		if call == nil {
-			e.talk = append(e.talk, message{"assistant", said})
+			e.append(message{"assistant", said})
 			if e.Said != nil {
 				e.Said(said)
 			}
@@ -201,10 +227,10 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 			}
 			return
 		}
-		e.talk = append(e.talk, message{"assistant", []any{call}})
+		e.append(message{"assistant", []any{call}})
 		result := map[string]any{"type": "tool_result", "tool_use_id": call.ID, "content": e.run(ctx, call)}
 		if ctx.Err() != nil {
-			e.talk = append(e.talk, message{"user", []any{result, map[string]string{"type": "text", "text": "[Request interrupted by user for tool use]"}}})
+			e.append(message{"user", []any{result, map[string]string{"type": "text", "text": "[Request interrupted by user for tool use]"}}})
 			return
 		}
 		more := e.boundary()
@@ -226,8 +252,11 @@ type toolUse struct {
 }
 
 func (e *Engine) run(ctx context.Context, c *toolUse) string {
-	if e.Allow != nil && !e.Allow(ctx, c.ID, c.Name, c.Input) {
-		return "the user does not want this"
+	if e.Calls != nil {
+		e.Calls(c.Name)
+	}
+	if e.Allow != nil && (e.Free == nil || !e.Free(c.Name, c.Input)) && !e.Allow(ctx, c.ID, c.Name, c.Input) {
+		return "The user doesn't want to proceed with this tool use"
 	}
 	if t, ok := e.Tools[c.Name]; ok {
 		return t(ctx, c.Input)
@@ -236,8 +265,16 @@ func (e *Engine) run(ctx context.Context, c *toolUse) string {
 	if c.Name != "Bash" || json.Unmarshal(c.Input, &in) != nil {
 		return "no tool " + c.Name
 	}
-	cmd := exec.CommandContext(ctx, "bash", "-c", in.Command)
+	return e.bash(ctx, in.Command)
+}
+
+// bash runs a command line and returns what it has said, and how it failed.
+func (e *Engine) bash(ctx context.Context, line string) string {
+	cmd := exec.CommandContext(ctx, "bash", "-c", line)
 	cmd.Dir, cmd.Env = e.Dir, e.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt ends what it has started too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		out = append(out, []byte(err.Error())...)

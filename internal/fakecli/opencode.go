@@ -18,11 +18,13 @@ import (
 type OpenCode struct {
 	Engine *Engine
 
-	secret string
-	srv    *http.Server
-	done   sync.WaitGroup
-	ctx    context.Context
-	stop   context.CancelFunc
+	secret  string
+	session string // id of the one that is made
+	mux     *http.ServeMux
+	srv     *http.Server
+	done    sync.WaitGroup
+	ctx     context.Context
+	stop    context.CancelFunc
 
 	mu       sync.Mutex
 	sessions []obj
@@ -36,12 +38,17 @@ type OpenCode struct {
 
 // StartOpenCode serves on a loopback address until Close.
 func StartOpenCode(addr, secret string, e *Engine, approve bool) (*OpenCode, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("serve a fake opencode: %w", err)
+	s := newOpenCode(secret, e, approve)
+	if err := s.serve(addr); err != nil {
+		return nil, err
 	}
+	return s, nil
+}
+
+// newOpenCode wires a server to its engine; it does not serve yet.
+func newOpenCode(secret string, e *Engine, approve bool) *OpenCode {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &OpenCode{Engine: e, secret: secret, ctx: ctx, stop: stop, streams: map[chan []byte]func(){}, open: map[string]*approval{}, asked: map[string]obj{}}
+	s := &OpenCode{Engine: e, secret: secret, session: "ses_1", ctx: ctx, stop: stop, streams: map[chan []byte]func(){}, open: map[string]*approval{}, asked: map[string]obj{}}
 	e.Seen = func(t Text) {
 		s.mu.Lock()
 		s.newest = max(s.newest, t.ID)
@@ -81,20 +88,30 @@ func StartOpenCode(addr, secret string, e *Engine, approve bool) (*OpenCode, err
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, "<!doctype html>")
 	})
+	s.mux = mux
+	return s
+}
+
+func (s *OpenCode) serve(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		s.stop()
+		return fmt.Errorf("serve a fake opencode: %w", err)
+	}
 	s.srv = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, pass, _ := r.BasicAuth(); user != "opencode" || pass != s.secret {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		s.mux.ServeHTTP(w, r)
 	})}
 	s.done.Go(func() {
 		if err := s.srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			l.Close()
 		}
 	})
-	s.done.Go(func() { e.Run(ctx) })
-	return s, nil
+	s.done.Go(func() { s.Engine.Run(s.ctx) })
+	return nil
 }
 
 // Close ends the server and its session.
@@ -145,7 +162,7 @@ func (s *OpenCode) create(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	o := obj{"id": "ses_1", "title": in.Title}
+	o := obj{"id": s.session, "title": in.Title}
 	s.mu.Lock()
 	s.sessions = append(s.sessions, o)
 	s.mu.Unlock()
@@ -155,7 +172,7 @@ func (s *OpenCode) create(w http.ResponseWriter, r *http.Request) {
 func (s *OpenCode) status(w http.ResponseWriter, _ *http.Request) {
 	st := obj{}
 	if s.Engine.Turn() != "" {
-		st["ses_1"] = obj{"type": "busy"}
+		st[s.session] = obj{"type": "busy"}
 	}
 	s.write(w, st)
 }

@@ -18,6 +18,8 @@ type check struct {
 	do   func(ctx context.Context, w *world, c client) (note string, err error)
 }
 
+const checkPermission = "a permission is routed and answered"
+
 var checks = []check{
 	{"the prompt arrives", promptArrives},
 	{"its state becomes idle", becomesIdle},
@@ -25,7 +27,7 @@ var checks = []check{
 	{"the message is accepted on evidence", accepted},
 	{"a message in mid-turn arrives", midTurn},
 	{"it calls our tools", callsTools},
-	{"a permission is routed and answered", permission},
+	{checkPermission, permission},
 	{"it is interrupted", interrupted},
 	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
 	{"it resumes the same conversation", resumes},
@@ -117,7 +119,7 @@ func midTurn(ctx context.Context, w *world, _ client) (string, error) {
 		return "", err
 	}
 	then, mid := w.token("then"), w.token("mid")
-	if err := w.long(ctx, 8, then); err != nil {
+	if err := w.long(ctx, w.busy, then); err != nil {
 		return "", err
 	}
 	if _, err := w.send(ctx, "@@say "+mid); err != nil {
@@ -212,7 +214,7 @@ func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
 		return "", err
 	}
 	then, one, two := w.token("then"), w.token("one"), w.token("two")
-	if err := w.long(ctx, 8, then); err != nil {
+	if err := w.long(ctx, w.busy, then); err != nil {
 		return "", err
 	}
 	if _, err := w.send(ctx, "first "+one); err != nil {

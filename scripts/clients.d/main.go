@@ -20,6 +20,7 @@ type options struct {
 	exe, cache, only, out string
 	limit                 time.Duration
 	keep, hold            bool
+	busy                  int // seconds that a turn works in which something happens
 }
 
 func main() {
@@ -29,6 +30,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, mixed for the mixed team")
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
 	flag.DurationVar(&o.limit, "limit", 45*time.Second, "`bound` of every wait: a CLI takes ten seconds to start on a small machine")
+	flag.IntVar(&o.busy, "busy", 8, "`seconds` that a turn works in which something happens")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
 	flag.BoolVar(&o.hold, "hold", false, "check nothing: print the environment of a run, to try things in by hand, and wait")
 	flag.Parse()
@@ -54,7 +56,7 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		if !wanted(c.name) {
 			continue
 		}
-		if err := runClient(ctx, o, c, &t); err != nil {
+		if err := runClient(ctx, o, c, checks, &t); err != nil {
 			return false, fmt.Errorf("%s: %w", c.name, err)
 		}
 		fmt.Fprint(os.Stderr, t.column(c.name))
@@ -89,7 +91,7 @@ func hold(ctx context.Context, o options) (err error) {
 }
 
 // runClient runs every check with one CLI in a world of its own.
-func runClient(ctx context.Context, o options, c client, t *table) (err error) {
+func runClient(ctx context.Context, o options, c client, checks []check, t *table) (err error) {
 	w, err := newWorld(ctx, o, []client{c})
 	if err != nil {
 		return err

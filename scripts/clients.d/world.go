@@ -29,6 +29,7 @@ type world struct {
 	tokens          int
 	prompt          string // token of the first prompt
 	limit           time.Duration
+	busy            int
 }
 
 func newWorld(ctx context.Context, o options, with []client) (_ *world, err error) {
@@ -41,7 +42,7 @@ func newWorld(ctx context.Context, o options, with []client) (_ *world, err erro
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, sockets: sockets, repo: filepath.Join(dir, "repo"), home: filepath.Join(dir, "home"), exe: o.exe, limit: o.limit, started: time.Now()}
+	w := &world{dir: dir, sockets: sockets, repo: filepath.Join(dir, "repo"), home: filepath.Join(dir, "home"), exe: o.exe, limit: o.limit, busy: o.busy, started: time.Now()}
 	if w.model, err = fakemodel.Start("", nil); err != nil {
 		return nil, err
 	}

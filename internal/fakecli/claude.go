@@ -1,0 +1,257 @@
+package fakecli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rule is the line above and below an input box.
+var rule = strings.Repeat("─", 60)
+
+// claude is Claude Code 2.1.329 in a terminal.
+func claude(args []string) error {
+	flags, rest := arguments(args, "--name", "--settings", "--mcp-config", "--allowedTools", "--append-system-prompt", "--model", "--resume", "--session-id", "--permission-mode")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	var settings struct{ Hooks map[string][]hookGroup }
+	if err := readJSON(one(flags, "--settings"), &settings); err != nil {
+		return err
+	}
+	var servers struct{ MCPServers map[string]mcpServer }
+	if err := readJSON(one(flags, "--mcp-config"), &servers); err != nil {
+		return err
+	}
+	c := &claudeSession{dir: dir, id: one(flags, "--session-id"), mode: one(flags, "--permission-mode"), name: one(flags, "--name")}
+	resume := one(flags, "--resume")
+	if resume != "" {
+		c.id = resume
+	}
+	if c.file, err = homeFile(".claude", "sessions", strconv.Itoa(os.Getpid())+".json"); err != nil {
+		return err
+	}
+	transcript, err := homeFile(".claude", "projects", "p", c.id+".jsonl")
+	if err != nil {
+		return err
+	}
+	if c.screen, err = newTerminal(look{prompt: "❯ ", bottom: claudeBottom, long: func(n int) string { return fmt.Sprintf("[Pasted text #1 +%d lines]", n) }}); err != nil {
+		return err
+	}
+	gone := make(chan struct{})
+	c.screen.line = func(text string) {
+		if strings.Count(text, "\n") >= 3 {
+			text = "<pasted_content id=\"1\">" + text + "</pasted_content id=\"1\">"
+		}
+		c.screen.say("❯ ", text)
+		c.engine.Send(Text{Text: text}, true)
+	}
+	e := NewEngine(os.Getenv("ANTHROPIC_BASE_URL"), dir)
+	c.engine, c.screen.esc = e, func() { e.Interrupt() }
+	go func() {
+		c.screen.read()
+		close(gone)
+	}()
+	if err := c.trusted(ctx); err != nil {
+		return err
+	}
+	if err := conversation(e, transcript, resume != ""); err != nil {
+		return err
+	}
+	var stop func()
+	if e.Tools, stop, err = tools(ctx, servers.MCPServers, os.Environ(), func(s string) string { return "mcp__" + s + "__" }); err != nil {
+		return err
+	}
+	defer stop()
+	c.hooks = &hookSet{events: settings.Hooks, ctx: ctx, base: obj{"session_id": c.id, "transcript_path": transcript, "cwd": dir, "permission_mode": c.mode},
+		woken: func(text string) {
+			e.Send(Text{Quiet: true, Text: "<task-notification><summary>mail from your team</summary></task-notification>\nStop hook blocking error from command \"Stop\": " + text}, true)
+		}}
+	c.wire()
+	source := "startup"
+	if resume != "" {
+		source = "resume"
+	}
+	c.hooks.run(ctx, "SessionStart", obj{"source": source})
+	if len(rest) > 0 {
+		c.screen.line(rest[len(rest)-1])
+	}
+	c.status("idle", "")
+	go e.Run(ctx)
+	<-gone
+	return nil
+}
+
+// claudeSession is one session of the fake Claude Code.
+type claudeSession struct {
+	engine         *Engine
+	screen         *terminal
+	hooks          *hookSet
+	dir, id, mode  string
+	name, file     string
+	stopped, began bool
+}
+
+func claudeBottom(t *terminal) []string {
+	var out []string
+	if t.busy {
+		out = append(out, "", "✻ Working… (3s · esc to interrupt)")
+	}
+	return append(out, "", rule, "❯ "+t.input, rule, "  ? for shortcuts")
+}
+
+// trusted shows the trust dialog where the person has not accepted the repository,
+// and returns once they do.
+func (c *claudeSession) trusted(ctx context.Context) error {
+	file, err := homeFile(".claude.json")
+	if err != nil {
+		return err
+	}
+	var own struct {
+		HasCompletedOnboarding bool
+		Projects               map[string]struct{ HasTrustDialogAccepted bool }
+	}
+	if err := readJSON(file, &own); err != nil {
+		return err
+	}
+	if !own.HasCompletedOnboarding {
+		c.screen.say("", "Let's get started.\nChoose the text style that looks best with your terminal")
+		return errors.New("unable to connect to the service: EAI_AGAIN")
+	}
+	roots := []string{c.dir}
+	if out, err := command(ctx, "git", "-C", c.dir, "rev-parse", "--path-format=absolute", "--git-common-dir").Output(); err == nil {
+		roots = append(roots, filepath.Dir(strings.TrimSpace(string(out))))
+	}
+	for _, r := range roots {
+		if own.Projects[r].HasTrustDialogAccepted {
+			return nil
+		}
+	}
+	for {
+		switch c.screen.ask(ctx, []string{"", " Accessing workspace:", " " + c.dir, "", " Is this a project you created or one you trust?", "", " ❯ 1. No, exit", "   2. Yes, I trust this folder"}) {
+		case "1", "esc":
+			return errors.New("not trusted")
+		case "2":
+			return nil
+		}
+	}
+}
+
+// wire connects the engine to hooks and screen.
+func (c *claudeSession) wire() {
+	e := c.engine
+	e.Free = func(tool string, input json.RawMessage) bool {
+		return c.mode == "bypassPermissions" || harmless(tool, input)
+	}
+	e.Allow = c.allow
+	e.Said = func(text string) { c.screen.say("● ", text) }
+	e.Prompted = func(ctx context.Context, text string) string {
+		if t := c.hooks.run(ctx, "UserPromptSubmit", obj{"prompt": text}).context; t != "" {
+			return "UserPromptSubmit hook additional context: " + t
+		}
+		return ""
+	}
+	e.Calls = func(tool string) {
+		c.screen.say("● ", tool)
+		c.hooks.run(context.Background(), "PreToolUse", obj{"tool_name": tool})
+	}
+	e.AfterTool = func(ctx context.Context, tool string) string {
+		if t := c.hooks.run(ctx, "PostToolUse", obj{"tool_name": tool}).context; t != "" {
+			return "PostToolUse hook additional context: " + t
+		}
+		return ""
+	}
+	e.Stop = func(ctx context.Context, said string) string {
+		r := c.hooks.run(ctx, "Stop", obj{"stop_hook_active": c.stopped, "last_assistant_message": said})
+		c.stopped = true
+		switch {
+		case r.block != "":
+			return "Stop hook feedback:\n" + r.block
+		case r.context != "":
+			return "Stop hook additional context: " + r.context
+		}
+		c.stopped = false
+		return ""
+	}
+	e.Active = func(turn string) {
+		c.screen.working(turn != "")
+		if turn != "" {
+			c.status("busy", "")
+			return
+		}
+		c.status("idle", "")
+	}
+}
+
+// allow asks by hook and by dialog at once; the first answer counts.
+func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.RawMessage) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.status("waiting", "permission prompt")
+	defer c.status("busy", "")
+	hooked := make(chan string, 1)
+	go func() {
+		hooked <- c.hooks.run(ctx, "PermissionRequest", obj{"tool_name": tool, "tool_input": input}).decision
+		if len(hooked) > 0 {
+			return
+		}
+	}()
+	typed := make(chan string, 1)
+	go func() {
+		typed <- c.screen.ask(ctx, []string{"", rule, " Bash command", "   " + string(input), "", " Do you want to proceed?", " ❯ 1. Yes", "   2. No, and tell Claude what to do differently (esc)"})
+	}()
+	for {
+		select {
+		case d := <-hooked:
+			if d == "" { // nothing to say: the dialog stays
+				hooked = nil
+				continue
+			}
+			cancel()
+			<-typed
+			return d == "allow"
+		case key := <-typed:
+			return key == "1"
+		}
+	}
+}
+
+// status is what the session says of itself.
+func (c *claudeSession) status(status, waits string) {
+	now := time.Now().UnixMilli()
+	b, err := json.Marshal(obj{"pid": os.Getpid(), "sessionId": c.id, "cwd": c.dir, "version": "2.1.329", "kind": "interactive", "name": c.name,
+		"status": status, "statusUpdatedAt": now, "updatedAt": now, "waitingFor": waits})
+	if err == nil {
+		err = os.WriteFile(c.file, b, 0o600)
+	}
+	if err != nil {
+		c.screen.say("", err.Error())
+	}
+}
+
+// readJSON reads a file; "" and one that is not there leave v as it is.
+func readJSON(path string, v any) error {
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}

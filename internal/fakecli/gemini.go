@@ -1,0 +1,110 @@
+package fakecli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// envRelaunched marks the second of the two processes of Gemini CLI.
+const envRelaunched = "FAKE_GEMINI_CHILD"
+
+// gemini is Gemini CLI 0.61.0: a process that runs itself again as its child, both
+// deaf to SIGHUP.
+func gemini(args []string) error {
+	signal.Ignore(syscall.SIGHUP)
+	if os.Getenv(envRelaunched) == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		cmd := &exec.Cmd{Path: exe, Args: append([]string{"gemini"}, args...), Env: append(os.Environ(), envRelaunched+"=1"), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+		return cmd.Run()
+	}
+	flags, _ := arguments(args, "--approval-mode", "-m", "--session-id", "--resume", "--prompt-interactive")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	var settings struct {
+		Hooks      map[string][]hookGroup
+		MCPServers map[string]mcpServer
+	}
+	if err := readJSON(os.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), &settings); err != nil {
+		return err
+	}
+	id, resume := one(flags, "--session-id"), one(flags, "--resume")
+	if resume != "" {
+		id = resume
+	}
+	file, err := homeFile(".gemini", "tmp", id+".json")
+	if err != nil {
+		return err
+	}
+	e := NewEngine(os.Getenv("ANTHROPIC_BASE_URL"), dir)
+	if err := conversation(e, file, resume != ""); err != nil {
+		return err
+	}
+	t, err := newTerminal(look{prompt: "> ", bottom: geminiBottom})
+	if err != nil {
+		return err
+	}
+	var stop func()
+	if e.Tools, stop, err = tools(ctx, settings.MCPServers, os.Environ(), func(s string) string { return "mcp_" + s + "_" }); err != nil {
+		return err
+	}
+	defer stop()
+	h := &hookSet{events: settings.Hooks, ctx: ctx, base: obj{"session_id": id, "transcript_path": file, "cwd": dir}}
+	e.Free = func(tool string, input json.RawMessage) bool {
+		return one(flags, "--approval-mode") == "yolo" || harmless(tool, input)
+	}
+	e.Allow = func(ctx context.Context, _, tool string, input json.RawMessage) bool {
+		h.run(ctx, "Notification", obj{"notification_type": "ToolPermission", "message": "Tool " + tool + " requires execution", "details": obj{"command": string(input)}})
+		return t.ask(ctx, []string{"", "╭" + rule, "│ ?  Shell " + string(input), "│", "│ Allow execution of: 'touch'?", "│", "│ ● 1. Allow once", "│   2. Allow for this session", "│   3. No, suggest changes (esc)", "╰" + rule}) == "1"
+	}
+	e.Said = func(text string) { t.say("✦ ", text) }
+	e.Prompted = func(ctx context.Context, text string) string {
+		return h.run(ctx, "BeforeAgent", obj{"prompt": text}).context
+	}
+	e.Calls = func(tool string) { h.run(ctx, "BeforeTool", obj{"tool_name": tool}) }
+	e.AfterTool = func(ctx context.Context, tool string) string {
+		if c := h.run(ctx, "AfterTool", obj{"tool_name": tool}).context; c != "" {
+			return "<hook_context>" + c + "</hook_context>"
+		}
+		return ""
+	}
+	e.Stop = func(ctx context.Context, said string) string {
+		return h.run(ctx, "AfterAgent", obj{"prompt_response": said, "stop_hook_active": false}).block
+	}
+	e.Active = func(turn string) { t.working(turn != "") }
+	t.line = func(text string) { // typed in mid-turn it waits for the end
+		t.say("> ", text)
+		e.Send(Text{Text: text}, false)
+	}
+	t.esc = func() { e.Interrupt() }
+	h.run(ctx, "SessionStart", obj{"source": "startup"})
+	if p := one(flags, "--prompt-interactive"); p != "" {
+		t.line(p)
+	}
+	go e.Run(ctx)
+	t.read()
+	return nil
+}
+
+func geminiBottom(t *terminal) []string {
+	var out []string
+	if t.busy {
+		out = append(out, "", " ⠏ Thinking… (esc to cancel, 3s)")
+	}
+	text := t.input
+	if text == "" {
+		text = "  Type your message or @path/to/file"
+	}
+	return append(out, "", strings.Repeat("▀", 60), " "+strings.TrimSpace("> "+text), strings.Repeat("▄", 60))
+}

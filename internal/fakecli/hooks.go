@@ -1,0 +1,114 @@
+package fakecli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// command is a program that does not outlive ctx.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// hookDef is one hook of a settings file; Claude Code and Gemini CLI write them alike.
+type hookDef struct {
+	Command     string `json:"command"`
+	AsyncRewake bool   `json:"asyncRewake"`
+}
+
+type hookGroup struct {
+	Hooks []hookDef `json:"hooks"`
+}
+
+// hookSet runs the hooks of one session.
+type hookSet struct {
+	events map[string][]hookGroup
+	base   obj               // what every hook is told
+	woken  func(text string) // an asynchronous hook hands something over
+	ctx    context.Context
+	done   sync.WaitGroup
+}
+
+// hookReply is what the hooks of an event have answered.
+type hookReply struct {
+	context  string // to be added
+	block    string // the turn goes on with this
+	decision string // allow, deny
+	message  string
+}
+
+// run runs the hooks of an event and returns their answer.
+func (h *hookSet) run(ctx context.Context, event string, more obj) (r hookReply) {
+	in := obj{"hook_event_name": event}
+	for _, from := range []obj{h.base, more} {
+		for k, v := range from {
+			in[k] = v
+		}
+	}
+	data, err := json.Marshal(in)
+	if err != nil {
+		return r
+	}
+	for _, g := range h.events[event] {
+		for _, def := range g.Hooks {
+			if def.AsyncRewake {
+				h.done.Go(func() { h.wait(def, data) })
+				continue
+			}
+			out, _, _ := shell(ctx, def.Command, data)
+			r.add(out)
+		}
+	}
+	return r
+}
+
+// wait runs a hook in the background; its exit status 2 wakes the session.
+func (h *hookSet) wait(def hookDef, data []byte) {
+	_, said, status := shell(h.ctx, def.Command, data)
+	if status == 2 && h.ctx.Err() == nil {
+		h.woken(said)
+	}
+}
+
+func shell(ctx context.Context, line string, stdin []byte) (stdout []byte, stderr string, status int) {
+	cmd := command(ctx, "sh", "-c", line)
+	var out, bad bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = bytes.NewReader(stdin), &out, &bad, os.Environ()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		status = exit.ExitCode()
+	} else if err != nil {
+		status = -1
+	}
+	return out.Bytes(), bad.String(), status
+}
+
+func (r *hookReply) add(out []byte) {
+	var a struct {
+		Decision, Reason   string
+		HookSpecificOutput struct {
+			AdditionalContext string
+			Decision          struct{ Behavior, Message string }
+		}
+	}
+	if json.Unmarshal(out, &a) != nil {
+		return
+	}
+	r.context = strings.TrimSpace(r.context + "\n" + a.HookSpecificOutput.AdditionalContext)
+	if a.Decision == "block" || a.Decision == "deny" {
+		r.block = strings.TrimSpace(r.block + "\n" + a.Reason)
+	}
+	if d := a.HookSpecificOutput.Decision; d.Behavior != "" {
+		r.decision, r.message = d.Behavior, d.Message
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/fakecli"
+)
+
+func TestMain(m *testing.M) {
+	if status, ok := fakecli.Main(os.Args); ok {
+		os.Exit(status)
+	}
+	os.Exit(m.Run())
+}
+
+// build makes the program under test.
+func build(t *testing.T, dir string) string {
+	t.Helper()
+	exe := filepath.Join(dir, "teamctl")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "github.com/teamctl/teamctl/cmd/teamctl").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build teamctl: %v\n%s", err, out)
+	}
+	return exe
+}
+
+// fakes is a directory with the stand-ins, and the clients that run them.
+func fakes(t *testing.T, dir string) []client {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := filepath.Join(dir, "cache")
+	if err := os.Mkdir(cache, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var out []client
+	for _, c := range clients {
+		if err := os.Symlink(self, filepath.Join(cache, c.name)); err != nil {
+			t.Fatal(err)
+		}
+		c.program = []string{c.name}
+		out = append(out, c)
+	}
+	return out
+}
+
+// A question of Gemini CLI is answered at its own dialog: the check of it cannot be made here.
+func except(c client) []check {
+	return slices.DeleteFunc(slices.Clone(checks), func(k check) bool { return c.name == "gemini" && k.name == checkPermission })
+}
+
+// TestFakes runs the stand-ins: a tmux pane each, no CLI installed, no network.
+func TestFakes(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux")
+	}
+	dir := t.TempDir()
+	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 45 * time.Second, busy: 2}
+	all := fakes(t, dir)
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			showsAll(t, o, c)
+		})
+	}
+	t.Run("trust dialog", func(t *testing.T) {
+		t.Parallel()
+		trustDialog(t, o, all[0])
+	})
+}
+
+// showsAll makes every check that is made of the real program.
+func showsAll(t *testing.T, o options, c client) {
+	var all table
+	if err := runClient(context.WithoutCancel(t.Context()), o, c, except(c), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.results) != len(except(c)) {
+		t.Errorf("%d of %d checks were made", len(all.results), len(except(c)))
+	}
+	for _, r := range all.results {
+		if r.err != nil {
+			t.Errorf("%s: %v", r.check, r.err)
+		}
+	}
+}
+
+// trustDialog: a directory that the person has not accepted is theirs to accept;
+// nothing is typed into the question, and mail waits with the reason.
+func trustDialog(t *testing.T, o options, claude client) {
+	ctx := context.WithoutCancel(t.Context())
+	w, err := newWorld(ctx, o, []client{claude})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.close(false); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(w.home, ".claude.json"), []byte(`{"hasCompletedOnboarding":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.teamctl(ctx, "spawn", "mate", "--agent", "claude", "--session", "--prompt", "@@say hello"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.until(ctx, "waiting for trust", func() (bool, error) {
+		out, err := w.teamctl(ctx, "explain", "mate")
+		return strings.Contains(out, "waiting for trust"), err
+	}); err != nil {
+		out, _ := w.teamctl(ctx, "explain", "mate")
+		screen, _ := w.teamctl(ctx, "capture", "mate")
+		t.Fatalf("%v\n%s\n%s", err, out, screen)
+	}
+	id, err := w.send(ctx, "a word")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.until(ctx, "held", func() (bool, error) {
+		out, err := w.teamctl(ctx, "message", "show", id)
+		return strings.Contains(out, "waits for trust"), err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	screen, err := w.teamctl(ctx, "capture", "mate")
+	if err != nil || !strings.Contains(screen, "one you trust?") || len(w.model.Requests()) > 0 {
+		t.Fatalf("the question was answered: %v, %d requests\n%s", err, len(w.model.Requests()), screen)
+	}
+}
