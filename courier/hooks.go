@@ -73,7 +73,8 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	}
 	why, seen := h.blocked(ctx)
 	switch {
-	case why == "" && seen.Input == "" && !h.wakes(mail):
+	case why == "" && (seen.Input == "" && !h.wakes(mail) || h.ours(seen.Input, adapter.WakeText)):
+		// What stands there already was typed earlier and could not be sent then.
 		if o := h.send(ctx, adapter.WakeText); o.State == team.Held {
 			why = o.Reason
 		} else {
@@ -83,7 +84,7 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 			}
 			h.later(wakeAgain) // it may have come to nothing
 		}
-	case why == "" && seen.Input != "" && !h.ours(seen.Input, adapter.WakeText):
+	case why == "" && seen.Input != "":
 		why = "somebody has begun to type there"
 	case why == "": // a wake-up is under way
 		h.later(max(0, wakeAgain-time.Since(h.woken)) + time.Second)

@@ -125,6 +125,21 @@ func TestWakesAgainForNewMail(t *testing.T) {
 	}
 }
 
+// A wake-up that was typed, and could not be sent then, is sent by the next attempt.
+func TestWakeThatStandsThereIsSent(t *testing.T) {
+	s := &fakeScreen{}
+	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to read back just then
+	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
+	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || s.lines() != "" {
+		t.Fatalf("%+v, sent %q", out, s.lines())
+	}
+	s.with(func() { s.scrolls = false })
+	ch.Deliver(t.Context(), mail("a"))
+	if got := s.lines(); got != adapter.WakeText {
+		t.Fatalf("sent %q", got)
+	}
+}
+
 func TestTypingIsHeld(t *testing.T) {
 	for _, c := range []struct {
 		name, want string

@@ -93,12 +93,12 @@ func claude(args []string) error {
 
 // claudeSession is one session of the fake Claude Code.
 type claudeSession struct {
-	engine         *Engine
-	screen         *terminal
-	hooks          *hookSet
-	dir, id, mode  string
-	name, file     string
-	stopped, began bool
+	engine        *Engine
+	screen        *terminal
+	hooks         *hookSet
+	dir, id, mode string
+	name, file    string
+	stopped       bool
 }
 
 func claudeBottom(t *terminal) []string {
@@ -201,9 +201,6 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 	hooked := make(chan string, 1)
 	go func() {
 		hooked <- c.hooks.run(ctx, "PermissionRequest", obj{"tool_name": tool, "tool_input": input}).decision
-		if len(hooked) > 0 {
-			return
-		}
 	}()
 	typed := make(chan string, 1)
 	go func() {
