@@ -127,11 +127,11 @@ func (b *Backend) repair(ctx context.Context, s *server, l backends.Launch, p ba
 		return
 	}
 	if q.agent == "" {
-		err = b.decorate(ctx, s, q.id, l)
+		err = s.batch(ctx, decorate(q.id, l)...)
 	}
 	if err == nil && !q.piped && !q.dead {
 		if err = touch(l.Bundle.Log()); err == nil {
-			err = b.pipe(ctx, s, q.id, l)
+			err = s.batch(ctx, b.pipe(q.id, l))
 		}
 	}
 	if err != nil {

@@ -39,6 +39,7 @@ type Backend struct {
 	// place orders everything that makes or moves panes: a split and the layout
 	// after it are one step.
 	place sync.Mutex
+	queue queue // of launches for the private server's windows
 
 	// asking is held while tmux is asked for its version: many starts or adoptions
 	// at once need one answer.
@@ -159,6 +160,7 @@ func (b *Backend) Close() error {
 	for _, a := range as {
 		a.Detach()
 	}
+	b.queue.close()
 	b.mu.Lock()
 	servers := b.servers
 	b.servers = map[string]*server{}

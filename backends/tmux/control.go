@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // errDisconnected says that the control client has ended; the server may live.
@@ -22,6 +24,7 @@ var errDisconnected = errors.New("tmux control client disconnected")
 type control struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
+	out  io.Closer
 	done chan struct{} // closed when the reader has ended and the process is reaped
 
 	mu      sync.Mutex // orders writes and the queue of waiting requests alike
@@ -53,7 +56,7 @@ func dial(ctx context.Context, tmux, socket, session string) (*control, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("attach to tmux: %w", err)
 	}
-	c := &control{cmd: cmd, in: in, done: make(chan struct{})}
+	c := &control{cmd: cmd, in: in, out: out, done: make(chan struct{})}
 	first := make(chan answer, 1) // the block of attach-session itself
 	go c.read(bufio.NewReaderSize(out, 64<<10), first)
 	select {
@@ -92,17 +95,30 @@ func (c *control) await(ctx context.Context, a <-chan answer, name string) (stri
 
 // batch sends all commands before it reads the first answer.
 func (c *control) batch(ctx context.Context, cmds ...[]string) error {
-	as, err := c.send(cmds...)
-	if err != nil {
-		return err
-	}
-	var first error
-	for i := range cmds {
-		if _, err := c.await(ctx, as, cmds[i][0]); err != nil && first == nil {
-			first = err
+	return c.groups(ctx, cmds)[0].err
+}
+
+// groups sends everything before it reads the first answer.
+func (c *control) groups(ctx context.Context, groups ...[][]string) []answer {
+	as := make([]answer, len(groups))
+	got, err := c.send(slices.Concat(groups...)...)
+	for i, g := range groups {
+		if err != nil {
+			as[i].err = err
+			continue
 		}
+		var printed []string
+		for _, cmd := range g {
+			switch out, err := c.await(ctx, got, cmd[0]); {
+			case err != nil && as[i].err == nil:
+				as[i].err = err
+			case err == nil && out != "":
+				printed = append(printed, out)
+			}
+		}
+		as[i].out = strings.Join(printed, "\n")
 	}
-	return first
+	return as
 }
 
 func (c *control) buffer(ctx context.Context, name, data string) error {
@@ -138,6 +154,7 @@ func (c *control) send(cmds ...[]string) (<-chan answer, error) {
 		c.waiting = append(c.waiting, a)
 	}
 	if _, err := io.WriteString(c.in, b.String()); err != nil {
+		c.down = true               // the next request needs another client
 		return nil, errDisconnected // the reader answers whoever waits
 	}
 	return a, nil
@@ -237,9 +254,19 @@ func (c *control) alive() bool {
 	return !c.down
 }
 
+// partWithin is how long a client may take to part with its server, which has the
+// pipes too: one that does not run would keep us waiting.
+const partWithin = time.Second
+
 // close ends the client and waits for it.
 func (c *control) close() {
 	_ = c.in.Close()
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
-	<-c.done
+	select {
+	case <-c.done:
+	case <-time.After(partWithin):
+		_ = c.cmd.Process.Kill()
+		_ = c.out.Close()
+		<-c.done
+	}
 }

@@ -185,15 +185,14 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, p, pid, err := func() (*server, backends.Pane, int, error) {
-		if err := touch(l.Bundle.Log()); err != nil {
-			t.Fatal(err)
-		}
-		return b.put(ctxFor(t), l)
-	}()
+	if err := touch(l.Bundle.Log()); err != nil {
+		t.Fatal(err)
+	}
+	at, err := b.put(ctxFor(t), l)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s, p, pid := at.server, at.pane, at.pid
 	if err := s.batch(ctxFor(t), []string{"pipe-pane", "-t", p.PaneID}); err != nil { // as if it had not come to that
 		t.Fatal(err)
 	}
@@ -236,11 +235,11 @@ func TestStartGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, pid, err := b.put(ctxFor(t), l)
+	at, err := b.put(ctxFor(t), l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := proc.Identify(pid)
+	id, err := proc.Identify(at.pid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (a *attached) relog(ctx context.Context) bool {
 	}
 	if err == nil {
 		a.b.log.Warn("the log's writer has died: starting another", "agent", a.launch.Agent)
-		err = a.b.pipe(ctx, a.server, q.id, a.launch)
+		err = a.server.batch(ctx, a.b.pipe(q.id, a.launch))
 	}
 	if err != nil && ctx.Err() == nil {
 		a.b.log.Warn("start the log's writer", "agent", a.launch.Agent, "err", err)

@@ -18,16 +18,21 @@ type pane struct {
 	grid, hidden        bool
 	role, team, agent   string
 	home                string // window that a hidden pane came from
+	index               int    // in its window
 }
 
 const paneFormat = "#{pane_id}|#{window_id}|#{session_id}|#{pane_width}|#{pane_height}|#{window_width}|#{window_height}|#{pane_pid}" +
 	"|#{pane_dead}|#{window_zoomed_flag}|#{pane_pipe}|#{@teamctl_grid}|#{@teamctl_hidden}" +
-	"|#{@teamctl_role}|#{@teamctl_team}|#{@teamctl_agent}|#{@teamctl_home}"
+	"|#{@teamctl_role}|#{@teamctl_team}|#{@teamctl_agent}|#{@teamctl_home}|#{pane_index}"
 
 // panes lists the panes of a target: -a, or -s -t SESSION, or -t WINDOW. Within a
 // window they come in the order in which a layout takes them.
 func (s *server) panes(ctx context.Context, target ...string) ([]pane, error) {
-	out, err := s.run(ctx, append([]string{"list-panes", "-F", paneFormat}, target...)...)
+	list := append([]string{"list-panes", "-F", paneFormat}, target...)
+	out, err := s.run(ctx, list...)
+	if errors.Is(err, errDisconnected) { // the client has died, not the server
+		out, err = s.run(ctx, list...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +49,7 @@ func (s *server) panes(ctx context.Context, target ...string) ([]pane, error) {
 
 func parsePane(l string) (pane, error) {
 	f := strings.Split(l, "|")
-	if len(f) != 17 {
+	if len(f) != 18 {
 		return pane{}, fmt.Errorf("tmux list-panes printed %q", l)
 	}
 	var bad error
@@ -60,7 +65,7 @@ func parsePane(l string) (pane, error) {
 		id: f[0], window: f[1], session: f[2],
 		w: num(f[3]), h: num(f[4]), winW: num(f[5]), winH: num(f[6]), pid: num(f[7]),
 		dead: on(f[8]), zoomed: on(f[9]), piped: on(f[10]), grid: on(f[11]), hidden: on(f[12]),
-		role: f[13], team: f[14], agent: f[15], home: f[16],
+		role: f[13], team: f[14], agent: f[15], home: f[16], index: num(f[17]),
 	}
 	return p, bad
 }
@@ -107,20 +112,27 @@ func (s *server) tile(ctx context.Context, window string) error {
 	if err != nil || len(ps) == 0 || ps[0].zoomed {
 		return err
 	}
-	mates := 0
+	layout, ok := tiled(ps, 0)
+	if !ok {
+		return nil
+	}
+	_, err = s.run(ctx, "select-layout", "-t", window, layout)
+	return err
+}
+
+// tiled is the layout of a window with the panes ps and added more of ours; ok is
+// false when it keeps its shape.
+func tiled(ps []pane, added int) (layout string, ok bool) {
+	mates, n := added, len(ps)+added
 	for _, p := range ps {
 		if p.agent != "" {
 			mates++
 		}
 	}
 	main := ps[0].agent == ""
-	if mates == 0 || len(ps)-mates > 1 || (len(ps) > mates && !main) || (!ps[0].grid && !main) {
-		return nil
+	if mates == 0 || n-mates > 1 || (n > mates && !main) || (!ps[0].grid && !main) {
+		return "", false
 	}
-	layout, ok := grid(len(ps), ps[0].winW, ps[0].winH, main)
-	if !ok && main {
-		return nil
-	}
-	_, err = s.run(ctx, "select-layout", "-t", window, layout)
-	return err
+	layout, ok = grid(n, ps[0].winW, ps[0].winH, main)
+	return layout, ok || !main
 }

@@ -26,49 +26,86 @@ var colours = map[string]string{
 	"orange": "colour208", "pink": "colour205", "cyan": "cyan", "red": "red",
 }
 
+// placed is where a launch was put: the pane and the shim's pid.
+type placed struct {
+	server *server
+	pane   backends.Pane
+	pid    int
+}
+
 // put makes the pane of a launch, with the shim waiting in it, catches its output
-// and returns where it is and the shim's pid.
-func (b *Backend) put(ctx context.Context, l backends.Launch) (*server, backends.Pane, int, error) {
+// and returns where it is. After an error nothing of it is left to remove.
+func (b *Backend) put(ctx context.Context, l backends.Launch) (placed, error) {
+	if private(l) && l.Place.Layout != backends.LayoutWindow {
+		return b.queue.put(ctx, b, l)
+	}
 	b.place.Lock()
 	defer b.place.Unlock()
-	argv := append(append([]string{}, b.opt.ShimArgv...), "--bundle", string(l.Bundle), "--generation", l.Generation)
-	s, out, err := b.choose(ctx, l, argv)
+	s, out, err := b.choose(ctx, l)
 	if err != nil {
-		return nil, backends.Pane{}, 0, err
+		return placed{}, err
 	}
+	return b.settle(ctx, s, out, l)
+}
+
+// settle finishes one pane of which tmux printed out.
+func (b *Backend) settle(ctx context.Context, s *server, out string, l backends.Launch) (placed, error) {
+	at, err := s.made(out, l)
+	if err != nil {
+		return placed{}, err
+	}
+	if err = s.batch(ctx, b.furnish(at.pane.PaneID, l)...); err == nil {
+		err = s.relayout(ctx, at.pane.WindowID)
+	}
+	if err != nil {
+		s.drop(ctx, at.pane.PaneID)
+		return placed{}, err
+	}
+	return at, nil
+}
+
+// drop removes a pane that nobody knows yet.
+func (s *server) drop(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
+	defer cancel()
+	_ = s.batch(ctx, []string{"kill-pane", "-t", id})
+}
+
+// made reads what tmux printed for putFormat.
+func (s *server) made(out string, l backends.Launch) (placed, error) {
 	f := strings.SplitN(out, " ", 6)
 	if len(f) != 6 {
-		return nil, backends.Pane{}, 0, fmt.Errorf("tmux printed %q for a new pane", out)
+		return placed{}, fmt.Errorf("tmux printed %q for a new pane", out)
 	}
 	pid, err := strconv.Atoi(f[4])
 	if err != nil {
-		return nil, backends.Pane{}, 0, fmt.Errorf("tmux printed %q for a new pane: %w", out, err)
+		return placed{}, fmt.Errorf("tmux printed %q for a new pane: %w", out, err)
 	}
-	p := backends.Pane{
+	if f[0] != strconv.Itoa(s.id.PID) {
+		return placed{}, errServerGone
+	}
+	return placed{server: s, pid: pid, pane: backends.Pane{
 		Generation: l.Generation, Backend: Name, Socket: s.socket,
 		ServerPID: s.id.PID, ServerStart: s.id.StartTicks,
 		SessionID: f[1], WindowID: f[2], PaneID: f[3], Session: f[5], Private: s.private,
-	}
-	if f[0] != strconv.Itoa(s.id.PID) {
-		return s, p, pid, errServerGone
-	}
-	err = b.decorate(ctx, s, p.PaneID, l)
-	if err == nil {
-		err = b.pipe(ctx, s, p.PaneID, l)
-	}
-	if err == nil {
-		err = s.relayout(ctx, p.WindowID)
-	}
-	if err != nil { // the caller does not know the pane yet
-		_ = s.batch(ctx, []string{"kill-pane", "-t", p.PaneID})
-	}
-	return s, p, pid, err
+	}}, nil
 }
 
-// choose finds the place and starts argv there; it returns what tmux printed for
-// putFormat.
-func (b *Backend) choose(ctx context.Context, l backends.Launch, argv []string) (*server, string, error) {
-	private := l.Place.TMUX == "" || l.Place.Layout == backends.LayoutSession
+// private says that a launch wants the team's own server.
+func private(l backends.Launch) bool {
+	return l.Place.TMUX == "" || l.Place.Layout == backends.LayoutSession
+}
+
+// shimArgv is what runs in the pane of a launch.
+func (b *Backend) shimArgv(l backends.Launch) []string {
+	return append(append([]string{}, b.opt.ShimArgv...), "--bundle", string(l.Bundle), "--generation", l.Generation)
+}
+
+// choose finds the place and starts the shim there; it returns what tmux printed
+// for putFormat.
+func (b *Backend) choose(ctx context.Context, l backends.Launch) (*server, string, error) {
+	argv := b.shimArgv(l)
+	private := private(l)
 	var s *server
 	var window, session string
 	var err error
@@ -130,17 +167,25 @@ func (s *server) sessionID() string {
 }
 
 func (s *server) newWindow(ctx context.Context, session, name string, argv []string) (string, error) {
+	return s.run(ctx, newWindow(session, name, argv)...)
+}
+
+func newWindow(session, name string, argv []string) []string {
 	args := []string{"new-window", "-d", "-e", shim.EnvThreads, "-P", "-F", putFormat, "-t", session + ":", "-n", literal(name, false), "--"}
-	return s.run(ctx, append(args, argv...)...)
+	return append(args, argv...)
 }
 
 func (s *server) split(ctx context.Context, target string, beside bool, argv []string) (string, error) {
+	return s.run(ctx, splitWindow(target, beside, argv)...)
+}
+
+func splitWindow(target string, beside bool, argv []string) []string {
 	dir := "-v"
 	if beside {
 		dir = "-h"
 	}
 	args := []string{"split-window", "-d", dir, "-e", shim.EnvThreads, "-P", "-F", putFormat, "-t", target, "--"}
-	return s.run(ctx, append(args, argv...)...)
+	return append(args, argv...)
 }
 
 // intoGrid uses the first window of ours that has room, else opens one.
@@ -149,24 +194,11 @@ func (s *server) intoGrid(ctx context.Context, session, name string, argv []stri
 	if err != nil {
 		return "", err
 	}
-	for i := 0; i < len(ps); {
-		j := i
-		for j < len(ps) && ps[j].window == ps[i].window {
-			j++
-		}
-		win := ps[i:j]
-		i = j
-		limit, main := perWindow, win[0].role == "lead"
-		if main {
-			limit = besideLead + 1
-		}
-		if !win[0].grid || len(win) >= limit {
+	for _, win := range windows(ps) {
+		if !room(win, 0) {
 			continue
 		}
-		if _, ok := grid(len(win)+1, win[0].winW, win[0].winH, main); !ok {
-			continue
-		}
-		if out, err := s.splitLast(ctx, win, main, argv); err == nil {
+		if out, err := s.splitLast(ctx, win, win[0].role == "lead", argv); err == nil {
 			return out, nil
 		}
 	}
@@ -178,6 +210,34 @@ func (s *server) intoGrid(ctx context.Context, session, name string, argv []stri
 		err = s.batch(ctx, []string{"set-option", "-w", "-t", f[2], "@teamctl_grid", "1"})
 	}
 	return out, err
+}
+
+// windows are the panes of a list, window by window.
+func windows(ps []pane) (all [][]pane) {
+	for i := 0; i < len(ps); {
+		j := i
+		for j < len(ps) && ps[j].window == ps[i].window {
+			j++
+		}
+		all = append(all, ps[i:j])
+		i = j
+	}
+	return all
+}
+
+// room says that a window of ours takes one more when added more panes than those
+// listed are in it.
+func room(win []pane, added int) bool {
+	limit, main := perWindow, win[0].role == "lead"
+	if main {
+		limit = besideLead + 1
+	}
+	n := len(win) + added
+	if !win[0].grid || n >= limit {
+		return false
+	}
+	_, ok := grid(n+1, win[0].winW, win[0].winH, main)
+	return ok
 }
 
 // splitLast appends a pane to a window; the last pane is tried first so that the
@@ -240,20 +300,25 @@ func (s *server) beside(ctx context.Context, window, session string, l backends.
 	return out, err
 }
 
+// furnish are the commands that mark a pane as the teammate's and catch its output.
+func (b *Backend) furnish(id string, l backends.Launch) [][]string {
+	return append(decorate(id, l), b.pipe(id, l))
+}
+
 // decorate marks the pane as the teammate's.
-func (b *Backend) decorate(ctx context.Context, s *server, id string, l backends.Launch) error {
+func decorate(id string, l backends.Launch) [][]string {
 	title := title(l)
 	colour := colours[l.Color]
 	if colour == "" {
 		colour = "default"
 	}
 	set := func(opt, val string) []string { return []string{"set-option", "-p", "-t", id, opt, val} }
-	return s.batch(ctx,
+	return [][]string{
 		set("remain-on-exit", "on"),
 		set("@teamctl_team", l.Team), set("@teamctl_agent", l.Agent),
 		set("@teamctl_title", title), set("@teamctl_color", colour),
-		[]string{"select-pane", "-t", id, "-T", literal(title, false)},
-	)
+		{"select-pane", "-t", id, "-T", literal(title, false)},
+	}
 }
 
 // title is what stands in the pane's border: printable, and without '#', which
@@ -277,13 +342,12 @@ func title(l backends.Launch) string {
 
 // pipe writes the pane's output to the log from now on, by a process of ours that
 // keeps it from growing without bound. tmux runs the command by sh.
-func (b *Backend) pipe(ctx context.Context, s *server, id string, l backends.Launch) error {
+func (b *Backend) pipe(id string, l backends.Launch) []string {
 	cmd := "export " + shim.EnvThreads + "; exec"
 	for _, w := range append(append([]string{}, b.opt.ShimArgv...), shim.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
 		cmd += " " + shellQuote(w)
 	}
-	_, err := s.run(ctx, "pipe-pane", "-O", "-t", id, literal(cmd, true))
-	return err
+	return []string{"pipe-pane", "-O", "-t", id, literal(cmd, true)}
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -19,6 +19,10 @@ type runner interface {
 	run(ctx context.Context, args ...string) (string, error)
 	// batch executes commands in order and stops at the first failure.
 	batch(ctx context.Context, cmds ...[]string) error
+	// groups executes several batches, one after the other; one that fails does not
+	// keep those after it from being executed. There is an answer for each: what its
+	// commands printed, or its first failure.
+	groups(ctx context.Context, groups ...[][]string) []answer
 	// buffer fills a new paste buffer.
 	buffer(ctx context.Context, name, data string) error
 	close()
@@ -40,6 +44,18 @@ func (r *execRunner) run(ctx context.Context, args ...string) (string, error) {
 }
 
 func (r *execRunner) batch(ctx context.Context, cmds ...[]string) error {
+	return r.group(ctx, cmds).err
+}
+
+func (r *execRunner) groups(ctx context.Context, groups ...[][]string) []answer {
+	as := make([]answer, len(groups))
+	for i, g := range groups {
+		as[i] = r.group(ctx, g)
+	}
+	return as
+}
+
+func (r *execRunner) group(ctx context.Context, cmds [][]string) answer {
 	var all []string
 	for i, c := range cmds {
 		if i > 0 {
@@ -47,8 +63,8 @@ func (r *execRunner) batch(ctx context.Context, cmds ...[]string) error {
 		}
 		all = append(all, escapeAll(c)...)
 	}
-	_, err := r.exec(ctx, nil, all)
-	return err
+	out, err := r.exec(ctx, nil, all)
+	return answer{out, err}
 }
 
 func (r *execRunner) buffer(ctx context.Context, name, data string) error {

@@ -121,6 +121,19 @@ func (s *server) batch(ctx context.Context, cmds ...[]string) error {
 	return r.batch(ctx, cmds...)
 }
 
+// groups is runner.groups. Without a runner each group has that for an error.
+func (s *server) groups(ctx context.Context, groups ...[][]string) []answer {
+	r, err := s.ask(ctx)
+	if err == nil {
+		return r.groups(ctx, groups...)
+	}
+	as := make([]answer, len(groups))
+	for i := range as {
+		as[i].err = err
+	}
+	return as
+}
+
 func (s *server) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

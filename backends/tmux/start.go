@@ -80,11 +80,12 @@ func (b *Backend) start(ctx context.Context, l backends.Launch, lk *shim.Lock) (
 		defer cancel()
 		look = 50 * time.Millisecond
 	}
-	s, p, pid, err := b.put(ctx, l)
+	at, err := b.put(ctx, l)
 	if err != nil {
-		b.undo(ctx, l, nil, p, backends.ProcID{})
+		b.undo(ctx, l, nil, backends.Pane{}, backends.ProcID{})
 		return nil, err
 	}
+	s, p, pid := at.server, at.pane, at.pid
 	// From here on there is a shim. One that is gone already has left its reason in
 	// the pane, if not a record.
 	id, err := proc.IdentifyAny(pid)

@@ -168,13 +168,13 @@ func TestTypedAndPlain(t *testing.T) {
 }
 
 func TestParsePane(t *testing.T) {
-	p, err := parsePane("%3|@1|$0|80|24|200|50|1234|1|0|1|1||lead|demo|a|@2")
+	p, err := parsePane("%3|@1|$0|80|24|200|50|1234|1|0|1|1||lead|demo|a|@2|4")
 	want := pane{id: "%3", window: "@1", session: "$0", w: 80, h: 24, winW: 200, winH: 50, pid: 1234,
-		dead: true, piped: true, grid: true, role: "lead", team: "demo", agent: "a", home: "@2"}
+		dead: true, piped: true, grid: true, role: "lead", team: "demo", agent: "a", home: "@2", index: 4}
 	if err != nil || p != want {
 		t.Errorf("parsePane = %+v, %v", p, err)
 	}
-	for _, bad := range []string{"", "%3|@1", "%3|@1|$0|x|24|200|50|1234|1|0|1|1||lead|demo|a|@2"} {
+	for _, bad := range []string{"", "%3|@1", "%3|@1|$0|x|24|200|50|1234|1|0|1|1||lead|demo|a|@2|4"} {
 		if _, err := parsePane(bad); err == nil {
 			t.Errorf("parsePane(%q) succeeded", bad)
 		}
