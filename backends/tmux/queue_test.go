@@ -211,8 +211,7 @@ func TestGivenUpInTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.work.Wait()
-	c.b.place.Lock() // what was left is tidied before the windows are free
-	c.b.place.Unlock()
+	c.b.queue.work.Wait() // tidies up what was left
 	if up := c.wait(t); up != 1 || c.errs[2] != nil {
 		t.Errorf("%d are up: %v", up, errors.Join(c.errs...))
 	}
