@@ -114,9 +114,12 @@ func (m Mailer) earlier(ctx context.Context, from string, d ledger.Delivery) err
 	return nil
 }
 
+// inMailbox is the evidence of a message that was mailed, whoever did it.
+const inMailbox = "in the mailbox file"
+
 func (m Mailer) mailed(ctx context.Context, d *ledger.Delivery) error {
 	moved, err := m.Ledger.Mark(ctx, ledger.DeliveryMark{
-		MessageID: d.MessageID, Recipient: d.Recipient, State: team.Mailed, Evidence: "in the mailbox file",
+		MessageID: d.MessageID, Recipient: d.Recipient, State: team.Mailed, Evidence: inMailbox,
 	})
 	if err == nil && !moved { // it has come further, or its recipient has left
 		*d, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
@@ -125,7 +128,7 @@ func (m Mailer) mailed(ctx context.Context, d *ledger.Delivery) error {
 	if err != nil {
 		return err
 	}
-	d.State, d.At, d.Reason = team.Mailed, time.Now().UnixMilli(), ""
+	d.State, d.At, d.Reason, d.Evidence = team.Mailed, time.Now().UnixMilli(), "", inMailbox
 	return nil
 }
 
@@ -280,7 +283,7 @@ func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session string) err
 				all = multierror.Append(all, err)
 			} else if o.Delivery.State == team.Posted && !left { // of a poster who was killed, maybe
 				marks = append(marks, ledger.DeliveryMark{MessageID: o.Delivery.MessageID, Recipient: o.Delivery.Recipient,
-					State: team.Mailed, Evidence: "in the mailbox file"})
+					State: team.Mailed, Evidence: inMailbox})
 			}
 		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
 		}
