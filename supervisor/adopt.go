@@ -98,7 +98,7 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 			_ = s.patch(m, ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &started})
 		}
 		s.endDoubt(m)
-		if !m.row.Ready {
+		if !m.row.Ready && !paused(m.row) {
 			s.awaitReady(m)
 		}
 		s.openLine(m)

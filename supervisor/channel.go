@@ -318,6 +318,9 @@ func (s *Supervisor) showState(m *member) {
 			why += ": " + strings.Join(v.Evidence, " / ")
 		}
 	}
+	if paused(m.row) { // what was on its way when it was frozen
+		why = PausedReason
+	}
 	_ = s.patch(m, ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, Reason: &why})
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// blind makes adoptions fail, and holds the member's run lock as its shim would.
+// blind makes adoptions fail until see is called, and holds the member's run lock as
+// its shim would: to the end, for an attempt may look at the lock after that.
 func (r *rig) blind(name string, err error) (see func()) {
 	r.Helper()
 	mkdir(r.T, string(r.layout.Bundle(name)))
@@ -19,13 +20,15 @@ func (r *rig) blind(name string, err error) (see func()) {
 	if lerr != nil {
 		r.Fatal(lerr)
 	}
-	set := func(err error) {
-		r.m.mu.Lock()
-		defer r.m.mu.Unlock()
-		r.m.blind = err
-	}
-	set(err)
-	return func() { lock.Unlock(); set(nil) }
+	r.Cleanup(lock.Unlock)
+	r.m.blinded(err)
+	return func() { r.m.blinded(nil) }
+}
+
+func (m *machine) blinded(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blind = err
 }
 
 // An adoption that fails says nothing about the agent: while its lock is held its
@@ -74,8 +77,8 @@ func TestTwoProbesSayDead(t *testing.T) {
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartNever)
 	s.Close()
-	r.blind("a", errors.New("no server"))()
-	r.m.blind = errors.New("no server")
+	mkdir(t, string(r.layout.Bundle("a")))
+	r.m.blinded(errors.New("no server"))
 	r.supervisor()
 	if row := r.waitState("a", team.Failed); row.ExitText != "exit unknown" {
 		t.Errorf("ended %q", row.ExitText)

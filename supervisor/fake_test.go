@@ -128,6 +128,8 @@ func (a *agent) Capture(context.Context, int) (string, error) { return "", nil }
 func (a *agent) Resize(context.Context, int, int) error       { return nil }
 func (a *agent) Dispose(context.Context) error                { return nil }
 func (a *agent) Detach()                                      {}
+func (a *agent) Freeze(context.Context, bool) error           { return nil }
+func (a *agent) Frozen() (bool, error)                        { return false, nil }
 func (a *agent) Stop(context.Context, time.Duration) error {
 	if a.m.onStop != nil {
 		a.m.onStop(a)

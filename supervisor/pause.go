@@ -57,7 +57,13 @@ func (s *Supervisor) PauseMembers(ctx context.Context, names []string, on bool) 
 	return rows, oneOf(errs)
 }
 
-// notePaused shows in the member's row what was done.
+// paused reports that a member was frozen and not let go on.
+func paused(m ledger.Member) bool {
+	return m.Observed == team.Running && m.Reason == PausedReason
+}
+
+// notePaused shows in the member's row what was done. A frozen agent is silent and
+// says nothing of itself: whether it is ready shows once it goes on.
 func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (ledger.Member, error) {
 	return ask(ctx, s, func(reply func(ledger.Member, error)) {
 		m := s.members[r.SessionKey]
@@ -68,8 +74,14 @@ func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (
 		reason := ""
 		if on {
 			reason = PausedReason
+			s.after("ready:"+m.row.SessionKey, 0, nil)
+			s.settler.stop(s.cfg.Layout.Bundle(m.row.Name))
 		}
+		was := paused(m.row)
 		err := s.patch(m, ledger.MemberPatch{Reason: &reason})
+		if was && !on && !m.row.Ready {
+			s.awaitReady(m)
+		}
 		reply(m.row, err)
 	})
 }

@@ -38,7 +38,11 @@ func (s *Supervisor) markReady(m *member, evidence string) {
 		return
 	}
 	ready := true
-	_ = s.patch(m, ledger.MemberPatch{Ready: &ready, Reason: new(string)})
+	p := ledger.MemberPatch{Ready: &ready}
+	if !paused(m.row) {
+		p.Reason = new(string)
+	}
+	_ = s.patch(m, p)
 	s.log.Info("ready", "member", m.row.Name, "evidence", evidence)
 }
 
@@ -46,7 +50,7 @@ func (s *Supervisor) markReady(m *member, evidence string) {
 type settledOutput struct{ session, generation string }
 
 func (o settledOutput) apply(s *Supervisor) {
-	if m := s.members[o.session]; m != nil && m.row.Generation == o.generation {
+	if m := s.members[o.session]; m != nil && m.row.Generation == o.generation && !paused(m.row) {
 		s.markReady(m, "settled output")
 	}
 }
@@ -56,7 +60,7 @@ type notReady struct{ session, generation string }
 
 func (n notReady) apply(s *Supervisor) {
 	m := s.members[n.session]
-	if m == nil || m.row.Generation != n.generation || m.row.Ready || m.row.Observed != team.Running {
+	if m == nil || m.row.Generation != n.generation || m.row.Ready || m.row.Observed != team.Running || paused(m.row) {
 		return
 	}
 	why := fmt.Sprintf("not ready after %s: it has not said so", s.policy.Start)
