@@ -130,6 +130,14 @@ func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval boo
 	if c.Person {
 		return false, nil
 	}
+	switch m, err := t.Ledger.MemberBySession(ctx, c.Session); {
+	case team.IsCode(err, team.CodeNotFound): // a caller without a place on the roster: its role decides
+	case err != nil:
+		return false, err
+	case m.PaneID == team.PaneInProcess:
+		return false, team.Errorf(team.CodeDenied, "In-process teammates cannot spawn other teammates.").WithReason("in_process").
+			WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
+	}
 	if granted(c, OpSpawn) == policy {
 		most, err := t.settingInt(ctx, SetSpawnDepth, 0)
 		if err != nil {

@@ -37,13 +37,21 @@ type MessageType string
 
 // MessageTypes lists them, in the order of the documents.
 func MessageTypes() []MessageType {
-	return []MessageType{"message", "broadcast", "task_request", "task_response", "info", "error",
+	return []MessageType{"message", typeBroadcast, "task_request", "task_response", "info", "error",
 		typeShutdownRequest, "shutdown_response", "plan_approval_response"}
 }
 
-const typeShutdownRequest = "shutdown_request"
+const (
+	typeBroadcast       = "broadcast"
+	typeShutdownRequest = "shutdown_request"
+)
 
 func send(ctx context.Context, s *Session, in SendIn) (tool.Sent, error) {
+	if in.Type == typeBroadcast && in.TeamName == "" {
+		if _, err := s.Env.Resolve(ctx, s.Current()); team.ReasonOf(err) == "team_not_found" && s.Current() == "" {
+			return tool.Sent{}, team.Errorf(team.CodeNotFound, "Not in a team context.").WithReason(team.ReasonOf(err)).WithHint(team.HintOf(err))
+		}
+	}
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.Sent, error) {
 		return t.Send(ctx, c, tool.SendIn{
 			Type: string(in.Type), Recipient: in.Recipient, Content: in.Content, Summary: in.Summary, RequestID: in.RequestID,
