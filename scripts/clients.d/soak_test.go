@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+var soakMessages = flag.Int("soak", 500, "how many `messages` TestSoak sends to each stand-in")
+
+// TestSoak sends 500 messages to each stand-in, in one team, while they are idle, in
+// the middle of a turn, asking for a permission, just interrupted, and while the
+// supervisor is killed. Each comes into its conversation once, and has a receipt.
+func TestSoak(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil || testing.Short() {
+		t.Skip("no tmux, or a short run")
+	}
+	ctx := context.WithoutCancel(t.Context())
+	dir := t.TempDir()
+	all := fakes(t, dir)
+	w, err := newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 60 * time.Second}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.close(false); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Setenv(team.EnvRuntime, w.sockets) // we are one of the team's processes
+	for _, c := range all {
+		if _, err := w.teamctl(ctx, "spawn", c.name, "--agent", c.name, "--session", "--prompt", "@@say here-"+c.name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range all {
+		if _, err := w.asked(ctx, "here-"+c.name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := tool.Env{Home: team.Home{Dir: filepath.Join(w.dir, "t")}, Dial: control.Dialer([]string{w.exe}), Writer: control.Writer}
+	tm, err := env.Open(ctx, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := tm.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	me := tool.Person()
+
+	rnd := rand.New(rand.NewPCG(6, 2))
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	ids := make([][]string, len(all)) // of the messages to each
+	for k := range ids {
+		ids[k] = make([]string, *soakMessages)
+	}
+	began := time.Now()
+	for i := range *soakMessages {
+		if i > 0 && i%200 == 0 { // a run has a cap
+			if _, err := tm.Ledger.StartRun(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// At once, as members write: their posts share a commit.
+		var posts sync.WaitGroup
+		for k, c := range all {
+			text := soakName(c, i)
+			switch n := rnd.IntN(40); {
+			case n < 4:
+				text += fmt.Sprintf("\n@@shell sleep 0.%d", 1+rnd.IntN(4))
+			case n == 4 && c.name != "gemini": // its question is answered at its screen only
+				text += "\n" + c.ask
+			}
+			posts.Go(func() {
+				sent, err := tm.Send(ctx, me, tool.SendIn{Type: "message", Recipient: c.name, Content: text, Summary: "one"})
+				if err != nil {
+					t.Errorf("message %d to %s: %v", i, c.name, err)
+				}
+				ids[k][i] = sent.MessageID
+			})
+		}
+		posts.Wait()
+		switch {
+		case i%211 == 100:
+			killSupervisor(t, w)
+		case i%83 == 40:
+			c := all[rnd.IntN(len(all))]
+			if _, err := w.teamctl(ctx, "interrupt", c.name); err != nil {
+				t.Log(err) // the supervisor is being started
+			}
+		case i%29 == 11:
+			approveAll(ctx, t, w)
+		}
+		<-tick.C
+	}
+	t.Logf("%d messages to each sent in %s", *soakMessages, time.Since(began).Round(time.Millisecond))
+	if err := w.until(ctx, "in all conversations", func() (bool, error) {
+		approveAll(ctx, t, w)
+		if n := soakLeft(w, all); n > 0 {
+			return false, fmt.Errorf("%d are left", n)
+		}
+		return true, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if err := w.until(ctx, "accepted", func() (bool, error) {
+		open := 0
+		for _, id := range slices.Concat(ids...) {
+			ds, err := tm.Ledger.Deliveries(ctx, id)
+			if err != nil || len(ds) != 1 {
+				return false, errors.Join(err, fmt.Errorf("%d deliveries", len(ds)))
+			}
+			if s := ds[0].State; s != team.Accepted && s != team.Read {
+				open++
+			}
+		}
+		return open == 0, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	for _, c := range all {
+		body := conversationOf(w, c)
+		for i := range *soakMessages {
+			if n := soakCount(body, c, i); n != 1 {
+				t.Errorf("%s came %d times", soakName(c, i), n)
+			}
+		}
+	}
+	t.Logf("all done after %s, %d requests to the model", time.Since(began).Round(time.Millisecond), len(w.model.Requests()))
+}
+
+func soakName(c client, i int) string { return fmt.Sprintf("soak-%s-%d.", c.name, i) }
+
+// soakCount counts a message in the body of a request: at the start of a line, in JSON.
+func soakCount(body string, c client, i int) int { return strings.Count(body, `\n`+soakName(c, i)) }
+
+// conversationOf is the newest request of a client: all that came in so far is in it.
+func conversationOf(w *world, c client) string {
+	all := w.model.Requests()
+	for i := len(all) - 1; i >= 0; i-- {
+		if !all[i].Side && strings.Contains(all[i].Body, "here-"+c.name) {
+			return all[i].Body
+		}
+	}
+	return ""
+}
+
+func soakLeft(w *world, all []client) (n int) {
+	for _, c := range all {
+		body := conversationOf(w, c)
+		for i := range *soakMessages {
+			if soakCount(body, c, i) == 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func killSupervisor(t *testing.T, w *world) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(w.dir, "t/teams/demo/supervisor.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatal(err)
+	}
+}
+
+// approveAll answers every question that is open.
+func approveAll(ctx context.Context, t *testing.T, w *world) {
+	t.Helper()
+	out, err := w.teamctl(ctx, "approvals", "--json")
+	var open struct {
+		Approvals []struct {
+			ID    int64
+			State string
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &open)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range open.Approvals {
+		if _, err := w.teamctl(ctx, "approvals", "approve", strconv.FormatInt(a.ID, 10)); err != nil {
+			t.Log(err) // it was withdrawn meanwhile
+		}
+	}
+}
