@@ -76,6 +76,10 @@ func (l *Ledger) Checkpoint(ctx context.Context) error {
 	return nil
 }
 
+// WALMuch is a size in bytes that a write-ahead log does not reach by itself: it is
+// used anew from about 4 MB on, unless somebody reads all the time.
+const WALMuch = 32 << 20
+
 // WALSize is the size of the write-ahead log in bytes, 0 without one. One that
 // keeps growing has a reader that never ends its transaction.
 func (l *Ledger) WALSize() (int64, error) {

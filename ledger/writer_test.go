@@ -155,7 +155,7 @@ func TestPanicIsAnError(t *testing.T) {
 }
 
 // While somebody else holds the lock, a write waits for its turn, then says "busy".
-func TestBusyIsTypedAndBounded(t *testing.T) {
+func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	path := t.TempDir() + "/ledger.db"
 	openAt(t, path)
 	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: 30 * time.Millisecond}))
@@ -171,7 +171,7 @@ func TestBusyIsTypedAndBounded(t *testing.T) {
 }
 
 // A program that knows nothing of our lock holds SQLite's own.
-func TestForeignTransaction(t *testing.T) {
+func TestFault33ForeignTransaction(t *testing.T) {
 	path := t.TempDir() + "/ledger.db"
 	other := openAt(t, path)
 	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: 20 * time.Millisecond}))

@@ -72,6 +72,7 @@ func (changed) apply(s *Supervisor) {
 			break
 		}
 	}
+	s.watchLog()
 	if roster {
 		s.refresh(ctx)
 		s.publish()

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -159,6 +160,7 @@ type rig struct {
 	idle   time.Duration
 	notes  chan Note
 	clock  Clock
+	log    *slog.Logger
 }
 
 func newRig(t *testing.T) *rig {
@@ -203,7 +205,7 @@ func (r *rig) supervisor() *Supervisor {
 	r.Helper()
 	s := New(Config{
 		Layout: r.layout, Ledger: r.led, Backends: map[string]backends.Backend{"tmux": r.m},
-		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock, LeadMail: r.look,
+		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock, LeadMail: r.look, Log: r.log,
 	})
 	if err := s.Start(r.Context()); err != nil {
 		r.Fatal(err)

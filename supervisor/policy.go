@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -22,6 +23,9 @@ type Policy struct {
 	Settle       time.Duration // 300 ms without output after the first: settled
 	Silent       time.Duration // 3 s without any output: settled too
 	Repair       time.Duration // 1 s before the supervisor mails what its poster did not
+	Log          int64         // 32 MiB of the ledger's write-ahead log before it is emptied
+	LogPause     time.Duration // 1 s from there to the attempt: what reads now has ended then
+	LogRest      time.Duration // 1 min after an attempt that a reader was in the way of
 }
 
 func (p Policy) withDefaults() Policy {
@@ -37,6 +41,8 @@ func (p Policy) withDefaults() Policy {
 	def(&p.Grace, 10*time.Second)
 	def(&p.Start, time.Minute)
 	def(&p.Repair, time.Second)
+	def(&p.LogPause, time.Second)
+	def(&p.LogRest, time.Minute)
 	def(&p.Settle, 300*time.Millisecond)
 	def(&p.Silent, 3*time.Second)
 	switch {
@@ -47,6 +53,9 @@ func (p Policy) withDefaults() Policy {
 	}
 	if p.GiveUp == 0 {
 		p.GiveUp = 8
+	}
+	if p.Log == 0 {
+		p.Log = ledger.WALMuch
 	}
 	if p.Starts == 0 {
 		p.Starts = 8

@@ -240,6 +240,9 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 		if c, ok := e.orphanCheck(ctx, t); ok {
 			bad = append(bad, c)
 		}
+		if c, ok := walCheck(t); ok {
+			bad = append(bad, c)
+		}
 		if c, ok := e.hooksCheck(ctx, t.Key); ok {
 			hooks = append(hooks, c)
 		}
@@ -275,6 +278,17 @@ func (e *Env) orphanCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool
 	}
 	return checked("team "+info.Key, "no supervisor runs, but members should: %s", strings.Join(names, ", ")).
 		warn("teamctl ps --team " + info.Key + " brings it back"), true
+}
+
+// walCheck reports a write-ahead log that does not shrink.
+func walCheck(info TeamInfo) (_ Check, bad bool) {
+	path := team.Layout{Dir: info.Path}.Ledger()
+	fi, err := os.Stat(path + "-wal")
+	if err != nil || fi.Size() <= ledger.WALMuch {
+		return Check{}, false
+	}
+	return checked("team "+info.Key, "the ledger's log has %d MB: a program reads the ledger and does not end", fi.Size()>>20).
+		warn("see who has it open: lsof " + path), true
 }
 
 // leftovers are registry entries without a directory, and directories that are
