@@ -78,6 +78,7 @@ type Merge struct {
 // is on the roster; a merge that has a task gets no second one.
 type MergePatch struct {
 	IDs   []int64    `json:"ids"`
+	Tips  []string   `json:"tips,omitempty"` // of each: it moves only while it is asked for this commit
 	State MergeState `json:"state"`
 	Old   string     `json:"old,omitempty"`
 	New   string     `json:"new,omitempty"`
@@ -96,8 +97,9 @@ func (l *Ledger) EnqueueMerges(ctx context.Context, list []Merge) ([]Merge, erro
 	return write[[]Merge](ctx, l, opMergesAdd, list)
 }
 
-// MoveMerges changes the state of merges and returns them. An ended merge does
-// not move again: it is returned as it is.
+// MoveMerges changes the state of merges and returns them. An ended merge does not
+// move again, one that is under way is not canceled, and one that is asked for
+// another commit by now does not move: these are returned as they are.
 func (l *Ledger) MoveMerges(ctx context.Context, p MergePatch) ([]Merge, error) {
 	return write[[]Merge](ctx, l, opMergesMove, p)
 }
@@ -158,12 +160,13 @@ func enqueueMerges(t *tx, list []Merge) ([]Merge, error) {
 
 func moveMerges(t *tx, p MergePatch) ([]Merge, error) {
 	out := make([]Merge, 0, len(p.IDs))
-	for _, id := range p.IDs {
+	for i, id := range p.IDs {
 		m, err := t.merge(id)
 		if err != nil {
 			return nil, err
 		}
-		if !m.State.Open() {
+		late := p.State == MergeCanceled && m.State != MergeQueued
+		if !m.State.Open() || late || len(p.Tips) > i && p.Tips[i] != m.Tip {
 			out = append(out, m)
 			continue
 		}

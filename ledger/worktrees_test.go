@@ -129,6 +129,15 @@ func TestMergeQueue(t *testing.T) {
 	if more[0].Tip != "2" || more[0].State != MergeGating {
 		t.Errorf("%+v", more)
 	}
+	// It cannot be taken back either, and what was made of its older commit is nothing.
+	for _, p := range []MergePatch{{State: MergeCanceled}, {State: MergeLanding, Tips: []string{"1"}}, {State: MergeConflict, Tips: []string{"1"}, Task: &NewTask{Subject: "x"}}} {
+		p.IDs = []int64{list[0].ID}
+		moved, err := l.MoveMerges(ctx, p)
+		ok(t, err)
+		if moved[0].State != MergeGating || moved[0].Task != "" {
+			t.Errorf("%+v: %+v", p, moved[0])
+		}
+	}
 	task := &NewTask{Subject: "resolve it"}
 	moved, err := l.MoveMerges(ctx, MergePatch{IDs: []int64{list[1].ID}, State: MergeConflict, Files: []string{"x"}, Why: "both changed it", Task: task})
 	ok(t, err)

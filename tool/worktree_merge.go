@@ -30,8 +30,10 @@ type MergeIn struct {
 	DryRun         bool          `json:"dry_run,omitempty"`
 	Refresh        bool          `json:"refresh,omitempty"`         // rebase the other worktrees that are clean and idle
 	UpdateCheckout bool          `json:"update_checkout,omitempty"` // fast-forward a clean checkout of the target
-	// Each is called with every step, from one goroutine.
-	Each func(worktree.LaneNote) `json:"-"`
+	// Each is called with every step, from one goroutine; Waits once before it is
+	// another's turn first.
+	Each  func(worktree.LaneNote) `json:"-"`
+	Waits func()                  `json:"-"`
 }
 
 // MergeOut is what became of them.
@@ -104,7 +106,10 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 			return out, err
 		}
 	}
-	lock, err := filelock.Lock(ctx, filepath.Join(t.Layout.Locks(), ".merge.guard"))
+	if busy, err := t.Merging(); err == nil && busy && in.Waits != nil {
+		in.Waits()
+	}
+	lock, err := filelock.Lock(ctx, t.mergeLock())
 	if err != nil {
 		return out, team.Errorf(team.CodeTimeout, "another merge of team %s is under way: %w", t.Layout.Key, err).WithHint("teamctl merge queue")
 	}
@@ -398,7 +403,10 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(worktree
 			}
 			moved, err := led.MoveMerges(ctx, p)
 			for _, m := range moved {
-				if !m.State.Open() {
+				if m.State != p.State { // taken back, or asked for anew, since the queue was read
+					err = errors.Join(err, errQueueChanged)
+				}
+				if !m.State.Open() && m.State != ledger.MergeCanceled {
 					done = append(done, m)
 				}
 			}
@@ -407,11 +415,18 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(worktree
 			}
 			return err
 		}
-		if err := r.RunLane(ctx, lane); err != nil {
+		err = r.RunLane(ctx, lane)
+		if errors.Is(err, errQueueChanged) {
+			continue
+		}
+		if err != nil {
 			return t.stopped(ctx, led, rows, done, err)
 		}
 	}
 }
+
+// errQueueChanged: what the lane was given is not what is asked for any more.
+var errQueueChanged = errors.New("the queue has changed")
 
 // scratch is where the lanes of a repository have their scratch worktrees.
 func (t *Team) scratch(repo string) string {
@@ -480,7 +495,7 @@ func (t *Team) stopped(ctx context.Context, led *ledger.Ledger, rows map[int64]l
 func (t *Team) patchOf(ctx context.Context, n worktree.LaneNote, rows map[int64]ledger.Merge) (ledger.MergePatch, error) {
 	p := ledger.MergePatch{Old: n.Old, New: n.New, Files: n.Files, Log: n.Log}
 	for _, it := range n.Items {
-		p.IDs = append(p.IDs, it.Key)
+		p.IDs, p.Tips = append(p.IDs, it.Key), append(p.Tips, it.Tip)
 	}
 	switch n.State {
 	case worktree.LaneGating:
@@ -620,31 +635,4 @@ func (t *Team) refresh(ctx context.Context, led *ledger.Ledger, r *worktree.Repo
 		return err.Error()
 	}
 	return ""
-}
-
-// MergeQueue is what is queued or under way, and with ended also the newest of
-// what was.
-func (t *Team) MergeQueue(ctx context.Context, ended bool, limit int) ([]ledger.Merge, error) {
-	return t.Ledger.Merges(ctx, ended, limit)
-}
-
-// MergeCancel takes queued merges of members back; of all for none.
-func (t *Team) MergeCancel(ctx context.Context, c Caller, names []string) ([]ledger.Merge, error) {
-	if err := t.may(ctx, c, OpWorktrees); err != nil {
-		return nil, err
-	}
-	open, err := t.Ledger.Merges(ctx, false, 0)
-	if err != nil {
-		return nil, err
-	}
-	p := ledger.MergePatch{State: ledger.MergeCanceled, Why: "taken back by " + c.Name}
-	for _, m := range open {
-		if m.State == ledger.MergeQueued && (len(names) == 0 || slices.Contains(names, m.Member)) {
-			p.IDs = append(p.IDs, m.ID)
-		}
-	}
-	if len(p.IDs) == 0 {
-		return []ledger.Merge{}, nil
-	}
-	return t.as(c).MoveMerges(ctx, p)
 }

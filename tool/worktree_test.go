@@ -190,6 +190,72 @@ func TestMergeResumes(t *testing.T) {
 	}
 }
 
+// What is taken back, or asked for anew, between the reading of the queue and the
+// landing is not landed as it was.
+func TestMergeQueueChanges(t *testing.T) {
+	g := newTreeRig(t)
+	ann := g.join("ann", "worker", map[string]string{"ann": "x"})
+	g.join("bob", "worker", map[string]string{"bob": "x"})
+	cid := g.join("cid", "worker", map[string]string{"cid": "x"})
+	once := true
+	ctx := worktree.WithSteps(t.Context(), func(step string) {
+		if step != "stacked" || !once {
+			return
+		}
+		once = false
+		canceled, err := g.MergeCancel(t.Context(), Person(), []string{"bob@demo"})
+		g.ok(err)
+		if len(canceled) != 1 || canceled[0].Member != "bob" {
+			t.Errorf("%+v", canceled)
+		}
+		g.write(filepath.Join(cid.Worktree, "more"), "x")
+		_, err = g.Ledger.EnqueueMerges(t.Context(), []ledger.Merge{{Member: cid.Name, Session: cid.SessionKey, Branch: cid.Branch,
+			Tip: g.commit(cid.Worktree), Target: "release", Strategy: "squash"}})
+		g.ok(err)
+	})
+	out, err := g.Merge(ctx, Person(), MergeIn{Members: []string{"ann", "bob", "cid"}, Into: "release"})
+	g.ok(err)
+	var states []string
+	for _, m := range out.Merges {
+		states = append(states, m.Member+" "+string(m.State)+" "+m.Strategy)
+	}
+	if d := cmp.Diff([]string{"ann landed merge", "bob canceled merge", "cid landed squash"}, states); d != "" {
+		t.Error(d)
+	}
+	if got := g.git(g.root, "ls-tree", "--name-only", "release"); got != "a.txt\nann\ncid\nmore" {
+		t.Errorf("release has %q", got)
+	}
+	if n := g.git(g.root, "rev-list", "--count", "--merges", "release"); n != "1" {
+		t.Errorf("%s merges", n)
+	}
+
+	// One that is under way goes on, and is said to.
+	g.write(filepath.Join(ann.Worktree, "again"), "x")
+	g.commit(ann.Worktree)
+	in := MergeIn{Members: []string{"ann", "bob"}, Into: "release", Gates: []string{"true"}}
+	in.Each = func(n worktree.LaneNote) {
+		if n.State == worktree.LaneGating {
+			_, err := g.MergeCancel(t.Context(), Person(), []string{"ann"})
+			if !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != "merge_under_way" {
+				t.Errorf("cancel under way: %v", err)
+			}
+			list, err := g.MergeCancel(t.Context(), Person(), nil)
+			if err != nil || len(list) != 0 {
+				t.Errorf("%v %+v", err, list)
+			}
+		}
+	}
+	out, err = g.Merge(t.Context(), Person(), in)
+	g.ok(err)
+	for _, m := range out.Merges {
+		if m.State != ledger.MergeLanded {
+			t.Errorf("%+v", m)
+		}
+	}
+	_, err = g.MergeCancel(t.Context(), Person(), []string{"nobody"})
+	refusedWith(t, err, team.CodeNotFound)
+}
+
 // What may go by itself leaves the queue as it is; what cannot ends the merge.
 func TestMergeStopped(t *testing.T) {
 	g := newTreeRig(t)

@@ -11,7 +11,6 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/tui"
 	"github.com/teamctl/teamctl/worktree"
 )
 
@@ -66,6 +65,10 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 			if n.State == worktree.LaneGating {
 				a.out.note("running the gate on %s", laneNames(n.Items))
 			}
+		}
+		in.Waits = func() {
+			a.out.note("another merge of the team is under way; waiting for it (Ctrl-C leaves this one in the queue)")
+			a.out.hint("teamctl merge queue")
 		}
 	}
 	res, err := t.Merge(ctx, c, in)
@@ -156,112 +159,6 @@ func (a *app) mergeLine(m ledger.Merge, dry bool) {
 	a.out.line("%s %s", m.Member, text)
 	if m.Log != "" && m.State == ledger.MergeRed {
 		a.out.hint("less %s", m.Log)
-	}
-}
-
-func newMergeQueue(a *app) *cobra.Command {
-	var all, watch bool
-	cmd := &cobra.Command{
-		Use:     "queue",
-		Short:   "Show what is queued or being merged",
-		Example: "  teamctl merge queue --watch\n  teamctl merge queue --all --json",
-		Args:    takes(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
-				if watch {
-					return a.watchMerges(cmd.Context(), t)
-				}
-				limit := 0
-				if all {
-					limit = 50
-				}
-				list, err := t.MergeQueue(cmd.Context(), all, limit)
-				if err != nil {
-					return err
-				}
-				if list == nil {
-					list = []ledger.Merge{}
-				}
-				if a.out.value(map[string]any{"merges": list}) {
-					return nil
-				}
-				if len(list) == 0 {
-					a.out.note("the queue is empty")
-					return nil
-				}
-				var rows [][]string
-				for _, m := range list {
-					rows = append(rows, []string{ledgerID(m.ID), m.Member, m.Branch, m.Target, m.Strategy, string(m.State), dash(m.Task),
-						dash(tui.Cut(tui.Clean(m.Why), 60))})
-				}
-				a.out.table([]string{"ID", "MEMBER", "BRANCH", "INTO", "STRATEGY", "STATE", "TASK", "WHY"}, rows, false)
-				return nil
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "the last fifty that have ended, too")
-	cmd.Flags().BoolVar(&watch, "watch", false, "one line for every step, until the queue is empty")
-	return cmd
-}
-
-// watchMerges tells every step of the queue until it is empty.
-func (a *app) watchMerges(ctx context.Context, t *tool.Team) error {
-	last := map[int64]ledger.MergeState{}
-	look := func() (open bool, err error) {
-		list, err := t.MergeQueue(ctx, true, 200)
-		for _, m := range list {
-			before, known := last[m.ID]
-			last[m.ID] = m.State
-			open = open || m.State.Open()
-			if m.State == before || !known && !m.State.Open() {
-				continue
-			}
-			if !a.out.item(m) {
-				a.mergeLine(m, false)
-			}
-		}
-		return open, err
-	}
-	changes, stop, err := t.Ledger.Changes(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	for {
-		open, err := look()
-		if err != nil || !open {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changes:
-		}
-	}
-}
-
-func newMergeCancel(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "cancel [MEMBER...]",
-		Short:             "Take queued merges back, of all members without a name",
-		Example:           "  teamctl merge cancel builder",
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: a.completeMembers(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-				list, err := t.MergeCancel(cmd.Context(), c, args)
-				if err != nil || a.out.value(map[string]any{"merges": list}) {
-					return err
-				}
-				for _, m := range list {
-					a.mergeLine(m, false)
-				}
-				if len(list) == 0 {
-					a.out.note("nothing of that is queued")
-				}
-				return nil
-			})
-		},
 	}
 }
 
