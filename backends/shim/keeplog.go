@@ -108,6 +108,12 @@ func Logger(b team.Bundle) (backends.ProcID, error) {
 	return f.Logger, err
 }
 
+// LoggerOf is the one of a generation; CodeNotFound when that has had none.
+func LoggerOf(b team.Bundle, gen string) (backends.ProcID, error) {
+	f, err := readLogger(b, gen)
+	return f.Logger, err
+}
+
 // LoggerKilled reports that the logger of a generation died before its input ended.
 func LoggerKilled(b team.Bundle, gen string) bool {
 	f, err := readLogger(b, gen)

@@ -184,23 +184,38 @@ func placeLost(ctx context.Context, p backends.Pane, s *server) string {
 	return backends.ReasonPaneKilled
 }
 
-// nudge makes a tmux before 3.6 reap a pane's process whose death it has missed.
+const (
+	// How often tmux is reminded: soon, and then seldom for a log that takes its time.
+	nudgeSoon, nudgeSeldom = 25 * time.Millisecond, 250 * time.Millisecond
+	nudgesSoon, nudges     = 20, 40
+)
+
+// nudge makes a tmux before 3.6 reap a pane's process, or the one that wrote its log,
+// whose death it has missed.
 func (a *attached) nudge() {
 	if a.server == nil {
 		return
 	}
-	t := time.NewTicker(25 * time.Millisecond)
+	logger, err := shim.LoggerOf(a.launch.Bundle, a.launch.Generation)
+	logs := err == nil
+	t := time.NewTicker(nudgeSoon)
 	defer t.Stop()
-	for range 20 {
+	for i := range nudges {
 		select {
 		case <-t.C:
 		case <-a.quit:
 			return
 		}
-		if !proc.Zombie(a.proc.Shim) {
+		zombie := proc.Zombie(a.proc.Shim) || logs && proc.Zombie(logger)
+		if !zombie && (!logs || !proc.Alive(logger)) {
 			return
 		}
-		_ = proc.Signal(a.server.id, syscall.SIGCHLD)
+		if zombie {
+			_ = proc.Signal(a.server.id, syscall.SIGCHLD)
+		}
+		if i == nudgesSoon {
+			t.Reset(nudgeSeldom)
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package tmux
 
 import (
+	"bufio"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
 	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
 )
 
 func logger(t *testing.T, l backends.Launch) backends.ProcID {
@@ -51,6 +54,66 @@ func TestLoggerKilled(t *testing.T) {
 	waitFor(t, "the logger ends with its agent", func() bool { return !proc.Alive(second) })
 	if !proc.Alive(h.Proc().Agent) && strings.Contains(h.Exit().Reason, "log") {
 		t.Errorf("%+v", h.Exit())
+	}
+}
+
+// TestLoggerMissed: a tmux before 3.6 misses deaths, those of the logs' writers as
+// well. It is reminded of one that is a zombie, also when the shim is reaped.
+func TestLoggerMissed(t *testing.T) {
+	l := backends.Launch{Bundle: team.Bundle(t.TempDir()), Generation: "g"}
+	srv := exec.Command("sh", "-c", `trap 'echo reminded; exit' CHLD; echo up; while read -r _ <&3; do :; done`)
+	in, never, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer never.Close()
+	srv.ExtraFiles = []*os.File{in}
+	out, err := srv.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := exec.Command("cat")
+	stdin, err := writer.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range []*exec.Cmd{srv, writer} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	}
+	said := bufio.NewReader(out)
+	if line, err := said.ReadString('\n'); err != nil || line != "up\n" {
+		t.Fatal(line, err)
+	}
+	identify := func(cmd *exec.Cmd) backends.ProcID {
+		id, err := proc.Identify(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	file, err := json.Marshal(map[string]any{"generation": "g", "logger": identify(writer)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.Bundle.Logger(), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &attached{launch: l, server: new(server), quit: make(chan struct{})}
+	a.server.id = identify(srv)
+	_ = stdin.Close() // it ends, and nobody reaps it
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.nudge()
+		_ = never.Close()
+	}()
+	defer func() { close(a.quit); <-ended }()
+	if line, err := said.ReadString('\n'); err != nil || line != "reminded\n" {
+		t.Errorf("the server is told %q, %v", line, err)
 	}
 }
 
