@@ -48,7 +48,12 @@ func newTreeRig(t *testing.T) *treeRig {
 	t.Cleanup(func() { g.ok(g.Close()) })
 	g.r, err = worktree.OpenRepo(ctx, g.root)
 	g.ok(err)
-	t.Cleanup(g.r.Wait)
+	t.Cleanup(func() {
+		g.r.Wait()
+		if out := g.git(g.root, "worktree", "prune", "-n", "-v"); out != "" {
+			t.Errorf("git worktree prune -n: %s", out)
+		}
+	})
 	return g
 }
 

@@ -100,7 +100,7 @@ func TestCreateTenAtOnce(t *testing.T) {
 	}
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestFault40CreateRefuses(t *testing.T) {
 	cases := []struct {
 		name   string
 		given  func(f *fixture)
@@ -179,7 +179,7 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 // The age and path of a left-over lock are in the message: a person decides by them.
-func TestCreateNamesTheLock(t *testing.T) {
+func TestFault40LeftOverLock(t *testing.T) {
 	f := newFixture(t)
 	f.write("main/.git/packed-refs.lock", "")
 	f.write("main/.git/refs/heads/b.lock", "")
@@ -235,7 +235,7 @@ func TestCreatePrunesOnlyItsOwn(t *testing.T) {
 	}
 }
 
-func TestCreateKilled(t *testing.T) {
+func TestFault02CreateKilled(t *testing.T) {
 	for _, step := range []string{"begun", "added", "recorded", "checked-out", "ended"} {
 		t.Run(step, func(t *testing.T) {
 			f := newFixture(t)
@@ -383,7 +383,7 @@ func TestCreateOrphanGit(t *testing.T) {
 	}
 }
 
-func TestCreateDiskFull(t *testing.T) {
+func TestFault13CreateDiskFull(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs a mount namespace")
 	}

@@ -79,6 +79,9 @@ func (r *faultRig) clean() {
 	if _, err := r.try(r.exe, "delete", "--force", "--team", "f"); err != nil {
 		r.Errorf("delete: %v", err)
 	}
+	if stale := staleRegistrations(r.dir); stale != "" {
+		r.Error(stale)
+	}
 	left := processes(r.dir)
 	for deadline := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = processes(r.dir) {
 		r.tick()

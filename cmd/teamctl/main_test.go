@@ -139,6 +139,7 @@ func setup(env *testscript.Env) error {
 		env.Setenv(k, v)
 	}
 	env.Defer(func() {
+		stale := staleRegistrations(env.WorkDir)
 		left := processes(dir)
 		for _, p := range left {
 			_ = syscall.Kill(p, syscall.SIGKILL)
@@ -146,8 +147,28 @@ func setup(env *testscript.Env) error {
 		if err := os.RemoveAll(dir); err != nil {
 			env.T().Log(err)
 		}
+		if stale != "" {
+			env.T().Fatal(stale)
+		}
 	})
 	return nil
+}
+
+// staleRegistrations is what git would prune in the repositories of a directory: a
+// worktree that is registered and gone.
+func staleRegistrations(dir string) string {
+	var found []string
+	repos, err := filepath.Glob(filepath.Join(dir, "*", ".git"))
+	if err != nil {
+		return err.Error()
+	}
+	for _, r := range repos {
+		out, err := exec.Command("git", "-C", filepath.Dir(r), "worktree", "prune", "-n", "-v").CombinedOutput()
+		if err == nil && len(out) > 0 { // one that git refuses belongs to a script
+			found = append(found, fmt.Sprintf("git worktree prune -n in %s: %s", filepath.Dir(r), out))
+		}
+	}
+	return strings.Join(found, "\n")
 }
 
 // processes are those that have dir in their environment: everything that a
