@@ -122,7 +122,7 @@ func scanMessage(r *sql.Rows) (Message, error) {
 }
 
 func errNoMessage(id string) error {
-	return team.Errorf(team.CodeNotFound, "no message %q", id).WithReason(ReasonMessageNotFound)
+	return team.Errorf(team.CodeNotFound, "no message %q", id).WithReason(ReasonMessageNotFound).WithHint("teamctl message ls --newest")
 }
 
 // conversation kinds count against the cap of a run. Protocol messages do not: a

@@ -197,6 +197,9 @@ func (t *tx) fencedFor(ref TaskRef, review bool) (Task, error) {
 	switch {
 	case task.Status == team.TaskCompleted || task.Status == team.TaskFailed:
 		return refuse(ReasonAlreadyResolved, "task %s is %s already", task.ID, task.Status)
+	case task.Status == team.TaskPending && task.Attempt == 0:
+		return task, team.Errorf(team.CodeConflict, "task %s was never claimed", task.ID).WithReason(ReasonNotOwner).
+			WithHint("teamctl task claim " + task.ID)
 	case task.Status == team.TaskPending:
 		return refuse(ReasonNotOwner, "task %s is not claimed: the claim was released or has expired", task.ID)
 	case task.Owner != ref.Owner:

@@ -4,12 +4,13 @@ import "strings"
 
 // Closest is the option that word is most likely a slip of, or "" when none is
 // near: at most a third of its letters differ, counting a swap of neighbours as
-// one. Case does not count.
+// one. Case does not count. Of two that are as near, the one that begins alike is
+// meant: a first letter is seldom wrong.
 func Closest(word string, options []string) string {
 	best, bestAt := "", len(word)/3+1
 	for _, o := range options {
 		d := distance(strings.ToLower(word), strings.ToLower(o))
-		if d < bestAt || d == bestAt && best == "" && len(word) > 2 {
+		if d < bestAt || d == bestAt && (best == "" && len(word) > 2 || best != "" && alike(word, o) && !alike(word, best)) {
 			best, bestAt = o, d
 		}
 	}
@@ -21,6 +22,11 @@ func Closest(word string, options []string) string {
 		}
 	}
 	return best
+}
+
+// alike reports whether two words begin with the same letter.
+func alike(a, b string) bool {
+	return a != "" && b != "" && strings.EqualFold(a[:1], b[:1])
 }
 
 // distance is the optimal string alignment distance.

@@ -12,4 +12,7 @@ func TestClosest(t *testing.T) {
 			t.Errorf("Closest(%q) = %q, want %q", in, got, want)
 		}
 	}
+	if got := Closest("tsk", []string{"ask", "task", "team"}); got != "task" {
+		t.Errorf("a first letter is seldom wrong: %q", got)
+	}
 }

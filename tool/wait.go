@@ -105,7 +105,11 @@ func ended(p Progress, ids []string) (bool, error) {
 	case len(failed)+len(stuck) == 0:
 		return true, nil
 	}
-	err := team.Errorf(team.CodeInternal, "%d failed (%s)", len(failed), strings.Join(failed, ", "))
+	tasks := "tasks"
+	if len(failed) == 1 {
+		tasks = "task"
+	}
+	err := team.Errorf(team.CodeInternal, "%d %s failed (%s)", len(failed), tasks, strings.Join(failed, ", "))
 	if len(stuck) > 0 {
 		err = team.Errorf(team.CodeInternal, "%s and %d are stuck behind them (%s)", err.Msg, len(stuck), strings.Join(stuck, ", "))
 	}

@@ -363,7 +363,15 @@ func (a *app) showSettings(ctx context.Context, t *tool.Team, names []string) er
 				return nil
 			}
 		}
-		return team.Errorf(team.CodeNotFound, "%q is not set", names[0]).WithReason("setting_not_found").WithHint("teamctl settings")
+		known := make([]string, len(list))
+		for i, s := range list {
+			known[i] = s.Name
+		}
+		e := team.Errorf(team.CodeNotFound, "%q is not set", names[0]).WithReason("setting_not_found")
+		if near := team.Closest(names[0], known); near != "" {
+			return e.WithHint("did you mean " + near + "?")
+		}
+		return e.WithHint("teamctl settings lists what can be set")
 	}
 	if a.out.value(map[string]any{"settings": list}) {
 		return nil

@@ -81,7 +81,7 @@ var shapes = map[string]shape{
 		note:  "It only says how: of a terminal in tmux `argv`, of one of its own `socket` and `generation`.",
 	},
 	"explain":   {name: "member", reads: true},
-	"interrupt": {name: "member", note: "`member`, and `outcome`: `interrupted`."},
+	"interrupt": {name: "member", note: "`member`, and `outcome`: `interrupted` or `already_idle`."},
 	"mode":      {name: "member"},
 	"logs":      {reads: true, stream: true},
 	"capture":   {reads: true},

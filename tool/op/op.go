@@ -132,6 +132,7 @@ func All() []Op {
 
 // Find is the operation of that name. CodeNotFound; the hint has what is near.
 func Find(name string) (Op, error) {
+	var names []string
 	near := ""
 	for _, o := range All() {
 		if o.Name == name {
@@ -140,10 +141,14 @@ func Find(name string) (Op, error) {
 		if strings.EqualFold(strings.ReplaceAll(o.Name, "_", ""), strings.ReplaceAll(name, "_", "")) {
 			near = o.Name
 		}
+		names = append(names, o.Name)
 	}
 	e := team.Errorf(team.CodeNotFound, "there is no operation %q", name).WithReason("operation_not_found")
 	if near != "" {
 		return Op{}, e.WithHint("it is called " + near)
+	}
+	if near = team.Closest(name, names); near != "" {
+		return Op{}, e.WithHint("did you mean " + near + "?")
 	}
 	return Op{}, e.WithHint("teamctl call lists the operations")
 }

@@ -123,6 +123,9 @@ func TestCheckInput(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
+	if _, err := Find("TaskLst"); team.HintOf(err) != "did you mean TaskList?" {
+		t.Errorf("%v, hint %q", err, team.HintOf(err))
+	}
 	_, err := Find("task_list")
 	if !team.IsCode(err, team.CodeNotFound) || !strings.Contains(team.HintOf(err), "TaskList") {
 		t.Errorf("%v, hint %q", err, team.HintOf(err))
