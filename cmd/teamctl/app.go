@@ -84,21 +84,21 @@ func (a *app) root(args []string) *cobra.Command {
 		&cobra.Group{ID: groupTalk, Title: "Talking and watching:"},
 		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
-	add := func(group string, makers ...func(*app) *cobra.Command) {
-		for _, m := range makers {
-			c := m(a)
-			c.GroupID = group
+	only := only(args)
+	for _, g := range verbs {
+		for _, v := range g.all {
+			if only != "" && v.name != only {
+				continue
+			}
+			c := v.make(a)
+			c.GroupID = g.group
 			root.AddCommand(c)
 		}
 	}
-	add(groupTeam, newCreate, newLs, newSettings, newUp, newDown, newDelete, newWait, newBoard, newRun)
-	add(groupMember, newSpawn, newJoin, newLeave, newPs, newShutdown, newStop, newStart, newRestart, newPause, newResume, newMode, newRecover, newKill, newAttach, newLogs, newCapture, newHide, newShow)
-	add(groupTask, newTask)
-	add(groupTree, newWorktree, newMerge, newPR, newLease, newCheckpoint, newRescue)
-	add(groupTalk, newSend, newBroadcast, newInbox, newMessage, newThread, newApprovals, newAsk, newRespond, newNotify, newHooks, newScratchpad, newEvents)
-	add(groupMore, newDoctor, newVersion, newAgents, newMCP, newCall, newService, newDebug, newExplain, newInterrupt, newPrune)
-	root.AddCommand(newWorker(a), newSupervise(a), newShim(), newBeside(a), newACP(a), newHook(a))
-	a.addNouns(root, args)
+	if only == "" {
+		a.addNouns(root, args)
+	}
+	root.CompletionOptions.DisableDefaultCmd = only != ""
 	a.addWatch(root)
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID(groupMore)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,10 +54,7 @@ var nouns = []noun{
 // help of each what the other is. The verbs themselves are made only where the
 // command line may be about them: every command would pay for it.
 func (a *app) addNouns(root *cobra.Command, args []string) {
-	all := len(args) == 0 || slices.ContainsFunc(args, func(s string) bool {
-		return s == "-h" || s == "--help" || s == "help" || strings.HasPrefix(s, cobra.ShellCompRequestCmd) ||
-			slices.ContainsFunc(nouns, func(n noun) bool { return n.name == s })
-	})
+	all := len(args) == 0 || aboutAll(args)
 	top := make(map[string]*cobra.Command, len(root.Commands()))
 	for _, c := range root.Commands() {
 		top[c.Name()] = c

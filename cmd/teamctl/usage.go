@@ -142,7 +142,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 }
 
 // newShim is there for --help only: main runs the shim before cobra is built.
-func newShim() *cobra.Command {
+func newShim(*app) *cobra.Command {
 	return &cobra.Command{Use: "shim", Short: "Hold one agent (started by the supervisor)", Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd, "shim must be the first argument") }}
 }

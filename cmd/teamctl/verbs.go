@@ -1,0 +1,76 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// verb is a command of the first level. Its name stands here so that a command line
+// costs the making of one command, not of all.
+type verb struct {
+	name string
+	make func(*app) *cobra.Command
+}
+
+// verbs by their group in the help. What people have no use for has none.
+var verbs = []struct {
+	group string
+	all   []verb
+}{
+	{groupTeam, []verb{
+		{"create", newCreate}, {"ls", newLs}, {"settings", newSettings}, {"up", newUp}, {"down", newDown},
+		{"delete", newDelete}, {"wait", newWait}, {"board", newBoard}, {"run", newRun},
+	}},
+	{groupMember, []verb{
+		{"spawn", newSpawn}, {"join", newJoin}, {"leave", newLeave}, {"ps", newPs}, {"shutdown", newShutdown},
+		{"stop", newStop}, {"start", newStart}, {"restart", newRestart}, {"pause", newPause}, {"resume", newResume},
+		{"mode", newMode}, {"recover", newRecover}, {"kill", newKill}, {"attach", newAttach}, {"logs", newLogs},
+		{"capture", newCapture}, {"hide", newHide}, {"show", newShow},
+	}},
+	{groupTask, []verb{
+		{"task", newTask},
+	}},
+	{groupTree, []verb{
+		{"worktree", newWorktree}, {"merge", newMerge}, {"pr", newPR}, {"lease", newLease}, {"checkpoint", newCheckpoint},
+		{"rescue", newRescue},
+	}},
+	{groupTalk, []verb{
+		{"send", newSend}, {"broadcast", newBroadcast}, {"inbox", newInbox}, {"message", newMessage}, {"thread", newThread},
+		{"approvals", newApprovals}, {"ask", newAsk}, {"respond", newRespond}, {"notify", newNotify}, {"hooks", newHooks},
+		{"scratchpad", newScratchpad}, {"events", newEvents},
+	}},
+	{groupMore, []verb{
+		{"doctor", newDoctor}, {"version", newVersion}, {"agents", newAgents}, {"mcp", newMCP}, {"call", newCall},
+		{"service", newService}, {"debug", newDebug}, {"explain", newExplain}, {"interrupt", newInterrupt},
+		{"prune", newPrune},
+	}},
+	{"", []verb{
+		{"worker", newWorker}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"acp", newACP},
+		{"hook", newHook},
+	}},
+}
+
+// only is the one verb that the command line can be about, or "" where it may need
+// more than one: it asks for help or completion, starts with a flag, or has a word
+// that stands for several.
+func only(args []string) string {
+	if len(args) == 0 || aboutAll(args) {
+		return ""
+	}
+	for _, g := range verbs {
+		if slices.ContainsFunc(g.all, func(v verb) bool { return v.name == args[0] }) {
+			return args[0]
+		}
+	}
+	return ""
+}
+
+// aboutAll says that a command line may be about the long forms of verbs.
+func aboutAll(args []string) bool {
+	return slices.ContainsFunc(args, func(s string) bool {
+		return s == "-h" || s == "--help" || s == "help" || strings.HasPrefix(s, cobra.ShellCompRequestCmd) ||
+			slices.ContainsFunc(nouns, func(n noun) bool { return n.name == s })
+	})
+}
