@@ -60,7 +60,7 @@ func TestExitIsFollowedByPolicy(t *testing.T) {
 	}
 }
 
-func TestCrashLoopGivesUpAndStartForgets(t *testing.T) {
+func TestFault11CrashLoopGivesUpAndStartForgets(t *testing.T) {
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartOnFailure)

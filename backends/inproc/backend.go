@@ -49,6 +49,8 @@ type Backend struct {
 	mu     sync.Mutex
 	closed bool
 	live   map[*generation]struct{}
+
+	left *leftovers
 }
 
 var _ backends.Backend = (*Backend)(nil)
@@ -62,7 +64,7 @@ func New(opt Options) *Backend {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Backend{opt: opt, log: log, live: map[*generation]struct{}{}}
+	return &Backend{opt: opt, log: log, live: map[*generation]struct{}{}, left: newLeftovers()}
 }
 
 // Name is "in-process".

@@ -54,10 +54,12 @@ func (g *generation) live(ctx context.Context) {
 	e.Ran = time.Since(began)
 	g.cancel(nil)
 	e.Generation, e.At = g.launch.Generation, time.Now()
-	n, err := proc.KillTree(context.Background(), nil, g.launch.Generation, leftoverGrace)
-	e.Leftover = n
-	if err != nil {
-		e.Reason = join(e.Reason, err.Error())
+	if g.b.left.of(g.launch.Generation) {
+		n, err := proc.KillTree(context.Background(), nil, g.launch.Generation, leftoverGrace)
+		e.Leftover = n
+		if err != nil {
+			e.Reason = join(e.Reason, err.Error())
+		}
 	}
 	if err := g.out.Close(); err != nil {
 		g.b.log.Warn("close the log", "agent", g.launch.Agent, "err", err)

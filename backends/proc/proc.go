@@ -143,6 +143,28 @@ func byGeneration(gen string) ([]backends.ProcID, error) {
 	})
 }
 
+// Generations are the generations of which ByGeneration would find a process: one look
+// for many.
+func Generations() (map[string]bool, error) {
+	self, gens := os.Getpid(), map[string]bool{}
+	_, err := list(func(in info) bool {
+		if in.pid == self {
+			return false
+		}
+		env := environ(in.pid)
+		if isDetached(env) {
+			return false
+		}
+		for _, kv := range env {
+			if gen, ok := strings.CutPrefix(kv, team.EnvGen+"="); ok && gen != "" {
+				gens[gen] = true
+			}
+		}
+		return false
+	})
+	return gens, err
+}
+
 // list is the part of the process table that lives and that keep wants.
 func list(keep func(info) bool) ([]backends.ProcID, error) {
 	boot, err := bootID()

@@ -234,6 +234,9 @@ func TestKillTree(t *testing.T) {
 	if !found[id] || !found[orphan] || found[plain] {
 		t.Errorf("by generation: %v; want %v and %v", found, id, orphan)
 	}
+	if all, err := Generations(); err != nil || !all[gen] || all[""] {
+		t.Errorf("generations: %v, %v; want %s among them", all, err, gen)
+	}
 	begun := time.Now()
 	n, err := KillTree(context.Background(), []backends.ProcID{id}, gen, 100*time.Millisecond)
 	if err != nil || n != 3 {
@@ -303,6 +306,9 @@ func TestDetachedIsNobodys(t *testing.T) {
 	_, id := run(t, gen, "idle")
 	if ids := ByGeneration(gen); len(ids) != 0 {
 		t.Errorf("by generation: %v", ids)
+	}
+	if all, err := Generations(); err != nil || all[gen] {
+		t.Errorf("generations: %v, %v", all, err)
 	}
 	self, err := Self()
 	if err != nil {

@@ -80,9 +80,9 @@ func TestLogRotation(t *testing.T) {
 	}
 }
 
-// TestSlowClientIsDropped: it does not read; neither the agent nor another client
+// TestFault27SlowClientIsDropped: it does not read; neither the agent nor another client
 // notices.
-func TestSlowClientIsDropped(t *testing.T) {
+func TestFault27SlowClientIsDropped(t *testing.T) {
 	r := newRig(t)
 	const lines = 60_000
 	a := start(t, r, launch(t, r, "a", "flood", fmt.Sprint(lines)))

@@ -327,7 +327,7 @@ func TestControlClientReconnects(t *testing.T) {
 
 // Requests of many goroutines, answers of megabytes, arguments that try to be
 // commands.
-func TestControlClientUnderLoad(t *testing.T) {
+func TestFault27ControlClientUnderLoad(t *testing.T) {
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))

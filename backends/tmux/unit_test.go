@@ -51,7 +51,7 @@ func TestFault28TmuxMissingOrOld(t *testing.T) {
 	}
 }
 
-func TestQuote(t *testing.T) {
+func TestFault26Quote(t *testing.T) {
 	for in, want := range map[string]string{
 		"":              `""`,
 		"plain":         `"plain"`,

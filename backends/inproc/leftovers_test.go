@@ -1,0 +1,57 @@
+package inproc
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// Agents that end together share a look at the processes, and none of them one that
+// began before it had ended.
+func TestLeftoversAreLookedForTogether(t *testing.T) {
+	const agents = 200
+	var looks int
+	began, goOn := make(chan struct{}), make(chan struct{})
+	l := newLeftovers()
+	l.look = func() (map[string]bool, error) {
+		looks++
+		if looks == 1 {
+			close(began)
+			<-goOn
+			return nil, nil
+		}
+		return map[string]bool{"7": true}, nil
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if l.of("first") {
+			t.Error("the first has left nothing")
+		}
+	})
+	<-began
+	found := make([]bool, agents)
+	var coming sync.WaitGroup
+	for i := range agents {
+		coming.Add(1)
+		wg.Go(func() {
+			coming.Done()
+			found[i] = l.of(strconv.Itoa(i))
+		})
+	}
+	coming.Wait()
+	close(goOn)
+	wg.Wait()
+	for i, f := range found {
+		if f != (i == 7) {
+			t.Errorf("agent %d: %v", i, f)
+		}
+	}
+	if looks > agents/2 { // one more, but for those that were late
+		t.Errorf("%d looks for %d agents", looks, agents)
+	}
+	l.look = func() (map[string]bool, error) { return nil, errors.New("no process table") }
+	if !l.of("x") {
+		t.Error("not known is not none")
+	}
+}
