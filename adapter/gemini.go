@@ -20,7 +20,7 @@ var gemini = cli{
 		States:       []string{"process", "hooks", "title", "screen"},
 		Conversation: "minted (--session-id), resumed by --resume",
 		Tools:        "MCP by its settings",
-		Approvals:    "told by the Notification hook, answered at its own dialog",
+		Approvals:    "told by the Notification hook, answered by the key of its dialog while that is on the screen",
 		PlanMode:     "--approval-mode plan",
 		Interrupt:    "Escape",
 		Stop:         "shutdown request by mail, then the process tree: it ignores SIGHUP and runs as two processes",

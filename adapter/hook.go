@@ -26,6 +26,8 @@ type HookIn struct {
 	Reason         string          `json:"reason"`
 	Message        string          `json:"message"`
 	Notification   string          `json:"notification_type"`
+	Details        json.RawMessage `json:"details"`   // of a notification
+	Timestamp      string          `json:"timestamp"` // of the event
 	PermissionMode string          `json:"permission_mode"`
 }
 
@@ -126,6 +128,78 @@ func (in HookIn) What() string {
 	return ""
 }
 
+// Plan is the plan that a tool call wants approved; "" for another call.
+func (in HookIn) Plan() string {
+	if in.Tool != exitPlan {
+		return ""
+	}
+	var args struct {
+		Plan string `json:"plan"`
+	}
+	_ = json.Unmarshal(in.Input, &args) // a plan that only a file has is asked for as a permission
+	return args.Plan
+}
+
+// exitPlan is the tool with which Claude Code shows a plan.
+const exitPlan = "ExitPlanMode"
+
+// EndsTool reports whether a tool has run with this event.
+func EndsTool(cli, event string) bool {
+	return KnownHook(cli, event) && (event == "PostToolUse" || event == "AfterTool")
+}
+
+// EndsAsks reports whether no dialog can be open any more with this event: a turn
+// begins or is over, or the program begins or ends.
+func EndsAsks(cli, event string) bool {
+	switch event {
+	case "UserPromptSubmit", "BeforeAgent", "SessionStart":
+		return KnownHook(cli, event)
+	}
+	return EndsTurn(cli, event)
+}
+
+// AskOf is the question that an event tells of and that nothing but its dialog can
+// answer; ok is false where there is none. Its id is the same however often the event
+// is read.
+func AskOf(cli, event string, in HookIn) (a team.Ask, ok bool) {
+	if cli != Gemini || event != "Notification" || in.Notification != "ToolPermission" {
+		return a, false
+	}
+	var d struct {
+		Type, Title, Command, FileName, FilePath, ServerName, ToolName, Prompt string
+	}
+	if json.Unmarshal(in.Details, &d) != nil || d.Type == "" {
+		return a, false
+	}
+	a = team.Ask{ID: "dialog-" + in.Conversation + "-" + in.Timestamp, For: team.WaitPermission}
+	shows := ""
+	switch d.Type {
+	case "exec", "sandbox_expansion":
+		a.Tool, a.Description = "run_shell_command", d.Command
+	case "edit":
+		a.Tool, a.Description, shows = "edit", d.FilePath, d.FileName
+	case "mcp":
+		a.Tool, a.Description = "mcp_"+d.ServerName+"_"+d.ToolName, d.ToolName
+	default:
+		a.Tool, a.Description = d.Type, d.Prompt
+	}
+	if a.Description == "" {
+		return a, false // nothing by which its dialog could be told from another
+	}
+	if shows == "" {
+		shows = a.Description
+	}
+	a.Input, _ = json.Marshal(Dialog{d.Type, d.Title, shows}) // strings: it cannot fail
+	return a, true
+}
+
+// Dialog is the Input of an Ask that only its dialog answers.
+type Dialog struct {
+	Type  string `json:"type"`
+	Title string `json:"title"`
+	Shows string `json:"shows"` // what stands in the dialog, and in no other one
+}
+
 // TakesMail reports whether mail can be given with this event: "context" with the
 // turn that goes on, "block" at its end, which then goes on, "wake" to an idle agent.
 func TakesMail(cli, event string) string { return hookTables[cli][event].mail }
@@ -146,13 +220,16 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 		o.Activity = team.Working
 	case event == "PermissionRequest":
 		o.For, o.Evidence = team.WaitPermission, []string{in.Tool}
-		if in.Tool == "ExitPlanMode" {
+		if in.Tool == exitPlan {
 			o.For = team.WaitPlan
 		}
 	case event == "Notification":
 		switch in.Notification {
 		case "permission_prompt", "ToolPermission":
 			o.Activity, o.For, o.Evidence = team.Waiting, team.WaitPermission, []string{in.Message}
+			if a, ok := AskOf(cli, event, in); ok {
+				o.Ask, o.Evidence = &a, append(o.Evidence, a.Description)
+			}
 		case "elicitation_dialog":
 			o.Activity, o.For, o.Evidence = team.Waiting, team.WaitQuestion, []string{in.Message}
 		}

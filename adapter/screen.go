@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 
@@ -62,10 +63,14 @@ type Rule struct {
 	Not      []string `yaml:"not"`    // none of these may match any
 	// Until matches the line with the time at which a limit ends: its group "at".
 	Until string `yaml:"until"`
+	// Allow and Deny match the lines of a dialog with its answers: their group "key"
+	// is the key that gives them.
+	Allow string `yaml:"allow"`
+	Deny  string `yaml:"deny"`
 
-	match, not []*regexp.Regexp
-	until      *regexp.Regexp
-	versions   []bound
+	match, not         []*regexp.Regexp
+	until, allow, deny *regexp.Regexp
+	versions           []bound
 }
 
 // Seen is what a screen shows.
@@ -78,6 +83,9 @@ type Seen struct {
 	Lines    []string // those that matched
 	Input    string   // what stands in the input box, cleaned of what it shows when empty
 	HasInput bool     // there is an input box
+	// Of a dialog that keys can answer: the keys, and all that stands there.
+	Allow, Deny string
+	Region      []string
 }
 
 type bound struct {
@@ -163,6 +171,12 @@ func (r *Rules) compile() error {
 			errs = append(errs, fmt.Errorf("%s: a state is working, idle, waiting or limited, not %q", what, l.State))
 		}
 		l.match, l.not, l.until = many(what, l.Match), many(what, l.Not), one(what, l.Until)
+		l.allow, l.deny = one(what, l.Allow), one(what, l.Deny)
+		for _, re := range []*regexp.Regexp{l.allow, l.deny} {
+			if re != nil && (re.SubexpIndex("key") < 0 || team.WaitFor(l.For) != team.WaitPermission) {
+				errs = append(errs, fmt.Errorf("%s: allow and deny have a group key, and a rule for permission", what))
+			}
+		}
 		var err error
 		if l.versions, err = parseRange(l.Versions); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
@@ -226,6 +240,10 @@ func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 			continue
 		}
 		seen.Rule, seen.Activity, seen.For, seen.Ready, seen.Lines = l.ID, team.Activity(l.State), team.WaitFor(l.For), l.Ready, matched
+		seen.Allow, seen.Deny = keyOf(l.allow, region), keyOf(l.deny, region)
+		if seen.Allow != "" || seen.Deny != "" {
+			seen.Region = region
+		}
 		if l.until != nil {
 			for _, line := range region {
 				if m := l.until.FindStringSubmatch(line); m != nil {
@@ -236,6 +254,35 @@ func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 		return seen
 	}
 	return seen
+}
+
+// keyOf is the key that the last line which matches names; "" for none.
+func keyOf(re *regexp.Regexp, region []string) (key string) {
+	if re == nil {
+		return ""
+	}
+	for _, line := range region {
+		if m := re.FindStringSubmatch(line); m != nil {
+			key = m[re.SubexpIndex("key")]
+		}
+	}
+	return key
+}
+
+// Shows reports whether a dialog shows a text, however it is wrapped and framed.
+func (s Seen) Shows(text string) bool {
+	want := inkOf(text)
+	return want != "" && strings.Contains(inkOf(strings.Join(s.Region, "")), want)
+}
+
+// inkOf is a text without blanks and lines that are drawn.
+func inkOf(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || r == '|' || r >= 0x2500 && r <= 0x259f {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 func (l *Rule) matches(region []string) (matched []string, ok bool) {

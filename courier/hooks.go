@@ -75,14 +75,17 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	switch {
 	case why == "" && (seen.Input == "" && !h.wakes(mail) || h.ours(seen.Input, adapter.WakeText)):
 		// What stands there already was typed earlier and could not be sent then.
-		if o := h.send(ctx, adapter.WakeText); o.State == team.Held {
+		switch o := h.send(ctx, adapter.WakeText); o.State {
+		case team.Held:
 			why = o.Reason
-		} else {
+		case team.Accepted:
 			h.woken, h.wokenFor = time.Now(), map[string]bool{}
 			for _, m := range mail {
 				h.wokenFor[m.ID] = true
 			}
 			h.later(wakeAgain) // it may have come to nothing
+		default:
+			h.later(lookAgain) // its Enter was not taken
 		}
 	case why == "" && seen.Input != "":
 		why = "somebody has begun to type there"
@@ -117,6 +120,53 @@ func (h *hooks) wakes(mail []team.Mail) bool {
 func (h *hooks) waiterLives() bool {
 	on, err := filelock.IsHeld(WaitLock(h.f.Bundle))
 	return err == nil && on
+}
+
+// answerWithin is how long a dialog may take to go away after its key.
+const answerWithin = 3 * time.Second
+
+// Answer presses the key that answers the dialog of the last hook, where nothing
+// else can: no hook has been called since, and what it asks for is what the screen
+// shows. An answer that needs no key has gone out with its hook.
+func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
+	var last SeenFile
+	if err := readJSON(h.f.Bundle, seenFile, &last); err != nil && !team.IsCode(err, team.CodeNotFound) {
+		return err
+	}
+	ask := last.Seen.Ask
+	if last.Generation != h.f.Generation || ask == nil || ask.ID != r.ID {
+		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", h.f.AgentID, r.ID)
+	}
+	press, ok := h.s.(Keyer)
+	var d adapter.Dialog
+	if err := json.Unmarshal(ask.Input, &d); err != nil || !ok {
+		return h.typist.Answer(ctx, r)
+	}
+	seen, err := h.f.look.see(ctx)
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "answer %s: its screen cannot be read: %w", h.f.AgentID, err)
+	}
+	if seen.Activity == team.Idle {
+		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", h.f.AgentID, r.ID)
+	}
+	key := seen.Deny
+	if r.Allow {
+		key = seen.Allow
+	}
+	if seen.Activity != team.Waiting || seen.For != ask.For || key == "" || !seen.Shows(d.Shows) {
+		h.later(lookAgain) // it may not be drawn yet
+		return team.Errorf(team.CodeUnavailable, "answer %s: its screen does not show the dialog for %q", h.f.AgentID, d.Shows).
+			WithReason("no_dialog").WithHint("teamctl attach " + h.f.Name)
+	}
+	if err := press.Key(ctx, key); err != nil {
+		return err
+	}
+	if !h.until(ctx, answerWithin, func(s adapter.Seen) bool { return s.Activity != team.Waiting || !s.Shows(d.Shows) }) {
+		h.later(lookAgain)
+		return team.Errorf(team.CodeUnavailable, "answer %s: its dialog did not take the key %s", h.f.AgentID, key).WithReason("no_dialog")
+	}
+	h.report(team.Observation{Tier: team.TierScreen, Activity: team.Working, At: time.Now(), Source: "dialog answered", Settled: r.ID})
+	return nil
 }
 
 // Close ends what the channel runs.

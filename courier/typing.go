@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,25 +48,67 @@ type typist struct {
 }
 
 // typing is the channel of agents that only a keyboard reaches.
-type typing struct{ typist }
-
-func openTyping(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
-	return &typing{typist{f: f, s: s, report: r}}, nil
+type typing struct {
+	typist
+	// What was sent and not seen to have been taken. Used by Deliver only.
+	text string
+	ids  []string
 }
 
-// Deliver types all of it as one message.
+func openTyping(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
+	return &typing{typist: typist{f: f, s: s, report: r}}, nil
+}
+
+// Deliver types all of it as one message. What was sent before and not seen to have
+// been taken comes first: it is never typed twice.
 func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+	out := make([]team.Outcome, len(mail))
+	if len(t.ids) > 0 {
+		r := t.settle(ctx)
+		for i, m := range mail {
+			out[i] = team.Outcome{ID: m.ID, State: team.Held, Reason: "what was typed before it is not sent yet"}
+			if slices.Contains(t.ids, m.ID) {
+				out[i].State, out[i].Reason, out[i].Evidence = r.State, r.Reason, r.Evidence
+			}
+		}
+		if r.State == team.Accepted {
+			t.text, t.ids = "", nil
+		}
+		t.later(lookAgain)
+		return out
+	}
 	texts := make([]string, len(mail))
 	for i, m := range mail {
 		texts[i] = m.Text
 	}
-	out := make([]team.Outcome, len(mail))
-	r := t.send(ctx, strings.Join(texts, "\n\n"))
+	text := strings.Join(texts, "\n\n")
+	r := t.send(ctx, text)
+	if r.State == team.Injected {
+		t.text, t.ids = text, nil
+		for _, m := range mail {
+			t.ids = append(t.ids, m.ID)
+		}
+		r.State, r.Reason = team.Held, "typed, and its Enter is not seen to have been taken"
+		t.later(lookAgain)
+	}
 	for i, m := range mail {
 		out[i] = r
 		out[i].ID = m.ID
 	}
 	return out
+}
+
+// settle finds out about what was sent before: it has gone from the box, or it stands
+// there and gets another Enter.
+func (t *typing) settle(ctx context.Context) team.Outcome {
+	seen, err := t.f.look.see(ctx)
+	if err == nil && (seen.Activity == team.Working || seen.HasInput && seen.Input == "") {
+		return team.Outcome{State: team.Accepted, Evidence: "typed and taken: it is not in the input box any more"}
+	}
+	if r := t.send(ctx, t.text); r.State != team.Injected {
+		return r
+	}
+	return team.Outcome{State: team.Held, Reason: "typed, and its Enter is not seen to have been taken"}
 }
 
 // Answer cannot be typed: nothing shows that the dialog is the one that asked.

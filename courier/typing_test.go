@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/team"
@@ -22,13 +23,16 @@ type fakeScreen struct {
 	keys    []string
 	onPaste func(s *fakeScreen) // between a paste and its Enter
 	onKey   func(s *fakeScreen)
+	deaf    int // so many Enters are not taken
 }
 
 func (s *fakeScreen) TypeText(_ context.Context, text string, enter bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.input += text
-	if enter {
+	if enter && s.deaf > 0 {
+		s.deaf--
+	} else if enter {
 		s.sent = append(s.sent, s.input)
 		s.input = ""
 	} else if s.onPaste != nil {
@@ -140,6 +144,47 @@ func TestWakeThatStandsThereIsSent(t *testing.T) {
 	}
 }
 
+// An Enter that comes too soon after a paste is lost: it is pressed again, and nothing
+// is typed twice.
+func TestEnterThatIsNotTaken(t *testing.T) {
+	for name, open := range map[string]Opener{"hooks": openHooks, "typing": openTyping} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &fakeScreen{deaf: 1}
+			ch, _, _ := typed(t, s, open, adapter.WayHooks, adapter.WayTyping)
+			want := adapter.WakeText
+			out := ch.Deliver(t.Context(), mail("a"))
+			if name == "typing" {
+				want = "text of a"
+				if out[0].State != team.Held {
+					t.Errorf("%+v", out)
+				}
+			}
+			if s.lines() != "" || s.input != want {
+				t.Fatalf("sent %q, and %q stands there", s.lines(), s.input)
+			}
+			out = ch.Deliver(t.Context(), mail("a", "b"))
+			if s.lines() != want || s.input != "" {
+				t.Errorf("sent %q, and %q stands there", s.lines(), s.input)
+			}
+			if name == "typing" && (out[0].State != team.Accepted || out[1].State != team.Held) {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+}
+
+// An Enter that was taken and not seen to be is not followed by another message.
+func TestEnterThatIsSeenLate(t *testing.T) {
+	s := &fakeScreen{deaf: 1}
+	ch, _, _ := typed(t, s, openTyping, adapter.WayTyping)
+	ch.Deliver(t.Context(), mail("a"))
+	s.with(func() { s.input = "" }) // now the screen shows it
+	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "" {
+		t.Errorf("%+v, sent %q", out, s.lines())
+	}
+}
+
 func TestTypingIsHeld(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -192,5 +237,65 @@ func TestCloseEndsWhatIsLeftForLater(t *testing.T) {
 	ch.Close() // goleak tells of a timer's goroutine
 	if w.mark() != 0 {
 		t.Errorf("%d were reported", w.mark())
+	}
+}
+
+// geminiDialog is how Gemini CLI 0.61.0 asks before it runs a command.
+const geminiDialog = `
+╭───────────────────────────╮
+│ ? Shell  touch asked && t │
+│ ouch again                │
+│ Allow execution of [Shell]? │
+│                           │
+│ ● 1. Allow once           │
+│   2. Allow for this session │
+│   3. No, suggest changes (esc) │
+╰───────────────────────────╯
+`
+
+const geminiAsks = `{"session_id":"c1","timestamp":"2026-11-21T14:54:14Z","notification_type":"ToolPermission","message":"m",
+	"details":{"type":"exec","title":"Confirm Shell Command","command":"touch asked && touch again"}}`
+
+// A dialog is answered by a key only while it is the one that asked.
+func TestAnswerByKey(t *testing.T) {
+	seen := adapter.HookSees(adapter.Gemini, "Notification", adapter.ParseHook([]byte(geminiAsks)), false, time.Now())
+	if seen.Ask == nil || seen.Ask.Tool != "run_shell_command" || seen.Ask.Description != "touch asked && touch again" {
+		t.Fatalf("asked: %+v", seen.Ask)
+	}
+	other := seen
+	other.Ask = nil
+	closes := func(s *fakeScreen) { s.above, s.dialog = "✦ done", false }
+	for _, c := range []struct {
+		name, keys string
+		allow      bool
+		screen     *fakeScreen
+		last       team.Observation
+		gen        string
+		want       team.Code
+	}{
+		{name: "allowed", keys: "1", allow: true, screen: &fakeScreen{dialog: true, above: geminiDialog, onKey: closes}, last: seen, gen: "g1"},
+		{name: "refused", keys: "3", screen: &fakeScreen{dialog: true, above: geminiDialog, onKey: closes}, last: seen, gen: "g1"},
+		{name: "another dialog", allow: true, last: seen, gen: "g1", want: team.CodeUnavailable,
+			screen: &fakeScreen{dialog: true, above: strings.ReplaceAll(geminiDialog, "touch asked", "rm -rf /")}},
+		{name: "no dialog yet", allow: true, last: seen, gen: "g1", want: team.CodeUnavailable, screen: &fakeScreen{above: "⠏ (esc to cancel, 1s)"}},
+		{name: "the dialog is over", allow: true, last: seen, gen: "g1", want: team.CodeNotFound, screen: &fakeScreen{}},
+		{name: "a hook was called since", allow: true, last: other, gen: "g1", want: team.CodeNotFound, screen: &fakeScreen{dialog: true, above: geminiDialog}},
+		{name: "an earlier process", allow: true, last: seen, gen: "g0", want: team.CodeNotFound, screen: &fakeScreen{dialog: true, above: geminiDialog}},
+		{name: "the key is not taken", keys: "1", allow: true, last: seen, gen: "g1", want: team.CodeUnavailable, screen: &fakeScreen{dialog: true, above: geminiDialog}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ch, f, _ := typed(t, c.screen, openHooks, adapter.WayHooks)
+			if err := WriteSeen(f.Bundle, SeenFile{Generation: c.gen, Seen: c.last}); err != nil {
+				t.Fatal(err)
+			}
+			err := ch.Answer(t.Context(), team.Reply{ID: seen.Ask.ID, For: team.WaitPermission, Allow: c.allow})
+			if got := strings.Join(c.screen.keys, ""); got != c.keys {
+				t.Errorf("pressed %q, want %q", got, c.keys)
+			}
+			if c.want == "" && err != nil || c.want != "" && !team.IsCode(err, c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 }

@@ -3,9 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +50,7 @@ type line struct {
 	again   bool             // and another was asked for meanwhile
 	waiting bool             // something is held or left
 	asked   map[string]int64 // approvals by the agent's own request ids; -1: not queued yet
+	owed    []int64          // approvals whose answer the channel could not bring yet
 }
 
 // deliverWithin bounds one hand-over; what a channel does longer is a fault of its.
@@ -189,12 +188,25 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 		return true, err
 	}
 	var mail []team.Mail
+	var drop []ledger.DeliveryMark
 	for _, o := range out {
 		switch o.Delivery.State {
 		case team.Mailed, team.Held:
+			if ownWay(ctx, s.cfg.Ledger, o.Message) {
+				if o.Message.At < row.StartedAt { // who asked is gone
+					drop = append(drop, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Dropped,
+						Reason: "the request was of an earlier process"})
+				}
+				continue
+			}
 			mail = append(mail, MailOf(ctx, s.cfg.Ledger, o.Message))
 		case team.Posted: // its poster mails it, and that wakes us
 		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
+		}
+	}
+	if len(drop) > 0 {
+		if _, err := s.cfg.Ledger.MarkMany(ctx, drop); err != nil {
+			return true, err
 		}
 	}
 	if len(mail) == 0 {
@@ -212,9 +224,14 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 		default:
 			left = true
 		}
-		if o.State != "" {
-			marks = append(marks, ledger.DeliveryMark{MessageID: o.ID, Recipient: row.Name, State: o.State, Reason: o.Reason, Evidence: o.Evidence})
+		if o.State == "" {
+			continue
 		}
+		mark := ledger.DeliveryMark{MessageID: o.ID, Recipient: row.Name, State: o.State, Reason: o.Reason, Evidence: o.Evidence}
+		if o.State == team.Held { // a hook may have given it meanwhile, and it must not be given again
+			mark.IfStates = []team.DeliveryState{team.Mailed, team.Held}
+		}
+		marks = append(marks, mark)
 	}
 	return left, s.noteDelivered(ctx, row, marks, got)
 }
@@ -289,6 +306,16 @@ func (o observed) apply(s *Supervisor) {
 	if o.Ask != nil {
 		s.askFor(m, *o.Ask)
 	}
+	if o.Settled != "" {
+		s.settledElsewhere(m, o.Settled)
+	}
+	if m.line != nil && len(m.line.owed) > 0 {
+		owed := m.line.owed
+		m.line.owed = nil
+		for _, id := range owed {
+			s.answerAsk(id)
+		}
+	}
 	if m.line != nil && m.line.waiting {
 		s.deliver(m)
 	}
@@ -349,115 +376,6 @@ func (s *Supervisor) receipts(m *member, list []team.Receipt) {
 		return nil
 	})
 }
-
-// askFor puts a question of an agent into the queue of approvals. One that was put
-// there before (by an earlier supervisor) is only remembered.
-func (s *Supervisor) askFor(m *member, a team.Ask) {
-	kind := ledger.ApprovePermission
-	switch a.For {
-	case team.WaitPermission:
-	case team.WaitPlan:
-		kind = ledger.ApprovePlan
-	case team.WaitQuestion, team.WaitTrust, team.WaitLogin:
-		return // at the agent's own screen
-	}
-	row, l := m.row, m.line
-	if l == nil || l.asked[a.ID] != 0 {
-		return
-	}
-	l.asked[a.ID] = -1
-	s.step(func(ctx context.Context) message {
-		id, err := s.queueAsk(ctx, row, kind, a)
-		if err != nil {
-			s.log.Warn("queue an approval", "member", row.Name, "request", a.ID, "err", err)
-			return nil
-		}
-		return askQueued{row.SessionKey, l, a.ID, id}
-	})
-}
-
-func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledger.ApprovalKind, a team.Ask) (int64, error) {
-	open, err := s.cfg.Ledger.Approvals(ctx, ledger.ApprovalFilter{Session: row.SessionKey})
-	if err != nil {
-		return 0, err
-	}
-	for _, o := range open {
-		if o.RequestID == a.ID {
-			return o.ID, nil
-		}
-	}
-	in := ledger.AskIn{Session: row.SessionKey, Kind: kind, RequestID: a.ID, Subject: a.Tool}
-	if a.Description != "" {
-		in.Subject = strings.TrimPrefix(in.Subject+": "+inbox.Summary("", a.Description), ": ")
-	}
-	if kind == ledger.ApprovePlan {
-		in.Subject = inbox.Summary("", a.Plan)
-	}
-	if in.Payload, err = json.Marshal(a); err != nil {
-		return 0, fmt.Errorf("encode a request: %w", err)
-	}
-	if _, err := s.cfg.Ledger.Setting(ctx, "answerer."+string(kind), &in.Answerer); err != nil {
-		return 0, err
-	}
-	out, err := s.cfg.Ledger.As(row.Name).Ask(ctx, in)
-	return out.Approval.ID, err
-}
-
-// askQueued is an approval that was asked for an agent.
-type askQueued struct {
-	session string
-	line    *line
-	request string
-	id      int64
-}
-
-func (q askQueued) apply(s *Supervisor) {
-	q.line.asked[q.request] = q.id
-	if m := s.members[q.session]; m != nil && m.line == q.line {
-		s.answerAsk(q.id) // it may have been answered before
-	}
-}
-
-// answerAsk brings the answer to an approval to the agent that asked, where its
-// channel does.
-func (s *Supervisor) answerAsk(id int64) {
-	for _, m := range s.members {
-		l := m.line
-		if l == nil {
-			continue
-		}
-		for request, known := range l.asked {
-			if known != id {
-				continue
-			}
-			name := m.row.Name
-			s.step(func(ctx context.Context) message {
-				a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
-				if err != nil || a.State == ledger.ApprovalPending {
-					return nil
-				}
-				l.calls.Lock()
-				defer l.calls.Unlock()
-				r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
-				if a.Kind == ledger.ApprovePlan {
-					r.For = team.WaitPlan
-				}
-				if err := l.Answer(ctx, r); err != nil && !team.IsCode(err, team.CodeNotFound) {
-					s.log.Warn("answer", "member", name, "request", request, "err", err)
-				}
-				return askAnswered{l, request}
-			})
-		}
-	}
-}
-
-// askAnswered forgets a request whose answer has gone out.
-type askAnswered struct {
-	line    *line
-	request string
-}
-
-func (a askAnswered) apply(*Supervisor) { delete(a.line.asked, a.request) }
 
 // Explain tells what a member does, who says so, and what else was seen.
 func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, error) {

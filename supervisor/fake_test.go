@@ -141,10 +141,10 @@ func (a *agent) Stop(context.Context, time.Duration) error {
 }
 
 // plans is a Launcher.
-type plans struct{ answers, reports bool }
+type plans struct{ answers, reports, channel bool }
 
 func (p plans) Plan(context.Context, PlanIn) (Plan, error) {
-	return Plan{Argv: []string{"agent"}, AnswersShutdown: p.answers, ReportsReady: p.reports}, nil
+	return Plan{Argv: []string{"agent"}, AnswersShutdown: p.answers, ReportsReady: p.reports, Channel: p.channel}, nil
 }
 
 // rig is one team with a ledger of its own.
@@ -156,6 +156,7 @@ type rig struct {
 	db     *ledger.DB
 	m      *machine
 	plans  plans
+	by     Courier
 	policy Policy
 	idle   time.Duration
 	notes  chan Note
@@ -205,7 +206,7 @@ func (r *rig) supervisor() *Supervisor {
 	r.Helper()
 	s := New(Config{
 		Layout: r.layout, Ledger: r.led, Backends: map[string]backends.Backend{"tmux": r.m},
-		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock, LeadMail: r.look, Log: r.log,
+		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock, LeadMail: r.look, Log: r.log, Courier: r.by,
 	})
 	if err := s.Start(r.Context()); err != nil {
 		r.Fatal(err)

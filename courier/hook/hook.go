@@ -119,9 +119,10 @@ func (r *run) event(ctx context.Context) error {
 	defer cancel()
 	var gave bool
 	err := r.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		serr := r.settleAsks(ctx, t, c)
 		var err error
 		gave, err = r.give(ctx, t, c)
-		return err
+		return firstError(err, serr)
 	})
 	if !gave {
 		err = firstError(err, r.Write(adapter.HookReply{}))

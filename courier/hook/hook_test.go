@@ -325,40 +325,6 @@ func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
 	r.want(id, team.Accepted)
 }
 
-func TestPermissionIsAnsweredByThePerson(t *testing.T) {
-	for _, approve := range []bool{true, false} {
-		r := newRig(t)
-		got := make(chan adapter.HookReply, 1)
-		done := make(chan error, 1)
-		go func() {
-			done <- Run(t.Context(), r.in("PermissionRequest", `{"session_id":"c1","tool_name":"Bash","tool_input":{"command":"ls"}}`, func(a adapter.HookReply) error {
-				got <- a
-				return nil
-			}))
-		}()
-		var pending []ledger.Approval
-		until(t, "a request", func() bool {
-			var err error
-			pending, err = r.team.Approvals(t.Context(), false)
-			return err == nil && len(pending) == 1
-		})
-		_, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: pending[0].RequestID, Approve: approve, Feedback: "not here"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := `"behavior":"allow"`
-		if !approve {
-			want = `"behavior":"deny","message":"not here"`
-		}
-		if a := <-got; !strings.Contains(a.Stdout, want) {
-			t.Errorf("answer %s, want %s", a.Stdout, want)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

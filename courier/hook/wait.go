@@ -80,36 +80,3 @@ func (r *run) busy(session string) bool {
 	c, err := courier.ReadConversation(r.bundle, session)
 	return err == nil && c.Working
 }
-
-// permission asks for what the agent wants to do and brings the answer. The agent's
-// own dialog is left to itself when nobody answers.
-func (r *run) permission(ctx context.Context) error {
-	var d *adapter.Decision
-	r.tell(false)
-	err := r.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
-		if err := r.converse(c.Session); err != nil {
-			return err
-		}
-		a, err := t.AskPermission(ctx, c, tool.PermissionIn{
-			ToolName: r.hook.Tool, ToolUseID: r.hook.ToolUseID, Input: r.hook.Input, Suggestions: r.hook.Suggestions,
-			Description: r.hook.What(),
-		})
-		if err != nil {
-			return err
-		}
-		a, err = t.AwaitApproval(ctx, a.ID, 0)
-		switch {
-		case err == nil:
-			d = &adapter.Decision{Allow: true}
-		case team.IsCode(err, team.CodeDenied) && team.ReasonOf(err) == "rejected":
-			d = &adapter.Decision{Message: a.Feedback}
-			err = nil
-		}
-		return err
-	})
-	werr := r.Write(adapter.Decide(d))
-	if d != nil {
-		_ = r.Tell(r.name, r.gen, team.Observation{Tier: team.TierHook, Activity: team.Working, At: time.Now(), Source: "hook PermissionRequest, answered"})
-	}
-	return firstError(err, werr)
-}

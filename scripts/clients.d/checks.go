@@ -129,8 +129,8 @@ func midTurn(ctx context.Context, w *world, _ client) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := w.model.Arrivals("\n@@say " + mid); n != 1 { // its summary has the words too, not at the start of a line
-		return "", fmt.Errorf("it came %d times", n)
+	if n := w.arrivals("@@say " + mid); n != 1 {
+		return "", fmt.Errorf("it came %d times: %q", n, r.New)
 	}
 	for _, q := range w.model.Requests() {
 		if q.Answer == "say "+then && q.Seq < r.Seq {
@@ -138,6 +138,11 @@ func midTurn(ctx context.Context, w *world, _ client) (string, error) {
 		}
 	}
 	return "at the tool boundary", nil
+}
+
+// arrivals counts a text at the start of a line; its summary has the words too.
+func (w *world) arrivals(text string) int {
+	return w.model.Arrivals("\n"+text) + w.model.Arrivals(`\n`+text) // a tool's result may be JSON
 }
 
 func callsTools(ctx context.Context, w *world, c client) (string, error) {
@@ -246,7 +251,7 @@ func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
 		return "", err
 	}
 	for _, token := range []string{"first " + one, "second " + two} {
-		if n := w.model.Arrivals("\n" + token); n != 1 {
+		if n := w.arrivals(token); n != 1 {
 			return "", fmt.Errorf("%q came %d times", token, n)
 		}
 	}

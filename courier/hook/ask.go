@@ -1,0 +1,160 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// Request ids of what agents ask by a hook, or by a dialog that a hook tells of: they
+// are over with the dialog. What an agent asks by a tool is not.
+const (
+	idHook   = "hook-"
+	idDialog = "dialog-"
+)
+
+// settleWithin bounds what is left to do when the agent has ended its hook.
+const settleWithin = 2 * time.Second
+
+// permission asks for what the agent wants to do and brings the answer. The agent's
+// own dialog is left to itself when nobody answers.
+func (r *run) permission(ctx context.Context) error {
+	var d *adapter.Decision
+	var wrote bool
+	r.tell(false)
+	err := r.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		if err := r.converse(c.Session); err != nil {
+			return err
+		}
+		asked, err := r.ask(ctx, t, c)
+		if err != nil {
+			return err
+		}
+		a, err := t.AwaitApproval(ctx, asked.ID, 0)
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
+		defer cancel()
+		switch {
+		case err == nil:
+			d = &adapter.Decision{Allow: true}
+		case team.IsCode(err, team.CodeDenied) && team.ReasonOf(err) == string(ledger.ApprovalRejected):
+			d = &adapter.Decision{Message: a.Feedback}
+		case ctx.Err() != nil: // the agent has ended its hook: somebody answered at its dialog
+			return firstError(elsewhere(after, t, asked), err)
+		default:
+			return err
+		}
+		wrote = true
+		if err := r.Write(adapter.Decide(d)); err != nil {
+			return err
+		}
+		return r.noteAnswer(after, t, c, a)
+	})
+	if !wrote {
+		err = firstError(err, r.Write(adapter.HookReply{}))
+	}
+	if d != nil {
+		_ = r.Tell(r.name, r.gen, team.Observation{Tier: team.TierHook, Activity: team.Working, At: time.Now(), Source: "hook PermissionRequest, answered"})
+	}
+	return err
+}
+
+// ask puts the request into the queue: a plan that is ready as what it is.
+func (r *run) ask(ctx context.Context, t *tool.Team, c tool.Caller) (ledger.Approval, error) {
+	id := idHook + team.NewUUID()
+	if plan := r.hook.Plan(); plan != "" {
+		return t.AskPlan(ctx, c, tool.PlanIn{Content: plan, RequestID: id})
+	}
+	return t.AskPermission(ctx, c, tool.PermissionIn{
+		ToolName: r.hook.Tool, ToolUseID: r.hook.ToolUseID, Input: r.hook.Input, Suggestions: r.hook.Suggestions,
+		Description: r.hook.What(), RequestID: id,
+	})
+}
+
+// noteAnswer settles the mail that tells of an answer: the agent has got it from its
+// hook.
+func (r *run) noteAnswer(ctx context.Context, t *tool.Team, c tool.Caller, a ledger.Approval) error {
+	waiting, err := t.Ledger.Waiting(ctx, c.Session)
+	if err != nil {
+		return err
+	}
+	var marks []ledger.DeliveryMark
+	for _, o := range waiting {
+		if o.Message.RequestID == a.RequestID {
+			marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted,
+				Evidence: "it was the answer of its hook " + r.Event})
+		}
+	}
+	_, err = t.Ledger.MarkMany(ctx, marks)
+	return err
+}
+
+// settleAsks takes out of the queue what was answered at the agent's own dialog: the
+// tool has run, or the turn is over.
+func (r *run) settleAsks(ctx context.Context, t *tool.Team, c tool.Caller) error {
+	over := adapter.EndsAsks(r.CLI, r.Event)
+	if !over && !adapter.EndsTool(r.CLI, r.Event) {
+		return nil
+	}
+	pending, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending, Session: c.Session})
+	if err != nil {
+		return err
+	}
+	for _, a := range pending {
+		if !strings.HasPrefix(a.RequestID, idHook) && !strings.HasPrefix(a.RequestID, idDialog) {
+			continue
+		}
+		if over || r.about(a) {
+			err = firstError(err, elsewhere(ctx, t, a))
+		}
+	}
+	return err
+}
+
+// about reports whether the tool that has run is the one that was asked for.
+func (r *run) about(a ledger.Approval) bool {
+	var asked struct {
+		Name        string          `json:"tool_name"` // of a hook
+		Input       json.RawMessage `json:"input"`
+		Tool        string          `json:"tool"` // of a dialog
+		Description string          `json:"description"`
+		Plan        string          `json:"plan_content"`
+	}
+	switch {
+	case json.Unmarshal(a.Payload, &asked) != nil:
+		return false
+	case asked.Plan != "":
+		return asked.Plan == r.hook.Plan()
+	case asked.Name != "":
+		return asked.Name == r.hook.Tool && bytes.Equal(compact(asked.Input), compact(r.hook.Input))
+	}
+	return asked.Description != "" && asked.Description == r.hook.What()
+}
+
+// compact is JSON as it can be compared: without blanks, and keys in order.
+func compact(raw json.RawMessage) []byte {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// elsewhere ends a request that somebody has answered at the agent itself.
+func elsewhere(ctx context.Context, t *tool.Team, a ledger.Approval) error {
+	_, err := t.Ledger.As(a.Name).Answer(ctx, ledger.AnswerIn{ID: a.ID, Elsewhere: true, By: a.Name, Feedback: "answered at its own screen"})
+	if team.ReasonOf(err) == ledger.ReasonAlreadyResolved {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+const askLs = `{"session_id":"c1","tool_name":"Bash","tool_input":{"command":"ls"}}`
+
+// asking is a PermissionRequest hook under way.
+type asking struct {
+	got    chan adapter.HookReply
+	done   chan error
+	cancel context.CancelFunc
+	row    ledger.Approval
+}
+
+func (r *rig) ask(input string) *asking {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	a := &asking{got: make(chan adapter.HookReply, 1), done: make(chan error, 1), cancel: cancel}
+	r.t.Cleanup(cancel)
+	go func() {
+		a.done <- Run(ctx, r.in("PermissionRequest", input, func(h adapter.HookReply) error {
+			a.got <- h
+			return nil
+		}))
+	}()
+	until(r.t, "a request", func() bool {
+		pending, err := r.team.Approvals(ctx, false)
+		if err != nil || len(pending) != 1 {
+			return false
+		}
+		a.row = pending[0]
+		return true
+	})
+	return a
+}
+
+func (r *rig) approval(id string) ledger.Approval {
+	r.t.Helper()
+	a, err := r.team.Ledger.Approval(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// The hook brings the answer; the mail that tells of it is not given as well.
+func TestPermissionIsAnsweredByThePerson(t *testing.T) {
+	for _, approve := range []bool{true, false} {
+		r := newRig(t)
+		a := r.ask(askLs)
+		_, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: approve, Feedback: "not here"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `"behavior":"allow"`
+		if !approve {
+			want = `"behavior":"deny","message":"not here"`
+		}
+		if h := <-a.got; !strings.Contains(h.Stdout, want) {
+			t.Errorf("answer %s, want %s", h.Stdout, want)
+		}
+		if err := <-a.done; err != nil {
+			t.Error(err)
+		}
+		if h := r.call("PostToolUse", askLs); h.Stdout != "" {
+			t.Errorf("the answer came a second time: %s", h.Stdout)
+		}
+	}
+}
+
+// A plan that an agent shows is a plan in the queue, and its approval changes the mode.
+func TestPlanIsAnswered(t *testing.T) {
+	r := newRig(t)
+	a := r.ask(`{"session_id":"c1","tool_name":"ExitPlanMode","tool_input":{"plan":"# Split the parser"}}`)
+	if a.row.Kind != ledger.ApprovePlan || a.row.Subject != "# Split the parser" {
+		t.Errorf("in the queue: %s %q", a.row.Kind, a.row.Subject)
+	}
+	if _, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, Mode: string(team.ModeAcceptEdits)}); err != nil {
+		t.Fatal(err)
+	}
+	if h := <-a.got; !strings.Contains(h.Stdout, `"behavior":"allow"`) {
+		t.Errorf("answer %s", h.Stdout)
+	}
+	if err := <-a.done; err != nil {
+		t.Error(err)
+	}
+	if m, err := r.team.Ledger.MemberBySession(t.Context(), r.ann.SessionKey); err != nil || m.Spec.Mode != team.ModeAcceptEdits {
+		t.Errorf("its mode is %s, %v", m.Spec.Mode, err)
+	}
+}
+
+// What a person answers at the agent's own dialog leaves the queue: the agent ends
+// its hook, or goes on.
+func TestAnsweredAtItsOwnDialog(t *testing.T) {
+	for name, over := range map[string]func(*rig, *asking){
+		"the hook is ended": func(_ *rig, a *asking) { a.cancel() },
+		"the tool has run": func(r *rig, _ *asking) {
+			r.call("PostToolUse", `{"session_id":"c1","tool_name":"Bash","tool_input":{"command": "ls"}}`)
+		},
+		"the turn is over":   func(r *rig, _ *asking) { r.call("Stop", inC1) },
+		"the next turn runs": func(r *rig, _ *asking) { r.call("UserPromptSubmit", inC1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			a := r.ask(askLs)
+			over(r, a)
+			<-a.done
+			if h := <-a.got; h.Stdout != "" {
+				t.Errorf("it decided: %s", h.Stdout)
+			}
+			if row := r.approval(a.row.RequestID); row.State != ledger.ApprovalExpired || !strings.Contains(row.Feedback, "own screen") {
+				t.Errorf("it is %s: %s", row.State, row.Feedback)
+			}
+		})
+	}
+}
+
+func TestOtherToolsAndOtherRequestsStayOpen(t *testing.T) {
+	r := newRig(t)
+	caller, err := r.team.Identify(t.Context(), "ann@demo", r.vars[team.EnvToken])
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := r.team.AskPlan(t.Context(), caller, tool.PlanIn{Content: "by a tool"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialog, err := r.team.Ledger.As("ann").Ask(t.Context(), ledger.AskIn{
+		RequestID: "dialog-c1-x", Kind: ledger.ApprovePermission, Session: r.ann.SessionKey, Subject: "run_shell_command: ls",
+		Payload: json.RawMessage(`{"id":"dialog-c1-x","for":"permission","tool":"run_shell_command","description":"ls"}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := func(want ...ledger.ApprovalState) {
+		t.Helper()
+		for i, id := range []string{plan.RequestID, dialog.Approval.RequestID} {
+			if got := r.approval(id); got.State != want[i] {
+				t.Errorf("%s is %s, want %s", id, got.State, want[i])
+			}
+		}
+	}
+	r.call("PostToolUse", `{"session_id":"c1","tool_name":"Bash","tool_input":{"command":"pwd"}}`)
+	states(ledger.ApprovalPending, ledger.ApprovalPending)
+	r.call("PostToolUse", askLs)
+	states(ledger.ApprovalPending, ledger.ApprovalExpired)
+	r.call("Stop", inC1)
+	states(ledger.ApprovalPending, ledger.ApprovalExpired)
+}

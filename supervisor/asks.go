@@ -1,0 +1,242 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// askFor puts a question of an agent into the queue of approvals. One that was put
+// there before (by an earlier supervisor) is only remembered.
+func (s *Supervisor) askFor(m *member, a team.Ask) {
+	kind := ledger.ApprovePermission
+	switch a.For {
+	case team.WaitPermission:
+	case team.WaitPlan:
+		kind = ledger.ApprovePlan
+	case team.WaitQuestion, team.WaitTrust, team.WaitLogin:
+		return // at the agent's own screen
+	}
+	row, l := m.row, m.line
+	if l == nil || l.asked[a.ID] != 0 {
+		return
+	}
+	l.asked[a.ID] = -1
+	s.step(func(ctx context.Context) message {
+		id, err := s.queueAsk(ctx, row, kind, a)
+		if err != nil {
+			s.log.Warn("queue an approval", "member", row.Name, "request", a.ID, "err", err)
+			return nil
+		}
+		return askQueued{row.SessionKey, l, a.ID, id}
+	})
+}
+
+func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledger.ApprovalKind, a team.Ask) (int64, error) {
+	open, err := s.cfg.Ledger.Approvals(ctx, ledger.ApprovalFilter{Session: row.SessionKey})
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range open {
+		if o.RequestID == a.ID {
+			return o.ID, nil
+		}
+	}
+	in := ledger.AskIn{Session: row.SessionKey, Kind: kind, RequestID: a.ID, Subject: a.Tool}
+	if a.Description != "" {
+		in.Subject = strings.TrimPrefix(in.Subject+": "+inbox.Summary("", a.Description), ": ")
+	}
+	if kind == ledger.ApprovePlan {
+		in.Subject = inbox.Summary("", a.Plan)
+	}
+	if in.Payload, err = json.Marshal(a); err != nil {
+		return 0, fmt.Errorf("encode a request: %w", err)
+	}
+	if _, err := s.cfg.Ledger.Setting(ctx, "answerer."+string(kind), &in.Answerer); err != nil {
+		return 0, err
+	}
+	var wait string
+	if _, err := s.cfg.Ledger.Setting(ctx, settingDeadline, &wait); err != nil {
+		return 0, err
+	}
+	if d, err := time.ParseDuration(wait); err == nil && d > 0 {
+		in.Deadline = time.Now().Add(d).UnixMilli()
+	}
+	if in.Message, err = askMessage(row, in, a); err != nil {
+		return 0, err
+	}
+	out, err := s.cfg.Ledger.As(row.Name).Ask(ctx, in)
+	if err == nil && out.Message != nil {
+		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, *out.Message, out.Deliveries)
+	}
+	return out.Approval.ID, err
+}
+
+// settingDeadline is how long an approval may wait for its answer, a duration.
+const settingDeadline = "approval-deadline"
+
+// askMessage tells the lead of what an agent asks.
+func askMessage(row ledger.Member, in ledger.AskIn, a team.Ask) (*ledger.NewMessage, error) {
+	var frame inbox.Frame = inbox.PermissionRequest{
+		RequestID: a.ID, AgentID: row.Name, ToolName: a.Tool, Description: a.Description,
+		Input: orJSON(a.Input, "{}"), Suggestions: orJSON(a.Suggestions, "[]"),
+	}
+	if in.Kind == ledger.ApprovePlan {
+		frame = inbox.PlanApprovalRequest{From: row.Name, Timestamp: inbox.Timestamp(time.Now()), PlanContent: a.Plan, RequestID: a.ID}
+	}
+	text, err := inbox.Encode(frame)
+	if err != nil {
+		return nil, err
+	}
+	return &ledger.NewMessage{
+		Kind: frame.Kind(), From: row.Name, To: team.LeadName, RequestID: a.ID, Text: text,
+		Summary: inbox.Summary("", string(in.Kind)+": "+in.Subject),
+	}, nil
+}
+
+func orJSON(raw json.RawMessage, other string) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage(other)
+	}
+	return raw
+}
+
+// askQueued is an approval that was asked for an agent.
+type askQueued struct {
+	session string
+	line    *line
+	request string
+	id      int64
+}
+
+func (q askQueued) apply(s *Supervisor) {
+	q.line.asked[q.request] = q.id
+	if m := s.members[q.session]; m != nil && m.line == q.line {
+		s.answerAsk(q.id) // it may have been answered before
+	}
+}
+
+// answerAsk brings the answer to an approval to the agent that asked, where its
+// channel does.
+func (s *Supervisor) answerAsk(id int64) {
+	for _, m := range s.members {
+		l := m.line
+		if l == nil {
+			continue
+		}
+		for request, known := range l.asked {
+			if known != id {
+				continue
+			}
+			name := m.row.Name
+			s.step(func(ctx context.Context) message {
+				a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
+				if err != nil || a.State == ledger.ApprovalPending {
+					return nil
+				}
+				l.calls.Lock()
+				defer l.calls.Unlock()
+				r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
+				if a.Kind == ledger.ApprovePlan {
+					r.For = team.WaitPlan
+				}
+				err = l.Answer(ctx, r)
+				if err != nil && !team.IsCode(err, team.CodeNotFound) {
+					s.log.Warn("answer", "member", name, "request", request, "err", err)
+					if team.ReasonOf(err) == "no_dialog" {
+						return askOwed{l, id} // its dialog may come up
+					}
+				}
+				s.noteAnswered(ctx, a, err)
+				return askAnswered{l, request}
+			})
+		}
+	}
+}
+
+// askAnswered forgets a request whose answer has gone out.
+type askAnswered struct {
+	line    *line
+	request string
+}
+
+func (a askAnswered) apply(*Supervisor) { delete(a.line.asked, a.request) }
+
+// askOwed keeps an answer that could not be brought: the next observation tries again.
+type askOwed struct {
+	line *line
+	id   int64
+}
+
+func (a askOwed) apply(*Supervisor) {
+	if !slices.Contains(a.line.owed, a.id) {
+		a.line.owed = append(a.line.owed, a.id)
+	}
+}
+
+// ownWay reports whether an answer goes back to a foreign agent by the request that
+// asked for it, and not as mail.
+func ownWay(ctx context.Context, l *ledger.Ledger, msg ledger.Message) bool {
+	if msg.Kind != team.KindPermissionResponse && msg.Kind != team.KindPlanApprovalResponse || msg.RequestID == "" {
+		return false
+	}
+	a, err := l.Approval(ctx, msg.RequestID)
+	var ask team.Ask
+	return err == nil && json.Unmarshal(a.Payload, &ask) == nil && ask.ID == msg.RequestID && ask.For != ""
+}
+
+// noteAnswered settles the mail that tells of an answer: the agent has it already, or
+// has nothing more to do with it.
+func (s *Supervisor) noteAnswered(ctx context.Context, a ledger.Approval, answer error) {
+	waiting, err := s.cfg.Ledger.Waiting(ctx, a.Session)
+	if err != nil {
+		s.log.Warn("settle the mail of an answer", "member", a.Name, "request", a.RequestID, "err", err)
+		return
+	}
+	row := ledger.Member{Name: a.Name, SessionKey: a.Session}
+	for _, o := range waiting {
+		if o.Message.RequestID != a.RequestID || !ownWay(ctx, s.cfg.Ledger, o.Message) {
+			continue
+		}
+		mark := ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted, Evidence: "it was the answer to its own request"}
+		if answer != nil {
+			mark.State, mark.Evidence, mark.Reason = team.Dropped, "", "nobody waits for it any more: "+answer.Error()
+		}
+		if err := s.noteDelivered(ctx, row, []ledger.DeliveryMark{mark}, []string{o.Message.ID}); err != nil {
+			s.log.Warn("settle the mail of an answer", "member", a.Name, "request", a.RequestID, "err", err)
+		}
+	}
+}
+
+// settledElsewhere takes a request out of the queue that somebody has answered at the
+// agent itself.
+func (s *Supervisor) settledElsewhere(m *member, request string) {
+	if m.line == nil {
+		return
+	}
+	id := m.line.asked[request]
+	delete(m.line.asked, request)
+	if id <= 0 {
+		return
+	}
+	name := m.row.Name
+	s.step(func(ctx context.Context) message {
+		a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
+		if err != nil || a.State != ledger.ApprovalPending {
+			return nil
+		}
+		_, err = s.cfg.Ledger.As(name).Answer(ctx, ledger.AnswerIn{ID: id, Elsewhere: true, By: name, Feedback: "answered at its own screen"})
+		if err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved {
+			s.log.Warn("settle what was answered elsewhere", "member", name, "request", request, "err", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,221 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// fakeCourier opens channels that do what the test says.
+type fakeCourier struct {
+	opened  chan ChannelIn
+	deliver func(ctx context.Context, mail []team.Mail) []team.Outcome
+	answer  func(r team.Reply) error
+
+	mu       sync.Mutex
+	answered []team.Reply
+	given    []string
+}
+
+func (c *fakeCourier) Open(_ context.Context, in ChannelIn) (Channel, error) {
+	c.opened <- in
+	return c, nil
+}
+
+func (c *fakeCourier) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+	c.mu.Lock()
+	for _, m := range mail {
+		c.given = append(c.given, m.ID)
+	}
+	c.mu.Unlock()
+	return c.deliver(ctx, mail)
+}
+
+func (c *fakeCourier) Answer(_ context.Context, r team.Reply) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answered = append(c.answered, r)
+	return c.answer(r)
+}
+
+func (c *fakeCourier) Interrupt(context.Context) error { return nil }
+func (c *fakeCourier) Close()                          {}
+
+func held(mail []team.Mail) (out []team.Outcome) {
+	for _, m := range mail {
+		out = append(out, team.Outcome{ID: m.ID, State: team.Held, Reason: "not now"})
+	}
+	return out
+}
+
+// talking is a team with one member that a channel reaches.
+func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) {
+	r = newRig(t)
+	c.opened = make(chan ChannelIn, 1)
+	if c.answer == nil {
+		c.answer = func(team.Reply) error { return nil }
+	}
+	if c.deliver == nil {
+		c.deliver = func(_ context.Context, mail []team.Mail) []team.Outcome { return held(mail) }
+	}
+	r.by, r.plans = c, plans{channel: true}
+	s := r.supervisor()
+	r.spawn(s, "a", "never")
+	return r, (<-c.opened).Report
+}
+
+func (r *rig) post(text string) string {
+	r.Helper()
+	m, _, err := Mailer{r.layout, r.led}.Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return m.ID
+}
+
+// until waits for something that the ledger has.
+func (r *rig) until(what string, ok func() bool) {
+	r.Helper()
+	r.wait("a", what, func(ledger.Member) bool { return ok() })
+}
+
+func (r *rig) delivery(id string) ledger.Delivery {
+	r.Helper()
+	d, err := r.led.Delivery(r.Context(), id, "a")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return d
+}
+
+// A hook gives a message while the channel tries to: what the channel says of it comes
+// too late to have it given again.
+func TestHeldDoesNotTakeBackWhatAHookGave(t *testing.T) {
+	c := &fakeCourier{}
+	var r *rig
+	handed := make(chan struct{})
+	c.deliver = func(ctx context.Context, mail []team.Mail) []team.Outcome {
+		_, err := r.led.Mark(ctx, ledger.DeliveryMark{MessageID: mail[0].ID, Recipient: "a", State: team.Injected, Evidence: "a hook"})
+		if err != nil {
+			t.Error(err)
+		}
+		defer close(handed)
+		return held(mail)
+	}
+	r, say := talking(t, c)
+	id := r.post("once")
+	<-handed
+	say(team.Observation{Tier: team.TierHook, Activity: team.Idle, Source: "a hook"}) // what is held is tried again
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle })
+	r.until("handed over once", func() bool { return r.delivery(id).State == team.Injected })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(c.given, []string{id}) {
+		t.Errorf("given %d times", len(c.given))
+	}
+}
+
+var askRun = team.Ask{ID: "dialog-c1-1", For: team.WaitPermission, Tool: "shell", Description: "rm x"}
+
+// asked has the member ask and returns the row in the queue.
+func (r *rig) asked(say func(team.Observation)) (a ledger.Approval) {
+	r.Helper()
+	ask := askRun
+	say(team.Observation{Tier: team.TierHook, Activity: team.Waiting, For: team.WaitPermission, Source: "a hook", Ask: &ask})
+	r.until("asked", func() bool {
+		all, err := r.led.Approvals(r.Context(), ledger.ApprovalFilter{})
+		if err != nil || len(all) != 1 {
+			return false
+		}
+		a = all[0]
+		return true
+	})
+	return a
+}
+
+func (r *rig) reply(a ledger.Approval, yes bool) {
+	r.Helper()
+	text, err := inbox.Encode(inbox.PermissionResponse{RequestID: a.RequestID, Approve: yes, Error: map[bool]string{false: "no"}[yes]})
+	if err != nil {
+		r.Fatal(err)
+	}
+	out, err := r.led.As(team.LeadName).Answer(r.Context(), ledger.AnswerIn{ID: a.ID, Approve: yes, Feedback: "no", By: team.LeadName,
+		Message: &ledger.NewMessage{Kind: team.KindPermissionResponse, From: team.LeadName, RequestID: a.RequestID, Text: text, Summary: "answer"}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	Mailer{r.layout, r.led}.Deliver(r.Context(), *out.Message, out.Deliveries)
+}
+
+// response is how the mail with the answer stands.
+func (r *rig) response() (d ledger.Delivery) {
+	r.Helper()
+	all, err := r.led.Messages(r.Context(), ledger.MessageFilter{Kind: team.KindPermissionResponse})
+	if err != nil || len(all) != 1 {
+		r.Fatal(err, len(all))
+	}
+	return r.delivery(all[0].ID)
+}
+
+// What an agent asks is told to the lead, has a deadline, and is answered by the
+// request that asked: not as mail beside.
+func TestAskIsAnsweredByItsRequest(t *testing.T) {
+	c := &fakeCourier{}
+	tries := 0
+	c.answer = func(team.Reply) error {
+		if tries++; tries == 1 {
+			return team.Errorf(team.CodeUnavailable, "not drawn yet").WithReason("no_dialog")
+		}
+		return nil
+	}
+	r, say := talking(t, c)
+	if err := r.led.Set(r.Context(), settingDeadline, "1h"); err != nil {
+		t.Fatal(err)
+	}
+	a := r.asked(say)
+	if left := time.Until(time.UnixMilli(a.Deadline)); left < 50*time.Minute || left > time.Hour {
+		t.Errorf("its deadline is in %s", left)
+	}
+	if told, err := r.led.Messages(r.Context(), ledger.MessageFilter{Kind: team.KindPermissionRequest}); err != nil || len(told) != 1 || told[0].To != team.LeadName {
+		t.Errorf("the lead was told %+v, %v", told, err)
+	}
+	r.reply(a, true)
+	r.until("answered", func() bool {
+		say(team.Observation{Tier: team.TierScreen, Source: "the dialog is drawn"})
+		return r.response().State == team.Accepted
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.answered) != 2 || c.answered[1].ID != askRun.ID || !c.answered[1].Allow || len(c.given) != 0 {
+		t.Errorf("answered %+v, given %v", c.answered, c.given)
+	}
+}
+
+func TestAnswerThatComesTooLate(t *testing.T) {
+	c := &fakeCourier{answer: func(team.Reply) error { return team.Errorf(team.CodeNotFound, "it is over") }}
+	r, say := talking(t, c)
+	r.reply(r.asked(say), false)
+	r.until("dropped", func() bool { return r.response().State == team.Dropped })
+}
+
+func TestAskThatIsAnsweredInTheAgent(t *testing.T) {
+	c := &fakeCourier{}
+	r, say := talking(t, c)
+	a := r.asked(say)
+	r.until("out of the queue", func() bool {
+		say(team.Observation{Tier: team.TierChannel, Activity: team.Working, Source: "resolved", Settled: askRun.ID})
+		got, err := r.led.Approval(r.Context(), a.RequestID)
+		return err == nil && got.State == ledger.ApprovalExpired && got.AnsweredBy == "a"
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.answered) != 0 {
+		t.Errorf("it was answered: %+v", c.answered)
+	}
+}
