@@ -19,11 +19,13 @@ import (
 )
 
 // benchmark is one section of the results. Run measures with the teamctl program
-// and returns the section's text in Markdown, without its heading.
+// and returns the section's text in Markdown, without its heading. Note says below
+// the figures what they can and cannot be, and why.
 type benchmark struct {
 	name  string
 	title string
 	run   func(ctx context.Context, e env) (string, error)
+	note  string
 }
 
 // env is what a benchmark is given: the program, how many rounds to measure, and a
@@ -122,6 +124,9 @@ func measure(ctx context.Context, b benchmark, e env) (text string, err error) {
 	text, err = b.run(ctx, e)
 	if e.quick {
 		text = "A quick run: smaller sizes, shorter times, and other work on the machine where the load says so.\n\n" + text
+	}
+	if b.note != "" {
+		text = strings.TrimSpace(text) + "\n\n" + b.note
 	}
 	return strings.TrimSpace(text) + "\n", err
 }

@@ -17,7 +17,11 @@ import (
 
 // spawn: from the order to up, for one agent and for many at once, per backend,
 // without worktree and ledger.
-var spawn = benchmark{name: "spawn", title: "Spawn to up", run: runSpawn}
+var spawn = benchmark{name: "spawn", title: "Spawn to up", run: runSpawn, note: spawnNote}
+
+const spawnNote = `What stands behind the ratios: where the floor starts one small C program, a teammate is three processes: the shim, the agent and, in tmux, the writer of its log. The shim and the writer are this program, whose start costs as much as the floor's whole window (see CLI start-up), ` +
+	`so many at once are bounded by the cores, not by the questions to tmux: those are three for all that wait together, and three more for each further window. ` +
+	`The floor is new-window, not split-window: fifty panes do not fit into one window. In-process agents are compared with a process of their own.`
 
 // Goals of a spawn: one against a bare window, many against bare windows that are
 // asked for without waiting, PTYs against the bare start of a terminal.
