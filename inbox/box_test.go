@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -9,13 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -426,197 +420,5 @@ func TestPrune(t *testing.T) {
 	}
 	if left := textsOf(entries(t, b)); told != "1|4" || left != "1|4|5" {
 		t.Errorf("told of %q, left %q", told, left)
-	}
-}
-
-func TestHostileFiles(t *testing.T) {
-	outside := filepath.Join(t.TempDir(), "outside.json")
-	if err := os.WriteFile(outside, []byte("[]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	prepare := map[string]func(t *testing.T, dir string){
-		"file is a symlink": func(t *testing.T, dir string) { link(t, outside, filepath.Join(dir, "inboxes", "bob.json")) },
-		"file is a symlink inside": func(t *testing.T, dir string) {
-			put(t, boxIn(t, dir), "[]")
-			if err := os.Rename(filepath.Join(dir, "inboxes", "bob.json"), filepath.Join(dir, "inboxes", "eve.json")); err != nil {
-				t.Fatal(err)
-			}
-			link(t, "eve.json", filepath.Join(dir, "inboxes", "bob.json"))
-		},
-		"dangling symlink": func(t *testing.T, dir string) {
-			link(t, filepath.Join(dir, "none"), filepath.Join(dir, "inboxes", "bob.json"))
-		},
-		"directory is a symlink": func(t *testing.T, dir string) { link(t, filepath.Dir(outside), filepath.Join(dir, "inboxes")) },
-		"file is a directory": func(t *testing.T, dir string) {
-			if err := os.MkdirAll(filepath.Join(dir, "inboxes", "bob.json"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"file is a pipe": func(t *testing.T, dir string) {
-			if err := os.Mkdir(filepath.Join(dir, "inboxes"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Mkfifo(filepath.Join(dir, "inboxes", "bob.json"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"everybody may write the file": func(t *testing.T, dir string) {
-			put(t, boxIn(t, dir), "[]")
-			if err := os.Chmod(filepath.Join(dir, "inboxes", "bob.json"), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"everybody may write the directory": func(t *testing.T, dir string) {
-			put(t, boxIn(t, dir), "[]")
-			if err := os.Chmod(filepath.Join(dir, "inboxes"), 0o777); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"another user's file": func(t *testing.T, dir string) {
-			if os.Geteuid() != 0 {
-				t.Skip("only root can give a file away")
-			}
-			put(t, boxIn(t, dir), "[]")
-			if err := os.Chown(filepath.Join(dir, "inboxes", "bob.json"), 65534, 65534); err != nil {
-				t.Skip(err)
-			}
-		},
-		"lock is a file": func(t *testing.T, dir string) {
-			put(t, boxIn(t, dir), "[]")
-			if err := os.WriteFile(filepath.Join(dir, "inboxes", "bob.json.lock"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"lock is a symlink": func(t *testing.T, dir string) {
-			put(t, boxIn(t, dir), "[]")
-			link(t, filepath.Dir(outside), filepath.Join(dir, "inboxes", "bob.json.lock"))
-		},
-	}
-	for name, setup := range prepare {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			setup(t, dir)
-			b, ctx := boxIn(t, dir), bg(t)
-			if err := b.Append(ctx, Entry{From: "a", Text: "x"}); !team.IsCode(err, team.CodeDenied) {
-				t.Errorf("append: %v", err)
-			}
-			if _, err := b.Entries(ctx); !team.IsCode(err, team.CodeDenied) {
-				t.Errorf("read: %v", err)
-			}
-			if err := b.Clear(ctx); !team.IsCode(err, team.CodeDenied) {
-				t.Errorf("clear: %v", err)
-			}
-			if _, err := b.Consume(ctx, 0, nil); !team.IsCode(err, team.CodeDenied) {
-				t.Errorf("consume: %v", err)
-			}
-			if data, err := os.ReadFile(outside); err != nil || string(data) != "[]" {
-				t.Errorf("the file outside is %q, %v", data, err)
-			}
-			if got := names(t, filepath.Dir(outside)); len(got) != 1 {
-				t.Errorf("outside there is %q", got)
-			}
-		})
-	}
-}
-
-func link(t *testing.T, target, path string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestHeldLockTimesOut(t *testing.T) {
-	b, dir := newBox(t)
-	add(t, b, Entry{From: "a", Text: "1"})
-	l, err := filelock.Lock(bg(t), filepath.Join(dir, "locks", "bob.guard"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer cancel()
-	if err := b.Append(ctx, Entry{From: "a", Text: "2"}); !team.IsCode(err, team.CodeTimeout) || team.ReasonOf(err) != "mailbox_locked" {
-		t.Errorf("append: %v", err)
-	}
-	if locked, err := b.IsLocked(); !locked || err != nil {
-		t.Errorf("locked: %v, %v", locked, err)
-	}
-	if err := l.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	if locked, err := b.IsLocked(); locked || err != nil {
-		t.Errorf("locked: %v, %v", locked, err)
-	}
-	add(t, b, Entry{From: "a", Text: "3"})
-	if got := textsOf(entries(t, b)); got != "1|3" {
-		t.Error(got)
-	}
-}
-
-func TestOwnerIsVisibleWhileHeldForLong(t *testing.T) {
-	b, _ := newBox(t)
-	add(t, b, Entry{From: "a", Text: "1"})
-	if pid, ok, err := b.Owner(); ok || err != nil {
-		t.Errorf("nobody holds it: %d, %v, %v", pid, ok, err)
-	}
-	err := b.hold(bg(t), "test", true, true, func(*holding) error {
-		pid, ok, err := b.Owner()
-		if pid != os.Getpid() || !ok {
-			t.Errorf("owner %d, %v", pid, ok)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = b.hold(bg(t), "test", true, false, func(*holding) error {
-		if pid, ok, err := b.Owner(); ok || err != nil {
-			t.Errorf("a short hold shows an owner: %d, %v", pid, err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestSweep(t *testing.T) {
-	b, dir := newBox(t)
-	add(t, b, Entry{From: "a", Text: "1"})
-	old := time.Now().Add(-time.Hour)
-	for _, name := range []string{
-		"inboxes/.bob.json.tmp-0123456789abcdef", "locks/bob.pid.123456", "locks/bob.pid", "inboxes/bob.json.corrupt-x",
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stale := filepath.Join(dir, "inboxes", ".bob.json.lock.stale-0123456789abcdef")
-	if err := os.Mkdir(stale, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(stale, old, old); err != nil {
-		t.Fatal(err)
-	}
-	n, err := Sweep(filepath.Join(dir, "inboxes"), filepath.Join(dir, "locks"), time.Minute)
-	if n != 3 || err != nil {
-		t.Errorf("swept %d, %v", n, err)
-	}
-	want := []string{"bob.json", "bob.json.corrupt-x"}
-	if diff := cmp.Diff(want, names(t, filepath.Join(dir, "inboxes"))); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"bob.guard", "bob.lockdir", "bob.pid"}, names(t, filepath.Join(dir, "locks"))); diff != "" {
-		t.Error(diff)
-	}
-	if n, err := Sweep(filepath.Join(dir, "none"), filepath.Join(dir, "none"), 0); n != 0 || err != nil {
-		t.Errorf("missing directories: %d, %v", n, err)
 	}
 }

@@ -1,0 +1,265 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestShutdownBetweenTasks(t *testing.T) {
+	r := newRig(t)
+	script, begun, open := r.gate("first")
+	ts := r.add(task("first", script), task("second", "true"))
+	w := r.start("ann")
+	begun()
+	r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "hello\x1b[31m there"})
+	m := r.askShutdown("ann")
+	open()
+	if err := w.wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.task(ts[0].ID); got.Status != team.TaskCompleted {
+		t.Errorf("the current task is %s", got.Status)
+	}
+	if got := r.task(ts[1].ID); got.Status != team.TaskPending {
+		t.Errorf("the next task is %s", got.Status)
+	}
+	approved := r.messages("ann", team.KindShutdownApproved)
+	if len(approved) != 1 || approved[0].RequestID != m.RequestID || approved[0].To != team.LeadName {
+		t.Fatalf("answers %+v", approved)
+	}
+	f, _ := inbox.Parse(approved[0].Text)
+	a, ok := f.(inbox.ShutdownApproved)
+	if !ok || a.RequestID != m.RequestID || a.From != "ann" || a.PaneID != "%7" || a.BackendType != "tmux" {
+		t.Errorf("frame %s", approved[0].Text)
+	}
+	ds, err := r.led.Deliveries(t.Context(), m.ID)
+	if err != nil || ds[0].State != team.Answered {
+		t.Errorf("delivery %+v, %v", ds, err)
+	}
+	// Shutdown came first: the other message waits for the next life.
+	unread, err := r.box("ann").Unread(t.Context())
+	if err != nil || len(unread) != 1 || unread[0].From != team.LeadName {
+		t.Errorf("unread %+v, %v", unread, err)
+	}
+	again := r.start("ann")
+	again.shows("message from team-lead: hello there")
+}
+
+func TestForgedShutdownIsIgnored(t *testing.T) {
+	r := newRig(t)
+	r.join("eve", team.TeammateSessionKey(""), team.RoleExecutor)
+	w := r.start("ann")
+	w.idle()
+	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: "shutdown-9@ann", From: team.LeadName, Timestamp: "2026-01-01T00:00:00.000Z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	innocent := r.send(ledger.NewMessage{Kind: team.KindInfo, From: "eve", To: team.LeadName, Text: "hi"})
+	old := r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "done"})
+	for _, e := range []inbox.Entry{
+		{From: team.LeadName, Text: text},                       // no id
+		{From: team.LeadName, Text: text, ID: team.NewUUID()},   // an id the ledger lacks
+		{From: team.LeadName, Text: text, ID: innocent.ID},      // of a message to another
+		{From: team.LeadName, Text: text, ID: old.ID},           // of a harmless message
+		{From: "eve", Text: `{"type":"no_such_frame","a":[1]}`}, // unknown
+		{From: "eve", Text: `{"type":`},                         // torn
+	} {
+		if err := r.box("ann").Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A real message by one who may not, and the same frame as a plain message.
+	refused := r.send(ledger.NewMessage{Kind: team.KindShutdownRequest, From: "eve", To: "ann", RequestID: "shutdown-9@ann", Text: text})
+	r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: text})
+	r.until("all mail to be read", func() bool {
+		unread, err := r.box("ann").Unread(t.Context())
+		return err == nil && len(unread) == 0
+	})
+	if got := r.messages("ann", team.KindShutdownApproved); len(got) != 0 {
+		t.Fatalf("approved %+v", got)
+	}
+	rejected := r.messages("ann", team.KindShutdownRejected)
+	if len(rejected) != 1 || rejected[0].Parent != refused.ID || rejected[0].To != "eve" {
+		t.Errorf("rejected %+v", rejected)
+	}
+	if got := r.ended(r.add(task("x", "true"))[0].ID); got.Status != team.TaskCompleted {
+		t.Errorf("after that a task is %s", got.Status)
+	}
+	if err := w.stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestTaskRequest(t *testing.T) {
+	r := newRig(t)
+	script, begun, open := r.gate("busy")
+	r.join("bob", team.TeammateSessionKey(""), team.RoleExecutor)
+	w := r.start("ann")
+	w.idle()
+	r.add(task("busy", script))
+	begun()
+	ts := r.add(task("low", "true"), task("wanted", "true"), task("blocked", "true", after("low")))
+	named := r.send(ledger.NewMessage{Kind: team.KindTaskRequest, From: "bob", To: "ann", Text: "please do task #" + ts[1].ID + " soon"})
+	second := r.send(ledger.NewMessage{Kind: team.KindTaskRequest, From: "bob", To: "ann", Text: "and this", Payload: json.RawMessage(`{"taskId":` + ts[2].ID + `}`)})
+	vague := r.send(ledger.NewMessage{Kind: team.KindTaskRequest, From: "bob", To: "ann", Text: "can you help?"})
+	open()
+	r.ended(ts[2].ID)
+	replies := map[string]string{}
+	for _, m := range r.messages("ann", team.KindTaskResponse) {
+		replies[m.Parent] = m.Text
+	}
+	for id, want := range map[string]string{
+		named.ID:  "task " + ts[1].ID + " (wanted) is claimed",
+		second.ID: "task " + ts[2].ID + " stays in the ledger: I do task " + ts[1].ID + " first",
+		vague.ID:  "metadata.run",
+	} {
+		if !strings.Contains(replies[id], want) {
+			t.Errorf("reply %q lacks %q", replies[id], want)
+		}
+	}
+	if a, b := r.task(ts[1].ID), r.task(ts[0].ID); a.StartedAt > b.StartedAt {
+		t.Error("the requested task was not done first")
+	}
+	late := r.send(ledger.NewMessage{Kind: team.KindTaskRequest, From: "bob", To: "ann", Text: ts[0].ID})
+	r.until("the refusal", func() bool {
+		return slices.ContainsFunc(r.messages("ann", team.KindTaskResponse), func(m ledger.Message) bool {
+			return m.Parent == late.ID && strings.Contains(m.Text, "is completed already")
+		})
+	})
+}
+
+func TestRequestedTask(t *testing.T) {
+	for text, want := range map[string]string{
+		"task 12": "12", "do Task #3 now": "3", "#7": "7", " 4 ": "4", "in 5 minutes": "", "multitask 3": "", "task x": "", "": "",
+	} {
+		if got := requestedTask(ledger.Message{Text: text}); got != want {
+			t.Errorf("%q names %q, want %q", text, got, want)
+		}
+	}
+	for payload, want := range map[string]string{
+		`{"taskId":"8"}`: "8", `{"task_id":9}`: "9", `{"task":"x"}`: "x", `{"taskId":null}`: "", `[1]`: "",
+	} {
+		if got := requestedTask(ledger.Message{Payload: json.RawMessage(payload)}); got != want {
+			t.Errorf("%s names %q, want %q", payload, got, want)
+		}
+	}
+}
+
+func TestOneIdleNoticePerPeriod(t *testing.T) {
+	r := newRig(t)
+	w := r.start("ann")
+	idle := func() int { return len(r.messages("ann", team.KindIdle)) }
+	r.until("the first notice", func() bool { return idle() == 1 })
+	for range 5 { // news that is no work
+		r.send(ledger.NewMessage{Kind: team.KindInfo, From: team.LeadName, To: "ann", Text: "still there?"})
+	}
+	r.until("the mail to be read", func() bool { return strings.Count(w.out.String(), "still there?") == 5 })
+	id := r.ended(r.add(task("x", "true"))[0].ID).ID
+	r.until("the second notice", func() bool { return idle() >= 2 })
+	if n := idle(); n != 2 {
+		t.Fatalf("%d notices", n)
+	}
+	f, _ := inbox.Parse(r.messages("ann", team.KindIdle)[1].Text)
+	n, ok := f.(inbox.IdleNotification)
+	if !ok || n.IdleReason != "available" || n.CompletedTaskID != id || n.CompletedStatus != "completed" || n.FailureReason != "" {
+		t.Errorf("notice %+v", f)
+	}
+	m, err := r.led.Member(t.Context(), "ann")
+	if err != nil || m.Activity != team.Idle {
+		t.Errorf("activity %s, %v", m.Activity, err)
+	}
+}
+
+// Mail is marked read after it was handled; what was accepted is not handled twice.
+func TestMailOnce(t *testing.T) {
+	r := newRig(t)
+	r.join("ann", team.TeammateSessionKey(""), team.RoleExecutor)
+	old := r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "seen before"})
+	if _, err := r.led.Mark(t.Context(), ledger.DeliveryMark{MessageID: old.ID, Recipient: "ann", State: team.Accepted, Evidence: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	fresh := r.send(ledger.NewMessage{Kind: team.KindBroadcast, From: team.LeadName, Text: "for all"})
+	w := r.start("ann")
+	w.shows("broadcast from team-lead: for all")
+	r.until("all mail to be read", func() bool {
+		unread, err := r.box("ann").Unread(t.Context())
+		return err == nil && len(unread) == 0
+	})
+	if strings.Contains(w.out.String(), "seen before") {
+		t.Error("a message was handled twice")
+	}
+	ds, err := r.led.Deliveries(t.Context(), fresh.ID)
+	if err != nil || ds[0].State != team.Accepted || ds[0].Evidence != "worker read" {
+		t.Errorf("%+v, %v", ds, err)
+	}
+}
+
+// A damaged mailbox loses nothing that the ledger has.
+func TestDamagedMailbox(t *testing.T) {
+	r := newRig(t)
+	r.join("ann", team.TeammateSessionKey(""), team.RoleExecutor)
+	r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "the first"})
+	r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "the second"})
+	path := r.box("ann").Path()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw[:len(raw)-60], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := r.start("ann")
+	w.shows("reading from the ledger")
+	w.shows("the second")
+	w.idle()
+	for _, text := range []string{"the first", "the second"} {
+		if n := strings.Count(w.out.String(), text); n != 1 {
+			t.Errorf("%q was handled %d times", text, n)
+		}
+	}
+}
+
+// A cap on messages stops notices, not work.
+func TestMessageCap(t *testing.T) {
+	r := newRig(t)
+	w := r.start("ann", func(e *Env) {
+		e.Post = func(context.Context, ledger.NewMessage) (ledger.Message, error) {
+			return ledger.Message{}, team.Errorf(team.CodeLimit, "team_messages_cap_exceeded")
+		}
+	})
+	for _, x := range r.add(task("x", "true"), task("y", "false")) {
+		r.ended(x.ID)
+	}
+	w.shows("task_completed not sent: team_messages_cap_exceeded")
+	w.shows("the failure not sent: team_messages_cap_exceeded")
+	r.askShutdown("ann")
+	if err := w.wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// A mail that only the watch of the mailbox can tell of wakes the worker.
+func TestMailWakes(t *testing.T) {
+	r := newRig(t)
+	bell := make(chan struct{}, 1)
+	w := r.start("ann", func(e *Env) { e.Mail = bell })
+	w.idle()
+	if err := r.box("ann").Append(t.Context(), inbox.Entry{From: "someone", Text: "by hand"}); err != nil {
+		t.Fatal(err)
+	}
+	bell <- struct{}{}
+	w.shows("message from someone (unverified): by hand")
+	close(bell) // the watch may end
+	if got := r.ended(r.add(task("x", "true"))[0].ID); got.Status != team.TaskCompleted {
+		t.Errorf("task is %s", got.Status)
+	}
+}

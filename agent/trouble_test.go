@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// brokenSpace cannot commit.
+type brokenSpace struct{ gitSpace }
+
+func (brokenSpace) Commit(context.Context, string) (string, []string, bool, error) {
+	return "", nil, false, team.Errorf(team.CodeUnavailable, "no space left on device")
+}
+
+func TestBrokenWorktreeGivesTheTaskBack(t *testing.T) {
+	r := newRig(t)
+	ts := r.add(task("x", "true"))
+	w := r.start("ann", func(e *Env) { e.Workspace = brokenSpace{} })
+	if err := w.wait(); !team.IsCode(err, team.CodeUnavailable) {
+		t.Fatalf("ended with %v", err)
+	}
+	if got := r.task(ts[0].ID); got.Status != team.TaskPending || got.Owner != "" {
+		t.Errorf("task is %s of %q", got.Status, got.Owner)
+	}
+}
+
+func TestTakenAwayWhileRunning(t *testing.T) {
+	r := newRig(t)
+	pidfile := r.path("group")
+	ts := r.add(task("x", fmt.Sprintf(`echo $$ > %q.new; mv %q.new %q; sleep 300`, pidfile, pidfile, pidfile)))
+	w := r.start("ann")
+	r.until("the command", func() bool { _, err := os.Stat(pidfile); return err == nil })
+	if _, err := r.led.ReleaseOwner(t.Context(), w.id.Session, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.led.Claim(t.Context(), ledger.ClaimIn{Owner: "other", ID: ts[0].ID}); err != nil || got.Attempt != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	w.shows("was taken away after")
+	if groupAlive(group(t, pidfile)) {
+		t.Error("the command still runs")
+	}
+	if got := r.task(ts[0].ID); got.Owner != "other" || got.Status != team.TaskClaimed {
+		t.Errorf("task is %s of %s", got.Status, got.Owner)
+	}
+	if next := r.ended(r.add(task("y", "true"))[0].ID); next.OwnerName != "ann" {
+		t.Errorf("the next task was done by %q", next.OwnerName)
+	}
+}
+
+// A result that comes too late is refused by the fence, told, and not fatal.
+func TestLateResultIsRefused(t *testing.T) {
+	r := newRig(t)
+	ts := r.add(task("x", "true"))
+	var once sync.Once
+	w := r.start("ann", func(e *Env) {
+		e.Ledger = hooked{e.Ledger.(*ledger.Ledger), func() {
+			once.Do(func() {
+				s := r.task(ts[0].ID).Owner
+				if _, err := r.led.ReleaseOwner(context.Background(), s, "test"); err != nil {
+					r.t.Error(err)
+				}
+			})
+		}}
+	})
+	w.shows("its result is not recorded")
+	if got := r.ended(ts[0].ID); got.Attempt != 2 || got.Status != team.TaskCompleted {
+		t.Errorf("%s at attempt %d", got.Status, got.Attempt)
+	}
+}
+
+// hooked calls a hook before a task is completed.
+type hooked struct {
+	*ledger.Ledger
+	before func()
+}
+
+func (h hooked) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) ([]string, error) {
+	h.before()
+	return h.Ledger.Complete(ctx, ref, res)
+}
+
+// flaky refuses the first calls as a busy ledger does.
+type flaky struct {
+	*ledger.Ledger
+	left *atomic.Int32
+}
+
+func (f flaky) trouble() error {
+	if f.left.Add(-1) >= 0 {
+		return team.Errorf(team.CodeTimeout, "the ledger is busy").WithReason(ledger.ReasonBusy)
+	}
+	return nil
+}
+
+func (f flaky) Claim(ctx context.Context, in ledger.ClaimIn) (*ledger.Task, error) {
+	// The worst case: it was done, and the answer is lost.
+	t, err := f.Ledger.Claim(ctx, in)
+	if bad := f.trouble(); bad != nil {
+		return nil, bad
+	}
+	return t, err
+}
+
+func (f flaky) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) ([]string, error) {
+	if err := f.trouble(); err != nil {
+		return nil, err
+	}
+	return f.Ledger.Complete(ctx, ref, res)
+}
+
+func TestBusyLedgerIsNotFatal(t *testing.T) {
+	r := newRig(t)
+	ts := r.add(task("x", "true"), task("y", "true"))
+	left := &atomic.Int32{}
+	left.Store(3)
+	w := r.start("ann", func(e *Env) { e.Ledger = flaky{e.Ledger.(*ledger.Ledger), left} })
+	for _, x := range ts {
+		if got := r.ended(x.ID); got.Status != team.TaskCompleted {
+			t.Errorf("task %s is %s", got.ID, got.Status)
+		}
+	}
+	w.shows("the ledger is busy; trying again")
+	// No claim whose answer was lost is left behind.
+	held, err := r.led.Tasks(t.Context(), ledger.TaskFilter{Owner: w.id.Session, OpenOnly: true})
+	if err != nil || len(held) != 0 {
+		t.Errorf("still held: %+v, %v", held, err)
+	}
+}
+
+// The next life of a worker that was killed gives back what it held and says
+// again what it may not have lived to say, once.
+func TestNextLifeRecovers(t *testing.T) {
+	r := newRig(t)
+	m := r.join("ann", team.TeammateSessionKey(""), team.RoleExecutor)
+	ts := r.add(task("done", "true"), task("held", "true"))
+	ctx := t.Context()
+	for _, x := range ts {
+		if _, err := r.led.Claim(ctx, ledger.ClaimIn{Owner: m.SessionKey, ID: x.ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.led.Complete(ctx, ledger.TaskRef{ID: ts[0].ID, Owner: m.SessionKey, Attempt: 1}, ledger.Result{Summary: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w := r.start("ann")
+		if got := r.ended(ts[1].ID); got.Attempt != 2 {
+			t.Errorf("held task at attempt %d", got.Attempt)
+		}
+		w.idle()
+		if err := w.stop(); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]int{}
+	for _, n := range r.messages("ann", team.KindTaskCompleted) {
+		f, _ := inbox.Parse(n.Text)
+		seen[f.(inbox.TaskCompleted).TaskID]++
+	}
+	if seen[ts[0].ID] != 1 || seen[ts[1].ID] != 1 {
+		t.Errorf("notices %v", seen)
+	}
+}
+
+func TestRemovedMemberEnds(t *testing.T) {
+	r := newRig(t)
+	w := r.start("ann")
+	w.idle()
+	if err := r.led.RemoveMember(t.Context(), w.id.Session); err != nil {
+		t.Fatal(err)
+	}
+	r.add(task("x", "true"))
+	if err := w.wait(); !team.IsCode(err, team.CodeDenied) {
+		t.Errorf("ended with %v", err)
+	}
+}

@@ -1,0 +1,172 @@
+package supervisor
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// shutdownRequestTo waits for the request in the member's mailbox.
+func (r *rig) shutdownRequestTo(name string) inbox.ShutdownRequest {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second)
+	defer cancel()
+	w, err := inbox.Watch(ctx, r.layout.Inboxes())
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	rings := w.Changes(name)
+	box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for {
+		entries, err := box.Consume(ctx, 0, nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, e := range entries {
+			if f, ok := inbox.Parse(e.Text); ok {
+				if req, ok := f.(inbox.ShutdownRequest); ok {
+					return req
+				}
+			}
+		}
+		select {
+		case <-rings:
+		case <-ctx.Done():
+			r.Fatal("no shutdown request came")
+		}
+	}
+}
+
+func (r *rig) answer(name string, kind team.Kind, id, text string) {
+	r.Helper()
+	_, _, err := (Mailer{r.layout, r.led}).Post(r.Context(), ledger.NewMessage{
+		Kind: kind, From: name, To: team.LeadName, RequestID: id, Text: text,
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func TestGracefulStop(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	done := r.stop(s, StopIn{Names: []string{"a"}, Reason: "all done", Remove: true})
+	req := r.shutdownRequestTo("a")
+	if req.Reason != "all done" || req.From != team.LeadName {
+		t.Errorf("request %+v", req)
+	}
+	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+	got := <-done
+	if got.err != nil || len(got.out) != 1 || got.out[0].Outcome != "approved" || got.out[0].Exit != "exit 0" {
+		t.Fatalf("%+v", got)
+	}
+	row := r.waitState("a", team.Completed)
+	if row.RemovedAt == 0 || r.m.starts != 1 {
+		t.Fatalf("row %+v, %d starts", row, r.m.starts)
+	}
+}
+
+type stopResult struct {
+	out []Stopped
+	err error
+}
+
+func (r *rig) stop(s *Supervisor, in StopIn) <-chan stopResult {
+	ch := make(chan stopResult, 1)
+	go func() {
+		out, err := s.StopMembers(context.WithoutCancel(r.Context()), in)
+		ch <- stopResult{out, err}
+	}()
+	return ch
+}
+
+func TestRejectedStopGoesOn(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	done := r.stop(s, StopIn{Names: []string{"a"}})
+	req := r.shutdownRequestTo("a")
+	r.answer("a", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "mid-task"}))
+	got := <-done
+	if !team.IsCode(got.err, team.CodeConflict) || got.out[0].Outcome != "rejected" || got.out[0].Reason != "mid-task" {
+		t.Fatalf("%+v", got)
+	}
+	if row := r.waitState("a", team.Running); row.Desired != team.WantRunning {
+		t.Fatalf("desired %s", row.Desired)
+	}
+}
+
+func TestForeignAnswerIsIgnored(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	r.policy.StopWait = 300 * time.Millisecond
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	r.spawn(s, "b", team.RestartAlways)
+	done := r.stop(s, StopIn{Names: []string{"a"}})
+	req := r.shutdownRequestTo("a")
+	// b says that a does not want to: its name is on the message, so it does not count.
+	r.answer("b", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "no"}))
+	got := <-done
+	if got.err != nil || got.out[0].Outcome != "deadline" || got.out[0].Exit != "signal SIGTERM" {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestConcurrentIntentsLastWins(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	release := make(chan struct{})
+	r.m.onStop = func(a *agent) {
+		<-release
+		a.end(backends.Exit{Known: true, Code: -1, Signal: "SIGTERM"})
+	}
+	var wg sync.WaitGroup
+	each := func(f func() error) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := f(); err != nil && team.ReasonOf(err) != "superseded" {
+				t.Error(err)
+			}
+		}()
+	}
+	stop := func() error {
+		_, err := s.StopMembers(context.WithoutCancel(t.Context()), StopIn{Names: []string{"a"}})
+		return err
+	}
+	restart := func() error {
+		_, err := s.RestartMembers(context.WithoutCancel(t.Context()), []string{"a"})
+		return err
+	}
+	for range 5 {
+		each(stop)
+		each(restart)
+	}
+	r.wait("a", "wanted otherwise", func(m ledger.Member) bool { return m.Observed == team.Running })
+	close(release)
+	wg.Wait() // every caller got its answer
+	if err := restart(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitState("a", team.Running)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitState("a", team.Completed)
+}

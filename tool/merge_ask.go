@@ -1,0 +1,200 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// askedLane is what is asked for in one repository.
+type askedLane struct {
+	repo *worktree.Repo
+	into string
+	list []ledger.Merge
+}
+
+// commonTarget is where all go, or "".
+func commonTarget(lanes []askedLane) string {
+	into := ""
+	for i, l := range lanes {
+		if i > 0 && l.into != into {
+			return ""
+		}
+		into = l.into
+	}
+	return into
+}
+
+// saveBefore takes a checkpoint of the worktrees whose branches are about to be
+// merged. One that cannot be taken keeps nothing from being merged: nothing is
+// changed there.
+func (t *Team) saveBefore(ctx context.Context, asked []ledger.Merge, why string) error {
+	for _, a := range asked {
+		m, err := t.Ledger.MemberBySession(ctx, a.Session)
+		if err != nil {
+			return err
+		}
+		r, err := t.repo(ctx, m.Spec.Repo)
+		if err != nil {
+			return err
+		}
+		_, _, _ = t.saver().Save(ctx, r, m, why)
+	}
+	return ctx.Err()
+}
+
+// candidates are the merges that were asked for, in the order of the names, or of
+// joining, and the lanes that they make.
+func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, lanes []askedLane, notes []string, err error) {
+	if in.Resume {
+		if in.Ready || len(in.Members) > 0 {
+			return nil, nil, nil, team.Errorf(team.CodeInvalid, "what is resumed stands in the queue: name nobody")
+		}
+		return nil, nil, nil, nil
+	}
+	if in.Ready == (len(in.Members) > 0) {
+		return nil, nil, nil, team.Errorf(team.CodeInvalid, "name the members whose branches are to be merged, or ask for all that are ready").
+			WithReason("usage").WithHint("teamctl merge MEMBER..., or teamctl merge --ready")
+	}
+	if in.Repo != "" {
+		if _, err := t.repo(ctx, in.Repo); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	groups, err := t.treesByRepo(ctx, in.Members)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, g := range groups {
+		if in.Repo != "" && g.Name != in.Repo {
+			continue
+		}
+		l := askedLane{repo: g.Repo, into: in.Into}
+		if l.into == "" {
+			if l.into, err = g.Repo.MainBranch(ctx); err != nil {
+				return nil, nil, notes, err
+			}
+			if l.into == "" {
+				return nil, nil, notes, team.Errorf(team.CodeInvalid, "no branch is checked out in %s", g.Repo.Root()).WithReason("no_target").WithHint("name one: --into BRANCH")
+			}
+		}
+		more, err := t.askedIn(ctx, in, g, &l)
+		notes = append(notes, more...)
+		if err != nil {
+			return nil, nil, notes, err
+		}
+		all = append(all, l.list...)
+		if len(l.list) > 0 || len(groups) == 1 {
+			lanes = append(lanes, l)
+		}
+	}
+	return all, lanes, notes, nil
+}
+
+// askedIn fills the lane of one repository.
+func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLane) (notes []string, err error) {
+	views, err := g.Repo.Look(ctx, worktree.LookIn{Paths: g.paths(), Target: l.into})
+	if err != nil {
+		return nil, err
+	}
+	held, err := t.holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	into := l.into
+	for i, m := range g.Members {
+		v := views[i]
+		why := notReady(m, v, held)
+		if in.Ready && why != "" {
+			notes = append(notes, m.Name+" is not ready: "+why)
+			continue
+		}
+		if v.Err != nil {
+			return notes, v.Err
+		}
+		if v.Branch == "" || v.Head == "" {
+			return notes, team.Errorf(team.CodeConflict, "%s is on no branch in %s", m.Name, m.Worktree).WithReason("detached").
+				WithHint("git -C " + m.Worktree + " switch -c NAME")
+		}
+		if v.Branch == into {
+			return notes, team.Errorf(team.CodeInvalid, "%s works on %s itself", m.Name, into).WithReason("no_target")
+		}
+		if !v.Clean() {
+			notes = append(notes, m.Name+" has work that is not committed; only its commits are merged")
+		}
+		l.list = append(l.list, ledger.Merge{Member: m.Name, Session: m.SessionKey, Branch: v.Branch, Tip: v.Head, Target: into,
+			Strategy: in.Strategy, Gates: append([]string{}, in.Gates...),
+			Options: ledger.MergeOptions{Repo: g.Name, UpdateCheckout: in.UpdateCheckout, GateTimeout: in.GateTimeout}})
+	}
+	return notes, nil
+}
+
+// holders are the sessions that have a task in work.
+func (t *Team) holders(ctx context.Context) (map[string]bool, error) {
+	open, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{OpenOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	held := map[string]bool{}
+	for _, k := range open {
+		if k.Status == team.TaskClaimed || k.Status == team.TaskInProgress {
+			held[k.Owner] = true
+		}
+	}
+	return held, nil
+}
+
+// notReady says why a branch is not to be merged unasked, or "".
+func notReady(m ledger.Member, v worktree.View, held map[string]bool) string {
+	switch {
+	case v.Err != nil:
+		return v.Problem
+	case v.Branch == "":
+		return "it is on no branch"
+	case held[m.SessionKey]:
+		return "it has a task in work"
+	case !resting(m):
+		return "it is " + string(m.Activity)
+	case !v.Clean():
+		return "it has work that is not committed"
+	case v.ToTarget == 0:
+		return "it has nothing to merge"
+	}
+	return ""
+}
+
+// resting: not running, or known to be idle. Unknown is never idle.
+func resting(m ledger.Member) bool { return !m.Observed.Alive() || m.Activity == team.Idle }
+
+func laneItem(m ledger.Merge) worktree.LaneItem {
+	return worktree.LaneItem{Key: m.ID, Name: m.Member, Branch: m.Branch, Tip: m.Tip}
+}
+
+// planMerge says what a merge would do. Nothing is written but objects that git
+// forgets again, and no gate runs.
+func (t *Team) planMerge(ctx context.Context, in MergeIn, l askedLane) ([]ledger.Merge, error) {
+	asked := l.list
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	lane := t.lane(l.into, in.Strategy, in.Gates, asked[0].Options)
+	lane.DryRun = true
+	for i := range asked {
+		asked[i].ID = int64(i + 1)
+		lane.Items = append(lane.Items, laneItem(asked[i]))
+	}
+	lane.Note = func(_ context.Context, n worktree.LaneNote) error {
+		for _, it := range n.Items {
+			m := &asked[it.Key-1]
+			m.State, m.Files, m.Old, m.New = ledger.MergeState(n.State), n.Files, n.Old, n.New
+		}
+		return nil
+	}
+	err := l.repo.RunLane(ctx, lane)
+	for i := range asked {
+		asked[i].ID = 0
+	}
+	return asked, err
+}
