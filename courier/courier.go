@@ -68,6 +68,7 @@ var openers = map[adapter.Way]Opener{
 	adapter.WayServer:    openServer,
 	adapter.WayHooks:     openHooks,
 	adapter.WayTyping:    openTyping,
+	adapter.WayPull:      openPull,
 }
 
 // Open opens the first way of the link that there is an opener for. A nil Channel

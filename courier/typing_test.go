@@ -299,3 +299,25 @@ func TestAnswerByKey(t *testing.T) {
 		})
 	}
 }
+
+// An agent that asks for its mail is not typed at, and its screen is read all the same.
+func TestPullLeavesMailAlone(t *testing.T) {
+	s := &fakeScreen{above: "✦ done"}
+	c := New(nil)
+	t.Cleanup(c.Close)
+	w := newWatcher()
+	home := team.Home{Dir: t.TempDir()}
+	f := Facts{
+		Layout: home.Team("demo"), Bundle: team.Bundle(t.TempDir()), Name: "gem", AgentID: "gem@demo", Generation: "g1",
+		Link: adapter.Link{Agent: adapter.Gemini, Ways: []adapter.Way{adapter.WayPull}},
+	}
+	ch, err := c.Open(t.Context(), f, s, w.report)
+	if err != nil || ch == nil {
+		t.Fatal(ch, err)
+	}
+	t.Cleanup(ch.Close)
+	w.wait(t, "idle", 0, is(team.Idle))
+	if out := ch.Deliver(t.Context(), mail("a")); len(out) != 1 || out[0] != (team.Outcome{ID: "a"}) || s.lines() != "" || s.input != "" {
+		t.Errorf("%+v, sent %q, in the box %q", out, s.lines(), s.input)
+	}
+}

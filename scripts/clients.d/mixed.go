@@ -12,8 +12,8 @@ import (
 type fakemodelRequest = fakemodel.Request
 
 // runMixed has one team of all of them finish a plan of three tasks: claude leads
-// by word, codex, gemini and opencode take a task each, and the built-in worker runs
-// the one that depends on them.
+// by word, codex and gemini take a task each, opencode looks at the board and reports
+// to claude, and the built-in worker runs the task that depends on the others.
 func runMixed(ctx context.Context, o options, t *table) (err error) {
 	w, err := newWorld(ctx, o, clients)
 	if err != nil {
@@ -33,16 +33,14 @@ func mixed(ctx context.Context, w *world) (string, error) {
 		if _, err := w.teamctl(ctx, "spawn", c.name, "--agent", c.name, "--session", "--prompt", "@@say here-"+c.name); err != nil {
 			return "", err
 		}
+		if _, err := w.asked(ctx, "here-"+c.name); err != nil { // one after another: four at once take minutes on a small machine
+			return "", err
+		}
 	}
 	if _, err := w.teamctl(ctx, "spawn", "worker", "--session"); err != nil {
 		return "", err
 	}
 	var ids []string
-	for _, c := range clients {
-		if _, err := w.asked(ctx, "here-"+c.name); err != nil {
-			return "", err
-		}
-	}
 	for _, args := range [][]string{{"one"}, {"two"}, {"three", "--run", "true", "--depends-on", "1", "--depends-on", "2"}} {
 		out, err := w.teamctl(ctx, append([]string{"task", "add"}, args...)...)
 		if err != nil {
@@ -62,7 +60,17 @@ func mixed(ctx context.Context, w *world) (string, error) {
 			return "", err
 		}
 	}
-	if out, err := w.teamctl(ctx, "wait", "--timeout", "60s"); err != nil {
+	// opencode looks at the board and tells the lead.
+	last := clients[3]
+	look := fmt.Sprintf(`@@call %sTaskList {}\n@@call %sSendMessage {\"type\":\"message\",\"recipient\":\"%s\",\"content\":\"@@say board-seen\"}`, last.tool, last.tool, lead.name)
+	order := fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"%s","content":"%s"}`, lead.tool, last.name, look)
+	if _, err := w.teamctl(ctx, "send", lead.name, order); err != nil {
+		return "", err
+	}
+	if _, err := w.answered(ctx, "say board-seen"); err != nil {
+		return "", err
+	}
+	if out, err := w.teamctl(ctx, "wait", "--timeout", w.limit.String()); err != nil {
 		return "", errors.Join(err, errors.New(out))
 	}
 	return "", nil
