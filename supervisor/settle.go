@@ -6,25 +6,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 )
 
 // settler tells when a member's output has come to rest: that is when an agent
-// that cannot say it is ready is taken to be ready. There is one watcher for all
+// that cannot say it is ready is taken to be ready. There is one watch for all
 // members, for those whose output has not begun, and none while nobody is waited
 // for. Output that has begun is looked at now and then, ever more seldom: one that
 // never rests would wake us with every line.
 type settler struct {
 	quiet time.Duration // how long an output that has begun must rest
 	tell  func(session, generation string)
+	hub   dirwatch.Hub // its lock may be held when ours is taken, never the other way round
 
 	mu      sync.Mutex
-	watcher *fsnotify.Watcher
-	watched int
 	waiting map[string]*settling // by bundle directory
-	done    sync.WaitGroup
 }
 
 // settleSeldom is the longest pause between two looks at an output.
@@ -33,7 +30,8 @@ const settleSeldom = 10 * time.Second
 type settling struct {
 	session, generation string
 	timer               *time.Timer
-	watched             bool          // its directory is watched: nothing was written yet
+	unwatch             func()        // nil once it is not watched any more
+	begun               bool          // something was written
 	pause               time.Duration // between two looks, once something was
 	seen                os.FileInfo   // of the log, at the last look; nil if it was not there
 }
@@ -45,87 +43,83 @@ func newSettler(quiet time.Duration, tell func(session, generation string)) *set
 // wait begins to wait for a generation's output to settle. Output that never
 // begins settles after silent.
 func (s *settler) wait(b team.Bundle, session, generation string, silent time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.watcher == nil {
-		w, err := fsnotify.NewWatcher()
-		if err != nil {
-			return err
-		}
-		s.watcher = w
-		s.done.Go(func() { s.read(w) })
-	}
+	s.stop(b)
 	dir := string(b)
-	s.forget(dir)
-	if err := s.watcher.Add(dir); err != nil {
-		s.closeIfIdle()
+	w := &settling{session: session, generation: generation, seen: look(dir)}
+	s.mu.Lock()
+	s.waiting[dir] = w
+	w.timer = time.AfterFunc(silent, func() { s.settled(dir, w) })
+	s.mu.Unlock()
+	unwatch, err := s.hub.Watch(dir, func(e dirwatch.Event) { s.heard(dir, w, e) })
+	if err != nil {
+		s.forget(dir, w)
 		return err
 	}
-	s.watched++
-	w := &settling{session: session, generation: generation, watched: true}
-	w.timer = time.AfterFunc(silent, func() { s.settled(dir, w) })
-	s.waiting[dir] = w
+	s.mu.Lock()
+	if s.waiting[dir] == w {
+		w.unwatch, unwatch = unwatch, nil
+	}
+	s.mu.Unlock()
+	if unwatch != nil { // settled, or forgotten, in between
+		unwatch()
+	}
 	return nil
 }
 
 // stop ends the waiting for a member.
 func (s *settler) stop(b team.Bundle) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget(string(b))
-	s.closeIfIdle()
+	w := s.waiting[string(b)]
+	s.mu.Unlock()
+	s.forget(string(b), w)
 }
 
 // close ends all waiting.
 func (s *settler) close() {
 	s.mu.Lock()
+	var dirs []string
 	for dir := range s.waiting {
-		s.forget(dir)
+		dirs = append(dirs, dir)
 	}
-	s.closeIfIdle()
 	s.mu.Unlock()
-	s.done.Wait()
-}
-
-func (s *settler) read(w *fsnotify.Watcher) {
-	for {
-		select {
-		case e, ok := <-w.Events:
-			if !ok {
-				return
-			}
-			if filepath.Base(e.Name) != "output.log" {
-				continue
-			}
-			s.begun(filepath.Dir(e.Name))
-		case _, ok := <-w.Errors:
-			if !ok {
-				return
-			}
-		}
+	for _, dir := range dirs {
+		s.stop(team.Bundle(dir))
 	}
 }
 
-// begun goes on by looking at an output that has begun.
-func (s *settler) begun(dir string) {
+// heard takes what the hub tells of a bundle.
+func (s *settler) heard(dir string, w *settling, e dirwatch.Event) {
+	if !e.Lost && !e.Poll && filepath.Base(e.Name) != "output.log" {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.waiting[dir]
-	if w == nil || !w.watched || !w.timer.Stop() {
-		return // settled just now, or told twice
+	if s.waiting[dir] != w || w.begun {
+		return
 	}
-	s.unwatch(dir, w)
-	s.closeIfIdle()
-	w.pause = s.quiet
-	w.seen = look(dir)
+	now := look(dir)
+	if (e.Lost || e.Poll) && same(w.seen, now) {
+		return
+	}
+	if !w.timer.Stop() {
+		return // settled just now
+	}
+	w.begun, w.seen, w.pause = true, now, s.quiet
 	w.timer = time.AfterFunc(w.pause, func() { s.look(dir, w) })
 }
 
 // look sees whether the log has rested since the last look, which is at least quiet
 // ago.
 func (s *settler) look(dir string, w *settling) {
+	s.mu.Lock()
+	unwatch := w.unwatch
+	w.unwatch = nil
+	s.mu.Unlock()
+	if unwatch != nil { // it has begun: there is nothing more to hear
+		unwatch()
+	}
 	now := look(dir)
-	if w.seen != nil && now != nil && now.Size() == w.seen.Size() && now.ModTime().Equal(w.seen.ModTime()) {
+	if now != nil && same(w.seen, now) {
 		s.settled(dir, w)
 		return
 	}
@@ -146,38 +140,34 @@ func look(dir string) os.FileInfo {
 	return fi
 }
 
-func (s *settler) settled(dir string, w *settling) {
-	s.mu.Lock()
-	mine := s.waiting[dir] == w
-	if mine {
-		s.forget(dir)
-		s.closeIfIdle()
+// same reports that a log was not written to between two looks.
+func same(before, now os.FileInfo) bool {
+	if before == nil || now == nil {
+		return before == nil && now == nil
 	}
-	s.mu.Unlock()
-	if mine {
+	return now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
+}
+
+func (s *settler) settled(dir string, w *settling) {
+	if s.forget(dir, w) {
 		s.tell(w.session, w.generation)
 	}
 }
 
-func (s *settler) forget(dir string) {
-	if w := s.waiting[dir]; w != nil {
-		w.timer.Stop()
-		delete(s.waiting, dir)
-		s.unwatch(dir, w)
+// forget ends one waiting; false when it was over already.
+func (s *settler) forget(dir string, w *settling) bool {
+	s.mu.Lock()
+	if w == nil || s.waiting[dir] != w {
+		s.mu.Unlock()
+		return false
 	}
-}
-
-func (s *settler) unwatch(dir string, w *settling) {
-	if w.watched {
-		w.watched = false
-		s.watched--
-		_ = s.watcher.Remove(dir)
+	delete(s.waiting, dir)
+	w.timer.Stop()
+	unwatch := w.unwatch
+	w.unwatch = nil
+	s.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
 	}
-}
-
-func (s *settler) closeIfIdle() {
-	if s.watcher != nil && s.watched == 0 {
-		_ = s.watcher.Close()
-		s.watcher = nil
-	}
+	return true
 }

@@ -2,8 +2,11 @@ package supervisor
 
 import (
 	"os"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -44,7 +47,8 @@ func TestSettlerLetsChattyOutputBe(t *testing.T) {
 		}
 	}
 	s.mu.Lock()
-	watched, paused := s.watcher != nil, s.waiting[string(b)].pause
+	w := s.waiting[string(b)]
+	watched, paused := w.unwatch != nil, w.pause
 	s.mu.Unlock()
 	if watched || paused <= s.quiet {
 		t.Errorf("after a second of output it is watched: %v, and looked at every %s", watched, paused)
@@ -59,5 +63,37 @@ func TestSettlerLetsChattyOutputBe(t *testing.T) {
 	}
 	if fi, err := os.Stat(b.Log()); err != nil || time.Since(fi.ModTime()) < s.quiet {
 		t.Errorf("settled %s after the last line: %v", time.Since(fi.ModTime()), err)
+	}
+}
+
+// TestSettlerWithoutWatches: where the kernel has no watch left, output is looked for
+// instead, and none is no evidence.
+func TestSettlerWithoutWatches(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	if err := os.WriteFile(b.Log(), []byte("of the generation before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 1)
+	s := newSettler(50*time.Millisecond, func(session, _ string) { told <- session })
+	s.hub.Every = 5 * time.Millisecond
+	s.hub.Open = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
+	defer s.close()
+	if err := s.wait(b, "m", "g", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	silent := time.NewTimer(300 * time.Millisecond)
+	defer silent.Stop()
+	select {
+	case <-told:
+		t.Fatal("settled without output")
+	case <-silent.C:
+	}
+	if err := os.WriteFile(b.Log(), []byte("ready, and a longer line than before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-told:
+	case <-time.After(20 * time.Second):
+		t.Fatal("its output was not found")
 	}
 }
