@@ -10,6 +10,7 @@ import (
 const (
 	sqlSettingGet  = `SELECT value FROM settings WHERE name = ?`
 	sqlSettingPut  = `INSERT INTO settings(name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	sqlSettingLike = `SELECT name FROM settings WHERE name >= ?1 AND substr(name, 1, length(?1)) = ?1 ORDER BY name`
 	sqlSettingDrop = `DELETE FROM settings WHERE name = ?`
 )
 
@@ -29,6 +30,11 @@ func (l *Ledger) Setting(ctx context.Context, name string, v any) (ok bool, err 
 		return false, team.Errorf(team.CodeInternal, "read setting %s: %w", name, err)
 	}
 	return true, nil
+}
+
+// SettingNames lists what is set under names that begin with prefix.
+func (l *Ledger) SettingNames(ctx context.Context, prefix string) ([]string, error) {
+	return read(ctx, l.db, "list settings "+prefix, scanOne[string], sqlSettingLike, prefix)
 }
 
 // Set sets it; nil takes it back.

@@ -158,7 +158,7 @@ func TestPanicIsAnError(t *testing.T) {
 func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	path := t.TempDir() + "/ledger.db"
 	openAt(t, path)
-	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: 30 * time.Millisecond}))
+	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: 300 * time.Millisecond})) // a connection is opened in that time, too
 	defer func() { ok(t, db.Close()) }()
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), db.LockPath()))
 	_, err := Direct(db).Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)})

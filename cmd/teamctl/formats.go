@@ -45,6 +45,9 @@ var shapes = map[string]shape{
 	"board":    {reads: true},
 	"wait":     {list: "tasks", name: "id", reads: true},
 	"settings": {list: "settings", name: "name", reads: true, watch: true},
+	"edge ls":  {list: "edges", name: "from", reads: true, watch: true},
+	"edge add": {name: "from"},
+	"edge rm":  {name: "from"},
 	"events":   {name: "seq", reads: true, stream: true},
 	"prune":    {},
 	"doctor":   {list: "checks", name: "name", reads: true},
@@ -83,6 +86,7 @@ var shapes = map[string]shape{
 	"explain":   {name: "member", reads: true},
 	"interrupt": {name: "member", note: "`member`, and `outcome`: `interrupted` or `already_idle`."},
 	"mode":      {name: "member"},
+	"role":      {name: "member"},
 	"logs":      {reads: true, stream: true},
 	"capture":   {reads: true},
 

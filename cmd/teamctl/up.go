@@ -171,6 +171,11 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 		return err
 	}
 	out.Members = append(out.Members, spawned...)
+	for _, e := range f.Edges {
+		if _, _, err := t.EdgeAdd(ctx, c, team.Edge{From: e.From, Type: e.Type, To: e.To}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -21,12 +21,12 @@ var verbs = []struct {
 }{
 	{groupTeam, []verb{
 		{"create", newCreate}, {"ls", newLs}, {"settings", newSettings}, {"up", newUp}, {"down", newDown},
-		{"delete", newDelete}, {"wait", newWait}, {"board", newBoard}, {"run", newRun},
+		{"delete", newDelete}, {"wait", newWait}, {"board", newBoard}, {"run", newRun}, {"edge", newEdge},
 	}},
 	{groupMember, []verb{
 		{"spawn", newSpawn}, {"join", newJoin}, {"leave", newLeave}, {"ps", newPs}, {"shutdown", newShutdown},
 		{"stop", newStop}, {"start", newStart}, {"restart", newRestart}, {"pause", newPause}, {"resume", newResume},
-		{"mode", newMode}, {"recover", newRecover}, {"kill", newKill}, {"attach", newAttach}, {"logs", newLogs},
+		{"mode", newMode}, {"role", newRole}, {"recover", newRecover}, {"kill", newKill}, {"attach", newAttach}, {"logs", newLogs},
 		{"capture", newCapture}, {"hide", newHide}, {"show", newShow},
 	}},
 	{groupTask, []verb{

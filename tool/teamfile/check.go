@@ -34,10 +34,7 @@ func (r *reader) checkMembers(ms []placed[Member]) {
 			r.at(p.where("count"), "count must be between 1 and %d", maxCount)
 		}
 		for i := range max(1, min(m.Count, maxCount)) {
-			name := key
-			if i > 0 {
-				name = fmt.Sprintf("%s-%d", key, i+1)
-			}
+			name := numbered(key, i)
 			if line, dup := taken[name]; dup {
 				r.at(p.where("name"), "a member named %q is given twice (first in line %d)", name, line)
 				break
@@ -46,6 +43,14 @@ func (r *reader) checkMembers(ms []placed[Member]) {
 		}
 		r.checkMember(p)
 	}
+}
+
+// numbered is the name of the i-th member of a count.
+func numbered(key string, i int) string {
+	if i == 0 {
+		return key
+	}
+	return fmt.Sprintf("%s-%d", key, i+1)
 }
 
 func (r *reader) checkMember(p placed[Member]) {

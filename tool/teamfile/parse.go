@@ -57,6 +57,7 @@ func Parse(name string, data []byte) (*File, error) {
 		teamN ast.Node
 		ms    []placed[Member]
 		ts    []placed[Task]
+		es    []placed[Edge]
 		sets  = map[string]ast.Node{}
 	)
 	r.mapping(root, "a team file", []field{
@@ -68,6 +69,7 @@ func Parse(name string, data []byte) (*File, error) {
 		{"worktrees", r.worktrees(&f.Worktrees, sets)},
 		{"hooks", r.hooks(&f.Hooks)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
+		{"edges", func(n ast.Node) { es = r.edges(n) }},
 		{"tasks", func(n ast.Node) { ts = r.tasks(n) }},
 	})
 	switch {
@@ -81,12 +83,13 @@ func Parse(name string, data []byte) (*File, error) {
 		r.bad(teamN, "team is empty")
 	}
 	r.checkMembers(ms)
+	r.checkEdges(es, ms)
 	r.checkRepos(ms, sets, &f)
 	r.checkTasks(ts, false)
 	if err := r.problems.coded(); err != nil {
 		return nil, err
 	}
-	f.Members, f.Tasks = values(ms), values(ts)
+	f.Members, f.Edges, f.Tasks = values(ms), values(es), values(ts)
 	return &f, nil
 }
 

@@ -37,6 +37,9 @@ members:
   - name: probe
     command: htop --tree
   - {name: other, command: [sleep, 100]}
+edges:
+  - {from: team-lead, type: delegates, to: builder-2}
+  - {from: Other, type: handoff, to: probe}
 tasks:
   - id: vet
     subject: vet it
@@ -70,6 +73,7 @@ func TestParseWhole(t *testing.T) {
 			{Name: "probe", Command: Command{"bash", "-c", "htop --tree"}},
 			{Name: "other", Command: Command{"sleep", "100"}},
 		},
+		Edges: []Edge{{From: "team-lead", Type: team.EdgeDelegates, To: "builder-2"}, {From: "other", Type: team.EdgeHandoff, To: "probe"}},
 		Tasks: []Task{
 			{ID: "vet", Subject: "vet it", Description: "one line\n", Run: "go vet ./...", Priority: 5, Metadata: meta},
 			{ID: "7", Subject: "test it", DependsOn: []string{"vet"}, Verify: "true", Metadata: meta},
@@ -145,6 +149,10 @@ func TestParseProblems(t *testing.T) {
 		"member twice":    {"team: x\nmembers:\n  - {name: a, count: 2}\n  - {name: a-2}\n", []string{`f:4:12: a member named "a-2" is given twice (first in line 3)`}},
 		"count":           {"team: x\nmembers:\n  - {name: a, count: 0}\n  - {name: b, count: two}\n", []string{"f:3:22: count must be between 1 and 100", "f:4:22: count must be a whole number, not text"}},
 		"role":            {"team: x\nmembers:\n  - name: a\n    role: boss\n", []string{`f:4:11: unknown role "boss": use one of`}},
+		"edge types": {"team: x\nmembers: [{name: A, count: 2}]\nedges:\n  - {from: team-lead, type: delegates, to: a-2}\n  - {from: a, type: likes, to: a-2}\n", []string{
+			`f:5:21: unknown type of edge "likes": use one of delegates, reviews, reports_to, shares_context, handoff`}},
+		"edge ends": {"team: x\nmembers: [{name: a}]\nedges:\n  - {from: a, type: reviews, to: b}\n  - {from: a, type: reviews, to: A}\n  - {from: a}\n", []string{
+			`f:4:34: to names no member of this file: "b"`, `f:5:21: an edge leads from one member to another, not from a to itself`, "f:6:5: an edge needs from, type and to"}},
 		"restart":         {"team: x\nmembers:\n  - name: a\n    restart: sometimes\n", []string{`f:4:14: unknown restart policy "sometimes"`}},
 		"mode":            {"team: x\nmembers:\n  - name: a\n    mode: yolo\n", []string{`f:4:11: unknown permission mode "yolo"`}},
 		"layout":          {"team: x\nmembers:\n  - name: a\n    layout: left\n", []string{`f:4:13: unknown layout "left"`}},

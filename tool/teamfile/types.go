@@ -19,6 +19,7 @@ type File struct {
 	Worktrees   Worktrees `json:"worktrees,omitempty"`
 	Hooks       rules.Set `json:"hooks,omitempty"`
 	Members     []Member  `json:"members,omitempty" jsonschema:"teammates to spawn"`
+	Edges       []Edge    `json:"edges,omitempty" jsonschema:"who works with whom, and how; they grant nothing"`
 	Tasks       []Task    `json:"tasks,omitempty" jsonschema:"tasks to put on the board"`
 }
 

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newEdge(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "edge VERB",
+		Short: "Say who works with whom, and how: ls, add, rm",
+		Long: `The graph of the team: who delegates to whom, who reviews whom, who reports to
+whom, who shares what it learns with whom, and who goes on where another ends. It is
+for those who look at the team; an edge grants nothing, which is what roles are for.`,
+		Example: `  teamctl edge add lina delegates builder
+  teamctl edge add judge reviews builder
+  teamctl edge ls`,
+		Args: unknownVerb,
+		RunE: needsVerb,
+	}
+	cmd.AddCommand(newEdgeLs(a), newEdgeAdd(a), newEdgeRm(a))
+	return cmd
+}
+
+func newEdgeLs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Short:   "List the edges between members of the team",
+		Example: "  teamctl edge ls",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				list, err := t.Edges(cmd.Context())
+				if err != nil || a.out.value(map[string]any{"edges": list}) {
+					return err
+				}
+				rows := make([][]string, 0, len(list))
+				for _, e := range list {
+					rows = append(rows, []string{e.From, string(e.Type), e.To})
+				}
+				a.out.table([]string{"FROM", "TYPE", "TO"}, rows, false)
+				return nil
+			})
+		},
+	}
+}
+
+// edgeOut is an edge and what became of it.
+type edgeOut struct {
+	Status string `json:"status"` // added, removed or already_set
+	team.Edge
+}
+
+func newEdgeAdd(a *app) *cobra.Command {
+	return a.edgeVerb(&cobra.Command{
+		Use:   "add FROM TYPE TO",
+		Short: "Add an edge",
+		Long: `Add an edge of the type delegates, reviews, reports_to, shares_context or
+handoff. One that is there already is no error.`,
+		Example: "  teamctl edge add judge reviews builder",
+	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (edgeOut, error) {
+		e, changed, err := t.EdgeAdd(cmd.Context(), c, e)
+		if !changed {
+			return edgeOut{"already_set", e}, err
+		}
+		return edgeOut{"added", e}, err
+	})
+}
+
+func newEdgeRm(a *app) *cobra.Command {
+	return a.edgeVerb(&cobra.Command{
+		Use:     "rm FROM TYPE TO",
+		Short:   "Take an edge away",
+		Example: "  teamctl edge rm judge reviews builder",
+	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (edgeOut, error) {
+		e, err := t.EdgeRemove(cmd.Context(), c, e)
+		return edgeOut{"removed", e}, err
+	})
+}
+
+func (a *app) edgeVerb(cmd *cobra.Command, do func(*cobra.Command, *tool.Team, tool.Caller, team.Edge) (edgeOut, error)) *cobra.Command {
+	cmd.Args = takes(3, 3, "a member, the type of the edge, and a member")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 0, 2:
+			return first(a.completeMembers(true))(cmd, nil, part)
+		case 1:
+			var words []string
+			for _, t := range team.EdgeTypes() {
+				words = append(words, string(t))
+			}
+			return words, noFiles
+		}
+		return nil, noFiles
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+			out, err := do(cmd, t, c, team.Edge{From: args[0], Type: team.EdgeType(args[1]), To: args[2]})
+			if err != nil || a.out.value(out) {
+				return err
+			}
+			a.out.line("%s %s %s: %s", out.From, out.Type, out.To, out.Status)
+			return nil
+		})
+	}
+	return cmd
+}

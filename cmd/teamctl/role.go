@@ -1,0 +1,66 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// roleOut is the result of role.
+type roleOut struct {
+	Status string    `json:"status"` // shown, changed or already_set
+	Member string    `json:"member"`
+	Role   team.Role `json:"role"`
+	Before team.Role `json:"before,omitempty"` // of a change
+}
+
+func newRole(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "role NAME [ROLE]",
+		Short: "Show or change the role of a member",
+		Long: `Show what a member's role is, or change it: leader, executor, reviewer, observer
+or operator. What the member may do changes at once. Only a person makes an operator,
+which passes nearly every gate and is logged each time.`,
+		Example: `  teamctl role builder
+  teamctl role builder reviewer`,
+		Args: takes(1, 2, "the name of a member and a role"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return []string{string(team.RoleLeader), string(team.RoleExecutor), string(team.RoleReviewer),
+					string(team.RoleObserver), string(team.RoleOperator)}, noFiles
+			}
+			return first(a.completeMembers(true))(cmd, args, part)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				m, err := t.Member(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				out := roleOut{Status: "shown", Member: m.Name, Role: m.Role}
+				if len(args) == 2 {
+					if m, err = t.SetRole(cmd.Context(), c, m.Name, team.Role(args[1])); err != nil {
+						return err
+					}
+					out.Status, out.Before, out.Role = "changed", out.Role, m.Role
+					if out.Before == out.Role {
+						out.Status, out.Before = "already_set", ""
+					}
+				}
+				if a.out.value(out) {
+					return nil
+				}
+				switch out.Status {
+				case "changed":
+					a.out.line("%s: %s -> %s", out.Member, out.Before, out.Role)
+				case "already_set":
+					a.out.line("%s is %s already", out.Member, out.Role)
+				default:
+					a.out.line("%s", out.Role)
+				}
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,88 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// setEdge is what the settings that are edges begin with; from, type and to follow,
+// with a dot between them. Each is a row of its own, so that two who change the graph
+// at once do not undo each other.
+const setEdge = "edge."
+
+func edgeName(e team.Edge) string {
+	return setEdge + e.From + "." + string(e.Type) + "." + e.To
+}
+
+// Edges lists the graph of the team, by its names: what leads from or to a member
+// that has left is not in it.
+func (t *Team) Edges(ctx context.Context) ([]team.Edge, error) {
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	names, err := t.Ledger.SettingNames(ctx, setEdge)
+	if err != nil {
+		return nil, err
+	}
+	here := func(name string) bool {
+		return slices.ContainsFunc(members, func(m ledger.Member) bool { return m.Name == name })
+	}
+	out := []team.Edge{}
+	for _, n := range names {
+		parts := strings.Split(strings.TrimPrefix(n, setEdge), ".")
+		if len(parts) == 3 && here(parts[0]) && here(parts[2]) {
+			out = append(out, team.Edge{From: parts[0], Type: team.EdgeType(parts[1]), To: parts[2]})
+		}
+	}
+	return out, nil
+}
+
+// EdgeAdd adds an edge; one that is there already is no change. changed is false then.
+func (t *Team) EdgeAdd(ctx context.Context, c Caller, e team.Edge) (_ team.Edge, changed bool, err error) {
+	return t.setEdge(ctx, c, e, true)
+}
+
+// EdgeRemove takes an edge away. Errors: CodeNotFound (edge_not_found).
+func (t *Team) EdgeRemove(ctx context.Context, c Caller, e team.Edge) (team.Edge, error) {
+	e, changed, err := t.setEdge(ctx, c, e, false)
+	if err == nil && !changed {
+		err = team.Errorf(team.CodeNotFound, "there is no edge %s %s %s", e.From, e.Type, e.To).
+			WithReason("edge_not_found").WithHint("teamctl edge ls")
+	}
+	return e, err
+}
+
+func (t *Team) setEdge(ctx context.Context, c Caller, e team.Edge, there bool) (_ team.Edge, changed bool, err error) {
+	if err := t.may(ctx, c, OpTaskManage); err != nil {
+		return e, false, err
+	}
+	for _, end := range []*string{&e.From, &e.To} {
+		m, err := t.Member(ctx, *end)
+		if err != nil {
+			return e, false, err
+		}
+		*end = m.Name
+	}
+	if err := e.Check(); err != nil {
+		return e, false, err
+	}
+	name, was := edgeName(e), false
+	if was, err = t.Ledger.Setting(ctx, name, new(bool)); err != nil || was == there {
+		return e, false, err
+	}
+	ev := ledger.Event{Who: c.Name, What: "team.edge", ID: strings.TrimPrefix(name, setEdge)}
+	if there {
+		ev.After, err = "added", t.as(c).Set(ctx, name, true)
+	} else {
+		ev.After, err = "removed", t.as(c).Set(ctx, name, nil)
+	}
+	if err == nil {
+		_, err = t.as(c).Event(ctx, ev)
+	}
+	return e, err == nil, err
+}

@@ -1,0 +1,39 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// SetRole changes the role of a member; what it may do changes at once. The role that
+// it has already is no change. Nobody changes its own role, only a person makes an
+// operator, and the lead stays the leader.
+func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Role) (ledger.Member, error) {
+	if err := t.may(ctx, c, OpMode); err != nil {
+		return ledger.Member{}, err
+	}
+	m, err := t.Member(ctx, name)
+	if err != nil {
+		return m, err
+	}
+	if role, err = team.ParseRole(string(role)); err != nil {
+		return m, err
+	}
+	switch {
+	case m.Role == role:
+		return m, nil
+	case m.Name == team.LeadName:
+		return m, team.Errorf(team.CodeDenied, "the lead's role is %s", m.Role).WithReason("role")
+	case !c.Person && m.SessionKey == c.Session:
+		return m, team.Errorf(team.CodeDenied, "%s cannot change its own role", c.Name).WithReason("own_role")
+	case !c.Person && (role == team.RoleOperator || m.Role == team.RoleOperator):
+		return m, team.Errorf(team.CodeDenied, "only a person says who is an operator").WithReason("role")
+	}
+	if m, err = t.as(c).UpdateMember(ctx, ledger.MemberPatch{SessionKey: m.SessionKey, Role: &role}); err != nil {
+		return m, err
+	}
+	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+}
