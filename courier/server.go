@@ -46,7 +46,16 @@ type server struct {
 	asks     map[string]team.WaitFor
 	busy     bool
 	stamp    string // newest among the ids of the session
+
+	patience time.Duration // for the beginning of the stream; used by connection only
 }
+
+// A server that is asked for its events while it starts may never answer that request:
+// it is asked again after patienceFirst, and then after longer, for a busy machine.
+const (
+	patienceFirst = 3 * time.Second
+	patienceMost  = time.Minute
+)
 
 // openServer is the Opener of adapter.WayServer.
 func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error) {
@@ -56,7 +65,8 @@ func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{
 		f: f, report: r, cancel: cancel, client: &http.Client{Transport: &http.Transport{}},
-		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{},
+		patience: patienceFirst,
+		session:  f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{},
 	}
 	s.done.Go(func() { keepUp(ctx, s.connection) })
 	return s, nil
@@ -134,8 +144,14 @@ func (s *server) open(ctx context.Context, method, path string, in any) (*http.R
 func (s *server) connection(ctx context.Context) (up bool) {
 	stream, cancel := context.WithCancel(ctx)
 	defer cancel()
+	late := time.AfterFunc(s.patience, cancel)
 	resp, err := s.open(stream, http.MethodGet, "/event", nil)
+	if !late.Stop() && err == nil {
+		resp.Body.Close()
+		err = context.Canceled
+	}
 	if err != nil {
+		s.patience = min(2*s.patience, patienceMost)
 		s.f.Log.Debug("server not reached", "member", s.f.Name, "err", err)
 		return false
 	}

@@ -137,6 +137,27 @@ func TestServerInterrupt(t *testing.T) {
 }
 
 // A wrong password is no reason to say anything of the agent.
+// A server that is still starting takes the request for its events and never answers.
+func TestServerThatNeverAnswersAtFirst(t *testing.T) {
+	r, addr := openCodeRig(t)
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan net.Conn, 1)
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			asked <- c
+		}
+	}()
+	r.open(t, openServer)
+	deaf := <-asked
+	defer deaf.Close()
+	l.Close()
+	startOpenCode(t, r, addr, false)
+	r.wait(t, "the session", 0, up)
+}
+
 func TestServerRefuses(t *testing.T) {
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)

@@ -1,0 +1,48 @@
+package adapter
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Screens of the real programs, each under an empty home: testdata/screens has one file
+// for each, named by the program, its version and the rule that is to know it.
+func TestRecordedScreens(t *testing.T) {
+	files, err := filepath.Glob("testdata/screens/*.txt")
+	if err != nil || len(files) < 8 {
+		t.Fatal(len(files), err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".txt")
+		t.Run(name, func(t *testing.T) {
+			agent, rest, _ := strings.Cut(name, "-")
+			version, rule, ok := strings.Cut(rest, "-")
+			v, known := ParseVersion(version)
+			if !ok || !known {
+				t.Fatal("the name is PROGRAM-VERSION-RULE.txt")
+			}
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules, ok, err := BuiltinRules(agent)
+			if err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			for _, v := range []Version{v, {}} { // an unknown version as well
+				got := rules.Look(string(data), v, time.Now())
+				if got.Rule != rule {
+					t.Errorf("version %s: by rule %q it is %s for %q: %q", v, got.Rule, got.Activity, got.For, got.Lines)
+				}
+				if got.Activity == team.Idle || got.Ready {
+					t.Errorf("version %s: a dialog is taken for an empty input box", v)
+				}
+			}
+		})
+	}
+}
