@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -132,5 +133,25 @@ func TestPortBase(t *testing.T) {
 	}
 	if e := f.repo.Environ(b.Path, three); e[EnvPortBase] != strconv.Itoa(three) || e[EnvMainTree] != f.root {
 		t.Error(e)
+	}
+}
+
+// The record of a worktree is replaced and never emptied first: who is killed while
+// the end of a setup is noted leaves the one before, with the base.
+func TestRecordIsReplaced(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	tr, err := f.repo.tree(w.Path)
+	f.must(err)
+	before, err := os.Open(filepath.Join(tr.dir, recordFile))
+	f.must(err)
+	defer func() { f.must(before.Close()) }()
+	_, err = f.repo.Setup(f.ctx(), SetupIn{Path: w.Path})
+	f.must(err)
+	var was record
+	f.must(json.NewDecoder(before).Decode(&was))
+	now := tr.recorded()
+	if was.SetUp || was.Base != w.Base || !now.SetUp || now.Base != w.Base {
+		t.Errorf("before %+v, now %+v", was, now)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -257,10 +258,12 @@ func (t tree) recorded() record {
 	return rec
 }
 
+// record writes it whole or not at all: a process that is killed while a setup notes
+// its end must not take the base with it.
 func (t tree) record(rec record) error {
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(t.dir, recordFile), append(data, '\n'), 0o600)
+	return atomicfile.Write(filepath.Join(t.dir, recordFile), append(data, '\n'), 0o600, false)
 }
