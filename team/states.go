@@ -1,7 +1,5 @@
 package team
 
-import "fmt"
-
 // Desired is what the person wants of a member.
 type Desired string
 
@@ -128,7 +126,7 @@ func ParseTaskStatus(s string) (TaskStatus, error) {
 		}
 	}
 	return "", Errorf(CodeInvalid, "unknown task status %q", s).
-		WithHint(fmt.Sprintf("use one of %v", TaskStatuses()))
+		WithHint("use one of pending, claimed, in_progress, completed, failed")
 }
 
 // Role says what a member may do.

@@ -64,9 +64,15 @@ func (a *app) root(args []string) *cobra.Command {
 		Long:          rootLong,
 		Example:       rootExample,
 		Args:          unknownVerb,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
+	}
+	asked := root.Flags().Bool("version", false, "print the version, as the verb does")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			return newVersion(a).RunE(cmd, nil)
+		}
+		return cmd.Help()
 	}
 	root.SetOut(a.out.stdout)
 	root.SetErr(a.out.stderr)
@@ -103,6 +109,12 @@ func (a *app) root(args []string) *cobra.Command {
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
+	root.InitDefaultCompletionCmd(args...)
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" { // else a shell that it does not know is no error
+			c.Args, c.RunE = unknownVerb, needsVerb
+		}
+	}
 	return root
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,20 +33,36 @@ func takes(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
+// otherWords are what people who know other programs say for a verb: no slip of its
+// name, and often near that of another one.
+var otherWords = map[string][]string{
+	"create": {"new", "init"}, "delete": {"rm", "remove", "destroy"}, "ps": {"status", "top"}, "spawn": {"add", "launch"},
+	"logs": {"output", "tail"}, "board": {"dashboard", "ui"}, "approvals": {"approve", "reject"}, "inbox": {"mail", "read"}, "send": {"tell"},
+	"settings": {"config", "set"},
+	"task add": {"create", "new"}, "task rm": {"delete", "remove"}, "task show": {"get"}, "task complete": {"done", "finish", "close"},
+	"member ls": {"ps", "status"}, "member spawn": {"add", "create", "new"},
+	"team ls": {"show", "status"}, "team create": {"new", "add"}, "team delete": {"rm", "remove"},
+	"lease take": {"add", "acquire", "lock"}, "lease release": {"rm", "drop", "unlock"}, "notify rm": {"remove", "delete"}, "rescue drop": {"rm", "delete"},
+}
+
 // unknownVerb refuses what is no verb of cmd, with the nearest one.
 func unknownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	var verbs []string
+	said := ""
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			verbs = append(verbs, c.Name())
 			verbs = append(verbs, c.Aliases...)
+			if slices.Contains(otherWords[strings.TrimPrefix(c.CommandPath(), cmd.Root().Name()+" ")], strings.ToLower(args[0])) {
+				said = c.Name()
+			}
 		}
 	}
 	err := usage(cmd, "unknown verb %q", args[0])
-	if c := team.Closest(args[0], verbs); c != "" {
+	if c := cmp.Or(said, team.Closest(args[0], verbs)); c != "" {
 		err = err.WithHint("did you mean " + cmd.CommandPath() + " " + c + "?")
 	}
 	return err
