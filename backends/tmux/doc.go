@@ -25,4 +25,6 @@
 // asked by one tmux process per request: a control client would be a visible
 // client of their session. In control mode a newline ends a command, so every
 // argument is quoted (quote) and data goes through a buffer, never through keys.
+// Launches that wait for a place in the private server's windows are placed
+// together: three questions for all of them, three more for each further window.
 package tmux
