@@ -122,8 +122,13 @@ func (h *hooks) waiterLives() bool {
 	return err == nil && on
 }
 
-// answerWithin is how long a dialog may take to go away after its key.
-const answerWithin = 3 * time.Second
+// answerWithin is how long a dialog may take to go away after its key, drawWithin how
+// long it may take to come up after its hook: until then the screen shows what was
+// before it.
+const (
+	answerWithin = 3 * time.Second
+	drawWithin   = 30 * time.Second
+)
 
 // Answer presses the key that answers the dialog of the last hook, where nothing
 // else can: no hook has been called since, and what it asks for is what the screen
@@ -146,7 +151,7 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen cannot be read: %w", h.f.AgentID, err)
 	}
-	if seen.Activity == team.Idle {
+	if seen.Activity == team.Idle && time.Since(last.Seen.At) > drawWithin {
 		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", h.f.AgentID, r.ID)
 	}
 	key := seen.Deny

@@ -262,6 +262,8 @@ func TestAnswerByKey(t *testing.T) {
 	if seen.Ask == nil || seen.Ask.Tool != "run_shell_command" || seen.Ask.Description != "touch asked && touch again" {
 		t.Fatalf("asked: %+v", seen.Ask)
 	}
+	old := seen
+	old.At = seen.At.Add(-2 * drawWithin)
 	other := seen
 	other.Ask = nil
 	closes := func(s *fakeScreen) { s.above, s.dialog = "✦ done", false }
@@ -278,7 +280,8 @@ func TestAnswerByKey(t *testing.T) {
 		{name: "another dialog", allow: true, last: seen, gen: "g1", want: team.CodeUnavailable,
 			screen: &fakeScreen{dialog: true, above: strings.ReplaceAll(geminiDialog, "touch asked", "rm -rf /")}},
 		{name: "no dialog yet", allow: true, last: seen, gen: "g1", want: team.CodeUnavailable, screen: &fakeScreen{above: "⠏ (esc to cancel, 1s)"}},
-		{name: "the dialog is over", allow: true, last: seen, gen: "g1", want: team.CodeNotFound, screen: &fakeScreen{}},
+		{name: "not drawn yet", allow: true, last: seen, gen: "g1", want: team.CodeUnavailable, screen: &fakeScreen{}},
+		{name: "the dialog is over", allow: true, last: old, gen: "g1", want: team.CodeNotFound, screen: &fakeScreen{}},
 		{name: "a hook was called since", allow: true, last: other, gen: "g1", want: team.CodeNotFound, screen: &fakeScreen{dialog: true, above: geminiDialog}},
 		{name: "an earlier process", allow: true, last: seen, gen: "g0", want: team.CodeNotFound, screen: &fakeScreen{dialog: true, above: geminiDialog}},
 		{name: "the key is not taken", keys: "1", allow: true, last: seen, gen: "g1", want: team.CodeUnavailable, screen: &fakeScreen{dialog: true, above: geminiDialog}},
