@@ -75,9 +75,13 @@ func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, pos
 	if err := m.earlier(ctx, e.From, *d); err != nil {
 		return err
 	}
-	late, now := false, *d
+	late, lost, now := false, false, *d
 	ok, err := box.AppendIf(ctx, e, func() (bool, error) {
 		if late = time.Since(posted) >= sweepAge; late {
+			return false, nil
+		}
+		// Deleted since we looked: a file that is made anew would hide it.
+		if lost = gone(box); lost {
 			return false, nil
 		}
 		now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
@@ -92,6 +96,10 @@ func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, pos
 	switch {
 	case late:
 		return errors.New("left to the supervisor")
+	case lost:
+		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
+			return err
+		}
 	case !ok && now.State != team.Posted: // mailed by another, and marked
 		*d = now
 		return nil
@@ -177,7 +185,13 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 		return err
 	}
 	if !m.lacking(box) {
-		_, err = box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, d))
+		fits := m.open(ctx, d)
+		_, err = box.AppendOnceIf(ctx, m.entry(ctx, o.Message), func() (bool, error) {
+			if gone(box) { // since we looked
+				return false, nil
+			}
+			return fits()
+		})
 	}
 	if damaged(err) || m.lacking(box) { // put back what the ledger has, this message too
 		err = m.restore(ctx, box, d.Session)

@@ -3,10 +3,13 @@ package supervisor
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -146,4 +149,40 @@ func TestStartPutsBackLostMail(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A mailbox is deleted while a message waits for its lock: the message does not make
+// a file that hides what is missing.
+func TestMailboxDeletedUnderASender(t *testing.T) {
+	r := newRig(t)
+	m, _, box := r.mailed("1", "2")
+	held, err := filelock.Lock(t.Context(), filepath.Join(r.layout.Locks(), "a.guard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, _, err := m.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "3"})
+		sent <- err
+	}()
+	there := time.NewTimer(200 * time.Millisecond) // for it to have looked and to wait
+	defer there.Stop()
+	<-there.C
+	if err := os.Remove(box.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for again := time.Nanosecond; again > 0; <-tick.C { // where it was too late it is the supervisor's
+		if _, again, err = m.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.holds(box, "1", "2", "3")
 }
