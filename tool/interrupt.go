@@ -7,41 +7,29 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Outcomes of Interrupt.
-const (
-	Interrupted = "interrupted"
-	AlreadyIdle = "already_idle"
-)
-
-// Interrupt ends the turn that a member's agent is in, by the agent's own means. An
-// agent that is known to be idle is sent nothing: what ends a turn may end an agent
-// that is in none. The built-in worker has tasks and no turns; the signal that stands
+// Interrupt ends the turn that a member's agent is in, by the agent's own means. What
+// is known of an agent's turns lags behind them, so one that was last seen idle gets it
+// too: its turn may have begun since. The built-in worker has tasks and no turns; the signal that stands
 // for Ctrl-C would end the worker itself, so it is refused.
-func (t *Team) Interrupt(ctx context.Context, c Caller, name string) (outcome string, err error) {
+func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	if err := t.may(ctx, c, OpRule); err != nil {
-		return "", err
+		return err
 	}
 	m, err := t.Member(ctx, name)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if m.Spec.Agent == "worker" {
 		e := team.Errorf(team.CodeConflict, "%s is a built-in worker: it has no turn that could be ended alone", m.Name).WithReason("no_turns")
 		tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskInProgress, Owner: m.SessionKey, Limit: 1})
 		if err != nil || len(tasks) == 0 {
-			return "", e.WithHint("teamctl stop " + m.Name + " ends it")
+			return e.WithHint("teamctl stop " + m.Name + " ends it")
 		}
-		return "", e.WithHint("teamctl task assign " + tasks[0].ID + " --nobody takes its task away")
+		return e.WithHint("teamctl task assign " + tasks[0].ID + " --nobody takes its task away")
 	}
 	s, err := t.RunningSupervisor(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if m.Observed == team.Running && m.Activity == team.Idle {
-		return AlreadyIdle, nil
-	}
-	if err := s.InterruptMember(ctx, m.Name); err != nil {
-		return "", err
-	}
-	return Interrupted, nil
+	return s.InterruptMember(ctx, m.Name)
 }

@@ -85,23 +85,19 @@ func newInterrupt(a *app) *cobra.Command {
 		Use:   "interrupt MEMBER",
 		Short: "End the turn that an agent is in",
 		Long: `End the turn that an agent is in, by its own means: a call of its server, Escape, or
-Ctrl-C. The agent stays; its conversation goes on with the next message. One that is
-idle is sent nothing. The built-in worker has no turns: take its task away instead.`,
+Ctrl-C. The agent stays; its conversation goes on with the next message. The built-in
+worker has no turns: take its task away instead.`,
 		Example: "  teamctl interrupt ann", Args: takes(1, 1, "a member"), ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				if err := memberNames(cmd.Context(), t, args); err != nil {
 					return err
 				}
-				outcome, err := t.Interrupt(cmd.Context(), c, args[0])
-				if err != nil || a.out.value(map[string]string{"member": args[0], "outcome": outcome}) {
+				err := t.Interrupt(cmd.Context(), c, args[0])
+				if err != nil || a.out.value(map[string]string{"member": args[0], "outcome": "interrupted"}) {
 					return err
 				}
-				if outcome == tool.AlreadyIdle {
-					a.out.line("%s is idle: there is no turn to end", args[0])
-				} else {
-					a.out.line("interrupted %s", args[0])
-				}
+				a.out.line("interrupted %s", args[0])
 				return nil
 			})
 		},

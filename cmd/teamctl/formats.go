@@ -84,7 +84,7 @@ var shapes = map[string]shape{
 		note:  "It only says how: of a terminal in tmux `argv`, of one of its own `socket` and `generation`.",
 	},
 	"explain":   {name: "member", reads: true},
-	"interrupt": {name: "member", note: "`member`, and `outcome`: `interrupted` or `already_idle`."},
+	"interrupt": {name: "member", note: "`member`, and `outcome`: `interrupted`."},
 	"mode":      {name: "member"},
 	"role":      {name: "member"},
 	"logs":      {reads: true, stream: true},
