@@ -60,6 +60,8 @@ func (changed) apply(s *Supervisor) {
 				if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
 					s.answerAsk(id)
 				}
+			case e.What == EventResumed, e.What == EventBudgetChanged:
+				s.resumed(e)
 			case e.What == "message.mailed":
 				if m := s.find(e.Who); m != nil {
 					s.deliver(m)

@@ -212,6 +212,9 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 	if len(mail) == 0 {
 		return false, nil
 	}
+	if held, err := s.holdBack(ctx, row, out); held || err != nil {
+		return true, err
+	}
 	l.calls.Lock()
 	outcomes := l.Deliver(ctx, mail)
 	l.calls.Unlock()
@@ -316,6 +319,12 @@ func (o observed) apply(s *Supervisor) {
 			s.answerAsk(id)
 		}
 	}
+	if o.Conversation != "" {
+		s.conversations[o.session] = o.Conversation
+	}
+	if o.Usage != nil {
+		s.used(m, *o.Usage)
+	}
 	if m.line != nil && m.line.waiting {
 		s.deliver(m)
 	}
@@ -349,6 +358,9 @@ func (s *Supervisor) showState(m *member) {
 		why = PausedReason
 	}
 	_ = s.patch(m, ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, Reason: &why})
+	if v.Activity == team.Limited {
+		s.limited(m, v)
+	}
 }
 
 // limitOver looks again once a limit is over.

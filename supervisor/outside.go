@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,6 +98,16 @@ func noticeOf(key string, e ledger.Event) (told, bool) {
 		return told{n, true, channelPerson}, true
 	case e.What == "task.failed":
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: task %s failed", key, e.ID), fmt.Sprintf("teamctl task show %s --team %s", e.ID, key)
+		return told{n, true, channelPerson}, true
+	case e.What == EventLimited:
+		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s has reached a usage limit", key, e.ID), "teamctl usage --team "+key
+		return told{n, true, channelPerson}, true
+	case e.What == EventBudgetWarned, e.What == EventBudgetUsedUp:
+		how := "nearly"
+		if e.What == EventBudgetUsedUp {
+			how = "all"
+		}
+		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s of the budget of %s is used", key, how, cmp.Or(e.ID, "the team")), "teamctl usage --team "+key
 		return told{n, true, channelPerson}, true
 	case strings.HasPrefix(e.What, "message.posted"):
 		n.Title = inbox.Summary("", e.Who+" wrote")

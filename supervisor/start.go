@@ -147,6 +147,15 @@ type startResult struct {
 // start makes the worktree where it is missing, plans the launch, and has the
 // backend start it. It runs outside the loop.
 func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Member, token string) (res startResult, err error) {
+	if Counts(row.Spec.Agent) {
+		q, err := ReadQuota(ctx, s.cfg.Ledger)
+		if err != nil {
+			return res, err
+		}
+		if no := q.Blocks(row, time.Now()); no != nil {
+			return res, no
+		}
+	}
 	backend, err := s.backend(ctx, row.Spec.Backend)
 	if err != nil {
 		return res, err
@@ -425,6 +434,10 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 	if m.stop != nil {
 		s.answerStop(m, "already_stopped", why)
 		s.reconcile(m)
+		return
+	}
+	if r := team.ReasonOf(d.err); r == ReasonProviderLimited || r == ReasonBudgetUsedUp { // no fault of its own
+		s.follow(m, verdict{next: team.Backoff, failures: m.row.Failures, wait: s.policy.MaxBackoff, reason: why})
 		return
 	}
 	e := backends.Exit{Generation: d.generation, ExecFailed: permanent(d.err), Reason: why, At: time.Now()}

@@ -67,6 +67,9 @@ type Supervisor struct {
 	pub      publishing
 	looking  time.Duration // how long the last look at the ledger took
 
+	spent         map[string]Spent  // by session key; nil before the first look
+	conversations map[string]string // the last that each member was seen in, by session key
+
 	pruning  bool
 	boxSizes map[string]int64 // of mailboxes, when they were last pruned
 
@@ -96,7 +99,7 @@ func New(cfg Config) *Supervisor {
 		cfg: cfg, policy: cfg.Policy.withDefaults(), clock: cfg.Clock.withDefaults(), log: cfg.Log,
 		msgs: make(chan message), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
-		members: map[string]*member{}, timers: map[string]*time.Timer{},
+		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
 		saving: map[string]string{}, saves: make(chan struct{}, runtime.NumCPU()),
 		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
 		asking: make(chan struct{}, maxAsking),
@@ -155,6 +158,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer s.lastPublish()
 	defer s.closeLines()
 	defer s.stopTimers()
+	defer s.lastUsage()
 	for _, m := range s.members {
 		s.reconcile(m)
 	}
@@ -162,6 +166,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.repairMail()
 	s.pruneMail()
 	expireApprovals{}.apply(s)
+	limitsOver{}.apply(s)
 	s.repairTrees()
 	s.stopsLeft()
 	s.publish()

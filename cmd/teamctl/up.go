@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -150,6 +151,9 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 	if err := a.rules(ctx, t, c, f, from, out.Team); err != nil {
 		return err
 	}
+	if err := budgets(ctx, t, c, f); err != nil {
+		return err
+	}
 	if len(tasks) > 0 {
 		added, err := t.TaskAdd(ctx, c, tool.TaskAddIn{Tasks: tasks})
 		if err != nil {
@@ -177,6 +181,26 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 		}
 	}
 	return nil
+}
+
+// budgets sets those of the file, before anybody starts.
+func budgets(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File) error {
+	b := supervisor.Budgets{Team: f.Budget, Members: map[string]team.Budget{}, Resume: f.OnLimit == teamfile.OnLimitResume}
+	for _, m := range f.Members {
+		for i := range max(1, m.Count) {
+			name := m.Name
+			if i > 0 {
+				name = fmt.Sprintf("%s-%d", m.Name, i+1)
+			}
+			if !m.Budget.None() {
+				b.Members[name] = m.Budget
+			}
+		}
+	}
+	if b.Team.None() && len(b.Members) == 0 && !b.Resume {
+		return nil
+	}
+	return t.SetBudgets(ctx, c, b)
 }
 
 // spawnIn is a member of a file as spawn takes it.

@@ -43,7 +43,7 @@ var verbs = []struct {
 	}},
 	{groupMore, []verb{
 		{"doctor", newDoctor}, {"version", newVersion}, {"agents", newAgents}, {"mcp", newMCP}, {"call", newCall},
-		{"service", newService}, {"debug", newDebug}, {"explain", newExplain}, {"interrupt", newInterrupt},
+		{"service", newService}, {"debug", newDebug}, {"explain", newExplain}, {"usage", newUsage}, {"interrupt", newInterrupt},
 		{"prune", newPrune},
 	}},
 	{"", []verb{

@@ -139,7 +139,8 @@ func (r *run) tell(blocked bool) {
 		return
 	}
 	_ = courier.WriteSeen(r.bundle, courier.SeenFile{Generation: r.gen, Seen: o}) // the datagram says it too
-	_ = r.Tell(r.name, r.gen, o)                                                  // nobody may be there
+	o.Usage = r.usage()
+	_ = r.Tell(r.name, r.gen, o) // nobody may be there
 }
 
 // withTeam opens the team and proves who the agent is.
@@ -179,7 +180,10 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 		return false, err
 	}
 	waiting, err = r.settle(ctx, t, waiting)
-	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" {
+	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" || len(waiting) == 0 {
+		return false, err
+	}
+	if no, err := r.blocked(ctx, t, c.Session); no || err != nil {
 		return false, err
 	}
 	return r.hand(ctx, t, waiting)
@@ -265,6 +269,21 @@ func (r *run) inTranscript(id string) bool {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, transcriptTail))
 	return err == nil && bytes.Contains(data, []byte(id))
+}
+
+// blocked reports whether the member must get no prompts now: its provider has
+// reached a limit, or its budget is used up. A request to stop goes through.
+func (r *run) blocked(ctx context.Context, t *tool.Team, session string) (bool, error) {
+	row, err := t.Ledger.Member(ctx, r.name)
+	if err != nil || row.SessionKey != session {
+		return false, err
+	}
+	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	if err != nil || q.Blocks(row, r.now) == nil {
+		return false, err
+	}
+	waiting, err := t.Ledger.Waiting(ctx, session)
+	return !slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }), err
 }
 
 // hand gives mail with this hook's answer.

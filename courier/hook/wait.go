@@ -38,7 +38,14 @@ func (r *run) wait(ctx context.Context) error {
 				return err
 			}
 			var again <-chan time.Time
+			r.now = time.Now()
+			no := false
 			if len(waiting) > 0 {
+				if no, err = r.blocked(ctx, t, c.Session); err != nil {
+					return err
+				}
+			}
+			if len(waiting) > 0 && !no { // the end of a limit is a change
 				if since.IsZero() {
 					since = time.Now()
 				}

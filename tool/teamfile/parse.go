@@ -68,6 +68,8 @@ func Parse(name string, data []byte) (*File, error) {
 		{"base", r.text("base", &f.Base)},
 		{"worktrees", r.worktrees(&f.Worktrees, sets)},
 		{"hooks", r.hooks(&f.Hooks)},
+		{"budget", r.budget(&f.Budget)},
+		{"onLimit", r.onLimit(&f.OnLimit)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
 		{"edges", func(n ast.Node) { es = r.edges(n) }},
 		{"tasks", func(n ast.Node) { ts = r.tasks(n) }},
@@ -163,6 +165,7 @@ func (r *reader) members(n ast.Node) (out []placed[Member]) {
 			{"mode", r.text("mode", (*string)(&m.Mode))},
 			{"layout", r.text("layout", (*string)(&m.Layout))},
 			{"limits", r.limits(&m.Limits)},
+			{"budget", r.budget(&m.Budget)},
 		}))
 		if ok {
 			out = append(out, p)

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newUsage(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "usage [VERB]",
+		Short: "Show tokens, cost, budgets and usage limits",
+		Long: `Show what the members have used of their models, as far as their CLIs tell it,
+which budgets there are, and which providers take no more for now.
+
+At 80 % of a budget you are told (teamctl notify). At 100 % the turns of those it
+holds for are broken off, and they get no mail and are not started until the budget
+is raised. When an agent's CLI says that a usage limit is reached, the same holds for
+all members of that agent until the limit is over and you say "teamctl usage resume";
+a team file with "onLimit: resume" goes on by itself.`,
+		Example: `  teamctl usage
+  teamctl usage budget --tokens 5M --cost 20
+  teamctl usage budget ann --tokens 500k
+  teamctl usage resume claude`,
+		Args: unknownVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				u, err := t.Usage(cmd.Context())
+				if err != nil || a.out.value(u) {
+					return err
+				}
+				a.usageTable(u)
+				return nil
+			})
+		},
+	}
+	cmd.AddCommand(newUsageBudget(a), &cobra.Command{
+		Use: "resume AGENT", Short: "Go on after a usage limit", Example: "  teamctl usage resume claude",
+		Args: takes(1, 1, "an agent, such as claude"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if err := t.ResumeUsage(cmd.Context(), c, args[0]); err != nil {
+					return err
+				}
+				if !a.out.value(map[string]string{"resumed": args[0]}) {
+					a.out.line("%s goes on", args[0])
+				}
+				return nil
+			})
+		},
+	})
+	return cmd
+}
+
+func newUsageBudget(a *app) *cobra.Command {
+	var tokens, cost string
+	var none bool
+	cmd := &cobra.Command{
+		Use: "budget [MEMBER]", Short: "Set the budget of the team or of a member",
+		Example: "  teamctl usage budget --tokens 5M\n  teamctl usage budget ann --cost 2.50\n  teamctl usage budget ann --none",
+		Args:    takes(0, 1, "a member"), ValidArgsFunction: a.completeMembers(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if none == (tokens != "" || cost != "") {
+				return usage(cmd, "a budget has --tokens, --cost or both; --none takes it away")
+			}
+			b, err := team.ParseBudget(tokens, cost)
+			if err != nil {
+				return err
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				name := ""
+				if len(args) > 0 {
+					if err := memberNames(cmd.Context(), t, args); err != nil {
+						return err
+					}
+					name = args[0]
+				}
+				if err := t.SetBudget(cmd.Context(), c, name, b); err != nil {
+					return err
+				}
+				u, err := t.Usage(cmd.Context())
+				if err != nil || a.out.value(u) {
+					return err
+				}
+				a.usageTable(u)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&tokens, "tokens", "", "input and output `tokens`, without what came from a cache: 500000, 500k, 2M")
+	cmd.Flags().StringVar(&cost, "cost", "", "US `dollars`, as the CLI counts them")
+	cmd.Flags().BoolVar(&none, "none", false, "take the budget away")
+	return cmd
+}
+
+func (a *app) usageTable(u tool.Usage) {
+	row := func(name string, m tool.MemberUsage) []string {
+		n := func(v int64) string {
+			if !m.Counted {
+				return "-"
+			}
+			return strconv.FormatInt(v, 10)
+		}
+		cost, budget := "-", "-"
+		if m.CostUSD > 0 {
+			cost = fmt.Sprintf("$%.2f", m.CostUSD)
+		}
+		if !m.Budget.None() {
+			budget = fmt.Sprintf("%d%% of", int(m.Share*100))
+			if m.Budget.Tokens > 0 {
+				budget += fmt.Sprintf(" %d", m.Budget.Tokens)
+			}
+			if m.Budget.CostUSD > 0 {
+				budget += fmt.Sprintf(" $%.2f", m.Budget.CostUSD)
+			}
+		}
+		return []string{name, m.Agent, n(m.InputTokens), n(m.CachedTokens), n(m.OutputTokens), cost, budget}
+	}
+	var rows [][]string
+	for _, m := range u.Members {
+		rows = append(rows, row(m.Name, m))
+	}
+	rows = append(rows, row("(team)", u.Team))
+	a.out.table([]string{"MEMBER", "AGENT", "INPUT", "CACHED", "OUTPUT", "COST", "BUDGET"}, rows, false)
+	for _, m := range u.Members {
+		if m.Held != "" {
+			a.out.note("%s gets no prompts: %s", m.Name, printable(m.Held))
+		}
+	}
+	for _, l := range u.Limited {
+		until := "it has not said until when"
+		if l.Until != 0 {
+			until = "until " + time.UnixMilli(l.Until).Format("Mon 15:04")
+		}
+		a.out.note("%s has reached a usage limit, %s", l.Agent, until)
+		if u.OnLimit == "wait" {
+			a.out.hint("teamctl usage resume %s", l.Agent)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package hook
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/team"
+)
+
+// maxCounted is how much of a transcript one hook reads; the next goes on.
+const maxCounted = 32 << 20
+
+// usage is what the conversation has used, as its transcript says; nil where there is
+// nothing to say. What was read stands in usage.json of the bundle, so that a hook
+// reads only what is new.
+func (r *run) usage() *team.Usage {
+	if r.CLI != adapter.Claude || r.hook.Transcript == "" || r.Event != "PostToolUse" && r.Event != "Stop" {
+		return nil
+	}
+	file := filepath.Join(string(r.bundle), "usage.json")
+	var c adapter.Counted
+	if data, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(data, &c) // without it all is counted again
+	}
+	if c.Conversation != r.hook.Conversation {
+		c = adapter.Counted{Conversation: r.hook.Conversation}
+	}
+	before := c.Offset
+	f, err := os.Open(r.hook.Transcript)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // read only
+	if info, err := f.Stat(); err != nil || info.Size() < c.Offset {
+		c = adapter.Counted{Conversation: r.hook.Conversation} // another file of the name
+	}
+	if _, err := f.Seek(c.Offset, io.SeekStart); err != nil {
+		return nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxCounted))
+	if err != nil {
+		return nil
+	}
+	c.Count(data)
+	if c.Offset == before && before > 0 {
+		return &c.Total
+	}
+	if data, err = json.Marshal(c); err == nil {
+		_ = atomicfile.Write(file, data, 0o600, false)
+	}
+	return &c.Total
+}

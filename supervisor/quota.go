@@ -1,0 +1,126 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Settings of usage and its limits.
+const (
+	SettingBudgets = "budgets" // Budgets
+	SettingUsage   = "usage"   // map[session key]Spent
+	SettingLimited = "limited" // map[agent]Limited
+)
+
+// Events of usage and its limits. Resumed and changed are written by whoever does
+// it, and have the supervisor look at what is held.
+const (
+	EventLimited       = "usage.limited"        // an agent's provider takes no more for now
+	EventResumed       = "usage.resumed"        // it does again
+	EventBudgetWarned  = "usage.budget_warned"  // a share of warnAt is used
+	EventBudgetUsedUp  = "usage.budget_used_up" // all of it is
+	EventBudgetChanged = "usage.budget_changed"
+)
+
+// Reasons of CodeLimit.
+const (
+	ReasonProviderLimited = "provider_limited"
+	ReasonBudgetUsedUp    = "budget_used_up"
+)
+
+// warnAt is the share of a budget at which people are told.
+const warnAt = 0.8
+
+// Budgets are those of a team, and what happens when a provider's limit is over.
+type Budgets struct {
+	Team    team.Budget            `json:"team,omitzero"`
+	Members map[string]team.Budget `json:"members,omitempty"` // by name
+	Resume  bool                   `json:"resume,omitempty"`  // go on by itself once a limit is over
+}
+
+// Spent is what one member has used, by conversation: a CLI counts each from zero.
+type Spent struct {
+	Name          string                `json:"name"`
+	Agent         string                `json:"agent"`
+	Conversations map[string]team.Usage `json:"conversations"`
+}
+
+// Total is the sum.
+func (s Spent) Total() (u team.Usage) {
+	for _, c := range s.Conversations {
+		u.Add(c)
+	}
+	return u
+}
+
+// Limited is a limit of a provider, which holds for all members of the agent.
+type Limited struct {
+	Until    int64    `json:"until,omitempty"` // Unix milliseconds; 0: nobody has said
+	Since    int64    `json:"since"`
+	Members  []string `json:"members"` // who ran into it
+	Evidence []string `json:"evidence,omitempty"`
+}
+
+// Quota is what is set and known of usage.
+type Quota struct {
+	Budgets Budgets
+	Spent   map[string]Spent   // by session key
+	Limited map[string]Limited // by agent
+}
+
+// ReadQuota reads it from the ledger.
+func ReadQuota(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
+	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &q.Limited} {
+		if _, err := l.Setting(ctx, name, v); err != nil {
+			return Quota{}, err
+		}
+	}
+	return q, nil
+}
+
+// Team is what all members together have used, those that are gone included.
+func (q Quota) Team() (u team.Usage) {
+	for _, s := range q.Spent {
+		u.Add(s.Total())
+	}
+	return u
+}
+
+// Blocks says why a member gets no prompts and is not started now: CodeLimit with
+// ReasonProviderLimited or ReasonBudgetUsedUp. Nil: nothing is in the way.
+func (q Quota) Blocks(row ledger.Member, now time.Time) *team.Error {
+	if l, ok := q.Limited[row.Spec.Agent]; ok {
+		until := time.UnixMilli(l.Until)
+		switch {
+		case l.Until == 0:
+			return team.Errorf(team.CodeLimit, "%s has reached a usage limit, and has not said until when", row.Spec.Agent).
+				WithReason(ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
+		case now.Before(until):
+			return team.Errorf(team.CodeLimit, "%s has reached a usage limit until %s", row.Spec.Agent, until.Local().Format("Mon 15:04")).
+				WithReason(ReasonProviderLimited).WithHint("wait, or teamctl usage resume " + row.Spec.Agent)
+		case !q.Budgets.Resume:
+			return team.Errorf(team.CodeLimit, "%s had reached a usage limit until %s", row.Spec.Agent, until.Local().Format("Mon 15:04")).
+				WithReason(ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
+		}
+	}
+	if share := q.Budgets.Members[row.Name].Share(q.Spent[row.SessionKey].Total()); share >= 1 {
+		return team.Errorf(team.CodeLimit, "the budget of %s is used up", row.Name).
+			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget " + row.Name + " --tokens N")
+	}
+	if _, counted := q.Spent[row.SessionKey]; q.Budgets.Team.Share(q.Team()) >= 1 && (counted || Counts(row.Spec.Agent)) {
+		return team.Errorf(team.CodeLimit, "the budget of the team is used up").
+			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget --tokens N")
+	}
+	return nil
+}
+
+// Counts reports whether agents of the kind use a model.
+func Counts(agent string) bool { return !slices.Contains([]string{"", "worker", "command"}, agent) }
+
+// shown is a share as people read it.
+func shown(share float64) string { return fmt.Sprintf("%d%%", int(share*100)) }

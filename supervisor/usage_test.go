@@ -1,0 +1,267 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// wires is a Courier whose channels take all mail; the test says what they report.
+type wires struct {
+	mu   sync.Mutex
+	open map[string]*wire
+}
+
+type wire struct {
+	w      *wires
+	report func(team.Observation)
+	got    []string
+	broken int
+}
+
+func (w *wires) Open(_ context.Context, in ChannelIn) (Channel, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := &wire{w: w, report: in.Report}
+	w.open[in.Member.Name] = c
+	return c, nil
+}
+
+func (w *wires) of(name string) *wire {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.open[name]
+}
+
+func (c *wire) Deliver(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	for _, m := range mail {
+		c.got = append(c.got, m.Raw)
+		out = append(out, team.Outcome{ID: m.ID, State: team.Accepted, Evidence: "taken"})
+	}
+	return out
+}
+
+func (c *wire) Interrupt(context.Context) error {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.broken++
+	return nil
+}
+
+func (c *wire) Answer(context.Context, team.Reply) error { return nil }
+func (c *wire) Close()                                   {}
+
+func (c *wire) has(text string) bool {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return slices.ContainsFunc(c.got, func(s string) bool { return strings.Contains(s, text) })
+}
+
+func (c *wire) interrupts() int {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return c.broken
+}
+
+// claudes is a team with Claude Code as a member.
+func claudes(t *testing.T, names ...string) (*rig, *wires, *Supervisor) {
+	r := newRig(t)
+	w := &wires{open: map[string]*wire{}}
+	r.plans.channel, r.by = true, w
+	s := r.supervisor()
+	for _, n := range names {
+		if _, err := r.claude(s, n); err != nil {
+			t.Fatal(err)
+		}
+		<-r.m.events
+		r.sees("a channel", func() bool { return w.of(n) != nil })
+	}
+	return r, w, s
+}
+
+func (r *rig) claude(s *Supervisor, name string) (ledger.Member, error) {
+	out, err := s.Spawn(r.Context(), SpawnIn{Name: name, Exact: true, Spec: ledger.MemberSpec{Agent: "claude", WorktreeMode: "none", Cwd: r.layout.Dir}})
+	return out.Member, err
+}
+
+// until waits for what the ledger's changes lead to.
+func (r *rig) sees(what string, ok func() bool) {
+	r.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		if time.Now().After(deadline) {
+			r.Fatalf("waited for %s", what)
+		}
+		<-tick.C
+	}
+}
+
+func (r *rig) postTo(to, text string) string {
+	r.Helper()
+	m, _, err := (Mailer{r.layout, r.led}).Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: to, Text: text})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return m.ID
+}
+
+func (r *rig) heldBack(id, reason string) {
+	r.Helper()
+	r.sees("held: "+reason, func() bool {
+		ds, err := r.led.Deliveries(r.Context(), id)
+		if err != nil {
+			r.Fatal(err)
+		}
+		return ds[0].State == team.Held && strings.Contains(ds[0].Reason, reason)
+	})
+}
+
+func (r *rig) budgets(b Budgets) {
+	r.Helper()
+	if err := r.led.Set(r.Context(), SettingBudgets, b); err != nil {
+		r.Fatal(err)
+	}
+	if _, err := r.led.Event(r.Context(), ledger.Event{What: EventBudgetChanged}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) seen(what string) (n int) {
+	r.Helper()
+	all, err := r.led.Events(r.Context(), 0, 0, ledger.EventFilter{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, e := range all {
+		if e.What == what {
+			n++
+		}
+	}
+	return n
+}
+
+// A limit of one member holds for all of its agent: no prompts, no spawns, until
+// then; the team goes on by itself, and tells the one whose turn was broken off.
+func TestProviderLimited(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		r, w, s := claudes(t, "ann", "bob")
+		r.budgets(Budgets{Resume: true})
+		until := time.Now().Add(4 * time.Second)
+		w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Until: until, At: time.Now(), Source: "rule usage-limit", Evidence: []string{"limit reached"}})
+		r.wait("ann", "limited", func(m ledger.Member) bool { return m.Activity == team.Limited })
+		r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
+		id := r.postTo("bob", "a prompt")
+		r.heldBack(id, "usage limit until")
+		if _, err := r.claude(s, "eve"); !team.IsCode(err, team.CodeLimit) || team.ReasonOf(err) != ReasonProviderLimited || team.HintOf(err) == "" {
+			t.Fatalf("spawned: %v", err)
+		}
+		all, err := r.led.Members(t.Context(), false)
+		if err != nil || slices.ContainsFunc(all, func(m ledger.Member) bool { return m.Name == "eve" }) {
+			t.Fatalf("something of eve is left: %v", err)
+		}
+		if w.of("bob").has("a prompt") || w.of("ann").has("is over") || time.Now().After(until) {
+			t.Fatal("given before the limit was over")
+		}
+		if killed { // the next one knows it by the ledger
+			s.Close()
+			w.mu.Lock()
+			clear(w.open)
+			w.mu.Unlock()
+			s = r.supervisor()
+			r.sees("both channels", func() bool { return w.of("ann") != nil && w.of("bob") != nil })
+		}
+		r.sees("the end of the limit", func() bool { return w.of("bob").has("a prompt") && w.of("ann").has("is over") })
+		if time.Now().Before(until) || w.of("bob").has("is over") {
+			t.Error("too early, or to one who was never stopped")
+		}
+		if _, err := r.claude(s, "eve"); err != nil {
+			t.Error(err)
+		}
+		<-r.m.events
+		s.Close()
+	}
+}
+
+// Without a word in the team file a person ends it; what no CLI dated stays until then.
+func TestProviderLimitedUntilResumed(t *testing.T) {
+	r, w, _ := claudes(t, "ann")
+	past := time.Now().Add(-time.Minute).UnixMilli()
+	for _, l := range []Limited{{Since: 1, Members: []string{"ann"}}, {Since: 2, Until: past}} {
+		if err := r.led.Set(t.Context(), SettingLimited, map[string]Limited{"claude": l}); err != nil {
+			t.Fatal(err)
+		}
+		text := "prompt of " + time.UnixMilli(l.Since).UTC().String()
+		r.heldBack(r.postTo("ann", text), "usage limit")
+		if err := r.led.Set(t.Context(), SettingLimited, map[string]Limited{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.led.Event(t.Context(), ledger.Event{What: EventResumed, ID: "claude"}); err != nil {
+			t.Fatal(err)
+		}
+		r.sees("the prompt", func() bool { return w.of("ann").has(text) })
+	}
+}
+
+// At 80 % it is told, at 100 % the turn is broken off and prompts are held; totals of
+// conversations add up, and a higher budget lets it go on.
+func TestBudget(t *testing.T) {
+	r, w, s := claudes(t, "ann", "bob")
+	r.budgets(Budgets{Members: map[string]team.Budget{"ann": {Tokens: 1000}}, Team: team.Budget{CostUSD: 100}})
+	report := func(name, conversation string, u team.Usage) {
+		w.of(name).report(team.Observation{Tier: team.TierChannel, Conversation: conversation, At: time.Now(), Source: "tokens", Usage: &u})
+	}
+	report("ann", "c1", team.Usage{InputTokens: 5700, CachedTokens: 5000, OutputTokens: 50})
+	report("ann", "c2", team.Usage{InputTokens: 60})
+	r.sees("a warning", func() bool { return r.seen(EventBudgetWarned) == 1 })
+	first := r.postTo("ann", "still under it")
+	r.sees("mail", func() bool { return w.of("ann").has("still under it") })
+	if ds, err := r.led.Deliveries(t.Context(), first); err != nil || ds[0].State == team.Held {
+		t.Fatalf("held at 81 %%: %v", err)
+	}
+	report("ann", "c2", team.Usage{InputTokens: 260})
+	r.sees("the end of it", func() bool { return r.seen(EventBudgetUsedUp) == 1 && w.of("ann").interrupts() == 1 })
+	id := r.postTo("ann", "over it")
+	r.heldBack(id, "the budget of ann is used up")
+	r.postTo("bob", "to another")
+	r.sees("bob's", func() bool { return w.of("bob").has("to another") })
+
+	s.Close() // what was used is known to the next one
+	w.mu.Lock()
+	clear(w.open)
+	w.mu.Unlock()
+	r.supervisor()
+	r.sees("both channels", func() bool { return w.of("ann") != nil && w.of("bob") != nil })
+	report("ann", "c3", team.Usage{InputTokens: 1})
+	r.postTo("ann", "another")
+	r.sees("the sum", func() bool {
+		q, err := ReadQuota(t.Context(), r.led)
+		return err == nil && q.Team().Tokens() == 1011
+	})
+	if w.of("ann").has("over it") {
+		t.Fatal("given over the budget")
+	}
+	r.budgets(Budgets{Members: map[string]team.Budget{"ann": {Tokens: 5000}}, Team: team.Budget{CostUSD: 100}})
+	r.sees("what was held", func() bool { return w.of("ann").has("over it") && w.of("ann").has("another") })
+	if n := r.seen(EventBudgetWarned); n != 1 {
+		t.Errorf("warned %d times", n)
+	}
+
+	report("bob", "b1", team.Usage{CostUSD: 101}) // the team's
+	r.sees("both broken off", func() bool { return w.of("ann").interrupts() == 1 && w.of("bob").interrupts() == 1 })
+	r.heldBack(r.postTo("ann", "at the team's end"), "the budget of the team is used up")
+	// A request to stop goes through.
+	if _, _, err := (Mailer{r.layout, r.led}).Post(t.Context(), ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: "ann", RequestID: "x", Text: `{"type":"shutdown_request","requestId":"x"}`}); err != nil {
+		t.Fatal(err)
+	}
+	r.sees("the request", func() bool { return w.of("ann").has("shutdown_request") })
+}

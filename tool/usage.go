@@ -1,0 +1,158 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Usage is what the team has used of models, and what bounds it.
+type Usage struct {
+	Members []MemberUsage  `json:"members"`
+	Team    MemberUsage    `json:"team"`
+	Limited []LimitedAgent `json:"limited"`
+	OnLimit string         `json:"on_limit"` // wait, resume
+}
+
+// MemberUsage is that of one member; all are running totals over its conversations.
+type MemberUsage struct {
+	Name         string      `json:"name,omitempty"`
+	Agent        string      `json:"agent,omitempty"`
+	Counted      bool        `json:"counted"` // false: its CLI has told nothing, so zero is not known
+	InputTokens  int64       `json:"input_tokens"`
+	CachedTokens int64       `json:"cached_tokens"`
+	OutputTokens int64       `json:"output_tokens"`
+	CostUSD      float64     `json:"cost_usd"`
+	Budget       team.Budget `json:"budget,omitzero"`
+	Share        float64     `json:"share,omitempty"` // of the budget, 1 for all
+	Held         string      `json:"held,omitempty"`  // why it gets no prompts now
+}
+
+// LimitedAgent is a provider that takes no more for now.
+type LimitedAgent struct {
+	Agent string `json:"agent"`
+	supervisor.Limited
+}
+
+func usageOf(u team.Usage, b team.Budget) MemberUsage {
+	return MemberUsage{
+		InputTokens: u.InputTokens, CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD,
+		Budget: b, Share: b.Share(u),
+	}
+}
+
+// Usage reads it.
+func (t *Team) Usage(ctx context.Context) (Usage, error) {
+	out := Usage{Members: []MemberUsage{}, Limited: []LimitedAgent{}, OnLimit: "wait"}
+	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	if err != nil {
+		return out, err
+	}
+	rows, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return out, err
+	}
+	now := time.Now()
+	for _, r := range rows {
+		s, counted := q.Spent[r.SessionKey]
+		if !counted && !supervisor.Counts(r.Spec.Agent) {
+			continue
+		}
+		m := usageOf(s.Total(), q.Budgets.Members[r.Name])
+		m.Name, m.Agent, m.Counted = r.Name, r.Spec.Agent, counted
+		if no := q.Blocks(r, now); no != nil {
+			m.Held = no.Error()
+		}
+		out.Members = append(out.Members, m)
+	}
+	out.Team = usageOf(q.Team(), q.Budgets.Team)
+	out.Team.Counted = len(q.Spent) > 0
+	for _, a := range slices.Sorted(maps.Keys(q.Limited)) {
+		out.Limited = append(out.Limited, LimitedAgent{a, q.Limited[a]})
+	}
+	if q.Budgets.Resume {
+		out.OnLimit = "resume"
+	}
+	return out, nil
+}
+
+// SetBudgets replaces all budgets, and what happens at the end of a limit: a team
+// file's.
+func (t *Team) SetBudgets(ctx context.Context, c Caller, b supervisor.Budgets) error {
+	if err := t.may(ctx, c, OpSettings); err != nil {
+		return err
+	}
+	return t.setBudgets(ctx, c, b, "")
+}
+
+// SetBudget gives a member, or the team ("") a budget; none takes it away.
+func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budget) error {
+	if err := t.may(ctx, c, OpSettings); err != nil {
+		return err
+	}
+	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		q.Budgets.Team = b
+	} else {
+		if _, err := t.Ledger.Member(ctx, name); err != nil {
+			return err
+		}
+		all := maps.Clone(q.Budgets.Members)
+		if all == nil {
+			all = map[string]team.Budget{}
+		}
+		if all[name] = b; b.None() {
+			delete(all, name)
+		}
+		q.Budgets.Members = all
+	}
+	return t.setBudgets(ctx, c, q.Budgets, name)
+}
+
+func (t *Team) setBudgets(ctx context.Context, c Caller, b supervisor.Budgets, name string) error {
+	if err := t.as(c).Set(ctx, supervisor.SettingBudgets, b); err != nil {
+		return err
+	}
+	// The supervisor looks again at what it holds.
+	_, err := t.as(c).Event(ctx, ledger.Event{What: supervisor.EventBudgetChanged, ID: name})
+	return err
+}
+
+// ResumeUsage ends the limit of a provider, before its time where it has one, and
+// has its members go on.
+func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
+	if err := t.may(ctx, c, OpSettings); err != nil {
+		return err
+	}
+	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	if err != nil {
+		return err
+	}
+	l, ok := q.Limited[agent]
+	if !ok {
+		err := team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason("not_limited")
+		if len(q.Limited) > 0 {
+			err = err.WithHint("those that have: " + strings.Join(slices.Sorted(maps.Keys(q.Limited)), ", "))
+		}
+		return err
+	}
+	delete(q.Limited, agent)
+	if err := t.as(c).Set(ctx, supervisor.SettingLimited, q.Limited); err != nil {
+		return err
+	}
+	data, err := json.Marshal(l)
+	if err == nil {
+		_, err = t.as(c).Event(ctx, ledger.Event{What: supervisor.EventResumed, ID: agent, Data: data})
+	}
+	return err
+}
