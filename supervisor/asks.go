@@ -109,6 +109,9 @@ func orJSON(raw json.RawMessage, other string) json.RawMessage {
 	return raw
 }
 
+// settledEarly marks a request that was answered in the agent while it was queued.
+const settledEarly = -2
+
 // askQueued is an approval that was asked for an agent.
 type askQueued struct {
 	session string
@@ -118,8 +121,14 @@ type askQueued struct {
 }
 
 func (q askQueued) apply(s *Supervisor) {
+	settled := q.line.asked[q.request] == settledEarly
 	q.line.asked[q.request] = q.id
-	if m := s.members[q.session]; m != nil && m.line == q.line {
+	m := s.members[q.session]
+	switch {
+	case m == nil || m.line != q.line:
+	case settled:
+		s.settledElsewhere(m, q.request)
+	default:
 		s.answerAsk(q.id) // it may have been answered before
 	}
 }
@@ -223,6 +232,12 @@ func (s *Supervisor) settledElsewhere(m *member, request string) {
 		return
 	}
 	id := m.line.asked[request]
+	if id == -1 { // it is being queued: askQueued settles it
+		m.line.asked[request] = settledEarly
+	}
+	if id < 0 {
+		return
+	}
 	delete(m.line.asked, request)
 	if id <= 0 {
 		return
