@@ -237,6 +237,8 @@ func (r *rig) wait(name string, what string, ok func(ledger.Member) bool) ledger
 		r.Fatal(err)
 	}
 	defer stop()
+	again := time.NewTicker(250 * time.Millisecond) // for what ok does besides, and nobody took
+	defer again.Stop()
 	for {
 		all, err := r.led.Members(ctx, true)
 		if err != nil {
@@ -253,6 +255,7 @@ func (r *rig) wait(name string, what string, ok func(ledger.Member) bool) ledger
 		}
 		select {
 		case <-changes:
+		case <-again.C:
 		case <-ctx.Done():
 			r.Fatalf("%s is not %s: %+v", name, what, seen)
 		}
