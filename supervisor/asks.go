@@ -153,6 +153,9 @@ func (s *Supervisor) answerAsk(id int64) {
 				}
 				l.calls.Lock()
 				defer l.calls.Unlock()
+				if l.brought[id] {
+					return nil // by one who was told of it as well
+				}
 				r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
 				if a.Kind == ledger.ApprovePlan {
 					r.For = team.WaitPlan
@@ -164,6 +167,10 @@ func (s *Supervisor) answerAsk(id int64) {
 						return askOwed{l, id} // its dialog may come up
 					}
 				}
+				if l.brought == nil {
+					l.brought = map[int64]bool{}
+				}
+				l.brought[id] = true
 				s.noteAnswered(ctx, a, err)
 				return askAnswered{l, request}
 			})

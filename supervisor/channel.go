@@ -46,6 +46,7 @@ type Channel interface {
 type line struct {
 	Channel
 	calls   sync.Mutex
+	brought map[int64]bool   // approvals whose answer the agent has; under calls
 	busy    bool             // a hand-over is under way
 	again   bool             // and another was asked for meanwhile
 	waiting bool             // something is held or left
