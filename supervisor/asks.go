@@ -134,7 +134,7 @@ func (q askQueued) apply(s *Supervisor) {
 }
 
 // answerAsk brings the answer to an approval to the agent that asked, where its
-// channel does.
+// channel does. It goes out once: while it is on its way nobody else brings it.
 func (s *Supervisor) answerAsk(id int64) {
 	for _, m := range s.members {
 		l := m.line
@@ -145,56 +145,85 @@ func (s *Supervisor) answerAsk(id int64) {
 			if known != id {
 				continue
 			}
+			if _, onItsWay := l.brings[id]; onItsWay {
+				l.brings[id] = true
+				continue
+			}
+			l.brings[id] = false
 			name := m.row.Name
 			s.step(func(ctx context.Context) message {
-				a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
-				if err != nil || a.State == ledger.ApprovalPending {
-					return nil
-				}
-				l.calls.Lock()
-				defer l.calls.Unlock()
-				if l.brought[id] {
-					return nil // by one who was told of it as well
-				}
-				r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
-				if a.Kind == ledger.ApprovePlan {
-					r.For = team.WaitPlan
-				}
-				err = l.Answer(ctx, r)
-				if err != nil && !team.IsCode(err, team.CodeNotFound) {
-					s.log.Warn("answer", "member", name, "request", request, "err", err)
-					if team.ReasonOf(err) == "no_dialog" {
-						return askOwed{l, id} // its dialog may come up
-					}
-				}
-				if l.brought == nil {
-					l.brought = map[int64]bool{}
-				}
-				l.brought[id] = true
-				s.noteAnswered(ctx, a, err)
-				return askAnswered{l, request}
+				return askBrought{l, request, id, s.bring(ctx, l, name, request, id)}
 			})
 		}
 	}
 }
 
-// askAnswered forgets a request whose answer has gone out.
-type askAnswered struct {
+// bring answers one request, if it has been decided.
+func (s *Supervisor) bring(ctx context.Context, l *line, name, request string, id int64) bringing {
+	a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
+	if err != nil || a.State == ledger.ApprovalPending {
+		return undecided
+	}
+	l.calls.Lock()
+	defer l.calls.Unlock()
+	r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
+	if a.Kind == ledger.ApprovePlan {
+		r.For = team.WaitPlan
+	}
+	err = l.Answer(ctx, r)
+	if err != nil && !team.IsCode(err, team.CodeNotFound) {
+		s.log.Warn("answer", "member", name, "request", request, "err", err)
+		if team.ReasonOf(err) == "no_dialog" {
+			return noDialog
+		}
+	}
+	s.noteAnswered(ctx, a, err)
+	return brought
+}
+
+// bringing is how an attempt to bring an answer ended.
+type bringing int
+
+const (
+	undecided bringing = iota
+	noDialog           // it may come up: the next observation tries again
+	brought            // or of no use any more
+)
+
+// askBrought ends an attempt to bring an answer.
+type askBrought struct {
 	line    *line
 	request string
+	id      int64
+	how     bringing
 }
 
-func (a askAnswered) apply(*Supervisor) { delete(a.line.asked, a.request) }
-
-// askOwed keeps an answer that could not be brought: the next observation tries again.
-type askOwed struct {
-	line *line
-	id   int64
-}
-
-func (a askOwed) apply(*Supervisor) {
-	if !slices.Contains(a.line.owed, a.id) {
+func (a askBrought) apply(s *Supervisor) {
+	again := a.line.brings[a.id]
+	delete(a.line.brings, a.id)
+	switch {
+	case a.how == brought:
+		delete(a.line.asked, a.request)
+	case again:
+		s.answerAsk(a.id)
+	case a.how == noDialog && !slices.Contains(a.line.owed, a.id):
 		a.line.owed = append(a.line.owed, a.id)
+	}
+}
+
+// answerOwed tries again what could not be answered: something has been seen of the
+// agent. What is on its way may have looked a moment too early.
+func (s *Supervisor) answerOwed(m *member) {
+	if m.line == nil {
+		return
+	}
+	for id := range m.line.brings {
+		m.line.brings[id] = true
+	}
+	owed := m.line.owed
+	m.line.owed = nil
+	for _, id := range owed {
+		s.answerAsk(id)
 	}
 }
 

@@ -46,12 +46,12 @@ type Channel interface {
 type line struct {
 	Channel
 	calls   sync.Mutex
-	brought map[int64]bool   // approvals whose answer the agent has; under calls
 	busy    bool             // a hand-over is under way
 	again   bool             // and another was asked for meanwhile
 	waiting bool             // something is held or left
 	asked   map[string]int64 // approvals by the agent's own request ids; -1: not queued yet
 	owed    []int64          // approvals whose answer the channel could not bring yet
+	brings  map[int64]bool   // approvals whose answer is on its way; true: look again afterwards
 }
 
 // deliverWithin bounds one hand-over; what a channel does longer is a fault of its.
@@ -109,7 +109,7 @@ func (l lineOpen) apply(s *Supervisor) {
 		return
 	}
 	s.closeLine(m)
-	m.line = &line{Channel: l.ch, asked: map[string]int64{}}
+	m.line = &line{Channel: l.ch, asked: map[string]int64{}, brings: map[int64]bool{}}
 	s.deliver(m)
 }
 
@@ -313,13 +313,7 @@ func (o observed) apply(s *Supervisor) {
 	if o.Settled != "" {
 		s.settledElsewhere(m, o.Settled)
 	}
-	if m.line != nil && len(m.line.owed) > 0 {
-		owed := m.line.owed
-		m.line.owed = nil
-		for _, id := range owed {
-			s.answerAsk(id)
-		}
-	}
+	s.answerOwed(m)
 	if o.Conversation != "" {
 		s.conversations[o.session] = o.Conversation
 	}

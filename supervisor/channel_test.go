@@ -167,9 +167,10 @@ func (r *rig) response() (d ledger.Delivery) {
 // request that asked: not as mail beside.
 func TestAskIsAnsweredByItsRequest(t *testing.T) {
 	c := &fakeCourier{}
-	tries := 0
+	tries, tried := 0, make(chan struct{})
 	c.answer = func(team.Reply) error {
 		if tries++; tries == 1 {
+			close(tried)
 			return team.Errorf(team.CodeUnavailable, "not drawn yet").WithReason("no_dialog")
 		}
 		return nil
@@ -186,10 +187,11 @@ func TestAskIsAnsweredByItsRequest(t *testing.T) {
 		t.Errorf("the lead was told %+v, %v", told, err)
 	}
 	r.reply(a, true)
-	r.until("answered", func() bool {
+	<-tried
+	for range 20 { // each of them finds the first try on its way, owed, or the second on its way
 		say(team.Observation{Tier: team.TierScreen, Source: "the dialog is drawn"})
-		return r.response().State == team.Accepted
-	})
+	}
+	r.until("answered", func() bool { return r.response().State == team.Accepted })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.answered) != 2 || c.answered[1].ID != askRun.ID || !c.answered[1].Allow || len(c.given) != 0 {
