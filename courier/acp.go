@@ -89,13 +89,27 @@ func StartACP(ctx context.Context, in ACPIn) (*ACP, error) {
 		defer close(a.exited)
 		a.err = cmd.Wait()
 	}()
-	a.conn = acp.NewClientSideConnection(acpClient{a}, stdin, stdout)
+	// The connection reads from its first moment, and says to its logger when that ends.
+	first := make(chan struct{})
+	a.conn = acp.NewClientSideConnection(acpClient{a}, stdin, gated{stdout, first})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(first)
 	if err := a.hello(ctx); err != nil {
 		_ = a.Close()
 		return nil, acpError("talk to "+in.Argv[0], err)
 	}
 	return a, nil
+}
+
+// gated reads nothing before open is closed.
+type gated struct {
+	io.Reader
+	open <-chan struct{}
+}
+
+func (g gated) Read(p []byte) (int, error) {
+	<-g.open
+	return g.Reader.Read(p)
 }
 
 func acpError(what string, err error) error {
