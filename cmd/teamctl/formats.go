@@ -45,6 +45,7 @@ var shapes = map[string]shape{
 	"board":    {reads: true},
 	"wait":     {list: "tasks", name: "id", reads: true},
 	"settings": {list: "settings", name: "name", reads: true, watch: true},
+	"usage":    {list: "members", name: "name", reads: true},
 	"edge ls":  {list: "edges", name: "from", reads: true, watch: true},
 	"edge add": {name: "from"},
 	"edge rm":  {name: "from"},
@@ -62,6 +63,8 @@ var shapes = map[string]shape{
 	},
 	"mcp":               {name: "url", note: "Only `--http` writes something: `url`, and `token` unless it came from a file. Else standard output is the client's, in MCP."},
 	"mcp config":        {name: "client", reads: true},
+	"usage budget":      {list: "members", name: "name"},
+	"usage resume":      {name: "resumed", note: "`resumed` is the agent whose usage limit is over."},
 	"service install":   {name: "path", note: "`path` and `text` are the unit's, `enable` and `disable` lists of what to run."},
 	"service uninstall": {name: "path", note: "As of service install; `outcome` is `already_removed` where there was no unit."},
 
