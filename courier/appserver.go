@@ -359,6 +359,9 @@ func (a *appServer) Deliver(ctx context.Context, mail []team.Mail) []team.Outcom
 	return out
 }
 
+// Settles is true: the thread tells what it has.
+func (a *appServer) Settles() bool { return true }
+
 func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Mail) team.Outcome {
 	o := team.Outcome{ID: m.ID, State: team.Injected}
 	again, err := a.given.note(a.f.Generation, m.ID)

@@ -55,6 +55,12 @@ type watched struct {
 	stop func()
 }
 
+// Settles is as the channel's, false where it does not say.
+func (w *watched) Settles() bool {
+	c, ok := w.Channel.(interface{ Settles() bool })
+	return ok && c.Settles()
+}
+
 // Close ends both.
 func (w *watched) Close() {
 	w.once.Do(func() {

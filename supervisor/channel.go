@@ -41,11 +41,16 @@ type Channel interface {
 	Close()
 }
 
+// Settler is a Channel that finds out what became of mail that was handed over before
+// it was opened. It gets such mail once more, as Mail.Again, where it says so.
+type Settler interface{ Settles() bool }
+
 // line is a channel with what the loop keeps of it. calls keeps its methods one at
 // a time.
 type line struct {
 	Channel
 	calls   sync.Mutex
+	settled bool             // what was handed over before has been asked about; for hand-overs
 	busy    bool             // a hand-over is under way
 	again   bool             // and another was asked for meanwhile
 	waiting bool             // something is held or left
@@ -188,8 +193,13 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 	if err != nil {
 		return true, err
 	}
+	asking := !l.settled
+	if c, ok := l.Channel.(Settler); !ok || !c.Settles() {
+		asking = false
+	}
 	var mail []team.Mail
 	var drop []ledger.DeliveryMark
+	doubt := map[string]bool{} // handed over before, and not known to be accepted
 	for _, o := range out {
 		switch o.Delivery.State {
 		case team.Mailed, team.Held:
@@ -202,7 +212,14 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 			}
 			mail = append(mail, MailOf(ctx, s.cfg.Ledger, o.Message))
 		case team.Posted: // its poster mails it, and that wakes us
-		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
+		case team.Injected:
+			if asking {
+				again := MailOf(ctx, s.cfg.Ledger, o.Message)
+				again.Again = true
+				doubt[again.ID] = true
+				mail = append(mail, again)
+			}
+		case team.Accepted, team.Read, team.Answered, team.Dropped:
 		}
 	}
 	if len(drop) > 0 {
@@ -218,10 +235,15 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 	}
 	l.calls.Lock()
 	outcomes := l.Deliver(ctx, mail)
+	l.settled = l.settled || asking && !slices.ContainsFunc(outcomes, func(o team.Outcome) bool { return doubt[o.ID] && o.State == team.Held })
 	l.calls.Unlock()
 	var marks []ledger.DeliveryMark
 	var got []string
 	for _, o := range outcomes {
+		if doubt[o.ID] && o.State != team.Accepted { // it stays as it was
+			left = left || o.State == team.Held
+			continue
+		}
 		switch o.State {
 		case team.Injected, team.Accepted:
 			got = append(got, o.ID)

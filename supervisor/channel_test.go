@@ -21,6 +21,8 @@ type fakeCourier struct {
 	mu       sync.Mutex
 	answered []team.Reply
 	given    []string
+	settles  bool
+	s        *Supervisor
 }
 
 func (c *fakeCourier) Open(_ context.Context, in ChannelIn) (Channel, error) {
@@ -44,6 +46,8 @@ func (c *fakeCourier) Answer(_ context.Context, r team.Reply) error {
 	return c.answer(r)
 }
 
+func (c *fakeCourier) Settles() bool { return c.settles }
+
 func (c *fakeCourier) Interrupt(context.Context) error { return nil }
 func (c *fakeCourier) Close()                          {}
 
@@ -65,8 +69,8 @@ func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) 
 		c.deliver = func(_ context.Context, mail []team.Mail) []team.Outcome { return held(mail) }
 	}
 	r.by, r.plans = c, plans{channel: true}
-	s := r.supervisor()
-	r.spawn(s, "a", "never")
+	c.s = r.supervisor()
+	r.spawn(c.s, "a", "never")
 	return r, (<-c.opened).Report
 }
 
@@ -118,6 +122,42 @@ func TestHeldDoesNotTakeBackWhatAHookGave(t *testing.T) {
 	defer c.mu.Unlock()
 	if !slices.Equal(c.given, []string{id}) {
 		t.Errorf("given %d times", len(c.given))
+	}
+}
+
+// The supervisor that handed a message over is gone before anything showed that the
+// agent has it: the next one has the channel find out, and gives it to no other.
+func TestHandedOverBeforeIsAskedAbout(t *testing.T) {
+	for _, settles := range []bool{true, false} {
+		c := &fakeCourier{settles: settles}
+		c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+			for _, m := range mail {
+				o := team.Outcome{ID: m.ID, State: team.Injected}
+				if m.Again {
+					o.State, o.Evidence = team.Accepted, "the session has it"
+				}
+				out = append(out, o)
+			}
+			return out
+		}
+		r, _ := talking(t, c)
+		first := r.post("before")
+		r.until("handed over", func() bool { return r.delivery(first).State == team.Injected })
+		c.s.Close()
+		r.supervisor()
+		<-c.opened
+		second := r.post("after")
+		r.until("handed over", func() bool { return r.delivery(second).State == team.Injected })
+		want, given := team.Injected, []string{first, second}
+		if settles {
+			want, given = team.Accepted, []string{first, first, second}
+		}
+		r.until("settled", func() bool { return r.delivery(first).State == want })
+		c.mu.Lock()
+		if !slices.Equal(c.given, given) {
+			t.Errorf("settles %v: given %d times", settles, len(c.given))
+		}
+		c.mu.Unlock()
 	}
 }
 

@@ -124,17 +124,20 @@ func TestSoak(t *testing.T) {
 		t.Error(err)
 	}
 	if err := w.until(ctx, "accepted", func() (bool, error) {
-		open := 0
+		var open []string
 		for _, id := range slices.Concat(ids...) {
 			ds, err := tm.Ledger.Deliveries(ctx, id)
 			if err != nil || len(ds) != 1 {
 				return false, errors.Join(err, fmt.Errorf("%d deliveries", len(ds)))
 			}
-			if s := ds[0].State; s != team.Accepted && s != team.Read {
-				open++
+			if d := ds[0]; d.State != team.Accepted && d.State != team.Read {
+				open = append(open, fmt.Sprintf("%s to %s is %s (%s%s)", id, d.Recipient, d.State, d.Reason, d.Evidence))
 			}
 		}
-		return open == 0, nil
+		if len(open) > 0 {
+			return false, fmt.Errorf("%d are not, the first: %s", len(open), open[0])
+		}
+		return true, nil
 	}); err != nil {
 		t.Error(err)
 	}
