@@ -155,3 +155,25 @@ func TestRecordIsReplaced(t *testing.T) {
 		t.Errorf("before %+v, now %+v", was, now)
 	}
 }
+
+// A record that cannot be read is not overwritten: it is moved aside.
+func TestDamagedRecordIsKept(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	tr, err := f.repo.tree(w.Path)
+	f.must(err)
+	f.must(os.WriteFile(filepath.Join(tr.dir, recordFile), []byte(`{"base":"12`), 0o600))
+	_, err = f.repo.Setup(f.ctx(), SetupIn{Path: w.Path})
+	f.must(err)
+	aside, err := filepath.Glob(filepath.Join(tr.dir, recordFile+".corrupt-*"))
+	f.must(err)
+	if len(aside) != 1 {
+		t.Fatalf("moved aside: %v", aside)
+	}
+	if text, err := os.ReadFile(aside[0]); err != nil || string(text) != `{"base":"12` {
+		t.Errorf("%q, %v", text, err)
+	}
+	if !tr.recorded().SetUp {
+		t.Error("the new one does not say that it is set up")
+	}
+}

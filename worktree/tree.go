@@ -245,25 +245,45 @@ type record struct {
 
 const recordFile = "teamctl.json"
 
-// recorded is empty for a worktree that somebody else made.
+// recorded is empty for a worktree that somebody else made, and where the record cannot
+// be read.
 func (t tree) recorded() record {
-	var rec record
-	if t.main {
-		return rec
-	}
-	data, err := os.ReadFile(filepath.Join(t.dir, recordFile))
-	if err != nil || json.Unmarshal(data, &rec) != nil {
+	rec, err := t.readRecord()
+	if err != nil {
 		return record{}
 	}
 	return rec
 }
 
+var errDamagedRecord = errors.New("the record of the worktree cannot be read")
+
+func (t tree) readRecord() (rec record, err error) {
+	if t.main {
+		return rec, nil
+	}
+	data, err := os.ReadFile(filepath.Join(t.dir, recordFile))
+	if err != nil {
+		return rec, err
+	}
+	if json.Unmarshal(data, &rec) != nil {
+		return record{}, errDamagedRecord
+	}
+	return rec, nil
+}
+
 // record writes it whole or not at all: a process that is killed while a setup notes
-// its end must not take the base with it.
+// its end must not take the base with it. One that is damaged is moved aside first, as
+// teamctl.json.corrupt-<milliseconds>.
 func (t tree) record(rec record) error {
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(t.dir, recordFile), append(data, '\n'), 0o600, false)
+	path := filepath.Join(t.dir, recordFile)
+	if _, err := t.readRecord(); errors.Is(err, errDamagedRecord) {
+		if err := os.Rename(path, fmt.Sprintf("%s.corrupt-%d", path, time.Now().UnixMilli())); err != nil {
+			return err
+		}
+	}
+	return atomicfile.Write(path, append(data, '\n'), 0o600, false)
 }
