@@ -3,10 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -71,41 +68,6 @@ func TestOutputKeepsLines(t *testing.T) {
 	o.line("end %d", 1)
 	if got := b.String(); got != "begin\nno newline\nend 1\n" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestNotify(t *testing.T) {
-	dir, err := os.MkdirTemp("/tmp", "tc") // a socket path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "n")
-	if err := Notify(path, "ann", "g1", EventReady); err == nil {
-		t.Fatal("no error without a listener")
-	}
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
-	if err := Notify(path, "ann", "g1", EventReady); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	buf := make([]byte, 1024)
-	n, err := c.Read(buf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got map[string]string
-	if err := json.Unmarshal(buf[:n], &got); err != nil {
-		t.Fatal(err)
-	}
-	if got["agent"] != "ann" || got["generation"] != "g1" || got["event"] != "ready" || len(got) != 3 {
-		t.Errorf("datagram %s", buf[:n])
 	}
 }
 

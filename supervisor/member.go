@@ -20,6 +20,7 @@ type member struct {
 	seen    state.Engine      // what was seen of this generation
 	at      backends.Attached // nil unless a generation lives, or its dead pane stands
 	step    string            // "" or the blocking step under way: "starting", "stopping"
+	unwatch func()            // ends the waiting for its word that it is ready; nil: none
 	upSince time.Time         // monotonic start of the generation; zero: not known
 	first   bool              // never was up: a failed start rolls it back
 	held    bool              // on the roster, to be started when it is asked for

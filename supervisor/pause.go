@@ -76,6 +76,7 @@ func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (
 			reason = PausedReason
 			s.after("ready:"+m.row.SessionKey, 0, nil)
 			s.settler.stop(s.cfg.Layout.Bundle(m.row.Name))
+			m.dropWord()
 		}
 		was := paused(m.row)
 		err := s.patch(m, ledger.MemberPatch{Reason: &reason})

@@ -2,7 +2,11 @@ package supervisor
 
 import (
 	"fmt"
+	"path/filepath"
+	"time"
 
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -15,6 +19,9 @@ func (s *Supervisor) awaitReady(m *member) {
 	session, gen := m.row.SessionKey, m.row.Generation
 	if m.plan.ReportsReady || m.plan.Channel && s.cfg.Courier != nil {
 		s.after("ready:"+session, s.policy.Start, notReady{session, gen})
+		if m.plan.ReportsReady {
+			s.watchWord(m)
+		}
 		return
 	}
 	if err := s.settler.wait(s.cfg.Layout.Bundle(m.row.Name), session, gen, s.policy.Silent); err != nil {
@@ -27,6 +34,7 @@ func (s *Supervisor) awaitReady(m *member) {
 func (s *Supervisor) forgetReady(m *member) {
 	s.after("ready:"+m.row.SessionKey, 0, nil)
 	s.settler.stop(s.cfg.Layout.Bundle(m.row.Name))
+	m.dropWord()
 	s.after("limited:"+m.row.SessionKey, 0, nil)
 	s.closeLine(m)
 }
@@ -42,8 +50,66 @@ func (s *Supervisor) markReady(m *member, evidence string) {
 	if !paused(m.row) {
 		p.Reason = new(string)
 	}
-	_ = s.patch(m, p)
+	if s.patch(m, p) != nil {
+		s.after("ready:"+m.row.SessionKey, time.Second, readyAgain{m.row.SessionKey, m.row.Generation, evidence})
+		return
+	}
+	m.dropWord()
 	s.log.Info("ready", "member", m.row.Name, "evidence", evidence)
+}
+
+// readyAgain is a readiness that the ledger did not take.
+type readyAgain struct{ session, generation, evidence string }
+
+func (r readyAgain) apply(s *Supervisor) {
+	if m := s.members[r.session]; m != nil && m.row.Generation == r.generation {
+		s.markReady(m, r.evidence)
+	}
+}
+
+// watchWord waits for the member's word in its bundle: its datagram is lost where
+// nobody listens, or too early where its start is not yet noted.
+func (s *Supervisor) watchWord(m *member) {
+	m.dropWord()
+	b, word := s.cfg.Layout.Bundle(m.row.Name), wordSaid{m.row.SessionKey, m.row.Generation}
+	unwatch, err := s.settler.hub.Watch(string(b), func(e dirwatch.Event) {
+		if e.Lost || e.Poll || filepath.Base(e.Name) == filepath.Base(b.Ready()) {
+			time.AfterFunc(0, func() { s.send(word) }) // who is told must not wait for the loop
+		}
+	})
+	if err != nil {
+		s.log.Warn("watch for readiness", "member", m.row.Name, "err", err)
+	} else {
+		m.unwatch = unwatch
+	}
+	word.apply(s) // said before we looked
+}
+
+// dropWord ends the waiting for the member's word.
+func (m *member) dropWord() {
+	if m.unwatch != nil {
+		m.unwatch()
+		m.unwatch = nil
+	}
+}
+
+func (s *Supervisor) dropWords() {
+	for _, m := range s.members {
+		m.dropWord()
+	}
+}
+
+// wordSaid is that the member's word may stand in its bundle.
+type wordSaid struct{ session, generation string }
+
+func (w wordSaid) apply(s *Supervisor) {
+	m := s.members[w.session]
+	if m == nil || m.row.Generation != w.generation || m.row.Ready || paused(m.row) {
+		return
+	}
+	if shim.ReadReady(s.cfg.Layout.Bundle(m.row.Name), w.generation) == nil {
+		s.markReady(m, "its own word")
+	}
 }
 
 // settledOutput is the settler's word.

@@ -405,6 +405,9 @@ type retell struct{ startDone }
 func (r retell) apply(s *Supervisor) {
 	if m := s.members[r.session]; m != nil && m.row.Generation == r.generation && m.row.Observed == team.Starting {
 		s.writeUp(m, r.startDone)
+		if m.row.Observed == team.Running {
+			s.awaitReady(m) // what was seen of it so far could not be noted
+		}
 	}
 }
 

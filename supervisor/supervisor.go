@@ -155,6 +155,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer s.cancel()
 	defer stopChanges()
 	defer s.settler.close()
+	defer s.dropWords()
 	defer s.lastPublish()
 	defer s.closeLines()
 	defer s.stopTimers()

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -250,6 +251,36 @@ func TestReadyByItsOwnWordOrSettledOutput(t *testing.T) {
 	if row = r.wait("talker", "ready", func(m ledger.Member) bool { return m.Ready }); row.Reason != "" {
 		t.Fatalf("reason %q after all", row.Reason)
 	}
+}
+
+// A datagram is lost where the socket was deleted or the loop is late: the bundle has
+// the same word.
+func TestReadyByItsWordInTheBundle(t *testing.T) {
+	r := newRig(t)
+	r.plans.reports = true
+	r.policy.Start = time.Minute
+	s := r.supervisor()
+	m := r.spawn(s, "early", team.RestartNever)
+	b := r.layout.Bundle("early")
+	if err := shim.SayReady(b, r.layout.NotifySocket(), "early", "an older one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := shim.SayReady(b, r.layout.NotifySocket(), "early", m.Generation); err != nil {
+		t.Fatal(err)
+	}
+	if row := r.wait("early", "ready", func(m ledger.Member) bool { return m.Ready }); row.Generation != m.Generation {
+		t.Fatalf("row %+v", row)
+	}
+	m = r.spawn(s, "late", team.RestartNever)
+	s.Close()
+	if row := r.waitState("late", team.Running); row.Ready {
+		t.Fatal("ready without any evidence")
+	}
+	if err := shim.SayReady(r.layout.Bundle("late"), r.layout.NotifySocket(), "late", m.Generation); err != nil {
+		t.Fatal(err)
+	}
+	r.supervisor()
+	r.wait("late", "ready", func(m ledger.Member) bool { return m.Ready })
 }
 
 func TestRecoverStartsOnlyWhatWasLost(t *testing.T) {

@@ -162,6 +162,10 @@ func (b Bundle) StartLock() string { return filepath.Join(string(b), "start.lock
 // Backoff is the end of the member's back-off by the clock of the boot.
 func (b Bundle) Backoff() string { return filepath.Join(string(b), "backoff.json") }
 
+// Ready is the word of the newest generation that it takes messages, written by the
+// agent itself where it can say so.
+func (b Bundle) Ready() string { return filepath.Join(string(b), "ready.json") }
+
 // Log is the member's output.
 func (b Bundle) Log() string { return filepath.Join(string(b), "output.log") }
 

@@ -40,5 +40,5 @@
 // and "exited" from the shim and may be "ready" from the agent itself, which finds
 // the path in TEAMCTL_NOTIFY_SOCKET and its generation in TEAMCTL_GENERATION. A
 // datagram is a hint to look at the files: it may be lost, and then the files are
-// found by watching processes.
+// found by watching processes and, for ready.json (SayReady), the bundle.
 package shim

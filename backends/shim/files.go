@@ -55,6 +55,27 @@ func ReadExit(b team.Bundle, gen string) (backends.Exit, error) {
 	return readJSON(b.Exit(), gen, func(e backends.Exit) string { return e.Generation })
 }
 
+// readyWord is ready.json.
+type readyWord struct {
+	Generation string `json:"generation"`
+}
+
+// SayReady is how an agent says that it takes messages: a file in its bundle, for a
+// supervisor that is away or does not read just now, and then a datagram. Its error
+// is that of the file.
+func SayReady(b team.Bundle, socket, agent, gen string) error {
+	err := writeJSON(b.Ready(), readyWord{gen}, false)
+	_ = Notify(socket, agent, gen, EventReady) // a hint: the file says it too
+	return err
+}
+
+// ReadReady is nil if a generation has said that it takes messages. Like the other
+// readers it returns CodeNotFound where it has not.
+func ReadReady(b team.Bundle, gen string) error {
+	_, err := readJSON(b.Ready(), gen, func(w readyWord) string { return w.Generation })
+	return err
+}
+
 func readJSON[T any](path, gen string, genOf func(T) string) (T, error) {
 	var v, zero T
 	b, err := os.ReadFile(path)

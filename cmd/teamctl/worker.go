@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
@@ -165,7 +166,7 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 	}
 	return &station{team: t, caller: c, member: m, watch: watch, env: agent.Env{
 		Ledger: &ruledLedger{Ledger: t.Ledger.As(m.Name), team: t}, Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
-		Dir: dir, Out: at.out, Environ: at.environ, Ready: readiness(m.Name, at),
+		Dir: dir, Out: at.out, Environ: at.environ, Ready: readiness(t.Layout.Bundle(m.Name), m.Name, at),
 	}}, nil
 }
 
@@ -219,13 +220,17 @@ func degraded(out io.Writer) func(error) {
 }
 
 // readiness tells the supervisor once that the worker takes messages. One that is
-// away is no reason to wait: the next one finds out by itself.
-func readiness(name string, at workplace) func() {
+// away is no reason to wait: the next one finds it in the bundle.
+func readiness(b team.Bundle, name string, at workplace) func() {
 	socket, gen := at.getenv(team.EnvNotify), at.getenv(team.EnvGen)
 	if socket == "" {
 		return nil
 	}
-	return sync.OnceFunc(func() { _ = agent.Notify(socket, name, gen, agent.EventReady) })
+	return sync.OnceFunc(func() {
+		if err := shim.SayReady(b, socket, name, gen); err != nil {
+			_, _ = fmt.Fprintf(at.out, "%s: ready, and the next supervisor cannot know: %v\n", name, err)
+		}
+	})
 }
 
 // workspace is a member's worktree as the worker wants it.

@@ -60,7 +60,7 @@ func (r *run) permission(ctx context.Context) error {
 		err = firstError(err, r.Write(adapter.HookReply{}))
 	}
 	if d != nil {
-		_ = r.Tell(r.name, r.gen, team.Observation{Tier: team.TierHook, Activity: team.Working, At: time.Now(), Source: "hook PermissionRequest, answered"})
+		r.say(team.Observation{Tier: team.TierHook, Activity: team.Working, At: time.Now(), Source: "hook PermissionRequest, answered"})
 	}
 	return err
 }

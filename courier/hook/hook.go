@@ -138,9 +138,18 @@ func (r *run) tell(blocked bool) {
 	if o.Activity == "" && !o.Ready {
 		return
 	}
-	_ = courier.WriteSeen(r.bundle, courier.SeenFile{Generation: r.gen, Seen: o}) // the datagram says it too
 	o.Usage = r.usage()
-	_ = r.Tell(r.name, r.gen, o) // nobody may be there
+	r.say(o)
+}
+
+// say tells the supervisor, and the next one where nobody is there.
+func (r *run) say(o team.Observation) {
+	last := o
+	if last.Usage == nil { // what an earlier hook has counted may not have been heard
+		last.Usage = r.counted()
+	}
+	_ = courier.WriteSeen(r.bundle, courier.SeenFile{Generation: r.gen, Seen: last})
+	_ = r.Tell(r.name, r.gen, o)
 }
 
 // withTeam opens the team and proves who the agent is.

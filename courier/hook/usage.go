@@ -21,11 +21,7 @@ func (r *run) usage() *team.Usage {
 	if r.CLI != adapter.Claude || r.hook.Transcript == "" || r.Event != "PostToolUse" && r.Event != "Stop" {
 		return nil
 	}
-	file := filepath.Join(string(r.bundle), "usage.json")
-	var c adapter.Counted
-	if data, err := os.ReadFile(file); err == nil {
-		_ = json.Unmarshal(data, &c) // without it all is counted again
-	}
+	c := r.readCounted()
 	if c.Conversation != r.hook.Conversation {
 		c = adapter.Counted{Conversation: r.hook.Conversation}
 	}
@@ -50,7 +46,24 @@ func (r *run) usage() *team.Usage {
 		return &c.Total
 	}
 	if data, err = json.Marshal(c); err == nil {
-		_ = atomicfile.Write(file, data, 0o600, false)
+		_ = atomicfile.Write(r.countedFile(), data, 0o600, false)
 	}
 	return &c.Total
+}
+
+// counted is what earlier hooks have counted in this conversation.
+func (r *run) counted() *team.Usage {
+	if c := r.readCounted(); c.Conversation == r.hook.Conversation && c.Offset > 0 {
+		return &c.Total
+	}
+	return nil
+}
+
+func (r *run) countedFile() string { return filepath.Join(string(r.bundle), "usage.json") }
+
+func (r *run) readCounted() (c adapter.Counted) {
+	if data, err := os.ReadFile(r.countedFile()); err == nil {
+		_ = json.Unmarshal(data, &c) // without it all is counted again
+	}
+	return c
 }
