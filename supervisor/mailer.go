@@ -20,7 +20,8 @@ import (
 // still young and only posted, the entry is appended, and then the delivery is
 // marked mailed. What a poster did not live to mail the supervisor mails once it
 // is old, unless the file has its id; so does the next message of the same sender
-// to the same member, which must not pass it. A poster that wakes up late lets go.
+// to the same member, which must not pass it. A poster that wakes up late does as
+// the supervisor would: there may be none.
 // So an entry stands in the mailbox once and in its sender's order, whoever is
 // killed where.
 type Mailer struct {
@@ -54,14 +55,14 @@ func (m Mailer) Deliver(ctx context.Context, msg ledger.Message, ds []ledger.Del
 		if ds[i].State != team.Posted {
 			continue // an idempotency key used again
 		}
-		if err := m.mail(ctx, e, &ds[i], posted); err != nil {
+		if err := m.mail(ctx, msg, e, &ds[i], posted); err != nil {
 			ds[i].Reason = "not mailed yet: " + err.Error()
 		}
 	}
 }
 
 // mail appends one entry if its delivery is still the poster's.
-func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, posted time.Time) error {
+func (m Mailer) mail(ctx context.Context, msg ledger.Message, e inbox.Entry, d *ledger.Delivery, posted time.Time) error {
 	box, err := m.Box(d.Recipient)
 	if err != nil {
 		return err
@@ -94,8 +95,12 @@ func (m Mailer) mail(ctx context.Context, e inbox.Entry, d *ledger.Delivery, pos
 		return err
 	}
 	switch {
-	case late:
-		return errors.New("left to the supervisor")
+	case late: // somebody else may be at it
+		if err := m.takeOver(ctx, ledger.Outgoing{Message: msg, Delivery: *d}); err != nil {
+			return err
+		}
+		*d, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
+		return err
 	case lost:
 		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
 			return err

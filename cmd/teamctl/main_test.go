@@ -59,7 +59,7 @@ func mustWd() string {
 }
 
 // patience bounds every wait of the scripts.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

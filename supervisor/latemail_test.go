@@ -1,0 +1,56 @@
+package supervisor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A poster that was stopped for long between its post and its mailing mails all the
+// same, before it returns: no supervisor need be there. What another has mailed in
+// its place it does not mail again.
+func TestLatePosterMailsOnce(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	s.Close()
+	m := Mailer{r.layout, r.led}
+	for _, swept := range []bool{false, true} {
+		msg, ds, err := r.led.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "hello"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if swept {
+			if err := m.takeOver(t.Context(), ledger.Outgoing{Message: msg, Delivery: ds[0]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := ds[0]
+		if err := m.mail(t.Context(), msg, m.entry(t.Context(), msg), &d, time.Now().Add(-sweepAge)); err != nil {
+			t.Fatal(err)
+		}
+		if d.State != team.Mailed {
+			t.Errorf("it is %s (%s), want mailed", d.State, d.Reason)
+		}
+		box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := box.Entries(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, e := range entries {
+			if e.ID == msg.ID {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("it stands in the mailbox %d times, want once (mailed by another: %v)", n, swept)
+		}
+	}
+}
