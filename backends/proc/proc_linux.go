@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -98,13 +100,86 @@ func table() ([]info, error) {
 }
 
 // environ is what the process was executed with; nil where it may not be read,
-// which is so for every process of another user.
+// which is so for every process of another user. A process amid its exec has none
+// for a moment, which says nothing of whose it is: that is waited for.
 func environ(pid int) []string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	b, err := readEnviron(pid)
+	if err == nil && len(b) == 0 {
+		b, err = environAfterExec(pid)
+	}
 	if err != nil {
 		return nil
 	}
 	return splitEnv(string(b))
+}
+
+// readEnviron reads an environment in one call: between two, the process may execute
+// another program, and what has been read would look like the whole.
+func readEnviron(pid int) ([]byte, error) {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	for size := 16 << 10; ; size *= 4 {
+		b := make([]byte, size)
+		n, err := f.ReadAt(b[:size:size], 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if n < size {
+			return b[:n], nil
+		}
+	}
+}
+
+const (
+	// execWait bounds, in looks a millisecond apart, how long an exec is waited for. It
+	// takes some ten microseconds, and as long as it likes on a disk that hangs.
+	execWait = 1000
+	// surelyEmpty is how often an environment is found empty before that is believed:
+	// the next exec may come between two looks.
+	surelyEmpty = 3
+)
+
+// environAfterExec reads an environment that was empty until the process has its
+// program.
+func environAfterExec(pid int) (b []byte, err error) {
+	var tick *time.Ticker
+	for look, empty := 0, 0; look < execWait && empty < surelyEmpty; look++ {
+		amid, living := amidExec(pid)
+		if !living {
+			return nil, nil
+		}
+		if amid {
+			if tick == nil {
+				tick = time.NewTicker(time.Millisecond)
+				defer tick.Stop()
+			}
+			<-tick.C
+			continue
+		}
+		if b, err = readEnviron(pid); err != nil || len(b) > 0 {
+			return b, err
+		}
+		empty++
+	}
+	return nil, nil
+}
+
+// amidExec reports whether a process has left its old program and does not have the
+// new one yet: it has memory and no code (fs/binfmt_elf.c sets start_code when the
+// environment is in place). A zombie and the kernel's own have no memory.
+func amidExec(pid int) (amid, living bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false, false
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // field 3 is f[0]
+	if len(f) < 24 || f[20] == "0" {
+		return false, false
+	}
+	return f[23] == "0", true
 }
 
 // Signal sends a signal to exactly this process: the pidfd pins it before its

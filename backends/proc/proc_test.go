@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,7 +66,12 @@ func ready(file string) {
 // run starts a fake that this test reaps.
 func run(t *testing.T, gen string, args ...string) (*exec.Cmd, backends.ProcID) {
 	t.Helper()
-	c := exec.Command(os.Args[0], append([]string{"fake"}, args...)...)
+	return start(t, gen, os.Args[0], append([]string{"fake"}, args...)...)
+}
+
+func start(t *testing.T, gen, name string, args ...string) (*exec.Cmd, backends.ProcID) {
+	t.Helper()
+	c := exec.Command(name, args...)
 	c.Env = append(os.Environ(), team.EnvGen+"="+gen)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -298,6 +304,53 @@ func TestKillTreeCancelEndsTheGrace(t *testing.T) {
 	if time.Since(begun) > 10*time.Second || Alive(id) {
 		t.Errorf("took %s, alive %v", time.Since(begun), Alive(id))
 	}
+}
+
+// A process has no environment while it executes a program: neither is it then
+// taken for one that is not detached, nor for one of no generation.
+func TestAmidExec(t *testing.T) {
+	const gen = "g-amid-5e1f"
+	// A shell, since a program of one thread is what executes others.
+	script := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(script, []byte("[ $1 -eq 0 ] || exec sh \"$0\" $(($1 - 1))\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := func() (*exec.Cmd, backends.ProcID) {
+		return start(t, gen, "sh", script, "400")
+	}
+	mine, mineID := again()
+	t.Setenv(EnvDetached, "1")
+	detached, detachedID := again()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = mine.Process.Wait()
+		_, _ = detached.Process.Wait()
+	}()
+	looks := 0
+	for going := true; going; looks++ {
+		select {
+		case <-over:
+			going = false
+		default:
+		}
+		before := Alive(mineID)
+		found := ByGeneration(gen)
+		if before && Alive(mineID) && !slices.Contains(found, mineID) {
+			t.Fatalf("look %d: a process of the generation is not found: %v", looks, found)
+		}
+		if slices.Contains(found, detachedID) && Alive(detachedID) {
+			t.Fatalf("look %d: a detached process is of the generation", looks)
+		}
+		kids, err := Children()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(kids, detachedID) && Alive(detachedID) { // a dead one has no environment
+			t.Fatalf("look %d: a detached process is a child", looks)
+		}
+	}
+	t.Log(looks, "looks")
 }
 
 func TestDetachedIsNobodys(t *testing.T) {
