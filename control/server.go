@@ -97,7 +97,23 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	defer sup.Close()
+	if err := sayAdopted(l); err != nil {
+		return err
+	}
 	return serveHTTP(ctx, in, f, listener, &server{sup: sup, writer: group, streams: streams{writer: group}})
+}
+
+// sayAdopted adds to the file of the pid that the members' states can be relied on.
+func sayAdopted(l team.Layout) error {
+	f, err := os.OpenFile(l.SupervisorPID(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("say that members are adopted: %w", err)
+	}
+	if _, err := f.WriteString(team.SupervisorAdopted + "\n"); err != nil {
+		_ = f.Close()
+		return fmt.Errorf("say that members are adopted: %w", err)
+	}
+	return f.Close()
 }
 
 // serveHTTP serves until the supervisor or ctx ends.
@@ -214,8 +230,9 @@ func PrivateDir(dir string) error {
 
 func readPID(l team.Layout) string {
 	b, err := os.ReadFile(l.SupervisorPID())
-	if err != nil || len(b) == 0 {
+	pid, _, perr := team.ParseSupervisorPID(b)
+	if err != nil || perr != nil {
 		return "unknown"
 	}
-	return string(b[:len(b)-1])
+	return strconv.Itoa(pid)
 }

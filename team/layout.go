@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // Environment variables that teamctl reads and hands to its agents.
@@ -100,6 +101,18 @@ func (l Layout) SupervisorLock() string { return filepath.Join(l.Dir, "superviso
 
 // SupervisorPID is the visible owner of the supervisor lock.
 func (l Layout) SupervisorPID() string { return filepath.Join(l.Dir, "supervisor.pid") }
+
+// SupervisorAdopted is the second line of SupervisorPID, once every member that an
+// earlier supervisor left has been looked at: what the ledger says of them is true.
+const SupervisorAdopted = "adopted"
+
+// ParseSupervisorPID reads the content of SupervisorPID. The error is that of
+// strconv.Atoi: the file is empty for a moment.
+func ParseSupervisorPID(content []byte) (pid int, adopted bool, err error) {
+	first, rest, _ := strings.Cut(string(content), "\n")
+	pid, err = strconv.Atoi(strings.TrimSpace(first))
+	return pid, strings.TrimSpace(rest) == SupervisorAdopted, err
+}
 
 // SupervisorLog is the supervisor's structured log.
 func (l Layout) SupervisorLog() string { return filepath.Join(l.Dir, "supervisor.log") }

@@ -106,3 +106,25 @@ func TestSocketsAreShortAndApart(t *testing.T) {
 		t.Errorf("root is %s", got)
 	}
 }
+
+func TestParseSupervisorPID(t *testing.T) {
+	for content, want := range map[string]struct {
+		pid     int
+		adopted bool
+		ok      bool
+	}{
+		"12\n":             {12, false, true},
+		"12\nadopted\n":    {12, true, true},
+		"12\nad":           {12, false, true},
+		"12":               {12, false, true},
+		"":                 {},
+		"x\nadopted\n":     {},
+		"\nadopted\n":      {},
+		"12\nadopted\nx\n": {12, false, true},
+	} {
+		pid, adopted, err := ParseSupervisorPID([]byte(content))
+		if (err == nil) != want.ok || want.ok && (pid != want.pid || adopted != want.adopted) {
+			t.Errorf("%q: %d, %v, %v", content, pid, adopted, err)
+		}
+	}
+}

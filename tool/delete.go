@@ -76,7 +76,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 	if err != nil {
 		return err
 	}
-	if len(all) <= 1 && t.supervisorPID() == 0 {
+	if pid, _ := t.supervisorPID(); pid == 0 && len(all) <= 1 {
 		return nil // nothing was ever started
 	}
 	s, err := t.supervisor(ctx)

@@ -382,50 +382,53 @@ func (e *Env) info(ctx context.Context, key string) TeamInfo {
 	if info.Tasks, err = t.Ledger.Counts(ctx); err != nil {
 		info.Problem = err.Error()
 	}
-	info.Supervisor = t.supervisorPID()
+	info.Supervisor, _ = t.supervisorPID()
 	return info
 }
 
 // supervisorPID is the pid of the team's supervisor while its lock is held, else 0.
-func (t *Team) supervisorPID() int {
+// adopted: it has looked at every member that an earlier one left.
+func (t *Team) supervisorPID() (pid int, adopted bool) {
 	b, err := os.ReadFile(t.Layout.SupervisorPID())
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	if held, err := lockHeld(t.Layout.SupervisorLock()); err != nil || !held {
-		return 0
+		return 0, false
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	pid, adopted, err = team.ParseSupervisorPID(b)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	// A child that a killed supervisor was just starting holds the lock until it has
 	// executed its program.
 	if _, err := proc.Identify(pid); err != nil {
-		return 0
+		return 0, false
 	}
-	return pid
+	return pid, adopted
 }
 
 // Members is the roster, the lead first, and the supervisor's pid or 0. What the
 // ledger says of processes is as true as its supervisor: while none is up and
-// members are wanted running, it is started, which adopts them.
+// members are wanted running, it is started, and one that has not adopted them yet
+// (a teammate may have started it this moment) is waited for.
 func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
+	pid, adopted := t.supervisorPID()
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
 		return nil, 0, err
 	}
-	pid := t.supervisorPID()
-	if pid == 0 && slices.ContainsFunc(members, func(m ledger.Member) bool {
+	if !adopted && slices.ContainsFunc(members, func(m ledger.Member) bool {
 		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
 	}) {
-		if _, err := t.supervisor(ctx); err != nil {
+		// It answers when it has adopted.
+		if _, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) }); err != nil {
 			return members, 0, err
 		}
 		if members, err = t.Ledger.Members(ctx, false); err != nil {
 			return nil, 0, err
 		}
-		pid = t.supervisorPID()
+		pid, _ = t.supervisorPID()
 	}
 	slices.SortStableFunc(members, func(a, b ledger.Member) int {
 		switch {

@@ -236,7 +236,7 @@ func (r *faultRig) supervisor() backends.ProcID {
 		if err != nil {
 			return false
 		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		pid, _, err := team.ParseSupervisorPID(b)
 		if err != nil {
 			return false
 		}

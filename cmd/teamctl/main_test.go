@@ -296,7 +296,7 @@ func killSup(ts *testscript.TestScript, args []string) {
 	path := filepath.Join(ts.Getenv(team.EnvHome), "teams", args[0], "supervisor.pid")
 	b, err := os.ReadFile(path)
 	ts.Check(err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	pid, _, err := team.ParseSupervisorPID(b)
 	ts.Check(err)
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 	wait(ts, "the death of the supervisor", func() bool {

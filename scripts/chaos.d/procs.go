@@ -85,7 +85,7 @@ func (w *world) supervisor() (backends.ProcID, bool) {
 	if err != nil {
 		return backends.ProcID{}, false
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	pid, _, err := team.ParseSupervisorPID(b)
 	if err != nil {
 		return backends.ProcID{}, false
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // check is one row. note, when not empty, stands in the table instead of "yes".
@@ -229,7 +231,7 @@ func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	pid, _, err := team.ParseSupervisorPID(b)
 	if err != nil {
 		return "", fmt.Errorf("read %q: %w", b, err)
 	}

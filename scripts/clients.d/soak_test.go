@@ -186,7 +186,7 @@ func killSupervisor(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	pid, _, err := team.ParseSupervisorPID(b)
 	if err != nil {
 		t.Fatal(err)
 	}
