@@ -328,8 +328,8 @@ func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool 
 	if in.Reuse {
 		return false
 	}
-	_, err := repo.Resolve(ctx, "refs/heads/"+in.Branch)
-	return err == nil
+	has, err := repo.HasBranch(ctx, in.Branch)
+	return err == nil && has
 }
 
 // dropTree takes back a worktree that this start made: it holds nothing yet, and

@@ -30,6 +30,10 @@ func (r *Repo) explain(ctx context.Context, o *op, cause error) error {
 	if err := lockFile(r.lockFiles(o)); err != nil {
 		return err
 	}
+	if _, err := r.Resolve(ctx, o.Base); team.ReasonOf(err) == ReasonUnknownRev {
+		return invalid(ReasonUnreadableRepo, "create the worktree %s: the commit %s cannot be read: %w", o.Path, o.Base, cause).
+			WithHint("git -C " + r.root + " fsck")
+	}
 	if err := full(filepath.Dir(o.Path), r.common); err != nil {
 		return team.Errorf(team.CodeOf(err), "create the worktree %s: %w: %v", o.Path, err, cause).
 			WithReason(ReasonDiskFull).WithHint(team.HintOf(err))

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
@@ -22,6 +23,7 @@ type Repo struct {
 	bare   bool
 
 	checkouts chan struct{} // as many at once as there are cores
+	filling   atomic.Int32  // checkouts that run or wait
 	deletions sync.WaitGroup
 
 	mergeTreeOnce sync.Once
@@ -59,6 +61,9 @@ func OpenRepo(ctx context.Context, path string) (*Repo, error) {
 	if err := r.find(ctx, dir); err != nil {
 		return nil, err
 	}
+	if r.headRef() != "" {
+		return r, nil
+	}
 	if _, err := r.Head(ctx); err != nil {
 		return nil, err
 	}
@@ -67,8 +72,11 @@ func OpenRepo(ctx context.Context, path string) (*Repo, error) {
 
 // find fills root, common and bare.
 func (r *Repo) find(ctx context.Context, dir string) error {
-	out, err := git(ctx, call{dir: dir, read: true, args: []string{"rev-parse", "--git-dir", "--git-common-dir", "--is-bare-repository"}})
-	if err != nil {
+	// The last question fails in a bare repository, and where a .git directory is; what
+	// comes before it is answered all the same.
+	out, err := git(ctx, call{dir: dir, read: true, args: []string{"rev-parse", "--git-dir", "--git-common-dir", "--is-bare-repository", "--show-toplevel"}})
+	ln := lines(out, '\n')
+	if err != nil && (len(ln) < 3 || exitStatus(err) < 0) {
 		if exitStatus(err) < 0 {
 			return failed("open the repository at "+dir, err)
 		}
@@ -79,8 +87,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 		return invalid(ReasonNotRepository, "%s is not in a git repository", dir).
 			WithHint("git -C " + dir + " init, or give --worktree none")
 	}
-	ln := lines(out, '\n')
-	if len(ln) != 3 {
+	if len(ln) < 3 || ln[2] != "true" && ln[2] != "false" {
 		return team.Errorf(team.CodeInternal, "open the repository at %s: git answered %q", dir, out).WithReason(ReasonGitFailed)
 	}
 	gitdir, err := realPath(dir, ln[0])
@@ -91,13 +98,9 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 		return failed("open the repository at "+dir, err)
 	}
 	r.bare = ln[2] == "true"
-	if gitdir == r.common && !r.bare {
-		top, err := git(ctx, call{dir: dir, read: true, args: []string{"rev-parse", "--show-toplevel"}})
-		if err == nil {
-			r.root, err = realPath(dir, oneLine(top))
-			return failed("open the repository at "+dir, err)
-		}
-		// Inside the .git directory itself there is no top level.
+	if gitdir == r.common && !r.bare && len(ln) > 3 {
+		r.root, err = realPath(dir, strings.Join(ln[3:], "\n")) // a name may contain a line end
+		return failed("open the repository at "+dir, err)
 	}
 	list, err := listIn(ctx, dir)
 	if err != nil {
