@@ -9,16 +9,16 @@ import (
 
 // Task is one task on the screen.
 type Task struct {
-	ID      string
-	Subject string
-	Status  team.TaskStatus
-	Owner   string    // name of the member that has or had it
-	Waits   []string  // ids of the dependencies that are not completed
-	Stuck   bool      // behind a failed task
-	Attempt int       // 1 for the first claim
-	Began   time.Time // zero before the claim
-	Ended   time.Time // zero before it is completed or failed
-	Note    string    // why it failed
+	ID      string          `json:"id"`
+	Subject string          `json:"subject"`
+	Status  team.TaskStatus `json:"status"`
+	Owner   string          `json:"owner,omitempty"` // name of the member that has or had it
+	Waits   []string        `json:"waits,omitempty"` // ids of the dependencies that are not completed
+	Stuck   bool            `json:"stuck,omitempty"` // behind a failed task
+	Attempt int             `json:"attempt"`         // 1 for the first claim
+	Began   time.Time       `json:"began,omitzero"`  // zero before the claim
+	Ended   time.Time       `json:"ended,omitzero"`  // zero before it is completed or failed
+	Note    string          `json:"note,omitempty"`  // why it failed
 }
 
 // Finished reports a task that is completed or failed.
@@ -44,32 +44,32 @@ func (t Task) Took(now time.Time) time.Duration {
 
 // Member is one member of the team on the screen.
 type Member struct {
-	Name     string
-	Color    string // one of team.Colors
-	Lead     bool
-	State    team.Observed
-	Activity team.Activity
-	Since    time.Time
-	Restarts int
-	Note     string // why it is in this state
+	Name     string        `json:"name"`
+	Color    string        `json:"color"` // one of team.Colors
+	Lead     bool          `json:"lead,omitempty"`
+	State    team.Observed `json:"state"`
+	Activity team.Activity `json:"activity"`
+	Since    time.Time     `json:"since,omitzero"`
+	Restarts int           `json:"restarts"`
+	Note     string        `json:"note,omitempty"` // why it is in this state
 }
 
 // Event is one line of the log.
 type Event struct {
-	At   time.Time
-	Who  string
-	What string
-	ID   string
-	Note string
+	At   time.Time `json:"at"`
+	Who  string    `json:"who"`
+	What string    `json:"what"`
+	ID   string    `json:"id"`
+	Note string    `json:"note,omitempty"`
 }
 
 // Snapshot is the team at one moment. Events are in order, the newest last.
 type Snapshot struct {
-	Team    string
-	Repo    string
-	Tasks   []Task
-	Members []Member
-	Events  []Event
+	Team    string   `json:"team"`
+	Repo    string   `json:"repo,omitempty"`
+	Tasks   []Task   `json:"tasks"`
+	Members []Member `json:"members"`
+	Events  []Event  `json:"events"`
 }
 
 type counts struct{ done, failed, active, ready, waiting, stuck, total int }

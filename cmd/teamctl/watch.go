@@ -254,7 +254,7 @@ func lastEvents(ctx context.Context, t *tool.Team, n int64) ([]ledger.Event, err
 
 // snapshot is the board as tui draws it.
 func snapshot(name, repo string, p tool.Progress, events []ledger.Event) tui.Snapshot {
-	s := tui.Snapshot{Team: name, Repo: repo}
+	s := tui.Snapshot{Team: name, Repo: repo, Tasks: []tui.Task{}, Members: []tui.Member{}, Events: []tui.Event{}}
 	stuck := stuckTasks(p.Tasks)
 	for _, t := range p.Tasks {
 		s.Tasks = append(s.Tasks, viewTask(t, stuck))
