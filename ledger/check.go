@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -48,26 +47,16 @@ func (l *Ledger) Checkpoint(ctx context.Context) error {
 	db := l.db
 	ctx, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
 	defer cancel()
-	select {
-	case db.turn <- struct{}{}:
-	case <-ctx.Done():
-		return busyOr(ctx.Err(), "checkpoint")
-	}
-	defer func() { <-db.turn }()
-	if db.prep == nil {
-		return errClosed()
-	}
-	lock, err := filelock.Lock(ctx, db.opts.LockPath)
-	if err != nil {
-		return busyOr(err, "checkpoint")
-	}
 	busy := false
-	t := &tx{db: db}
-	_, err = t.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *sql.Rows) error {
-		var log, moved int
-		return r.Scan(&busy, &log, &moved)
+	err := db.write(ctx, "checkpoint", func() error {
+		t := &tx{db: db}
+		_, err := t.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *sql.Rows) error {
+			var log, moved int
+			return r.Scan(&busy, &log, &moved)
+		})
+		return err
 	})
-	if err = errors.Join(err, lock.Unlock()); err != nil {
+	if err != nil {
 		return db.asCoded("checkpoint", err)
 	}
 	if busy {

@@ -6,7 +6,8 @@
 // Every change is an [Op]: a name, arguments and an id. A [Writer] applies it in
 // one IMMEDIATE transaction. [Direct] does so in this process, behind a fair
 // file lock, because processes that fight for SQLite's own lock starve each
-// other. [Group] does so for a supervisor, many operations with one fsync. The
+// other; the lock is kept for a few milliseconds of writes that follow each other.
+// [Group] does so for a supervisor, many operations with one fsync. The
 // control room carries operations to the supervisor over its socket, and
 // [Switching] falls back from there to Direct. The functions that run are the
 // same ones on every way, and so are the guarantees. Reads never go through a

@@ -127,8 +127,8 @@ func sqlRow[T any](t testing.TB, db *DB, q string, args ...any) T {
 // sqlExec writes behind the ledger's back.
 func sqlExec(t testing.TB, db *DB, q string, args ...any) error {
 	t.Helper()
-	db.turn <- struct{}{}
-	defer func() { <-db.turn }()
+	db.turn.token <- struct{}{}
+	defer func() { <-db.turn.token }()
 	_, err := db.conn.ExecContext(ctxFor(t), q, args...)
 	return err
 }

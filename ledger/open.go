@@ -49,8 +49,8 @@ type DB struct {
 	opts Options
 
 	wdb  *sql.DB
-	conn *sql.Conn     // the writer; used only while turn is held
-	turn chan struct{} // this process's turn to write; blocked senders queue in order
+	conn *sql.Conn // the writer; used only by who has the turn
+	turn turn
 	prep map[string]*sql.Stmt
 
 	mu      sync.Mutex
@@ -98,7 +98,7 @@ func open(ctx context.Context, path string, opts Options, steps []migration) (*D
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{path: abs, opts: opts, turn: make(chan struct{}, 1), prep: map[string]*sql.Stmt{}, watches: map[*watch]struct{}{}}
+	db := &DB{path: abs, opts: opts, turn: turn{token: make(chan struct{}, 1)}, prep: map[string]*sql.Stmt{}, watches: map[*watch]struct{}{}}
 	if err := db.init(ctx, fresh, steps); err != nil {
 		return nil, errors.Join(db.asCoded("open ledger "+abs, err), db.Close())
 	}
@@ -163,6 +163,7 @@ func (db *DB) writer(ctx context.Context) error {
 func (db *DB) connect(ctx context.Context) error {
 	wdb, err := sql.Open("sqlite3", db.dsn(url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"},
+		"_mutex": {"no"}, // who has the turn is alone, and no statement has a context that ends
 	}))
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
@@ -176,7 +177,9 @@ func (db *DB) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	setup := "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8192"
+	// Every RETURNING makes a table of its own that lasts for one row. As a file to be,
+	// SQLite gives it a cache of 20 pages at once, more than the rest of a claim costs.
+	setup := "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY"
 	if runtime.GOOS == "darwin" {
 		setup += "; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1"
 	}
@@ -257,7 +260,8 @@ func (db *DB) Close() error {
 	if rdb != nil {
 		errs = append(errs, rdb.Close())
 	}
-	db.turn <- struct{}{}
+	db.turn.token <- struct{}{}
+	errs = append(errs, db.free())
 	for _, s := range db.prep {
 		errs = append(errs, s.Close())
 	}
@@ -268,7 +272,7 @@ func (db *DB) Close() error {
 	if db.wdb != nil {
 		errs = append(errs, db.wdb.Close())
 	}
-	<-db.turn
+	<-db.turn.token
 	if err := errors.Join(errs...); err != nil {
 		return team.Errorf(team.CodeInternal, "close ledger %s: %w", db.path, err)
 	}

@@ -9,7 +9,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-const setClaim = `UPDATE tasks SET status = 'claimed', owner = ?1, ownerName = ?2, claimedAt = ?3, leaseUntil = ?4,
+// FAIL, not ABORT: what an operation has done before SQLite refuses a statement is
+// undone by the savepoint around all of it (errUndo), and so the statement needs no
+// journal of its own, a copy of each page that it touches.
+const setClaim = `UPDATE OR FAIL tasks SET status = 'claimed', owner = ?1, ownerName = ?2, claimedAt = ?3, leaseUntil = ?4,
 	attempt = attempt + 1, startedAt = NULL, completedAt = NULL, result = NULL `
 
 const (

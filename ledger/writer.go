@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -80,33 +79,16 @@ type job struct {
 func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
 	defer cancel()
-	select {
-	case db.turn <- struct{}{}:
-	case <-ctx.Done():
-		return busyOr(ctx.Err(), "wait for other writes of this process")
-	}
-	defer func() { <-db.turn }()
-	if db.prep == nil {
-		return errClosed()
-	}
-	if err := db.writer(ctx); err != nil {
-		return err
-	}
-	lock, err := filelock.Lock(ctx, db.opts.LockPath)
-	if err != nil {
-		return busyOr(err, "wait for other writers")
-	}
 	wrote := false
-	err = retryBusy(ctx, func() (err error) {
-		wrote, err = db.attempt(jobs, false)
-		if errors.Is(err, errUndo) {
-			wrote, err = db.attempt(jobs, true)
-		}
-		return err
+	err := db.write(ctx, "wait for other writers", func() error {
+		return retryBusy(ctx, func() (err error) {
+			wrote, err = db.attempt(jobs, false)
+			if errors.Is(err, errUndo) {
+				wrote, err = db.attempt(jobs, true)
+			}
+			return err
+		})
 	})
-	if unlockErr := lock.Unlock(); err != nil {
-		err = errors.Join(err, unlockErr) // what is committed stays a success
-	}
 	if wrote {
 		db.poke()
 	}

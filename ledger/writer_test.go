@@ -218,7 +218,7 @@ func TestGroupSkipsWhatWasGivenUp(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	eventually(t, "the first operation begins", func() bool { return len(l.DB().turn) == 1 })
+	eventually(t, "the first operation begins", func() bool { return len(l.DB().turn.token) == 1 })
 	ctx, cancel := context.WithCancel(ctxFor(t))
 	given := make(chan error, 1)
 	wg.Go(func() {

@@ -1,0 +1,66 @@
+package ledger
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The lock is kept between writes that follow each other, and not for longer: at
+// rest, and once a ledger is closed, it is free.
+func TestTurnEnds(t *testing.T) {
+	l := newLedger(t)
+	db := l.DB()
+	ctx := ctxFor(t)
+	eventually(t, "the lock is kept after a write that took no time", func() bool {
+		ok(t, db.write(ctx, "nothing", func() error { return nil }))
+		return must[bool](t)(filelock.IsHeld(db.LockPath()))
+	})
+	eventually(t, "the lock is free at rest", func() bool { return !must[bool](t)(filelock.IsHeld(db.LockPath())) })
+	must[int64](t)(l.Event(ctx, Event{What: "x"}))
+	ok(t, db.Close())
+	if must[bool](t)(filelock.IsHeld(db.LockPath())) {
+		t.Error("a closed ledger holds the lock")
+	}
+}
+
+// Who never pauses does not keep the others out.
+func TestTurnIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	busy, calm := New(openAt(t, path), nil), New(openAt(t, path), nil)
+	busy.w, calm.w = Direct(busy.DB()), Direct(calm.DB())
+	ctx := ctxFor(t)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := busy.Event(ctx, Event{What: "busy"}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 20 {
+		must[int64](t)(calm.Event(ctx, Event{What: "calm"}))
+	}
+}
+
+// A checkpoint may be the first thing that a process does to the ledger.
+func TestCheckpointFirst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	openAt(t, path)
+	db := must[*DB](t)(Open(ctxFor(t), path, Options{}))
+	ok(t, New(db, Direct(db)).Checkpoint(ctxFor(t)))
+	ok(t, db.Close())
+	refused(t, New(db, Direct(db)).Checkpoint(ctxFor(t)), team.CodeUnavailable, "closed")
+}
