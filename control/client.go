@@ -62,13 +62,14 @@ func (c *Client) Close() {
 	c.idle = nil
 }
 
-// reach asks whether anybody listens. An error means neither yes nor no.
+// reach asks whether anybody listens who lives. An error means neither yes nor no.
 func reach(socket string) (bool, error) {
 	conn, err := net.DialTimeout("unix", socket, dialTimeout)
 	switch {
 	case err == nil:
+		pid, err := peerPID(conn)
 		_ = conn.Close()
-		return true, nil
+		return err != nil || pid <= 0 || tool.Lives(pid), nil
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
 		return false, nil
 	default:

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "supervise" {
 		os.Exit(superviseMain(os.Args[3]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "ghost" {
+		os.Exit(ghostMain(os.Args[2]))
+	}
 	// A supervisor's reaper ends with the supervisor, a moment after its lock is free.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/teamctl/teamctl/control.reap"), goleak.Cleanup(func(code int) {
 		if builtDir != "" {

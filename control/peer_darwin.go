@@ -24,3 +24,18 @@ func peerUID(c net.Conn) (int, error) {
 	}
 	return int(cred.Uid), nil
 }
+
+// peerPID is the process at the other end of a Unix socket.
+func peerPID(c net.Conn) (pid int, err error) {
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var pidErr error
+	if err := raw.Control(func(fd uintptr) {
+		pid, pidErr = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	}); err != nil {
+		return 0, err
+	}
+	return pid, pidErr
+}

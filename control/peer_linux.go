@@ -8,19 +8,33 @@ import (
 
 // peerUID is whose process is at the other end of a Unix socket.
 func peerUID(c net.Conn) (int, error) {
-	raw, err := c.(*net.UnixConn).SyscallConn()
+	cred, err := peerCred(c)
 	if err != nil {
 		return -1, err
 	}
-	var cred *unix.Ucred
+	return int(cred.Uid), nil
+}
+
+// peerPID is the process that listens at the other end of a Unix socket, 0 where it
+// cannot be seen from here.
+func peerPID(c net.Conn) (int, error) {
+	cred, err := peerCred(c)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Pid), nil
+}
+
+func peerCred(c net.Conn) (cred *unix.Ucred, err error) {
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
 	var credErr error
 	if err := raw.Control(func(fd uintptr) {
 		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); err != nil {
-		return -1, err
+		return nil, err
 	}
-	if credErr != nil {
-		return -1, credErr
-	}
-	return int(cred.Uid), nil
+	return cred, credErr
 }

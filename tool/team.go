@@ -400,12 +400,18 @@ func (t *Team) supervisorPID() (pid int, adopted bool) {
 	if err != nil {
 		return 0, false
 	}
-	// A child that a killed supervisor was just starting holds the lock until it has
-	// executed its program.
-	if _, err := proc.Identify(pid); err != nil {
+	if !Lives(pid) {
 		return 0, false
 	}
 	return pid, adopted
+}
+
+// Lives reports whether the process of a supervisor's pid lives. Its lock and its
+// socket alone do not say so: a child that it was just starting when it was killed
+// has both until it has executed its program.
+func Lives(pid int) bool {
+	_, err := proc.Identify(pid)
+	return err == nil
 }
 
 // Members is the roster, the lead first, and the supervisor's pid or 0. What the
