@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -301,11 +300,8 @@ func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
 // AwaitApproval waits for the answer to an approval. A rejection is CodeDenied
 // with the feedback, an end of the waiting CodeTimeout.
 func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duration) (ledger.Approval, error) {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
+	wait, cancel := bounded(ctx, timeout)
+	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return ledger.Approval{}, err
@@ -336,8 +332,8 @@ func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duratio
 			if err := t.expire(context.WithoutCancel(ctx), a); err != nil {
 				return a, err
 			}
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		case <-wait.Done():
+			if over(wait, timeout) && ctx.Err() == nil {
 				return a, team.Errorf(team.CodeTimeout, "%s %d was not answered in %s", a.Kind, a.ID, timeout).WithHint("teamctl approvals")
 			}
 			return a, context.Cause(ctx)

@@ -10,7 +10,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// bounded is ctx with a deadline, where there is one.
+// bounded is ctx with a deadline, where there is one. It bounds the waiting alone:
+// what is set up for it and read in it runs on ctx, so that a limit that comes early
+// ends in the answer to it, and not in the middle of a read.
 func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
@@ -81,7 +83,7 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 	}
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
-	changes, stop, err := t.Ledger.Changes(wait)
+	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -140,7 +142,7 @@ func (t *Team) AwaitEvents(ctx context.Context, after int64, most int, f ledger.
 	}
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
-	changes, stop, err := t.Ledger.Changes(wait)
+	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -98,11 +98,8 @@ func (t *Team) markedRead(ctx context.Context, d ledger.Delivery) (bool, error) 
 // wakes by event. Errors: CodeConflict (dropped) when that will never be,
 // CodeTimeout with who is missing. The deliveries are told in any case.
 func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, timeout time.Duration) (ds []ledger.Delivery, err error) {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
+	wait, cancel := bounded(ctx, timeout)
+	defer cancel()
 	ledgerChanges, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return nil, err
@@ -125,8 +122,8 @@ func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, ti
 		select {
 		case <-ledgerChanges:
 		case <-boxes:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		case <-wait.Done():
+			if over(wait, timeout) && ctx.Err() == nil {
 				return ds, team.Errorf(team.CodeTimeout, "not %s after %s by %s", want, timeout, strings.Join(missing, ", ")).
 					WithHint("teamctl message show " + id)
 			}

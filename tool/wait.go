@@ -14,11 +14,8 @@ import (
 // by event. Where nobody is left who could take what is pending, it says so
 // instead of waiting for ever.
 func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
-	if in.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, in.Timeout)
-		defer cancel()
-	}
+	limit, cancel := bounded(ctx, in.Timeout)
+	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return Progress{}, err
@@ -38,8 +35,8 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 		}
 		select {
 		case <-changes:
-		case <-ctx.Done():
-			if ctx.Err() == context.DeadlineExceeded {
+		case <-limit.Done():
+			if over(limit, in.Timeout) && ctx.Err() == nil {
 				hint := "teamctl task ls --open"
 				if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Review != 0 }) {
 					hint = "teamctl approvals shows what waits for a review"
@@ -47,7 +44,7 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 				return p, team.Errorf(team.CodeTimeout, "%d of %d tasks are not done after %s",
 					p.Counts.Total()-p.Counts.Completed, p.Counts.Total(), in.Timeout).WithHint(hint)
 			}
-			return p, ctx.Err()
+			return p, context.Cause(ctx)
 		}
 	}
 }

@@ -1,0 +1,49 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A limit that is over before anything was set up or read ends each of the waits in
+// its own answer, with the hint, as one that comes later does.
+func TestLimitThatComesAtOnce(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	sent := r.say(Person(), "a", "one")
+	asked, err := r.AskPermission(ctx, a, PermissionIn{ToolName: "Bash"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: newTasks("one")}); err != nil {
+		t.Fatal(err)
+	}
+	const limit = time.Nanosecond
+	for range 20 { // which of two ready channels is received from is chance
+		_, err := r.Wait(ctx, WaitIn{Timeout: limit})
+		timely(t, err, "tasks are not done", "teamctl task ls")
+		_, err = r.Await(ctx, sent.MessageID, team.Read, limit)
+		timely(t, err, "not read after", "teamctl message show")
+		_, err = r.AwaitApproval(ctx, asked.ID, limit)
+		timely(t, err, "was not answered", "teamctl approvals")
+		_, err = r.AwaitMember(ctx, "a", "idle", limit)
+		timely(t, err, "is not idle", "teamctl capture")
+	}
+	list, err := r.AwaitEvents(ctx, 1<<40, 1, ledger.EventFilter{}, limit)
+	if err != nil || len(list) != 0 {
+		t.Errorf("%v, %v: no event is no error", list, err)
+	}
+}
+
+func timely(t *testing.T, err error, text, hint string) {
+	t.Helper()
+	denied(t, err, team.CodeTimeout, "")
+	if !strings.Contains(err.Error(), text) || !strings.HasPrefix(team.HintOf(err), hint) {
+		t.Errorf("%v (%s)", err, team.HintOf(err))
+	}
+}
