@@ -59,7 +59,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() {
 		left := processes(dir)
-		for deadline := time.Now().Add(10 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = processes(dir) {
+		for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); left = processes(dir) {
 			w.tick()
 		}
 		for _, pid := range left {

@@ -31,7 +31,7 @@ func TestStopOrderOutlivesItsSupervisor(t *testing.T) {
 			r.teamctl("spawn", "w", "--agent", "worker", "--backend", c.backend, "--worktree", "none")
 			before := r.state("w", team.Running)
 			r.teamctl("task", "add", "first", "--run", "echo >"+gate+".begun; until [ -e "+gate+" ]; do sleep 0.05; done")
-			r.until("the worker to be busy", 20*time.Second, func() bool {
+			r.until("the worker to be busy", func() bool {
 				_, err := os.Stat(gate + ".begun")
 				return err == nil
 			})
@@ -40,7 +40,7 @@ func TestStopOrderOutlivesItsSupervisor(t *testing.T) {
 				defer close(told)
 				_, _ = r.try(append([]string{r.exe}, c.order...)...) // its supervisor is killed
 			}()
-			r.until("the worker to be asked", 20*time.Second, func() bool { return len(r.mail("w")) == 1 })
+			r.until("the worker to be asked", func() bool { return len(r.mail("w")) == 1 })
 			r.kill(r.supervisor())
 			<-told
 			r.agent("other", "never", "fakeagent", "hold") // the next supervisor
@@ -54,7 +54,7 @@ func TestStopOrderOutlivesItsSupervisor(t *testing.T) {
 				t.Fatal(err)
 			}
 			var after ledger.Member
-			r.until("the worker to have ended", 30*time.Second, func() bool {
+			r.until("the worker to have ended", func() bool {
 				m, there := r.members()["w"]
 				after = m
 				return there != c.leaves && (!there || m.Observed.Terminal())

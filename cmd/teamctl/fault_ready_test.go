@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -51,9 +50,9 @@ func TestReadyWhileNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	gen := r.proc("w").Generation
-	r.until("its word", 20*time.Second, func() bool { return shim.ReadReady(r.layout.Bundle("w"), gen) == nil })
+	r.until("its word", func() bool { return shim.ReadReady(r.layout.Bundle("w"), gen) == nil })
 	var m ledger.Member
-	r.until("w to be ready", 20*time.Second, func() bool { m = r.members()["w"]; return m.Ready })
+	r.until("w to be ready", func() bool { m = r.members()["w"]; return m.Ready })
 	if m.Generation != gen || m.Reason != "" {
 		t.Errorf("ready in generation %s, reason %q; it was started as %s", m.Generation, m.Reason, gen)
 	}

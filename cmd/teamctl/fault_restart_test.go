@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -21,7 +20,7 @@ func TestShutdownRequestOfTheGenerationBefore(t *testing.T) {
 			r.teamctl("spawn", "w", "--agent", "worker", "--backend", backend, "--worktree", "none")
 			before := r.state("w", team.Running)
 			r.teamctl("task", "add", "first", "--run", "echo >"+gate+".begun; until [ -e "+gate+" ]; do sleep 0.05; done")
-			r.until("the worker to be busy", 20*time.Second, func() bool {
+			r.until("the worker to be busy", func() bool {
 				_, err := os.Stat(gate + ".begun")
 				return err == nil
 			})
@@ -30,7 +29,7 @@ func TestShutdownRequestOfTheGenerationBefore(t *testing.T) {
 				defer close(answered)
 				_, _ = r.try(r.exe, "restart", "w") // its supervisor is killed
 			}()
-			r.until("the worker to be asked", 20*time.Second, func() bool { return len(r.mail("w")) == 1 })
+			r.until("the worker to be asked", func() bool { return len(r.mail("w")) == 1 })
 			r.kill(r.supervisor())
 			if backend == "pty" {
 				r.kill(r.proc("w").Agent)
@@ -41,12 +40,12 @@ func TestShutdownRequestOfTheGenerationBefore(t *testing.T) {
 			}
 			<-answered
 			var after ledger.Member
-			r.until("the worker to be there again, and idle", 30*time.Second, func() bool {
+			r.until("the worker to be there again, and idle", func() bool {
 				after = r.members()["w"]
 				return after.Generation != before.Generation && (after.Activity == team.Idle || after.Observed.Terminal())
 			})
 			r.teamctl("task", "add", "second", "--run", "echo >"+gate+".second")
-			r.until("the second task to be done", 30*time.Second, func() bool {
+			r.until("the second task to be done", func() bool {
 				after = r.members()["w"]
 				_, err := os.Stat(gate + ".second")
 				return after.Observed.Terminal() || err == nil

@@ -83,7 +83,7 @@ func (r *faultRig) clean() {
 		r.Error(stale)
 	}
 	left := processes(r.dir)
-	for deadline := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = processes(r.dir) {
+	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); left = processes(r.dir) {
 		r.tick()
 	}
 	for _, pid := range left {
@@ -109,7 +109,7 @@ func (r *faultRig) tick() {
 
 // try runs a program in the rig's world.
 func (r *faultRig) try(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.Env = r.dir, r.env
@@ -180,14 +180,14 @@ func (r *faultRig) members() map[string]ledger.Member {
 }
 
 // until waits for a condition that has no event outside the program.
-func (r *faultRig) until(what string, within time.Duration, ok func() bool) {
+func (r *faultRig) until(what string, ok func() bool) {
 	r.Helper()
-	deadline := time.Now().Add(within)
+	deadline := time.Now().Add(patience)
 	for !ok() {
 		if time.Now().After(deadline) {
 			log, _ := os.ReadFile(r.layout.SupervisorLog()) // before ps starts another one
 			r.Fatalf("waited %s for %s; the team:\n%s\nthe supervisors' log ends with:\n%s",
-				within, what, r.teamctl("ps", "-o", "wide"), log[max(0, len(log)-3000):])
+				patience, what, r.teamctl("ps", "-o", "wide"), log[max(0, len(log)-3000):])
 		}
 		r.tick()
 	}
@@ -197,7 +197,7 @@ func (r *faultRig) until(what string, within time.Duration, ok func() bool) {
 func (r *faultRig) state(name string, want team.Observed) ledger.Member {
 	r.Helper()
 	var m ledger.Member
-	r.until(name+" to be "+string(want), 20*time.Second, func() bool {
+	r.until(name+" to be "+string(want), func() bool {
 		m = r.members()[name]
 		return m.Observed == want
 	})
@@ -221,7 +221,7 @@ func (r *faultRig) kill(id backends.ProcID) {
 		r.Fatal(err)
 	}
 	// Its identity is not asked for again: that is what is tested.
-	r.until("a killed process to be reaped", 10*time.Second, func() bool {
+	r.until("a killed process to be reaped", func() bool {
 		tasks, err := os.ReadDir("/proc/" + strconv.Itoa(id.PID) + "/task")
 		return err != nil || len(tasks) <= 1 && !proc.Alive(id)
 	})
@@ -231,7 +231,7 @@ func (r *faultRig) supervisor() backends.ProcID {
 	r.Helper()
 	// A supervisor holds the lock a moment before the file has its pid.
 	var id backends.ProcID
-	r.until("a supervisor that says who it is", 10*time.Second, func() bool {
+	r.until("a supervisor that says who it is", func() bool {
 		b, err := os.ReadFile(r.layout.SupervisorPID())
 		if err != nil {
 			return false

@@ -116,7 +116,7 @@ func (p *proof) once(led *ledger.Ledger, how, id string) {
 func (p *proof) killSender(led *ledger.Ledger) (id string) {
 	p.t.Helper()
 	guard := filepath.Join(p.layout.Locks(), "box.guard")
-	for range 50 { // a sender that finds itself too late leaves its message to the supervisor
+	for range 50 { // a sender may be held up for longer than we wait
 		letIn := p.lock(guard)
 		before, err := led.Messages(p.t.Context(), ledger.MessageFilter{})
 		if err != nil {
