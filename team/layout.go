@@ -146,6 +146,9 @@ func (l Layout) NotifySocket() string { return filepath.Join(l.Runtime(), "n") }
 // TmuxSocket is the socket of the team's private tmux server.
 func (l Layout) TmuxSocket() string { return filepath.Join(l.Runtime(), "t") }
 
+// TmuxServer says which process the team's private tmux server is.
+func (l Layout) TmuxServer() string { return filepath.Join(l.Dir, "tmux.json") }
+
 // Bundle is the directory of one member: what the next supervisor needs to adopt it.
 type Bundle string
 

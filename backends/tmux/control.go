@@ -40,7 +40,8 @@ type answer struct {
 // dial attaches to a session. no-output keeps pane output away from us, so a
 // chatty pane costs nothing; ignore-size keeps us from shrinking its windows.
 func dial(ctx context.Context, tmux, socket, session string) (*control, error) {
-	cmd := exec.Command(tmux, "-u", "-S", socket, "-f", "/dev/null", "-C",
+	// -N: attaching would start a server where nobody listens just now.
+	cmd := exec.Command(tmux, "-u", "-N", "-S", socket, "-f", "/dev/null", "-C",
 		"attach-session", "-f", "no-output,ignore-size", "-t", session)
 	cmd.Env = serverEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not hit by our terminal's Ctrl-C

@@ -150,6 +150,95 @@ func TestFault21SocketDeleted(t *testing.T) {
 	mustEnd(t, a)
 }
 
+// The socket is deleted, nobody lives whose pane leads to the server, and the
+// supervisor is a new one: the server is still the only one.
+func TestSocketDeletedAndNobodyToAdopt(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
+	mustEnd(t, h)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(r.Layout.TmuxSocket()); err != nil {
+		t.Fatal(err)
+	}
+	h2 := mustStart(t, r.Open(t).(*Backend), backendtest.Launch(t, r, "b", "idle"))
+	if h2.Pane().ServerPID != h.Pane().ServerPID {
+		t.Error("a second server was started")
+	}
+	mustEnd(t, h2)
+	if err := os.Remove(r.Layout.TmuxSocket()); err != nil {
+		t.Fatal(err)
+	}
+	last := New(Options{Layout: r.Layout})
+	if err := last.CloseTeam(ctxFor(t)); err != nil {
+		t.Fatal(err)
+	}
+	if id := (backends.ProcID{BootID: h.Proc().Shim.BootID, PID: h.Pane().ServerPID, StartTicks: h.Pane().ServerStart}); proc.Alive(id) {
+		t.Error("the server lives on after the team's end")
+	}
+}
+
+// The socket is deleted and brought back while everybody wants the server: a client
+// that finds nobody listening just then must not start a second one.
+func TestSocketDeletedUnderMany(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	var bundles []team.Bundle
+	var server int
+	for i := range 4 {
+		l := backendtest.Launch(t, r, fmt.Sprintf("m%d", i), "idle")
+		server = mustStart(t, b, l).Pane().ServerPID
+		bundles = append(bundles, l.Bundle)
+	}
+	for round := range 3 {
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b = r.Open(t).(*Backend)
+		var wg sync.WaitGroup
+		have := make([]backends.Attached, len(bundles)+1)
+		for i, bundle := range bundles {
+			wg.Go(func() {
+				a, err := b.Adopt(ctxFor(t), bundle)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := a.Capture(ctxFor(t), 0); err != nil {
+					t.Error(err)
+				}
+				have[i] = a
+			})
+		}
+		wg.Go(func() {
+			if err := os.Remove(r.Layout.TmuxSocket()); err != nil {
+				t.Error(err)
+			}
+			h, err := b.Start(ctxFor(t), backendtest.Launch(t, r, fmt.Sprintf("x%d", round), "idle"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if h.Pane().ServerPID != server {
+				t.Errorf("round %d: a second server was started", round)
+			}
+			have[len(bundles)] = h
+		})
+		wg.Wait()
+		if t.Failed() {
+			return // the team's end ends them
+		}
+		mustEnd(t, have[len(bundles)])
+		if round == 2 {
+			for _, a := range have[:len(bundles)] {
+				mustEnd(t, a)
+			}
+		}
+	}
+}
+
 // TestFault22KillThenStart: a server that is just going away.
 func TestFault22KillThenStart(t *testing.T) {
 	r := newRig(t)

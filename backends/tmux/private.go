@@ -127,8 +127,14 @@ func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
 // errNoSession says that the private server, or its session, is not there.
 var errNoSession = errors.New("the team has no tmux session")
 
-// existing returns the private server if it has the team's session.
+// existing returns the private server if it has the team's session. One that lives
+// and cannot be reached is an error: nobody may start another.
 func (b *Backend) existing(ctx context.Context, r *execRunner) (*server, error) {
+	if id, ok := b.recorded(r.socket); ok {
+		if err := b.adoptServer(r.socket, id, "").reach(ctx); err != nil && !errors.Is(err, errServerGone) {
+			return nil, err
+		}
+	}
 	out, err := r.run(ctx, "list-sessions", "-F", "#{pid} #{session_id} #{session_name}")
 	var ref *refused
 	if err != nil && !errors.As(err, &ref) { // refused: no server yet
@@ -186,7 +192,9 @@ func (b *Backend) pin(socket, pid, session string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("identify the tmux server: %w", err)
 	}
-	return b.adoptServer(socket, id, session), nil
+	s := b.adoptServer(socket, id, session)
+	b.record(s)
+	return s, nil
 }
 
 // CloseTeam ends the private server and takes back what was set on others'.
@@ -223,6 +231,8 @@ func (b *Backend) killPrivate(ctx context.Context) error {
 	if known != nil {
 		known.close()
 		id = known.id
+	} else if last, ok := b.recorded(socket); ok {
+		id = last
 	} else {
 		if _, err := os.Lstat(socket); errors.Is(err, os.ErrNotExist) {
 			return nil
@@ -246,6 +256,7 @@ func (b *Backend) killPrivate(ctx context.Context) error {
 	}
 	r := &execRunner{tmux: b.opt.Tmux, socket: socket}
 	if proc.Alive(id) {
+		_ = (&server{socket: socket, id: id, private: true}).reach(ctx)
 		_, _ = r.run(ctx, "kill-server") // it also says goodbye to attached people
 	}
 	w, err := proc.Watch(id)
@@ -267,7 +278,7 @@ func (b *Backend) killPrivate(ctx context.Context) error {
 
 func (b *Backend) removePrivate() error {
 	socket := b.opt.Layout.TmuxSocket()
-	for _, p := range []string{socket, filepath.Join(filepath.Dir(socket), "tmux.conf")} {
+	for _, p := range []string{b.opt.Layout.TmuxServer(), socket, filepath.Join(filepath.Dir(socket), "tmux.conf")} {
 		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove %s: %w", p, err)
 		}

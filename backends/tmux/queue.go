@@ -30,6 +30,7 @@ type request struct {
 	done   chan struct{}
 	at     placed
 	err    error
+	again  bool // the server that was to place it has died before it could
 	left   bool // its caller does not wait any more; under queue.mu
 }
 

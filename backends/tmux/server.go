@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
@@ -29,6 +28,8 @@ type server struct {
 	exec    *execRunner
 	control bool // may be asked in control mode
 
+	reaching sync.Mutex // held while the socket is looked at, and brought back
+
 	mu   sync.Mutex
 	conn *control
 }
@@ -38,8 +39,10 @@ func (s *server) ask(ctx context.Context) (runner, error) {
 	if !proc.Alive(s.id) {
 		return nil, errServerGone
 	}
-	if err := s.revive(ctx); err != nil {
-		return nil, err
+	if conn := s.connected(); conn == nil || !s.hasSocket() {
+		if err := s.reach(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if !s.control {
 		return s.exec, nil
@@ -64,23 +67,20 @@ func (s *server) ask(ctx context.Context) (runner, error) {
 	return c, nil
 }
 
-// revive brings back a socket that somebody's cleaning of /tmp has deleted: the
-// server makes a new one on SIGUSR1.
-func (s *server) revive(ctx context.Context) error {
-	if _, err := os.Lstat(s.socket); !errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err := proc.Signal(s.id, syscall.SIGUSR1); err != nil {
-		return errServerGone
-	}
-	err := until(ctx, 5*time.Second, func() bool {
-		_, err := os.Lstat(s.socket)
-		return err == nil
-	})
-	if err != nil {
-		return fmt.Errorf("bring the tmux socket %s back: %w", s.socket, err)
+// connected is the control client, where there is one.
+func (s *server) connected() *control {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil && s.conn.alive() {
+		return s.conn
 	}
 	return nil
+}
+
+// hasSocket reports whether there is a socket: our client needs none, others do.
+func (s *server) hasSocket() bool {
+	_, err := os.Lstat(s.socket)
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // until looks until ok, the deadline or the end of ctx: for the few things of

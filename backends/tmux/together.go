@@ -118,6 +118,11 @@ next:
 	var made []furnished
 	for i, a := range s.groups(ctx, cmds...) {
 		r := asked[i]
+		if errors.Is(a.err, errServerGone) && !r.again { // it died just now, and was not asked
+			r.again = true
+			rest = append(rest, r)
+			continue
+		}
 		var ref *refused
 		if errors.As(a.err, &ref) || errors.Is(a.err, errDisconnected) {
 			at, err := b.placeAlone(ctx, s, r)

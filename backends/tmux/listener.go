@@ -1,0 +1,118 @@
+package tmux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+)
+
+// Who listens on a socket, where it is no process's pid.
+const (
+	nobody   = 0
+	somebody = -1 // it cannot be told who
+)
+
+// listener is the pid of the process that listens on a unix socket.
+func listener(path string) int {
+	syscall.ForkLock.RLock()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return somebody
+	}
+	defer func() { _ = unix.Close(fd) }()
+	// A server that does not run takes no connection: we would wait for it.
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return somebody
+	}
+	switch err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+		return nobody
+	case err != nil:
+		return somebody
+	}
+	if pid, err := peer(fd); err == nil && pid > 0 {
+		return pid
+	}
+	return somebody
+}
+
+// reach makes sure that the socket leads to this server. Somebody's cleaning of /tmp
+// may have deleted it: the server makes a new one on SIGUSR1. While it does that the
+// socket is there and nobody listens, and a tmux command that may start a server
+// would start a second one in its place: nobody may ask it until this is over.
+func (s *server) reach(ctx context.Context) error {
+	s.reaching.Lock()
+	defer s.reaching.Unlock()
+	if s.listens() {
+		return nil
+	}
+	if err := proc.Signal(s.id, syscall.SIGUSR1); err != nil {
+		return errServerGone
+	}
+	err := until(ctx, 5*time.Second, func() bool { return s.listens() || !proc.Alive(s.id) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("bring the tmux socket %s back: %w", s.socket, err)
+	case !proc.Alive(s.id):
+		return errServerGone
+	}
+	return nil
+}
+
+// listens reports whether this server has its socket. Of a person's only that
+// somebody has it: its pid may be that of another namespace.
+func (s *server) listens() bool {
+	switch pid := listener(s.socket); pid {
+	case nobody:
+		return false
+	case somebody, s.id.PID:
+		return true
+	default:
+		return !s.private
+	}
+}
+
+// serverFile is tmux.json.
+type serverFile struct {
+	Socket string `json:"socket"`
+	backends.ProcID
+}
+
+// record keeps which process the private server is: with its socket deleted nothing
+// else leads to it, and another one would be started beside it.
+func (b *Backend) record(s *server) {
+	if was, ok := b.recorded(s.socket); ok && was == s.id {
+		return
+	}
+	data, err := json.Marshal(serverFile{s.socket, s.id})
+	if err == nil {
+		err = atomicfile.Write(b.opt.Layout.TmuxServer(), append(data, '\n'), 0o600, false)
+	}
+	if err != nil {
+		b.log.Warn("record the tmux server", "err", err)
+	}
+}
+
+// recorded is the server of a socket that was recorded last, if it lives.
+func (b *Backend) recorded(socket string) (id backends.ProcID, ok bool) {
+	var f serverFile
+	data, err := os.ReadFile(b.opt.Layout.TmuxServer())
+	if err != nil || json.Unmarshal(data, &f) != nil {
+		return id, false // without a record its socket has to lead to it
+	}
+	return f.ProcID, f.Socket == socket && proc.Alive(f.ProcID)
+}
