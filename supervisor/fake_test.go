@@ -56,7 +56,7 @@ func (m *machine) Start(ctx context.Context, l backends.Launch) (backends.Handle
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 	}
 	if fail != nil {

@@ -110,7 +110,7 @@ func (s *Supervisor) begin(m *member) {
 		case <-ctx.Done():
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, s.policy.Start)
+		ctx, cancel := s.withinStart(ctx)
 		defer cancel()
 		if old != nil {
 			old.Detach() // the backend finds its dead pane by the bundle and uses it again
@@ -119,6 +119,12 @@ func (s *Supervisor) begin(m *member) {
 		done.startResult, done.err = s.start(ctx, teamRow, row, token)
 		return done
 	})
+}
+
+// withinStart bounds a start; what runs out of time says so.
+func (s *Supervisor) withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.policy.Start,
+		team.Errorf(team.CodeTimeout, "not up after %s", s.policy.Start).WithReason("start_timeout").WithHint("teamctl doctor"))
 }
 
 // settleLost records that a start was never finished by whoever began it.
@@ -181,7 +187,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 		}
 		if ctx.Err() != nil { // a long setup is no part of the start
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(s.ctx, s.policy.Start)
+			ctx, cancel = s.withinStart(s.ctx)
 			defer cancel()
 		}
 	}

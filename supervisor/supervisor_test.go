@@ -99,6 +99,27 @@ func TestFailedSpawnLeavesNothing(t *testing.T) {
 	}
 }
 
+// A start that takes too long is given up and says so: the first one is answered, a
+// later one is a failure like others.
+func TestStartTimeout(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	s.Close()
+	r.policy.Start = 30 * time.Millisecond
+	r.m.gate = make(chan struct{})
+	s = r.supervisor()
+	_, err := s.Spawn(t.Context(), SpawnIn{Name: "b", Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
+	if !team.IsCode(err, team.CodeTimeout) || team.ReasonOf(err) != "start_timeout" || !strings.Contains(err.Error(), "not up after 30ms") {
+		t.Fatalf("err = %v", err)
+	}
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+	row := r.wait("a", "given up", func(m ledger.Member) bool { return strings.Contains(m.Reason, "not up after 30ms") })
+	if row.ExitText != "start failed" || row.Observed != team.Exited && row.Observed != team.Backoff {
+		t.Errorf("row %+v", row)
+	}
+}
+
 func TestSupervisorKilledAdopts(t *testing.T) {
 	r := newRig(t)
 	s := r.supervisor()
