@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -20,8 +21,9 @@ func (t tree) settled(ctx context.Context, wait time.Duration) ([]int, error) {
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
 	for {
-		list, err := busy(ctx, t.at, t.path)
-		if err != nil || len(gitsAmong(ctx, list)) == 0 {
+		list, working, err := lookFor(func() ([]int, error) { return busy(ctx, t.at, t.path) },
+			func(list []int) []int { return gitsAmong(ctx, list) })
+		if err != nil || !working {
 			return list, err
 		}
 		select {
@@ -32,4 +34,18 @@ func (t tree) settled(ctx context.Context, wait time.Duration) ([]int, error) {
 			return nil, ended("wait for the git", t.at, ctx.Err())
 		}
 	}
+}
+
+// lookFor is what look finds, and whether one of them is a git. A git that ends
+// between the look and the question what it is would stand there as some process that
+// works in the worktree, so what is no git must be there in a second look too.
+func lookFor(look func() ([]int, error), gits func([]int) []int) (list []int, working bool, err error) {
+	if list, err = look(); err != nil || len(list) == 0 {
+		return list, false, err
+	}
+	if len(gits(list)) > 0 {
+		return list, true, nil
+	}
+	again, err := look()
+	return slices.DeleteFunc(list, func(pid int) bool { return !slices.Contains(again, pid) }), false, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,6 +75,30 @@ func TestRestoreWaitsForCheckpoint(t *testing.T) {
 	f.must(err)
 	if len(saves) != 1 || f.git(f.root, "show", saves[0].Ref+":held.txt") != "held" {
 		t.Errorf("what was there is not saved: %+v", saves)
+	}
+}
+
+// A git that ends just after it was seen is nobody who works there.
+func TestLookFor(t *testing.T) {
+	none := func([]int) []int { return nil }
+	all := func(list []int) []int { return list }
+	for _, c := range []struct {
+		name    string
+		looks   [][]int
+		gits    func([]int) []int
+		want    []int
+		working bool
+	}{
+		{"nobody", [][]int{{}}, none, []int{}, false},
+		{"a git", [][]int{{7}}, all, []int{7}, true},
+		{"a git that ends", [][]int{{7}, {}}, none, []int{}, false},
+		{"a shell", [][]int{{7, 8}, {8, 9}}, none, []int{8}, false},
+	} {
+		n := 0
+		got, working, err := lookFor(func() ([]int, error) { n++; return c.looks[n-1], nil }, c.gits)
+		if err != nil || !slices.Equal(got, c.want) || working != c.working || n != len(c.looks) {
+			t.Errorf("%s: %v %v %v after %d looks", c.name, got, working, err, n)
+		}
 	}
 }
 
