@@ -90,7 +90,7 @@ func pids(list []int) string {
 }
 
 // nested refuses when a repository inside the worktree has work that is nowhere
-// else: a clone that an agent made, a submodule, or a submodule's git directory,
+// else: a clone that an agent made, ignored or not, a submodule, or a submodule's git directory,
 // which goes with the registration.
 func (t tree) nested(ctx context.Context, entries []entry, changes []Change) error {
 	var inside []string
@@ -104,6 +104,11 @@ func (t tree) nested(ctx context.Context, entries []entry, changes []Change) err
 			inside = append(inside, strings.TrimSuffix(c.Path, "/"))
 		}
 	}
+	ignored, err := t.ignoredRepos(ctx)
+	if err != nil {
+		return err
+	}
+	inside = append(inside, ignored...)
 	for _, p := range inside {
 		dir := filepath.Join(t.path, filepath.FromSlash(p))
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
@@ -135,10 +140,8 @@ func (t tree) modules(ctx context.Context) error {
 		if !d.IsDir() {
 			return nil
 		}
-		for _, part := range []string{"HEAD", "objects", "refs"} { // as git itself tells a git directory
-			if _, err := os.Lstat(filepath.Join(p, part)); err != nil {
-				return nil
-			}
+		if !isGitDir(p) {
+			return nil
 		}
 		n, err := unpushed(ctx, call{dir: p, read: true, env: []string{"GIT_DIR=" + p, "GIT_WORK_TREE=" + p}})
 		if err != nil {

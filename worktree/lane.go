@@ -352,7 +352,7 @@ func (r *Repo) removeScratch(ctx context.Context, t tree) error {
 	_, _ = r.dropLocks(ctx, t) // a gate's git may have been killed
 	for _, args := range [][]string{
 		{"checkout", "--quiet", "--force", "--detach", head},
-		{"clean", "--quiet", "-d", "--force", "--force"},
+		{"clean", "--quiet", "-d", "-x", "--force", "--force"}, // a repository that a gate made would keep it
 	} {
 		if _, err := git(ctx, t.call(args...)); err != nil {
 			return t.lockedOr("clear the scratch worktree "+t.path, err)

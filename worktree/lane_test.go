@@ -68,6 +68,26 @@ func (f *fixture) member(name string, files map[string]string) Worktree {
 	return w
 }
 
+// A repository that a gate makes where git ignores it is nobody's work: the scratch
+// worktree goes all the same.
+func TestLaneGateMakesRepository(t *testing.T) {
+	f := newFixture(t)
+	f.git(f.root, "branch", "release")
+	f.member("w", map[string]string{"new": "new"})
+	var l laneLog
+	in := f.lane(&l, "w")
+	in.Gates = []string{"git init -q build/r && cd build/r && git -c user.name=g -c user.email=g@example.org commit -q --allow-empty -m own"}
+	f.must(f.repo.RunLane(f.ctx(), in))
+	if got := l.of(LaneLanded); !cmp.Equal(got, []string{"w"}) {
+		t.Errorf("landed: %v %+v", got, l.notes)
+	}
+	left, err := os.ReadDir(in.Scratch)
+	f.must(err)
+	if len(left) != 0 {
+		t.Errorf("the scratch worktree stays: %v", left)
+	}
+}
+
 // Twenty branches, two pairs that conflict, one that breaks the gate: it ends as
 // specified whatever the strategy, and with a git that cannot merge in mind.
 func TestLaneTwenty(t *testing.T) {

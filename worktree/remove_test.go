@@ -255,6 +255,45 @@ func TestRemoveSubmodules(t *testing.T) {
 	}
 }
 
+// What is ignored is in no snapshot, and is deleted; a repository in it that has work
+// of its own is not.
+func TestRemoveKeepsIgnoredRepository(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	lib := filepath.Join(w.Path, "build", "deep", "lib")
+	f.git(f.dir, "init", "--quiet", "--bare", f.path("lib.git"))
+	f.git(f.dir, "clone", "--quiet", f.path("lib.git"), lib)
+	f.write("wt/w/build/deep/lib/own", "own")
+	// What only looks like one, as packages bring along for their tests, is none.
+	f.write("wt/w/build/fixture/.git/config", "")
+	f.write("wt/w/build/broken/.git", "gitdir: /nowhere\n")
+	keeps := func(state, why string) {
+		t.Helper()
+		for _, in := range []RemoveIn{{}, {Force: true, Team: "t", Agent: "a"}} {
+			_, err := f.repo.Remove(f.ctx(), w.Path, in)
+			wantErr(t, err, team.CodeConflict, ReasonNested)
+			if err == nil || !strings.Contains(err.Error(), "build/deep/lib: "+why) {
+				t.Fatalf("%s: %v", state, err)
+			}
+		}
+	}
+	keeps("not committed", "it has uncommitted work")
+	f.commitAll(lib, "own")
+	keeps("committed", "it has commits that are on no remote")
+	f.git(lib, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+	// Another worktree, of whatever repository, is work too.
+	f.git(f.root, "worktree", "add", "--quiet", "--detach", filepath.Join(w.Path, "build", "inner"))
+	f.write("wt/w/build/inner/new", "new")
+	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
+	wantErr(t, err, team.CodeConflict, ReasonNested)
+	f.git(f.root, "worktree", "remove", "--force", filepath.Join(w.Path, "build", "inner"))
+	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
+	f.must(err)
+	if f.exists(w.Path) {
+		t.Error("not removed")
+	}
+}
+
 func TestRemoveKilled(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		for _, step := range []string{"remove-begun", "moved", "rescued", "doomed", "dropped", "branch-done", "deleted"} {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,16 +71,29 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in.Agent, in.Every = agent, every
+			// A repository that is named, without a team: its saved states outlive their teams.
+			named := *repo != "" && a.team == "" && os.Getenv(team.EnvTeam) == ""
+			in.Agent, in.Every = agent, every || named
 			list, err := env.Rescues(cmd.Context(), in)
 			if err != nil {
 				return err
 			}
-			return a.savedList("rescues", list, "nothing had to be rescued")
+			none := "nothing had to be rescued"
+			if len(list) == 0 && in.Team != "" && !in.Every {
+				in.Every = true
+				others, err := env.Rescues(cmd.Context(), in)
+				if err != nil {
+					return err
+				}
+				if len(others) > 0 {
+					none = fmt.Sprintf("nothing of team %s had to be rescued; %d saved of other teams: teamctl rescue ls --all", in.Team, len(others))
+				}
+			}
+			return a.savedList("rescues", list, none)
 		},
 	}
 	cmd.Flags().StringVar(&agent, "member", "", "of this member only")
-	cmd.Flags().BoolVar(&every, "all", false, "of every team in the repository")
+	cmd.Flags().BoolVar(&every, "all", false, "of every team in the repository (default with --repo)")
 	return cmd
 }
 
