@@ -25,13 +25,14 @@ type childWork func(ctx context.Context, args childArgs) (once func() (took time
 // children is every work by its name.
 var children = map[string]childWork{
 	"claim": childClaim,
+	"ping":  childPing,
 	"naive": childNaive,
 	"post":  childPost,
 	"merge": childMerge,
 }
 
 // agents are works without orders: programs for teammates to be.
-var agents = map[string]func() error{chatChild: chat, paintChild: paint}
+var agents = map[string]func() error{chatChild: chat, paintChild: paint, pongChild: pong}
 
 // childArgs is what a process is told.
 type childArgs struct {
