@@ -77,14 +77,12 @@ func (db *DB) unlock() error {
 	return nil
 }
 
-// rest frees the lock; not while a write is under way, which does so itself.
+// rest frees the lock once nobody of this process writes. It waits for its turn: who
+// has it may have started the timer and not yet gone.
 func (db *DB) rest() {
-	select {
-	case db.turn.token <- struct{}{}:
-		_ = db.free()
-		<-db.turn.token
-	default:
-	}
+	db.turn.token <- struct{}{}
+	_ = db.free()
+	<-db.turn.token
 }
 
 func (db *DB) free() error {
