@@ -244,6 +244,58 @@ func TestGroupSkipsWhatWasGivenUp(t *testing.T) {
 	}
 }
 
+// A group waits for those who were in the last one, for a moment, and for nobody when
+// they are there.
+func TestGroupWaitsForItsLast(t *testing.T) {
+	next := func() *waiting { return &waiting{answer: make(chan struct{})} }
+	for _, tt := range []struct {
+		name            string
+		expected, there int
+		later           int
+		patience        time.Duration
+		want            int
+	}{
+		{"alone", 1, 0, 0, time.Hour, 1},
+		{"all are there", 3, 2, 0, time.Hour, 3},
+		{"more are there", 2, 4, 0, time.Hour, 5},
+		{"some come later", 4, 1, 2, time.Hour, 4},
+		{"some do not come", 4, 1, 0, time.Millisecond, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewGroup(nil)
+			g.patience = tt.patience
+			for range tt.there {
+				g.queue <- next()
+			}
+			got := make(chan []*waiting, 1)
+			go func() { got <- g.collect(next(), tt.expected) }()
+			eventually(t, "what was there is taken", func() bool { return len(g.queue) == 0 })
+			for range tt.later {
+				g.queue <- next()
+			}
+			select {
+			case batch := <-got:
+				if len(batch) != tt.want {
+					t.Errorf("%d are in the group, not %d", len(batch), tt.want)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("it waits on")
+				close(g.queue)
+			}
+		})
+	}
+	// The end of the writer ends the wait; who gave up meanwhile is left out.
+	g := NewGroup(nil)
+	g.patience = time.Hour
+	gone := next()
+	gone.state.Store(given)
+	g.queue <- gone
+	close(g.queue)
+	if batch := g.collect(next(), 3); len(batch) != 1 {
+		t.Errorf("%d", len(batch))
+	}
+}
+
 func TestWriteEndsWithItsContext(t *testing.T) {
 	l := newTeam(t, "a")
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), l.DB().LockPath()))
