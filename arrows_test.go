@@ -35,7 +35,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "adapter", "courier", "courier/hook", "control", "tui",
+	"agent", "agent/model", "adapter", "courier", "courier/hook", "control", "tui", "bridge",
 }
 
 const (
@@ -160,6 +160,10 @@ var rooms = map[string]room{
 	"courier/hook": {
 		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "adapter", "courier"}, never: noExec,
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
+	},
+	"bridge": {
+		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool"}, never: append([]string{"net"}, noExec...),
+		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
 	"control": {
 		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys, xsync}, never: noSQL,

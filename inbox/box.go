@@ -169,6 +169,18 @@ func readFrom(f *os.File, off, size int64) ([]byte, error) {
 
 // replace writes the file anew from its elements' text.
 func (h *holding) replace(elements [][]byte, sync bool) error {
+	out, err := arrayOf(elements)
+	if err != nil {
+		return err
+	}
+	if err := h.stillHeld(); err != nil {
+		return err
+	}
+	return atomicfile.WriteRoot(h.root, h.name, out, 0o600, sync)
+}
+
+// arrayOf is the text of a whole mailbox.
+func arrayOf(elements [][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('[')
 	for i, raw := range elements {
@@ -177,7 +189,7 @@ func (h *holding) replace(elements [][]byte, sync bool) error {
 		}
 		text, err := indent(raw)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		out.WriteString("\n  ")
 		out.Write(text)
@@ -186,10 +198,7 @@ func (h *holding) replace(elements [][]byte, sync bool) error {
 		out.WriteByte('\n')
 	}
 	out.WriteByte(']')
-	if err := h.stillHeld(); err != nil {
-		return err
-	}
-	return atomicfile.WriteRoot(h.root, h.name, out.Bytes(), 0o600, sync)
+	return out.Bytes(), nil
 }
 
 func (h *holding) stillHeld() error {

@@ -76,6 +76,11 @@ const (
 	opTasksImport          = "tasks.import"
 	opPrune                = "history.prune"
 	opRepair               = "ledger.repair"
+
+	opMirror       = "mirror.note"
+	opMirrorMember = "mirror.member"
+	opMirrorTask   = "mirror.task"
+	opMirrorMail   = "mirror.mail"
 )
 
 // ops is every operation there is.
@@ -121,4 +126,9 @@ var ops = map[string]opSpec{
 	opTasksImport:          once(importTasks),
 	opPrune:                once(prune),
 	opRepair:               once(repairLedger),
+
+	opMirror:       again(mirror),
+	opMirrorMember: once(mirrorMember),
+	opMirrorTask:   once(mirrorTask),
+	opMirrorMail:   once(mirrorMail),
 }

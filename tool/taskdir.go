@@ -16,6 +16,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/mkdirlock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -129,38 +130,23 @@ func marshalTask(t ledger.Task, blocks []string) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// foreignTaskStale is the age at which the lock directory of another client counts
-// as abandoned, and foreignTaskWait how long we wait for one that is not.
-const (
-	foreignTaskStale = 10 * time.Second
-	foreignTaskWait  = 15 * time.Second
-)
+// foreignTaskWait is how long we wait for the lock that another client has on a task.
+const foreignTaskWait = 15 * time.Second
 
 // writeTask replaces one file under the lock that other clients take for it.
-func writeTask(ctx context.Context, path string, data []byte) (err error) {
-	lock := path + ".lock"
+func writeTask(ctx context.Context, path string, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, foreignTaskWait)
 	defer cancel()
-	for {
-		err := os.Mkdir(lock, 0o700)
-		if err == nil {
-			break
+	err := mkdirlock.Hold(ctx, path+".lock", func(held func() error) error {
+		if err := held(); err != nil {
+			return err
 		}
-		if !errors.Is(err, fs.ErrExist) {
-			return team.Errorf(team.CodeUnavailable, "lock %s: %w", path, err)
-		}
-		if fi, err := os.Lstat(lock); err == nil && time.Since(fi.ModTime()) > foreignTaskStale {
-			_ = os.Remove(lock) // an empty directory only; whoever is faster has it
-			continue
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason("task_locked")
-		}
+		return atomicfile.Write(path, data, 0o600, true)
+	})
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason("task_locked")
 	}
-	defer func() { err = errors.Join(err, os.Remove(lock)) }()
-	if err := atomicfile.Write(path, data, 0o600, true); err != nil {
+	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "%w", err)
 	}
 	return nil

@@ -61,7 +61,11 @@ var shapes = map[string]shape{
 		list: "operations", name: "name", reads: true,
 		note: "With an operation it writes what docs/tools.md says of that one, always as JSON, and takes no `-o name`.",
 	},
-	"mcp":               {name: "url", note: "Only `--http` writes something: `url`, and `token` unless it came from a file. Else standard output is the client's, in MCP."},
+	"mcp": {name: "url", note: "Only `--http` writes something: `url`, and `token` unless it came from a file. Else standard output is the client's, in MCP."},
+	"bridge claude": {
+		stream: true,
+		note:   "Each line is one thing: `what` was done or refused, to what by `name`, and `why`. Mail and tasks that come here are `.here`, the others `.there`.",
+	},
 	"mcp config":        {name: "client", reads: true},
 	"usage budget":      {list: "members", name: "name"},
 	"usage resume":      {name: "resumed", note: "`resumed` is the agent whose usage limit is over."},

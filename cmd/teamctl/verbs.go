@@ -44,7 +44,7 @@ var verbs = []struct {
 	{groupMore, []verb{
 		{"doctor", newDoctor}, {"version", newVersion}, {"agents", newAgents}, {"mcp", newMCP}, {"call", newCall},
 		{"service", newService}, {"debug", newDebug}, {"explain", newExplain}, {"usage", newUsage}, {"interrupt", newInterrupt},
-		{"prune", newPrune},
+		{"prune", newPrune}, {"bridge", newBridge},
 	}},
 	{"", []verb{
 		{"worker", newWorker}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"acp", newACP},

@@ -47,7 +47,7 @@ func WriteRoot(root *os.Root, name string, data []byte, perm fs.FileMode, sync b
 	if !sync {
 		return nil
 	}
-	return syncDir(root)
+	return SyncDir(root)
 }
 
 func writeTemp(root *os.Root, name string, data []byte, perm fs.FileMode, sync bool) (tmp string, err error) {
@@ -85,7 +85,8 @@ func createTemp(root *os.Root, name string) (*os.File, string, error) {
 	return nil, "", fmt.Errorf("no free temporary name for %s: %w", name, fs.ErrExist)
 }
 
-func syncDir(root *os.Root) error {
+// SyncDir brings the names of an open directory to the disk.
+func SyncDir(root *os.Root) error {
 	d, err := root.Open(".")
 	if err != nil {
 		return err

@@ -1,0 +1,341 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/dirwatch"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// In is what a bridge joins.
+type In struct {
+	Team   *tool.Team
+	Caller tool.Caller // a person: the lead there speaks as team-lead here
+	Dir    string      // the program's configuration directory
+	Native string      // the team there; see FindNative
+	Once   bool        // bring both sides together once and return
+	// Say is told what is brought over and what is not, from one goroutine.
+	Say func(Note)
+}
+
+// Note is one thing that the bridge did or could not do.
+type Note struct {
+	At   int64  `json:"at"`
+	What string `json:"what"` // "member.here", "member.there", "task.here", "mail.there", "refused", ...
+	Name string `json:"name,omitempty"`
+	Why  string `json:"why,omitempty"`
+}
+
+// What notes are about. Here is what came from there, there what went the other way.
+const (
+	NoteJoined      = "joined"
+	NoteMemberHere  = "member.here"
+	NoteMemberThere = "member.there"
+	NoteMemberLeft  = "member.left"
+	NoteTaskHere    = "task.here"
+	NoteTaskThere   = "task.there"
+	NoteMailHere    = "mail.here"
+	NoteMailThere   = "mail.there"
+	NoteClash       = "name.clash"
+	NoteRefused     = "refused"
+	NoteWaits       = "waits"
+	NoteGone        = "gone"
+)
+
+type bridge struct {
+	in     In
+	native native
+	id     string
+	locks  string // directory of locks and of parked lock directories
+	hub    *dirwatch.Hub
+	told   map[string]bool // refusals and clashes that were told already
+	since  int64           // what was posted up to here was sent before the teams were joined
+}
+
+// Run mirrors until ctx ends or the team there is gone; neither is an error. A second
+// bridge of the same team is refused: CodeConflict (bridged).
+func Run(ctx context.Context, in In) (err error) {
+	b, unlock, err := open(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := b.begin(ctx); err != nil {
+		return err
+	}
+	b.say(NoteJoined, b.native.name, "writes only below "+b.native.team()+" and "+b.native.tasks())
+	if in.Once {
+		return b.ended(ctx, b.once(ctx))
+	}
+	return b.follow(ctx)
+}
+
+// onceWait bounds how long one bringing together waits for what is being written.
+const onceWait = 10 * time.Second
+
+func (b *bridge) once(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, onceWait)
+	defer cancel()
+	t := time.NewTicker(firstPause)
+	defer t.Stop()
+	for {
+		soon, err := b.pass(ctx)
+		if err == nil && !soon || err != nil && !passing(err) {
+			return err
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func open(ctx context.Context, in In) (*bridge, func() error, error) {
+	if !in.Caller.Person {
+		return nil, nil, team.Errorf(team.CodeDenied, "only a person joins two teams: the lead there speaks as the lead here").
+			WithReason("role").WithHint("ask the person to run teamctl bridge")
+	}
+	dir, err := filepath.Abs(in.Dir)
+	if err != nil {
+		return nil, nil, team.Errorf(team.CodeInvalid, "resolve %s: %w", in.Dir, err)
+	}
+	name, err := FindNative(dir, in.Native)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := native{dir: dir, name: name}
+	sum := sha256.Sum256([]byte(n.id()))
+	b := &bridge{in: in, native: n, id: n.id(), hub: in.Team.Env.Watch, told: map[string]bool{},
+		locks: filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
+	if b.hub == nil {
+		b.hub = new(dirwatch.Hub)
+	}
+	for _, d := range []string{b.locks, n.inboxes(), n.tasks()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, nil, team.Errorf(team.CodeUnavailable, "make %s: %w", d, err)
+		}
+	}
+	lock, ok, err := filelock.TryLock(filepath.Join(in.Team.Layout.Locks(), "bridge.lock"))
+	if err != nil {
+		return nil, nil, team.Errorf(team.CodeUnavailable, "lock the bridge: %w", err)
+	}
+	if !ok {
+		return nil, nil, team.Errorf(team.CodeConflict, "team %q is bridged already, by another process", in.Team.Layout.Key).WithReason("bridged")
+	}
+	return b, lock.Unlock, nil
+}
+
+// begin settles what a bridge before this one was killed over, and notes where the mail
+// begins that is brought over: not with that of the time before.
+func (b *bridge) begin(ctx context.Context) error {
+	if err := b.settleDrafts(ctx); err != nil {
+		return err
+	}
+	known, err := b.led().Setting(ctx, sinceSetting+b.id, &b.since)
+	if err != nil || known {
+		return err
+	}
+	last, err := b.led().Messages(ctx, ledger.MessageFilter{Newest: true, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(last) > 0 {
+		b.since = last[0].Seq
+	}
+	return b.led().Set(ctx, sinceSetting+b.id, b.since)
+}
+
+// sinceSetting is what the setting begins with that has b.since of a bridge.
+const sinceSetting = "bridge.since."
+
+// Patience with what does not settle by itself: after the last of these pauses only
+// a change of a file or of the ledger has it tried again.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+func (b *bridge) follow(ctx context.Context) error {
+	wakes := make(chan struct{}, 1)
+	tell := func(dirwatch.Event) {
+		select {
+		case wakes <- struct{}{}:
+		default:
+		}
+	}
+	for _, dir := range []string{b.native.team(), b.native.inboxes(), b.native.tasks()} {
+		stop, err := b.hub.Watch(dir, tell)
+		if err != nil {
+			return team.Errorf(team.CodeUnavailable, "watch %s: %w", dir, err)
+		}
+		defer stop()
+	}
+	changes, stop, err := b.in.Team.Ledger.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	pause := firstPause
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-wakes:
+		case _, ok := <-changes:
+			if !ok {
+				return nil
+			}
+		case <-again.C:
+		}
+		soon, err := b.pass(ctx)
+		switch {
+		case err != nil && !passing(err):
+			return b.ended(ctx, err)
+		case err != nil:
+			b.sayOnce(NoteWaits, "", err.Error())
+			soon = true
+		}
+		if !soon {
+			pause = firstPause
+			again.Stop()
+		} else if pause <= lastPause {
+			again.Reset(pause)
+			pause *= 2
+		}
+	}
+}
+
+// passing reports an error that another try may not have.
+func passing(err error) bool {
+	return team.IsCode(err, team.CodeUnavailable) || team.IsCode(err, team.CodeTimeout) || team.IsCode(err, team.CodeConflict)
+}
+
+// ended is how the bridge ends with an error of a pass.
+func (b *bridge) ended(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, errGone):
+		b.say(NoteGone, b.native.name, "the team there is no more")
+		return b.dismiss(ctx)
+	case ctx.Err() != nil:
+		return nil
+	}
+	return err
+}
+
+// pass brings both sides together; soon says that something has to be tried again.
+func (b *bridge) pass(ctx context.Context) (soon bool, err error) {
+	p, err := b.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, step := range []func(context.Context) error{p.rosterHere, p.rosterThere, p.syncTasks, p.mailHere, p.mailThere, p.rosterLeft} {
+		if err := step(ctx); err != nil {
+			return p.soon, err
+		}
+	}
+	return p.soon, nil
+}
+
+// pass is one comparison of both sides.
+type pass struct {
+	*bridge
+	cfg     *team.Config
+	bursts  bool
+	members []ledger.Member // who is on the roster, the lead first
+	rows    []ledger.Mirrored
+	soon    bool
+}
+
+func (b *bridge) look(ctx context.Context) (*pass, error) {
+	cfg, err := b.native.readConfig()
+	if err != nil {
+		return nil, err
+	}
+	p := &pass{bridge: b, cfg: cfg, bursts: takesBursts(cfg)}
+	if p.members, err = b.in.Team.Ledger.Members(ctx, false); err != nil {
+		return nil, err
+	}
+	return p, p.reread(ctx)
+}
+
+func (p *pass) reread(ctx context.Context) (err error) {
+	p.rows, err = p.led().Mirrored(ctx, p.id)
+	return err
+}
+
+func (b *bridge) led() *ledger.Ledger { return b.in.Team.Ledger.As("bridge") }
+
+func (b *bridge) row(kind ledger.MirrorKind, there, here string) ledger.Mirrored {
+	return ledger.Mirrored{Bridge: b.id, Kind: kind, There: there, Here: here}
+}
+
+// there finds the row of something by its name there.
+func (p *pass) there(kind ledger.MirrorKind, name string) (ledger.Mirrored, bool) {
+	for _, r := range p.rows {
+		if r.Kind == kind && r.There == name {
+			return r, true
+		}
+	}
+	return ledger.Mirrored{}, false
+}
+
+// here finds it by its name here.
+func (p *pass) here(kind ledger.MirrorKind, name string) (ledger.Mirrored, bool) {
+	for _, r := range p.rows {
+		if r.Kind == kind && r.Here == name {
+			return r, true
+		}
+	}
+	return ledger.Mirrored{}, false
+}
+
+func (p *pass) of(kind ledger.MirrorKind) []ledger.Mirrored {
+	var out []ledger.Mirrored
+	for _, r := range p.rows {
+		if r.Kind == kind {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (b *bridge) say(what, name, why string) {
+	if b.in.Say != nil {
+		b.in.Say(Note{At: time.Now().UnixMilli(), What: what, Name: name, Why: why})
+	}
+}
+
+// sayOnce is say for what every pass finds again.
+func (b *bridge) sayOnce(what, name, why string) {
+	key := what + "\x00" + name + "\x00" + why
+	if !b.told[key] {
+		b.told[key] = true
+		b.say(what, name, why)
+	}
+}
+
+// refusal reports an error that says no to this one thing, for what it is.
+func refusal(err error) bool {
+	for _, code := range []team.Code{team.CodeInvalid, team.CodeDenied, team.CodeLimit, team.CodeNotFound, team.CodeConflict} {
+		if team.IsCode(err, code) {
+			return true
+		}
+	}
+	return false
+}
+
+// notWhole reports text that its writer has not finished.
+func notWhole(err error) bool { return team.ReasonOf(err) == inbox.ReasonUnsettled }

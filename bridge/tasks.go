@@ -1,0 +1,418 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// claimLease is how long a task is held for one there: the program has no leases, and a
+// member that leaves gives its tasks back by leaving.
+const claimLease = 7 * 24 * time.Hour
+
+// taskData is what both sides last had. Gone says that the file there was deleted
+// and that the task stays here, for it is over.
+type taskData struct {
+	View taskView `json:"view"`
+	Gone bool     `json:"gone,omitempty"`
+}
+
+func (p *pass) taskRow(there, here string, ours bool, d taskData) (ledger.Mirrored, error) {
+	r := p.row(ledger.MirrorTask, there, here)
+	r.Ours = ours
+	var err error
+	r.Data, err = json.Marshal(d)
+	return r, err
+}
+
+// syncTasks brings both boards together.
+func (p *pass) syncTasks(ctx context.Context) error {
+	files, order, whole, err := p.native.readTasks()
+	if err != nil {
+		return err
+	}
+	p.soon = p.soon || !whole
+	tasks, err := p.led().Tasks(ctx, ledger.TaskFilter{})
+	if err != nil {
+		return err
+	}
+	here := make(map[string]ledger.Task, len(tasks))
+	for _, t := range tasks {
+		here[t.ID] = t
+	}
+	changed := false
+	for _, id := range order {
+		made, err := p.taskHere(ctx, files[id], here)
+		if err != nil {
+			return err
+		}
+		changed = changed || made
+	}
+	for _, t := range tasks {
+		made, err := p.taskThere(ctx, t)
+		if err != nil {
+			return err
+		}
+		changed = changed || made
+	}
+	if changed { // what is new on one side is compared like everything else
+		if err := p.reread(ctx); err != nil {
+			return err
+		}
+		return p.syncTasks(ctx)
+	}
+	for _, r := range p.of(ledger.MirrorTask) {
+		file, there := files[r.There]
+		if !there && !whole {
+			continue // it may be the one that is being written
+		}
+		t, isHere := here[r.Here]
+		if err := p.syncTask(ctx, r, file, there, t, isHere); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskHere makes a task of ours from a file that has none yet, in the order of ids: what
+// it waits for is usually older.
+func (p *pass) taskHere(ctx context.Context, f nativeTask, here map[string]ledger.Task) (bool, error) {
+	if _, known := p.there(ledger.MirrorTask, f.id); known || string(f.meta[internalKey]) == "true" {
+		return false, nil
+	}
+	if o, ok := f.origin(); ok && o.Team == p.in.Team.Layout.Key { // killed before the note of it
+		if _, exists := here[o.Task]; exists {
+			return p.noteOurs(ctx, f, o.Task)
+		}
+	}
+	n := ledger.NewTask{Subject: f.view.Subject, Description: f.view.Description, ActiveForm: f.view.ActiveForm}
+	v := taskView{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm, Status: statusPending, Owner: f.view.Owner}
+	for _, dep := range f.view.BlockedBy {
+		if r, ok := p.there(ledger.MirrorTask, dep); ok {
+			if _, exists := here[r.Here]; exists || !r.Ours {
+				n.DependsOn, v.BlockedBy = append(n.DependsOn, r.Here), append(v.BlockedBy, dep)
+			}
+		}
+	}
+	meta, err := json.Marshal(map[string]map[string]string{"bridge": {"team": p.native.name, "task": f.id}})
+	if err != nil {
+		return false, err
+	}
+	n.Metadata = meta
+	r, err := p.taskRow(f.id, "", false, taskData{View: v})
+	if err != nil {
+		return false, err
+	}
+	owner, _ := p.doer(f.view)
+	id, err := p.led().MirrorTask(ctx, r, n, owner, team.LeadName)
+	if err != nil {
+		if refusal(err) {
+			p.sayOnce(NoteRefused, "task "+f.id, err.Error())
+			return false, nil
+		}
+		return false, err
+	}
+	r.Here = id
+	p.rows = append(p.rows, r)
+	p.say(NoteTaskHere, id, f.view.Subject)
+	return true, nil
+}
+
+// noteOurs notes a file that is one of our tasks.
+func (p *pass) noteOurs(ctx context.Context, f nativeTask, task string) (bool, error) {
+	if _, known := p.here(ledger.MirrorTask, task); known {
+		return false, nil
+	}
+	r, err := p.taskRow(f.id, task, true, taskData{View: f.view})
+	if err != nil {
+		return false, err
+	}
+	p.rows = append(p.rows, r)
+	return true, p.led().Mirror(ctx, []ledger.Mirrored{r}, nil)
+}
+
+// taskThere makes a file for an open task of ours that has none.
+func (p *pass) taskThere(ctx context.Context, t ledger.Task) (bool, error) {
+	if _, known := p.here(ledger.MirrorTask, t.ID); known || t.Status == team.TaskCompleted || t.Status == team.TaskFailed {
+		return false, nil
+	}
+	var v taskView
+	id, err := p.native.createTask(ctx, func(id string) (nativeTask, error) {
+		v = p.view(t)
+		o, err := json.Marshal(origin{p.in.Team.Layout.Key, t.ID})
+		f := nativeTask{id: id, meta: map[string]json.RawMessage{originKey: o}}
+		return f, errors.Join(err, f.set(v))
+	})
+	if err != nil {
+		return false, err
+	}
+	r, err := p.taskRow(id, t.ID, true, taskData{View: v})
+	if err != nil {
+		return false, err
+	}
+	p.rows = append(p.rows, r)
+	p.say(NoteTaskThere, id, t.Subject)
+	return true, p.led().Mirror(ctx, []ledger.Mirrored{r}, nil)
+}
+
+// view is a task of ours in the words of the program.
+func (p *pass) view(t ledger.Task) taskView {
+	v := taskView{Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Status: statusPending}
+	switch t.Status {
+	case team.TaskClaimed, team.TaskInProgress, team.TaskFailed: // nobody may take a failed one, and what waits for it goes on waiting
+		v.Status = statusWork
+	case team.TaskCompleted:
+		v.Status = statusDone
+	case team.TaskPending:
+	}
+	if t.Owner != "" {
+		if r, ok := p.here(ledger.MirrorMember, t.Owner); ok {
+			v.Owner = r.There
+		} else {
+			v.Owner = t.OwnerName
+		}
+	}
+	for _, dep := range t.DependsOn {
+		if r, ok := p.here(ledger.MirrorTask, dep); ok {
+			v.BlockedBy = append(v.BlockedBy, r.There)
+		}
+	}
+	slices.Sort(v.BlockedBy)
+	return v
+}
+
+// syncTask brings one task together: what changed there since both sides had the same
+// is done here, and then the file says what is here.
+func (p *pass) syncTask(ctx context.Context, r ledger.Mirrored, f nativeTask, there bool, t ledger.Task, isHere bool) error {
+	var d taskData
+	if err := json.Unmarshal(r.Data, &d); err != nil {
+		return fmt.Errorf("read the note of task %s: %w", r.There, err)
+	}
+	switch {
+	case d.Gone:
+		return nil
+	case !isHere && !there:
+		return p.led().Mirror(ctx, nil, []ledger.Mirrored{r})
+	case !isHere:
+		if err := p.native.removeTask(ctx, r.There); err != nil {
+			return err
+		}
+		return p.led().Mirror(ctx, nil, []ledger.Mirrored{r})
+	case !there:
+		return p.deletedThere(ctx, r, d, t)
+	}
+	if !f.view.same(d.View) {
+		if err := p.follow(ctx, t, d.View, f.view); err != nil {
+			if !refusal(err) {
+				return err
+			}
+			p.sayOnce(NoteRefused, "task "+r.There, err.Error())
+		}
+		var err error
+		if t, err = p.led().Task(ctx, t.ID); err != nil {
+			return err
+		}
+	}
+	want := p.view(t)
+	if known, _ := p.ownerHere(f.view.Owner); known == "" && want.Owner == "" {
+		want.Owner = f.view.Owner // somebody who is not here, or not yet
+	}
+	if !want.same(f.view) {
+		if err := p.writeTask(ctx, r.There, f.view, want); err != nil {
+			return err
+		}
+	}
+	if want.same(d.View) {
+		return nil
+	}
+	d.View = want
+	row, err := p.taskRow(r.There, r.Here, r.Ours, d)
+	if err != nil {
+		return err
+	}
+	return p.led().Mirror(ctx, []ledger.Mirrored{row}, nil)
+}
+
+// errMoved says that a file is not what it was: it is compared anew.
+var errMoved = unsettled(errors.New("a task was changed meanwhile"))
+
+func (p *pass) writeTask(ctx context.Context, id string, was, want taskView) error {
+	err := p.native.editTask(ctx, id, func(f *nativeTask) (bool, error) {
+		if !f.view.same(was) {
+			return false, errMoved
+		}
+		return true, f.set(want)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMoved
+	}
+	return err
+}
+
+// deletedThere is a file that somebody has deleted. A task that waits is deleted here
+// too; what was done stays, and what is being done gets its file back.
+func (p *pass) deletedThere(ctx context.Context, r ledger.Mirrored, d taskData, t ledger.Task) error {
+	switch t.Status {
+	case team.TaskPending:
+		if _, err := p.led().DeleteTask(ctx, t.ID); err == nil || team.IsCode(err, team.CodeNotFound) {
+			return p.led().Mirror(ctx, nil, []ledger.Mirrored{r})
+		} else if !refusal(err) {
+			return err
+		}
+	case team.TaskClaimed, team.TaskInProgress:
+	case team.TaskCompleted, team.TaskFailed:
+		d.Gone = true
+		row, err := p.taskRow(r.There, r.Here, r.Ours, d)
+		if err != nil {
+			return err
+		}
+		return p.led().Mirror(ctx, []ledger.Mirrored{row}, nil)
+	}
+	p.sayOnce(NoteRefused, "task "+r.There, "it was deleted there while it is worked on here: it comes back under another id")
+	p.soon = true
+	return p.led().Mirror(ctx, nil, []ledger.Mirrored{r})
+}
+
+// follow does here what was done there since was.
+func (p *pass) follow(ctx context.Context, t ledger.Task, was, is taskView) error {
+	ours := p.view(t)
+	patch := ledger.TaskPatch{ID: t.ID, By: team.LeadName}
+	text := func(was, is, ours string, at **string) {
+		if is != was && is != ours && ours == was {
+			*at = &is
+		}
+	}
+	text(was.Subject, is.Subject, ours.Subject, &patch.Subject)
+	text(was.Description, is.Description, ours.Description, &patch.Description)
+	text(was.ActiveForm, is.ActiveForm, ours.ActiveForm, &patch.ActiveForm)
+	if patch.Subject != nil || patch.Description != nil || patch.ActiveForm != nil {
+		if _, err := p.led().UpdateTask(ctx, patch); err != nil {
+			return err
+		}
+	}
+	if err := p.followDeps(ctx, t, was, is); err != nil {
+		return err
+	}
+	if was.Status == is.Status && was.Owner == is.Owner {
+		return nil
+	}
+	return p.followStatus(ctx, t, was, is)
+}
+
+func (p *pass) followDeps(ctx context.Context, t ledger.Task, was, is taskView) error {
+	if t.Status != team.TaskPending || slices.Equal(was.BlockedBy, is.BlockedBy) {
+		return nil
+	}
+	ids := func(from, without []string) (out []string) {
+		for _, id := range from {
+			if r, ok := p.there(ledger.MirrorTask, id); ok && !slices.Contains(without, id) {
+				out = append(out, r.Here)
+			}
+		}
+		return out
+	}
+	if add := ids(is.BlockedBy, was.BlockedBy); len(add) > 0 {
+		if _, err := p.led().AddDeps(ctx, t.ID, add, team.LeadName); err != nil {
+			return err
+		}
+	}
+	if drop := ids(was.BlockedBy, is.BlockedBy); len(drop) > 0 {
+		if _, err := p.led().RemoveDeps(ctx, t.ID, drop, team.LeadName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownerHere is the session of who owns a task there, and whether it is one of theirs.
+func (p *pass) ownerHere(name string) (session string, theirs bool) {
+	if name == team.LeadName {
+		return p.lead().SessionKey, true
+	}
+	if r, ok := p.there(ledger.MirrorMember, name); ok {
+		return r.Here, !r.Ours
+	}
+	return "", false
+}
+
+// doer is ownerHere of a task; what nobody owns who is known here, and is begun all the
+// same, is the lead's.
+func (p *pass) doer(v taskView) (session string, theirs bool) {
+	session, theirs = p.ownerHere(v.Owner)
+	if session == "" && v.Status != statusPending {
+		session, theirs = p.lead().SessionKey, true
+	}
+	return session, theirs
+}
+
+// followStatus: theirs claim, work and complete by the program's file. What one of ours
+// holds is ours to move: a claim that is not the file's is refused.
+func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView) error {
+	owner, theirs := p.doer(is)
+	ref := ledger.TaskRef{ID: t.ID, Owner: t.Owner, Attempt: t.Attempt}
+	held := t.Status == team.TaskClaimed || t.Status == team.TaskInProgress
+	switch {
+	case t.Status == team.TaskCompleted || t.Status == team.TaskFailed:
+		return nil // it is over here
+	case !slices.Contains([]string{statusPending, statusWork, statusDone}, is.Status):
+		return team.Errorf(team.CodeInvalid, "the status %q is not known here", is.Status)
+	case held && !p.isTheirs(t.Owner):
+		return team.Errorf(team.CodeConflict, "task %s is held by %s here", t.ID, t.OwnerName).WithReason(ledger.ReasonNotOwner)
+	case is.Status == statusPending:
+		if held {
+			if err := p.led().Release(ctx, ref); err != nil {
+				return err
+			}
+		}
+		if is.Owner != "" && owner == "" || owner == t.Owner && !held {
+			return nil
+		}
+		_, err := p.led().UpdateTask(ctx, ledger.TaskPatch{ID: t.ID, By: team.LeadName, Owner: &owner})
+		return err
+	case !theirs: // one of ours: it claims by itself
+		if held {
+			return nil
+		}
+		_, err := p.led().UpdateTask(ctx, ledger.TaskPatch{ID: t.ID, By: team.LeadName, Owner: &owner})
+		return err
+	}
+	if held && t.Owner != owner {
+		if err := p.led().Release(ctx, ref); err != nil {
+			return err
+		}
+		held = false
+	}
+	if !held {
+		if t.Owner != "" && t.Owner != owner { // assigned to somebody else before
+			if _, err := p.led().UpdateTask(ctx, ledger.TaskPatch{ID: t.ID, By: team.LeadName, Owner: &owner}); err != nil {
+				return err
+			}
+		}
+		claimed, err := p.led().Claim(ctx, ledger.ClaimIn{Owner: owner, ID: t.ID, Lease: claimLease})
+		if err != nil {
+			return err
+		}
+		ref = ledger.TaskRef{ID: t.ID, Owner: owner, Attempt: claimed.Attempt}
+	}
+	if err := p.led().Start(ctx, ref); err != nil || is.Status != statusDone {
+		return err
+	}
+	_, err := p.led().Complete(ctx, ref, ledger.Result{Summary: "completed in " + p.native.name})
+	return err
+}
+
+// isTheirs reports whether a session is one of theirs, or the lead that both teams have.
+func (p *pass) isTheirs(session string) bool {
+	if session == p.lead().SessionKey {
+		return true
+	}
+	r, ok := p.here(ledger.MirrorMember, session)
+	return ok && !r.Ours
+}

@@ -1,0 +1,122 @@
+package bridge
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// words is what an entry there says here; ok is false for an answer to something that
+// waits for approval: no mail gives one.
+func (p *pass) words(e inbox.Entry) (n ledger.NewMessage, ok bool) {
+	n = ledger.NewMessage{Kind: team.KindMessage, Text: string(e.RawText())}
+	f, is := e.Frame()
+	switch f := f.(type) {
+	case inbox.PermissionResponse, inbox.PlanApprovalResponse:
+		return n, false
+	case inbox.TaskAssignment:
+		if r, known := p.there(ledger.MirrorTask, f.TaskID); known {
+			f.TaskID = r.Here
+			if text, err := inbox.Encode(f); err == nil {
+				n.Kind, n.Text = team.KindTaskAssignment, text
+				break
+			}
+		}
+		n.Text = inbox.Describe(f)
+	default:
+		if is {
+			n.Text = inbox.Describe(f)
+		}
+	}
+	n.Summary = inbox.Summary(e.Summary, n.Text)
+	return n, true
+}
+
+// wordsThere is what a message here says there. ok is false for what is not mirrored:
+// requests for approvals, which are answered here, and their answers.
+func (p *pass) wordsThere(m ledger.Message) (text string, ok bool) {
+	switch m.Kind {
+	case team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse, team.KindShutdownRequest:
+		return "", false
+	case team.KindIdle, team.KindShutdownApproved, team.KindShutdownRejected, team.KindTaskAssignment, team.KindTaskCompleted:
+		if f, is := inbox.Parse(m.Text); is {
+			return p.frameThere(m, f), true
+		}
+	case team.KindMessage, team.KindBroadcast, team.KindTaskRequest, team.KindTaskResponse, team.KindInfo, team.KindError:
+	}
+	return harmless(m.Text), true
+}
+
+// frameThere is a protocol message as the program knows it, with the names and ids that
+// things have there; what it would not understand is put in words.
+func (p *pass) frameThere(m ledger.Message, f inbox.Frame) string {
+	var out inbox.Frame
+	switch f := f.(type) {
+	case inbox.IdleNotification:
+		f.From = p.senderThere(m.From)
+		if r, known := p.here(ledger.MirrorTask, f.CompletedTaskID); known {
+			f.CompletedTaskID = r.There
+		} else {
+			f.CompletedTaskID = ""
+		}
+		out = f
+	case inbox.ShutdownApproved: // our pane is none of the program's
+		if s, asked := p.here(ledger.MirrorStop, f.RequestID); asked {
+			out = inbox.ShutdownApproved{RequestID: s.There, From: p.senderThere(m.From), Timestamp: f.Timestamp}
+		}
+	case inbox.ShutdownRejected:
+		if s, asked := p.here(ledger.MirrorStop, f.RequestID); asked {
+			f.RequestID, f.From = s.There, p.senderThere(m.From)
+			out = f
+		}
+	case inbox.TaskAssignment:
+		if r, known := p.here(ledger.MirrorTask, f.TaskID); known {
+			f.TaskID, f.AssignedBy = r.There, p.senderThere(m.From)
+			out = f
+		}
+	case inbox.TaskCompleted:
+		if r, known := p.here(ledger.MirrorTask, f.TaskID); known {
+			f.TaskID = r.There
+		}
+		return inbox.Describe(f)
+	}
+	if out == nil {
+		return inbox.Describe(f)
+	}
+	text, err := inbox.Encode(out)
+	if err != nil {
+		return inbox.Describe(f)
+	}
+	return text
+}
+
+// harmless keeps a text that somebody wrote from being read as a protocol message by the
+// program: anything that is a JSON object may be one, an answer to a permission request
+// for example.
+func harmless(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return "text: " + text
+	}
+	return text
+}
+
+func orText(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func joinErrs(a, b error) error {
+	if b == nil {
+		return a
+	}
+	return errors.Join(a, b)
+}

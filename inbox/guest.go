@@ -1,0 +1,162 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/team"
+)
+
+// What follows is for mailboxes of another program's team, where we are guests:
+// nothing is repaired, for a text that cannot be read may be one that its owner is
+// writing in this moment; and reading takes no lock, because some clients drop what
+// they want to write while they find one.
+
+// ReasonUnsettled is the reason of the error for a mailbox that is not whole now.
+const ReasonUnsettled = "mailbox_unsettled"
+
+// Look returns the entries as they stand, oldest first, without a lock. A missing
+// file has none. CodeUnavailable (mailbox_unsettled) for text that is no mailbox:
+// its writer may be in the middle of it.
+func (b *Box) Look() (out []Entry, err error) {
+	if _, err := os.Lstat(b.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	defer func() { err = b.explain("read", err) }()
+	root, err := b.openDir()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	data, _, elems, err := (&holding{box: b, root: root, name: b.name}).settled()
+	return decodeAll(data, elems), err
+}
+
+// settled reads the file and fails where it is not whole. One without a byte is
+// being written: an empty mailbox has its brackets.
+func (h *holding) settled() ([]byte, fs.FileInfo, []element, error) {
+	data, info, err := h.load()
+	if err != nil || info == nil {
+		return nil, nil, nil, err
+	}
+	elems, bad := scanArray(data)
+	if bad == nil && len(elems) == 0 && len(data) == 0 {
+		bad = &scanError{0, errTruncated}
+	}
+	if bad != nil {
+		return nil, nil, nil, team.Errorf(team.CodeUnavailable, "it is not whole: %w", bad).WithReason(ReasonUnsettled)
+	}
+	return data, info, elems, nil
+}
+
+// Draft makes an empty file beside the mailbox, which AddBy fills and renames over
+// it, and returns its name. Its being there still is the proof, after any kill, that
+// the entries never reached the mailbox.
+func (b *Box) Draft() (name string, err error) {
+	defer func() { err = b.explain("write to", err) }()
+	root, err := b.openDir()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	name = b.name + draftMark + team.NewUUID()
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	return name, atomicfile.SyncDir(root)
+}
+
+const draftMark = ".tmp.teamctl-"
+
+// Undrafted reports that a draft has become the mailbox. Otherwise it is removed,
+// and nothing of it was delivered.
+func (b *Box) Undrafted(name string) (delivered bool, err error) {
+	defer func() { err = b.explain("write to", err) }()
+	root, err := b.openDir()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	err = root.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return false, err
+}
+
+// AddBy adds entries by way of a draft if ok, which is shown what is there under the
+// lock, says so. The lock is held for one reading and one writing of the file.
+func (b *Box) AddBy(ctx context.Context, draft string, add []Entry, ok func(there []Entry) bool) (added bool, err error) {
+	raw := make([][]byte, len(add))
+	for i, e := range add {
+		if err := e.check(); err != nil {
+			return false, b.explain("write to", err)
+		}
+		if raw[i], err = e.encode(); err != nil {
+			return false, b.explain("write to", err)
+		}
+	}
+	err = b.hold(ctx, "write to", true, false, func(h *holding) error {
+		data, _, elems, err := h.settled()
+		if err != nil {
+			return err
+		}
+		if !ok(decodeAll(data, elems)) {
+			return nil
+		}
+		if err := h.fill(draft, append(texts(data, elems), raw...)); err != nil {
+			return err
+		}
+		if err := h.stillHeld(); err != nil {
+			return err
+		}
+		added = true
+		return h.root.Rename(draft, h.name)
+	})
+	return added && err == nil, err
+}
+
+// fill writes a mailbox into a file that is there.
+func (h *holding) fill(name string, elements [][]byte) error {
+	text, err := arrayOf(elements)
+	if err != nil {
+		return err
+	}
+	f, err := h.root.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	n, err := f.Write(text)
+	if err == nil && n < len(text) {
+		err = io.ErrShortWrite
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Drop takes the entries with these keys (see Entry.Key) out of the file.
+func (b *Box) Drop(ctx context.Context, keys map[string]bool) error {
+	return b.hold(ctx, "write to", false, false, func(h *holding) error {
+		data, info, elems, err := h.settled()
+		if err != nil || info == nil {
+			return err
+		}
+		kept := make([][]byte, 0, len(elems))
+		for i, e := range elems {
+			if !e.obj || !keys[decode(data, e, i).Key()] {
+				kept = append(kept, data[e.start:e.end])
+			}
+		}
+		if len(kept) == len(elems) {
+			return nil
+		}
+		return h.replace(kept, false)
+	})
+}

@@ -1,0 +1,163 @@
+// Package mkdirlock is the lock that many programs outside of this one use: a
+// directory beside what it locks. mkdir takes it and rmdir frees it; whoever holds it
+// refreshes its time, and one that was not refreshed for ten seconds is abandoned.
+// Nothing frees it when its holder is killed, which is why files of our own are
+// locked by package filelock.
+package mkdirlock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	mrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Stale is the age at which a lock counts as abandoned.
+const Stale = 10 * time.Second
+
+// ErrStolen says that another program has taken the lock for abandoned.
+var ErrStolen = errors.New("another program took the lock")
+
+// Hold runs do while dir is locked. do calls held right before it changes what is
+// locked: it fails with ErrStolen when this process slept for so long that another
+// one has it now. The error wraps ctx.Err() when ctx ends before the lock is free.
+func Hold(ctx context.Context, dir string, do func(held func() error) error) (err error) {
+	l := &lock{dir: dir}
+	if err := l.take(ctx); err != nil {
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	quit := make(chan struct{})
+	var refreshing sync.WaitGroup
+	refreshing.Go(func() { l.refresh(quit) })
+	defer func() {
+		close(quit)
+		refreshing.Wait()
+		err = errors.Join(err, l.free())
+	}()
+	return do(l.held)
+}
+
+type lock struct {
+	dir string
+
+	mu   sync.Mutex
+	info fs.FileInfo // as we made or refreshed it last
+}
+
+func (l *lock) take(ctx context.Context) error {
+	for {
+		err := os.Mkdir(l.dir, 0o700)
+		if err == nil {
+			l.info, err = os.Lstat(l.dir)
+			return err
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err := os.Lstat(l.dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("it is %v, not a directory", info.Mode())
+		case time.Since(info.ModTime()) > Stale:
+			if err := steal(l.dir, info); err != nil {
+				return err
+			}
+			continue
+		}
+		t := time.NewTimer(2*time.Millisecond + mrand.N(8*time.Millisecond))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// steal takes an abandoned lock out of the way. It is renamed first: another may have
+// stolen it meanwhile and made a fresh one, which goes back.
+func steal(dir string, seen fs.FileInfo) error {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	aside := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".stale-"+hex.EncodeToString(b[:]))
+	err := os.Rename(dir, aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if got, err := os.Lstat(aside); err == nil && !same(got, seen) {
+		return os.Rename(aside, dir)
+	}
+	return os.Remove(aside)
+}
+
+// same compares the time too: a freed inode number goes to the next directory.
+func same(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }
+
+func (l *lock) held() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mine()
+}
+
+func (l *lock) mine() error {
+	now, err := os.Lstat(l.dir)
+	if err != nil || !same(now, l.info) {
+		return fmt.Errorf("%s: %w", l.dir, ErrStolen)
+	}
+	return nil
+}
+
+func (l *lock) refresh(quit <-chan struct{}) {
+	t := time.NewTicker(Stale / 3)
+	defer t.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-t.C:
+			l.touch()
+		}
+	}
+}
+
+// touch refreshes the lock if it is ours still.
+func (l *lock) touch() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mine() != nil {
+		return
+	}
+	now := time.Now()
+	if os.Chtimes(l.dir, now, now) != nil {
+		return
+	}
+	if info, err := os.Lstat(l.dir); err == nil && os.SameFile(info, l.info) {
+		l.info = info
+	}
+}
+
+// free frees the lock if it is ours still; a stolen one is the thief's to free.
+func (l *lock) free() error {
+	if l.held() != nil {
+		return nil
+	}
+	err := os.Remove(l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package mkdirlock
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestExcludes: a counter that is read and written without anything else loses no step.
+func TestExcludes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "x.json.lock")
+	var all sync.WaitGroup
+	var n, in int
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				err := Hold(t.Context(), dir, func(held func() error) error {
+					if in++; in != 1 {
+						t.Error("two hold the lock")
+					}
+					n++
+					in--
+					return held()
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n != 160 {
+		t.Errorf("%d steps of 160", n)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock stayed: %v", err)
+	}
+}
+
+// TestAbandoned: a fresh lock of somebody else is waited for, an old one is taken.
+func TestAbandoned(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "x.lock")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if err := Hold(ctx, dir, func(func() error) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a lock that is held: %v", err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(dir, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := Hold(t.Context(), dir, func(held func() error) error { return held() }); err != nil {
+		t.Errorf("an abandoned lock: %v", err)
+	}
+}
+
+// TestStolen: who slept while another took the lock must not write, and must not free
+// the other's.
+func TestStolen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "x.lock")
+	err := Hold(t.Context(), dir, func(held func() error) error {
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		future := time.Now().Add(time.Second) // the inode number may be the same
+		if err := os.Chtimes(dir, future, future); err != nil {
+			t.Fatal(err)
+		}
+		return held()
+	})
+	if !errors.Is(err, ErrStolen) {
+		t.Errorf("%v, want ErrStolen", err)
+	}
+	if _, err := os.Lstat(dir); err != nil {
+		t.Errorf("the thief's lock is gone: %v", err)
+	}
+}
+
+// TestRefreshed: the time of a lock moves on while it is held.
+func TestRefreshed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "x.lock")
+	l := &lock{dir: dir}
+	if err := l.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-Stale / 2)
+	if err := os.Chtimes(dir, old, old); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if l.info, err = os.Lstat(dir); err != nil {
+		t.Fatal(err)
+	}
+	l.touch()
+	if info, err := os.Lstat(dir); err != nil || time.Since(info.ModTime()) > Stale/4 {
+		t.Errorf("not refreshed: %v, %v", info, err)
+	}
+	if err := l.held(); err != nil {
+		t.Error(err)
+	}
+	if err := l.free(); err != nil {
+		t.Error(err)
+	}
+}
