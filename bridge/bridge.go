@@ -133,6 +133,9 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	if !ok {
 		return nil, nil, team.Errorf(team.CodeConflict, "team %q is bridged already, by another process", in.Team.Layout.Key).WithReason("bridged")
 	}
+	if err := n.sweepLocks(); err != nil {
+		return nil, nil, errors.Join(team.Errorf(team.CodeUnavailable, "free the locks of a bridge that was killed: %w", err), lock.Unlock())
+	}
 	return b, lock.Unlock, nil
 }
 
@@ -176,6 +179,9 @@ func (b *bridge) follow(ctx context.Context) error {
 	}
 	for _, dir := range []string{b.native.team(), b.native.inboxes(), b.native.tasks()} {
 		stop, err := b.hub.Watch(dir, tell)
+		if err != nil && b.native.gone() {
+			return b.ended(ctx, errGone)
+		}
 		if err != nil {
 			return team.Errorf(team.CodeUnavailable, "watch %s: %w", dir, err)
 		}
@@ -243,6 +249,9 @@ func (b *bridge) pass(ctx context.Context) (soon bool, err error) {
 	}
 	for _, step := range []func(context.Context) error{p.rosterHere, p.rosterThere, p.syncTasks, p.mailHere, p.mailThere, p.rosterLeft} {
 		if err := step(ctx); err != nil {
+			if b.native.gone() {
+				err = errGone
+			}
 			return p.soon, err
 		}
 	}

@@ -25,6 +25,16 @@ import (
 // milliseconds and abandons none for longer than mkdirlock.Stale.
 const lockWait = 15 * time.Second
 
+// lockMode is the mode of the bridge's own lock directories for the config and for tasks.
+// No other program uses it, so that a bridge finds what one before it was killed over.
+const lockMode = 0o711
+
+// sweepLocks frees the locks that a bridge before this one was killed over: the program
+// would wait for them until they are stale, and some versions drop what they want to write.
+func (n native) sweepLocks() error {
+	return errors.Join(mkdirlock.Sweep(n.team(), lockMode), mkdirlock.Sweep(n.tasks(), lockMode), mkdirlock.Sweep(n.inboxes(), inbox.LockMode))
+}
+
 // native is the program's team: two directories.
 type native struct {
 	dir  string // the program's configuration directory, absolute
@@ -100,10 +110,16 @@ func parseNative(data []byte) (*team.Config, error) {
 	return cfg, nil
 }
 
+// gone reports that the team there has been deleted.
+func (n native) gone() bool {
+	_, err := os.Stat(n.team())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 func (n native) readConfig() (*team.Config, error) {
 	data, err := os.ReadFile(n.config())
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(n.team()); errors.Is(err, fs.ErrNotExist) {
+		if n.gone() {
 			return nil, errGone
 		}
 		return nil, unsettled(errors.New("there is no config.json"))
@@ -119,7 +135,7 @@ func (n native) readConfig() (*team.Config, error) {
 func (n native) editConfig(ctx context.Context, edit func(*team.Config) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	err := mkdirlock.Hold(ctx, n.config()+".lock", func(held func() error) error {
+	err := mkdirlock.Hold(ctx, n.config()+".lock", lockMode, func(held func() error) error {
 		old, err := os.Open(n.config())
 		if err != nil {
 			return err

@@ -233,7 +233,7 @@ func (w program) take(r *rig, name string) (texts []string, err error) {
 }
 
 func (w program) edit(r *rig, path string, change func([]map[string]any) []map[string]any) error {
-	return mkdirlock.Hold(r.Context(), path+".lock", func(func() error) error {
+	return mkdirlock.Hold(r.Context(), path+".lock", 0o755, func(func() error) error {
 		list := []map[string]any{}
 		data, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -299,7 +299,7 @@ func (r *rig) until(what string, ok func() bool) {
 	r.Helper()
 	t := time.NewTicker(5 * time.Millisecond)
 	defer t.Stop()
-	end := time.After(60 * time.Second)
+	end := time.After(3 * time.Minute)
 	for !ok() {
 		select {
 		case <-t.C:

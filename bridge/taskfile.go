@@ -209,7 +209,7 @@ func (n native) editTask(ctx context.Context, id string, edit func(*nativeTask) 
 func (n native) lockTask(ctx context.Context, lock string, do func(func() error) error) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	err := mkdirlock.Hold(ctx, filepath.Join(n.tasks(), lock), do)
+	err := mkdirlock.Hold(ctx, filepath.Join(n.tasks(), lock), lockMode, do)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !notWhole(err) {
 		err = unsettled(fmt.Errorf("change the tasks in %s: %w", n.tasks(), err))
 	}

@@ -24,13 +24,13 @@ import (
 
 const foreignStale = 10 * time.Second
 
-// ourMode tells our lock directory from theirs. Whoever looks here has the guard, so
+// LockMode tells our lock directory from theirs. Whoever looks here has the guard, so
 // a directory of ours is one that a killed teamctl left: there is no need to wait
 // until it is stale.
-const ourMode fs.FileMode = 0o710
+const LockMode fs.FileMode = 0o710
 
 func abandoned(info fs.FileInfo) bool {
-	return info.Mode().Perm() == ourMode || time.Since(info.ModTime()) > foreignStale
+	return info.Mode().Perm() == LockMode || time.Since(info.ModTime()) > foreignStale
 }
 
 type foreignLock struct {
@@ -103,14 +103,14 @@ func putForeign(root *os.Root, name, parked string) (*foreignLock, error) {
 		err = moveIn(root, name, parked)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		parked, err = "", root.Mkdir(name, ourMode)
+		parked, err = "", root.Mkdir(name, LockMode)
 	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := root.Lstat(name)
-	if err == nil && info.Mode().Perm() != ourMode { // the umask
-		err = root.Chmod(name, ourMode)
+	if err == nil && info.Mode().Perm() != LockMode { // the umask
+		err = root.Chmod(name, LockMode)
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func freshen(parked string) error {
 	info, err := os.Lstat(parked)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // the first time, or stolen
-		return os.Mkdir(parked, ourMode)
+		return os.Mkdir(parked, LockMode)
 	case err != nil:
 		return err
 	case !info.IsDir():

@@ -132,7 +132,7 @@ func TestOurLockDirectoryIsKept(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if info.Mode().Perm() != ourMode || time.Since(info.ModTime()) > foreignStale/2 {
+		if info.Mode().Perm() != LockMode || time.Since(info.ModTime()) > foreignStale/2 {
 			t.Errorf("the lock is %v of %v", info.Mode(), info.ModTime())
 		}
 		if _, err := os.Lstat(lock); !errors.Is(err, fs.ErrNotExist) {

@@ -137,7 +137,7 @@ const foreignTaskWait = 15 * time.Second
 func writeTask(ctx context.Context, path string, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, foreignTaskWait)
 	defer cancel()
-	err := mkdirlock.Hold(ctx, path+".lock", func(held func() error) error {
+	err := mkdirlock.Hold(ctx, path+".lock", 0o700, func(held func() error) error {
 		if err := held(); err != nil {
 			return err
 		}

@@ -25,11 +25,12 @@ const Stale = 10 * time.Second
 // ErrStolen says that another program has taken the lock for abandoned.
 var ErrStolen = errors.New("another program took the lock")
 
-// Hold runs do while dir is locked. do calls held right before it changes what is
+// Hold runs do while dir is locked, as a directory of mode perm: who is alone in using
+// a mode can tell what it has left behind when it was killed (see Sweep). do calls held right before it changes what is
 // locked: it fails with ErrStolen when this process slept for so long that another
 // one has it now. The error wraps ctx.Err() when ctx ends before the lock is free.
-func Hold(ctx context.Context, dir string, do func(held func() error) error) (err error) {
-	l := &lock{dir: dir}
+func Hold(ctx context.Context, dir string, perm fs.FileMode, do func(held func() error) error) (err error) {
+	l := &lock{dir: dir, perm: perm}
 	if err := l.take(ctx); err != nil {
 		return fmt.Errorf("lock %s: %w", dir, err)
 	}
@@ -45,7 +46,8 @@ func Hold(ctx context.Context, dir string, do func(held func() error) error) (er
 }
 
 type lock struct {
-	dir string
+	dir  string
+	perm fs.FileMode
 
 	mu   sync.Mutex
 	info fs.FileInfo // as we made or refreshed it last
@@ -53,8 +55,8 @@ type lock struct {
 
 func (l *lock) take(ctx context.Context) error {
 	for {
-		err := os.Mkdir(l.dir, 0o700)
-		if err == nil {
+		err := os.Mkdir(l.dir, l.perm)
+		if err == nil { // the umask may have taken bits away: then nobody knows it for ours
 			l.info, err = os.Lstat(l.dir)
 			return err
 		}
@@ -83,6 +85,28 @@ func (l *lock) take(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// Sweep frees the locks in a directory that have this mode. It is for whoever knows that
+// all of them were left by processes that were killed: others would wait for Stale.
+func Sweep(in string, perm fs.FileMode) error {
+	entries, err := os.ReadDir(in)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || filepath.Ext(e.Name()) != ".lock" {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || info.Mode().Perm() != perm {
+			continue
+		}
+		if err := os.Remove(filepath.Join(in, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // steal takes an abandoned lock out of the way. It is renamed first: another may have

@@ -22,7 +22,7 @@ func TestExcludes(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				err := Hold(t.Context(), dir, func(held func() error) error {
+				err := Hold(t.Context(), dir, 0o700, func(held func() error) error {
 					if in++; in != 1 {
 						t.Error("two hold the lock")
 					}
@@ -53,14 +53,14 @@ func TestAbandoned(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	if err := Hold(ctx, dir, func(func() error) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+	if err := Hold(ctx, dir, 0o700, func(func() error) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a lock that is held: %v", err)
 	}
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(dir, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := Hold(t.Context(), dir, func(held func() error) error { return held() }); err != nil {
+	if err := Hold(t.Context(), dir, 0o700, func(held func() error) error { return held() }); err != nil {
 		t.Errorf("an abandoned lock: %v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestAbandoned(t *testing.T) {
 // the other's.
 func TestStolen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "x.lock")
-	err := Hold(t.Context(), dir, func(held func() error) error {
+	err := Hold(t.Context(), dir, 0o700, func(held func() error) error {
 		if err := os.Remove(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestStolen(t *testing.T) {
 // TestRefreshed: the time of a lock moves on while it is held.
 func TestRefreshed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "x.lock")
-	l := &lock{dir: dir}
+	l := &lock{dir: dir, perm: 0o700}
 	if err := l.take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -114,5 +114,25 @@ func TestRefreshed(t *testing.T) {
 	}
 	if err := l.free(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSweep: what one who was killed has left is freed, and nobody else's.
+func TestSweep(t *testing.T) {
+	in := t.TempDir()
+	for name, perm := range map[string]os.FileMode{"ours.lock": 0o711, "theirs.lock": 0o755, "ours": 0o711} {
+		if err := os.Mkdir(filepath.Join(in, name), perm); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(in, name), perm); err != nil { // whatever the umask
+			t.Fatal(err)
+		}
+	}
+	if err := Sweep(in, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(in)
+	if err != nil || len(left) != 2 || left[0].Name() != "ours" || left[1].Name() != "theirs.lock" {
+		t.Errorf("left: %v (%v)", left, err)
 	}
 }
