@@ -158,7 +158,7 @@ func TestPanicIsAnError(t *testing.T) {
 func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	path := t.TempDir() + "/ledger.db"
 	openAt(t, path)
-	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: 300 * time.Millisecond})) // a connection is opened in that time, too
+	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second})) // a connection is opened in that time, too
 	defer func() { ok(t, db.Close()) }()
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), db.LockPath()))
 	_, err := Direct(db).Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)})
@@ -174,7 +174,7 @@ func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 func TestFault33ForeignTransaction(t *testing.T) {
 	path := t.TempDir() + "/ledger.db"
 	other := openAt(t, path)
-	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: 20 * time.Millisecond}))
+	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second}))
 	defer func() { ok(t, db.Close()) }()
 	ok(t, sqlExec(t, other, "BEGIN IMMEDIATE"))
 	op := Op{Name: opEvent, Args: raw(`{"what":"x"}`)}
@@ -211,14 +211,14 @@ func TestGroupSkipsWhatWasGivenUp(t *testing.T) {
 	g := startGroup(t, l.DB())
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), l.DB().LockPath()))
 	var wg sync.WaitGroup
+	first, giveUp := context.WithCancel(ctxFor(t))
 	wg.Go(func() { // begins, and waits for the lock in its transaction
-		ctx, cancel := context.WithCancel(ctxFor(t))
-		time.AfterFunc(20*time.Millisecond, cancel)
-		if _, err := g.Write(ctx, Op{Name: opEvent, Args: raw(`{"what":"begun"}`)}); err != nil {
+		if _, err := g.Write(first, Op{Name: opEvent, Args: raw(`{"what":"begun"}`)}); err != nil {
 			t.Error(err)
 		}
 	})
 	eventually(t, "the first operation begins", func() bool { return len(l.DB().turn.token) == 1 })
+	giveUp()
 	ctx, cancel := context.WithCancel(ctxFor(t))
 	given := make(chan error, 1)
 	wg.Go(func() {

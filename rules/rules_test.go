@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -196,12 +198,29 @@ func TestEndsWithTheWholeTree(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	a := world(t)
-	a.own(t, "hooks: {TeammateIdle: 'sleep 300'}")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	begun := filepath.Join(t.TempDir(), "begun")
+	if err := syscall.Mkfifo(begun, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.own(t, "hooks: {TeammateIdle: 'echo >"+begun+"; sleep 300'}")
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := a.Ask(ctx, Input{Event: TeammateIdle}); !errors.Is(err, context.DeadlineExceeded) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := os.ReadFile(begun); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	})
+	if _, err := a.Ask(ctx, Input{Event: TeammateIdle}); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
+	f, err := os.OpenFile(begun, os.O_RDWR, 0) // ends the reader, also where the rule was never run
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	wg.Wait()
 }
 
 // Rules that came with the repository wait for a consent to exactly what they run.

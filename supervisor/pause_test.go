@@ -16,14 +16,14 @@ func TestPausedIsNeitherReadyNorForgotten(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			r.plans.reports = reports
-			r.policy.Silent, r.policy.Start = time.Second, time.Second
+			r.policy.Silent, r.policy.Start = 3*time.Second, 3*time.Second
 			s := r.supervisor()
 			r.spawn(s, "a", team.RestartNever)
 			rows, err := s.PauseMembers(t.Context(), []string{"a"}, true)
 			if err != nil || len(rows) != 1 || rows[0].Reason != PausedReason || rows[0].Ready {
 				t.Fatalf("%+v, %v", rows, err)
 			}
-			over := time.NewTimer(1300 * time.Millisecond)
+			over := time.NewTimer(3300 * time.Millisecond)
 			defer over.Stop()
 			<-over.C
 			if m, err := r.led.Member(t.Context(), "a"); err != nil || m.Reason != PausedReason || m.Ready {

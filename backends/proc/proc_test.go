@@ -248,7 +248,7 @@ func TestKillTree(t *testing.T) {
 	if err != nil || n != 3 {
 		t.Errorf("ended %d, %v; want 3", n, err)
 	}
-	if d := time.Since(begun); d > 5*time.Second {
+	if d := time.Since(begun); d > 30*time.Second {
 		t.Errorf("took %s", d)
 	}
 	for _, p := range []backends.ProcID{id, plain, orphan} {
@@ -283,10 +283,10 @@ func TestKillTreeStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if n, err := KillTree(context.Background(), []backends.ProcID{id}, "", 10*time.Second); n != 1 || err != nil {
+	if n, err := KillTree(context.Background(), []backends.ProcID{id}, "", time.Minute); n != 1 || err != nil {
 		t.Errorf("ended %d, %v", n, err)
 	}
-	if time.Since(begun) > 5*time.Second {
+	if time.Since(begun) > 30*time.Second {
 		t.Error("a stopped process did not take SIGTERM")
 	}
 }
@@ -301,7 +301,7 @@ func TestKillTreeCancelEndsTheGrace(t *testing.T) {
 	if n, err := KillTree(ctx, []backends.ProcID{id}, "", time.Minute); n != 1 || err != nil {
 		t.Errorf("ended %d, %v", n, err)
 	}
-	if time.Since(begun) > 10*time.Second || Alive(id) {
+	if time.Since(begun) > 30*time.Second || Alive(id) {
 		t.Errorf("took %s, alive %v", time.Since(begun), Alive(id))
 	}
 }

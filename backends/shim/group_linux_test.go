@@ -331,7 +331,7 @@ func TestFault09ForkBomb(t *testing.T) {
 	if _, err := proc.KillTreeIn(t.Context(), nil, []backends.ProcID{pr.Agent}, l.Generation, 200*time.Millisecond); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(begun); d > 5*time.Second {
+	if d := time.Since(begun); d > 30*time.Second {
 		t.Errorf("ending it took %s", d)
 	}
 	_ = c.Wait()
