@@ -32,6 +32,7 @@ type watch struct {
 	file, lost, look chan struct{} // a file was written; changes went untold; once a second without events
 	sdb              *sql.DB       // its own connection: data_version tells of all others
 	conn             *sql.Conn
+	ask, due         *sql.Stmt // for the version; for the next task that waits
 	out              chan struct{}
 	quit             chan struct{}
 	end              func() // closes quit, once
@@ -77,6 +78,12 @@ func (w *watch) open(ctx context.Context) (version int64, err error) {
 	if w.conn, err = w.sdb.Conn(ctx); err != nil {
 		return 0, err
 	}
+	if w.ask, err = w.conn.PrepareContext(ctx, "PRAGMA data_version"); err != nil {
+		return 0, err
+	}
+	if w.due, err = w.conn.PrepareContext(ctx, sqlNextDue); err != nil {
+		return 0, err
+	}
 	return w.version()
 }
 
@@ -105,7 +112,7 @@ func (w *watch) heard(e dirwatch.Event) {
 }
 
 func (w *watch) version() (v int64, err error) {
-	err = w.conn.QueryRowContext(background, "PRAGMA data_version").Scan(&v)
+	err = w.ask.QueryRowContext(background).Scan(&v)
 	return v, err
 }
 
@@ -168,7 +175,7 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 func (w *watch) armDue(due *time.Timer) {
 	var at int64
 	now := time.Now()
-	if err := w.conn.QueryRowContext(background, sqlNextDue, now.UnixMilli()).Scan(&at); err != nil || at == 0 {
+	if err := w.due.QueryRowContext(background, now.UnixMilli()).Scan(&at); err != nil || at == 0 {
 		due.Stop()
 		return
 	}
@@ -201,6 +208,11 @@ func (w *watch) close() error {
 	var errs []error
 	if w.deaf != nil {
 		w.deaf()
+	}
+	for _, s := range []*sql.Stmt{w.ask, w.due} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
 	}
 	if w.conn != nil {
 		errs = append(errs, w.conn.Close())
