@@ -118,8 +118,9 @@ type worker struct {
 	last     *outcome // of the newest task
 	notified bool     // this idle period has been announced
 	periods  int
-	mailErr  string // last complaint about the mailbox
-	handled  map[string]bool
+	mailErr  string                         // last complaint about the mailbox
+	handled  map[string]bool                // by entry, until it is marked read
+	owed     map[string]ledger.DeliveryMark // receipts by entry: handled, and not noted in the ledger
 }
 
 // Run works until a shutdown request has been approved (nil) or ctx ends (an
@@ -137,7 +138,7 @@ func Run(ctx context.Context, id Identity, env Env) (err error) {
 	}
 	w := &worker{
 		id: id, env: env, out: newOutput(env.Out), life: team.NewUUID(),
-		handled: map[string]bool{},
+		handled: map[string]bool{}, owed: map[string]ledger.DeliveryMark{},
 	}
 	changes, stop, err := env.Ledger.Changes(ctx)
 	if err != nil {

@@ -32,7 +32,8 @@
 //     about the next try, other members can take the task meanwhile.
 //
 // Mail is handled first and marked read after: a crash between the two repeats
-// the handling, which is harmless, instead of losing the mail. What a message says
+// the handling, which is harmless, instead of losing the mail. It is marked read only
+// once its receipt is in the ledger; one that cannot be written is tried again. What a message says
 // about its sender and its kind is taken from the ledger by the message's id,
 // never from the mailbox file, which any program may write.
 package agent

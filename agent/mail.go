@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,6 +48,7 @@ func (l letter) rank() int {
 // readMail handles what is unread and marks it read; true means that a shutdown
 // was approved.
 func (w *worker) readMail(ctx context.Context) (stop bool) {
+	w.settleOwed(ctx)
 	letters, ok := w.letters(ctx)
 	if !ok {
 		return false
@@ -57,7 +59,7 @@ func (w *worker) readMail(ctx context.Context) (stop bool) {
 		}
 		if !l.done {
 			stop = w.handle(ctx, l)
-			w.receipt(ctx, l)
+			w.receipt(ctx, l, evidence)
 		}
 		w.handled[l.entry.Key()] = true
 	}
@@ -98,19 +100,24 @@ func (w *worker) letters(ctx context.Context) ([]letter, bool) {
 	return letters, true
 }
 
-// markRead marks what was handled; what cannot be marked now is not handled twice.
+// markRead marks what was handled and whose receipt is written: without one, whoever
+// sent it would never be told. What cannot be marked now is not handled twice.
 func (w *worker) markRead(ctx context.Context) {
-	if len(w.handled) == 0 {
+	if len(w.owed) > 0 {
+		w.again = mailRetry
+	}
+	if len(w.handled) == len(w.owed) {
 		return
 	}
+	done := func(key string) bool { _, owed := w.owed[key]; return w.handled[key] && !owed }
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
-	_, err := w.env.Box.Consume(c, 0, func(e inbox.Entry) bool { return w.handled[e.Key()] })
+	_, err := w.env.Box.Consume(c, 0, func(e inbox.Entry) bool { return done(e.Key()) })
 	if err != nil {
 		w.mailTrouble(ctx, err)
 		return
 	}
-	clear(w.handled)
+	maps.DeleteFunc(w.handled, func(key string, _ bool) bool { return done(key) })
 }
 
 // mailTrouble tells a new trouble with the mailbox once and tries again soon.
@@ -178,21 +185,37 @@ func (w *worker) rebuilt(ctx context.Context) ([]inbox.Entry, error) {
 	return out, nil
 }
 
-// receipt records that the message was read.
-func (w *worker) receipt(ctx context.Context, l letter) {
+// receipt records that the message was taken. One that cannot be written now is owed:
+// the message stays unread in its mailbox until it is.
+func (w *worker) receipt(ctx context.Context, l letter, evidence string) {
 	if !l.known {
+		return
+	}
+	m := ledger.DeliveryMark{MessageID: l.msg.ID, Recipient: w.id.Name, State: team.Accepted, Evidence: evidence}
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	err := w.few(c, func() error {
+		_, err := w.env.Ledger.Mark(c, m)
+		return err
+	})
+	if err != nil && !lost(err) {
+		w.out.line("receipt for message %s not written yet: %v", l.msg.ID, err)
+		w.owed[l.entry.Key()] = m
+	}
+}
+
+// settleOwed writes receipts that could not be written when they were due.
+func (w *worker) settleOwed(ctx context.Context) {
+	if len(w.owed) == 0 || ctx.Err() != nil {
 		return
 	}
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
-	err := w.few(c, func() error {
-		_, err := w.env.Ledger.Mark(c, ledger.DeliveryMark{
-			MessageID: l.msg.ID, Recipient: w.id.Name, State: team.Accepted, Evidence: evidence,
-		})
-		return err
-	})
-	if err != nil && !lost(err) {
-		w.out.line("receipt for message %s not written: %v", l.msg.ID, err)
+	for key, m := range w.owed {
+		if _, err := w.env.Ledger.Mark(c, m); err != nil && !lost(err) {
+			return // the others would not be written either
+		}
+		delete(w.owed, key)
 	}
 }
 

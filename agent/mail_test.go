@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -200,6 +201,45 @@ func TestMailOnce(t *testing.T) {
 	ds, err := r.led.Deliveries(t.Context(), fresh.ID)
 	if err != nil || ds[0].State != team.Accepted || ds[0].Evidence != "worker read" {
 		t.Errorf("%+v, %v", ds, err)
+	}
+}
+
+// unmarked takes no receipts until it is opened.
+type unmarked struct {
+	*ledger.Ledger
+	open *atomic.Bool
+}
+
+func (u unmarked) Mark(ctx context.Context, m ledger.DeliveryMark) (bool, error) {
+	if !u.open.Load() {
+		return false, team.Errorf(team.CodeUnavailable, "the ledger is away")
+	}
+	return u.Ledger.Mark(ctx, m)
+}
+
+// A receipt that cannot be written when the message was handled is written later:
+// until then the message is unread, and it is not handled again.
+func TestReceiptIsOwed(t *testing.T) {
+	r := newRig(t)
+	var open atomic.Bool
+	w := r.start("ann", func(e *Env) { e.Ledger = unmarked{e.Ledger.(*ledger.Ledger), &open} })
+	w.idle()
+	m := r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "only once"})
+	w.shows("not written yet")
+	if unread, err := r.box("ann").Unread(t.Context()); err != nil || len(unread) != 1 {
+		t.Errorf("unread without a receipt: %v, %v", unread, err)
+	}
+	open.Store(true)
+	r.until("the receipt", func() bool {
+		ds, err := r.led.Deliveries(t.Context(), m.ID)
+		return err == nil && ds[0].State == team.Accepted
+	})
+	r.until("it to be read", func() bool {
+		unread, err := r.box("ann").Unread(t.Context())
+		return err == nil && len(unread) == 0
+	})
+	if n := strings.Count(w.out.String(), "only once"); n != 1 {
+		t.Errorf("it was handled %d times", n)
 	}
 }
 

@@ -49,7 +49,7 @@ func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkI
 	if env.Out == nil {
 		env.Out = io.Discard
 	}
-	w := &worker{id: id, env: env, out: newOutput(env.Out), life: team.NewUUID(), handled: map[string]bool{}}
+	w := &worker{id: id, env: env, out: newOutput(env.Out), life: team.NewUUID(), handled: map[string]bool{}, owed: map[string]ledger.DeliveryMark{}}
 	changes, stop, err := env.Ledger.Changes(ctx)
 	if err != nil {
 		return fmt.Errorf("agent %s: watch the ledger: %w", id.AgentID, err)
@@ -130,6 +130,7 @@ func (t *talk) wait(ctx context.Context) error {
 // mail is the next prompt, of all that is unread; stop means that a shutdown was
 // approved.
 func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bool) {
+	t.settleOwed(ctx)
 	letters, ok := t.letters(ctx)
 	if !ok {
 		return "", nil, false
@@ -142,7 +143,7 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 			t.handled[l.entry.Key()] = true
 		case l.known && l.msg.Kind == team.KindShutdownRequest:
 			stop = t.shutdown(ctx, l.msg)
-			t.receipt(ctx, l)
+			t.receipt(ctx, l, evidence)
 			t.handled[l.entry.Key()] = true
 			if stop {
 				t.markRead(ctx)
@@ -176,7 +177,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 	t.notified = false
 	t.setActivity(ctx, team.Working)
 	for _, l := range given {
-		t.mark(ctx, l, team.Injected, injectEvidence)
+		t.injected(ctx, l)
 	}
 	sign := make(chan struct{}) // closed once: Prompt promises it
 	begun := sign
@@ -191,7 +192,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 	}()
 	accept := func() {
 		for _, l := range given {
-			t.mark(ctx, l, team.Accepted, beganEvidence)
+			t.receipt(ctx, l, beganEvidence)
 			t.handled[l.entry.Key()] = true
 		}
 		given = nil
@@ -263,18 +264,19 @@ func (t *talk) cancel(ctx context.Context, why string) {
 	}
 }
 
-// mark moves a delivery; one that is further already stays there.
-func (t *talk) mark(ctx context.Context, l letter, state team.DeliveryState, evidence string) {
+// injected notes that a message is being given. Nothing hangs on it: what was taken
+// has a receipt.
+func (t *talk) injected(ctx context.Context, l letter) {
 	if !l.known {
 		return
 	}
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
 	err := t.few(c, func() error {
-		_, err := t.env.Ledger.Mark(c, ledger.DeliveryMark{MessageID: l.msg.ID, Recipient: t.id.Name, State: state, Evidence: evidence})
+		_, err := t.env.Ledger.Mark(c, ledger.DeliveryMark{MessageID: l.msg.ID, Recipient: t.id.Name, State: team.Injected, Evidence: injectEvidence})
 		return err
 	})
 	if err != nil && !lost(err) {
-		t.out.line("receipt for message %s not written: %v", l.msg.ID, err)
+		t.out.line("message %s: not noted as given: %v", l.msg.ID, err)
 	}
 }
