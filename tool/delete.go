@@ -51,15 +51,29 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (Tea
 		return out, team.Errorf(team.CodeTimeout, "the supervisor of %s does not leave: %w", key, err)
 	}
 	defer func() { _ = lock.Unlock() }()
+	more, others, err := unclaimed(ctx, t.Layout, trees)
+	if err != nil {
+		return out, err
+	}
+	trees = append(trees, more...)
 	if !force {
 		if err := looseWork(ctx, trees); err != nil {
 			return out, err
+		}
+		if len(others) > 0 {
+			return out, team.Errorf(team.CodeConflict, "no worktree of the team, and in its directory: %s", strings.Join(others, ", ")).
+				WithReason("worktree_dirty").WithHint("move it away, or teamctl delete --force (which moves it to " + filepath.Join(e.Home.Dir, "kept") + ")")
 		}
 	}
 	for _, at := range trees {
 		if err := t.removeTrees(ctx, at, boot, force, &out); err != nil {
 			return out, err
 		}
+	}
+	kept, err := e.keepLeft(t.Layout)
+	out.Notes = append(out.Notes, kept...)
+	if err != nil {
+		return out, err
 	}
 	if err := e.removeDir(t.Layout); err != nil {
 		return out, err
@@ -110,6 +124,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 type treesAt struct {
 	root    string
 	members []ledger.Member
+	stray   bool // no member's, though it stands in the team's directory
 }
 
 // trees are the members, past ones too, that have a worktree of their own.
@@ -176,14 +191,16 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Boot
 	repo, err := worktree.OpenRepo(ctx, at.root)
 	if err != nil {
 		if force {
-			return nil // the repository is gone, and its worktrees with it
+			return nil // the repository is gone: what is in its worktrees is moved away
 		}
 		return err
 	}
 	defer repo.Wait()
 	for _, m := range at.members {
-		if note := t.teardown(ctx, repo, boot, m); note != "" {
-			out.Notes = append(out.Notes, note)
+		if !at.stray {
+			if note := t.teardown(ctx, repo, boot, m); note != "" {
+				out.Notes = append(out.Notes, note)
+			}
 		}
 		own := supervisor.OwnBranch(t.Layout.Key, m.Branch)
 		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: own})

@@ -138,7 +138,7 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 	if err != nil {
 		return res, nil, err
 	}
-	o := &op{Kind: opRemove, Path: p, Aside: filepath.Join(filepath.Dir(p), ".teamctl-removed-"+team.NewUUID())}
+	o := &op{Kind: opRemove, Path: p, Aside: filepath.Join(filepath.Dir(p), asideMark+team.NewUUID())}
 	if t.dir != r.common {
 		o.Admin = t.dir
 	}
@@ -178,6 +178,12 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 	}
 	return res, o, nil
 }
+
+// asideMark begins the name of a directory that is being removed.
+const asideMark = ".teamctl-removed-"
+
+// IsAside reports whether a directory of that name is one that Remove has moved aside.
+func IsAside(name string) bool { return strings.HasPrefix(name, asideMark) }
 
 // orphaned: the .git file at p names a registration of this repository that is gone.
 func (r *Repo) orphaned(p string) bool {

@@ -255,6 +255,22 @@ func TestRemoveSubmodules(t *testing.T) {
 	}
 }
 
+// Without its .git file a worktree is kept, and the way to have it back is told.
+func TestRemoveWithoutGitFile(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	f.must(os.Remove(filepath.Join(w.Path, ".git")))
+	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
+	wantErr(t, err, team.CodeInvalid, ReasonNotWorktree)
+	hint := strings.Fields(strings.TrimPrefix(team.HintOf(err), "git "))
+	if len(hint) == 0 {
+		t.Fatal("no hint")
+	}
+	f.git(f.dir, hint...)
+	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
+	f.must(err)
+}
+
 // What is ignored is in no snapshot, and is deleted; a repository in it that has work
 // of its own is not.
 func TestRemoveKeepsIgnoredRepository(t *testing.T) {

@@ -73,6 +73,10 @@ func (r *Repo) tree(path string) (tree, error) {
 	}
 	admin, err := adminOf(p)
 	if err != nil {
+		if at, e := r.adminAt(p); e == nil && at != "" { // registered all the same
+			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).
+				WithHint("git -C " + r.root + " worktree repair") // with the path it looks for the .git file
+		}
 		return tree{}, err
 	}
 	if filepath.Dir(admin) != filepath.Join(r.common, "worktrees") {

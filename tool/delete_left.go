@@ -1,0 +1,93 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// What stands below a team's own directory of worktrees goes with the team. Not all of
+// it is a member's: a state that was restored there is a person's worktree, and a
+// directory may be anybody's.
+
+// leftIn are the names in the team's directory of worktrees, without empty directories.
+func leftIn(l team.Layout) ([]string, error) {
+	entries, err := os.ReadDir(l.Worktrees())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "look for worktrees of team %s: %w", l.Key, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			inside, err := os.ReadDir(filepath.Join(l.Worktrees(), e.Name()))
+			if err == nil && len(inside) == 0 {
+				continue
+			}
+		}
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// unclaimed finds what is no member's: worktrees, which are removed as theirs are, and
+// the paths of everything else.
+func unclaimed(ctx context.Context, l team.Layout, claimed []treesAt) (trees []treesAt, others []string, err error) {
+	names, err := leftIn(l)
+	if err != nil || len(names) == 0 {
+		return nil, nil, err
+	}
+	dir, err := filepath.EvalSymlinks(l.Worktrees())
+	if err != nil {
+		return nil, nil, team.Errorf(team.CodeUnavailable, "look for worktrees of team %s: %w", l.Key, err)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		ours := func(m ledger.Member) bool {
+			return m.Worktree == path || m.Worktree == filepath.Join(l.Worktrees(), name)
+		}
+		switch {
+		case slices.ContainsFunc(claimed, func(at treesAt) bool { return slices.ContainsFunc(at.members, ours) }):
+			continue
+		case worktree.IsAside(name): // of a removal that was cut short: the next one completes or undoes it
+			continue
+		}
+		repo, w, err := worktree.OpenWorktree(ctx, path)
+		if err != nil || w.Path == repo.Root() {
+			others = append(others, path)
+			continue
+		}
+		trees = append(trees, treesAt{root: repo.Root(), stray: true, members: []ledger.Member{{Name: name, Worktree: path, Branch: w.Branch}}})
+	}
+	return trees, others, nil
+}
+
+// keepLeft moves what nobody could look into out of the team's directory, which is
+// about to go, and says where it is.
+func (e *Env) keepLeft(l team.Layout) (notes []string, err error) {
+	names, err := leftIn(l)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	to := filepath.Join(e.Home.Dir, "kept", l.Key+"-"+team.NewUUID()[:8])
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "keep what is in %s: %w", l.Worktrees(), err)
+	}
+	for _, name := range names {
+		if err := os.Rename(filepath.Join(l.Worktrees(), name), filepath.Join(to, name)); err != nil {
+			return notes, team.Errorf(team.CodeUnavailable, "keep what is in %s: %w", l.Worktrees(), err)
+		}
+		notes = append(notes, fmt.Sprintf("kept %s, which could not be looked into as a worktree, as %s", name, filepath.Join(to, name)))
+	}
+	return notes, nil
+}
