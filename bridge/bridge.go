@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -59,6 +62,7 @@ type bridge struct {
 	locks  string // directory of locks and of parked lock directories
 	hub    *dirwatch.Hub
 	told   map[string]bool // refusals and clashes that were told already
+	passes atomic.Int64    // for tests: at rest there are none
 	since  int64           // what was posted up to here was sent before the teams were joined
 }
 
@@ -121,10 +125,13 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	if b.hub == nil {
 		b.hub = new(dirwatch.Hub)
 	}
-	for _, d := range []string{b.locks, n.inboxes(), n.tasks()} {
+	for _, d := range []string{b.locks, n.tasks()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, nil, team.Errorf(team.CodeUnavailable, "make %s: %w", d, err)
 		}
+	}
+	if err := os.Mkdir(n.inboxes(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its team may be gone by now
+		return nil, nil, team.Errorf(team.CodeUnavailable, "make %s: %w", n.inboxes(), err)
 	}
 	lock, ok, err := filelock.TryLock(filepath.Join(in.Team.Layout.Locks(), "bridge.lock"))
 	if err != nil {
@@ -177,16 +184,12 @@ func (b *bridge) follow(ctx context.Context) error {
 		default:
 		}
 	}
-	for _, dir := range []string{b.native.team(), b.native.inboxes(), b.native.tasks()} {
-		stop, err := b.hub.Watch(dir, tell)
-		if err != nil && b.native.gone() {
-			return b.ended(ctx, errGone)
+	watches := []*watch{{dir: b.native.team()}, {dir: b.native.inboxes()}, {dir: b.native.tasks()}, {dir: filepath.Dir(b.native.tasks())}}
+	defer func() {
+		for _, w := range watches {
+			w.end()
 		}
-		if err != nil {
-			return team.Errorf(team.CodeUnavailable, "watch %s: %w", dir, err)
-		}
-		defer stop()
-	}
+	}()
 	changes, stop, err := b.in.Team.Ledger.Changes(ctx)
 	if err != nil {
 		return err
@@ -206,7 +209,11 @@ func (b *bridge) follow(ctx context.Context) error {
 			}
 		case <-again.C:
 		}
-		soon, err := b.pass(ctx)
+		soon := false
+		err := b.watch(watches, tell)
+		if err == nil {
+			soon, err = b.pass(ctx)
+		}
 		switch {
 		case err != nil && !passing(err):
 			return b.ended(ctx, err)
@@ -222,6 +229,43 @@ func (b *bridge) follow(ctx context.Context) error {
 			pause *= 2
 		}
 	}
+}
+
+// watch is a directory that is watched; one that was deleted and made again is another.
+type watch struct {
+	dir  string
+	info fs.FileInfo
+	stop func()
+}
+
+func (w *watch) end() {
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// watch watches what is not watched yet. A directory that is missing is waited for and
+// not made: the program may be deleting the team in this moment.
+func (b *bridge) watch(all []*watch, tell func(dirwatch.Event)) error {
+	for _, w := range all {
+		info, err := os.Stat(w.dir)
+		if err == nil && w.info != nil && os.SameFile(info, w.info) {
+			continue
+		}
+		w.end()
+		w.info, w.stop = nil, nil
+		if err == nil {
+			w.stop, err = b.hub.Watch(w.dir, tell)
+		}
+		if b.native.gone() {
+			return errGone
+		}
+		if err != nil {
+			return unsettled(fmt.Errorf("watch %s: %w", w.dir, err))
+		}
+		w.info = info
+	}
+	return nil
 }
 
 // passing reports an error that another try may not have.
@@ -243,6 +287,7 @@ func (b *bridge) ended(ctx context.Context, err error) error {
 
 // pass brings both sides together; soon says that something has to be tried again.
 func (b *bridge) pass(ctx context.Context) (soon bool, err error) {
+	b.passes.Add(1)
 	p, err := b.look(ctx)
 	if err != nil {
 		return false, err

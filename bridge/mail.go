@@ -261,6 +261,13 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	if len(b.entries) == 0 {
 		return nil
 	}
+	// Asked before anything is written: each try would wake the next one.
+	if entries, err := box.Look(); err != nil {
+		return err
+	} else if !mayAdd(p.bursts)(entries) {
+		p.sayWaits(there)
+		return nil
+	}
 	if err := p.wakeFirst(ctx, there); err != nil {
 		return err
 	}
@@ -367,12 +374,16 @@ func (p *pass) deliver(ctx context.Context, box *inbox.Box, there string, b batc
 			return joinErrs(err, serr)
 		}
 		if err == nil {
-			p.sayOnce(NoteWaits, there, "it has unread mail: what is sent to it waits until it has read that")
+			p.sayWaits(there)
 		}
 		return err
 	}
 	p.say(NoteMailThere, there, fmt.Sprintf("%d messages", len(b.entries)))
 	return p.settle(ctx, r)
+}
+
+func (p *pass) sayWaits(there string) {
+	p.sayOnce(NoteWaits, there, "it has unread mail: what is sent to it waits until it has read that")
 }
 
 // settle writes down what became of a draft.
