@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -124,8 +125,19 @@ func (s *Supervisor) begin(m *member) {
 // withinStart bounds a start; what runs out of time says so.
 func (s *Supervisor) withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, s.policy.Start,
-		team.Errorf(team.CodeTimeout, "not up after %s", s.policy.Start).WithReason("start_timeout").WithHint("teamctl doctor"))
+		team.Errorf(team.CodeTimeout, "not up after %s", s.policy.Start).WithReason(reasonStartTimeout).WithHint("teamctl doctor"))
 }
+
+// outOfTime names what cut a step short, where the step says only that it was.
+func outOfTime(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || team.ReasonOf(cause) != reasonStartTimeout || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}
+
+const reasonStartTimeout = "start_timeout"
 
 // settleLost records that a start was never finished by whoever began it.
 func (s *Supervisor) settleLost(m *member) {
@@ -153,6 +165,7 @@ type startResult struct {
 // start makes the worktree where it is missing, plans the launch, and has the
 // backend start it. It runs outside the loop.
 func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Member, token string) (res startResult, err error) {
+	defer func() { err = outOfTime(ctx, err) }()
 	if Counts(row.Spec.Agent) {
 		q, err := ReadQuota(ctx, s.cfg.Ledger)
 		if err != nil {
