@@ -156,6 +156,10 @@ func (r *rig) spawn() (*exec.Cmd, *bytes.Buffer) {
 	if err := cmd.Start(); err != nil {
 		r.Fatal(err)
 	}
+	r.Cleanup(func() { // of a test that failed; else it has ended
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	return cmd, &out
 }
 
