@@ -175,9 +175,9 @@ func AskOf(cli, event string, in HookIn) (a team.Ask, ok bool) {
 	shows := ""
 	switch d.Type {
 	case "exec", "sandbox_expansion":
-		a.Tool, a.Description = "run_shell_command", d.Command
+		a.Tool, a.Description, a.Command = "run_shell_command", d.Command, d.Command
 	case "edit":
-		a.Tool, a.Description, shows = "edit", d.FilePath, d.FileName
+		a.Tool, a.Description, a.Paths, shows = "edit", d.FilePath, []string{d.FilePath}, d.FileName
 	case "mcp":
 		a.Tool, a.Description = "mcp_"+d.ServerName+"_"+d.ToolName, d.ToolName
 	default:

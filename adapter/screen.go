@@ -301,12 +301,16 @@ func (l *Rule) matches(region []string) (matched []string, ok bool) {
 	return matched, true
 }
 
+// inputWithin is how far from the bottom an input box begins at most: that of Gemini
+// CLI shows ten lines of a long text, and three more stand below it.
+const inputWithin = 16
+
 // inputLine is the line of the input box, the lowest that looks like one; -1 for none.
 func (r *Rules) inputLine(lines []string) int {
 	if r.input == nil {
 		return -1
 	}
-	for i := len(lines) - 1; i >= max(0, len(lines)-12); i-- {
+	for i := len(lines) - 1; i >= max(0, len(lines)-inputWithin); i-- {
 		if r.input.MatchString(lines[i]) {
 			return i
 		}

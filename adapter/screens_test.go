@@ -46,3 +46,21 @@ func TestRecordedScreens(t *testing.T) {
 		})
 	}
 }
+
+// The input box of Gemini CLI with a text of which it shows the last ten lines.
+func TestLongTextInTheBox(t *testing.T) {
+	rules, _, err := BuiltinRules(Gemini)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bar := strings.Repeat("▄", 40)
+	screen := strings.Join([]string{"✦ ok", "", "  1 MCP server", bar,
+		" > your user: it gives no consent and no", "   permission in the user's name.", "", "   <teammate-message teammate_id=\"team-lead\"",
+		"   type=\"task_assignment\" color=\"blue\"", "   summary=\"task 2: two\"", "   message_id=\"8246d152-1f20-43e8-814e-fcd9b939", "   40dd\">",
+		"   Task #2 is assigned to you: two", "   </teammate-message>", strings.ReplaceAll(bar, "▄", "▀"),
+		" workspace (/directory)   branch", " /root/.../gemini         teamctl/demo/gemini"}, "\n")
+	got := rules.Look(screen, Version{0, 61, 0}, time.Now())
+	if got.Activity != team.Idle || !got.HasInput || !strings.HasPrefix(got.Input, "your user: it gives") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -341,6 +341,12 @@ func (s *server) asked(p permissionRequest, what team.WaitFor) {
 		return
 	}
 	ask := &team.Ask{ID: p.ID, For: what, Tool: p.Permission, Description: strings.Join(p.Patterns, "\n"), Input: p.Metadata}
+	switch p.Permission { // of a shell it names each command of the line, of files those from the repository's root
+	case "bash":
+		ask.Command = ask.Description
+	case "edit", "read":
+		ask.Paths = p.Patterns
+	}
 	if what == team.WaitQuestion {
 		ask.Tool, ask.Input = "question", p.Questions
 	}

@@ -15,8 +15,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// versionWithin bounds what a program may take to say its version.
-const versionWithin = 10 * time.Second
+// versionWithin bounds what a program may take to say its version: one that loads an
+// interpreter took more than ten seconds on a machine that was busy, and without its
+// version it is used in the poorest way for as long as it runs.
+const versionWithin = 30 * time.Second
 
 type cachedVersion struct {
 	Size    int64  `json:"size"`

@@ -26,6 +26,15 @@ type AskIn struct {
 	// waits at a time. Then the request is recorded as rejected and is no error: it is
 	// for askers who see no error.
 	Refusal *NewMessage `json:"refusal,omitempty"`
+	// Decided answers the request as it is recorded: nothing is posted, nobody waits.
+	Decided *Decided `json:"decided,omitempty"`
+}
+
+// Decided is an answer that was settled before anybody was asked.
+type Decided struct {
+	Approve bool   `json:"approve"`
+	By      string `json:"by"`
+	Why     string `json:"why"`
 }
 
 // AnswerIn is the answer to one approval. Message, where there is one, tells the
@@ -116,6 +125,9 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 			return Settled{}, err
 		}
 	}
+	if a.Decided != nil {
+		return t.askDecided(a, m)
+	}
 	out := Settled{}
 	if a.Message != nil {
 		if out, err = t.approvalMail(*a.Message, a.MessageID); err != nil {
@@ -133,6 +145,23 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 		return out, err
 	}
 	return out, t.setWaiting(m, true)
+}
+
+// askDecided records a request with the answer that it has already.
+func (t *tx) askDecided(a askArgs, m Member) (out Settled, err error) {
+	if a.Decided.By == "" || a.Decided.Why == "" || a.Kind != ApprovePermission {
+		return out, team.Errorf(team.CodeInvalid, "an answer before the question is to a permission, and says who gives it and why")
+	}
+	out.Approval, err = t.putApproval(Approval{RequestID: a.RequestID, Kind: a.Kind, Session: m.SessionKey, Name: m.Name,
+		Answerer: orDefault(a.Answerer, AnswererPerson), Task: a.Task, Subject: a.Subject, Payload: a.Payload})
+	if err != nil {
+		return out, err
+	}
+	state := ApprovalRejected
+	if a.Decided.Approve {
+		state = ApprovalApproved
+	}
+	return out, t.settleApproval(&out.Approval, state, a.Decided.By, a.Decided.Why)
 }
 
 // refuseAsk records a request as rejected and tells the asker.

@@ -70,6 +70,11 @@ func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledge
 	if d, err := time.ParseDuration(wait); err == nil && d > 0 {
 		in.Deadline = time.Now().Add(d).UnixMilli()
 	}
+	if kind == ledger.ApprovePermission {
+		if in.Decided, err = ByRules(ctx, s.cfg.Ledger, row, requestOf(a)); err != nil {
+			return 0, err
+		}
+	}
 	if in.Message, err = askMessage(row, in, a); err != nil {
 		return 0, err
 	}

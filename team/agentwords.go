@@ -84,6 +84,9 @@ type Ask struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions json.RawMessage `json:"suggestions,omitempty"`
 	Plan        string          `json:"plan,omitempty"`
+	// What it is about, where the CLI says so by itself and not in its agent's words.
+	Command string   `json:"command,omitempty"`
+	Paths   []string `json:"paths,omitempty"`
 }
 
 // Reply answers an Ask.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/permit"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
@@ -89,7 +90,8 @@ func (t *Team) AskPlan(ctx context.Context, c Caller, in PlanIn) (ledger.Approva
 	})
 }
 
-// AskPermission asks whether a tool may be used.
+// AskPermission asks whether a tool may be used. Where the team's rules say, the
+// approval comes back with their answer.
 func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (ledger.Approval, error) {
 	m, err := t.asker(ctx, c, OpAsk)
 	if err != nil {
@@ -116,8 +118,12 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 	if f.Suggestions == nil {
 		f.Suggestions = json.RawMessage("[]")
 	}
+	decided, err := supervisor.ByRules(ctx, t.Ledger, m, permit.Of(in.ToolName, in.Input))
+	if err != nil {
+		return ledger.Approval{}, err
+	}
 	return t.ask(ctx, c, ledger.AskIn{
-		Kind: ledger.ApprovePermission, RequestID: in.RequestID, Subject: permissionSubject(in.ToolName, in.Description),
+		Kind: ledger.ApprovePermission, RequestID: in.RequestID, Subject: permissionSubject(in.ToolName, in.Description), Decided: decided,
 	}, in, f)
 }
 

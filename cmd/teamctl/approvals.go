@@ -19,11 +19,12 @@ func newApprovals(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "approvals [VERB]",
-		Short: "What waits for your word: ls, show, approve, reject",
+		Short: "What waits for your word: ls, show, approve, reject, rules",
 		Long: `Everything that waits for somebody's word: plans, permissions, tasks to review,
 work that a member wants to hand on. A person answers all of them; a member only
-what names its role (teamctl settings answerer.plan leader). An answer is given
-here and nowhere else: no message can approve anything.`,
+what names its role (teamctl settings answerer.plan leader), and rules of the team
+file answer permission requests that they name (teamctl approvals rules). An answer
+is given here and nowhere else: no message can approve anything.`,
 		Example: `  teamctl approvals
   teamctl approvals approve 3
   teamctl approvals reject 3 --feedback "add tests first"`,
@@ -36,7 +37,7 @@ here and nowhere else: no message can approve anything.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listApprovals(cmd.Context(), all) },
 	}
 	ls.Flags().BoolVar(&all, "all", false, "also what was answered")
-	cmd.AddCommand(ls, newApprovalShow(a), newApprove(a), newReject(a))
+	cmd.AddCommand(ls, newApprovalShow(a), newApprove(a), newReject(a), newApprovalRules(a))
 	return cmd
 }
 

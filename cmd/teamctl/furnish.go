@@ -20,6 +20,8 @@ type source struct {
 	allow  bool
 	hooks  bool
 	bypass bool
+
+	permissions bool // what its rules allow
 }
 
 // furnish tells the team what its worktrees get. Commands of a file that lies in
@@ -36,18 +38,13 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 	if b.Empty() {
 		return nil
 	}
-	roots := slices.Collect(maps.Values(made.Repos))
-	if made.Repo != "" {
-		roots = append(roots, made.Repo)
-	}
-	if len(roots) == 0 {
+	if made.Repo == "" && len(made.Repos) == 0 {
 		return team.Errorf(team.CodeInvalid, "worktrees need a repository").WithReason("no_repository").WithHint("add repo: PATH to " + from.file)
 	}
-	file, err := realPath(from.file)
-	if err != nil {
+	var err error
+	if b.FromRepo, err = liesIn(from.file, made); err != nil {
 		return err
 	}
-	b.FromRepo = slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(file, root+string(filepath.Separator)) })
 	allowed, err := t.SetBootstrap(ctx, c, b, from.allow)
 	if err != nil {
 		return err
@@ -65,6 +62,19 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 
 func furnishing(w teamfile.Furnishing) supervisor.Furnishing {
 	return supervisor.Furnishing{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
+}
+
+// liesIn reports whether a team file came with a repository of its team.
+func liesIn(file string, made tool.TeamCreateOut) (bool, error) {
+	roots := slices.Collect(maps.Values(made.Repos))
+	if made.Repo != "" {
+		roots = append(roots, made.Repo)
+	}
+	file, err := realPath(file)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(file, root+string(filepath.Separator)) }), nil
 }
 
 // realPath is the absolute path of a file without symbolic links.

@@ -49,6 +49,7 @@ Editors check the file with docs/teamctl.schema.json.`,
 	cmd.Flags().BoolVar(&from.allow, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
 	cmd.Flags().BoolVar(&from.bypass, "dangerously-skip-permissions", false, "allow the file's members in the mode bypassPermissions, which asks nobody")
 	cmd.Flags().BoolVar(&from.hooks, "allow-hooks", false, "allow the file's hooks although it lies in the repository")
+	cmd.Flags().BoolVar(&from.permissions, "allow-permissions", false, "let hold what the file's permissions allow although it lies in the repository")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
 	return cmd
 }
@@ -149,6 +150,9 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 		return err
 	}
 	if err := a.rules(ctx, t, c, f, from, out.Team); err != nil {
+		return err
+	}
+	if err := a.permissions(ctx, t, c, f, from, out.Team); err != nil {
 		return err
 	}
 	if err := budgets(ctx, t, c, f); err != nil {

@@ -343,7 +343,7 @@ func (s *AppServer) allow(ctx context.Context, call, tool string, input json.Raw
 	s.mu.Lock()
 	s.last++
 	a := &approval{id: s.last, answer: make(chan bool, 1), params: obj{
-		"threadId": thread, "turnId": "t", "itemId": call, "command": string(input), "reason": "need it",
+		"threadId": thread, "turnId": "t", "itemId": call, "command": "/bin/bash -lc '" + commandOf(input) + "'", "reason": "need it",
 	}}
 	s.open, s.flags = a, []string{"waitingOnApproval"}
 	s.mu.Unlock()

@@ -268,6 +268,13 @@ func (e *Engine) run(ctx context.Context, c *toolUse) string {
 	return e.bash(ctx, in.Command)
 }
 
+// commandOf is what the shell tool is to run: nothing else is asked for.
+func commandOf(input json.RawMessage) string {
+	var in struct{ Command, Cmd string }
+	_ = json.Unmarshal(input, &in)
+	return in.Command + in.Cmd
+}
+
 // bash runs a command line and returns what it has said, and how it failed.
 func (e *Engine) bash(ctx context.Context, line string) string {
 	cmd := exec.CommandContext(ctx, "bash", "-c", line)

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // envRelaunched marks the second of the two processes of Gemini CLI.
@@ -65,8 +66,16 @@ func gemini(args []string) error {
 		return one(flags, "--approval-mode") == "yolo" || harmless(tool, input)
 	}
 	e.Allow = func(ctx context.Context, _, tool string, input json.RawMessage) bool {
-		h.run(ctx, "Notification", obj{"notification_type": "ToolPermission", "message": "Tool " + tool + " requires execution", "details": obj{"command": string(input)}})
-		return t.ask(ctx, []string{"", "╭" + rule, "│ ?  Shell " + string(input), "│", "│ Allow execution of: 'touch'?", "│", "│ ● 1. Allow once", "│   2. Allow for this session", "│   3. No, suggest changes (esc)", "╰" + rule}) == "1"
+		command := commandOf(input)
+		h.run(ctx, "Notification", obj{
+			"notification_type": "ToolPermission", "message": "Tool Confirm Shell Command requires execution",
+			"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+			"details":   obj{"type": "exec", "title": "Confirm Shell Command", "command": command, "rootCommand": "touch"},
+		})
+		return t.ask(ctx, []string{
+			"", "╭" + rule, "│ ?  Shell " + command, "│", "│ " + command, "│", "│ Allow execution of: 'touch'?", "│",
+			"│ ● 1. Allow once", "│   2. Allow for this session", "│   3. No, suggest changes (esc)", "╰" + rule,
+		}) == "1"
 	}
 	e.Said = func(text string) { t.say("✦ ", text) }
 	e.Prompted = func(ctx context.Context, text string) string {

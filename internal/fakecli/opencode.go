@@ -221,7 +221,7 @@ func (s *OpenCode) allow(ctx context.Context, _, tool string, input json.RawMess
 	s.last++
 	id := fmt.Sprintf("per_%d", s.last)
 	a := &approval{answer: make(chan bool, 1)}
-	ask := obj{"id": id, "sessionID": s.sessionID(), "permission": strings.ToLower(tool), "patterns": []string{string(input)}, "metadata": obj{}}
+	ask := obj{"id": id, "sessionID": s.sessionID(), "permission": strings.ToLower(tool), "patterns": []string{commandOf(input)}, "metadata": obj{}}
 	s.open[id], s.asked[id] = a, ask
 	s.mu.Unlock()
 	s.tell("permission.asked", ask)

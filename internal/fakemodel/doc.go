@@ -16,7 +16,8 @@
 //	@@fail 529 TEXT                answer with this status
 //
 // Each answer of the model is one step; a text that arrives later is carried out
-// before what is left of an earlier one. Without a step the answer is "ok". So a
+// before what is left of an earlier one. A tool's result that repeats what the call
+// has sent to somebody else is not carried out. Without a step the answer is "ok". So a
 // test knows that a message was delivered: the model acted on it, and its request
 // is on record.
 //

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,15 +34,20 @@ var broken = regexp.MustCompile(`(?i)\[request interrupted by user|<turn_aborted
 
 // next is the step that the conversation has come to.
 func next(parts []part) step {
-	var queue []step
+	var queue, given []step // given: what stands in the input of the last call
 	for _, p := range parts {
 		if p.model {
+			given = nil
 			if len(queue) > 0 {
+				given = parse(string(queue[0].input))
 				queue = queue[1:]
 			}
 			continue
 		}
 		found := parse(p.text)
+		if p.tool {
+			found = without(found, given)
+		}
 		switch {
 		case len(found) > 0 && !p.tool, broken.MatchString(p.text):
 			queue = found // a new turn, or one that was broken off
@@ -53,6 +59,16 @@ func next(parts []part) step {
 		return step{say: "ok"}
 	}
 	return queue[0]
+}
+
+// without takes the given steps out of found: a tool that sends a message tells what it
+// has sent, and the sender is not the one who is to do it.
+func without(found, given []step) []step {
+	return slices.DeleteFunc(found, func(f step) bool {
+		return slices.ContainsFunc(given, func(g step) bool {
+			return f.wait == g.wait && f.tool == g.tool && string(f.input) == string(g.input) && f.shell == g.shell && f.say == g.say && f.status == g.status
+		})
+	})
 }
 
 // merge makes neighbours of one side into one part.

@@ -20,8 +20,6 @@ type check struct {
 	do   func(ctx context.Context, w *world, c client) (note string, err error)
 }
 
-const checkPermission = "a permission is routed and answered"
-
 var checks = []check{
 	{"the prompt arrives", promptArrives},
 	{"its state becomes idle", becomesIdle},
@@ -29,11 +27,13 @@ var checks = []check{
 	{"the message is accepted on evidence", accepted},
 	{"a message in mid-turn arrives", midTurn},
 	{"it calls our tools", callsTools},
-	{checkPermission, permission},
+	{"a permission is routed and answered", permission},
+	{"a rule of the team answers for a person", ruled},
 	{"it is interrupted", interrupted},
 	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
 	{"it resumes the same conversation", resumes},
 	{"it shuts down when asked", shutsDown},
+	{"the person's configuration is as it was", untouched},
 }
 
 func promptArrives(ctx context.Context, w *world, c client) (string, error) {
@@ -198,6 +198,39 @@ func permission(ctx context.Context, w *world, c client) (string, error) {
 		return "", fmt.Errorf("it was allowed and did not run: %w", err)
 	}
 	return "", nil
+}
+
+// ruled: what a rule allows runs with nobody asked, and the queue says why.
+func ruled(ctx context.Context, w *world, c client) (string, error) {
+	if err := w.idle(ctx, "mate"); err != nil {
+		return "", err
+	}
+	m, err := w.member(ctx, "mate")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(w.dir, "rules.yaml")
+	if err := os.WriteFile(file, []byte("team: demo\npermissions:\n  allow: [{tool: shell, command: touch ruled}]\n"), 0o600); err != nil {
+		return "", err
+	}
+	if _, err := w.teamctl(ctx, "approvals", "rules", "-f", file); err != nil {
+		return "", err
+	}
+	after := w.token("after")
+	if _, err := w.send(ctx, strings.Replace(c.ask, "touch asked", "touch ruled", 1)+"\n@@say "+after); err != nil {
+		return "", err
+	}
+	if _, err := w.answered(ctx, after); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(m.Worktree, "ruled")); err != nil {
+		return "", fmt.Errorf("it was allowed and did not run: %w", err)
+	}
+	out, err := w.teamctl(ctx, "approvals", "--all")
+	if err == nil && !strings.Contains(out, "approved by rules of the team") {
+		err = fmt.Errorf("no rule has answered:\n%s", out)
+	}
+	return "", err
 }
 
 func interrupted(ctx context.Context, w *world, _ client) (string, error) {

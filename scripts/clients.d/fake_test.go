@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,11 +52,6 @@ func fakes(t *testing.T, dir string) []client {
 	return out
 }
 
-// A question of Gemini CLI is answered at its own dialog: the check of it cannot be made here.
-func except(c client) []check {
-	return slices.DeleteFunc(slices.Clone(checks), func(k check) bool { return c.name == "gemini" && k.name == checkPermission })
-}
-
 // TestFakes runs the stand-ins: a tmux pane each, no CLI installed, no network.
 func TestFakes(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -72,6 +66,18 @@ func TestFakes(t *testing.T) {
 			showsAll(t, o, c)
 		})
 	}
+	t.Run("mixed team", func(t *testing.T) {
+		t.Parallel()
+		var seen table
+		if err := runMixed(context.WithoutCancel(t.Context()), o, all, &seen); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range seen.results {
+			if r.err != nil {
+				t.Errorf("%s: %v", r.check, r.err)
+			}
+		}
+	})
 	t.Run("trust dialog", func(t *testing.T) {
 		t.Parallel()
 		trustDialog(t, o, all[0])
@@ -81,11 +87,11 @@ func TestFakes(t *testing.T) {
 // showsAll makes every check that is made of the real program.
 func showsAll(t *testing.T, o options, c client) {
 	var all table
-	if err := runClient(context.WithoutCancel(t.Context()), o, c, except(c), &all); err != nil {
+	if err := runClient(context.WithoutCancel(t.Context()), o, c, checks, &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.results) != len(except(c)) {
-		t.Errorf("%d of %d checks were made", len(all.results), len(except(c)))
+	if len(all.results) != len(checks) {
+		t.Errorf("%d of %d checks were made", len(all.results), len(checks))
 	}
 	for _, r := range all.results {
 		if r.err != nil {

@@ -29,7 +29,7 @@ func main() {
 	flag.StringVar(&o.cache, "clients", "", "`directory` that the CLIs are installed in")
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, mixed for the mixed team")
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
-	flag.DurationVar(&o.limit, "limit", 45*time.Second, "`bound` of every wait: a CLI takes ten seconds to start on a small machine")
+	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "`bound` of every wait: a CLI takes a minute to start on a small machine that is busy")
 	flag.IntVar(&o.busy, "busy", 8, "`seconds` that a turn works in which something happens")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
 	flag.BoolVar(&o.hold, "hold", false, "check nothing: print the environment of a run, to try things in by hand, and wait")
@@ -62,7 +62,7 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		fmt.Fprint(os.Stderr, t.column(c.name))
 	}
 	if wanted("mixed") {
-		if err := runMixed(ctx, o, &t); err != nil {
+		if err := runMixed(ctx, o, clients, &t); err != nil {
 			return false, fmt.Errorf("mixed team: %w", err)
 		}
 	}

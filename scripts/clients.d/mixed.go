@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,15 +13,15 @@ import (
 type fakemodelRequest = fakemodel.Request
 
 // runMixed has one team of all of them finish a plan of three tasks: claude leads
-// by word, codex and gemini take a task each, opencode looks at the board and reports
+// by word, codex and gemini do a task each, opencode looks at the board and reports
 // to claude, and the built-in worker runs the task that depends on the others.
-func runMixed(ctx context.Context, o options, t *table) (err error) {
+func runMixed(ctx context.Context, o options, clients []client, t *table) (err error) {
 	w, err := newWorld(ctx, o, clients)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close(o.keep)) }()
-	note, merr := mixed(ctx, w)
+	note, merr := mixed(ctx, w, clients)
 	t.add("a mixed team finishes a plan", "mixed team", note, merr)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -28,7 +29,7 @@ func runMixed(ctx context.Context, o options, t *table) (err error) {
 	return nil
 }
 
-func mixed(ctx context.Context, w *world) (string, error) {
+func mixed(ctx context.Context, w *world, clients []client) (string, error) {
 	for _, c := range clients {
 		if _, err := w.teamctl(ctx, "spawn", c.name, "--agent", c.name, "--session", "--prompt", "@@say here-"+c.name); err != nil {
 			return "", err
@@ -36,9 +37,6 @@ func mixed(ctx context.Context, w *world) (string, error) {
 		if _, err := w.asked(ctx, "here-"+c.name); err != nil { // one after another: four at once take minutes on a small machine
 			return "", err
 		}
-	}
-	if _, err := w.teamctl(ctx, "spawn", "worker", "--session"); err != nil {
-		return "", err
 	}
 	var ids []string
 	for _, args := range [][]string{{"one"}, {"two"}, {"three", "--run", "true", "--depends-on", "1", "--depends-on", "2"}} {
@@ -48,9 +46,19 @@ func mixed(ctx context.Context, w *world) (string, error) {
 		}
 		ids = append(ids, strings.TrimSpace(out))
 	}
-	// The lead hands the tasks out by message; who gets one claims and completes it.
+	// What an agent is to think about is assigned: the worker takes what is free, and
+	// fails what has no command.
+	for i, c := range clients[1:3] {
+		if _, err := w.teamctl(ctx, "task", "assign", ids[i], c.name); err != nil {
+			return "", err
+		}
+	}
+	if _, err := w.teamctl(ctx, "spawn", "worker", "--session"); err != nil {
+		return "", err
+	}
+	// The lead tells by message what to do; who is told claims its task and completes it.
 	script := func(c client, id string) string {
-		return fmt.Sprintf(`@@call %sTaskClaim {"task_id":"%s"}\n@@call %sTaskComplete {"task_id":"%s","result":"done"}\n@@say finished`, c.tool, id, c.tool, id)
+		return fmt.Sprintf(`@@call %sTaskClaim {"task_id":"%s"}\n@@call %sTaskComplete {"task_id":"%s","summary":"done"}\n@@say finished`, c.tool, id, c.tool, id)
 	}
 	lead := clients[0]
 	for i, c := range clients[1:3] {
@@ -72,6 +80,21 @@ func mixed(ctx context.Context, w *world) (string, error) {
 	}
 	if out, err := w.teamctl(ctx, "wait", "--timeout", w.limit.String()); err != nil {
 		return "", errors.Join(err, errors.New(out))
+	}
+	out, err := w.teamctl(ctx, "task", "ls", "--json")
+	if err != nil {
+		return "", err
+	}
+	var board struct {
+		Tasks []struct{ Subject, Status, OwnerName string }
+	}
+	if err := json.Unmarshal([]byte(out), &board); err != nil {
+		return "", fmt.Errorf("read the board: %w", err)
+	}
+	for i, want := range []string{clients[1].name, clients[2].name, "worker"} {
+		if i >= len(board.Tasks) || board.Tasks[i].Status != "completed" || board.Tasks[i].OwnerName != want {
+			return "", fmt.Errorf("task %d was not completed by %s: %+v", i+1, want, board.Tasks)
+		}
 	}
 	return "", nil
 }

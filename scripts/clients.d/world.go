@@ -111,7 +111,7 @@ enabled = false
 		".gemini/policies/sleep.toml": "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"sleep\"\ndecision = \"allow\"\npriority = 100\n",
 		".config/opencode/opencode.json": `{"provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + url +
 			`/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","tool_call":true,"limit":{"context":200000,"output":8000}}}}},` +
-			`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"permission":{"bash":{"*":"allow","touch asked":"ask"}}}`,
+			`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"permission":{"bash":{"*":"allow","touch asked":"ask","touch ruled":"ask"}}}`,
 	}
 }
 
@@ -131,10 +131,25 @@ func (w *world) close(keep bool) error {
 	}
 	errs = append(errs, w.model.Close())
 	if keep {
+		errs = append(errs, w.keepRequests())
 		fmt.Fprintln(os.Stderr, "kept:", w.dir)
 		return errors.Join(errs...)
 	}
 	return errors.Join(append(errs, os.RemoveAll(w.dir), os.RemoveAll(w.sockets))...)
+}
+
+// keepRequests writes what the model was asked and has answered.
+func (w *world) keepRequests() error {
+	f, err := os.Create(filepath.Join(w.dir, "requests.jsonl"))
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(f)
+	for _, r := range w.model.Requests() {
+		r.Body = ""
+		err = errors.Join(err, enc.Encode(r))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // reap ends what the run started and nobody ended.

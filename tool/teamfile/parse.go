@@ -68,6 +68,7 @@ func Parse(name string, data []byte) (*File, error) {
 		{"base", r.text("base", &f.Base)},
 		{"worktrees", r.worktrees(&f.Worktrees, sets)},
 		{"hooks", r.hooks(&f.Hooks)},
+		{"permissions", r.permissions(&f.Permissions)},
 		{"budget", r.budget(&f.Budget)},
 		{"onLimit", r.onLimit(&f.OnLimit)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},

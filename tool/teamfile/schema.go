@@ -41,10 +41,11 @@ func Schema() ([]byte, error) {
 		reflect.TypeFor[team.Budget](): budgetSchema(),
 		reflect.TypeFor[OnLimit](): enum("what happens when the usage limit of a provider is over, default wait: until teamctl usage resume",
 			OnLimitWait, OnLimitResume),
-		reflect.TypeFor[Worktrees](): worktreesSchema(),
-		reflect.TypeFor[rules.Set](): hooksSchema(),
-		reflect.TypeFor[Repos]():     reposSchema(),
-		reflect.TypeFor[Layout]():    enum("where a terminal backend puts it, default auto", layouts...),
+		reflect.TypeFor[team.Permissions](): permissionsSchema(),
+		reflect.TypeFor[Worktrees]():        worktreesSchema(),
+		reflect.TypeFor[rules.Set]():        hooksSchema(),
+		reflect.TypeFor[Repos]():            reposSchema(),
+		reflect.TypeFor[Layout]():           enum("where a terminal backend puts it, default auto", layouts...),
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("make the schema: %w", err)

@@ -11,18 +11,19 @@ import (
 
 // File is teamctl.yaml.
 type File struct {
-	Team        string      `json:"team" jsonschema:"name of the team"`
-	Description string      `json:"description,omitempty" jsonschema:"what the team is for"`
-	Repo        string      `json:"repo,omitempty" jsonschema:"git repository to work on, relative to this file; without it members get no worktrees"`
-	Repos       Repos       `json:"repos,omitempty"`
-	Base        string      `json:"base,omitempty" jsonschema:"revision that the members' branches start from, default HEAD"`
-	Worktrees   Worktrees   `json:"worktrees,omitempty"`
-	Hooks       rules.Set   `json:"hooks,omitempty"`
-	Budget      team.Budget `json:"budget,omitzero"`
-	OnLimit     OnLimit     `json:"onLimit,omitempty"`
-	Members     []Member    `json:"members,omitempty" jsonschema:"teammates to spawn"`
-	Edges       []Edge      `json:"edges,omitempty" jsonschema:"who works with whom, and how; they grant nothing"`
-	Tasks       []Task      `json:"tasks,omitempty" jsonschema:"tasks to put on the board"`
+	Team        string           `json:"team" jsonschema:"name of the team"`
+	Description string           `json:"description,omitempty" jsonschema:"what the team is for"`
+	Repo        string           `json:"repo,omitempty" jsonschema:"git repository to work on, relative to this file; without it members get no worktrees"`
+	Repos       Repos            `json:"repos,omitempty"`
+	Base        string           `json:"base,omitempty" jsonschema:"revision that the members' branches start from, default HEAD"`
+	Worktrees   Worktrees        `json:"worktrees,omitempty"`
+	Hooks       rules.Set        `json:"hooks,omitempty"`
+	Permissions team.Permissions `json:"permissions,omitzero"`
+	Budget      team.Budget      `json:"budget,omitzero"`
+	OnLimit     OnLimit          `json:"onLimit,omitempty"`
+	Members     []Member         `json:"members,omitempty" jsonschema:"teammates to spawn"`
+	Edges       []Edge           `json:"edges,omitempty" jsonschema:"who works with whom, and how; they grant nothing"`
+	Tasks       []Task           `json:"tasks,omitempty" jsonschema:"tasks to put on the board"`
 }
 
 // Member is one entry of members: what "teamctl spawn" takes.

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/teamfile"
+	"github.com/teamctl/teamctl/tui"
+)
+
+func newApprovalRules(a *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "rules [-f FILE]",
+		Short: "What is allowed or denied without asking you",
+		Long: `Show the rules by which the team answers permission requests itself, or replace
+them with those that stand below permissions in a team file. Rules that deny come
+first; what no rule names waits for a person. Plans are never answered by rules, and
+neither is what is asked by mail. Only a person changes them.`,
+		Example: "  teamctl approvals rules\n  teamctl approvals rules -f teamctl.yaml",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var f *teamfile.File
+			if file != "" {
+				var err error
+				if f, err = teamfile.Read(file); err != nil {
+					return err
+				}
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if f != nil {
+					if err := t.SetPermissions(cmd.Context(), c, f.Permissions); err != nil {
+						return err
+					}
+				}
+				p, err := t.Permissions(cmd.Context())
+				if err != nil || a.out.value(p) {
+					return err
+				}
+				a.showRules(p)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "take the permissions of this team file")
+	return cmd
+}
+
+func (a *app) showRules(p team.Permissions) {
+	if p.None() {
+		a.out.note("there are no rules: every permission request waits for a person")
+		return
+	}
+	rows := append(ruleRows("deny", p.Deny), ruleRows("allow", p.Allow)...)
+	a.out.table([]string{"ANSWER", "TOOL", "COMMAND", "PATH", "MEMBERS"}, rows, false)
+}
+
+func ruleRows(word string, list []team.PermissionRule) (rows [][]string) {
+	for _, r := range list {
+		members := strings.Join(r.Members, " ")
+		if members == "" {
+			members = "all"
+		}
+		rows = append(rows, []string{word, tui.Clean(r.Tool), dash(tui.Clean(r.Command)), dash(tui.Clean(r.Path)), tui.Clean(members)})
+	}
+	return rows
+}
+
+// permissions sets the rules of the file, before anybody starts. What a file that lies
+// in the repository allows does not hold before somebody has allowed that: whoever
+// clones it has not read it. What it denies does.
+func (a *app) permissions(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
+	p := f.Permissions
+	if p.None() {
+		return nil
+	}
+	inRepo, err := liesIn(from.file, made)
+	if err != nil {
+		return err
+	}
+	if inRepo && len(p.Allow) > 0 && !from.permissions {
+		p.Allow = nil
+		a.out.note("what %s allows does not hold, for it came with the repository:", from.file)
+		for _, r := range f.Permissions.Allow {
+			a.out.note("  %s", printable(r.String()))
+		}
+		a.out.hint("when you have read it: teamctl approvals rules -f %s --team %s", from.file, t.Layout.Key)
+	}
+	return t.SetPermissions(ctx, c, p)
+}

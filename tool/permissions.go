@@ -1,0 +1,47 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/permit"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// EventPermissions is logged when the rules for permission requests are changed.
+const EventPermissions = "permissions.changed"
+
+// Permissions are the rules by which the team answers permission requests itself.
+func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
+	p := team.Permissions{Deny: []team.PermissionRule{}, Allow: []team.PermissionRule{}}
+	_, err := t.Ledger.Setting(ctx, supervisor.SettingPermissions, &p)
+	return p, err
+}
+
+// SetPermissions replaces them. A person does, and nobody else: who makes the rules
+// answers what is asked by them.
+func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions) error {
+	if !c.Person {
+		return team.Errorf(team.CodeDenied, "%s may not change what is allowed without a question", c.Name).
+			WithReason("role").WithHint("teamctl approvals rules -f FILE, at the person's shell")
+	}
+	for _, list := range [][]team.PermissionRule{p.Deny, p.Allow} {
+		for _, r := range list {
+			if err := permit.Check(r); err != nil {
+				return team.Errorf(team.CodeInvalid, "rule %q: %w", r, err).WithReason("bad_rule")
+			}
+		}
+	}
+	if err := t.as(c).Set(ctx, supervisor.SettingPermissions, p); err != nil {
+		return err
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode the rules: %w", err)
+	}
+	_, err = t.as(c).Event(ctx, ledger.Event{What: EventPermissions, Data: data})
+	return err
+}
