@@ -28,10 +28,10 @@ var checks = []check{
 	{"a message in mid-turn arrives", midTurn},
 	{"it calls our tools", callsTools},
 	{"a permission is routed and answered", permission},
-	{"a rule of the team answers for a person", ruled},
 	{"it is interrupted", interrupted},
 	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
 	{"it resumes the same conversation", resumes},
+	{"a rule of the team answers for a person", ruled},
 	{"it shuts down when asked", shutsDown},
 	{"the person's configuration is as it was", untouched},
 }
@@ -234,6 +234,9 @@ func ruled(ctx context.Context, w *world, c client) (string, error) {
 }
 
 func interrupted(ctx context.Context, w *world, _ client) (string, error) {
+	if err := w.idle(ctx, "mate"); err != nil {
+		return "", err
+	}
 	then := w.token("never")
 	if err := w.long(ctx, 600, then); err != nil {
 		return "", err
