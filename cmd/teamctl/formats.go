@@ -144,6 +144,7 @@ var shapes = map[string]shape{
 	"approvals show":    {name: "id", reads: true, watch: true},
 	"approvals approve": {name: "id"},
 	"approvals reject":  {name: "id"},
+	"approvals rules":   {reads: true},
 	"ask plan":          {name: "id", note: "The [Approval](#approval) that was asked for."},
 	"ask permission":    {name: "id", note: "The [Approval](#approval) that was asked for."},
 	"respond":           {name: "message_id", note: "As of send: what was sent to the lead."},
