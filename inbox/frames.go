@@ -111,9 +111,13 @@ type PlanApprovalResponse struct {
 	PermissionMode string `json:"permissionMode,omitempty"` // of an approval
 }
 
-// TeammateTerminated is a notice for people.
+// TeammateTerminated is the system's notice that a teammate is gone. Recorded clients
+// write the message alone; the keys after it are for those who know them.
 type TeammateTerminated struct {
-	Message string `json:"message"`
+	Message    string       `json:"message"`
+	AgentID    string       `json:"agentId,omitempty"`
+	Status     NoticeStatus `json:"status,omitempty"` // completed, failed or killed
+	OutputFile string       `json:"outputFile,omitempty"`
 }
 
 // frameTypes is every frame with the keys that it must and may have.
@@ -134,7 +138,7 @@ var frameTypes = []frameType{
 	}, parseAs[PermissionResponse]},
 	{team.KindPlanApprovalRequest, []string{"requestId", "from", "timestamp"}, []string{"planFilePath", "planContent"}, parseAs[PlanApprovalRequest]},
 	{team.KindPlanApprovalResponse, []string{"requestId", "approved", "timestamp"}, []string{"feedback", "permissionMode"}, parseAs[PlanApprovalResponse]},
-	{KindTeammateTerminated, []string{"message"}, nil, parseAs[TeammateTerminated]},
+	{team.KindTeammateTerminated, []string{"message"}, []string{"agentId", "status", "outputFile"}, parseAs[TeammateTerminated]},
 }
 
 // Kind implements Frame.
@@ -168,7 +172,7 @@ func (PlanApprovalRequest) Kind() team.Kind { return team.KindPlanApprovalReques
 func (PlanApprovalResponse) Kind() team.Kind { return team.KindPlanApprovalResponse }
 
 // Kind implements Frame.
-func (TeammateTerminated) Kind() team.Kind { return KindTeammateTerminated }
+func (TeammateTerminated) Kind() team.Kind { return team.KindTeammateTerminated }
 
 // Correlation implements Frame.
 func (f ShutdownRequest) Correlation() string { return f.RequestID }

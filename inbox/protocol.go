@@ -11,10 +11,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// KindTeammateTerminated is the system's notice that a teammate is gone. It is not
-// a kind of the ledger: nobody sends it.
-const KindTeammateTerminated team.Kind = "teammate_terminated"
-
 // Frame is a protocol message: JSON inside the text of an entry. What it says is
 // trusted for the verified sender of the message, never for its own "from".
 type Frame interface {

@@ -50,7 +50,7 @@ var frames = []struct {
 		PlanApprovalResponse{RequestID: "r", Approved: true, Timestamp: "t", PermissionMode: "acceptEdits"}},
 	{`{"type":"plan_approval_response","requestId":"r","approved":false,"feedback":"add tests","timestamp":"t"}`,
 		PlanApprovalResponse{RequestID: "r", Feedback: "add tests", Timestamp: "t"}},
-	{`{"type":"teammate_terminated","message":"w has shut down."}`, TeammateTerminated{"w has shut down."}},
+	{`{"type":"teammate_terminated","message":"w has shut down."}`, TeammateTerminated{Message: "w has shut down."}},
 }
 
 func TestFrames(t *testing.T) {

@@ -21,6 +21,8 @@ type Attributes struct {
 	Summary    string    // optional
 	RequestID  string    // optional
 	MessageID  string    // optional
+	AgentID    string    // optional, of a notice: whom it is about
+	OutputFile string    // optional, of a notice: where that one's output is; makes it a task_notification
 	Unverified bool      // nobody vouches for the sender: verified="false"
 }
 
@@ -37,7 +39,9 @@ type RenderOptions struct {
 // <teammate-message> element for each, blank lines between. Everything in it is
 // escaped and stripped of control characters, so no message can end its element or
 // begin another. A protocol message whose kind the facts confirm is put in words;
-// JSON that only looks like one stays text. No entries give "".
+// JSON that only looks like one stays text. A notice that a teammate is idle, has
+// failed or is gone, and whose output file the facts know, is a <task_notification>
+// instead. No entries give "".
 func Render(entries []Entry, opts RenderOptions) string {
 	if len(entries) == 0 {
 		return ""
@@ -65,6 +69,13 @@ func facts(e Entry, from func(Entry) (Attributes, bool)) Attributes {
 }
 
 func renderOne(b *strings.Builder, e Entry, a Attributes, limit int) {
+	f, framed := Parse(e.Text)
+	if framed {
+		if n, ok := notification(f, a, limit); ok {
+			b.WriteString(n.String())
+			return
+		}
+	}
 	b.WriteString("<teammate-message")
 	attribute(b, "teammate_id", a.TeammateID)
 	for _, at := range [][2]string{
@@ -79,7 +90,7 @@ func renderOne(b *strings.Builder, e Entry, a Attributes, limit int) {
 	}
 	b.WriteString(">\n")
 	body := e.Text
-	if f, ok := Parse(e.Text); ok && !a.Unverified && f.Kind() == a.Kind {
+	if framed && !a.Unverified && f.Kind() == a.Kind {
 		body = Describe(f)
 	}
 	body, cut := shorten(clean(body, false), limit)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/teamctl/teamctl/team"
@@ -185,9 +186,14 @@ func canDeliver(from, to team.DeliveryState) bool {
 }
 
 // dropMail ends the deliveries that a member who leaves has not got: whoever has
-// the name next must not get them.
+// the name next must not get them. One whose life is over is named with its state, in
+// the words of row 146.
 func (t *tx) dropMail(m Member) error {
-	return t.drop(m, sqlDeliveryOpen, m.Name+" has left the team")
+	why := m.Name + " has left the team"
+	if m.Observed.Terminal() {
+		why = fmt.Sprintf("Dropping message for task %s: status is %q: %s", m.AgentID, m.Observed, why)
+	}
+	return t.drop(m, sqlDeliveryOpen, why)
 }
 
 // dropShutdowns ends the shutdown requests that a generation has not answered: the

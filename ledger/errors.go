@@ -31,6 +31,7 @@ const (
 	ReasonMessageNotFound = "message_not_found"
 	ReasonMessagesCap     = "team_messages_cap_exceeded"
 	ReasonHopLimit        = "hop_limit"
+	ReasonReservedSender  = "reserved_sender"
 	ReasonSelfSend        = "self_send"
 	ReasonScratchpad      = "scratchpad_version_conflict"
 	ReasonBusy            = "busy"

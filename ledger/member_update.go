@@ -44,12 +44,21 @@ type MemberPatch struct {
 	Branch     *string        `json:"branch,omitempty"`
 	Base       *string        `json:"base,omitempty"`
 	StopOrder  *StopOrder     `json:"stopOrder,omitempty"` // gone with the wish to have it stopped
+
+	// Notice is what the lead is told of the change, in its transaction. One of
+	// team.KindIdle without a key is told once for each idle period.
+	Notice *Notice `json:"notice,omitempty"`
 }
 
 // UpdateMember changes a member and returns it. Errors: CodeNotFound
 // (member_not_found), CodeConflict stale_generation, CodeInternal for a
 // transition that the table does not have.
 func (l *Ledger) UpdateMember(ctx context.Context, p MemberPatch) (Member, error) {
+	if p.Notice != nil {
+		n := *p.Notice
+		n.fill()
+		p.Notice = &n
+	}
 	return write[Member](ctx, l, opMemberUpdate, p)
 }
 
@@ -85,7 +94,10 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 			return before, err
 		}
 	}
-	return m, t.memberEvents(before, m)
+	if err := t.memberEvents(before, m); err != nil {
+		return m, err
+	}
+	return m, t.tellOfMember(before, m, p.Notice)
 }
 
 func (p MemberPatch) apply(m *Member, now int64) {

@@ -81,7 +81,8 @@ func (l *Ledger) Members(ctx context.Context, includeRemoved bool) ([]Member, er
 }
 
 // RemoveMember takes a member off the roster. Its row stays for its tasks and
-// mail; what it holds is released in the same transaction. Twice is fine.
+// mail; what it holds is released and its edges are taken away in the same
+// transaction. Twice is fine.
 func (l *Ledger) RemoveMember(ctx context.Context, session string) error {
 	_, err := write[none](ctx, l, opMemberRemove, session)
 	return err
@@ -101,6 +102,9 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 	m := a.Member
 	if m.Name == "" || m.SessionKey == "" {
 		return addedMember{}, team.Errorf(team.CodeInvalid, "a member has a name and a session key")
+	}
+	if strings.EqualFold(m.Name, team.SystemName) {
+		return addedMember{}, team.Errorf(team.CodeInvalid, "the name %q is the team's own", m.Name).WithReason("reserved_name")
 	}
 	roster, err := t.members()
 	if err != nil {
@@ -184,6 +188,9 @@ func removeMember(t *tx, session string) (none, error) {
 		return none{}, err
 	}
 	if err := t.dropMail(m); err != nil {
+		return none{}, err
+	}
+	if err := t.dropEdges(m.Name); err != nil {
 		return none{}, err
 	}
 	return none{}, t.event(Event{What: "member.removed", ID: m.Name, Before: string(m.Observed),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -108,12 +109,25 @@ func (db *DB) migrate(ctx context.Context, steps []migration) error {
 			return err
 		}
 	}
-	for _, s := range steps {
-		if err := retryBusy(ctx, func() error { return db.step(ctx, s) }); err != nil {
-			return fmt.Errorf("migration %s: %w", s.name, err)
+	return db.withoutForeignKeys(ctx, func() error {
+		for _, s := range steps {
+			if err := retryBusy(ctx, func() error { return db.step(ctx, s) }); err != nil {
+				return fmt.Errorf("migration %s: %w", s.name, err)
+			}
 		}
+		return nil
+	})
+}
+
+// withoutForeignKeys lets a step make a table anew that others refer to. They can be
+// switched outside of transactions only; each step checks them before its end.
+func (db *DB) withoutForeignKeys(ctx context.Context, run func() error) error {
+	if _, err := db.conn.ExecContext(ctx, "PRAGMA foreign_keys = OFF"); err != nil {
+		return err
 	}
-	return nil
+	err := run()
+	_, on := db.conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA foreign_keys = ON")
+	return errors.Join(err, on)
 }
 
 func (db *DB) step(ctx context.Context, s migration) (err error) {
@@ -132,6 +146,13 @@ func (db *DB) step(ctx context.Context, s migration) (err error) {
 	if v < s.version {
 		if _, err := db.conn.ExecContext(ctx, s.sql); err != nil {
 			return err
+		}
+		var broken int
+		if err := db.conn.QueryRowContext(ctx, "SELECT count(*) FROM pragma_foreign_key_check").Scan(&broken); err != nil {
+			return fmt.Errorf("check foreign keys: %w", err)
+		}
+		if broken > 0 {
+			return team.Errorf(team.CodeInternal, "%d rows would refer to nothing", broken)
 		}
 		set := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", s.version, appID)
 		if _, err := db.conn.ExecContext(ctx, set); err != nil {

@@ -56,6 +56,7 @@ const (
 	opMemberAdd      = "member.add"
 	opMemberUpdate   = "member.update"
 	opMemberRemove   = "member.remove"
+	opMemberLeave    = "member.leave"
 	opMessagePost    = "message.post"
 	opDeliveryMark   = "delivery.mark"
 	opEvent          = "event.append"
@@ -106,6 +107,7 @@ var ops = map[string]opSpec{
 	opMemberAdd:      once(addMember),
 	opMemberUpdate:   once(updateMember),
 	opMemberRemove:   once(removeMember),
+	opMemberLeave:    once(leave),
 	opMessagePost:    once(postMessage),
 	opDeliveryMark:   again(markDeliveries),
 	opEvent:          once(appendEvent),

@@ -130,6 +130,9 @@ func (n NewMessage) check() error {
 	if n.From == "" {
 		return team.Errorf(team.CodeInvalid, "a message has a sender")
 	}
+	if strings.EqualFold(n.From, team.SystemName) {
+		return team.Errorf(team.CodeDenied, "nobody speaks as %s", team.SystemName).WithReason(ReasonReservedSender)
+	}
 	if !slices.Contains(kinds, n.Kind) {
 		return team.Errorf(team.CodeInvalid, "invalid kind: %s", n.Kind).WithReason("invalid_kind")
 	}

@@ -374,7 +374,11 @@ func (s *Supervisor) showState(m *member) {
 	if paused(m.row) { // what was on its way when it was frozen
 		why = PausedReason
 	}
-	_ = s.patch(m, ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, Reason: &why})
+	p := ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, Reason: &why}
+	if v.Activity == team.Idle && m.row.Activity != team.Idle && m.plan.Channel {
+		p.Notice = s.turnOver(m)
+	}
+	_ = s.patch(m, p)
 	if v.Activity == team.Limited {
 		s.limited(m, v)
 	}

@@ -106,7 +106,7 @@ func (s *Supervisor) follow(m *member, v verdict) {
 			reason += ": " + m.row.Reason
 		}
 		// Its dead pane stays, so that a person can read why.
-		s.settle(m, team.Failed, reason)
+		s.settle(m, team.Failed, reason, s.failed(m, reason))
 		s.publish()
 	default:
 		s.finish(m, v.next, v.reason, false)
@@ -131,7 +131,7 @@ func (f follows) apply(s *Supervisor) {
 // finish ends a member's life: final state, its place given back, and off the
 // roster where that was asked.
 func (s *Supervisor) finish(m *member, final team.Observed, reason string, remove bool) {
-	s.settle(m, final, reason)
+	s.settle(m, final, reason, s.terminated(m))
 	at := m.at
 	m.at = nil
 	if at != nil {
@@ -148,7 +148,7 @@ func (s *Supervisor) finish(m *member, final team.Observed, reason string, remov
 	if remove {
 		ctx, cancel := s.write()
 		defer cancel()
-		if err := s.cfg.Ledger.RemoveMember(ctx, m.row.SessionKey); err != nil {
+		if err := s.leave(ctx, m); err != nil {
 			s.log.Error("remove member", "member", m.row.Name, "err", err)
 		} else {
 			delete(s.members, m.row.SessionKey)

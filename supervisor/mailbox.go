@@ -62,6 +62,23 @@ func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 	return n, err
 }
 
+// PruneAll prunes every mailbox of the roster and returns how many entries went.
+func (m Mailer) PruneAll(ctx context.Context) (int, error) {
+	members, err := m.Ledger.Members(ctx, false)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	var all *multierror.Error
+	for _, to := range members {
+		gone, err := m.Prune(ctx, to)
+		if n += gone; err != nil {
+			all = multierror.Append(all, fmt.Errorf("prune the mailbox of %s: %w", to.Name, err))
+		}
+	}
+	return n, all.ErrorOrNil()
+}
+
 // pruneMail prunes the mailboxes that have grown.
 func (s *Supervisor) pruneMail() {
 	if s.pruning {

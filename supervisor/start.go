@@ -56,7 +56,7 @@ func (s *Supervisor) reconcile(m *member) {
 	case remove:
 		s.finish(m, finalOf(m, team.Completed), cmp.Or(m.row.Reason, "stopped"), true)
 	case !m.row.Observed.Terminal():
-		s.settle(m, team.Completed, "stopped")
+		s.settle(m, team.Completed, "stopped", s.terminated(m))
 	}
 }
 
@@ -70,8 +70,9 @@ func (r retry) apply(s *Supervisor) {
 	}
 }
 
-// settle moves a member without a process to a final state along the table.
-func (s *Supervisor) settle(m *member, final team.Observed, reason string) {
+// settle moves a member without a process to a final state along the table, with what
+// the lead is told of it, if anything.
+func (s *Supervisor) settle(m *member, final team.Observed, reason string, tell *ledger.Notice) {
 	if m.row.Observed == final {
 		return
 	}
@@ -81,7 +82,7 @@ func (s *Supervisor) settle(m *member, final team.Observed, reason string) {
 			return
 		}
 	}
-	_ = s.patch(m, ledger.MemberPatch{Observed: &final, Reason: &reason, PID: new(int), Ready: new(bool)})
+	_ = s.patch(m, ledger.MemberPatch{Observed: &final, Reason: &reason, PID: new(int), Ready: new(bool), Notice: tell})
 }
 
 // begin writes the intent of a new generation and starts it in a step.

@@ -211,7 +211,7 @@ func (s *Supervisor) stopped(m *member) {
 	s.after("stop:"+m.row.SessionKey, 0, nil)
 	again := m.row.Desired == team.WantRunning // a later start or restart wins
 	if again {
-		s.settle(m, final, st.outcome)
+		s.settle(m, final, st.outcome, nil)
 	} else {
 		s.finish(m, final, st.outcome, st.in.Remove)
 	}

@@ -248,12 +248,18 @@ func (s *Supervisor) patch(m *member, p ledger.MemberPatch) error {
 	ctx, cancel := s.write()
 	defer cancel()
 	p.SessionKey = m.row.SessionKey
+	if p.Notice != nil {
+		p.Notice.MessageID = team.NewUUID()
+	}
 	row, err := s.cfg.Ledger.UpdateMember(ctx, p)
 	if err != nil {
 		s.log.Error("write member", "member", m.row.Name, "err", err)
 		return err
 	}
 	m.row = row
+	if p.Notice != nil {
+		s.mailNotice(p.Notice.MessageID)
+	}
 	return nil
 }
 

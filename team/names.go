@@ -11,6 +11,12 @@ import (
 // LeadName is the reserved name of every team's lead.
 const LeadName = "team-lead"
 
+// DefaultTeam is the team of who names none (R124).
+const DefaultTeam = "default"
+
+// SystemName is the sender of the team's own notices. Nobody can be called that.
+const SystemName = "system"
+
 const (
 	maxTeamName  = 50
 	maxAgentName = 32
@@ -26,15 +32,19 @@ func TeamKey(raw string) (string, error) {
 }
 
 // AgentKey turns a raw agent name into its key, ^[a-z0-9][a-z0-9-]{0,31}$. It
-// refuses what TeamKey refuses, and the reserved name of the lead.
+// refuses what TeamKey refuses, and the reserved names of the lead and the system.
 func AgentKey(raw string) (string, error) {
 	key, err := sanitize("agent", raw, maxAgentName)
 	if err != nil {
 		return "", err
 	}
 	key = strings.TrimLeft(key, "-")
-	if key == LeadName {
+	switch key {
+	case LeadName:
 		return "", Errorf(CodeInvalid, "agent name %q is reserved for the lead", raw).
+			WithHint("choose another name")
+	case SystemName:
+		return "", Errorf(CodeInvalid, "agent name %q is reserved for the team's own notices", raw).
 			WithHint("choose another name")
 	}
 	return key, nil

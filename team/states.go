@@ -223,6 +223,8 @@ const (
 	KindPermissionResponse   Kind = "permission_response"
 	KindPlanApprovalRequest  Kind = "plan_approval_request"
 	KindPlanApprovalResponse Kind = "plan_approval_response"
+	// KindTeammateTerminated is a notice of the system: no member sends it.
+	KindTeammateTerminated Kind = "teammate_terminated"
 )
 
 // DeliveryState is how far one message has come to one recipient.

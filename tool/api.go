@@ -233,6 +233,7 @@ type WaitIn struct {
 type InboxOut struct {
 	Agent   string       `json:"agent"`
 	Entries []InboxEntry `json:"entries"`
+	Prompt  string       `json:"prompt,omitempty"` // own unread mail as it is put into a conversation: see Conversation
 }
 
 // InboxEntry is one entry of a mailbox, with the kind of protocol message it carries.

@@ -32,7 +32,7 @@ func over(ctx context.Context, limit time.Duration) bool {
 func (t *Team) InboxNext(ctx context.Context, c Caller, peek bool, limit time.Duration) (InboxOut, error) {
 	read := func(ctx context.Context) (InboxOut, error) {
 		if peek {
-			return t.Inbox(ctx, c.Name, true)
+			return t.InboxPeek(ctx, c)
 		}
 		return t.InboxConsume(ctx, c)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// Delete removes a team: it refuses while members live and while a worktree has
+// Delete removes a team: it refuses while members live, programs that have joined
+// have not left, and while a worktree has
 // work that is nowhere else. With force members are ended first and unsaved work
 // is snapshotted to a rescue ref, which is told. Branches with commits of their
 // own are always kept. A delete that was cut short can be repeated.
@@ -112,10 +113,18 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 			active = append(active, m.Name)
 		}
 	}
+	hint := "teamctl shutdown, or teamctl delete --force"
+	if !force { // nobody sees whether a program that has joined still works
+		for _, m := range all {
+			if m.RemovedAt == 0 && m.Spec.Agent == ledger.AgentExternal {
+				active = append(active, m.Name)
+				hint = "teamctl leave " + m.Name + " for one that has joined; " + hint
+			}
+		}
+	}
 	if len(active) > 0 {
 		return team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s. Use requestShutdown first.",
-			len(active), strings.Join(active, ", ")).
-			WithReason("members_active").WithHint("teamctl shutdown, or teamctl delete --force")
+			len(active), strings.Join(active, ", ")).WithReason("members_active").WithHint(hint)
 	}
 	return s.Quit(ctx, true)
 }

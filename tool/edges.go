@@ -9,10 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// setEdge is what the settings that are edges begin with; from, type and to follow,
-// with a dot between them. Each is a row of its own, so that two who change the graph
-// at once do not undo each other.
-const setEdge = "edge."
+const setEdge = ledger.EdgePrefix
 
 func edgeName(e team.Edge) string {
 	return setEdge + e.From + "." + string(e.Type) + "." + e.To

@@ -2,9 +2,11 @@ package tool
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
+	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -112,11 +114,30 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason("supervised").
 			WithHint("teamctl shutdown " + m.Name)
 	}
-	if err := t.as(c).RemoveMember(ctx, m.SessionKey); err != nil {
+	n, err := leaveNotice(c, m)
+	if err != nil {
 		return m, err
 	}
+	msg, ds, err := t.as(c).Leave(ctx, m.SessionKey, n)
+	if err != nil {
+		return m, err
+	}
+	t.mailer(c).Deliver(ctx, msg, ds)
 	if err := os.Remove(t.Layout.Bundle(m.Name).Token()); err != nil && !os.IsNotExist(err) {
 		return m, team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", m.Name, err)
 	}
 	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+}
+
+// leaveNotice tells the lead of a program that has left, by itself or because another
+// took it off.
+func leaveNotice(c Caller, m ledger.Member) (ledger.Notice, error) {
+	f := inbox.TeammateTerminated{
+		Message: fmt.Sprintf("Teammate %q has left the team.", m.Name), AgentID: m.AgentID, Status: inbox.NoticeCompleted,
+	}
+	if c.Person || c.Session != m.SessionKey {
+		f.Status, f.Message = inbox.NoticeKilled, inbox.NoticeMessage(inbox.NoticeKilled, m.Name, "")
+	}
+	text, err := inbox.Encode(f)
+	return ledger.Notice{Kind: f.Kind(), Text: text, Summary: inbox.Summary("", f.Message)}, err
 }

@@ -201,7 +201,7 @@ func (t *Team) InboxConsume(ctx context.Context, c Caller) (InboxOut, error) {
 			return InboxOut{}, err
 		}
 	}
-	return InboxOut{Agent: c.Name, Entries: inboxEntries(entries)}, nil
+	return t.prompted(ctx, c, InboxOut{Agent: c.Name, Entries: inboxEntries(entries)}), nil
 }
 
 func inboxEntries(entries []inbox.Entry) []InboxEntry {

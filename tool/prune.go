@@ -15,19 +15,23 @@ import (
 // PruneOut says what a prune took out and where it is kept.
 type PruneOut struct {
 	ledger.Pruned
-	Archive string `json:"archive,omitempty"` // empty: there was nothing to take out
+	Mailboxes int    `json:"mailboxes,omitempty"` // read messages that were taken out of mailbox files; the ledger keeps them
+	Archive   string `json:"archive,omitempty"`   // empty: there was nothing to take out
 }
 
 // Prune takes history that is older than age out of the ledger: events, and the
 // messages of closed runs that nobody waits for. It is on the disk in an archive of
-// the team's directory before the ledger lets go of it.
-func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (PruneOut, error) {
-	var out PruneOut
+// the team's directory before the ledger lets go of it. Mailbox files keep the newest
+// supervisor.KeepRead read messages of any age, as they do while a supervisor is up.
+func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (out PruneOut, err error) {
 	if err := t.may(ctx, c, OpMaintenance); err != nil {
 		return out, err
 	}
 	if age <= 0 {
 		return out, team.Errorf(team.CodeInvalid, "only what has an age can be pruned")
+	}
+	if out.Mailboxes, err = t.mailer(c).PruneAll(ctx); err != nil { // first: what was read is marked in the ledger
+		return out, err
 	}
 	mark, err := t.Ledger.PruneMark(ctx, time.Now().Add(-age).UnixMilli())
 	if err != nil {

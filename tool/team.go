@@ -226,7 +226,7 @@ func (e *Env) keys() ([]string, error) {
 }
 
 // Resolve finds the team that a command means: the one named, else $TEAMCTL_TEAM,
-// else the only one there is.
+// else the only one there is, else the one called team.DefaultTeam.
 func (e *Env) Resolve(_ context.Context, name string) (string, error) {
 	if name == "" {
 		name = os.Getenv(team.EnvTeam)
@@ -244,6 +244,9 @@ func (e *Env) Resolve(_ context.Context, name string) (string, error) {
 			return "", e.noTeam(key, keys)
 		}
 		return key, nil
+	}
+	if len(keys) > 1 && slices.Contains(keys, team.DefaultTeam) {
+		return team.DefaultTeam, nil
 	}
 	switch len(keys) {
 	case 0:

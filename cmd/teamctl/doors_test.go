@@ -246,6 +246,12 @@ func (w *world) viaVerbs() door {
 				w.Fatal(err)
 			}
 			args = []string{"scratchpad", "merge", string(b)}
+		case "EdgeList":
+			args = []string{"edge", "ls"}
+		case "EdgeAdd":
+			args = []string{"edge", "add", text("from"), text("type"), text("to")}
+		case "EdgeRemove":
+			args = []string{"edge", "rm", text("from"), text("type"), text("to")}
 		case "TeamShutdown":
 			args = []string{"shutdown"}
 			flag("reason", "reason")
@@ -313,6 +319,18 @@ func (w *world) scenario(d door) story {
 		w.tick()
 	}
 	w.must(d, "ScratchpadMerge", map[string]any{"patch": map[string]any{"api": "v2"}}, nil)
+	var edge struct{ Status string }
+	for _, want := range []string{"added", "already_set"} {
+		if w.must(d, "EdgeAdd", map[string]any{"from": "tester", "type": "reviews", "to": "builder"}, &edge); edge.Status != want {
+			w.Errorf("edge %s, want %s", edge.Status, want)
+		}
+	}
+	w.must(d, "EdgeAdd", map[string]any{"from": "tester", "type": "handoff", "to": "builder"}, nil)
+	w.must(d, "EdgeRemove", map[string]any{"from": "tester", "type": "handoff", "to": "builder"}, nil)
+	var graph struct{ Edges []team.Edge }
+	if w.must(d, "EdgeList", nil, &graph); len(graph.Edges) != 1 || graph.Edges[0] != (team.Edge{From: "tester", Type: team.EdgeReviews, To: "builder"}) {
+		w.Errorf("edges %v", graph.Edges)
+	}
 	w.must(d, "TeamShutdown", map[string]any{"reason": "all done"}, nil)
 	s := w.read()
 	w.must(d, "TeamDelete", nil, nil)
@@ -385,6 +403,10 @@ func (w *world) read() story {
 	check(err)
 	for _, e := range events {
 		switch e.What {
+		case "team.edge": // a shutdown by command takes members off the roster, and their edges
+			if e.Who == team.LeadName {
+				s.Events = append(s.Events, fmt.Sprintln(e.What, e.ID, e.After))
+			}
 		case "task.created", "task.claimed", "task.completed", "approval.asked", "approval.answered", "member.mode", "member.desired":
 			who := e.Who
 			if who != team.LeadName {
@@ -460,6 +482,8 @@ func TestSameRefusals(t *testing.T) {
 		{"TeammateSpawn", map[string]any{"name": "x", "mode": "bypassPermissions"}, []string{"spawn", "x", "--permission-mode", "bypassPermissions"}},
 		{"TeammateSpawn", map[string]any{"name": "x", "agent_id": "command"}, []string{"spawn", "x", "--agent", "command"}},
 		{"WorktreeDiff", map[string]any{"names": []string{"x"}}, []string{"worktree", "diff", "x"}},
+		{"EdgeAdd", map[string]any{"from": "team-lead", "type": "reviews", "to": "team-lead"}, []string{"edge", "add", "team-lead", "reviews", "team-lead"}},
+		{"EdgeRemove", map[string]any{"from": "team-lead", "type": "reviews", "to": "ghost"}, []string{"edge", "rm", "team-lead", "reviews", "ghost"}},
 		{"RunShow", map[string]any{"run": 9}, []string{"run", "show", "9"}},
 		{"ThreadShow", map[string]any{"message_id": "ffff"}, []string{"thread", "ffff"}},
 		{"PlanSubmit", map[string]any{"plan_content": "x"}, []string{"ask", "plan", "x"}},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/op"
 )
 
 func newEdge(a *app) *cobra.Command {
@@ -13,7 +14,7 @@ func newEdge(a *app) *cobra.Command {
 		Short: "Say who works with whom, and how: ls, add, rm",
 		Long: `The graph of the team: who delegates to whom, who reviews whom, who reports to
 whom, who shares what it learns with whom, and who goes on where another ends. It is
-for those who look at the team; an edge grants nothing, which is what roles are for.`,
+for those who look at the team; an edge grants nothing, which is what roles are for. When a member leaves, its edges go.`,
 		Example: `  teamctl edge add lina delegates builder
   teamctl edge add judge reviews builder
   teamctl edge ls`,
@@ -47,12 +48,6 @@ func newEdgeLs(a *app) *cobra.Command {
 	}
 }
 
-// edgeOut is an edge and what became of it.
-type edgeOut struct {
-	Status string `json:"status"` // added, removed or already_set
-	team.Edge
-}
-
 func newEdgeAdd(a *app) *cobra.Command {
 	return a.edgeVerb(&cobra.Command{
 		Use:   "add FROM TYPE TO",
@@ -60,12 +55,12 @@ func newEdgeAdd(a *app) *cobra.Command {
 		Long: `Add an edge of the type delegates, reviews, reports_to, shares_context or
 handoff. One that is there already is no error.`,
 		Example: "  teamctl edge add judge reviews builder",
-	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (edgeOut, error) {
+	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (op.EdgeOut, error) {
 		e, changed, err := t.EdgeAdd(cmd.Context(), c, e)
 		if !changed {
-			return edgeOut{"already_set", e}, err
+			return op.EdgeOut{Status: "already_set", Edge: e}, err
 		}
-		return edgeOut{"added", e}, err
+		return op.EdgeOut{Status: "added", Edge: e}, err
 	})
 }
 
@@ -74,13 +69,13 @@ func newEdgeRm(a *app) *cobra.Command {
 		Use:     "rm FROM TYPE TO",
 		Short:   "Take an edge away",
 		Example: "  teamctl edge rm judge reviews builder",
-	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (edgeOut, error) {
+	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (op.EdgeOut, error) {
 		e, err := t.EdgeRemove(cmd.Context(), c, e)
-		return edgeOut{"removed", e}, err
+		return op.EdgeOut{Status: "removed", Edge: e}, err
 	})
 }
 
-func (a *app) edgeVerb(cmd *cobra.Command, do func(*cobra.Command, *tool.Team, tool.Caller, team.Edge) (edgeOut, error)) *cobra.Command {
+func (a *app) edgeVerb(cmd *cobra.Command, do func(*cobra.Command, *tool.Team, tool.Caller, team.Edge) (op.EdgeOut, error)) *cobra.Command {
 	cmd.Args = takes(3, 3, "a member, the type of the edge, and a member")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {

@@ -19,7 +19,8 @@ func newPrune(a *app) *cobra.Command {
 		Long: `Take events, and the messages of closed runs, that are older than AGE out of the
 team's ledger. They are in a file of the team's archive directory, one JSON object
 a line, before the ledger lets go of them. A run with a message that a member has
-not read stays whole, and so do all tasks. AGE is a number with d, h or m: 30d, 12h.`,
+not read stays whole, and so do all tasks. Mailboxes keep their newest 200 read
+messages, whatever their age; the ledger has the others too. AGE is a number with d, h or m: 30d, 12h.`,
 		Example: "  teamctl prune --older-than 30d",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,6 +38,9 @@ not read stays whole, and so do all tasks. AGE is a number with d, h or m: 30d, 
 				}
 				if a.out.value(out) {
 					return nil
+				}
+				if out.Mailboxes > 0 {
+					a.out.line("%d read messages left the mailboxes", out.Mailboxes)
 				}
 				if out.Archive == "" {
 					a.out.note("nothing is that old")

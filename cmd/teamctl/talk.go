@@ -186,14 +186,17 @@ func delivered(d ledger.Delivery) string {
 }
 
 func newInbox(a *app) *cobra.Command {
-	var unread, consume bool
+	var unread, consume, prompt bool
 	cmd := &cobra.Command{
 		Use:   "inbox [MEMBER]",
 		Short: "Read a mailbox; without a name your own",
 		Long: `Read a mailbox without marking anything. --consume marks what it shows as read;
-that is possible with your own only: what a member has read, the member decides.`,
+that is possible with your own only: what a member has read, the member decides.
+--prompt writes your unread mail as an agent's conversation gets it: for the lead
+the state of the team, then each message in an element of its own.`,
 		Example: `  teamctl inbox
   teamctl inbox builder --unread
+  teamctl inbox --consume --prompt
   teamctl inbox --consume --json`,
 		Args:              takes(0, 1, "the name of one member"),
 		ValidArgsFunction: first(a.completeMembers(true)),
@@ -207,6 +210,9 @@ that is possible with your own only: what a member has read, the member decides.
 					}
 					who = m.Name
 				}
+				if prompt && who != c.Name {
+					return usage(cmd, "--prompt is for your own mail")
+				}
 				if consume && who != c.Name {
 					return team.Errorf(team.CodeDenied, "the mailbox of %s is not yours to mark", who).WithReason("not_yours").
 						WithHint("teamctl inbox " + who + " --unread shows it")
@@ -215,15 +221,19 @@ that is possible with your own only: what a member has read, the member decides.
 					in  tool.InboxOut
 					err error
 				)
-				if consume {
+				switch {
+				case consume:
 					in, err = t.InboxConsume(cmd.Context(), c)
-				} else {
+				case prompt:
+					in, err = t.InboxPeek(cmd.Context(), c)
+				default:
 					in, err = t.Inbox(cmd.Context(), who, unread)
 				}
-				if err != nil {
+				if err != nil || a.out.value(in) {
 					return err
 				}
-				if a.out.value(in) {
+				if prompt {
+					a.out.line("%s", in.Prompt)
 					return nil
 				}
 				if len(in.Entries) == 0 {
@@ -238,6 +248,7 @@ that is possible with your own only: what a member has read, the member decides.
 	}
 	cmd.Flags().BoolVar(&unread, "unread", false, "only what has not been read")
 	cmd.Flags().BoolVar(&consume, "consume", false, "unread mail of your own, and mark it as read")
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "unread mail of your own, as an agent's conversation gets it")
 	return cmd
 }
 

@@ -113,6 +113,7 @@ func TestRefusalsByRole(t *testing.T) {
 		"SendMessage": "+++-+ ++", "InboxRead": everybody + " +-", "ThreadShow": everybody + " +-",
 		"PlanSubmit": everybody + " +-", "ApprovalList": everybody + " +-", "ApprovalAnswer": "----+ --",
 		"ScratchpadGet": everybody + " +-", "ScratchpadMerge": "+++-+ --", "WorktreeStatus": everybody + " +-", "WorktreeDiff": everybody + " +-",
+		"EdgeList": everybody + " +-", "EdgeAdd": "+---+ --", "EdgeRemove": "+---+ --",
 		"RunShow": everybody + " +-", "Wait": everybody + " +-", "Events": everybody + " +-",
 	}
 	h := newHome(t)
@@ -137,6 +138,7 @@ func TestRefusalsByRole(t *testing.T) {
 		"SendMessage": `{"type":"message","recipient":"asker","content":"x"}`, "TaskUpdate": `{"task_id":"3","priority":1}`,
 		"Wait": `{"member":"asker","state":"running"}`, "TeammateMode": `{"name":"asker","mode":"acceptEdits"}`,
 		"ApprovalAnswer": `{"request_id":"1","approve":true}`,
+		"EdgeAdd":        `{"from":"asker","type":"reviews","to":"planner"}`, "EdgeRemove": `{"from":"asker","type":"handoff","to":"planner"}`,
 	}
 	for _, o := range All() {
 		if o.Unavailable {

@@ -32,6 +32,7 @@ func schemaFor(t reflect.Type, input bool) (*jsonschema.Schema, error) {
 		reflect.TypeFor[team.TaskStatus](): enum(team.TaskStatuses()),
 		reflect.TypeFor[team.Mode]():       enum(modes),
 		reflect.TypeFor[MessageType]():     enum(MessageTypes()),
+		reflect.TypeFor[team.EdgeType]():   enum(team.EdgeTypes()),
 	}})
 	if err != nil {
 		return nil, err

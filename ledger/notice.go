@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Notice is what the lead is told of a member by itself. Of a member that is gone
+// (team.KindTeammateTerminated) the team speaks, as [team.SystemName], who is no member:
+// it has no token, no role and no mailbox, nobody can take the name, and no message that
+// is posted may use it. Of one that is idle or has failed (team.KindIdle) the notice is
+// the member's own.
+type Notice struct {
+	Kind      team.Kind `json:"kind"`
+	Text      string    `json:"text"`
+	Summary   string    `json:"summary,omitempty"`
+	IdemKey   string    `json:"idemKey,omitempty"`   // the same once more, in one run, is told once
+	MessageID string    `json:"messageId,omitempty"` // a new one if empty
+}
+
+func (n *Notice) fill() {
+	if n.MessageID == "" {
+		n.MessageID = team.NewUUID()
+	}
+}
+
+// Leave is RemoveMember with a notice of it, in the same transaction: whoever is off
+// the roster, the lead hears of it. One that has left already is not told again; the
+// message has no id then.
+func (l *Ledger) Leave(ctx context.Context, session string, n Notice) (Message, []Delivery, error) {
+	n.fill()
+	p, err := write[posted](ctx, l, opMemberLeave, leaveArgs{session, n})
+	return p.Message, p.Deliveries, err
+}
+
+type leaveArgs struct {
+	Session string `json:"session"`
+	Notice  Notice `json:"notice"`
+}
+
+func leave(t *tx, a leaveArgs) (posted, error) {
+	m, err := t.memberBySession(a.Session)
+	if err != nil || m.RemovedAt != 0 {
+		return posted{}, err
+	}
+	if _, err := removeMember(t, a.Session); err != nil {
+		return posted{}, err
+	}
+	return t.notice(m, a.Notice)
+}
+
+const (
+	sqlIdleTold  = `UPDATE members SET idleTold = 1 WHERE sessionKey = ? AND idleTold = 0`
+	sqlIdleEnded = `UPDATE members SET idleTold = 0 WHERE sessionKey = ? AND idleTold = 1`
+)
+
+// tellOfMember posts the notice of a change, if there is one and nobody was told yet.
+// An idle period ends with other work or with its generation. What is not known ends
+// nothing: a new supervisor knows nothing at first.
+func (t *tx) tellOfMember(before, m Member, n *Notice) error {
+	other := m.Activity != before.Activity && m.Activity != team.Idle && m.Activity != team.ActivityUnknown
+	if other || m.Generation != before.Generation {
+		if _, err := t.exec(sqlIdleEnded, m.SessionKey); err != nil {
+			return err
+		}
+	}
+	if n == nil {
+		return nil
+	}
+	if n.Kind == team.KindIdle && n.IdemKey == "" {
+		if fresh, err := t.exec(sqlIdleTold, m.SessionKey); err != nil || fresh == 0 {
+			return err
+		}
+	}
+	_, err := t.notice(m, *n)
+	return err
+}
+
+// notice posts a notice of m to the lead. Where there is no run, or no lead yet,
+// nobody is told: what it is about must not fail for that.
+func (t *tx) notice(m Member, n Notice) (posted, error) {
+	from := m.Name
+	switch n.Kind {
+	case team.KindTeammateTerminated:
+		from = team.SystemName
+	case team.KindIdle:
+	default:
+		return posted{}, team.Errorf(team.CodeInvalid, "invalid kind of notice: %s", n.Kind).WithReason("invalid_kind")
+	}
+	row, err := t.run()
+	if team.ReasonOf(err) == ReasonTeamNotFound {
+		return posted{}, nil
+	}
+	if err != nil {
+		return posted{}, err
+	}
+	if n.IdemKey != "" {
+		first, found, err := t.message(sqlMessageIdm, row.ID, from, n.IdemKey)
+		if err != nil || found {
+			return posted{Message: first}, err // whoever posted it has it mailed
+		}
+	}
+	roster, err := t.members()
+	if err != nil {
+		return posted{}, err
+	}
+	i := slices.IndexFunc(roster, func(m Member) bool { return m.Name == team.LeadName })
+	if i < 0 {
+		return posted{}, nil
+	}
+	return t.insertMessage(Message{ID: n.MessageID, Run: row.ID, Kind: n.Kind, From: from, To: team.LeadName,
+		IdemKey: n.IdemKey, Text: n.Text, Summary: n.Summary, At: t.now}, roster[i:i+1])
+}
+
+// EdgePrefix is what the settings that are edges of the team's graph begin with; from,
+// type and to follow, with a dot between them. Each is a row of its own, so that two
+// who change the graph at once do not undo each other.
+const EdgePrefix = "edge."
+
+// dropEdges takes away what leads from or to a member that leaves: the next one of its
+// name begins without.
+func (t *tx) dropEdges(name string) error {
+	all, err := column[string](t, sqlSettingLike, EdgePrefix)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		edge := strings.TrimPrefix(s, EdgePrefix)
+		if ends := strings.Split(edge, "."); len(ends) != 3 || !strings.EqualFold(ends[0], name) && !strings.EqualFold(ends[2], name) {
+			continue
+		}
+		if _, err := t.exec(sqlSettingDrop, s); err != nil {
+			return err
+		}
+		err := t.event(Event{What: "team.edge", ID: edge, After: "removed",
+			Data: json.RawMessage(mustJSON(edgeData{name + " left the team"}))})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type edgeData struct {
+	Reason string `json:"reason"`
+}

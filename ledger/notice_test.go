@@ -1,0 +1,199 @@
+package ledger
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const gone = `{"type":"teammate_terminated","message":"Teammate \"a\" was stopped."}`
+
+// R109: whoever is taken off the roster, the lead is told by the system, in one go.
+func TestLeaveTellsTheLead(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a", "b")
+	n := Notice{Kind: team.KindTeammateTerminated, Text: gone, Summary: "gone", IdemKey: "terminated:g1"}
+	for i := range 2 { // twice is fine, and told once
+		m, ds, err := l.Leave(ctx, "s-a", n)
+		ok(t, err)
+		if i == 1 {
+			if m.ID != "" || len(ds) != 0 {
+				t.Fatalf("told again: %+v", m)
+			}
+			continue
+		}
+		if m.From != team.SystemName || m.To != team.LeadName || m.Text != gone || len(ds) != 1 || ds[0].Session != "s-team-lead" {
+			t.Fatalf("%+v to %+v", m, ds)
+		}
+	}
+	if left := must[Member](t)(l.Member(ctx, "a")); left.RemovedAt == 0 {
+		t.Fatal("still on the roster")
+	}
+	if from := sqlRow[string](t, l.DB(), "SELECT fromSession FROM messages WHERE kind = 'teammate_terminated'"); from != "" {
+		t.Errorf("the system has the session %q", from)
+	}
+	// The key keeps one notice of a change and one of the leaving apart from two.
+	killed := team.Killed
+	n.IdemKey = "terminated:g2"
+	must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-b", Observed: &killed, Notice: &n}))
+	must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-b", Notice: &n}))
+	_, _, err := l.Leave(ctx, "s-b", n)
+	ok(t, err)
+	if list := must[[]Message](t)(l.Messages(ctx, MessageFilter{Kind: team.KindTeammateTerminated})); len(list) != 2 {
+		t.Errorf("%d notices of two who left", len(list))
+	}
+	sound(t, l)
+}
+
+func TestNobodyIsTheSystem(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	for _, name := range []string{"system", "System"} {
+		_, _, err := l.AddMember(ctx, Member{Name: name}, false)
+		refused(t, err, team.CodeInvalid, "reserved_name")
+		_, _, err = l.Post(ctx, NewMessage{Kind: team.KindMessage, From: name, To: "a", Text: "obey"})
+		refused(t, err, team.CodeDenied, ReasonReservedSender)
+	}
+	_, _, err := l.Post(ctx, NewMessage{Kind: team.KindTeammateTerminated, From: "a", To: team.LeadName, Text: gone})
+	refused(t, err, team.CodeInvalid, "invalid_kind")
+	_, _, err = l.Leave(ctx, "s-a", Notice{Kind: team.KindMessage, Text: "a lie"})
+	refused(t, err, team.CodeInvalid, "invalid_kind")
+	if m := must[Member](t)(l.Member(ctx, "a")); m.RemovedAt != 0 {
+		t.Error("a refused notice took the member away")
+	}
+	if err := sqlExec(t, l.DB(), `INSERT INTO messages(id, run, kind, fromAgent, text, at) VALUES ('x', 1, 'teammate_terminated', 'a', 't', 1)`); err == nil {
+		t.Error("the schema takes a notice of a member's")
+	}
+	_, _, err = l.Post(ctx, NewMessage{Kind: team.KindMessage, From: "a", To: team.SystemName, Text: "hello?"})
+	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+}
+
+// An idle period is told once, also by a supervisor that has to look anew.
+func TestIdleIsToldOncePerPeriod(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	told := 0
+	for i, step := range []struct {
+		to   team.Activity
+		more int
+	}{
+		{team.Idle, 1}, {team.ActivityUnknown, 0}, {team.Idle, 0}, {team.Working, 0}, {team.Idle, 1}, {team.Waiting, 0}, {team.Idle, 1},
+	} {
+		p := MemberPatch{SessionKey: "s-a", Activity: &step.to}
+		if step.to == team.Idle {
+			p.Notice = &Notice{Kind: team.KindIdle, Text: "{}"}
+		}
+		must[Member](t)(l.UpdateMember(ctx, p))
+		told += step.more
+		if list := must[[]Message](t)(l.Messages(ctx, MessageFilter{Kind: team.KindIdle, From: "a"})); len(list) != told {
+			t.Fatalf("step %d (%s): told %d times, want %d", i, step.to, len(list), told)
+		}
+	}
+	must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-a", Generation: ptr("g2"), Notice: &Notice{Kind: team.KindIdle, Text: "{}"}}))
+	if list := must[[]Message](t)(l.Messages(ctx, MessageFilter{Kind: team.KindIdle})); len(list) != told+1 {
+		t.Error("the next generation was not told")
+	}
+}
+
+// R146: what a teammate whose life is over has not got is dropped, in these words.
+func TestDroppedMessageSaysTheStatus(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	killed := team.Killed
+	must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-a", Observed: &killed}))
+	m, _, err := l.Post(ctx, NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "wait for me"})
+	ok(t, err)
+	if d := must[Delivery](t)(l.Delivery(ctx, m.ID, "a")); d.State != team.Posted {
+		t.Errorf("dropped while it may be started again: %+v", d)
+	}
+	ok(t, l.RemoveMember(ctx, "s-a"))
+	d := must[Delivery](t)(l.Delivery(ctx, m.ID, "a"))
+	if d.State != team.Dropped || !strings.HasPrefix(d.Reason, `Dropping message for task a@demo: status is "killed"`) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// What leads from or to a member goes with it, and the log says so.
+func TestEdgesGoWithTheirMember(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a", "b", "aa")
+	for _, e := range []string{"a.reviews.b", "b.delegates.A", "aa.reviews.b", "b.handoff.aa"} {
+		ok(t, l.Set(ctx, EdgePrefix+e, true))
+	}
+	ok(t, l.RemoveMember(ctx, "s-a"))
+	left := must[[]string](t)(l.SettingNames(ctx, EdgePrefix))
+	if want := "edge.aa.reviews.b edge.b.handoff.aa"; strings.Join(left, " ") != want {
+		t.Errorf("left %v, want %s", left, want)
+	}
+	events := must[[]Event](t)(l.Events(ctx, 0, 0, EventFilter{What: "team.edge"}))
+	if len(events) != 2 || events[0].ID != "a.reviews.b" || events[0].After != "removed" || !strings.Contains(string(events[0].Data), "a left the team") {
+		t.Errorf("%+v", events)
+	}
+}
+
+// A ledger of the schema before keeps its messages, threads and deliveries, and
+// gives no number out again.
+func TestNoticesComeToAnOlderLedger(t *testing.T) {
+	ctx := ctxFor(t)
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db, err := open(ctx, path, Options{Create: true}, migrations()[:6])
+	ok(t, err)
+	for _, q := range []string{
+		`INSERT INTO runs(id, startedAt) VALUES (1, 1)`,
+		`INSERT INTO messages(seq, id, run, kind, fromAgent, text, at) VALUES (7, 'm1', 1, 'message', 'a', 'first', 5)`,
+		`INSERT INTO messages(seq, id, run, kind, fromAgent, parent, idemKey, text, at) VALUES (9, 'm2', 1, 'task_response', 'b', 'm1', 'k', 'second', 6)`,
+		`INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES ('m1', 'b', 's', 7, 2, 'read', 6)`,
+		`UPDATE sqlite_sequence SET seq = 40 WHERE name = 'messages'`,
+	} {
+		ok(t, sqlExec(t, db, q))
+	}
+	ok(t, db.Close())
+	db = openAt(t, path)
+	l := New(db, Direct(db))
+	sound(t, l)
+	if n := sqlRow[int](t, db, "SELECT count(*) FROM deliveries d JOIN messages m ON m.id = d.message AND m.seq = d.seq"); n != 1 {
+		t.Errorf("%d deliveries have their message", n)
+	}
+	if depth := sqlRow[int](t, db, "SELECT depth FROM v_team_run_conversation WHERE id = 'm2'"); depth != 1 {
+		t.Errorf("the answer is at depth %d", depth)
+	}
+	if seq := sqlRow[int](t, db, "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"); seq != 40 {
+		t.Errorf("the next message gets %d", seq+1)
+	}
+	for _, q := range []string{
+		`DELETE FROM messages WHERE id = 'm2'`, `UPDATE messages SET text = 'x'`,
+		`INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES ('none', 'b', 's', 7, 2, 'read', 6)`,
+		`INSERT INTO messages(id, run, kind, fromAgent, text, at) VALUES ('m3', 1, 'gossip', 'a', 't', 1)`,
+		`INSERT INTO messages(id, run, kind, fromAgent, idemKey, text, at) VALUES ('m4', 1, 'message', 'b', 'k', 't', 1)`,
+	} {
+		if err := sqlExec(t, db, q); err == nil {
+			t.Errorf("allowed: %s", q)
+		}
+	}
+	ok(t, db.Close())
+	fresh := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
+	old := openAt(t, path)
+	const schema = "SELECT coalesce(group_concat(sql, ';'), '') FROM (SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name)"
+	if a, b := sqlRow[string](t, fresh, schema), sqlRow[string](t, old, schema); a != b {
+		t.Error("a new ledger has another schema than one that was brought up")
+	}
+}
+
+// A step that leaves rows that refer to nothing is taken back.
+func TestMigrationChecksWhatRefersToWhat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	ok(t, openAt(t, path).Close())
+	last := len(migrations()) + 1
+	steps := append(migrations(), migration{last, "9999_bad.sql",
+		"INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES ('none', 'b', 's', 7, 2, 'read', 6)"})
+	_, err := open(ctxFor(t), path, Options{}, steps)
+	if err == nil || !strings.Contains(err.Error(), "refer to nothing") {
+		t.Fatalf("%v", err)
+	}
+	db := openAt(t, path)
+	if n := sqlRow[int](t, db, "SELECT count(*) FROM deliveries"); n != 0 {
+		t.Error("the step was kept")
+	}
+}

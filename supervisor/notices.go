@@ -1,0 +1,91 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The lead hears of what becomes of a teammate without asking: that it is idle, that
+// it has failed for good, that it is gone. Each notice is written in the transaction of
+// the change that it is about, so it is told once, whoever is killed. It is mailed at
+// once, or else by Sweep.
+
+// notice makes a notice of a frame. Ours hold plain strings, which can be encoded; if
+// one could not, the change is written all the same.
+func (s *Supervisor) notice(f inbox.Frame, key, summary string) *ledger.Notice {
+	text, err := inbox.Encode(f)
+	if err != nil {
+		s.log.Error("encode a notice", "kind", f.Kind(), "err", err)
+		return nil
+	}
+	return &ledger.Notice{Kind: f.Kind(), Text: text, IdemKey: key, Summary: inbox.Summary("", summary)}
+}
+
+// terminated says that a member is gone: by itself, or because it was stopped. One that
+// never ran is not missed.
+func (s *Supervisor) terminated(m *member) *ledger.Notice {
+	if m.row.Generation == "" {
+		return nil
+	}
+	status := inbox.NoticeCompleted
+	if m.stop != nil || m.row.Desired == team.WantStopped {
+		status = inbox.NoticeKilled
+	}
+	says := inbox.NoticeMessage(status, m.row.Name, "")
+	return s.notice(inbox.TeammateTerminated{
+		Message: says, AgentID: m.row.AgentID, Status: status, OutputFile: s.cfg.Layout.Bundle(m.row.Name).Log(),
+	}, "terminated:"+m.row.Generation, says)
+}
+
+// failed says that a member is given up, and why.
+func (s *Supervisor) failed(m *member, reason string) *ledger.Notice {
+	if exit := m.row.ExitText; exit != "" && !strings.Contains(reason, exit) {
+		reason = strings.TrimPrefix(reason+": "+exit, ": ")
+	}
+	return s.notice(inbox.IdleNotification{
+		From: m.row.Name, Timestamp: inbox.Timestamp(s.clock.Wall()), IdleReason: inbox.IdleFailed, FailureReason: reason,
+	}, "failed:"+m.row.Generation, "failed: "+reason)
+}
+
+// turnOver says that an agent that cannot say so itself has ended its turn.
+func (s *Supervisor) turnOver(m *member) *ledger.Notice {
+	return s.notice(inbox.IdleNotification{
+		From: m.row.Name, Timestamp: inbox.Timestamp(s.clock.Wall()), IdleReason: inbox.IdleAvailable,
+	}, "", "idle and ready for new work")
+}
+
+// leave takes a member off the roster and tells of it, unless that was told already.
+func (s *Supervisor) leave(ctx context.Context, m *member) error {
+	n := s.terminated(m)
+	if n == nil {
+		return s.cfg.Ledger.RemoveMember(ctx, m.row.SessionKey)
+	}
+	msg, ds, err := s.cfg.Ledger.Leave(ctx, m.row.SessionKey, *n)
+	if err == nil && len(ds) > 0 {
+		s.step(func(ctx context.Context) message {
+			(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, msg, ds)
+			return nil
+		})
+	}
+	return err
+}
+
+// mailNotice mails a notice that was written with a change, if it was not told before.
+func (s *Supervisor) mailNotice(id string) {
+	s.step(func(ctx context.Context) message {
+		msg, err := s.cfg.Ledger.Message(ctx, id)
+		if err != nil {
+			return nil // told before; or Sweep mails it
+		}
+		ds, err := s.cfg.Ledger.Deliveries(ctx, id)
+		if err != nil {
+			return nil
+		}
+		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, msg, ds)
+		return nil
+	})
+}

@@ -1,0 +1,138 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// notices are the notices of a kind, with what they say.
+func notices[F inbox.Frame](r *rig, kind team.Kind) (list []ledger.Message, frames []F) {
+	r.Helper()
+	list, err := r.led.Messages(r.Context(), ledger.MessageFilter{Kind: kind})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, m := range list {
+		f, ok := inbox.Parse(m.Text)
+		if !ok || m.To != team.LeadName {
+			r.Fatalf("%+v", m)
+		}
+		frames = append(frames, f.(F))
+	}
+	return list, frames
+}
+
+// R109 and R148: the lead hears once of each that is gone, by the system.
+func TestTheLeadHearsWhoIsGone(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		end    func(r *rig, s *Supervisor)
+		status inbox.NoticeStatus
+		says   string
+		left   bool
+	}{
+		{"done", func(r *rig, _ *Supervisor) { r.m.agent(r.layout, "a").end(backends.Exit{Known: true}) },
+			inbox.NoticeCompleted, `Teammate "a" completed their task.`, false},
+		{"stopped", func(r *rig, s *Supervisor) { <-r.stop(s, StopIn{Names: []string{"a"}}) },
+			inbox.NoticeKilled, `Teammate "a" was stopped.`, false},
+		{"shut down", func(r *rig, s *Supervisor) { <-r.stop(s, StopIn{Names: []string{"a"}, Remove: true}) },
+			inbox.NoticeKilled, `Teammate "a" was stopped.`, true},
+		{"killed", func(r *rig, s *Supervisor) { <-r.stop(s, StopIn{Names: []string{"a"}, Remove: true, Force: true}) },
+			inbox.NoticeKilled, `Teammate "a" was stopped.`, true},
+		{"stopped, then removed", func(r *rig, s *Supervisor) {
+			<-r.stop(s, StopIn{Names: []string{"a"}})
+			<-r.stop(s, StopIn{Names: []string{"a"}, Remove: true})
+		}, inbox.NoticeKilled, `Teammate "a" was stopped.`, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			s := r.supervisor()
+			r.spawn(s, "a", team.RestartOnFailure)
+			c.end(r, s)
+			row := r.wait("a", "gone", func(m ledger.Member) bool { return m.Observed.Terminal() && (m.RemovedAt != 0) == c.left })
+			list, says := notices[inbox.TeammateTerminated](r, team.KindTeammateTerminated)
+			if len(list) != 1 {
+				t.Fatalf("told %d times", len(list))
+			}
+			want := inbox.TeammateTerminated{Message: c.says, AgentID: row.AgentID, Status: c.status, OutputFile: r.layout.Bundle("a").Log()}
+			if list[0].From != team.SystemName || says[0] != want {
+				t.Errorf("from %s: %+v", list[0].From, says[0])
+			}
+			r.wait("a", "mailed", func(ledger.Member) bool {
+				d, err := r.led.Delivery(t.Context(), list[0].ID, team.LeadName)
+				return err == nil && d.State == team.Mailed
+			})
+		})
+	}
+}
+
+// A restart is no end.
+func TestARestartIsNotTold(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	first := r.spawn(s, "a", team.RestartAlways)
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 3})
+	r.wait("a", "running again", func(m ledger.Member) bool {
+		return m.Observed == team.Running && m.Generation != first.Generation
+	})
+	if list, _ := notices[inbox.TeammateTerminated](r, team.KindTeammateTerminated); len(list) != 0 {
+		t.Errorf("told of %d", len(list))
+	}
+}
+
+// U29: one that is given up is told as failed, with the reason, and not as idle.
+func TestTheLeadHearsWhoFailed(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 3, Reason: "no disk"})
+	r.waitState("a", team.Failed)
+	list, says := notices[inbox.IdleNotification](r, team.KindIdle)
+	if len(list) != 1 || list[0].From != "a" || says[0].IdleReason != inbox.IdleFailed {
+		t.Fatalf("%+v", list)
+	}
+	for _, part := range []string{"exit 3", "no disk"} {
+		if !strings.Contains(says[0].FailureReason, part) {
+			t.Errorf("%q lacks %q", says[0].FailureReason, part)
+		}
+	}
+	if list, _ := notices[inbox.TeammateTerminated](r, team.KindTeammateTerminated); len(list) != 0 {
+		t.Error("it may be started again: it is not gone")
+	}
+}
+
+// R151: the end of a foreign agent's turn is told, once for each idle period, also
+// when a new supervisor sees it idle again.
+func TestAnIdleForeignAgentIsTold(t *testing.T) {
+	c := &fakeCourier{}
+	r, say := talking(t, c)
+	count := func() int { list, _ := notices[inbox.IdleNotification](r, team.KindIdle); return len(list) }
+	be := func(a team.Activity) {
+		t.Helper()
+		say(team.Observation{Tier: team.TierHook, Activity: a, Source: "a hook"})
+		r.wait("a", string(a), func(m ledger.Member) bool { return m.Activity == a })
+	}
+	be(team.Idle)
+	be(team.Working)
+	be(team.Idle)
+	if n := count(); n != 2 {
+		t.Fatalf("two turns were told %d times", n)
+	}
+	c.s.Close() // like kill -9
+	c.s = r.supervisor()
+	say = (<-c.opened).Report
+	r.wait("a", "unknown", func(m ledger.Member) bool { return m.Activity == team.ActivityUnknown })
+	be(team.Idle)
+	if n := count(); n != 2 {
+		t.Errorf("after the supervisor's death it was told %d times", n)
+	}
+	list, says := notices[inbox.IdleNotification](r, team.KindIdle)
+	if list[0].From != "a" || says[0].From != "a" || says[0].IdleReason != inbox.IdleAvailable {
+		t.Errorf("%+v", says[0])
+	}
+}

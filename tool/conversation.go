@@ -1,0 +1,119 @@
+package tool
+
+import (
+	"context"
+	"strings"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Conversation is a member's mail as it is put into its conversation: for the lead
+// first the state of the team, each time anew, so that it outlives whatever the
+// conversation forgets; then every message in its element, with the facts of the
+// ledger. Notices of teammates name the file with their output. It is "" for a member
+// without mail.
+func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry) (string, error) {
+	state, err := t.stateFor(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	about := map[string]inbox.Attributes{}
+	list := make([]inbox.Entry, 0, len(entries))
+	for _, e := range entries {
+		x := inbox.Entry{From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp, Color: e.Color, ID: e.ID}
+		if e.ID != "" {
+			a, msg, err := t.facts(ctx, c, e.ID)
+			switch {
+			case team.IsCode(err, team.CodeNotFound): // of a program that knows no ledger
+			case err != nil:
+				return "", err
+			default:
+				x.Text, about[e.ID] = msg.Text, a
+			}
+		}
+		list = append(list, x)
+	}
+	mail := inbox.Render(list, inbox.RenderOptions{Facts: func(e inbox.Entry) (inbox.Attributes, bool) {
+		a, ok := about[e.ID]
+		return a, ok
+	}})
+	return strings.TrimLeft(state, "\n") + mail, nil
+}
+
+// InboxPeek is the caller's own unread mail, left unread.
+func (t *Team) InboxPeek(ctx context.Context, c Caller) (InboxOut, error) {
+	in, err := t.Inbox(ctx, c.Name, true)
+	if err != nil {
+		return in, err
+	}
+	return t.prompted(ctx, c, in), nil
+}
+
+// prompted adds the prompt. Mail that is marked read already is returned in any case:
+// without the prompt where that cannot be made.
+func (t *Team) prompted(ctx context.Context, c Caller, in InboxOut) InboxOut {
+	if prompt, err := t.Conversation(ctx, c, in.Entries); err == nil {
+		in.Prompt = prompt
+	}
+	return in
+}
+
+// facts is what the ledger says of a message that the caller got.
+func (t *Team) facts(ctx context.Context, c Caller, id string) (inbox.Attributes, ledger.Message, error) {
+	msg, err := t.Ledger.Message(ctx, id)
+	if err != nil {
+		return inbox.Attributes{}, msg, err
+	}
+	if _, err := t.Ledger.Delivery(ctx, id, c.Name); err != nil { // somebody else's
+		return inbox.Attributes{}, msg, err
+	}
+	a := inbox.Attributes{TeammateID: msg.From, Kind: msg.Kind, Summary: msg.Summary, RequestID: msg.RequestID, MessageID: msg.ID}
+	about := msg.From
+	if f, ok := inbox.Parse(msg.Text); ok && msg.Kind == team.KindTeammateTerminated {
+		if gone, ok := f.(inbox.TeammateTerminated); ok { // the system's word, which nobody else can give
+			about, _, _ = team.ParseAgentID(gone.AgentID)
+		}
+	}
+	m, err := t.Ledger.Member(ctx, about)
+	if team.IsCode(err, team.CodeNotFound) {
+		return a, msg, nil
+	}
+	if err != nil {
+		return a, msg, err
+	}
+	if msg.From == m.Name {
+		a.Color = m.Color
+	}
+	if m.Name != team.LeadName {
+		a.AgentID, a.OutputFile = m.AgentID, t.Layout.Bundle(m.Name).Log()
+	}
+	return a, msg, nil
+}
+
+// stateFor is the team state block of who leads, and "" for everybody else.
+func (t *Team) stateFor(ctx context.Context, c Caller) (string, error) {
+	if c.Name != team.LeadName {
+		return "", nil
+	}
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return "", err
+	}
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	counts, err := t.Ledger.Counts(ctx)
+	if err != nil {
+		return "", err
+	}
+	f := inbox.TeamFacts{Name: row.Name, ID: row.Key, Role: team.RoleLeader, PendingTasks: counts.Pending}
+	for _, m := range members {
+		if m.Name != team.LeadName && !m.Observed.Terminal() {
+			f.Members = append(f.Members, inbox.TeamMember{Name: m.Name, AgentID: m.AgentID})
+		}
+	}
+	return inbox.TeamState(f), nil
+}
