@@ -15,25 +15,13 @@ import (
 // TestFaultsAreTested: docs/faults.md names tests that there are, and what can go wrong
 // with processes, tmux, terminals and the supervisor has each a test by its number.
 func TestFaultsAreTested(t *testing.T) {
-	tests := map[string][]string{} // by package directory
+	tests := testsByDir(t)
 	byNumber := map[string]string{}
 	number := regexp.MustCompile(`^TestFault(\d{2})(?:And(\d{2}))?`)
-	for _, f := range goFiles(t) {
-		if !f.test {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), f.path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") {
-				continue
-			}
-			tests[f.dir] = append(tests[f.dir], fn.Name.Name)
-			for _, n := range number.FindStringSubmatch(fn.Name.Name) {
-				byNumber[n] = f.dir
+	for dir, names := range tests {
+		for _, test := range names {
+			for _, n := range number.FindStringSubmatch(test) {
+				byNumber[n] = dir
 			}
 		}
 	}
@@ -69,4 +57,25 @@ func TestFaultsAreTested(t *testing.T) {
 	if named < 50 {
 		t.Errorf("only %d tests were found in docs/faults.md", named)
 	}
+}
+
+// testsByDir are the names of all tests by the directories of their packages.
+func testsByDir(t *testing.T) map[string][]string {
+	t.Helper()
+	tests := map[string][]string{}
+	for _, f := range goFiles(t) {
+		if !f.test {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), f.path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				tests[f.dir] = append(tests[f.dir], fn.Name.Name)
+			}
+		}
+	}
+	return tests
 }

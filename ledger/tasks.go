@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/teamctl/teamctl/team"
@@ -17,6 +19,9 @@ const taskCols = `id, subject, description, coalesce(activeForm, ''), status, co
 const (
 	sqlTaskGet = `SELECT ` + taskCols + ` FROM tasks WHERE id = ?`
 	sqlTasks   = `SELECT ` + taskCols + ` FROM tasks WHERE true`
+	// json_each has the truth values as 1 and 0.
+	sqlMetadataHas = `EXISTS (SELECT 1 FROM json_each(metadata) m WHERE m.key = ?
+		AND CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(m.value AS TEXT) END = ?)`
 	// sqlCounts is one statement, so that the numbers are of one moment.
 	sqlCounts = `WITH RECURSIVE
 		n(status, n) AS (SELECT status, count(*) FROM tasks GROUP BY status),
@@ -62,6 +67,9 @@ func (l *Ledger) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 	}
 	if f.IDs != nil {
 		q, args = q+" AND id IN (SELECT value FROM json_each(?))", append(args, mustJSON(f.IDs))
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+		q, args = q+" AND "+sqlMetadataHas, append(args, key, f.Metadata[key])
 	}
 	order := " ORDER BY seq, id"
 	if f.Newest {

@@ -349,6 +349,11 @@ func TestTaskFilters(t *testing.T) {
 		{TaskFilter{Owner: "s-a", OpenOnly: true}, "10"},
 		{TaskFilter{IDs: []string{"11", "3", "99"}}, "3 11"},
 		{TaskFilter{IDs: []string{}}, ""},
+		{TaskFilter{Metadata: map[string]string{"area": "api"}}, "5 6"},
+		{TaskFilter{Metadata: map[string]string{"area": "api", "urgent": "true"}}, "6"},
+		{TaskFilter{Metadata: map[string]string{"size": "3"}, Status: team.TaskPending}, "5"},
+		{TaskFilter{Metadata: map[string]string{`a"b.c`: "{}"}}, "6"},
+		{TaskFilter{Metadata: map[string]string{"area": "ap"}}, ""},
 	} {
 		if got := strings.Join(ids(must[[]Task](t)(l.Tasks(ctx, tt.f))), " "); got != tt.want {
 			t.Errorf("%+v: %s", tt.f, got)
@@ -361,6 +366,7 @@ func make12() []NewTask {
 	for i := range batch {
 		batch[i].Subject = "t"
 	}
+	batch[4].Metadata, batch[5].Metadata = raw(`{"area":"api","size":3}`), raw(`{"area":"api","urgent":true,"a\"b.c":{}}`)
 	return batch
 }
 

@@ -71,6 +71,7 @@ type TaskFilter struct {
 	OpenOnly bool   // neither completed nor failed
 	Newest   bool   // newest first
 	IDs      []string
+	Metadata map[string]string // top-level keys with their values as text: "v2", "3", "true"
 	Limit    int
 }
 

@@ -136,3 +136,24 @@ func TestAnIdleForeignAgentIsTold(t *testing.T) {
 		t.Errorf("%+v", says[0])
 	}
 }
+
+// During a shutdown an agent that says it is idle gets no answer in the lead's name:
+// it has the request, and the deadline stands.
+func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	done := r.stop(s, StopIn{Names: []string{"a"}, Remove: true})
+	req := r.shutdownRequestTo("a")
+	r.answer("a", team.KindIdle, "", encode(r, inbox.IdleNotification{From: "a", Timestamp: "t", IdleReason: inbox.IdleAvailable}))
+	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+	if got := <-done; got.err != nil || got.out[0].Outcome != "approved" {
+		t.Fatalf("%+v", got)
+	}
+	list, err := r.led.Messages(t.Context(), ledger.MessageFilter{From: team.LeadName})
+	if err != nil || len(list) != 1 || list[0].Kind != team.KindShutdownRequest {
+		t.Errorf("in the lead's name: %+v, %v", list, err)
+	}
+}

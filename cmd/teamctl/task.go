@@ -175,6 +175,7 @@ func newTaskLs(a *app) *cobra.Command {
 		Example: `  teamctl task ls
   teamctl task ls --open
   teamctl task ls --status failed --json
+  teamctl task ls --metadata area=api
   teamctl task ls --table             # owner, duration, result and commit of each`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -224,6 +225,7 @@ func newTaskLs(a *app) *cobra.Command {
 	fl.StringVar(&status, "status", "", "pending, claimed, in_progress, completed or failed")
 	fl.StringVar(&owner, "owner", "", "tasks of this member")
 	fl.BoolVar(&f.OpenOnly, "open", false, "neither completed nor failed")
+	fl.StringToStringVar(&f.Metadata, "metadata", nil, "tasks that have this in their metadata, as KEY=VALUE")
 	fl.BoolVar(&f.Newest, "newest", false, "newest first")
 	fl.IntVar(&f.Limit, "limit", 0, "at most so many (default all)")
 	fl.BoolVar(&table, "table", false, "owner, duration, result and commit of each task")

@@ -92,11 +92,12 @@ func taskGet(ctx context.Context, s *Session, in TaskGetIn) (TaskOut, error) {
 // TaskListIn (R37, R38).
 type TaskListIn struct {
 	TeamRef
-	Status           team.TaskStatus `json:"status,omitempty" jsonschema:"Only tasks in this status."`
-	Owner            string          `json:"owner,omitempty" jsonschema:"Only tasks of this member."`
-	IncludeCompleted bool            `json:"includeCompleted,omitempty" jsonschema:"Completed tasks too."`
-	Newest           bool            `json:"newest,omitempty" jsonschema:"Newest first."`
-	Limit            int             `json:"limit,omitempty" jsonschema:"At most so many; all if left out."`
+	Status           team.TaskStatus   `json:"status,omitempty" jsonschema:"Only tasks in this status."`
+	Owner            string            `json:"owner,omitempty" jsonschema:"Only tasks of this member."`
+	Metadata         map[string]string `json:"metadata,omitempty" jsonschema:"Only tasks that have these top-level keys in their metadata, with these values as text."`
+	IncludeCompleted bool              `json:"includeCompleted,omitempty" jsonschema:"Completed tasks too."`
+	Newest           bool              `json:"newest,omitempty" jsonschema:"Newest first."`
+	Limit            int               `json:"limit,omitempty" jsonschema:"At most so many; all if left out."`
 }
 
 // TaskListOut is a list of tasks. Text is one line for each, as in R166.
@@ -122,7 +123,7 @@ func taskList(ctx context.Context, s *Session, in TaskListIn) (TaskListOut, erro
 		if in.Limit < 0 {
 			return TaskListOut{}, team.Errorf(team.CodeInvalid, "limit must be 0 or more").WithReason(ReasonInput)
 		}
-		f := ledger.TaskFilter{Status: in.Status, Newest: in.Newest}
+		f := ledger.TaskFilter{Status: in.Status, Newest: in.Newest, Metadata: in.Metadata}
 		if in.Owner != "" {
 			m, err := t.Member(ctx, in.Owner)
 			if err != nil {
