@@ -138,7 +138,7 @@ func TestEdgesGoWithTheirMember(t *testing.T) {
 func TestNoticesComeToAnOlderLedger(t *testing.T) {
 	ctx := ctxFor(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	db, err := open(ctx, path, Options{Create: true}, migrations()[:6])
+	db, err := open(ctx, path, Options{Create: true}, migrations()[:7])
 	ok(t, err)
 	for _, q := range []string{
 		`INSERT INTO runs(id, startedAt) VALUES (1, 1)`,
