@@ -20,6 +20,9 @@ const (
 	typeTaken  = 3 * time.Second
 	typePoll   = 50 * time.Millisecond
 	lookAgain  = 3 * time.Second
+	// escapeAlone is how long an Escape stands alone: what follows at once a program
+	// reads as one key sequence with it, and the Escape is lost.
+	escapeAlone = 250 * time.Millisecond
 )
 
 // Keyer is a Screen that can press a key that is no text.
@@ -41,10 +44,11 @@ type typist struct {
 	s      Screen
 	report Report
 
-	mu    sync.Mutex
-	again *time.Timer // nil: none is armed
-	over  bool
-	rings sync.WaitGroup
+	mu      sync.Mutex
+	again   *time.Timer // nil: none is armed
+	over    bool
+	escaped time.Time // when Escape was pressed last
+	rings   sync.WaitGroup
 }
 
 // typing is the channel of agents that only a keyboard reaches.
@@ -119,9 +123,21 @@ func (t *typist) Answer(context.Context, team.Reply) error {
 // Interrupt presses Escape, or Ctrl-C where that is the way.
 func (t *typist) Interrupt(ctx context.Context) error {
 	if k, ok := t.s.(Keyer); ok && adapter.Escapes(t.f.Link.Agent) {
-		return k.Key(ctx, "Escape")
+		err := k.Key(ctx, "Escape")
+		t.mu.Lock()
+		t.escaped = time.Now()
+		t.mu.Unlock()
+		return err
 	}
 	return t.s.Interrupt(ctx)
+}
+
+// alone waits until nothing typed is taken for a part of the last Escape.
+func (t *typist) alone(ctx context.Context) bool {
+	t.mu.Lock()
+	left := escapeAlone - time.Since(t.escaped)
+	t.mu.Unlock()
+	return left <= 0 || pause(ctx, left)
 }
 
 // later has what is held tried once more after so long, where nothing that happens
@@ -184,6 +200,9 @@ func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 // send types a text and Enter. Injected: the box took it. Accepted: the agent works
 // on it. Held: nothing was sent, for the reason.
 func (t *typist) send(ctx context.Context, text string) team.Outcome {
+	if !t.alone(ctx) {
+		return team.Outcome{State: team.Held, Reason: "its turn was interrupted this moment"}
+	}
 	text = adapter.Typed(t.f.look.enter(), text)
 	why, seen := t.blocked(ctx)
 	if why != "" {

@@ -24,12 +24,17 @@ type fakeScreen struct {
 	onPaste func(s *fakeScreen) // between a paste and its Enter
 	onKey   func(s *fakeScreen)
 	deaf    int // so many Enters are not taken
+	keyAt   time.Time
+	pasteAt time.Time
 }
 
 func (s *fakeScreen) TypeText(_ context.Context, text string, enter bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.input += text
+	if !enter {
+		s.pasteAt = time.Now()
+	}
 	if enter && s.deaf > 0 {
 		s.deaf--
 	} else if enter {
@@ -59,7 +64,7 @@ func (s *fakeScreen) Interrupt(context.Context) error { return nil }
 func (s *fakeScreen) Key(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keys = append(s.keys, name)
+	s.keys, s.keyAt = append(s.keys, name), time.Now()
 	if s.onKey != nil {
 		s.onKey(s)
 	}
@@ -323,4 +328,24 @@ func TestPullLeavesMailAlone(t *testing.T) {
 	if out := ch.Deliver(t.Context(), mail("a")); len(out) != 1 || out[0] != (team.Outcome{ID: "a"}) || s.lines() != "" || s.input != "" {
 		t.Errorf("%+v, sent %q, in the box %q", out, s.lines(), s.input)
 	}
+}
+
+// An Escape with a paste right behind it is another key to the program.
+func TestEscapeStandsAlone(t *testing.T) {
+	s := &fakeScreen{}
+	ch, _, _ := typed(t, s, openTyping, adapter.WayTyping)
+	if err := ch.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted {
+		t.Fatalf("%+v", out)
+	}
+	s.with(func() {
+		if len(s.keys) != 1 || s.keys[0] != "Escape" {
+			t.Errorf("keys %q", s.keys)
+		}
+		if gap := s.pasteAt.Sub(s.keyAt); gap < escapeAlone {
+			t.Errorf("typed %s after Escape", gap)
+		}
+	})
 }
