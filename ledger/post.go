@@ -176,9 +176,14 @@ func (t *tx) recipients(n NewMessage) (to string, who []Member, err error) {
 	case n.ToGen != "" && roster[i].Generation != n.ToGen:
 		return "", nil, team.Errorf(team.CodeConflict, "%s has been started anew meanwhile", roster[i].Name).WithReason(ReasonStaleGeneration)
 	case strings.EqualFold(roster[i].Name, n.From):
-		return "", nil, team.Errorf(team.CodeInvalid, "Cannot send a message to yourself").WithReason(ReasonSelfSend)
+		return "", nil, ErrSelfSend()
 	}
 	return roster[i].Name, roster[i : i+1], nil
+}
+
+// ErrSelfSend refuses a message whose recipient is its sender: CodeInvalid self_send.
+func ErrSelfSend() error {
+	return team.Errorf(team.CodeInvalid, "Cannot send a message to yourself").WithReason(ReasonSelfSend)
 }
 
 func (t *tx) checkParent(n NewMessage, run int64) error {

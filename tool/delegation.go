@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -34,8 +36,9 @@ const ReasonDelegation = "delegation_forbidden"
 var strict = map[Delegation]int{DelegationAuto: 0, DelegationApproval: 1, DelegationForbidden: 2}
 
 // delegationOf is the policy that holds for a caller: what is set for the member,
-// else for the team, else otherwise. What the task says can only tighten it:
-// members write the metadata of tasks themselves.
+// else for the team, else otherwise. The task that the work is of can only tighten it,
+// and so can those that the caller works on: whoever names no task, or another one,
+// works on them all the same.
 func (t *Team) delegationOf(ctx context.Context, c Caller, task string, otherwise Delegation) (Delegation, error) {
 	d := otherwise
 	for _, name := range []string{SetDelegation, SetDelegationOf + c.Name} {
@@ -47,21 +50,23 @@ func (t *Team) delegationOf(ctx context.Context, c Caller, task string, otherwis
 			d = Delegation(v)
 		}
 	}
-	if task == "" {
-		return d, nil
+	var tasks []ledger.Task
+	if c.Session != "" {
+		mine, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: c.Session, OpenOnly: true})
+		if err != nil {
+			return "", err
+		}
+		tasks = slices.DeleteFunc(mine, func(x ledger.Task) bool { return x.Status == team.TaskPending })
 	}
-	row, err := t.Ledger.Task(ctx, task)
-	if err != nil {
-		return "", err
+	if task != "" {
+		named, err := t.Ledger.Task(ctx, task)
+		if err != nil {
+			return "", err
+		}
+		tasks = append(tasks, named)
 	}
-	var meta struct {
-		Policy string `json:"delegationPolicy"`
-	}
-	if len(row.Metadata) > 0 && json.Unmarshal(row.Metadata, &meta) != nil {
-		return "", team.Errorf(team.CodeInvalid, "metadata.delegationPolicy of task %s is no text", task)
-	}
-	if meta.Policy != "" {
-		of, err := ParseDelegation(meta.Policy)
+	for _, x := range tasks {
+		of, err := delegationOfTask(x)
 		if err != nil {
 			return "", err
 		}
@@ -70,6 +75,44 @@ func (t *Team) delegationOf(ctx context.Context, c Caller, task string, otherwis
 		}
 	}
 	return d, nil
+}
+
+// delegationKey is the key of a task's metadata that says its policy.
+const delegationKey = "delegationPolicy"
+
+// delegationOfTask is what the metadata of a task says; auto where it says nothing.
+func delegationOfTask(task ledger.Task) (Delegation, error) {
+	var meta map[string]json.RawMessage
+	if len(task.Metadata) > 0 && json.Unmarshal(task.Metadata, &meta) != nil {
+		return "", team.Errorf(team.CodeInvalid, "the metadata of task %s is no object", task.ID)
+	}
+	raw, said := meta[delegationKey]
+	if !said {
+		return DelegationAuto, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return "", team.Errorf(team.CodeInvalid, "metadata.%s of task %s is no text", delegationKey, task.ID)
+	}
+	if text == "" {
+		return DelegationAuto, nil
+	}
+	d, err := ParseDelegation(text)
+	if err != nil {
+		return "", fmt.Errorf("metadata.%s of task %s: %w", delegationKey, task.ID, err)
+	}
+	return d, nil
+}
+
+// setsDelegation reports whether a change of a task's metadata touches its policy: that
+// is for who manages tasks, not for the owner that it binds.
+func setsDelegation(patch json.RawMessage) bool {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(patch, &keys) != nil {
+		return false // refused where it is written
+	}
+	_, ok := keys[delegationKey]
+	return ok
 }
 
 // mayDelegate decides whether a caller may hand on work of a task (or none). It

@@ -85,6 +85,76 @@ func TestDelegationPolicy(t *testing.T) {
 	}
 }
 
+// Who works on a task is bound by its policy, whatever task it names or does not name,
+// and cannot take it away.
+func TestDelegationOfTheTaskInHand(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	r.as("b", team.RoleExecutor)
+	r.set(SetDelegation, "auto")
+	tasks := newTasks("bound", "free")
+	tasks[0].Metadata = json.RawMessage(`{"delegationPolicy":"forbidden","area":"x"}`)
+	if _, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: tasks}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.request(a, "b", "2"); err != nil {
+		t.Errorf("before it works on task 1: %v", err)
+	}
+	if _, err := r.TaskAssign(ctx, Person(), "1", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.request(a, "b", ""); err != nil {
+		t.Errorf("while task 1 is only its next: %v", err)
+	}
+	if _, err := r.TaskClaim(ctx, a, "1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range []string{"", "1", "2"} {
+		_, err := r.request(a, "b", task)
+		denied(t, err, team.CodeDenied, ReasonDelegation)
+	}
+	for _, patch := range []string{`{"delegationPolicy":null}`, `{"delegationPolicy":"auto"}`} {
+		_, err := r.TaskUpdate(ctx, a, TaskUpdateIn{TaskID: "1", Metadata: json.RawMessage(patch)})
+		denied(t, err, team.CodeDenied, "role")
+	}
+	if _, err := r.TaskUpdate(ctx, a, TaskUpdateIn{TaskID: "1", Metadata: json.RawMessage(`{"area":"y"}`)}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.TaskUpdate(ctx, Person(), TaskUpdateIn{TaskID: "1", Metadata: json.RawMessage(`{"delegationPolicy":"sometimes"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.request(a, "b", "")
+	denied(t, err, team.CodeInvalid, "")
+	if _, err := r.TaskUpdate(ctx, Person(), TaskUpdateIn{TaskID: "1", Metadata: json.RawMessage(`{"delegationPolicy":null}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.request(a, "b", ""); err != nil {
+		t.Errorf("after the person has taken it away: %v", err)
+	}
+}
+
+// What could never be posted is refused before somebody is asked to approve it.
+func TestNothingPointlessIsApproved(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	r.as("b", team.RoleExecutor)
+	r.set(SetDelegation, "approval_required")
+	r.set(SetMaxHops, "0")
+	_, err := r.request(a, "A", "")
+	denied(t, err, team.CodeInvalid, ledger.ReasonSelfSend)
+	first := r.say(Person(), "a", "pass it on")
+	_, err = r.Send(ctx, a, SendIn{Type: "task_request", Recipient: "b", Forward: first.MessageID})
+	denied(t, err, team.CodeLimit, ledger.ReasonHopLimit)
+	if len(r.events("message.dropped")) != 1 {
+		t.Error("the dropped message is not in the log")
+	}
+	if list, err := r.Approvals(ctx, true); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // What was approved is posted in the asker's name, once; what was rejected never.
 func TestApprovedDelegation(t *testing.T) {
 	r := newTalkRig(t)

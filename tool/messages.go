@@ -32,6 +32,9 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	if err != nil {
 		return Sent{}, err
 	}
+	if err := t.checkHops(ctx, c, msg); err != nil {
+		return Sent{}, err
+	}
 	if msg.Kind == team.KindTaskRequest {
 		approval, err := t.mayDelegate(ctx, c, OpDelegate, in.Task)
 		if err != nil {
@@ -41,9 +44,6 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 			a, err := t.askDelegation(ctx, c, msg.To+": "+msg.Summary, delegation{Post: &msg})
 			return Sent{Message: "The request waits for approval", Approval: a.ID, Deliveries: []ledger.Delivery{}}, err
 		}
-	}
-	if err := t.checkHops(ctx, c, msg); err != nil {
-		return Sent{}, err
 	}
 	posted, ds, err := t.mailer(c).Post(ctx, msg)
 	if err != nil {
@@ -62,7 +62,22 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	default:
 		out.Message = fmt.Sprintf("Message broadcast to %d teammate(s): %s", len(ds), strings.Join(out.Recipients, ", "))
 	}
+	if late := notMailed(ds); late != "" {
+		out.Message = "Message posted; it will be delivered, but it is not in the inbox yet of " + late
+	}
 	return out, nil
+}
+
+// notMailed names those whose mailbox could not be written, and why; "" when all were.
+// What is posted is durable and is mailed later: sending it again would double it.
+func notMailed(ds []ledger.Delivery) string {
+	var late []string
+	for _, d := range ds {
+		if d.State == team.Posted && d.Reason != "" {
+			late = append(late, d.Recipient+" ("+d.Reason+")")
+		}
+	}
+	return strings.Join(late, ", ")
 }
 
 // compose checks the input of Send and makes the message.
@@ -109,6 +124,9 @@ func (t *Team) compose(ctx context.Context, c Caller, in SendIn) (ledger.NewMess
 	to, err := t.Member(ctx, in.Recipient)
 	if err != nil {
 		return m, err
+	}
+	if strings.EqualFold(to.Name, c.Name) { // also before somebody is asked to approve it
+		return m, ledger.ErrSelfSend()
 	}
 	m.To = to.Name
 	return m, nil

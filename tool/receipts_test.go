@@ -170,6 +170,9 @@ func TestBroadcastFailsForOne(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
+	if !strings.HasPrefix(sent.Message, "Message posted; it will be delivered, but it is not in the inbox yet of b (not mailed yet: ") {
+		t.Errorf("the sender is told %q", sent.Message)
+	}
 	if err := os.Remove(bad); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ type TaskUpdateIn struct {
 }
 
 // TaskUpdate changes a task. Its owner may change what it says and how it stands;
-// who owns it and what it waits for is the lead's to say. Each part is a
+// who owns it, what it waits for and its delegationPolicy is the lead's to say. Each part is a
 // transaction of its own, in the order fields, dependencies, owner, status; the
 // first that is refused ends it. A new owner is told by a task_assignment.
 func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledger.Task, error) {
@@ -35,7 +35,8 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 	if err != nil {
 		return task, err
 	}
-	if in.Owner != nil || len(in.AddBlockedBy)+len(in.RemoveBlockedBy) > 0 || task.Owner == "" || task.Owner != c.Session {
+	if in.Owner != nil || len(in.AddBlockedBy)+len(in.RemoveBlockedBy) > 0 || task.Owner == "" || task.Owner != c.Session ||
+		setsDelegation(in.Metadata) {
 		if err := t.may(ctx, c, OpTaskManage); err != nil {
 			return task, err
 		}

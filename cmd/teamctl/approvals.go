@@ -312,7 +312,8 @@ func newSettings(a *app) *cobra.Command {
 		Short: "Show or change what is set for the team",
 		Long: `Show what is set for the team, or set it. Who hands on work is decided by
 delegation.MEMBER, else delegation, else the role: a leader may, others may not.
-delegationPolicy in a task's metadata can only tighten that.`,
+delegationPolicy in a task's metadata can only tighten that: for the task that is
+named, and for whoever works on one. Its owner cannot change it.`,
 		Example: `  teamctl settings
   teamctl settings delegation approval_required
   teamctl settings delegation.builder auto
