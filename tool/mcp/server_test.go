@@ -299,39 +299,6 @@ func TestLogs(t *testing.T) {
 	r.hear(h.logs, `{"code":"not_found","error":"no task \"9\"","tool":"TaskGet"}`)
 }
 
-// TestPrompts are the texts of R159.
-func TestPrompts(t *testing.T) {
-	r := newRig(t).create()
-	cs, _ := r.client(r.person())
-	list, err := cs.ListPrompts(t.Context(), nil)
-	if err != nil || len(list.Prompts) != 3 {
-		t.Fatalf("%v %v", list, err)
-	}
-	for name, steps := range map[string]int{"team-workflow": 6, "shutdown-reminder": 4} {
-		p, err := cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := p.Messages[0].Content.(*sdk.TextContent).Text
-		n := 0
-		for _, l := range strings.Split(text, "\n") {
-			if l != "" && l[0] >= '1' && l[0] <= '9' {
-				n++
-			}
-		}
-		if n != steps {
-			t.Errorf("%s has %d steps", name, n)
-		}
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'A' || r > 'z') }) {
-			if len(word) > 4 && word[0] <= 'Z' && strings.ToUpper(word) != word && strings.ContainsAny(word[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
-				if _, err := op.Find(word); err != nil {
-					t.Errorf("%s names %s, which is no tool", name, word)
-				}
-			}
-		}
-	}
-}
-
 // TestDescribed: every tool's results fit the output schema that it declares.
 func TestDescribed(t *testing.T) {
 	for _, o := range op.All() {
