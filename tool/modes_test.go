@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"os"
 	"testing"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
@@ -70,5 +72,56 @@ func TestDelegateAtTheDoors(t *testing.T) {
 		if err := do(); !team.IsCode(err, team.CodeDenied) || team.ReasonOf(err) != "mode" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// R154: a mode that is there already writes nothing, a new one stands in config.json,
+// and an unknown member or mode changes nothing.
+func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	r.as("bob", team.RoleExecutor)
+	set := func(name string, mode team.Mode) (wrote bool, err error) {
+		t.Helper()
+		before, serr := os.Stat(r.Layout.Config())
+		if serr != nil {
+			t.Fatal(serr)
+		}
+		_, err = r.SetMode(ctx, Person(), name, mode)
+		after, serr := os.Stat(r.Layout.Config())
+		if serr != nil {
+			t.Fatal(serr)
+		}
+		wrote = !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime())
+		return wrote, err
+	}
+	inFile := func() string {
+		t.Helper()
+		c, err := team.ReadConfig(r.Layout.Config())
+		if err != nil || c.Member("bob") == nil {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		return c.Member("bob").Mode
+	}
+	if err := supervisor.Publish(ctx, r.Layout, r.Ledger); err != nil {
+		t.Fatal(err)
+	}
+	if wrote, err := set("bob", team.ModePlan); err != nil || !wrote || inFile() != "plan" {
+		t.Errorf("a new mode: %v, wrote %v, %q", err, wrote, inFile())
+	}
+	if wrote, err := set("bob", team.ModePlan); err != nil || wrote {
+		t.Errorf("the same mode: %v, wrote %v", err, wrote)
+	}
+	wrote, err := set("nobody", team.ModeDefault)
+	if denied(t, err, team.CodeNotFound, ledger.ReasonMemberNotFound); wrote {
+		t.Error("an unknown member: config.json was written")
+	}
+	wrote, err = set("bob", "root")
+	if !team.IsCode(err, team.CodeInvalid) || wrote || inFile() != "plan" {
+		t.Errorf("an unknown mode: %v, wrote %v, %q", err, wrote, inFile())
+	}
+	wrote, err = set("bob", team.ModeBypass) // it was not spawned for it
+	if denied(t, err, team.CodeDenied, ReasonBypass); wrote || inFile() != "plan" {
+		t.Errorf("bypass: wrote %v, %q", wrote, inFile())
 	}
 }
