@@ -237,6 +237,8 @@ type InboxOut struct {
 }
 
 // InboxEntry is one entry of a mailbox, with the kind of protocol message it carries.
+// Kind and Frame are the ledger's where it has the message; of an entry that another
+// program wrote they are what its text says, and nobody vouches for them.
 type InboxEntry struct {
 	From      string          `json:"from"`
 	Text      string          `json:"text"`

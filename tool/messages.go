@@ -168,7 +168,7 @@ func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxO
 		read = box.Unread
 	}
 	entries, err := t.mended(ctx, m, func() ([]inbox.Entry, error) { return read(ctx) })
-	return InboxOut{Agent: m.Name, Entries: inboxEntries(entries)}, err
+	return InboxOut{Agent: m.Name, Entries: t.inboxEntries(ctx, m.Name, entries)}, err
 }
 
 // mended reads a mailbox, and once more after a damaged one was repaired and what
@@ -219,20 +219,36 @@ func (t *Team) InboxConsume(ctx context.Context, c Caller) (InboxOut, error) {
 			return InboxOut{}, err
 		}
 	}
-	return t.prompted(ctx, c, InboxOut{Agent: c.Name, Entries: inboxEntries(entries)}), nil
+	return t.prompted(ctx, c, InboxOut{Agent: c.Name, Entries: t.inboxEntries(ctx, m.Name, entries)}), nil
 }
 
-func inboxEntries(entries []inbox.Entry) []InboxEntry {
+func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.Entry) []InboxEntry {
 	out := make([]InboxEntry, 0, len(entries))
 	for _, e := range entries {
 		x := InboxEntry{
 			From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp,
 			Color: e.Color, Read: e.Read, ID: e.ID, Kind: string(team.KindMessage),
 		}
-		if f, ok := inbox.Parse(e.Text); ok {
+		if f, ok := inbox.Parse(e.Text); ok && t.carries(ctx, owner, e, f.Kind()) {
 			x.Kind, x.Frame = string(f.Kind()), json.RawMessage(e.Text)
 		}
 		out = append(out, x)
 	}
 	return out
+}
+
+// carries reports whether an entry whose text reads like a protocol message is one. A
+// teammate may write any text: what came through the ledger has the kind that it was
+// posted with, and where that cannot be read the entry is shown as plain text. Of what
+// programs without a ledger wrote there is only the text.
+func (t *Team) carries(ctx context.Context, owner string, e inbox.Entry, kind team.Kind) bool {
+	if e.ID == "" {
+		return true
+	}
+	msg, err := t.Ledger.Message(ctx, e.ID)
+	if err == nil {
+		_, err = t.Ledger.Delivery(ctx, e.ID, owner)
+		return err == nil && msg.Kind == kind && strings.EqualFold(msg.From, e.From)
+	}
+	return team.IsCode(err, team.CodeNotFound)
 }
