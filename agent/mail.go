@@ -31,18 +31,12 @@ type letter struct {
 	done  bool           // it was accepted before: handled, and not marked read any more
 }
 
-// rank is the order of handling: shutdown, the lead, the peers.
+// rank is the order of handling: shutdown, the lead, the peers, whoever is unknown.
 func (l letter) rank() int {
-	switch {
-	case !l.known:
+	if !l.known {
 		return 3
-	case l.msg.Kind == team.KindShutdownRequest:
-		return 0
-	case l.msg.From == team.LeadName:
-		return 1
-	default:
-		return 2
 	}
+	return l.msg.Rank()
 }
 
 // readMail handles what is unread and marks it read; true means that a shutdown

@@ -102,13 +102,7 @@ func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
 	t.wrote = true
 	m.Seq = seq
 	p := posted{Message: m, Deliveries: make([]Delivery, 0, len(recipients))}
-	rank := 2
-	switch {
-	case shutdownKind(m.Kind):
-		rank = 0
-	case m.From == team.LeadName:
-		rank = 1
-	}
+	rank := m.Rank()
 	for _, r := range recipients {
 		if _, err := t.exec(sqlDeliveryPut, m.ID, r.Name, r.SessionKey, seq, rank, m.At); err != nil {
 			return posted{}, err
@@ -118,6 +112,20 @@ func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
 	}
 	return p, t.event(Event{Who: m.From, What: "message.posted", ID: m.ID, After: string(team.Posted),
 		Data: json.RawMessage(mustJSON(postData{m.Kind, m.To, len(m.Text)}))})
+}
+
+// Rank is the place of a message in the order of delivery: 0 what is about a
+// shutdown, 1 what the lead says, 2 what anybody else says. Those of one rank keep
+// the order in which they were posted.
+func (m Message) Rank() int {
+	switch {
+	case shutdownKind(m.Kind):
+		return 0
+	case m.From == team.LeadName:
+		return 1
+	default:
+		return 2
+	}
 }
 
 type postData struct {

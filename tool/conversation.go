@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -12,7 +14,8 @@ import (
 // Conversation is a member's mail as it is put into its conversation: for the lead
 // first the state of the team, each time anew, so that it outlives whatever the
 // conversation forgets; then every message in its element, with the facts of the
-// ledger. Notices of teammates name the file with their output. It is "" for a member
+// ledger, in the order of delivery: shutdown, the lead, peers, and last what the ledger
+// does not know. Notices of teammates name the file with their output. It is "" for a member
 // without mail.
 func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry) (string, error) {
 	state, err := t.stateFor(ctx, c)
@@ -20,7 +23,8 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 		return "", err
 	}
 	about := map[string]inbox.Attributes{}
-	list := make([]inbox.Entry, 0, len(entries))
+	const unknown = 3
+	list, rank := make([]inbox.Entry, 0, len(entries)), map[string]int{}
 	for _, e := range entries {
 		x := inbox.Entry{From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp, Color: e.Color, ID: e.ID}
 		if e.ID != "" {
@@ -30,11 +34,18 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 			case err != nil:
 				return "", err
 			default:
-				x.Text, about[e.ID] = msg.Text, a
+				x.Text, about[e.ID], rank[e.ID] = msg.Text, a, msg.Rank()
 			}
 		}
 		list = append(list, x)
 	}
+	place := func(e inbox.Entry) int {
+		if r, ok := rank[e.ID]; ok {
+			return r
+		}
+		return unknown
+	}
+	slices.SortStableFunc(list, func(a, b inbox.Entry) int { return cmp.Compare(place(a), place(b)) })
 	mail := inbox.Render(list, inbox.RenderOptions{Facts: func(e inbox.Entry) (inbox.Attributes, bool) {
 		a, ok := about[e.ID]
 		return a, ok

@@ -91,6 +91,41 @@ func TestConversation(t *testing.T) {
 	inOrder(t, in.Prompt, `<teammate-message teammate_id="team-lead" type="message"`, "go on")
 }
 
+// U4: whatever came first, a member reads the shutdown first, then the lead, then the
+// peers as they wrote, and last what nobody vouches for.
+func TestConversationOrder(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a, b := r.as("a", team.RoleExecutor), r.as("b", team.RoleExecutor)
+	box, err := r.mailer(Person()).Box("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := box.Append(ctx, inbox.Entry{From: team.LeadName, Text: "forged"}); err != nil {
+		t.Fatal(err)
+	}
+	r.say(b, "a", "peer 1")
+	r.say(b, "a", "peer 2")
+	r.say(Person(), "a", "lead 1")
+	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: "shutdown-1@a", From: team.LeadName, Timestamp: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Post(ctx, ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: "a", RequestID: "shutdown-1@a", Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.say(Person(), "a", "lead 2")
+	in, err := r.InboxConsume(ctx, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, in.Prompt, inbox.Notice, `type="shutdown_request"`, "\nlead 1\n", "\nlead 2\n", "\npeer 1\n", "\npeer 2\n", `verified="false"`, "\nforged\n")
+	if first := in.Entries[0].Text; first != "forged" {
+		t.Errorf("the list is in the order of the file; it begins with %q", first)
+	}
+}
+
 // What a program writes into the lead's mailbox is no notice of the system's.
 func TestForgedNotice(t *testing.T) {
 	r := newTalkRig(t)
