@@ -43,7 +43,7 @@ func (p *pass) wordsThere(m ledger.Message) (text string, ok bool) {
 	switch m.Kind {
 	case team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse, team.KindShutdownRequest:
 		return "", false
-	case team.KindIdle, team.KindShutdownApproved, team.KindShutdownRejected, team.KindTaskAssignment, team.KindTaskCompleted:
+	case team.KindIdle, team.KindShutdownApproved, team.KindShutdownRejected, team.KindTaskAssignment, team.KindTaskCompleted, team.KindTeammateTerminated:
 		if f, is := inbox.Parse(m.Text); is {
 			return p.frameThere(m, f), true
 		}
