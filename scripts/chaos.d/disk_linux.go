@@ -12,18 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize of the team's file system: enough for a long run, little to fill.
-const diskSize = "size=384m"
+// diskSize is the size of the team's file system in MiB: little to fill, and enough for
+// what so many rounds leave, as mail that nobody reads, the ledger and the copies of
+// mailboxes that were damaged.
+func diskSize(rounds int) int { return 384 + rounds/4 }
 
 // disk is a small file system of the team's own.
 type disk struct{ dir string }
 
 // newDisk mounts one. It needs the right to mount, which root usually has.
-func newDisk(dir string) (*disk, error) {
+func newDisk(dir string, rounds int) (*disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := unix.Mount("chaos", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, diskSize+",mode=0700"); err != nil {
+	opt := fmt.Sprintf("size=%dm,mode=0700", diskSize(rounds))
+	if err := unix.Mount("chaos", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, opt); err != nil {
 		return nil, fmt.Errorf("mount tmpfs: %w", err)
 	}
 	return &disk{dir}, nil

@@ -9,7 +9,7 @@ type disk struct{}
 
 func inside() (status int, ran bool) { return 0, false }
 
-func newDisk(string) (*disk, error) { return nil, errors.New("not on this system") }
+func newDisk(string, int) (*disk, error) { return nil, errors.New("not on this system") }
 
 func (*disk) fill() (func() error, error) { return nil, errors.New("not on this system") }
 

@@ -74,7 +74,7 @@ func newWorld(ctx context.Context, opt options) (w *world, err error) {
 			err = errors.Join(err, w.remove())
 		}
 	}()
-	if w.disk, err = newDisk(w.vol); err != nil {
+	if w.disk, err = newDisk(w.vol, w.opt.rounds); err != nil {
 		w.skipped["fill-disk"] = err.Error()
 		fmt.Printf("chaos: no file system of its own (%v): the disk is not filled\n", err)
 	}
