@@ -22,7 +22,7 @@ func Describe(f Frame) string {
 	case TaskAssignment:
 		return joinLines(fmt.Sprintf("Task #%s is assigned to you: %s", f.TaskID, f.Subject), f.Description)
 	case TaskCompleted:
-		return fmt.Sprintf("Task #%s is completed: %s", f.TaskID, f.TaskSubject)
+		return fmt.Sprintf("Teammate %s completed task %s: %s", f.From, f.TaskID, f.TaskSubject)
 	case PermissionRequest:
 		return joinLines(
 			fmt.Sprintf("Permission is asked to use %s (request_id %q).", f.ToolName, f.RequestID),

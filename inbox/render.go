@@ -91,6 +91,10 @@ func renderOne(b *strings.Builder, e Entry, a Attributes, limit int) {
 	b.WriteString(">\n")
 	body := e.Text
 	if framed && !a.Unverified && f.Kind() == a.Kind {
+		if done, ok := f.(TaskCompleted); ok {
+			done.From = a.TeammateID // what the frame says of its sender is not known to be true
+			f = done
+		}
 		body = Describe(f)
 	}
 	body, cut := shorten(clean(body, false), limit)

@@ -30,6 +30,23 @@ func TestRenderGolden(t *testing.T) {
 	}
 }
 
+// A completion is told in the words of document 000, of whom the ledger says it was.
+func TestRenderCompletion(t *testing.T) {
+	text, err := Encode(TaskCompleted{From: "forged", TaskID: "3", TaskSubject: "vet <it>", Timestamp: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Render([]Entry{{Text: text}}, RenderOptions{Facts: func(Entry) (Attributes, bool) {
+		return Attributes{TeammateID: "ann", Kind: team.KindTaskCompleted}, true
+	}})
+	want := Notice + "\n\n" + `<teammate-message teammate_id="ann" type="task_completed">
+Teammate ann completed task 3: vet &lt;it&gt;
+</teammate-message>`
+	if got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // message is what an XML reader makes of a rendered element.
 type message struct {
 	Attrs []xml.Attr `xml:",any,attr"`

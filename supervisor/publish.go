@@ -77,7 +77,7 @@ func sweepConfig(ctx context.Context, l team.Layout) (int, error) {
 func fillConfig(cfg *team.Config, row ledger.TeamRow, members []ledger.Member) {
 	cfg.Name, cfg.Description, cfg.CreatedAt = row.Name, row.Description, row.CreatedAt
 	cfg.LeadAgentID, cfg.LeadSessionID = team.AgentID(team.LeadName, row.Key), row.LeadSession
-	cfg.HiddenPaneIDs = row.Hidden
+	cfg.HiddenPaneIDs = hiddenNow(row.Hidden, members)
 	list := make([]team.ConfigMember, 0, len(members))
 	for _, m := range members {
 		c := team.ConfigMember{}

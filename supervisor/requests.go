@@ -294,17 +294,11 @@ func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 		return err
 	}
 	_, err = ask(ctx, s, func(reply func(struct{}, error)) {
-		list := slices.DeleteFunc(slices.Clone(s.team.Hidden), func(id string) bool { return id == pane.PaneID })
+		list := without(s.team.Hidden, pane.PaneID)
 		if hidden {
 			list = append(list, pane.PaneID)
 		}
-		wctx, cancel := s.write()
-		defer cancel()
-		row, err := s.cfg.Ledger.UpdateTeam(wctx, ledger.TeamPatch{Hidden: &list})
-		if err == nil {
-			s.team = row
-			s.publish()
-		}
+		err := s.setHidden(list)
 		s.whenPublished(func() { reply(struct{}{}, err) })
 	})
 	return err

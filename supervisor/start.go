@@ -405,6 +405,9 @@ func (d startDone) apply(s *Supervisor) {
 // a ledger that does not take it now is told again.
 func (s *Supervisor) writeUp(m *member, d startDone) {
 	running, pid, pane := team.Running, d.at.Proc().Agent.PID, d.at.Pane().PaneID
+	if pane != m.row.PaneID { // a pane that is used again stays where it is
+		s.notHidden(m.row.PaneID, pane)
+	}
 	now := s.clock.Wall().UnixMilli()
 	p := ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &now}
 	if m.restarting && !m.first {

@@ -289,3 +289,32 @@ func TestShutdownResponse(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
+
+// Who approves is told so in the words of the document, and the lead is told where the
+// approver runs, from the roster (R105, R107).
+func TestShutdownApproval(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: "shutdown-8@a", From: team.LeadName, Timestamp: inbox.Timestamp(time.Now())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Post(ctx, ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: "a", RequestID: "shutdown-8@a", Text: text}); err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	sent, err := r.Send(ctx, a, SendIn{Type: "shutdown_response", RequestID: "shutdown-8@a", Approve: &yes})
+	if err != nil || !sent.Success || sent.Message != "Shutdown approved. Agent a is now exiting." || sent.RequestID != "shutdown-8@a" {
+		t.Errorf("%+v, %v", sent, err)
+	}
+	mail := r.inbox(team.LeadName)
+	if len(mail) != 1 {
+		t.Fatalf("%+v", mail)
+	}
+	var f inbox.ShutdownApproved
+	if err := json.Unmarshal(mail[0].Frame, &f); err != nil || f.From != "a" || f.RequestID != "shutdown-8@a" ||
+		f.PaneID != "%9" || f.BackendType != "tmux" {
+		t.Errorf("%+v, %v", f, err)
+	}
+}

@@ -1,0 +1,43 @@
+package supervisor
+
+import (
+	"slices"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// setHidden writes the list of hidden panes, for the ledger and config.json.
+func (s *Supervisor) setHidden(list []string) error {
+	ctx, cancel := s.write()
+	defer cancel()
+	row, err := s.cfg.Ledger.UpdateTeam(ctx, ledger.TeamPatch{Hidden: &list})
+	if err == nil {
+		s.team = row
+		s.publish()
+	}
+	return err
+}
+
+// notHidden takes panes off that list: what a member was in before, and the one that it
+// has got, for a tmux server that was started anew gives the same ids again.
+func (s *Supervisor) notHidden(panes ...string) {
+	list := without(s.team.Hidden, panes...)
+	if len(list) == len(s.team.Hidden) {
+		return
+	}
+	if err := s.setHidden(list); err != nil {
+		s.log.Warn("forget hidden panes", "panes", panes, "err", err)
+	}
+}
+
+// hiddenNow are the hidden panes that a member of the roster is in.
+func hiddenNow(hidden []string, members []ledger.Member) []string {
+	return slices.DeleteFunc(slices.Clone(hidden), func(id string) bool {
+		return !slices.ContainsFunc(members, func(m ledger.Member) bool { return m.Name != team.LeadName && m.PaneID == id })
+	})
+}
+
+func without(list []string, gone ...string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return slices.Contains(gone, id) })
+}
