@@ -264,6 +264,23 @@ func TestAppendOnly(t *testing.T) {
 	}
 }
 
+// R240: there are five roles, whoever writes, and two of the older column.
+func TestRolesAreChecked(t *testing.T) {
+	l := newTeam(t, "a")
+	for _, role := range []string{"leader", "executor", "reviewer", "observer", "operator"} {
+		ok(t, sqlExec(t, l.DB(), "UPDATE members SET teamRole = ? WHERE name = 'a'", role))
+	}
+	for _, q := range []string{
+		"UPDATE members SET teamRole = 'boss'", "UPDATE members SET teamRole = ''", "UPDATE members SET teamRole = 'Leader'",
+		"UPDATE members SET teamRole = NULL", "UPDATE members SET role = 'executor'",
+		"INSERT INTO members(sessionKey, agentId, name, joinedAt, teamRole) VALUES ('s', 'x@demo', 'x', 1, 'member')",
+	} {
+		if err := sqlExec(t, l.DB(), q); err == nil {
+			t.Errorf("%s: done", q)
+		}
+	}
+}
+
 func TestReadersCannotWrite(t *testing.T) {
 	db := newLedger(t).DB()
 	_, err := read(ctxFor(t), db, "test", scanOne[int], "DELETE FROM tasks RETURNING 1")

@@ -104,7 +104,9 @@ func (a *app) stop(ctx context.Context, in supervisor.StopIn) error {
 		if err != nil && a.out.json {
 			return err
 		}
-		a.stopped(stopped)
+		if err == nil || len(stopped) > 0 { // an empty list says nothing where nothing was asked
+			a.stopped(stopped)
+		}
 		return err
 	})
 }
