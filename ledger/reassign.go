@@ -7,9 +7,17 @@ import (
 )
 
 type reassignArgs struct {
-	ID    string `json:"id"`
-	Owner string `json:"owner"` // session key; empty: whoever is ready
-	By    string `json:"by"`
+	ID    string    `json:"id"`
+	Owner string    `json:"owner"` // session key; empty: whoever is ready
+	By    string    `json:"by"`
+	Tell  *postArgs `json:"tell,omitempty"`
+}
+
+// reassigned is the task, and what its new owner was told. A supervisor of an older
+// version answers with the task alone.
+type reassigned struct {
+	Task
+	Told *posted `json:"told,omitempty"`
 }
 
 // Reassign gives a task that is not done to another member, or to whoever is ready.
@@ -17,10 +25,35 @@ type reassignArgs struct {
 // CodeNotFound task_not_found and member_not_found, CodeConflict already_resolved
 // and member_removed.
 func (l *Ledger) Reassign(ctx context.Context, id, owner, by string) (Task, error) {
-	return write[Task](ctx, l, opTaskReassign, reassignArgs{id, owner, by})
+	return write[Task](ctx, l, opTaskReassign, reassignArgs{ID: id, Owner: owner, By: by})
 }
 
-func reassignTask(t *tx, a reassignArgs) (Task, error) {
+// Assign is Reassign to a member with the message that tells it, in one transaction: a
+// task never has a new owner who was not told. The message is the caller's to mail.
+// Errors are those of Reassign and of Post; with one nothing has changed.
+func (l *Ledger) Assign(ctx context.Context, id, owner, by string, tell NewMessage) (Task, Message, []Delivery, error) {
+	a := reassignArgs{id, owner, by, &postArgs{tell, team.NewUUID()}}
+	out, err := write[reassigned](ctx, l, opTaskReassign, a)
+	if err != nil {
+		return out.Task, Message{}, nil, err
+	}
+	if out.Told == nil {
+		m, ds, err := l.Post(ctx, tell)
+		return out.Task, m, ds, err
+	}
+	return out.Task, out.Told.Message, out.Told.Deliveries, nil
+}
+
+func reassignTask(t *tx, a reassignArgs) (out reassigned, err error) {
+	if out.Task, err = t.reassign(a); err != nil || a.Tell == nil {
+		return out, err
+	}
+	told, err := postMessage(t, *a.Tell)
+	out.Told = &told
+	return out, err
+}
+
+func (t *tx) reassign(a reassignArgs) (Task, error) {
 	task, err := t.task(a.ID)
 	if err != nil {
 		return task, err

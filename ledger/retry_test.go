@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -219,6 +221,68 @@ func TestReassign(t *testing.T) {
 	_, err = l.Reassign(ctx, "2", "s-a", "lead")
 	refused(t, err, team.CodeConflict, ReasonAlreadyResolved)
 	sound(t, l)
+}
+
+// R137: a new owner and the message that tells it are one change; where the one is
+// refused the other is not done.
+func TestAssignTells(t *testing.T) {
+	l := newTeam(t, "a", "b")
+	ctx := ctxFor(t)
+	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
+	held := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
+	tell := NewMessage{Kind: team.KindTaskAssignment, From: "a", To: "b", ToSession: "s-b", Text: "{}"}
+	task, msg, ds, err := l.Assign(ctx, held.ID, "s-b", "a", tell)
+	ok(t, err)
+	if task.ID != held.ID || task.OwnerName != "b" || task.Status != team.TaskPending {
+		t.Errorf("%+v", task)
+	}
+	if got := must[Message](t)(l.Message(ctx, msg.ID)); got.Kind != team.KindTaskAssignment || got.To != "b" || len(ds) != 1 || ds[0].State != team.Posted {
+		t.Errorf("%+v %+v", got, ds)
+	}
+	count := func() int {
+		return len(must[[]Message](t)(l.Messages(ctx, MessageFilter{Kind: team.KindTaskAssignment})))
+	}
+	tell.To, tell.ToSession = "a", "s-of-another"
+	_, _, _, err = l.Assign(ctx, held.ID, "s-a", "b", tell)
+	if err == nil {
+		t.Error("told a session that is not there")
+	}
+	if now := must[Task](t)(l.Task(ctx, held.ID)); now.OwnerName != "b" {
+		t.Errorf("it was reassigned untold: %+v", now)
+	}
+	_, _, _, err = l.Assign(ctx, "99", "s-b", "a", tell)
+	refused(t, err, team.CodeNotFound, ReasonTaskNotFound)
+	if n := count(); n != 1 {
+		t.Errorf("%d assignments were told", n)
+	}
+	sound(t, l)
+}
+
+// olderWriter is a supervisor that knows of no message in a reassignment.
+type olderWriter struct{ Writer }
+
+func (w olderWriter) Write(ctx context.Context, op Op) (json.RawMessage, error) {
+	if op.Name == opTaskReassign {
+		var a struct{ ID, Owner, By string }
+		if err := json.Unmarshal(op.Args, &a); err != nil {
+			return nil, err
+		}
+		op.Args = raw(mustJSON(map[string]string{"id": a.ID, "owner": a.Owner, "by": a.By}))
+	}
+	return w.Writer.Write(ctx, op)
+}
+
+func TestAssignThroughAnOlderSupervisor(t *testing.T) {
+	l := newTeam(t, "a")
+	ctx := ctxFor(t)
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "s"}}, "lead"))
+	l = l.As("lead")
+	l.w = olderWriter{l.w}
+	task, msg, ds, err := l.Assign(ctx, "1", "s-a", team.LeadName, NewMessage{Kind: team.KindTaskAssignment, From: team.LeadName, To: "a", Text: "{}"})
+	ok(t, err)
+	if task.OwnerName != "a" || must[Message](t)(l.Message(ctx, msg.ID)).To != "a" || len(ds) != 1 {
+		t.Errorf("%+v %+v %+v", task, msg, ds)
+	}
 }
 
 // The log of a task says every change with what was before and what is after.

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -113,23 +112,24 @@ func (t *Team) TaskAssign(ctx context.Context, c Caller, id, member string) (led
 }
 
 func (t *Team) assign(ctx context.Context, c Caller, task ledger.Task, member string) (ledger.Task, error) {
-	session := ""
-	if member != "" {
-		m, err := t.Member(ctx, member)
-		if err != nil {
-			return task, err
+	if member == "" {
+		if task.Owner == "" {
+			return task, nil
 		}
-		if m.Role == team.RoleObserver {
-			return task, team.Errorf(team.CodeDenied, "%s is an observer and cannot work on tasks", m.Name).WithReason("role")
-		}
-		session = m.SessionKey
+		return t.as(c).Reassign(ctx, task.ID, "", c.Name)
 	}
-	if session == task.Owner && (session == "" || task.Status == team.TaskPending) {
+	m, err := t.Member(ctx, member)
+	if err != nil {
+		return task, err
+	}
+	if m.Role == team.RoleObserver {
+		return task, team.Errorf(team.CodeDenied, "%s is an observer and cannot work on tasks", m.Name).WithReason("role")
+	}
+	if m.SessionKey == task.Owner && task.Status == team.TaskPending {
 		return task, nil
 	}
-	task, err := t.as(c).Reassign(ctx, task.ID, session, c.Name)
-	if err != nil || task.OwnerName == "" || task.OwnerName == c.Name {
-		return task, err
+	if m.Name == c.Name {
+		return t.as(c).Reassign(ctx, task.ID, m.SessionKey, c.Name)
 	}
 	text, err := inbox.Encode(inbox.TaskAssignment{
 		TaskID: task.ID, Subject: task.Subject, Description: task.Description, AssignedBy: c.Name, Timestamp: inbox.Timestamp(time.Now()),
@@ -137,13 +137,14 @@ func (t *Team) assign(ctx context.Context, c Caller, task ledger.Task, member st
 	if err != nil {
 		return task, err
 	}
-	_, err = t.Post(ctx, ledger.NewMessage{
-		Kind: team.KindTaskAssignment, From: c.Name, To: task.OwnerName, Text: text, Summary: inbox.Summary("", "task "+task.ID+": "+task.Subject),
+	task, msg, ds, err := t.as(c).Assign(ctx, task.ID, m.SessionKey, c.Name, ledger.NewMessage{
+		Kind: team.KindTaskAssignment, From: c.Name, To: m.Name, ToSession: m.SessionKey, Text: text,
+		Summary: inbox.Summary("", "task "+task.ID+": "+task.Subject),
 	})
-	if err != nil {
-		return task, fmt.Errorf("task %s is assigned, but %s was not told: %w", task.ID, task.OwnerName, err)
+	if err == nil {
+		t.mailer(c).Deliver(ctx, msg, ds)
 	}
-	return task, nil
+	return task, err
 }
 
 // TaskClaimIdle is TaskClaim by who holds no other task; else CodeConflict agent_busy.
