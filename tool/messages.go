@@ -74,7 +74,7 @@ func notMailed(ds []ledger.Delivery) string {
 	var late []string
 	for _, d := range ds {
 		if d.State == team.Posted && d.Reason != "" {
-			late = append(late, d.Recipient+" ("+d.Reason+")")
+			late = append(late, d.Recipient+" ("+strings.TrimPrefix(d.Reason, "not mailed yet: ")+")")
 		}
 	}
 	return strings.Join(late, ", ")

@@ -170,7 +170,7 @@ func TestBroadcastFailsForOne(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	if !strings.HasPrefix(sent.Message, "Message posted; it will be delivered, but it is not in the inbox yet of b (not mailed yet: ") {
+	if !strings.HasPrefix(sent.Message, "Message posted; it will be delivered, but it is not in the inbox yet of b (write to b's mailbox: ") {
 		t.Errorf("the sender is told %q", sent.Message)
 	}
 	if err := os.Remove(bad); err != nil {
