@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -179,9 +181,13 @@ func (r *rig) asked(say func(team.Observation)) (a ledger.Approval) {
 	return a
 }
 
-func (r *rig) reply(a ledger.Approval, yes bool) {
+func (r *rig) reply(a ledger.Approval, yes bool, input ...string) {
 	r.Helper()
-	text, err := inbox.Encode(inbox.PermissionResponse{RequestID: a.RequestID, Approve: yes, Error: map[bool]string{false: "no"}[yes]})
+	f := inbox.PermissionResponse{RequestID: a.RequestID, Approve: yes, Error: map[bool]string{false: "no"}[yes]}
+	for _, in := range input {
+		f.UpdatedInput = json.RawMessage(in)
+	}
+	text, err := inbox.Encode(f)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -236,6 +242,20 @@ func TestAskIsAnsweredByItsRequest(t *testing.T) {
 	defer c.mu.Unlock()
 	if len(c.answered) != 2 || c.answered[1].ID != askRun.ID || !c.answered[1].Allow || len(c.given) != 0 {
 		t.Errorf("answered %+v, given %v", c.answered, c.given)
+	}
+}
+
+// A channel lets a request through as it is: what was approved with another input is
+// refused, and the agent told with what it may try again.
+func TestAskApprovedWithAnotherInput(t *testing.T) {
+	c := &fakeCourier{}
+	r, say := talking(t, c)
+	r.reply(r.asked(say), true, `{"command":"ls x"}`)
+	r.until("answered", func() bool { return r.response().State == team.Accepted })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.answered) != 1 || c.answered[0].Allow || !strings.Contains(c.answered[0].Feedback, `{"command":"ls x"}`) {
+		t.Errorf("answered %+v", c.answered)
 	}
 }
 

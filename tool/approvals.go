@@ -298,6 +298,12 @@ func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*
 	return m, err
 }
 
+// AnsweredInput is what an approved permission may be used with instead of what was
+// asked for; empty for as it was asked.
+func (t *Team) AnsweredInput(ctx context.Context, a ledger.Approval) (json.RawMessage, error) {
+	return supervisor.AnsweredInput(ctx, t.Ledger, a)
+}
+
 // expire ends an approval whose deadline is over and tells the asker.
 func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
 	return t.mailer(Caller{Name: "supervisor"}).Expire(ctx, a)

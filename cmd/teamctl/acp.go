@@ -14,6 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -132,9 +133,17 @@ func (s *station) permit(mode team.Mode) func(context.Context, team.Ask) (team.R
 		if err != nil {
 			return r, err
 		}
-		_, err = s.team.AwaitApproval(ctx, asked.ID, 0)
+		a, err := s.team.AwaitApproval(ctx, asked.ID, 0)
 		switch {
 		case err == nil:
+			input, err := s.team.AnsweredInput(context.WithoutCancel(ctx), a)
+			if err != nil {
+				return r, err
+			}
+			if len(input) > 0 { // the protocol has no place for it
+				r.Feedback = supervisor.OtherInput(input)
+				return r, nil
+			}
 			r.Allow = true
 		case team.IsCode(err, team.CodeDenied):
 			r.Feedback = err.Error()

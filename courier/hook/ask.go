@@ -42,7 +42,11 @@ func (r *run) permission(ctx context.Context) error {
 		defer cancel()
 		switch {
 		case err == nil:
-			d = &adapter.Decision{Allow: true}
+			input, err := t.AnsweredInput(after, a)
+			if err != nil { // what was approved is not known: its own dialog decides
+				return err
+			}
+			d = &adapter.Decision{Allow: true, Input: input}
 		case team.IsCode(err, team.CodeDenied) && team.ReasonOf(err) == string(ledger.ApprovalRejected):
 			d = &adapter.Decision{Message: a.Feedback}
 		case ctx.Err() != nil: // the agent has ended its hook: somebody answered at its dialog

@@ -78,6 +78,35 @@ func TestPermissionIsAnsweredByThePerson(t *testing.T) {
 	}
 }
 
+// R139: what was approved with another input is done with that, and never as it was
+// asked.
+func TestPermissionIsAnsweredWithAnotherInput(t *testing.T) {
+	r := newRig(t)
+	a := r.ask(askLs)
+	_, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, UpdatedInput: json.RawMessage(`{"command":"ls -l"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := <-a.got
+	var out struct {
+		HookSpecificOutput struct {
+			Decision struct {
+				Behavior     string
+				UpdatedInput struct{ Command string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(h.Stdout), &out); err != nil {
+		t.Fatalf("%v: %s", err, h.Stdout)
+	}
+	if d := out.HookSpecificOutput.Decision; d.Behavior != "allow" || d.UpdatedInput.Command != "ls -l" {
+		t.Errorf("answer %s", h.Stdout)
+	}
+	if err := <-a.done; err != nil {
+		t.Error(err)
+	}
+}
+
 // A plan that an agent shows is a plan in the queue, and its approval changes the mode.
 func TestPlanIsAnswered(t *testing.T) {
 	r := newRig(t)
