@@ -83,6 +83,7 @@ func (p *pass) frameThere(m ledger.Message, f inbox.Frame) string {
 		if r, known := p.here(ledger.MirrorTask, f.TaskID); known {
 			f.TaskID = r.There
 		}
+		f.From = p.senderThere(m.From)
 		return inbox.Describe(f)
 	}
 	if out == nil {
