@@ -1,0 +1,26 @@
+package inbox
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// R125: a hundred who write at once, each with a mailbox of its own on the same file.
+func TestHundredWritersLoseNothing(t *testing.T) {
+	const writers, each = 100, 3
+	b, dir := newBox(t)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			box := boxIn(t, dir)
+			for i := range each {
+				if err := box.Append(bg(t), numbered(fmt.Sprintf("w%d", w), i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	inOrder(t, entries(t, b), writers*each)
+}
