@@ -118,11 +118,13 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	return nil
 }
 
-// gitAbove is the nearest .git at dir or above, or "".
+// gitAbove is the nearest .git at dir or above that may have been a repository's, or "".
+// An empty directory of that name further up is none: sandboxes of agents leave such in
+// /tmp, and git passes by them too.
 func gitAbove(dir string) string {
-	for {
+	for first := true; ; first = false {
 		p := filepath.Join(dir, ".git")
-		if _, err := os.Lstat(p); err == nil {
+		if fi, err := os.Lstat(p); err == nil && (first || !fi.IsDir() || !isEmpty(p)) {
 			return p
 		}
 		up := filepath.Dir(dir)
@@ -131,6 +133,11 @@ func gitAbove(dir string) string {
 		}
 		dir = up
 	}
+}
+
+func isEmpty(dir string) bool {
+	es, err := os.ReadDir(dir)
+	return err == nil && len(es) == 0
 }
 
 func realPath(base, p string) (string, error) {

@@ -26,6 +26,7 @@ func TestOpenRepo(t *testing.T) {
 		}
 	}
 	f.must(os.Mkdir(f.path("empty"), 0o755))
+	f.must(os.Mkdir(f.path(".git"), 0o755)) // nobody's
 	f.git(f.dir, "init", "--quiet", f.path("unborn"))
 	f.write("broken/.git", "gitdir: /nowhere\n")
 	f.write("file", "")
