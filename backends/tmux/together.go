@@ -67,6 +67,7 @@ type spot struct {
 	panes       []pane
 	index, w, h int // of its last pane, as far as it can be foreseen
 	asked, made int
+	dropped     bool // one that was made
 }
 
 // split is the command for one more pane after the last, which is named by its
@@ -183,10 +184,14 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 		}
 		if as[i].err != nil {
 			s.drop(ctx, m.at.pane.PaneID)
+			if m.spot != nil {
+				m.spot.dropped = true
+			}
 		}
 	}
 	for i, sp := range laid {
-		if as[len(made)+i].err != nil { // the window was not as it was listed
+		// The window was not as it was listed, or has a pane less than it was laid out for.
+		if as[len(made)+i].err != nil || sp.dropped {
 			if err := s.relayout(ctx, sp.panes[0].window); err != nil {
 				b.log.Warn("lay a window out", "window", sp.panes[0].window, "err", err)
 			}
