@@ -9,8 +9,9 @@ import (
 
 // Interrupt ends the turn that a member's agent is in, by the agent's own means. What
 // is known of an agent's turns lags behind them, so one that was last seen idle gets it
-// too: its turn may have begun since. The built-in worker has tasks and no turns; the signal that stands
-// for Ctrl-C would end the worker itself, so it is refused.
+// too: its turn may have begun since. A plan that it waits for an answer to is rejected.
+// The built-in worker has tasks and no turns; the signal that stands for Ctrl-C would
+// end the worker itself, so it is refused.
 func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return err
@@ -31,5 +32,25 @@ func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.InterruptMember(ctx, m.Name)
+	if err := s.InterruptMember(ctx, m.Name); err != nil {
+		return err
+	}
+	return t.rejectPlan(ctx, c, m)
+}
+
+// rejectPlan ends the wait for a member's plan: the turn that submitted it is over, and
+// what nobody waits for must not keep the next one out (R158, U26). The member is told
+// nothing, which would begin another turn.
+func (t *Team) rejectPlan(ctx context.Context, c Caller, m ledger.Member) error {
+	plans, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending, Kind: ledger.ApprovePlan, Session: m.SessionKey})
+	if err != nil {
+		return err
+	}
+	for _, p := range plans {
+		_, err := t.Ledger.Answer(ctx, ledger.AnswerIn{ID: p.ID, By: c.Name, Feedback: "its turn was interrupted"})
+		if err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved && team.ReasonOf(err) != ledger.ReasonExpired {
+			return err
+		}
+	}
+	return nil
 }

@@ -35,8 +35,13 @@ func newTalkRig(t *testing.T) talkRig {
 // member adds one that looks like one that runs, with a token.
 func (r talkRig) member(name string, role team.Role) (Caller, string) {
 	r.Helper()
+	return r.memberOf("worker", name, role)
+}
+
+func (r talkRig) memberOf(agent, name string, role team.Role) (Caller, string) {
+	r.Helper()
 	m, _, err := r.Ledger.AddMember(r.Context(), ledger.Member{
-		Name: name, Role: role, Observed: team.Running, Spec: ledger.MemberSpec{Agent: "worker", Backend: "tmux"}, PaneID: "%9",
+		Name: name, Role: role, Observed: team.Running, Spec: ledger.MemberSpec{Agent: agent, Backend: "tmux"}, PaneID: "%9",
 	}, true)
 	if err != nil {
 		r.Fatal(err)
