@@ -1,0 +1,141 @@
+package courier
+
+import (
+	"encoding/json"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// take is called for every notification and request, in order.
+func (a *appServer) take(m rpcMessage) {
+	var p struct {
+		ThreadID   string          `json:"threadId"`
+		TurnID     string          `json:"turnId"`
+		ItemID     string          `json:"itemId"`
+		ApprovalID string          `json:"approvalId"`
+		RequestID  json.RawMessage `json:"requestId"`
+		Reason     string          `json:"reason"`
+		Command    string          `json:"command"`
+		Thread     thread          `json:"thread"`
+		Turn       struct{ ID string }
+		Status     threadStatus `json:"status"`
+		Item       userMessage  `json:"item"`
+		TokenUsage struct {
+			Total struct{ InputTokens, CachedInputTokens, OutputTokens int64 }
+		} `json:"tokenUsage"`
+	}
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		return // a shape that a later version gave to something that we do not need
+	}
+	a.mu.Lock()
+	ours, id := p.ThreadID == a.thread, a.thread
+	a.mu.Unlock()
+	switch m.Method {
+	case "thread/started":
+		if a.own(p.Thread) && (a.f.Link.Conversation == "" || id != "") {
+			a.adopt(p.Thread)
+			a.wake()
+		} else if p.Thread.ID == a.f.Link.Conversation {
+			a.wake()
+		}
+		return
+	case "thread/status/changed":
+		if id == "" {
+			a.wake()
+			return
+		}
+	}
+	if !ours {
+		return
+	}
+	switch m.Method {
+	case "thread/status/changed":
+		a.changed(p.Status)
+	case "turn/started":
+		a.mu.Lock()
+		a.turn = p.Turn.ID
+		a.mu.Unlock()
+	case "turn/completed":
+		a.mu.Lock()
+		if a.turn == p.Turn.ID {
+			a.turn = ""
+		}
+		a.mu.Unlock()
+	case "item/started", "item/completed":
+		a.has(p.Item)
+	case "thread/tokenUsage/updated":
+		u := p.TokenUsage.Total
+		a.see(team.Observation{Source: m.Method, Usage: &team.Usage{
+			InputTokens: u.InputTokens, CachedTokens: u.CachedInputTokens, OutputTokens: u.OutputTokens,
+		}})
+	case "serverRequest/resolved":
+		a.resolved(p.RequestID)
+	case askCommand, askChange, askInput:
+		ask := &team.Ask{ID: p.ItemID, For: team.WaitPermission, Tool: "exec_command", Description: p.Reason, Input: m.Params}
+		if p.ApprovalID != "" {
+			ask.ID += ":" + p.ApprovalID
+		}
+		switch m.Method {
+		case askChange:
+			ask.Tool = "apply_patch"
+		case askInput:
+			ask.Tool, ask.For = "request_user_input", team.WaitQuestion
+		}
+		if ask.Description == "" {
+			ask.Description = p.Command
+		}
+		a.mu.Lock()
+		a.asks[ask.ID] = serverRequest{id: m.ID, method: m.Method}
+		a.mu.Unlock()
+		a.see(team.Observation{Activity: team.Waiting, For: ask.For, Source: m.Method, Turn: p.TurnID, Ask: ask})
+	}
+}
+
+// resolved forgets a request that somebody has answered, here or in the TUI.
+func (a *appServer) resolved(id json.RawMessage) {
+	var settled []string
+	a.mu.Lock()
+	for ask, r := range a.asks {
+		if string(r.id) == string(id) {
+			delete(a.asks, ask)
+			settled = append(settled, ask)
+		}
+	}
+	a.mu.Unlock()
+	for _, s := range settled {
+		a.see(team.Observation{Source: "serverRequest/resolved", Settled: s})
+	}
+}
+
+// changed reports what the thread does now.
+func (a *appServer) changed(s threadStatus) {
+	o := team.Observation{Source: "thread/status/changed", Evidence: append([]string{s.Type}, s.ActiveFlags...)}
+	switch s.Type {
+	case "idle":
+		o.Activity, o.Ready = team.Idle, true
+	case "active":
+		o.Activity = team.Working
+		for _, f := range s.ActiveFlags {
+			switch f {
+			case "waitingOnApproval":
+				o.Activity, o.For = team.Waiting, team.WaitPermission
+			case "waitingOnUserInput":
+				o.Activity, o.For = team.Waiting, team.WaitQuestion
+			}
+		}
+	default:
+		o.Activity = team.ActivityUnknown
+	}
+	a.mu.Lock()
+	a.status = s
+	if s.Type == "idle" {
+		a.turn = ""
+	}
+	o.Turn, o.Conversation = a.turn, a.thread
+	joined := a.joined
+	a.mu.Unlock()
+	a.see(o)
+	if !joined && s.Type == "active" {
+		a.wake()
+	}
+}
