@@ -339,7 +339,11 @@ func (t *tx) approvalMail(n NewMessage, id string) (Settled, error) {
 	if err != nil {
 		return Settled{}, err
 	}
-	to, recipients, err := t.recipients(n)
+	roster, err := t.members()
+	if err != nil {
+		return Settled{}, err
+	}
+	to, recipients, err := n.recipients(roster)
 	if err != nil {
 		return Settled{}, err
 	}

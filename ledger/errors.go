@@ -32,6 +32,7 @@ const (
 	ReasonMessagesCap     = "team_messages_cap_exceeded"
 	ReasonHopLimit        = "hop_limit"
 	ReasonReservedSender  = "reserved_sender"
+	ReasonNotAMember      = "not_a_member"
 	ReasonSelfSend        = "self_send"
 	ReasonScratchpad      = "scratchpad_version_conflict"
 	ReasonBusy            = "busy"

@@ -17,7 +17,8 @@ const messageCols = `m.id, m.seq, m.run, m.kind, m.fromAgent, coalesce(m.toAgent
 const (
 	sqlMessages   = `SELECT ` + messageCols + ` FROM messages m WHERE true`
 	sqlMessageGet = sqlMessages + ` AND m.id = ?`
-	sqlMessageIdm = sqlMessages + ` AND m.run = ? AND m.fromAgent = ? AND m.idemKey = ?`
+	sqlMessageIdm = sqlMessages + ` AND m.run = ?1 AND m.fromAgent = ?2 AND m.idemKey = ?3
+		AND m.fromSession = coalesce((SELECT sessionKey FROM members WHERE name = ?2 COLLATE NOCASE AND removedAt IS NULL), '')`
 	sqlMessagePut = `INSERT INTO messages(id, run, kind, fromAgent, fromSession, toAgent, parent, hop, idemKey, requestId, text, summary, payload, at)
 		VALUES (?, ?, ?, ?, coalesce((SELECT sessionKey FROM members WHERE name = ?4 COLLATE NOCASE AND removedAt IS NULL), ''),
 			?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`

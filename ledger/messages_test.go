@@ -108,6 +108,22 @@ func TestPostRefuses(t *testing.T) {
 	post(t, l, NewMessage{From: "a", To: "b", Text: strings.Repeat("x", team.MaxMessageBytes)})
 }
 
+// R234: whoever is not on the roster sends nothing, also not who has left it.
+func TestStrangersSendNothing(t *testing.T) {
+	l := newTeam(t, "a", "b")
+	ctx := ctxFor(t)
+	ok(t, l.RemoveMember(ctx, "s-b"))
+	for _, from := range []string{"stranger", "b", "s-a", "a@demo"} {
+		for _, n := range []NewMessage{{From: from, To: "a", Kind: team.KindMessage, Text: "x"}, {From: from, Kind: team.KindBroadcast, Text: "x"}} {
+			_, _, err := l.Post(ctx, n)
+			refused(t, err, team.CodeDenied, ReasonNotAMember)
+		}
+	}
+	if n := len(must[[]Message](t)(l.Messages(ctx, MessageFilter{}))); n != 0 {
+		t.Errorf("%d messages", n)
+	}
+}
+
 func TestPostIdempotent(t *testing.T) {
 	l := newTeam(t, "a", "b")
 	first := post(t, l, NewMessage{From: "a", To: "b", IdemKey: "k", Text: "1"})
@@ -117,6 +133,17 @@ func TestPostIdempotent(t *testing.T) {
 	}
 	if other := post(t, l, NewMessage{From: "b", To: "a", IdemKey: "k"}); other.ID == first.ID {
 		t.Error("another sender's key")
+	}
+	// One that has the name of a member that left is another sender.
+	ok(t, l.RemoveMember(ctxFor(t), "s-a"))
+	_, _, err := l.AddMember(ctxFor(t), Member{Name: "a", SessionKey: "s-a2"}, true)
+	ok(t, err)
+	fresh := post(t, l, NewMessage{From: "a", To: "b", IdemKey: "k", Text: "3"})
+	if fresh.ID == first.ID || fresh.Text != "3" {
+		t.Errorf("the message of the one before: %+v", fresh)
+	}
+	if again := post(t, l, NewMessage{From: "a", To: "b", IdemKey: "k", Text: "4"}); again.ID != fresh.ID {
+		t.Errorf("%+v", again)
 	}
 }
 

@@ -256,7 +256,7 @@ func TestAppendOnly(t *testing.T) {
 	for _, q := range []string{
 		"UPDATE events SET who = 'x'", "DELETE FROM events",
 		"UPDATE messages SET text = 'x'", "DELETE FROM messages",
-		"UPDATE runs SET scratchpad = '{\"a\":1}'",
+		"UPDATE runs SET scratchpad = '{\"a\":1}'", "UPDATE runs SET scratchpadVersion = 7",
 	} {
 		if err := sqlExec(t, l.DB(), q); err == nil {
 			t.Errorf("%s: done", q)

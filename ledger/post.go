@@ -30,7 +30,7 @@ var kinds = []team.Kind{
 // the delivery of its parent to the sender as answered.
 //
 // Errors: CodeNotFound (member_not_found, message_not_found for the parent),
-// CodeInvalid (self_send, an unknown kind, a parent of another run, a
+// CodeDenied (not_a_member: the sender), CodeInvalid (self_send, an unknown kind, a parent of another run, a
 // task_response without one), CodeLimit (team_messages_cap_exceeded, hop_limit,
 // too_long).
 func (l *Ledger) Post(ctx context.Context, n NewMessage) (Message, []Delivery, error) {
@@ -71,7 +71,14 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 			return posted{first, ds}, err
 		}
 	}
-	to, recipients, err := t.recipients(n)
+	roster, err := t.members()
+	if err != nil {
+		return posted{}, err
+	}
+	if err := onRoster(n.From, roster); err != nil {
+		return posted{}, err
+	}
+	to, recipients, err := n.recipients(roster)
 	if err != nil {
 		return posted{}, err
 	}
@@ -164,12 +171,16 @@ func (n NewMessage) check() error {
 	return nil
 }
 
-// recipients finds who is meant on the roster, and the name that To stands for.
-func (t *tx) recipients(n NewMessage) (to string, who []Member, err error) {
-	roster, err := t.members()
-	if err != nil {
-		return "", nil, err
+// onRoster refuses a sender who is no member, or none any more: CodeDenied not_a_member.
+func onRoster(from string, roster []Member) error {
+	if slices.ContainsFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, from) }) {
+		return nil
 	}
+	return team.Errorf(team.CodeDenied, "%s is not on the roster and sends nothing", from).WithReason(ReasonNotAMember)
+}
+
+// recipients finds who is meant on the roster, and the name that To stands for.
+func (n NewMessage) recipients(roster []Member) (to string, who []Member, err error) {
 	if n.To == "" {
 		return "", slices.DeleteFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, n.From) }), nil
 	}

@@ -189,7 +189,7 @@ type NewMessage struct {
 	ToGen     string          `json:"toGeneration,omitempty"` // refuse when To is another generation by now
 	Parent    string          `json:"parent,omitempty"`
 	Hop       int             `json:"hop,omitempty"`
-	IdemKey   string          `json:"idempotencyKey,omitempty"` // the same key again returns the first message
+	IdemKey   string          `json:"idempotencyKey,omitempty"` // the same key again, by the same session, returns the first message
 	RequestID string          `json:"requestId,omitempty"`
 	Text      string          `json:"text"`
 	Summary   string          `json:"summary,omitempty"`
