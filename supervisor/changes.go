@@ -128,11 +128,17 @@ func (s *Supervisor) sweep() {
 // litterAge is how old a temporary file is that no living writer works on.
 const litterAge = time.Minute
 
-// repairMail puts back mailboxes that are gone and removes what killed writers
-// left; what is too young for that is looked at once more.
+// repairMail puts back mailboxes that are gone, and what others lost with the power
+// of the machine, and removes what killed writers left; what is too young for that is
+// looked at once more.
 func (s *Supervisor) repairMail() {
 	s.step(func(ctx context.Context) message {
-		if err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Rebuild(ctx); err != nil && ctx.Err() == nil {
+		mail := Mailer{s.cfg.Layout, s.cfg.Ledger}
+		boot, _, err := s.clock.SinceBoot()
+		if err == nil {
+			err = mail.AfterBoot(ctx, boot)
+		}
+		if err := errors.Join(err, mail.Rebuild(ctx)); err != nil && ctx.Err() == nil {
 			s.log.Warn("rebuild mailboxes", "err", err)
 		}
 		return nil

@@ -81,6 +81,10 @@ func (l Layout) ConfigLock() string { return filepath.Join(l.Locks(), ".config.g
 // StartingLock serialises those who start the team's supervisor.
 func (l Layout) StartingLock() string { return filepath.Join(l.Locks(), ".starting.guard") }
 
+// MailBoot names the boot of the machine in which the mailboxes were last compared
+// with the ledger.
+func (l Layout) MailBoot() string { return filepath.Join(l.Locks(), "mail.boot") }
+
 // Inboxes is the directory of mailboxes.
 func (l Layout) Inboxes() string { return filepath.Join(l.Dir, "inboxes") }
 
