@@ -69,10 +69,9 @@ func (w *worker) timestamp() string { return inbox.Timestamp(w.env.Now()) }
 // announce tells the lead what became of a task: once per attempt, whoever says it again.
 func (w *worker) announce(ctx context.Context, o outcome) {
 	t := o.task
-	key := func(what string) string { return what + ":" + t.ID + ":" + strconv.Itoa(t.Attempt) }
 	if o.status == team.TaskCompleted {
 		w.post(ctx, "task_completed", ledger.NewMessage{
-			Kind: team.KindTaskCompleted, To: team.LeadName, IdemKey: key("task_completed"),
+			Kind: team.KindTaskCompleted, To: team.LeadName, IdemKey: ledger.TaskCompletedKey(t.ID, t.Attempt),
 			Text: w.frame(inbox.TaskCompleted{
 				From: w.id.Name, TaskID: t.ID, TaskSubject: t.Subject, Timestamp: w.timestamp(),
 			}),
@@ -85,7 +84,7 @@ func (w *worker) announce(ctx context.Context, o outcome) {
 		text += "\n" + strings.Trim(rest, "\n")
 	}
 	w.post(ctx, "the failure", ledger.NewMessage{
-		Kind: team.KindError, To: team.LeadName, IdemKey: key("task_failed"),
+		Kind: team.KindError, To: team.LeadName, IdemKey: "task_failed:" + t.ID + ":" + strconv.Itoa(t.Attempt),
 		Text: text, Summary: cut(fmt.Sprintf("task %s failed: %s", t.ID, o.why), maxSummary),
 	})
 }

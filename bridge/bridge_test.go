@@ -350,6 +350,14 @@ func TestTasks(t *testing.T) {
 	if got := r.get(ours[0].ID); got.Status != team.TaskCompleted {
 		t.Errorf("ours is %s", got.Status)
 	}
+	// The lead here is told, and the one there is not told again.
+	r.once()
+	if n := len(r.here(team.LeadName)); n != 1 {
+		t.Errorf("the lead here has %d messages", n)
+	}
+	if box := r.box(team.LeadName); len(box) != 0 {
+		t.Errorf("the lead there has %+v", box)
+	}
 
 	// Ours takes one of theirs; nobody there can take it away.
 	claim, err := r.team.Ledger.Claim(t.Context(), ledger.ClaimIn{Owner: codex.SessionKey, ID: first.ID})

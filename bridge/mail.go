@@ -318,6 +318,16 @@ func (p *pass) addEnded(ctx context.Context, b *batch, waiting []ledger.Outgoing
 	return nil
 }
 
+// fromThere reports whether a sender is one of theirs.
+func (p *pass) fromThere(name string) bool {
+	i := slices.IndexFunc(p.members, func(m ledger.Member) bool { return m.Name == name })
+	if i < 0 {
+		return false
+	}
+	r, ok := p.here(ledger.MirrorMember, p.members[i].SessionKey)
+	return ok && !r.Ours
+}
+
 func (p *pass) senderThere(name string) string {
 	for _, m := range p.members {
 		if m.Name != name {

@@ -404,7 +404,13 @@ func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView
 	if err := p.led().Start(ctx, ref); err != nil || is.Status != statusDone {
 		return err
 	}
-	_, err := p.led().Complete(ctx, ref, ledger.Result{Summary: "completed in " + p.native.name})
+	if _, err := p.led().Complete(ctx, ref, ledger.Result{Summary: "completed in " + p.native.name}); err != nil {
+		return err
+	}
+	done, err := p.led().Task(ctx, ref.ID)
+	if err == nil {
+		p.in.Team.MailCompleted(ctx, p.in.Caller, done)
+	}
 	return err
 }
 

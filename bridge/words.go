@@ -43,7 +43,14 @@ func (p *pass) wordsThere(m ledger.Message) (text string, ok bool) {
 	switch m.Kind {
 	case team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse, team.KindShutdownRequest:
 		return "", false
-	case team.KindIdle, team.KindShutdownApproved, team.KindShutdownRejected, team.KindTaskAssignment, team.KindTaskCompleted, team.KindTeammateTerminated:
+	case team.KindTaskCompleted:
+		if p.fromThere(m.From) { // its own program has told the lead there
+			return "", false
+		}
+		if f, is := inbox.Parse(m.Text); is {
+			return p.frameThere(m, f), true
+		}
+	case team.KindIdle, team.KindShutdownApproved, team.KindShutdownRejected, team.KindTaskAssignment, team.KindTeammateTerminated:
 		if f, is := inbox.Parse(m.Text); is {
 			return p.frameThere(m, f), true
 		}

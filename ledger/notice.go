@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -12,8 +14,8 @@ import (
 // Notice is what the lead is told of a member by itself. Of a member that is gone
 // (team.KindTeammateTerminated) the team speaks, as [team.SystemName], who is no member:
 // it has no token, no role and no mailbox, nobody can take the name, and no message that
-// is posted may use it. Of one that is idle or has failed (team.KindIdle) the notice is
-// the member's own.
+// is posted may use it. Of one that is idle or has failed (team.KindIdle) or has completed
+// a task (team.KindTaskCompleted) the notice is the member's own.
 type Notice struct {
 	Kind      team.Kind `json:"kind"`
 	Text      string    `json:"text"`
@@ -87,7 +89,7 @@ func (t *tx) notice(m Member, n Notice) (posted, error) {
 	switch n.Kind {
 	case team.KindTeammateTerminated:
 		from = team.SystemName
-	case team.KindIdle:
+	case team.KindIdle, team.KindTaskCompleted:
 	default:
 		return posted{}, team.Errorf(team.CodeInvalid, "invalid kind of notice: %s", n.Kind).WithReason("invalid_kind")
 	}
@@ -114,6 +116,33 @@ func (t *tx) notice(m Member, n Notice) (posted, error) {
 	}
 	return t.insertMessage(Message{ID: n.MessageID, Run: row.ID, Kind: n.Kind, From: from, To: team.LeadName,
 		IdemKey: n.IdemKey, Text: n.Text, Summary: n.Summary, At: t.now}, roster[i:i+1])
+}
+
+// TaskCompletedKey is the idempotency key of the notice of a completed task: whoever posts
+// it once more gets the one that there is.
+func TaskCompletedKey(task string, attempt int) string {
+	return "task_completed:" + task + ":" + strconv.Itoa(attempt)
+}
+
+// tellCompleted tells the lead that a member has completed a task (document 000, the
+// announce flow): of every task, whichever program completed it, once.
+func (t *tx) tellCompleted(task Task) error {
+	if task.OwnerName == "" || strings.EqualFold(task.OwnerName, team.LeadName) {
+		return nil
+	}
+	n := Notice{Kind: team.KindTaskCompleted, IdemKey: TaskCompletedKey(task.ID, task.Attempt),
+		Summary: "completed task " + task.ID + ": " + strings.Join(strings.Fields(task.Subject), " ")}
+	n.fill()
+	frame := team.JSONObject{}
+	for _, f := range [][2]string{
+		{"type", string(team.KindTaskCompleted)}, {"from", task.OwnerName}, {"taskId", task.ID}, {"taskSubject", task.Subject},
+		{"timestamp", time.UnixMilli(t.now).UTC().Format("2006-01-02T15:04:05.000Z")},
+	} {
+		frame = append(frame, team.JSONField{Key: f[0], Value: team.AppendJSONString(nil, f[1])})
+	}
+	n.Text = string(frame.AppendJSON(nil))
+	_, err := t.notice(Member{Name: task.OwnerName}, n)
+	return err
 }
 
 // EdgePrefix is what the settings that are edges of the team's graph begin with; from,

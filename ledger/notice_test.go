@@ -47,6 +47,37 @@ func TestLeaveTellsTheLead(t *testing.T) {
 	sound(t, l)
 }
 
+// R56: the lead is told of every completed task of a member, once, also by whoever posts
+// the notice himself, and not of its own.
+func TestCompletionTellsTheLead(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	told := func() []Message {
+		return must[[]Message](t)(l.Messages(ctx, MessageFilter{Kind: team.KindTaskCompleted}))
+	}
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "vet <it>"}, {Subject: "own"}, {Subject: "failed"}}, "lead"))
+	for _, owner := range []string{"s-a", "s-team-lead", "s-a"} {
+		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: owner}))
+	}
+	ref := TaskRef{ID: "1", Owner: "s-a", Attempt: 1}
+	must[[]string](t)(l.Complete(ctx, ref, Result{}))
+	must[[]string](t)(l.Complete(ctx, TaskRef{ID: "2", Owner: "s-team-lead", Attempt: 1}, Result{}))
+	ok(t, l.Fail(ctx, TaskRef{ID: "3", Owner: "s-a", Attempt: 1}, Result{}))
+	_, err := l.Complete(ctx, ref, Result{})
+	refused(t, err, team.CodeConflict, ReasonAlreadyResolved)
+	got := told()
+	if len(got) != 1 || got[0].From != "a" || got[0].To != team.LeadName || got[0].Summary != "completed task 1: vet <it>" ||
+		!strings.HasPrefix(got[0].Text, `{"type":"task_completed","from":"a","taskId":"1","taskSubject":"vet <it>","timestamp":"2`) {
+		t.Fatalf("%+v", got)
+	}
+	again, ds, err := l.Post(ctx, NewMessage{Kind: team.KindTaskCompleted, From: "a", To: team.LeadName, Text: "{}", IdemKey: TaskCompletedKey("1", 1)})
+	ok(t, err)
+	if again.ID != got[0].ID || len(ds) != 1 || ds[0].State != team.Posted || len(told()) != 1 {
+		t.Errorf("%+v to %+v", again, ds)
+	}
+	sound(t, l)
+}
+
 func TestNobodyIsTheSystem(t *testing.T) {
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")

@@ -37,7 +37,8 @@ func (l *Ledger) Start(ctx context.Context, ref TaskRef) error {
 	return err
 }
 
-// Complete ends a task and returns the ids of those that became ready by it. While
+// Complete ends a task and returns the ids of those that became ready by it; the lead is
+// told in the same transaction (team.KindTaskCompleted), unless the task was its own. While
 // a reviewer other than the owner is on the team the task waits for a review
 // instead: it stays in_progress with Task.Review set.
 func (l *Ledger) Complete(ctx context.Context, ref TaskRef, res Result) (ready []string, err error) {
@@ -98,6 +99,9 @@ func (t *tx) complete(task Task, res Result) ([]string, error) {
 		}
 	}
 	if err := t.taskEvent("task.completed", task.OwnerName, task.ID, task.Status, team.TaskCompleted, res); err != nil {
+		return nil, err
+	}
+	if err := t.tellCompleted(task); err != nil {
 		return nil, err
 	}
 	ready, err := column[string](t, sqlReadyAfter, task.ID)

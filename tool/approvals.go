@@ -237,6 +237,11 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	if a.Kind == ledger.ApprovePlan && in.Approve { // its mode has changed: whoever reads config.json next sees that
 		err = supervisor.Publish(ctx, t.Layout, t.Ledger)
 	}
+	if a.Kind == ledger.ApproveReview && in.Approve {
+		if task, err := t.Ledger.Task(ctx, a.Task); err == nil {
+			t.MailCompleted(ctx, c, task)
+		}
+	}
 	if spawn != nil {
 		err = t.spawnApproved(ctx, settled.Approval, *spawn)
 	}

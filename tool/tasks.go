@@ -71,10 +71,10 @@ func (t *Team) TaskStart(ctx context.Context, c Caller, id string, attempt int) 
 }
 
 // TaskComplete completes a task of the caller's; its dependents are unblocked in
-// the same transaction. While a reviewer is on the team it waits for a review
+// the same transaction, and the lead is told. While a reviewer is on the team it waits for a review
 // first: the task has Review set then, and is in_progress.
 func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
-	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error {
+	task, err := t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error {
 		complete := l.Complete
 		if c.Person { // who would review it is the one who says so
 			complete = l.CompleteReviewed
@@ -85,6 +85,10 @@ func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt in
 		_, err := complete(ctx, r, res)
 		return err
 	})
+	if err == nil {
+		t.MailCompleted(ctx, c, task)
+	}
+	return task, err
 }
 
 // TaskFail fails a task of the caller's.
