@@ -97,7 +97,9 @@ func fillConfig(cfg *team.Config, row ledger.TeamRow, members []ledger.Member) {
 			if m.Worktree != "" {
 				c.Cwd = m.Worktree
 			}
-			active := m.Observed == team.Running && m.Activity != team.Idle
+			// Nobody sees the process of one that joined by itself: it is idle when it says so.
+			runs := m.Observed == team.Running || m.Spec.Agent == ledger.AgentExternal
+			active := runs && m.Activity != team.Idle
 			c.IsActive = &active
 		}
 		list = append(list, c)
