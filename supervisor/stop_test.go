@@ -121,6 +121,8 @@ func TestForeignAnswerIsIgnored(t *testing.T) {
 	req := r.shutdownRequestTo("a")
 	// b says that a does not want to: its name is on the message, so it does not count.
 	r.answer("b", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "no"}))
+	// a rejects a request of before: that one is over (R54).
+	r.answer("a", team.KindShutdownRejected, "shutdown-1@a", encode(r, inbox.ShutdownRejected{RequestID: "shutdown-1@a", From: "a", Reason: "late"}))
 	got := <-done
 	if got.err != nil || got.out[0].Outcome != "deadline" || got.out[0].Exit != "signal SIGTERM" {
 		t.Fatalf("%+v", got)
