@@ -77,6 +77,7 @@ func (changed) apply(s *Supervisor) {
 	s.watchLog()
 	if roster {
 		s.refresh(ctx)
+		s.watchEdits()
 		s.publish()
 	}
 }

@@ -26,6 +26,7 @@ type Policy struct {
 	Log          int64         // 32 MiB of the ledger's write-ahead log before it is emptied
 	LogPause     time.Duration // 1 s from there to the attempt: what reads now has ended then
 	LogRest      time.Duration // 1 min after an attempt that a reader was in the way of
+	Edits        time.Duration // 1 min at most from a change in a worktree to the look at it
 }
 
 func (p Policy) withDefaults() Policy {
@@ -43,6 +44,7 @@ func (p Policy) withDefaults() Policy {
 	def(&p.Repair, time.Second)
 	def(&p.LogPause, time.Second)
 	def(&p.LogRest, time.Minute)
+	def(&p.Edits, time.Minute)
 	def(&p.Settle, 300*time.Millisecond)
 	def(&p.Silent, 3*time.Second)
 	switch {

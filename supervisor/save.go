@@ -36,13 +36,20 @@ func (v Saver) post(ctx context.Context, in ledger.NewMessage) (ledger.Message, 
 
 // NoteChanges records which files a member has changed and warns the lead, the
 // member and the other one as soon as another member has changed one of them too.
-// It is called when a member becomes idle and when a task is done. What one has
-// merged from the other is no overlap.
+// It is called when something in the worktree has changed, when a member becomes
+// idle and when a task is done. What one has merged from the other is no overlap.
 func (v Saver) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
+	_, err := v.noteChanges(ctx, r, m)
+	return err
+}
+
+// noteChanges is NoteChanges; it returns the files.
+func (v Saver) noteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) ([]string, error) {
 	head, committed, dirty, err := r.Touched(ctx, m.Worktree)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	paths := slices.Concat(committed, dirty)
 	files := make([]ledger.Touch, 0, len(committed)+len(dirty))
 	for _, p := range dirty {
 		files = append(files, ledger.Touch{Path: InRepo(m.Spec.Repo, p), Dirty: true})
@@ -53,7 +60,7 @@ func (v Saver) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Membe
 	led := v.Ledger.As(m.Name)
 	shared, err := led.SetTouched(ctx, m.SessionKey, files)
 	if err != nil || len(shared) == 0 {
-		return err
+		return paths, err
 	}
 	var errs []error
 	for len(shared) > 0 {
@@ -64,7 +71,7 @@ func (v Saver) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Membe
 		errs = append(errs, v.warnOverlap(ctx, led, r, m, head, shared[:n]))
 		shared = shared[n:]
 	}
-	return errors.Join(errs...)
+	return paths, errors.Join(errs...)
 }
 
 // warnOverlap looks closer at the files that two members share, and tells those

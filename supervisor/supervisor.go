@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/treewatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -81,6 +82,10 @@ type Supervisor struct {
 	saving      map[string]string // checkpoints under way by session: why one more is wanted, or ""
 	saves       chan struct{}     // limits checkpoints at once; steps use it
 	asking      chan struct{}     // limits rules asked at once; steps use it
+
+	edits   map[string]*editing // worktrees that are watched, by session
+	trees   *treewatch.Watch    // nil before it is needed
+	noTrees bool                // there is none on this system
 }
 
 // ErrStopped says that the supervisor has ended.
@@ -100,7 +105,7 @@ func New(cfg Config) *Supervisor {
 		msgs: make(chan message), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
-		saving: map[string]string{}, saves: make(chan struct{}, runtime.NumCPU()),
+		saving: map[string]string{}, edits: map[string]*editing{}, saves: make(chan struct{}, runtime.NumCPU()),
 		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
 		asking: make(chan struct{}, maxAsking),
 	}
@@ -158,6 +163,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer s.dropWords()
 	defer s.lastPublish()
 	defer s.closeLines()
+	defer s.closeTrees()
 	defer s.stopTimers()
 	defer s.lastUsage()
 	for _, m := range s.members {
@@ -169,6 +175,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	expireApprovals{}.apply(s)
 	limitsOver{}.apply(s)
 	s.repairTrees()
+	s.watchEdits()
 	s.stopsLeft()
 	s.publish()
 	s.armIdle()

@@ -1,10 +1,12 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -354,4 +356,45 @@ func (r *Repo) MainBranch(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return oneLine(out), failed("read HEAD of "+r.root, err)
+}
+
+// Dirs are the directories of a worktree that have tracked files in them, the
+// nearest to its root first and no more than most; the root is always one.
+func (r *Repo) Dirs(ctx context.Context, path string, most int) ([]string, error) {
+	t, err := r.tree(path)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.read(ctx, "ls-files", "-z")
+	if err != nil {
+		return nil, failed("list the files of "+t.path, err)
+	}
+	return DirsOf(t.path, lines(out, 0), most), nil
+}
+
+// DirsOf are the directories of files, given below root, and all above them up to
+// root: the nearest to it first and no more than most.
+func DirsOf(root string, files []string, most int) []string {
+	seen := map[string]bool{".": true}
+	dirs := []string{"."}
+	for _, f := range files {
+		for d := filepath.Dir(filepath.FromSlash(f)); !seen[d]; d = filepath.Dir(d) {
+			seen[d] = true
+			dirs = append(dirs, d)
+		}
+	}
+	depth := func(d string) int {
+		if d == "." {
+			return 0
+		}
+		return 1 + strings.Count(d, string(filepath.Separator))
+	}
+	slices.SortFunc(dirs, func(a, b string) int {
+		return cmp.Or(cmp.Compare(depth(a), depth(b)), strings.Compare(a, b))
+	})
+	dirs = dirs[:min(len(dirs), max(most, 1))]
+	for i, d := range dirs {
+		dirs[i] = filepath.Join(root, d)
+	}
+	return dirs
 }
