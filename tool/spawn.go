@@ -105,7 +105,8 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn NAME -- COMMAND")
 	}
 	if in.Agent != "command" && len(in.Command) > 0 {
-		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent)
+		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
+			WithHint("leave out --agent to run a command as a teammate")
 	}
 	if in.Backend == "in-process" && in.Agent != "worker" {
 		return none, team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process, not agent %q", in.Agent).

@@ -122,7 +122,7 @@ func (a *app) root(args []string) *cobra.Command {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root(args)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		err = a.out.failed
 	}
@@ -137,7 +137,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return int(status)
 	}
 	if err != nil && !errors.Is(err, errSaid) {
-		a.out.error(err)
+		a.out.error(withHelp(cmd, err))
 	}
 	return team.ExitStatus(err)
 }

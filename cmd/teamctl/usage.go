@@ -18,6 +18,14 @@ func usage(cmd *cobra.Command, format string, args ...any) *team.Error {
 		WithHint(cmd.CommandPath() + " --help")
 }
 
+// withHelp says where help is when what was wrong with the input does not say more.
+func withHelp(cmd *cobra.Command, err error) error {
+	if team.CodeOf(err) != team.CodeInvalid || team.HintOf(err) != "" {
+		return err
+	}
+	return team.Errorf(team.CodeInvalid, "%w", err).WithReason(team.ReasonOf(err)).WithHint(cmd.CommandPath() + " --help")
+}
+
 // takes checks the number of arguments; names say what they are.
 func takes(least, most int, names string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
