@@ -34,6 +34,7 @@ func (w *world) run(ctx context.Context) error {
 		if w.opt.span > 0 && time.Since(began) > w.opt.span {
 			w.opt.rounds = w.round // the last one
 		}
+		w.traffic.next()
 		if err := w.fault(ctx); err != nil {
 			return err
 		}

@@ -27,7 +27,12 @@ type traffic struct {
 	refused int     // by a full disk or the cap
 	wrong   []error // refused for no good reason
 	lenient bool    // the disk is full: errors are in order
+	left    int     // messages that this round still has
 }
+
+// A round posts so many messages, and adds a task for every third: on a slow machine
+// no more than on a fast one, since what has piled up makes every round after slower.
+const perRound = 3
 
 func newTraffic(w *world) *traffic {
 	return &traffic{w: w, rand: rand.New(rand.NewPCG(w.opt.seed, 2))}
@@ -41,18 +46,38 @@ func (t *traffic) start(ctx context.Context) {
 		defer close(t.over)
 		tick := time.NewTicker(120 * time.Millisecond)
 		defer tick.Stop()
-		for i := 0; ; i++ {
+		for sent := 0; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
+			if !t.take() {
+				continue
+			}
 			t.message(ctx)
-			if i%3 == 0 {
+			if sent++; sent%3 == 0 {
 				t.task(ctx)
 			}
 		}
 	}()
+}
+
+// next gives the traffic its messages for one more round.
+func (t *traffic) next() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = min(t.left+perRound, 4*perRound)
+}
+
+func (t *traffic) take() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left == 0 {
+		return false
+	}
+	t.left--
+	return true
 }
 
 func (t *traffic) stop() {
