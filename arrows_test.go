@@ -67,7 +67,7 @@ var rooms = map[string]room{
 	},
 	"internal/fakecli": {
 		may: []string{leaf}, libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/modelcontextprotocol/go-sdk", xterm}, never: noSQL,
-		why: "stand-ins for agent CLIs, for tests only: no program links them",
+		why: "stand-ins for agent CLIs, for tests and benchmarks only: no program that people get links them",
 	},
 
 	"backends": {
@@ -185,7 +185,7 @@ var rooms = map[string]room{
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
 	"scripts": {may: append([]string{"backends/backendtest"}, below...), libs: []string{xsys, xsync, "github.com/google/jsonschema-go"}, why: "programs for developers"},
-	"bench":   {may: below, libs: []string{xsys, xsync, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
+	"bench":   {may: append([]string{"internal/fakecli"}, below...), libs: []string{xsys, xsync, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".":       {why: "the root holds tests about the tree only"},
 }
 
@@ -202,7 +202,6 @@ var testRooms = map[string][]string{
 	"courier":         {"internal/fakecli"},
 	"cmd":             {"internal/fakecli"},
 	"scripts":         {"internal/fakecli"},
-	"bench":           {"internal/fakecli"},
 	"control":         {"backends", "backends/proc", "inbox", "worktree"}, // a supervisor to serve needs them
 	"agent":           {"worktree"},                                       // the workspace it works in, for real
 }

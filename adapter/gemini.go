@@ -42,6 +42,10 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 		"mcpServers": map[string]any{"teamctl": map[string]any{
 			"command": exe, "args": []string{"mcp"}, "env": toolEnv(in), "trust": true,
 		}},
+		// It keeps every variable with a name like TOKEN from MCP servers, and in GitHub
+		// Actions all that it does not know from hooks too: without the identity our tools
+		// do not start.
+		"security": map[string]any{"environmentVariableRedaction": map[string]any{"allowed": passed}},
 	}
 	l := launch{link: Link{Ways: []Way{WayTyping}, Conversation: in.Mint.Conversation}, env: map[string]string{}}
 	if v.atLeast(geminiOldest) {

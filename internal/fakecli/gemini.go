@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +37,9 @@ func gemini(args []string) error {
 	var settings struct {
 		Hooks      map[string][]hookGroup
 		MCPServers map[string]mcpServer
+		Security   struct {
+			EnvironmentVariableRedaction struct{ Allowed []string }
+		}
 	}
 	if err := readJSON(os.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), &settings); err != nil {
 		return err
@@ -57,7 +61,7 @@ func gemini(args []string) error {
 		return err
 	}
 	var stop func()
-	if e.Tools, stop, err = tools(ctx, settings.MCPServers, os.Environ(), func(s string) string { return "mcp_" + s + "_" }); err != nil {
+	if e.Tools, stop, err = tools(ctx, settings.MCPServers, geminiEnv(settings.Security.EnvironmentVariableRedaction.Allowed), func(s string) string { return "mcp_" + s + "_" }); err != nil {
 		return err
 	}
 	defer stop()
@@ -116,4 +120,17 @@ func geminiBottom(t *terminal) []string {
 		text = "  Type your message or @path/to/file"
 	}
 	return append(out, "", strings.Repeat("▀", 60), " "+strings.TrimSpace("> "+text), strings.Repeat("▄", 60))
+}
+
+// geminiEnv is what an MCP server gets of the environment: nothing that is named like
+// a secret, unless the settings allow it.
+func geminiEnv(allowed []string) []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(allowed, name) || strings.HasPrefix(name, "GEMINI_CLI_") {
+			return false
+		}
+		return slices.ContainsFunc([]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "AUTH", "CREDENTIAL", "CREDS", "PRIVATE", "CERT"},
+			func(word string) bool { return strings.Contains(strings.ToUpper(name), word) })
+	})
 }

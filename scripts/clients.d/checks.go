@@ -11,13 +11,14 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/team"
 )
 
 // check is one row. note, when not empty, stands in the table instead of "yes".
 type check struct {
 	name string
-	do   func(ctx context.Context, w *world, c client) (note string, err error)
+	do   func(ctx context.Context, w *world, c agentlab.Client) (note string, err error)
 }
 
 var checks = []check{
@@ -36,9 +37,9 @@ var checks = []check{
 	{"the person's configuration is as it was", untouched},
 }
 
-func promptArrives(ctx context.Context, w *world, c client) (string, error) {
+func promptArrives(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	w.prompt = w.token("prompt")
-	if _, err := w.teamctl(ctx, "spawn", "mate", "--agent", c.name, "--session", "--prompt", "@@say "+w.prompt); err != nil {
+	if _, err := w.teamctl(ctx, "spawn", "mate", "--agent", c.Name, "--session", "--prompt", "@@say "+w.prompt); err != nil {
 		return "", err
 	}
 	_, err := w.asked(ctx, w.prompt)
@@ -55,12 +56,16 @@ func (w *world) idle(ctx context.Context, name string) error {
 	})
 }
 
-func becomesIdle(ctx context.Context, w *world, _ client) (string, error) {
+func becomesIdle(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	return "", w.idle(ctx, "mate")
 }
 
 func (w *world) send(ctx context.Context, text string) (id string, err error) {
-	out, err := w.teamctl(ctx, "send", "mate", text, "--json")
+	return w.sendTo(ctx, "mate", text)
+}
+
+func (w *world) sendTo(ctx context.Context, name, text string) (id string, err error) {
+	out, err := w.teamctl(ctx, "send", name, text, "--json")
 	if err != nil {
 		return "", err
 	}
@@ -83,26 +88,41 @@ func (w *world) say(ctx context.Context, what string) (id string, err error) {
 	return id, err
 }
 
-func wakes(ctx context.Context, w *world, _ client) (string, error) {
+func wakes(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	_, err := w.say(ctx, "woken")
 	return "", err
 }
 
-func accepted(ctx context.Context, w *world, _ client) (string, error) {
+func accepted(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	id, err := w.say(ctx, "receipt")
 	if err != nil {
 		return "", err
 	}
-	return "", w.until(ctx, "accepted", func() (bool, error) {
-		out, err := w.teamctl(ctx, "message", "show", id, "--json")
-		if err != nil {
-			return false, err
+	return "", w.delivered(ctx, id)
+}
+
+// delivered waits until a message was accepted on evidence.
+func (w *world) delivered(ctx context.Context, id string) error {
+	return w.until(ctx, "accepted", func() (bool, error) {
+		state, err := w.state(ctx, id)
+		if err == nil && state != "accepted" && state != "read" {
+			err = errors.New("it is " + state)
 		}
-		if strings.Contains(out, `"accepted"`) || strings.Contains(out, `"read"`) {
-			return true, nil
-		}
-		return false, errors.New(strings.Join(strings.Fields(out), " "))
+		return err == nil, err
 	})
+}
+
+// state is how far a message to one member is.
+func (w *world) state(ctx context.Context, id string) (string, error) {
+	out, err := w.teamctl(ctx, "message", "show", id, "--json")
+	if err != nil {
+		return "", err
+	}
+	var m struct{ Deliveries []struct{ State string } }
+	if err := json.Unmarshal([]byte(out), &m); err != nil || len(m.Deliveries) != 1 {
+		return "", errors.Join(err, fmt.Errorf("read %q: %d deliveries", out, len(m.Deliveries)))
+	}
+	return m.Deliveries[0].State, nil
 }
 
 // long begins a turn that works for some seconds, and returns once it does.
@@ -116,7 +136,7 @@ func (w *world) long(ctx context.Context, seconds int, then string) error {
 	return err
 }
 
-func midTurn(ctx context.Context, w *world, _ client) (string, error) {
+func midTurn(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
@@ -147,9 +167,9 @@ func (w *world) arrivals(text string) int {
 	return w.model.Arrivals("\n"+text) + w.model.Arrivals(`\n`+text) // a tool's result may be JSON
 }
 
-func callsTools(ctx context.Context, w *world, c client) (string, error) {
+func callsTools(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	token := w.token("tool")
-	if _, err := w.send(ctx, fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"team-lead","content":"%s"}`, c.tool, token)); err != nil {
+	if _, err := w.send(ctx, fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"team-lead","content":"%s"}`, c.Tool, token)); err != nil {
 		return "", err
 	}
 	return "", w.until(ctx, "sent", func() (bool, error) {
@@ -158,7 +178,7 @@ func callsTools(ctx context.Context, w *world, c client) (string, error) {
 	})
 }
 
-func permission(ctx context.Context, w *world, c client) (string, error) {
+func permission(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
@@ -167,7 +187,7 @@ func permission(ctx context.Context, w *world, c client) (string, error) {
 		return "", err
 	}
 	after := w.token("after")
-	if _, err := w.send(ctx, c.ask+"\n@@say "+after); err != nil {
+	if _, err := w.send(ctx, c.Ask+"\n@@say "+after); err != nil {
 		return "", err
 	}
 	var open struct {
@@ -201,7 +221,7 @@ func permission(ctx context.Context, w *world, c client) (string, error) {
 }
 
 // ruled: what a rule allows runs with nobody asked, and the queue says why.
-func ruled(ctx context.Context, w *world, c client) (string, error) {
+func ruled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
@@ -209,7 +229,7 @@ func ruled(ctx context.Context, w *world, c client) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(w.dir, "rules.yaml")
+	file := filepath.Join(w.Dir, "rules.yaml")
 	if err := os.WriteFile(file, []byte("team: demo\npermissions:\n  allow: [{tool: shell, command: touch ruled}]\n"), 0o600); err != nil {
 		return "", err
 	}
@@ -217,7 +237,7 @@ func ruled(ctx context.Context, w *world, c client) (string, error) {
 		return "", err
 	}
 	after := w.token("after")
-	if _, err := w.send(ctx, strings.Replace(c.ask, "touch asked", "touch ruled", 1)+"\n@@say "+after); err != nil {
+	if _, err := w.send(ctx, strings.Replace(c.Ask, "touch asked", "touch ruled", 1)+"\n@@say "+after); err != nil {
 		return "", err
 	}
 	if _, err := w.answered(ctx, after); err != nil {
@@ -233,7 +253,7 @@ func ruled(ctx context.Context, w *world, c client) (string, error) {
 	return "", err
 }
 
-func interrupted(ctx context.Context, w *world, _ client) (string, error) {
+func interrupted(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
@@ -251,7 +271,7 @@ func interrupted(ctx context.Context, w *world, _ client) (string, error) {
 	return "", err
 }
 
-func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
+func supervisorKilled(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	before, err := w.member(ctx, "mate")
 	if err != nil {
 		return "", err
@@ -263,7 +283,7 @@ func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
 	if _, err := w.send(ctx, "first "+one); err != nil {
 		return "", err
 	}
-	b, err := os.ReadFile(filepath.Join(w.dir, "t/teams/demo/supervisor.pid"))
+	b, err := os.ReadFile(filepath.Join(w.Dir, "t/teams/demo/supervisor.pid"))
 	if err != nil {
 		return "", err
 	}
@@ -300,7 +320,7 @@ func supervisorKilled(ctx context.Context, w *world, _ client) (string, error) {
 	return "", err
 }
 
-func resumes(ctx context.Context, w *world, _ client) (string, error) {
+func resumes(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if _, err := w.teamctl(ctx, "restart", "mate"); err != nil {
 		return "", err
 	}
@@ -315,7 +335,7 @@ func resumes(ctx context.Context, w *world, _ client) (string, error) {
 	return "", err
 }
 
-func shutsDown(ctx context.Context, w *world, _ client) (string, error) {
+func shutsDown(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	m, err := w.member(ctx, "mate")
 	if err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/internal/fakecli"
 )
 
@@ -31,25 +32,17 @@ func build(t *testing.T, dir string) string {
 }
 
 // fakes is a directory with the stand-ins, and the clients that run them.
-func fakes(t *testing.T, dir string) []client {
+func fakes(t *testing.T, dir string) []agentlab.Client {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := filepath.Join(dir, "cache")
-	if err := os.Mkdir(cache, 0o700); err != nil {
+	all, err := agentlab.StandIns(self, filepath.Join(dir, "cache"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	var out []client
-	for _, c := range clients {
-		if err := os.Symlink(self, filepath.Join(cache, c.name)); err != nil {
-			t.Fatal(err)
-		}
-		c.program = []string{c.name}
-		out = append(out, c)
-	}
-	return out
+	return all
 }
 
 // TestFakes runs the stand-ins: a tmux pane each, no CLI installed, no network.
@@ -61,7 +54,7 @@ func TestFakes(t *testing.T) {
 	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 2 * time.Minute, busy: 2}
 	all := fakes(t, dir)
 	for _, c := range all {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			showsAll(t, o, c)
 		})
@@ -85,7 +78,7 @@ func TestFakes(t *testing.T) {
 }
 
 // showsAll makes every check that is made of the real program.
-func showsAll(t *testing.T, o options, c client) {
+func showsAll(t *testing.T, o options, c agentlab.Client) {
 	var all table
 	if err := runClient(context.WithoutCancel(t.Context()), o, c, checks, &all); err != nil {
 		t.Fatal(err)
@@ -102,9 +95,9 @@ func showsAll(t *testing.T, o options, c client) {
 
 // trustDialog: a directory that the person has not accepted is theirs to accept;
 // nothing is typed into the question, and mail waits with the reason.
-func trustDialog(t *testing.T, o options, claude client) {
+func trustDialog(t *testing.T, o options, claude agentlab.Client) {
 	ctx := context.WithoutCancel(t.Context())
-	w, err := newWorld(ctx, o, []client{claude})
+	w, err := newWorld(ctx, o, []agentlab.Client{claude})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +106,7 @@ func trustDialog(t *testing.T, o options, claude client) {
 			t.Error(err)
 		}
 	}()
-	if err := os.WriteFile(filepath.Join(w.home, ".claude.json"), []byte(`{"hasCompletedOnboarding":true}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.User, ".claude.json"), []byte(`{"hasCompletedOnboarding":true}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.teamctl(ctx, "spawn", "mate", "--agent", "claude", "--session", "--prompt", "@@say hello"); err != nil {

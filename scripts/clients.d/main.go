@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
 // options are the flags.
@@ -48,18 +49,19 @@ func main() {
 
 func run(ctx context.Context, o options) (ok bool, err error) {
 	var t table
+	clients := agentlab.Clients()
 	if o.hold {
-		return true, hold(ctx, o)
+		return true, hold(ctx, o, clients)
 	}
 	wanted := func(name string) bool { return o.only == "" || has(strings.Split(o.only, ","), name) }
 	for _, c := range clients {
-		if !wanted(c.name) {
+		if !wanted(c.Name) {
 			continue
 		}
 		if err := runClient(ctx, o, c, checks, &t); err != nil {
-			return false, fmt.Errorf("%s: %w", c.name, err)
+			return false, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		fmt.Fprint(os.Stderr, t.column(c.name))
+		fmt.Fprint(os.Stderr, t.column(c.Name))
 	}
 	if wanted("mixed") {
 		if err := runMixed(ctx, o, clients, &t); err != nil {
@@ -75,14 +77,14 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 }
 
 // hold makes the world of a run and leaves it to a person.
-func hold(ctx context.Context, o options) (err error) {
+func hold(ctx context.Context, o options, clients []agentlab.Client) (err error) {
 	w, err := newWorld(ctx, o, clients)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close(o.keep)) }()
-	fmt.Println("cd " + w.repo)
-	for _, e := range w.env {
+	fmt.Println("cd " + w.Repo)
+	for _, e := range w.Env {
 		name, value, _ := strings.Cut(e, "=")
 		fmt.Printf("export %s='%s'\n", name, value)
 	}
@@ -91,8 +93,8 @@ func hold(ctx context.Context, o options) (err error) {
 }
 
 // runClient runs every check with one CLI in a world of its own.
-func runClient(ctx context.Context, o options, c client, checks []check, t *table) (err error) {
-	w, err := newWorld(ctx, o, []client{c})
+func runClient(ctx context.Context, o options, c agentlab.Client, checks []check, t *table) (err error) {
+	w, err := newWorld(ctx, o, []agentlab.Client{c})
 	if err != nil {
 		return err
 	}
@@ -106,9 +108,9 @@ func runClient(ctx context.Context, o options, c client, checks []check, t *tabl
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		t.add(k.name, c.name, note, err)
+		t.add(k.name, c.Name, note, err)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.name, k.name, err)
+			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.Name, k.name, err)
 			if screen, serr := w.teamctl(ctx, "capture", "mate"); serr == nil {
 				fmt.Fprintln(os.Stderr, indent(screen))
 			}
@@ -125,50 +127,4 @@ func indent(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// client is one CLI: its package, its program, how its tools are called.
-type client struct {
-	name    string
-	version string
-	program []string // below the cache: the native program, or node and a script
-	tool    string   // prefix of our tools in the model's words
-	// ask is a script line that makes it ask for permission.
-	ask string
-}
-
-var clients = []client{
-	{
-		name: "claude", version: "2.1.329", tool: "mcp__teamctl__",
-		program: []string{"anthropic-ai-claude-code-2.1.329/node_modules/@anthropic-ai/claude-code-linux-x64/claude"},
-		ask:     "@@shell touch asked",
-	},
-	{
-		name: "codex", version: "0.169.0", tool: "mcp__teamctl__",
-		program: []string{"openai-codex-0.169.0/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"},
-		ask:     `@@call exec_command {"cmd":"touch asked","sandbox_permissions":"require_escalated","justification":"need it"}`,
-	},
-	{
-		name: "gemini", version: "0.61.0", tool: "mcp_teamctl_",
-		program: []string{"node", "google-gemini-cli-0.61.0/node_modules/@google/gemini-cli/bundle/gemini.js"},
-		ask:     "@@shell touch asked",
-	},
-	{
-		name: "opencode", version: "1.18.33", tool: "teamctl_",
-		program: []string{"opencode-ai-1.18.33/node_modules/opencode-linux-x64/bin/opencode"},
-		ask:     "@@shell touch asked",
-	},
-}
-
-// install puts a program of the name into bin that runs the CLI.
-func (c client) install(bin, cache string) error {
-	last := len(c.program) - 1
-	path := filepath.Join(cache, c.program[last])
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("%s is not installed: %w", c.name, err)
-	}
-	if last == 0 {
-		return os.Symlink(path, filepath.Join(bin, c.name))
-	}
-	return os.WriteFile(filepath.Join(bin, c.name), []byte("#!/bin/sh\nexec "+c.program[0]+" '"+path+"' \"$@\"\n"), 0o755) //nolint:gosec // a program
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
@@ -15,7 +16,7 @@ type fakemodelRequest = fakemodel.Request
 // runMixed has one team of all of them finish a plan of three tasks: claude leads
 // by word, codex and gemini do a task each, opencode looks at the board and reports
 // to claude, and the built-in worker runs the task that depends on the others.
-func runMixed(ctx context.Context, o options, clients []client, t *table) (err error) {
+func runMixed(ctx context.Context, o options, clients []agentlab.Client, t *table) (err error) {
 	w, err := newWorld(ctx, o, clients)
 	if err != nil {
 		return err
@@ -29,12 +30,12 @@ func runMixed(ctx context.Context, o options, clients []client, t *table) (err e
 	return nil
 }
 
-func mixed(ctx context.Context, w *world, clients []client) (string, error) {
+func mixed(ctx context.Context, w *world, clients []agentlab.Client) (string, error) {
 	for _, c := range clients {
-		if _, err := w.teamctl(ctx, "spawn", c.name, "--agent", c.name, "--session", "--prompt", "@@say here-"+c.name); err != nil {
+		if _, err := w.teamctl(ctx, "spawn", c.Name, "--agent", c.Name, "--session", "--prompt", "@@say here-"+c.Name); err != nil {
 			return "", err
 		}
-		if _, err := w.asked(ctx, "here-"+c.name); err != nil { // one after another: four at once take minutes on a small machine
+		if _, err := w.asked(ctx, "here-"+c.Name); err != nil { // one after another: four at once take minutes on a small machine
 			return "", err
 		}
 	}
@@ -49,7 +50,7 @@ func mixed(ctx context.Context, w *world, clients []client) (string, error) {
 	// What an agent is to think about is assigned: the worker takes what is free, and
 	// fails what has no command.
 	for i, c := range clients[1:3] {
-		if _, err := w.teamctl(ctx, "task", "assign", ids[i], c.name); err != nil {
+		if _, err := w.teamctl(ctx, "task", "assign", ids[i], c.Name); err != nil {
 			return "", err
 		}
 	}
@@ -57,22 +58,22 @@ func mixed(ctx context.Context, w *world, clients []client) (string, error) {
 		return "", err
 	}
 	// The lead tells by message what to do; who is told claims its task and completes it.
-	script := func(c client, id string) string {
-		return fmt.Sprintf(`@@call %sTaskClaim {"task_id":"%s"}\n@@call %sTaskComplete {"task_id":"%s","summary":"done"}\n@@say finished`, c.tool, id, c.tool, id)
+	script := func(c agentlab.Client, id string) string {
+		return fmt.Sprintf(`@@call %sTaskClaim {"task_id":"%s"}\n@@call %sTaskComplete {"task_id":"%s","summary":"done"}\n@@say finished`, c.Tool, id, c.Tool, id)
 	}
 	lead := clients[0]
 	for i, c := range clients[1:3] {
 		order := fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"%s","content":"%s"}`,
-			lead.tool, c.name, strings.ReplaceAll(script(c, ids[i]), `"`, `\"`))
-		if _, err := w.teamctl(ctx, "send", lead.name, order); err != nil {
+			lead.Tool, c.Name, strings.ReplaceAll(script(c, ids[i]), `"`, `\"`))
+		if _, err := w.teamctl(ctx, "send", lead.Name, order); err != nil {
 			return "", err
 		}
 	}
 	// opencode looks at the board and tells the lead.
 	last := clients[3]
-	look := fmt.Sprintf(`@@call %sTaskList {}\n@@call %sSendMessage {\"type\":\"message\",\"recipient\":\"%s\",\"content\":\"@@say board-seen\"}`, last.tool, last.tool, lead.name)
-	order := fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"%s","content":"%s"}`, lead.tool, last.name, look)
-	if _, err := w.teamctl(ctx, "send", lead.name, order); err != nil {
+	look := fmt.Sprintf(`@@call %sTaskList {}\n@@call %sSendMessage {\"type\":\"message\",\"recipient\":\"%s\",\"content\":\"@@say board-seen\"}`, last.Tool, last.Tool, lead.Name)
+	order := fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"%s","content":"%s"}`, lead.Tool, last.Name, look)
+	if _, err := w.teamctl(ctx, "send", lead.Name, order); err != nil {
 		return "", err
 	}
 	if _, err := w.answered(ctx, "say board-seen"); err != nil {
@@ -91,7 +92,7 @@ func mixed(ctx context.Context, w *world, clients []client) (string, error) {
 	if err := json.Unmarshal([]byte(out), &board); err != nil {
 		return "", fmt.Errorf("read the board: %w", err)
 	}
-	for i, want := range []string{clients[1].name, clients[2].name, "worker"} {
+	for i, want := range []string{clients[1].Name, clients[2].Name, "worker"} {
 		if i >= len(board.Tasks) || board.Tasks[i].Status != "completed" || board.Tasks[i].OwnerName != want {
 			return "", fmt.Errorf("task %d was not completed by %s: %+v", i+1, want, board.Tasks)
 		}

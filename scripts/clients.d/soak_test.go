@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -44,18 +45,18 @@ func TestSoak(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	t.Setenv(team.EnvRuntime, w.sockets) // we are one of the team's processes
+	t.Setenv(team.EnvRuntime, w.Sockets) // we are one of the team's processes
 	for _, c := range all {
-		if _, err := w.teamctl(ctx, "spawn", c.name, "--agent", c.name, "--session", "--prompt", "@@say here-"+c.name); err != nil {
+		if _, err := w.teamctl(ctx, "spawn", c.Name, "--agent", c.Name, "--session", "--prompt", "@@say here-"+c.Name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range all {
-		if _, err := w.asked(ctx, "here-"+c.name); err != nil {
+		if _, err := w.asked(ctx, "here-"+c.Name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := tool.Env{Home: team.Home{Dir: filepath.Join(w.dir, "t")}, Dial: control.Dialer([]string{w.exe}), Writer: control.Writer}
+	env := tool.Env{Home: team.Home{Dir: filepath.Join(w.Dir, "t")}, Dial: control.Dialer([]string{w.exe}), Writer: control.Writer}
 	tm, err := env.Open(ctx, "demo")
 	if err != nil {
 		t.Fatal(err)
@@ -88,13 +89,13 @@ func TestSoak(t *testing.T) {
 			switch n := rnd.IntN(40); {
 			case n < 4:
 				text += fmt.Sprintf("\n@@shell sleep 0.%d", 1+rnd.IntN(4))
-			case n == 4 && c.name != "gemini": // its question is answered at its screen only
-				text += "\n" + c.ask
+			case n == 4 && c.Name != "gemini": // its question is answered at its screen only
+				text += "\n" + c.Ask
 			}
 			posts.Go(func() {
-				sent, err := tm.Send(ctx, me, tool.SendIn{Type: "message", Recipient: c.name, Content: text, Summary: "one"})
+				sent, err := tm.Send(ctx, me, tool.SendIn{Type: "message", Recipient: c.Name, Content: text, Summary: "one"})
 				if err != nil {
-					t.Errorf("message %d to %s: %v", i, c.name, err)
+					t.Errorf("message %d to %s: %v", i, c.Name, err)
 				}
 				ids[k][i] = sent.MessageID
 			})
@@ -105,7 +106,7 @@ func TestSoak(t *testing.T) {
 			killSupervisor(t, w)
 		case i%83 == 40:
 			c := all[rnd.IntN(len(all))]
-			if _, err := w.teamctl(ctx, "interrupt", c.name); err != nil {
+			if _, err := w.teamctl(ctx, "interrupt", c.Name); err != nil {
 				t.Log(err) // the supervisor is being started
 			}
 		case i%29 == 11:
@@ -152,23 +153,25 @@ func TestSoak(t *testing.T) {
 	t.Logf("all done after %s, %d requests to the model", time.Since(began).Round(time.Millisecond), len(w.model.Requests()))
 }
 
-func soakName(c client, i int) string { return fmt.Sprintf("soak-%s-%d.", c.name, i) }
+func soakName(c agentlab.Client, i int) string { return fmt.Sprintf("soak-%s-%d.", c.Name, i) }
 
 // soakCount counts a message in the body of a request: at the start of a line, in JSON.
-func soakCount(body string, c client, i int) int { return strings.Count(body, `\n`+soakName(c, i)) }
+func soakCount(body string, c agentlab.Client, i int) int {
+	return strings.Count(body, `\n`+soakName(c, i))
+}
 
 // conversationOf is the newest request of a client: all that came in so far is in it.
-func conversationOf(w *world, c client) string {
+func conversationOf(w *world, c agentlab.Client) string {
 	all := w.model.Requests()
 	for i := len(all) - 1; i >= 0; i-- {
-		if !all[i].Side && strings.Contains(all[i].Body, "here-"+c.name) {
+		if !all[i].Side && strings.Contains(all[i].Body, "here-"+c.Name) {
 			return all[i].Body
 		}
 	}
 	return ""
 }
 
-func soakLeft(w *world, all []client) (n int) {
+func soakLeft(w *world, all []agentlab.Client) (n int) {
 	for _, c := range all {
 		body := conversationOf(w, c)
 		for i := range *soakMessages {
@@ -182,7 +185,7 @@ func soakLeft(w *world, all []client) (n int) {
 
 func killSupervisor(t *testing.T, w *world) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(w.dir, "t/teams/demo/supervisor.pid"))
+	b, err := os.ReadFile(filepath.Join(w.Dir, "t/teams/demo/supervisor.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}

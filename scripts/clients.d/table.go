@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
 // result is one cell.
@@ -97,9 +99,9 @@ func (t *table) markdown() string {
 }
 
 func version(name string) string {
-	for _, c := range clients {
-		if c.name == name {
-			return " " + c.version
+	for _, c := range agentlab.Clients() {
+		if c.Name == name {
+			return " " + c.Version
 		}
 	}
 	return ""

@@ -9,15 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+
+	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
 // untouched compares the person's own configuration with what it was before the
 // first start. Claude Code keeps its state in one of the files and writes that
 // itself: of it, what stood there stands there, and nothing is registered.
-func untouched(_ context.Context, w *world, _ client) (string, error) {
+func untouched(_ context.Context, w *world, _ agentlab.Client) (string, error) {
 	var errs []error
-	for name, before := range configs(w.model.URL, w.repo) {
-		after, err := os.ReadFile(filepath.Join(w.home, name))
+	for name, before := range w.Files {
+		after, err := os.ReadFile(filepath.Join(w.User, name))
 		switch {
 		case err != nil:
 			errs = append(errs, err)

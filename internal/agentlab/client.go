@@ -1,0 +1,72 @@
+package agentlab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Client is one CLI: its program, how the model calls tools in it, and what makes it
+// ask for permission.
+type Client struct {
+	Name    string
+	Version string   // that is installed
+	Program []string // below the cache: the native program, or node and a script
+	Tool    string   // prefix of our tools in the model's words
+	Ask     string   // a line of a script that makes it ask for permission
+}
+
+// Clients are the CLIs, in the versions that scripts/test-clients installs.
+func Clients() []Client {
+	return []Client{
+		{
+			Name: "claude", Version: "2.1.329", Tool: "mcp__teamctl__",
+			Program: []string{"anthropic-ai-claude-code-2.1.329/node_modules/@anthropic-ai/claude-code-linux-x64/claude"},
+			Ask:     "@@shell touch asked",
+		},
+		{
+			Name: "codex", Version: "0.169.0", Tool: "mcp__teamctl__",
+			Program: []string{"openai-codex-0.169.0/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"},
+			Ask:     `@@call exec_command {"cmd":"touch asked","sandbox_permissions":"require_escalated","justification":"need it"}`,
+		},
+		{
+			Name: "gemini", Version: "0.61.0", Tool: "mcp_teamctl_",
+			Program: []string{"node", "google-gemini-cli-0.61.0/node_modules/@google/gemini-cli/bundle/gemini.js"},
+			Ask:     "@@shell touch asked",
+		},
+		{
+			Name: "opencode", Version: "1.18.33", Tool: "teamctl_",
+			Program: []string{"opencode-ai-1.18.33/node_modules/opencode-linux-x64/bin/opencode"},
+			Ask:     "@@shell touch asked",
+		},
+	}
+}
+
+// StandIns are the same CLIs as stand-ins: cache, a new directory, gets a link of each
+// name to self, a program that gives fakecli.Main the first word.
+func StandIns(self, cache string) ([]Client, error) {
+	if err := os.Mkdir(cache, 0o700); err != nil {
+		return nil, err
+	}
+	all := Clients()
+	for i, c := range all {
+		if err := os.Symlink(self, filepath.Join(cache, c.Name)); err != nil {
+			return nil, err
+		}
+		all[i].Program = []string{c.Name}
+	}
+	return all, nil
+}
+
+// install puts a program of the name into bin that runs the CLI.
+func (c Client) install(bin, cache string) error {
+	last := len(c.Program) - 1
+	path := filepath.Join(cache, c.Program[last])
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%s is not installed: %w", c.Name, err)
+	}
+	if last == 0 {
+		return os.Symlink(path, filepath.Join(bin, c.Name))
+	}
+	return os.WriteFile(filepath.Join(bin, c.Name), []byte("#!/bin/sh\nexec "+c.Program[0]+" '"+path+"' \"$@\"\n"), 0o755) //nolint:gosec // a program
+}

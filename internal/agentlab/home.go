@@ -1,0 +1,154 @@
+package agentlab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Home is where the CLIs run: a person's home directory, their repository, and
+// teamctl's own home.
+type Home struct {
+	Dir     string   // everything but the sockets
+	Repo    string   // a git repository with one empty commit
+	User    string   // $HOME
+	Teams   string   // $TEAMCTL_HOME
+	Sockets string   // $TEAMCTL_RUNTIME_DIR, short
+	Env     []string // of every process in it: nothing of ours but the PATH
+
+	// Files are the person's own files as they were written, by their path below User.
+	Files map[string]string
+}
+
+// NewHome makes one below dir for the given CLIs, whose programs are below cache, with
+// the model at url. dir must not be below /tmp for the real programs: Gemini CLI skips
+// settings that lie where others may write.
+func NewHome(ctx context.Context, dir, cache, url string, with []Client) (_ *Home, err error) {
+	if dir, err = os.MkdirTemp(dir, "run-"); err != nil {
+		return nil, err
+	}
+	h := &Home{Dir: dir, Repo: filepath.Join(dir, "repo"), User: filepath.Join(dir, "home"), Teams: filepath.Join(dir, "t")}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.Remove())
+		}
+	}()
+	if h.Sockets, err = os.MkdirTemp("/tmp", "tc-"); err != nil { // a socket path is short
+		return nil, err
+	}
+	bin := filepath.Join(dir, "bin")
+	for _, d := range []string{bin, h.Repo, h.User} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range with {
+		if err := c.install(bin, cache); err != nil {
+			return nil, err
+		}
+	}
+	h.Env = []string{
+		"HOME=" + h.User, "PATH=" + bin + ":" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8", "SHELL=/bin/bash",
+		"TEAMCTL_HOME=" + h.Teams, "TEAMCTL_RUNTIME_DIR=" + h.Sockets,
+		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_AUTH_TOKEN=dummy-token", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "IS_SANDBOX=1",
+		"FAKE_API_KEY=x", "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + url,
+		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
+	}
+	h.Files = configs(url, h.Repo)
+	for name, text := range h.Files {
+		path := filepath.Join(h.User, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for _, argv := range [][]string{{"git", "init", "-q", "-b", "main"}, {"git", "commit", "-q", "--allow-empty", "-m", "begin"}} {
+		if _, err := h.Run(ctx, argv...); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// configs are the persons' own files: what keeps each CLI from asking who they are,
+// and lets the commands of the checks run that are not the question. They are in the
+// form of today: a program moves what is in an older one, and that is no change of ours.
+func configs(url, repo string) map[string]string {
+	return map[string]string{
+		".claude.json":          `{"hasCompletedOnboarding":true,"projects":{"` + repo + `":{"hasTrustDialogAccepted":true}}}`,
+		".claude/settings.json": `{"permissions":{"allow":["Bash(sleep:*)","Bash(cat:*)"]},"skipDangerousModePermissionPrompt":true}`,
+		".codex/config.toml": `model = "fake-model"
+model_provider = "fake"
+[model_providers.fake]
+name = "Fake"
+base_url = "` + url + `/v1"
+env_key = "FAKE_API_KEY"
+wire_api = "responses"
+[analytics]
+enabled = false
+`,
+		".gemini/settings.json":      `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
+		".gemini/policies/free.toml": geminiRule("sleep") + geminiRule("cat"),
+		".config/opencode/opencode.json": `{"provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + url +
+			`/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","tool_call":true,"limit":{"context":200000,"output":8000}}}}},` +
+			`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"permission":{"bash":{"*":"allow","touch asked":"ask","touch ruled":"ask"}}}`,
+	}
+}
+
+// geminiRule lets commands that begin so run unasked.
+func geminiRule(prefix string) string {
+	return "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"" + prefix + "\"\ndecision = \"allow\"\npriority = 100\n"
+}
+
+// Run runs a command in the repository and returns what it printed; its error has what
+// it said.
+func (h *Home) Run(ctx context.Context, argv ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = h.Repo, h.Env
+	var out, bad bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &bad
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(bad.String()+out.String()))
+	}
+	return out.String(), nil
+}
+
+// Reap ends what was started in the home and nobody ended: every such process has the
+// home in its environment.
+func (h *Home) Reap() error {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return err
+	}
+	for _, d := range dirs {
+		env, err := os.ReadFile(filepath.Join(d, "environ"))
+		if err != nil || !bytes.Contains(env, []byte("HOME="+h.User+"\x00")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(d))
+		if err == nil && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+		}
+	}
+	return nil
+}
+
+// Remove removes its directories. Reap comes first.
+func (h *Home) Remove() error {
+	err := os.RemoveAll(h.Dir)
+	if h.Sockets != "" {
+		err = errors.Join(err, os.RemoveAll(h.Sockets))
+	}
+	return err
+}
