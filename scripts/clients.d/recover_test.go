@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/agentlab"
+)
+
+// TestRecover: two teammates have a conversation, and mail that they have not had yet,
+// when the machine goes down: supervisor, tmux server, shims and agents die at once.
+// teamctl recover starts each with its conversation; what was accepted before does not
+// come again, and what was not comes once.
+func TestRecover(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil || testing.Short() {
+		t.Skip("no tmux, or a short run")
+	}
+	ctx := context.WithoutCancel(t.Context())
+	dir := t.TempDir()
+	pair := fakes(t, dir)[:2]
+	w, err := newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 2 * time.Minute}, pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.close(false); err != nil {
+			t.Error(err)
+		}
+	}()
+	before := map[string]talk{}
+	for _, c := range pair {
+		if before[c.Name], err = w.begin(ctx, c); err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+	}
+	blackout(t, w)
+	if left := w.processes(t); len(left) > 0 {
+		t.Fatalf("%v are alive", left)
+	}
+
+	out, err := w.teamctl(ctx, "recover")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range pair {
+		if !strings.Contains(out, c.Name+": started again\n") {
+			t.Errorf("recover says %q", out)
+		}
+		if err := w.goesOn(ctx, t, c, before[c.Name]); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+}
+
+// talk is what a teammate had before the machine went down.
+type talk struct {
+	conversation    string
+	pid             int
+	accepted, later string // texts: accepted before, and under way
+	acceptedID      string
+	laterID         string
+}
+
+// begin starts a teammate, gives it mail that it takes, and mail in the middle of a
+// turn that does not end by itself.
+func (w *world) begin(ctx context.Context, c agentlab.Client) (k talk, err error) {
+	prompt := w.token("prompt")
+	if _, err := w.teamctl(ctx, "spawn", c.Name, "--agent", c.Name, "--session", "--prompt", "@@say "+prompt); err != nil {
+		return k, err
+	}
+	if _, err := w.asked(ctx, prompt); err != nil {
+		return k, err
+	}
+	k.accepted, k.later = w.token("accepted"), w.token("later")
+	if k.acceptedID, err = w.sendTo(ctx, c.Name, "@@say "+k.accepted); err != nil {
+		return k, err
+	}
+	if err := w.delivered(ctx, k.acceptedID); err != nil {
+		return k, err
+	}
+	if err := w.idle(ctx, c.Name); err != nil {
+		return k, err
+	}
+	never := w.token("never")
+	if _, err := w.sendTo(ctx, c.Name, "@@shell sleep 600\n@@say "+never); err != nil {
+		return k, err
+	}
+	if _, err := w.request(ctx, never, func(r fakemodelRequest) bool {
+		return strings.Contains(r.New, never) && strings.HasPrefix(r.Answer, "call ")
+	}); err != nil {
+		return k, err
+	}
+	if k.laterID, err = w.sendTo(ctx, c.Name, "@@say "+k.later); err != nil {
+		return k, err
+	}
+	// The server of Codex takes it for the tool's end, the hooks of Claude Code have it
+	// wait: neither is a receipt.
+	if state, err := w.state(ctx, k.laterID); err != nil || state == "accepted" || state == "read" {
+		return k, errors.Join(err, fmt.Errorf("in mid-turn it is %s", state))
+	}
+	m, err := w.member(ctx, c.Name)
+	if err != nil {
+		return k, err
+	}
+	k.pid = m.PID
+	k.conversation, err = w.conversation(c.Name)
+	return k, err
+}
+
+// goesOn checks a teammate that was brought back.
+func (w *world) goesOn(ctx context.Context, t *testing.T, c agentlab.Client, k talk) error {
+	t.Helper()
+	if _, err := w.answered(ctx, k.later); err != nil {
+		return err
+	}
+	if err := w.delivered(ctx, k.laterID); err != nil {
+		return err
+	}
+	if err := w.idle(ctx, c.Name); err != nil {
+		return err
+	}
+	last := w.token("last")
+	if _, err := w.sendTo(ctx, c.Name, "@@say "+last); err != nil {
+		return err
+	}
+	r, err := w.answered(ctx, last)
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{k.accepted, k.later} {
+		if n := strings.Count(r.Body, `\n@@say `+text); n != 1 {
+			return fmt.Errorf("%q is %d times in its conversation", text, n)
+		}
+		if n := w.arrivals("@@say " + text); n != 1 {
+			return fmt.Errorf("%q came %d times", text, n)
+		}
+	}
+	m, err := w.member(ctx, c.Name)
+	if err != nil || m.PID == k.pid {
+		return errors.Join(err, fmt.Errorf("process %d is process %d", m.PID, k.pid))
+	}
+	if now, err := w.conversation(c.Name); err != nil || now != k.conversation {
+		return errors.Join(err, fmt.Errorf("conversation %q is %q", k.conversation, now))
+	}
+	resume := map[string]string{"claude": "--resume", "codex": "resume"}[c.Name]
+	for _, argv := range w.processes(t) {
+		if strings.Contains(argv, " "+resume+" "+k.conversation+" ") {
+			return nil
+		}
+	}
+	return fmt.Errorf("nobody was started with %s %s: %v", resume, k.conversation, w.processes(t))
+}
+
+// conversation is the CLI's own id of a member's conversation.
+func (w *world) conversation(name string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(w.Teams, "teams/demo/members", name, "conversation.json"))
+	var c struct{ ID string }
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err == nil && c.ID == "" {
+		err = fmt.Errorf("%s has no conversation: %s", name, b)
+	}
+	return c.ID, err
+}
+
+// processes are the command lines of all that runs in the home, by process.
+func (w *world) processes(t *testing.T) map[int]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[int]string{}
+	for _, f := range files {
+		env, err := os.ReadFile(f)
+		if err != nil || !bytes.Contains(env, []byte("HOME="+w.User+"\x00")) {
+			continue
+		}
+		argv, err := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
+		if err != nil || len(argv) == 0 { // it has ended
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[pid] = string(bytes.ReplaceAll(argv, []byte{0}, []byte{' '}))
+	}
+	return out
+}
+
+// blackout ends everything in the home with nobody left to see it: all are stopped
+// before the first is killed.
+func blackout(t *testing.T, w *world) {
+	t.Helper()
+	stopped := map[int]bool{}
+	for more := true; more; { // what was started meanwhile too
+		more = false
+		for pid := range w.processes(t) {
+			if !stopped[pid] && syscall.Kill(pid, syscall.SIGSTOP) == nil {
+				stopped[pid], more = true, true
+			}
+		}
+	}
+	for pid := range stopped {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+	}
+	if err := w.until(context.WithoutCancel(t.Context()), "dark", func() (bool, error) { return len(w.processes(t)) == 0, nil }); err != nil {
+		t.Fatal(err)
+	}
+}
