@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+
+	"github.com/teamctl/teamctl/internal/fakecli"
 )
 
 // benchmark is one section of the results. Run measures with the teamctl program
@@ -35,13 +37,17 @@ type env struct {
 	rounds  int
 	quick   bool // smaller and shorter, to see that it works
 	dir     string
+	clients string // directory of the real agent CLIs, "" for stand-ins only
 	log     io.Writer
 }
 
 var benchmarks = []benchmark{startup, worktrees, claims, growth, mail, appends, board, scratchpad,
-	spawn, exits, memoryUse, cpu, adopt, relay, attach}
+	spawn, exits, memoryUse, cpu, adopt, relay, attach, latency}
 
 func main() {
+	if status, ok := fakecli.Main(os.Args); ok { // of the latency benchmark
+		os.Exit(status)
+	}
 	if work := os.Getenv(envChild); work != "" {
 		if err := childMain(work); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", work+":", err)
@@ -63,6 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	teamctl := flags.String("teamctl", "bin/teamctl", "the `program` to measure")
 	rounds := flags.Int("rounds", 40, "how often each thing is measured, 20 or more")
 	quick := flags.Bool("quick", false, "smaller sizes and shorter times where a benchmark has some")
+	clients := flags.String("clients", "", "measure the real agent CLIs in this `directory` too, which scripts/test-clients has made")
 	results := flags.String("results", "", "write the sections that were run to this `file`")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: bench [flags] [NAME...]")
@@ -83,7 +90,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, b := range chosen {
 		fmt.Fprintf(out, "## %s\n\n", b.title)
-		text, err := measure(ctx, b, env{teamctl: *teamctl, rounds: *rounds, quick: *quick, log: out})
+		text, err := measure(ctx, b, env{teamctl: *teamctl, rounds: *rounds, quick: *quick, clients: *clients, log: out})
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}

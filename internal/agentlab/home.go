@@ -97,6 +97,8 @@ env_key = "FAKE_API_KEY"
 wire_api = "responses"
 [analytics]
 enabled = false
+[tui]
+screen_reader_detection_done = true
 `,
 		".gemini/settings.json":      `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
 		".gemini/policies/free.toml": geminiRule("sleep") + geminiRule("cat"),
