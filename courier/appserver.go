@@ -46,6 +46,7 @@ type appServer struct {
 type serverRequest struct {
 	id     json.RawMessage
 	method string
+	grant  json.RawMessage // what askGrant wants
 }
 
 type threadStatus struct {
@@ -68,6 +69,8 @@ const (
 	askCommand = "item/commandExecution/requestApproval"
 	askChange  = "item/fileChange/requestApproval"
 	askInput   = "item/tool/requestUserInput"
+	askForm    = "mcpServer/elicitation/request"    // a tool of somebody's MCP server, or a form of its
+	askGrant   = "item/permissions/requestApproval" // more rights for this turn
 )
 
 // openAppServer is the Opener of adapter.WayAppServer.
@@ -476,6 +479,18 @@ func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 			answers = json.RawMessage(`{}`)
 		}
 		result = map[string]any{"answers": answers}
+	case askForm:
+		action := "decline"
+		if r.Allow {
+			action = "accept" // once: nothing is said of keeping it
+		}
+		result = map[string]string{"action": action}
+	case askGrant:
+		grant := json.RawMessage(`{}`)
+		if r.Allow {
+			grant = req.grant
+		}
+		result = map[string]any{"permissions": grant, "scope": "turn"}
 	default:
 		decision := "decline"
 		if r.Allow {

@@ -1,7 +1,9 @@
 package courier
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -16,7 +18,15 @@ func (a *appServer) take(m rpcMessage) {
 		RequestID  json.RawMessage `json:"requestId"`
 		Reason     string          `json:"reason"`
 		Command    string          `json:"command"`
-		Thread     thread          `json:"thread"`
+
+		Server      string          `json:"serverName"`
+		Message     string          `json:"message"`
+		Permissions json.RawMessage `json:"permissions"`
+		Meta        struct {
+			Kind string `json:"codex_approval_kind"` // set where it asks for a tool call
+		} `json:"_meta"`
+
+		Thread     thread `json:"thread"`
 		Turn       struct{ ID string }
 		Status     threadStatus `json:"status"`
 		Item       userMessage  `json:"item"`
@@ -70,7 +80,7 @@ func (a *appServer) take(m rpcMessage) {
 		}})
 	case "serverRequest/resolved":
 		a.resolved(p.RequestID)
-	case askCommand, askChange, askInput:
+	case askCommand, askChange, askInput, askForm, askGrant:
 		ask := &team.Ask{ID: p.ItemID, For: team.WaitPermission, Tool: "exec_command", Description: p.Reason, Input: m.Params}
 		if p.ApprovalID != "" {
 			ask.ID += ":" + p.ApprovalID
@@ -80,14 +90,39 @@ func (a *appServer) take(m rpcMessage) {
 			ask.Tool = "apply_patch"
 		case askInput:
 			ask.Tool, ask.For = "request_user_input", team.WaitQuestion
+		case askForm:
+			ask.Tool, ask.Description, ask.ID = "mcp__"+p.Server, p.Message, a.formID(p.TurnID, p.Server, p.Message)
+			if p.Meta.Kind == "" {
+				ask.For = team.WaitQuestion
+			}
+		case askGrant:
+			ask.Tool = "request_permissions"
+			if ask.Description == "" {
+				ask.Description = string(p.Permissions)
+			}
 		}
 		if ask.Description == "" {
 			ask.Description = p.Command
 		}
 		a.mu.Lock()
-		a.asks[ask.ID] = serverRequest{id: m.ID, method: m.Method}
+		a.asks[ask.ID] = serverRequest{id: m.ID, method: m.Method, grant: p.Permissions}
 		a.mu.Unlock()
 		a.see(team.Observation{Activity: team.Waiting, For: ask.For, Source: m.Method, Turn: p.TurnID, Ask: ask})
+	}
+}
+
+// formID names a request that has no item: the same one when it is sent again, and
+// another one when the same is asked twice.
+func (a *appServer) formID(turn, server, message string) string {
+	sum := sha256.Sum256([]byte(message))
+	id := fmt.Sprintf("form:%s:%s:%x", turn, server, sum[:6])
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for n, first := 2, id; ; n++ {
+		if _, taken := a.asks[id]; !taken {
+			return id
+		}
+		id = fmt.Sprintf("%s:%d", first, n)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/internal/fakecli"
+	"github.com/teamctl/teamctl/internal/fakemodel"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -166,6 +167,49 @@ func TestAppServerApproval(t *testing.T) {
 		}
 		if err := r.ch.Answer(t.Context(), team.Reply{ID: o.Ask.ID, Allow: true}); !team.IsCode(err, team.CodeNotFound) {
 			t.Errorf("answered twice: %v", err)
+		}
+	}
+}
+
+// A tool of somebody's MCP server asks by a form, more rights by a request of their
+// own: both are asked and answered like a command.
+func TestAppServerOtherApprovals(t *testing.T) {
+	r := codexRig(t)
+	startCodex(t, r, true)
+	r.open(t, openAppServer)
+	r.wait(t, "the thread", 0, ready)
+	for i, c := range []struct{ call, tool, says string }{
+		{"mcp__other__Do", "mcp__other", `Allow the other MCP server to run tool "Do"?`},
+		{"request_permissions", "request_permissions", `{"network":{"enabled":true}}`},
+	} {
+		for _, allow := range []bool{true, false} {
+			from := r.mark()
+			over := fmt.Sprintf("over-%d-%v", i, allow)
+			r.deliver(t, false, "m-"+over, fmt.Sprintf("@@call %s {}\n@@say %s", c.call, over))
+			o := r.wait(t, "the question", from, func(o team.Observation) bool { return o.Ask != nil })
+			if o.Activity != team.Waiting || o.For != team.WaitPermission || o.Ask.Tool != c.tool || o.Ask.Description != c.says {
+				t.Fatalf("asked %+v %+v", o, o.Ask)
+			}
+			if allow { // whoever takes over is asked again, the same
+				r.ch.Close()
+				from = r.mark()
+				r.open(t, openAppServer)
+				if again := r.wait(t, "the question again", from, func(o team.Observation) bool { return o.Ask != nil }); again.Ask.ID != o.Ask.ID {
+					t.Fatalf("asked %s, then %s", o.Ask.ID, again.Ask.ID)
+				}
+			}
+			if err := r.ch.Answer(t.Context(), team.Reply{ID: o.Ask.ID, For: o.Ask.For, Allow: allow}); err != nil {
+				t.Fatal(err)
+			}
+			r.wait(t, "settled", from, func(s team.Observation) bool { return s.Settled == o.Ask.ID })
+			r.wait(t, "idle", from, is(team.Idle))
+			q, err := r.model.Wait(t.Context(), func(q fakemodel.Request) bool { return q.Answer == "say "+over })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ran := contains(q.New, "no tool "+c.call); ran != allow {
+				t.Errorf("allowed %v, and the model is told %q", allow, q.New)
+			}
 		}
 	}
 }

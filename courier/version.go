@@ -16,9 +16,9 @@ import (
 )
 
 // versionWithin bounds what a program may take to say its version: one that loads an
-// interpreter took more than ten seconds on a machine that was busy, and without its
-// version it is used in the poorest way for as long as it runs.
-const versionWithin = 30 * time.Second
+// interpreter took more than half a minute on a machine that was busy, and without its
+// version it is used in the poorest way for as long as it runs. A start has a minute.
+const versionWithin = 45 * time.Second
 
 type cachedVersion struct {
 	Size    int64  `json:"size"`

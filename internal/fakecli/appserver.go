@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ type client struct {
 
 type approval struct {
 	id     int
+	method string
 	params obj
 	answer chan bool
 }
@@ -123,13 +125,16 @@ func (s *AppServer) accept(w http.ResponseWriter, r *http.Request) {
 			ID     json.RawMessage
 			Method string
 			Params json.RawMessage
-			Result struct{ Decision string }
+			Result struct {
+				Decision, Action string
+				Permissions      map[string]any
+			}
 		}
 		if json.Unmarshal(b, &m) != nil {
 			return
 		}
 		if m.Method == "" {
-			s.settle(string(m.ID), m.Result.Decision == "accept")
+			s.settle(string(m.ID), m.Result.Decision == "accept" || m.Result.Action == "accept" || len(m.Result.Permissions) > 0)
 			continue
 		}
 		result, no := s.call(c, m.Method, m.Params)
@@ -146,7 +151,7 @@ func (s *AppServer) accept(w http.ResponseWriter, r *http.Request) {
 			open := s.open
 			s.mu.Unlock()
 			if open != nil {
-				s.send(c, obj{"method": "item/commandExecution/requestApproval", "id": open.id, "params": open.params})
+				s.send(c, obj{"method": open.method, "id": open.id, "params": open.params})
 			}
 		}
 	}
@@ -342,13 +347,23 @@ func (s *AppServer) allow(ctx context.Context, call, tool string, input json.Raw
 	thread := s.thread()
 	s.mu.Lock()
 	s.last++
-	a := &approval{id: s.last, answer: make(chan bool, 1), params: obj{
+	a := &approval{id: s.last, answer: make(chan bool, 1), method: "item/commandExecution/requestApproval", params: obj{
 		"threadId": thread, "turnId": "t", "itemId": call, "command": "/bin/bash -lc '" + commandOf(input) + "'", "reason": "need it",
 	}}
+	if server, name, ok := strings.Cut(strings.TrimPrefix(tool, "mcp__"), "__"); ok {
+		a.method, a.params = "mcpServer/elicitation/request", obj{
+			"threadId": thread, "turnId": "t", "serverName": server, "mode": "form", "requestedSchema": obj{"type": "object", "properties": obj{}},
+			"message": fmt.Sprintf("Allow the %s MCP server to run tool %q?", server, name), "_meta": obj{"codex_approval_kind": "mcp_tool_call"},
+		}
+	} else if tool == "request_permissions" {
+		a.method, a.params = "item/permissions/requestApproval", obj{
+			"threadId": thread, "turnId": "t", "itemId": call, "cwd": s.Cwd, "startedAtMs": 1, "permissions": obj{"network": obj{"enabled": true}},
+		}
+	}
 	s.open, s.flags = a, []string{"waitingOnApproval"}
 	s.mu.Unlock()
 	s.tell(true, "thread/status/changed", obj{"threadId": s.thread(), "status": s.status()})
-	s.tell(false, "item/commandExecution/requestApproval", a.params, a.id)
+	s.tell(false, a.method, a.params, a.id)
 	ok := false
 	select {
 	case ok = <-a.answer:
