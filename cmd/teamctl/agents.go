@@ -16,7 +16,7 @@ func newAgents(a *app) *cobra.Command {
 		Long: `List the kinds of agent that can be spawned. Your own stand in
 $TEAMCTL_HOME/agents/NAME.yaml: launch, resume, the patterns of a ready and a
 busy screen, and how mail gets in.`,
-		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl spawn builder --agent worker",
+		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl agents test claude\n  teamctl spawn builder --agent worker",
 		Args:    unknownVerb,
 		RunE:    func(*cobra.Command, []string) error { return a.listAgents() },
 	}
@@ -45,7 +45,7 @@ busy screen, and how mail gets in.`,
 	cmd.AddCommand(&cobra.Command{
 		Use: "ls", Short: "List the kinds of agent", Args: takes(0, 0, ""), Example: "  teamctl agents ls",
 		RunE: func(*cobra.Command, []string) error { return a.listAgents() },
-	}, show)
+	}, show, newAgentsTest(a))
 	return cmd
 }
 

@@ -57,6 +57,10 @@ var shapes = map[string]shape{
 	"agents":      {list: "agents", name: "name", reads: true},
 	"agents ls":   {list: "agents", name: "name", reads: true},
 	"agents show": {name: "name", reads: true},
+	"agents test": {
+		list: "checks", name: "check",
+		note: "`status` is `yes`, `no` or `not tried`; `screen` is the end of what it showed when the check failed, line by line, and optional. The exit status is 7 if one is `no`.",
+	},
 	"call": {
 		list: "operations", name: "name", reads: true,
 		note: "With an operation it writes what docs/tools.md says of that one, always as JSON, and takes no `-o name`.",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,6 +72,12 @@ func TestFakes(t *testing.T) {
 			}
 		}
 	})
+	for _, c := range all {
+		t.Run("agents test "+c.Name, func(t *testing.T) {
+			t.Parallel()
+			tried(t, o, c)
+		})
+	}
 	t.Run("trust dialog", func(t *testing.T) {
 		t.Parallel()
 		trustDialog(t, o, all[0])
@@ -91,6 +98,54 @@ func showsAll(t *testing.T, o options, c agentlab.Client) {
 			t.Errorf("%s: %v", r.check, r.err)
 		}
 	}
+}
+
+// tried: what a person has teamctl try works with each, and nothing of it is left, in
+// the home directory of teamctl or in its repository.
+func tried(t *testing.T, o options, c agentlab.Client) {
+	ctx := context.WithoutCancel(t.Context())
+	w, err := newWorld(ctx, o, []agentlab.Client{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.close(false); err != nil {
+			t.Error(err)
+		}
+	}()
+	before := w.things(t)
+	out, err := w.teamctl(ctx, "agents", "test", c.Name, "--dir", w.Repo, "--prompt", "@@shell sleep 2\n@@say hello",
+		"--mail", "@@say again", "--busy", "@@shell sleep 600", "--timeout", o.limit.String())
+	if err != nil || strings.Count(out, "\nyes ") != 6 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := w.until(ctx, "as it was", func() (bool, error) { // a supervisor ends after its last answer
+		left, now := w.processes(t), w.things(t)
+		if len(left) > 0 || now != before {
+			return false, fmt.Errorf("processes %v are left, and there is\n%s\nand was\n%s", left, now, before)
+		}
+		return true, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := untouched(ctx, w, c); err != nil {
+		t.Error(err)
+	}
+}
+
+// things are the names in the directories that a test must leave as they are.
+func (w *world) things(t *testing.T) string {
+	var names []string
+	for _, d := range []string{w.Teams, w.Repo, w.Sockets, filepath.Join(w.Repo, ".git")} {
+		list, err := os.ReadDir(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			names = append(names, filepath.Join(d, e.Name()))
+		}
+	}
+	return strings.Join(names, "\n")
 }
 
 // trustDialog: a directory that the person has not accepted is theirs to accept;

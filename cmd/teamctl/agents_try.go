@@ -1,0 +1,326 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// tried is one thing that an agent was seen to do, or not.
+type tried struct {
+	Check  string `json:"check"`
+	Status string `json:"status"` // yes, no, not tried
+	Detail string `json:"detail,omitempty"`
+	// Screen is the end of what it showed when the check failed.
+	Screen []string `json:"screen,omitempty"`
+}
+
+// What came of a check.
+const (
+	triedYes = "yes"
+	triedNo  = "no"
+	triedNot = "not tried"
+)
+
+// trial is how an agent is to be tried.
+type trial struct {
+	agent   string
+	command []string
+	backend string
+	dir     string
+	timeout time.Duration
+	prompt  string
+	mail    string
+	busy    string
+	offline bool
+}
+
+// words of the conversation, where the person gives none.
+const (
+	tryPrompt = "This is a test of the connection. Answer with the word ready, and do nothing else."
+	tryMail   = "This is a test of the mail. Answer with the word received, and do nothing else."
+	tryBusy   = "This is a test. Write the numbers from 1 to 2000 in words, one on each line, and do nothing else."
+)
+
+func newAgentsTest(a *app) *cobra.Command {
+	t := trial{}
+	cmd := &cobra.Command{
+		Use:   "test NAME [-- COMMAND ARG...]",
+		Short: "Start an agent in a team of its own, and show what works",
+		Long: `Start one agent in a team that exists for the test alone, with a home directory, a
+runtime directory and a tmux server of its own, and show what works: whether it
+starts, is seen to be ready, takes a prompt and mail and by which way, can be
+interrupted, and stops when it is asked. Nothing is left of it. The agent itself is
+the one that you use, with your login: three short prompts go to its model, none
+with --offline, and one that is empty is left out. It works in an empty directory, or
+in the one of --dir, for agents that ask whether a directory is trusted: such a
+question is yours to answer. The exit status is 7 if a check failed.`,
+		Example: "  teamctl agents test claude\n  teamctl agents test mine --dir ~/project --json\n  teamctl agents test generic -- aider --no-git",
+		Args: func(cmd *cobra.Command, args []string) error {
+			n := len(args)
+			if d := cmd.ArgsLenAtDash(); d >= 0 {
+				n = d
+			}
+			return takes(1, 1, "the name of a kind of agent")(cmd, args[:n])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.agent, t.command = args[0], args[1:]
+			if err := a.knownAgent(t.agent); err != nil {
+				return err
+			}
+			if t.timeout <= 0 {
+				return usage(cmd, "--timeout is a time to wait")
+			}
+			return a.tryAgent(cmd.Context(), t)
+		},
+		ValidArgsFunction: first(func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return a.agentNames(), noFiles
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.backend, "backend", "auto", "where it runs: auto, tmux, pty")
+	f.StringVar(&t.dir, "dir", "", "directory that it works in (default an empty one)")
+	f.DurationVar(&t.timeout, "timeout", 2*time.Minute, "wait so long for each thing at most")
+	f.BoolVar(&t.offline, "offline", false, "start and stop it only: no prompt goes to its model")
+	f.StringVar(&t.prompt, "prompt", tryPrompt, "first prompt")
+	f.StringVar(&t.mail, "mail", tryMail, "message that is sent to it when it is idle")
+	f.StringVar(&t.busy, "busy", tryBusy, "message that keeps it at work until it is interrupted")
+	return cmd
+}
+
+func (a *app) tryAgent(ctx context.Context, t trial) (err error) {
+	s, err := newSandbox(ctx, t.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	list, err := s.try(ctx, t, func(r tried) {
+		if !a.out.json {
+			a.showTried(r)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, r := range list {
+		if r.Status == triedNo {
+			failed++
+		}
+	}
+	if a.out.value(map[string]any{"agent": t.agent, "checks": list, "ok": failed == 0}) {
+		if failed > 0 {
+			return errSaid
+		}
+		return nil
+	}
+	if failed > 0 {
+		return team.Errorf(team.CodeUnavailable, "%s: %d of %d checks failed", t.agent, failed, len(list)).WithReason("checks_failed").
+			WithHint("teamctl agents show " + t.agent + " says what it is to do")
+	}
+	return nil
+}
+
+func (a *app) showTried(r tried) {
+	mark := r.Status
+	switch r.Status {
+	case triedYes:
+		mark = a.out.style.Green("yes      ")
+	case triedNo:
+		mark = a.out.style.Red("no       ")
+	}
+	a.out.line("%s  %s  %s", mark, tui.Pad(r.Check, 20), tui.Clean(r.Detail))
+	for _, l := range r.Screen {
+		a.out.line("           | %s", l)
+	}
+}
+
+// try makes the checks in order. What rests on one that failed is not tried.
+func (s *sandbox) try(ctx context.Context, t trial, show func(tried)) ([]tried, error) {
+	var list []tried
+	check := func(name, skip string, f func() (string, error)) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		r := tried{Check: name, Status: triedNot, Detail: skip}
+		if skip == "" {
+			detail, err := f()
+			switch {
+			case ctx.Err() != nil:
+				return false
+			case err == nil:
+				r.Status, r.Detail = triedYes, detail
+			default:
+				r.Status, r.Detail, r.Screen = triedNo, err.Error(), s.shows(ctx)
+			}
+		}
+		show(r)
+		list = append(list, r)
+		return r.Status == triedYes
+	}
+	// why a check is not made, "" if it is
+	unless := func(good bool, why, text string) string {
+		switch {
+		case t.offline:
+			return "nothing goes to its model"
+		case text == "":
+			return "there is no text for it"
+		case !good:
+			return why
+		}
+		return ""
+	}
+	started := check("starts", "", func() (string, error) { return s.starts(ctx, t) })
+	skip := ""
+	if !started {
+		skip = "it did not start"
+	}
+	ready := check("is seen to be ready", skip, func() (string, error) { return s.ready(ctx, t) })
+	// A prompt that did not arrive leaves an agent that may take mail.
+	check("takes a prompt", unless(ready, "it is not ready", t.prompt), func() (string, error) { return s.prompted(ctx, t) })
+	idle := check("is seen to be idle", unless(ready, "it is not ready", "-"), func() (string, error) { return s.becomes(ctx, t, team.Idle) })
+	check("takes mail", unless(idle, "it is not idle", t.mail), func() (string, error) { return s.mailed(ctx, t) })
+	check("is interrupted", unless(idle, "it is not idle", t.busy), func() (string, error) { return s.interrupted(ctx, t) })
+	if started && !s.lives() {
+		skip = "it has exited"
+	}
+	check("stops when asked", skip, func() (string, error) { return s.stops(ctx) })
+	return list, ctx.Err()
+}
+
+func (s *sandbox) starts(ctx context.Context, t trial) (string, error) {
+	args := []string{"spawn", trySubject, "--agent", t.agent, "--backend", t.backend, "--restart", "never", "--worktree", "none", "--cwd", s.work}
+	if !t.offline && t.prompt != "" {
+		args = append(args, "--prompt", t.prompt)
+	}
+	if len(t.command) > 0 {
+		args = append(append(args, "--"), t.command...)
+	}
+	if err := s.run(ctx, nil, args...); err != nil {
+		return "", err
+	}
+	var m sandboxMember
+	err := s.until(ctx, t, "running", func() (ok bool, seen string, err error) {
+		m, err = s.member(ctx)
+		if err == nil && m.ended() {
+			return false, "", m.gone()
+		}
+		return m.PID > 0 && m.Observed == team.Running, string(m.Observed), err
+	})
+	s.pid = m.PID
+	return m.place(), err
+}
+
+func (s *sandbox) ready(ctx context.Context, t trial) (string, error) {
+	var r sandboxState
+	err := s.until(ctx, t, "ready", func() (ok bool, seen string, err error) {
+		r, err = s.state(ctx)
+		switch r.For {
+		case team.WaitTrust:
+			return false, "", errors.New("it asks whether it may trust the directory: answer it once in one of yours, and test with --dir")
+		case team.WaitLogin:
+			return false, "", errors.New("it asks for a login: start it yourself once")
+		case "", team.WaitPermission, team.WaitPlan, team.WaitQuestion:
+		}
+		return r.Ready, r.shown(), err
+	})
+	return r.shown(), err
+}
+
+// prompted: what shows that the first prompt was taken is that it worked.
+func (s *sandbox) prompted(ctx context.Context, t trial) (string, error) {
+	err := s.until(ctx, t, "at work", func() (bool, string, error) {
+		worked, err := s.worked(ctx)
+		if err != nil || worked {
+			return worked, "", err
+		}
+		r, err := s.state(ctx)
+		return false, r.shown(), err
+	})
+	return "it was seen at work", err
+}
+
+func (s *sandbox) becomes(ctx context.Context, t trial, want team.Activity) (string, error) {
+	var r sandboxState
+	err := s.until(ctx, t, string(want), func() (ok bool, seen string, err error) {
+		r, err = s.state(ctx)
+		return r.Activity == want, r.shown(), err
+	})
+	return r.Source, err
+}
+
+func (s *sandbox) mailed(ctx context.Context, t trial) (string, error) {
+	return s.sent(ctx, t, t.mail, team.Accepted)
+}
+
+// sent sends a message and waits until it has come so far at least; the evidence is
+// returned.
+func (s *sandbox) sent(ctx context.Context, t trial, text string, far team.DeliveryState) (string, error) {
+	var sent struct {
+		ID string `json:"message_id"`
+	}
+	if err := s.run(ctx, &sent, "send", trySubject, "--", text); err != nil {
+		return "", err
+	}
+	evidence := ""
+	err := s.until(ctx, t, string(far), func() (bool, string, error) {
+		var m struct {
+			Deliveries []struct {
+				State            team.DeliveryState
+				Evidence, Reason string
+			}
+		}
+		if err := s.run(ctx, &m, "message", "show", sent.ID); err != nil || len(m.Deliveries) == 0 {
+			return false, "", err
+		}
+		d := m.Deliveries[0]
+		switch d.State {
+		case team.Accepted, team.Read, team.Answered:
+			evidence = d.Evidence
+			return true, "", nil
+		case team.Dropped:
+			return false, "", errors.New("it was dropped: " + d.Reason)
+		case team.Posted, team.Mailed, team.Held, team.Injected:
+		}
+		seen := string(d.State)
+		if d.Reason != "" {
+			seen += ": " + d.Reason
+		}
+		return d.State == far, seen, nil
+	})
+	return evidence, err
+}
+
+// interrupted: what is interrupted is the turn of its own message. One that the mail
+// before it began may go on when that is accepted, and some agents give evidence of a
+// message at the end of its turn only, so that injected is what is waited for.
+func (s *sandbox) interrupted(ctx context.Context, t trial) (string, error) {
+	if _, err := s.sent(ctx, t, t.busy, team.Injected); err != nil {
+		return "", err
+	}
+	if _, err := s.becomes(ctx, t, team.Working); err != nil {
+		return "", err
+	}
+	if err := s.run(ctx, nil, "interrupt", trySubject); err != nil {
+		return "", err
+	}
+	return s.becomes(ctx, t, team.Idle)
+}
+
+func (s *sandbox) stops(ctx context.Context) (string, error) {
+	var out any
+	if err := s.run(ctx, &out, "stop", trySubject); err != nil {
+		return "", err
+	}
+	if s.lives() {
+		return "", fmt.Errorf("process %d is still there", s.pid)
+	}
+	m, err := s.member(ctx)
+	return m.Exit, err
+}
