@@ -20,15 +20,16 @@ func TestRecordedScreens(t *testing.T) {
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".txt")
 		t.Run(name, func(t *testing.T) {
-			agent, rest, _ := strings.Cut(name, "-")
-			version, rule, ok := strings.Cut(rest, "-")
-			v, known := ParseVersion(version)
-			if !ok || !known {
+			agent, v, rule, ok := ParseScreenName(filepath.Base(f))
+			if !ok {
 				t.Fatal("the name is PROGRAM-VERSION-RULE.txt")
 			}
 			data, err := os.ReadFile(f)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if again, gone := (Private{}).Scrub(string(data)); again != string(data) {
+				t.Errorf("there are %v in it", gone)
 			}
 			rules, ok, err := BuiltinRules(agent)
 			if err != nil || !ok {

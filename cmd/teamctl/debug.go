@@ -13,8 +13,8 @@ func newDebug(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug",
 		Short: "Look inside the team's supervisor",
-		Long: `Look inside the running supervisor of a team. Nothing is changed, and no
-supervisor is started. Profiles are on its socket, under /debug/pprof/:
+		Long: `Look inside the running supervisor of a team. Nothing of the team is changed, and
+no supervisor is started. Profiles are on its socket, under /debug/pprof/:
 
   curl --unix-socket "$(teamctl ps --json | jq -r .socket)" http://x/debug/pprof/heap`,
 		Args: unknownVerb,
@@ -44,6 +44,7 @@ supervisor is started. Profiles are on its socket, under /debug/pprof/:
 		}
 		return err
 	})
+	cmd.AddCommand(newDebugRecord(a))
 	return cmd
 }
 

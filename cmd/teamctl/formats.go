@@ -170,6 +170,7 @@ var shapes = map[string]shape{
 	"debug events":     {list: "recent", reads: true},
 	"debug panes":      {list: "members", name: "name", reads: true},
 	"debug goroutines": {reads: true},
+	"debug record":     {name: "file"},
 }
 
 // keyOf is a command in the words of shapes.

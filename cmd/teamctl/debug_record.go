@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// recorded is a screen that was written down, and how it is read.
+type recorded struct {
+	Member   string          `json:"member"`
+	File     string          `json:"file"`
+	Agent    string          `json:"agent"`
+	Version  adapter.Version `json:"version"`
+	Rule     string          `json:"rule"` // that is to know it
+	Activity team.Activity   `json:"activity"`
+	For      team.WaitFor    `json:"for,omitempty"`
+	Lines    []string        `json:"lines"`    // that the rule matches
+	Replaced []string        `json:"replaced"` // kinds of what was private
+}
+
+// recording is what is to be recorded, by the flags.
+type recording struct {
+	dir, rule, version string
+	force              bool
+}
+
+func newDebugRecord(a *app) *cobra.Command {
+	var r recording
+	cmd := &cobra.Command{
+		Use:   "record MEMBER",
+		Short: "Write a member's screen down, for a test of the rules that read it",
+		Long: `Write what is on a member's screen to a file whose name says by which rule it is to
+be known: PROGRAM-VERSION-RULE.txt, as the tests of the rules read them. Your home
+directory, the repository's, your name and machine, addresses, ids, and what looks
+like a key or a token are replaced. What the program has broken over two lines is not
+found, so read the file before you give it away. --rule names the rule for a screen
+that none knows yet, or not for what it is.`,
+		Example:           "  teamctl debug record ann\n  teamctl debug record ann --rule update-prompt --dir adapter/testdata/screens",
+		Args:              takes(1, 1, "the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(false)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				if err := memberNames(cmd.Context(), t, args); err != nil {
+					return err
+				}
+				rec, err := record(cmd.Context(), t, args[0], r)
+				if err != nil || a.out.value(rec) {
+					return err
+				}
+				a.out.line("wrote %s", tui.Clean(rec.File))
+				what := string(rec.Activity)
+				if rec.For != "" {
+					what += " for " + string(rec.For)
+				}
+				a.out.line("%s %s is %s", rec.Agent, rec.Version, what)
+				for _, l := range rec.Lines {
+					a.out.line("    %s", tui.Clean(l))
+				}
+				if len(rec.Replaced) > 0 {
+					a.out.note("replaced in it: %s", strings.Join(rec.Replaced, ", "))
+				}
+				return nil
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.dir, "dir", ".", "directory that the file goes to")
+	f.StringVar(&r.rule, "rule", "", "rule that is to know the screen (default the one that does)")
+	f.StringVar(&r.version, "cli-version", "", "version of its program, where it is not known")
+	f.BoolVar(&r.force, "force", false, "replace the file if it is there")
+	return cmd
+}
+
+// record writes the file. Nothing is written that is not known for what it is.
+func record(ctx context.Context, t *tool.Team, name string, in recording) (recorded, error) {
+	m, err := t.Member(ctx, name)
+	if err != nil {
+		return recorded{}, err
+	}
+	// Of a command there is no link: neither a version nor a secret.
+	link, err := courier.ReadLink(t.Layout.Bundle(m.Name), m.Generation)
+	if err != nil && !team.IsCode(err, team.CodeNotFound) {
+		return recorded{}, err
+	}
+	out := recorded{Member: m.Name, Agent: m.Spec.Agent, Rule: in.rule, Lines: []string{}, Replaced: []string{}}
+	known := false
+	if out.Version, known = adapter.ParseVersion(orElse(in.version, link.Version)); !known {
+		return recorded{}, team.Errorf(team.CodeInvalid, "which version of %s %s is, is not known", m.Spec.Agent, m.Name).WithReason("no_version").
+			WithHint("--cli-version 1.2.3")
+	}
+	s, err := t.RunningSupervisor(ctx)
+	if err != nil {
+		return recorded{}, err
+	}
+	screen, err := s.Capture(ctx, m.Name, 0)
+	if err != nil {
+		return recorded{}, err
+	}
+	rules, err := courier.LoadRules(t.Layout.Home, m.Spec.Agent)
+	if err != nil {
+		return recorded{}, err
+	}
+	if rules == nil {
+		rules = &adapter.Rules{}
+	}
+	screen = strings.TrimRight(plainLog(screen), " \n") + "\n"
+	was := rules.Look(screen, out.Version, time.Now())
+	text, gone := private(m, link).Scrub(screen)
+	seen := rules.Look(text, out.Version, time.Now())
+	out.Activity, out.For, out.Replaced = seen.Activity, seen.For, append(out.Replaced, gone...)
+	for _, l := range seen.Lines {
+		out.Lines = append(out.Lines, strings.TrimSpace(l))
+	}
+	if out.Rule = orElse(in.rule, seen.Rule); out.Rule == "" || in.rule == "" && was.Rule != seen.Rule {
+		return recorded{}, team.Errorf(team.CodeNotFound, "no rule of %s knows this screen, as %s would be written down", m.Spec.Agent, m.Name).
+			WithReason("no_rule").WithHint("--rule NAME is the rule that is to know it")
+	}
+	file, err := adapter.ScreenName(out.Agent, out.Version, out.Rule)
+	if err != nil {
+		return recorded{}, err
+	}
+	dir, err := absolute(in.dir)
+	if err != nil {
+		return recorded{}, err
+	}
+	out.File = filepath.Join(dir, file)
+	return out, writeScreen(out.File, text, in.force)
+}
+
+// private is what a screen of the member may tell of the person.
+func private(m ledger.Member, link adapter.Link) adapter.Private {
+	p := adapter.Private{Dirs: []string{m.Worktree, m.Spec.Cwd}, Secrets: []string{link.Secret}}
+	for _, env := range []map[string]string{environment(), m.Spec.Env} {
+		for k, v := range env {
+			if secretName(k) {
+				p.Secrets = append(p.Secrets, v)
+			}
+		}
+	}
+	// What cannot be found out does not stand on the screen by that name either.
+	p.Home, _ = os.UserHomeDir()
+	p.Host, _ = os.Hostname()
+	if u, err := user.Current(); err == nil {
+		p.User = u.Username
+	}
+	return p
+}
+
+func environment() map[string]string {
+	env := map[string]string{}
+	for _, kv := range os.Environ() {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			env[k] = v
+		}
+	}
+	return env
+}
+
+// secretName reports whether a variable holds a secret, as far as its name tells.
+func secretName(name string) bool {
+	for _, end := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"} {
+		if strings.HasSuffix(strings.ToUpper(name), end) {
+			return true
+		}
+	}
+	return false
+}
+
+func writeScreen(path, text string, force bool) error {
+	if _, err := os.Lstat(path); err == nil && !force {
+		return team.Errorf(team.CodeConflict, "%s is there", path).WithReason("exists").WithHint("--force replaces it")
+	}
+	err := atomicfile.Write(path, []byte(text), 0o600, false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return team.Errorf(team.CodeNotFound, "there is no directory %s", filepath.Dir(path)).WithHint("--dir is where the file goes to")
+	case err != nil:
+		return team.Errorf(team.CodeUnavailable, "write the screen: %w", err)
+	}
+	return nil
+}
