@@ -99,7 +99,8 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, r Report) {
 	look := func() {
 		seen, err := l.see(ctx)
 		if err != nil || ctx.Err() != nil {
-			return // it is gone, or about to be: the process says so
+			confirm.Reset(lookConfirm) // tmux was slow, or it is gone and the process says so
+			return
 		}
 		if t := l.title(); t != lastTitle {
 			lastTitle = t

@@ -324,6 +324,7 @@ func (o observed) apply(s *Supervisor) {
 	if m == nil || m.row.Generation != o.generation || m.row.Observed != team.Running {
 		return
 	}
+	was := m.row.Activity
 	m.seen.Take(o.Observation)
 	s.showState(m)
 	if len(o.Receipts) > 0 {
@@ -342,8 +343,12 @@ func (o observed) apply(s *Supervisor) {
 	if o.Usage != nil {
 		s.used(m, *o.Usage)
 	}
-	if m.line != nil && m.line.waiting {
+	switch l := m.line; {
+	case l == nil:
+	case l.waiting:
 		s.deliver(m)
+	case l.busy && m.row.Activity != was: // the hand-over may have seen what was before
+		l.again = true
 	}
 }
 

@@ -127,6 +127,33 @@ func TestHeldDoesNotTakeBackWhatAHookGave(t *testing.T) {
 	}
 }
 
+// An agent becomes idle while the channel still looks at what it was before: what the
+// channel leaves then is tried again, though nothing more is seen.
+func TestIdleDuringAHandOver(t *testing.T) {
+	c := &fakeCourier{}
+	tries, first := make(chan struct{}), make(chan struct{})
+	c.deliver = func(ctx context.Context, mail []team.Mail) (out []team.Outcome) {
+		select {
+		case tries <- struct{}{}:
+			<-first
+			return held(mail)
+		case <-first:
+		}
+		for _, m := range mail {
+			out = append(out, team.Outcome{ID: m.ID, State: team.Accepted, Evidence: "it answers"})
+		}
+		return out
+	}
+	r, say := talking(t, c)
+	say(team.Observation{Tier: team.TierHook, Activity: team.Working, Source: "a hook"})
+	id := r.post("soon")
+	<-tries
+	say(team.Observation{Tier: team.TierHook, Activity: team.Idle, Source: "a hook"})
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle })
+	close(first)
+	r.until("handed over", func() bool { return r.delivery(id).State == team.Accepted })
+}
+
 // The supervisor that handed a message over is gone before anything showed that the
 // agent has it: the next one has the channel find out, and gives it to no other.
 func TestHandedOverBeforeIsAskedAbout(t *testing.T) {

@@ -161,7 +161,7 @@ func (t *terminal) read() {
 			key := text[:size]
 			text = text[size:]
 			switch {
-			case r == 0x1b && text == "":
+			case r == 0x1b && (text == "" || text[0] == 0x1b): // alone, however late it is read
 				t.escape()
 			case r == 0x1b: // a sequence that means nothing here
 				i := strings.IndexFunc(text, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '~' })

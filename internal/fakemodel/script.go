@@ -44,12 +44,17 @@ func next(parts []part) step {
 			}
 			continue
 		}
-		found := parse(p.text)
+		text := p.text
+		all := broken.FindAllStringIndex(text, -1)
+		if len(all) > 0 { // broken off before an answer came, it is one stretch with the next turn
+			text = text[all[len(all)-1][1]:]
+		}
+		found := parse(text)
 		if p.tool {
 			found = without(found, given)
 		}
 		switch {
-		case len(found) > 0 && !p.tool, broken.MatchString(p.text):
+		case len(found) > 0 && !p.tool, len(all) > 0:
 			queue = found // a new turn, or one that was broken off
 		default:
 			queue = append(found, queue...)
