@@ -127,9 +127,9 @@ func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
 	l.Env = withGeneration(l.Env, l.Generation)
 	g := &generation{
 		b: b, launch: l, run: run,
-		proc:  backends.Proc{Generation: l.Generation, Shim: self, Agent: self, StartedAt: time.Now()},
-		pane:  backends.Pane{Generation: l.Generation, Backend: Name, PaneID: team.PaneInProcess},
-		ended: make(chan struct{}),
+		proc:     backends.Proc{Generation: l.Generation, Shim: self, Agent: self, StartedAt: time.Now()},
+		pane:     backends.Pane{Generation: l.Generation, Backend: Name, PaneID: team.PaneInProcess},
+		returned: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if err := errors.Join(shim.WriteLaunch(l), shim.WritePane(l.Bundle, g.pane), shim.WriteProc(l.Bundle, g.proc)); err != nil {
 		return nil, errors.Join(err, forget(l.Bundle))

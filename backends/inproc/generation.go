@@ -41,8 +41,9 @@ type generation struct {
 	cancel context.CancelCauseFunc
 	leaked bool // guarded by Backend.mu
 
-	ended chan struct{}
-	exit  backends.Exit // set before ended is closed
+	returned chan struct{} // the agent's goroutine is over, not yet what it left
+	ended    chan struct{}
+	exit     backends.Exit // set before ended is closed
 }
 
 var _ backends.Handle = (*generation)(nil)
@@ -51,6 +52,7 @@ var _ backends.Handle = (*generation)(nil)
 func (g *generation) live(ctx context.Context) {
 	began := time.Now()
 	e := g.call(ctx)
+	close(g.returned)
 	e.Ran = time.Since(began)
 	g.cancel(nil)
 	e.Generation, e.At = g.launch.Generation, time.Now()
@@ -134,7 +136,8 @@ func (g *generation) Detach() {}
 
 // Stop cancels the agent and waits for its end: grace, which a cancelled ctx
 // shortens, and then Options.LeakAfter. One that is not over then is CodeTimeout with
-// the reason "leaked"; its generation stays alive.
+// the reason "leaked"; its generation stays alive. What it has started and left is
+// ended, which takes its own time.
 func (g *generation) Stop(ctx context.Context, grace time.Duration) error {
 	g.cancel(errStopped)
 	t := time.NewTimer(grace)
@@ -150,7 +153,16 @@ func (g *generation) Stop(ctx context.Context, grace time.Duration) error {
 	select {
 	case <-g.ended:
 		return nil
+	case <-g.returned:
+		<-g.ended // bounded as proc.KillTree is
+		return nil
 	case <-leak.C:
+	}
+	select {
+	case <-g.returned: // just then
+		<-g.ended
+		return nil
+	default:
 	}
 	g.b.mu.Lock()
 	g.leaked = true

@@ -53,7 +53,7 @@ func TestExercise(t *testing.T) {
 	})
 }
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func within(t *testing.T) context.Context {
 	t.Helper()
@@ -105,6 +105,20 @@ func run(release <-chan struct{}) func(context.Context, backends.Launch, io.Writ
 				return err
 			}
 			_, _ = fmt.Fprintf(out, "pid %d\n", c.Process.Pid)
+			return c.Process.Release()
+		case "leaves deaf":
+			c := exec.Command("sh", "-c", `trap "" TERM; echo up; exec sleep 1000`)
+			c.Env = l.Env
+			r, err := c.StdoutPipe()
+			if err == nil {
+				err = c.Start()
+			}
+			if err != nil {
+				return err
+			}
+			_, _ = io.CopyN(out, r, int64(len("up\n")))
+			<-ctx.Done()
+			_ = r.Close()
 			return c.Process.Release()
 		default:
 			_, _ = fmt.Fprintln(out, "idle")
@@ -257,6 +271,37 @@ func mustRead(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// What an agent that has ended leaves takes its time to end: that is no leak.
+func TestLeftoversAreNoLeak(t *testing.T) {
+	b := open(t, make(chan struct{}))
+	at := bundle(t)
+	h, err := b.Start(within(t), launch(t, at, "leaves deaf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for ctx := within(t); ; {
+		if text, _ := os.ReadFile(at.Log()); strings.Contains(string(text), "up\n") {
+			break
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			t.Fatal("it has started nothing")
+		}
+	}
+	if err := h.Stop(within(t), 10*time.Millisecond); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if e := exit(t, h); e.Leftover != 1 || e.Reason != ReasonStopped {
+		t.Errorf("exit = %+v", e)
+	}
+	if left := proc.ByGeneration(h.Launch().Generation); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
 }
 
 // TestFault15LeakedIsNeverDoubled: what ignores its cancel keeps its place until it ends.
