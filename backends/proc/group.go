@@ -96,7 +96,7 @@ func (d detachment) above(pid int) bool {
 	if v, ok := d.known[pid]; ok {
 		return v
 	}
-	v := isDetached(environ(pid))
+	v := isDetached(pid)
 	if in, err := stat(pid); !v && err == nil {
 		d.known[pid] = false // a circle, made of pids that were reused while we looked, ends here
 		v = d.above(in.ppid)

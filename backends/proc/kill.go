@@ -34,7 +34,12 @@ func KillTree(ctx context.Context, roots []backends.ProcID, gen string, grace ti
 // everything in it is found, whatever it did to hide, and SIGKILL goes to the group
 // as a whole, so that nothing outruns it by forking. A frozen group is thawed.
 func KillTreeIn(ctx context.Context, g Group, roots []backends.ProcID, gen string, grace time.Duration) (ended int, err error) {
-	k := killer{roots: roots, gen: gen, group: g, told: map[backends.ProcID]bool{}}
+	return (*Looks)(nil).KillTree(ctx, g, roots, gen, grace)
+}
+
+// KillTree is KillTreeIn, which shares its looks through the process table.
+func (l *Looks) KillTree(ctx context.Context, g Group, roots []backends.ProcID, gen string, grace time.Duration) (ended int, err error) {
+	k := killer{looks: l, roots: roots, gen: gen, group: g, told: map[backends.ProcID]bool{}}
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
 	if grace > 0 {
@@ -67,6 +72,7 @@ func (e errStuck) Error() string {
 }
 
 type killer struct {
+	looks *Looks
 	roots []backends.ProcID
 	gen   string
 	group Group
@@ -85,11 +91,11 @@ func (k *killer) living() ([]backends.ProcID, error) {
 	for id := range k.told {
 		set[id] = true
 	}
-	ids, err := byGeneration(k.gen)
+	seen, err := k.looks.look()
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
+	for _, id := range seen.ofGeneration(k.gen) {
 		set[id] = true
 	}
 	grouped, err := k.grouped()
@@ -101,15 +107,12 @@ func (k *killer) living() ([]backends.ProcID, error) {
 	}
 	var top []backends.ProcID
 	for id := range set {
-		if Alive(id) {
+		// One that has died since may have left children, which stand below it there.
+		if seen.lived(id) || Alive(id) {
 			top = append(top, id)
 		}
 	}
-	if len(top) == 0 {
-		return nil, nil
-	}
-	ids, err = below(top)
-	return append(top, ids...), err
+	return append(top, seen.below(top)...), nil
 }
 
 // phase signals every process once, as it appears, and reports whether none is

@@ -3,8 +3,6 @@ package proc
 import (
 	"errors"
 	"os"
-	"slices"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -110,59 +108,45 @@ func Descendants(id backends.ProcID) []backends.ProcID {
 	if !Alive(id) {
 		return nil
 	}
-	ids, _ := below([]backends.ProcID{id})
-	return ids
+	s, err := takeSight()
+	if err != nil {
+		return nil
+	}
+	return s.below([]backends.ProcID{id})
 }
 
 // Children are the direct children of the calling process that still live and
 // do not belong to a detached tree.
 func Children() ([]backends.ProcID, error) {
 	self := os.Getpid()
-	return list(func(in info) bool { return in.ppid == self && !isDetached(environ(in.pid)) })
+	return list(func(in info) bool { return in.ppid == self && !isDetached(in.pid) })
 }
 
 // ByGeneration lists the living processes of this user that were executed with
 // TEAMCTL_GENERATION=gen, wherever they hang in the tree. The caller itself is
 // never among them. It is nil where the process table cannot be read.
 func ByGeneration(gen string) []backends.ProcID {
-	ids, _ := byGeneration(gen)
-	return ids
-}
-
-func byGeneration(gen string) ([]backends.ProcID, error) {
-	if gen == "" {
-		return nil, nil
+	s, err := takeSight()
+	if err != nil {
+		return nil
 	}
-	want, self := team.EnvGen+"="+gen, os.Getpid()
-	return list(func(in info) bool {
-		if in.pid == self {
-			return false
-		}
-		env := environ(in.pid)
-		return slices.Contains(env, want) && !isDetached(env)
-	})
+	return s.ofGeneration(gen)
 }
 
 // Generations are the generations of which ByGeneration would find a process: one look
 // for many.
 func Generations() (map[string]bool, error) {
-	self, gens := os.Getpid(), map[string]bool{}
-	_, err := list(func(in info) bool {
-		if in.pid == self {
-			return false
+	s, err := takeSight()
+	if err != nil {
+		return nil, err
+	}
+	gens := make(map[string]bool, len(s.gens))
+	for gen := range s.gens {
+		if len(s.ofGeneration(gen)) > 0 {
+			gens[gen] = true
 		}
-		env := environ(in.pid)
-		if isDetached(env) {
-			return false
-		}
-		for _, kv := range env {
-			if gen, ok := strings.CutPrefix(kv, team.EnvGen+"="); ok && gen != "" {
-				gens[gen] = true
-			}
-		}
-		return false
-	})
-	return gens, err
+	}
+	return gens, nil
 }
 
 // list is the part of the process table that lives and that keep wants.
@@ -184,48 +168,10 @@ func list(keep func(info) bool) ([]backends.ProcID, error) {
 	return out, nil
 }
 
-// below walks the process table once from several roots.
-func below(roots []backends.ProcID) ([]backends.ProcID, error) {
-	boot, err := bootID()
-	if err != nil {
-		return nil, err
-	}
-	tab, err := table()
-	if err != nil {
-		return nil, err
-	}
-	kids := make(map[int][]info, len(tab))
-	for _, in := range tab {
-		kids[in.ppid] = append(kids[in.ppid], in)
-	}
-	var out []backends.ProcID
-	seen := map[int]bool{}
-	var walk func(pid int)
-	walk = func(pid int) {
-		for _, in := range kids[pid] {
-			if seen[in.pid] || isDetached(environ(in.pid)) {
-				continue
-			}
-			seen[in.pid] = true
-			if !in.dead {
-				out = append(out, backends.ProcID{BootID: boot, PID: in.pid, StartTicks: in.start})
-			}
-			walk(in.pid)
-		}
-	}
-	for _, r := range roots {
-		seen[r.PID] = true
-	}
-	for _, r := range roots {
-		walk(r.PID)
-	}
-	return out, nil
-}
-
-func isDetached(env []string) bool { return slices.Contains(env, EnvDetached+"=1") }
-
-func splitEnv(raw string) []string {
-	return strings.Split(strings.TrimRight(raw, "\x00"), "\x00")
+// isDetached reports whether a process is marked as nobody's descendant.
+func isDetached(pid int) bool {
+	_, detached := marks(rawEnviron(pid, nil))
+	return detached
 }
 
 // SignalName is the usual name of a signal, "SIGKILL".

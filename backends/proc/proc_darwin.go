@@ -62,9 +62,9 @@ func table() ([]info, error) {
 	return out, nil
 }
 
-// environ reads KERN_PROCARGS2: argc, the executable's path, padding, argc
+// rawEnviron reads KERN_PROCARGS2: argc, the executable's path, padding, argc
 // arguments, then the environment, all ended by NUL.
-func environ(pid int) []string {
+func rawEnviron(pid int, _ []byte) []byte {
 	b, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil || len(b) < 4 {
 		return nil
@@ -82,7 +82,7 @@ func environ(pid int) []string {
 		}
 		b = b[i+1:]
 	}
-	return splitEnv(string(b))
+	return b
 }
 
 // Signal sends a signal to this process; macOS has no way to pin a pid, so the

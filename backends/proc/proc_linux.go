@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -26,7 +25,8 @@ func bootID() (string, error) {
 }
 
 func stat(pid int) (info, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	var buf [1024]byte // the line has some fifty numbers and sixteen letters at most
+	b, err := readStat(pid, buf[:])
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return info{}, ErrGone
 	}
@@ -34,6 +34,16 @@ func stat(pid int) (info, error) {
 		return info{}, fmt.Errorf("read the state of process %d: %w", pid, err)
 	}
 	return parseStat(b)
+}
+
+func readStat(pid int, buf []byte) ([]byte, error) {
+	fd, err := openProc(pid, "stat")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
+	return buf[:max(n, 0)], err
 }
 
 // parseStat reads a line of /proc/<pid>/stat. The command name stands in
@@ -99,36 +109,56 @@ func table() ([]info, error) {
 	return out, nil
 }
 
-// environ is what the process was executed with; nil where it may not be read,
-// which is so for every process of another user. A process amid its exec has none
-// for a moment, which says nothing of whose it is: that is waited for.
-func environ(pid int) []string {
-	b, err := readEnviron(pid)
+// rawEnviron is what the process was executed with, each variable ended by NUL; nil
+// where it may not be read, which is so for every process of another user. It may
+// stand in buf. A process amid its exec has none for a moment, which says nothing of
+// whose it is: that is waited for.
+func rawEnviron(pid int, buf []byte) []byte {
+	b, err := readEnviron(pid, buf)
 	if err == nil && len(b) == 0 {
-		b, err = environAfterExec(pid)
+		b, err = environAfterExec(pid, buf)
 	}
 	if err != nil {
 		return nil
 	}
-	return splitEnv(string(b))
+	return b
 }
 
 // readEnviron reads an environment in one call: between two, the process may execute
 // another program, and what has been read would look like the whole.
-func readEnviron(pid int) ([]byte, error) {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+func readEnviron(pid int, buf []byte) ([]byte, error) {
+	fd, err := openProc(pid, "environ")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	for size := 16 << 10; ; size *= 4 {
-		b := make([]byte, size)
-		n, err := f.ReadAt(b[:size:size], 0)
-		if err != nil && !errors.Is(err, io.EOF) {
+	defer func() { _ = unix.Close(fd) }()
+	if cap(buf) == 0 {
+		buf = make([]byte, 16<<10)
+	}
+	for b := buf[:cap(buf)]; ; b = make([]byte, 4*len(b)) {
+		n, err := again(func() (int, error) { return unix.Pread(fd, b, 0) })
+		if err != nil {
 			return nil, err
 		}
-		if n < size {
+		if n < len(b) {
 			return b[:n], nil
+		}
+	}
+}
+
+// openProc opens a file of a process. Whole tables are read: os.File would ask the
+// kernel twice as much.
+func openProc(pid int, name string) (fd int, err error) {
+	return again(func() (int, error) {
+		return unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	})
+}
+
+// again calls f until no signal comes between.
+func again(f func() (int, error)) (int, error) {
+	for {
+		if n, err := f(); !errors.Is(err, unix.EINTR) {
+			return n, err
 		}
 	}
 }
@@ -144,7 +174,7 @@ const (
 
 // environAfterExec reads an environment that was empty until the process has its
 // program.
-func environAfterExec(pid int) (b []byte, err error) {
+func environAfterExec(pid int, buf []byte) (b []byte, err error) {
 	var tick *time.Ticker
 	for look, empty := 0, 0; look < execWait && empty < surelyEmpty; look++ {
 		amid, living := amidExec(pid)
@@ -159,7 +189,7 @@ func environAfterExec(pid int) (b []byte, err error) {
 			<-tick.C
 			continue
 		}
-		if b, err = readEnviron(pid); err != nil || len(b) > 0 {
+		if b, err = readEnviron(pid, buf); err != nil || len(b) > 0 {
 			return b, err
 		}
 		empty++

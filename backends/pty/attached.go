@@ -58,7 +58,7 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane) (
 	if b.closed {
 		return nil, team.Errorf(team.CodeUnavailable, "the pty backend is closed")
 	}
-	life, err := shim.Follow(l, pr, func() backends.Exit { return b.conclude(l, pr) })
+	life, err := shim.Follow(&b.looks, l, pr, func() backends.Exit { return b.conclude(l, pr) })
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane) (
 }
 
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc) backends.Exit {
-	e := shim.Conclude(l, pr, b.log)
+	e := shim.Conclude(&b.looks, l, pr, b.log)
 	reap(pr.Shim)
 	return e
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/team"
 )
@@ -30,8 +31,9 @@ type Options struct {
 
 // Backend is one team's. New makes it without touching anything.
 type Backend struct {
-	opt Options
-	log *slog.Logger
+	opt   Options
+	log   *slog.Logger
+	looks proc.Looks // through the process table, of all who end at once
 
 	mu     sync.Mutex
 	closed bool

@@ -182,7 +182,7 @@ func (b *Backend) undo(ctx context.Context, l backends.Launch, id backends.ProcI
 	if id.BootID != "" {
 		roots = append(roots, id)
 	}
-	if _, err := shim.EndRest(ctx, l.Bundle, l.Generation, roots, 500*time.Millisecond); err != nil {
+	if _, err := shim.EndRest(ctx, &b.looks, l.Bundle, l.Generation, roots, 500*time.Millisecond); err != nil {
 		b.log.Warn("undo a failed start", "agent", l.Agent, "err", err)
 	}
 	reap(id)

@@ -119,9 +119,9 @@ func groupOf(b team.Bundle, gen string) *cgroup.Group {
 }
 
 // EndRest ends what a dead shim, or a start that failed, has left of a generation,
-// and removes its control group. It returns what proc.KillTree does.
-func EndRest(ctx context.Context, b team.Bundle, gen string, roots []backends.ProcID, grace time.Duration) (ended int, err error) {
-	ended, err = proc.KillTreeIn(ctx, GroupOf(b, gen), roots, gen, grace)
+// and removes its control group. It returns what proc.KillTree does; looks may be nil.
+func EndRest(ctx context.Context, looks *proc.Looks, b team.Bundle, gen string, roots []backends.ProcID, grace time.Duration) (ended int, err error) {
+	ended, err = looks.KillTree(ctx, GroupOf(b, gen), roots, gen, grace)
 	// Again: a shim that was just coming up may have made it meanwhile.
 	if g := groupOf(b, gen); err == nil && g != nil {
 		_ = g.Remove() // what lives in it still is not the agent's

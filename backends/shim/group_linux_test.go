@@ -105,7 +105,7 @@ func TestFault08HiddenAfterShimKilled(t *testing.T) {
 	if err := proc.Signal(pr.Agent, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 		t.Fatal(err)
 	}
-	n, err := EndRest(context.Background(), l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, 100*time.Millisecond)
+	n, err := EndRest(context.Background(), nil, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, 100*time.Millisecond)
 	if err != nil || n < 1 {
 		t.Errorf("ended %d, %v", n, err)
 	}

@@ -69,7 +69,7 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 			return pr, err
 		}
 		if over {
-			if _, kerr := EndRest(ctx, l.Bundle, l.Generation, nil, time.Second); kerr != nil {
+			if _, kerr := EndRest(ctx, nil, l.Bundle, l.Generation, nil, time.Second); kerr != nil {
 				return pr, kerr
 			}
 			return pr, err
@@ -90,20 +90,12 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 
 // Conclude finds out how a generation ended whose shim is dead. Without a record
 // the exit stays unknown: what survived the shim is ended, and that is recorded.
-func Conclude(l backends.Launch, pr backends.Proc, log *slog.Logger) backends.Exit {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func Conclude(looks *proc.Looks, l backends.Launch, pr backends.Proc, log *slog.Logger) backends.Exit {
+	ctx, cancel := context.WithTimeout(context.Background(), ConcludeWithin)
 	defer cancel()
 	e, err := ReadExit(l.Bundle, l.Generation)
 	if err != nil {
-		n, kerr := EndRest(ctx, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, time.Second)
-		e = backends.Exit{Generation: l.Generation, Code: -1, At: time.Now(), Leftover: n, Reason: backends.ReasonShimKilled}
-		if kerr != nil {
-			log.Error("end what survived the shim", "agent", l.Agent, "err", kerr)
-			e.Reason += "; " + kerr.Error()
-		}
-		if !team.IsCode(err, team.CodeNotFound) {
-			e.Reason += "; " + err.Error()
-		}
+		e = Unknown(ctx, looks, l, pr, err, log)
 		if err := WriteExit(l.Bundle, e); err != nil {
 			log.Error("record an exit", "agent", l.Agent, "err", err)
 		}
@@ -114,11 +106,30 @@ func Conclude(l backends.Launch, pr backends.Proc, log *slog.Logger) backends.Ex
 	return e
 }
 
+// ConcludeWithin bounds finding out how a generation ended.
+const ConcludeWithin = 5 * time.Second
+
+// Unknown is the exit of a generation whose shim is dead and has left no record that
+// can be read, for the reason noRecord. It ends what survived the shim first.
+func Unknown(ctx context.Context, looks *proc.Looks, l backends.Launch, pr backends.Proc, noRecord error, log *slog.Logger) backends.Exit {
+	n, err := EndRest(ctx, looks, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, time.Second)
+	e := backends.Exit{Generation: l.Generation, Code: -1, At: time.Now(), Leftover: n, Reason: backends.ReasonShimKilled}
+	if err != nil {
+		log.Error("end what survived the shim", "agent", l.Agent, "err", err)
+		e.Reason = joinReason(e.Reason, err.Error())
+	}
+	if !team.IsCode(noRecord, team.CodeNotFound) {
+		e.Reason = joinReason(e.Reason, noRecord.Error())
+	}
+	return e
+}
+
 // Life is a living generation that a shim holds, as far as no terminal is needed:
 // a backend embeds it in its handle.
 type Life struct {
 	launch backends.Launch
 	proc   backends.Proc
+	looks  *proc.Looks
 
 	watch  *proc.Watcher
 	quit   chan struct{} // closed by Detach
@@ -128,14 +139,15 @@ type Life struct {
 	exit   backends.Exit // set before exited is closed
 }
 
-// Follow begins to watch the shim; conclude is called once, when it has died.
-func Follow(l backends.Launch, pr backends.Proc, conclude func() backends.Exit) (*Life, error) {
+// Follow begins to watch the shim; conclude is called once, when it has died. What
+// looks through the process table to end it shares looks, which may be nil.
+func Follow(looks *proc.Looks, l backends.Launch, pr backends.Proc, conclude func() backends.Exit) (*Life, error) {
 	w, err := proc.Watch(pr.Shim)
 	if err != nil {
 		return nil, err
 	}
 	f := &Life{
-		launch: l, proc: pr, watch: w,
+		launch: l, proc: pr, looks: looks, watch: w,
 		quit: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
 	}
 	go f.follow(conclude)
@@ -203,7 +215,7 @@ func (f *Life) Stop(ctx context.Context, grace time.Duration) error {
 	default:
 	}
 	_ = proc.Signal(f.proc.Shim, syscall.SIGCONT) // it has to reap
-	_, err := proc.KillTreeIn(ctx, GroupOf(f.launch.Bundle, f.launch.Generation), []backends.ProcID{f.proc.Agent}, f.launch.Generation, grace)
+	_, err := f.looks.KillTree(ctx, GroupOf(f.launch.Bundle, f.launch.Generation), []backends.ProcID{f.proc.Agent}, f.launch.Generation, grace)
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", f.launch.Agent, err)
 	}

@@ -39,7 +39,7 @@ func bundle(t *testing.T, argv ...string) backends.Launch {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // a shim that the test kills leaves its control group
-		if _, err := EndRest(context.Background(), l.Bundle, l.Generation, nil, 0); err != nil {
+		if _, err := EndRest(context.Background(), nil, l.Bundle, l.Generation, nil, 0); err != nil {
 			t.Error(err)
 		}
 	})

@@ -3,16 +3,12 @@ package tmux
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/team"
 )
-
-// adoptWithin bounds the wait for a shim that is just starting its agent.
-const adoptWithin = 5 * time.Second
 
 // Adopt attaches to the generation in the bundle. For one that is gone it makes
 // sure that exit.json says so, ends what survived it, and returns CodeNotFound.
@@ -35,7 +31,7 @@ func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attac
 	if p.Backend != "" && p.Backend != Name {
 		return nil, team.Errorf(team.CodeInvalid, "adopt %s: it was started by the backend %s", l.Agent, p.Backend)
 	}
-	pr, err := b.proc(ctx, l)
+	pr, err := shim.AwaitProc(ctx, l)
 	if err != nil {
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
@@ -51,34 +47,6 @@ func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attac
 		b.repair(ctx, s, l, p)
 	}
 	return b.attach(l, pr, p, s)
-}
-
-// proc reads proc.json, waiting for it while a shim lives that has not written it
-// yet. A launch of which nothing lives is CodeNotFound.
-func (b *Backend) proc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
-	var pr backends.Proc
-	var last error
-	err := until(ctx, adoptWithin, func() bool {
-		if pr, last = shim.ReadProc(l.Bundle, l.Generation); !team.IsCode(last, team.CodeNotFound) {
-			return true
-		}
-		runs, err := shim.Running(l.Bundle)
-		if err == nil && !runs { // it may have written the file and ended meanwhile
-			pr, last = shim.ReadProc(l.Bundle, l.Generation)
-			return true
-		}
-		return false
-	})
-	if err == nil {
-		err = last
-	}
-	if team.IsCode(err, team.CodeNotFound) {
-		_, kerr := shim.EndRest(ctx, l.Bundle, l.Generation, nil, time.Second)
-		if kerr != nil {
-			return pr, kerr
-		}
-	}
-	return pr, err
 }
 
 // search looks for the pane of a shim whose pane.json is missing (the supervisor
@@ -130,7 +98,7 @@ func (b *Backend) repair(ctx context.Context, s *server, l backends.Launch, p ba
 		err = s.batch(ctx, decorate(q.id, l)...)
 	}
 	if err == nil && !q.piped && !q.dead {
-		if err = touch(l.Bundle.Log()); err == nil {
+		if err = shim.CreateLog(l.Bundle.Log()); err == nil {
 			err = s.batch(ctx, b.pipe(q.id, l))
 		}
 	}

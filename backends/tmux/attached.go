@@ -2,8 +2,6 @@ package tmux
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"syscall"
 	"time"
@@ -16,74 +14,62 @@ import (
 
 // attached is a generation in a pane, started or adopted.
 type attached struct {
+	*shim.Life
 	b      *Backend
-	launch backends.Launch
-	proc   backends.Proc
 	pane   backends.Pane
 	server *server // nil when the server died under it
 
-	watch  *proc.Watcher
-	quit   chan struct{} // closed by Detach
-	once   sync.Once
-	ended  chan struct{} // the watching goroutine is over
-	exited chan struct{}
-	exit   backends.Exit // set before exited is closed
+	quit chan struct{} // closed by Detach
+	once sync.Once
+	work sync.WaitGroup // what is done for the pane while it lives, and after
 }
 
-var _ backends.Handle = (*attached)(nil)
+var (
+	_ backends.Handle  = (*attached)(nil)
+	_ backends.Freezer = (*attached)(nil)
+)
 
 // attach starts watching the shim.
 func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane, s *server) (*attached, error) {
-	w, err := proc.Watch(pr.Shim)
-	if err != nil {
-		return nil, err
-	}
-	a := &attached{
-		b: b, launch: l, proc: pr, pane: p, server: s, watch: w,
-		quit: make(chan struct{}), ended: make(chan struct{}), exited: make(chan struct{}),
-	}
+	a := &attached{b: b, pane: p, server: s, quit: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	var logged sync.WaitGroup
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.closed {
-		b.mu.Unlock()
-		w.Close()
+		cancel()
 		return nil, team.Errorf(team.CodeUnavailable, "the tmux backend is closed")
 	}
+	followed := make(chan struct{})
+	life, err := shim.Follow(&b.looks, l, pr, func() backends.Exit {
+		<-followed
+		cancel()
+		logged.Wait()
+		return b.conclude(l, pr, p, s)
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	a.Life = life
+	if s != nil {
+		logged.Go(func() { a.keepLogged(ctx) })
+	}
+	close(followed)
+	a.work.Go(func() {
+		defer logged.Wait()
+		defer cancel()
+		select {
+		case <-a.Exited():
+			s.nudge(l, pr.Shim, a.quit)
+		case <-a.quit:
+		}
+	})
 	b.live[a] = struct{}{}
-	b.mu.Unlock()
-	go a.follow()
 	return a, nil
 }
 
-func (a *attached) follow() {
-	defer close(a.ended)
-	defer a.watch.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var logged sync.WaitGroup
-	if a.server != nil {
-		logged.Go(func() { a.keepLogged(ctx) })
-	}
-	detached := false
-	select {
-	case <-a.watch.Done():
-	case <-a.quit:
-		detached = true
-	}
-	cancel()
-	logged.Wait()
-	if detached {
-		return
-	}
-	a.exit = a.b.conclude(a.launch, a.proc, a.pane, a.server)
-	close(a.exited)
-	a.nudge()
-}
-
-func (a *attached) Launch() backends.Launch { return a.launch }
-func (a *attached) Proc() backends.Proc     { return a.proc }
-func (a *attached) Exited() <-chan struct{} { return a.exited }
-func (a *attached) Exit() backends.Exit     { return a.exit }
-
+// Pane says where it is.
 func (a *attached) Pane() backends.Pane {
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
@@ -93,19 +79,17 @@ func (a *attached) Pane() backends.Pane {
 // Detach ends the watching; it waits for an exit that is just being concluded.
 func (a *attached) Detach() {
 	a.once.Do(func() { close(a.quit) })
-	<-a.ended
+	a.Life.Detach()
+	a.work.Wait()
 	a.b.mu.Lock()
 	delete(a.b.live, a)
 	a.b.mu.Unlock()
 }
 
-// concludeWithin bounds what is asked of tmux when a generation has ended.
-const concludeWithin = 5 * time.Second
-
 // conclude finds out how a generation ended whose shim is dead. Without a record
 // the exit stays unknown: what survived the shim is ended, and that is recorded.
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane, s *server) backends.Exit {
-	ctx, cancel := context.WithTimeout(context.Background(), concludeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), shim.ConcludeWithin)
 	defer cancel()
 	e, err := shim.ReadExit(l.Bundle, l.Generation)
 	if err == nil && e.Reason != backends.ReasonTerminalGone {
@@ -114,16 +98,8 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane,
 		return e
 	}
 	killed := err != nil
-	if err != nil {
-		n, kerr := shim.EndRest(ctx, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, time.Second)
-		e = backends.Exit{Generation: l.Generation, Code: -1, At: time.Now(), Leftover: n, Reason: backends.ReasonShimKilled}
-		if kerr != nil {
-			b.log.Error("end what survived the shim", "agent", l.Agent, "err", kerr)
-			e.Reason += "; " + kerr.Error()
-		}
-		if !team.IsCode(err, team.CodeNotFound) {
-			e.Reason += "; " + err.Error()
-		}
+	if killed {
+		e = shim.Unknown(ctx, &b.looks, l, pr, err, b.log)
 	}
 	if why := placeLost(ctx, p, s); why != "" {
 		e.Reason = why
@@ -192,94 +168,29 @@ const (
 
 // nudge makes a tmux before 3.6 reap a pane's process, or the one that wrote its log,
 // whose death it has missed.
-func (a *attached) nudge() {
-	if a.server == nil {
+func (s *server) nudge(l backends.Launch, shimID backends.ProcID, quit <-chan struct{}) {
+	if s == nil {
 		return
 	}
-	logger, err := shim.LoggerOf(a.launch.Bundle, a.launch.Generation)
+	logger, err := shim.LoggerOf(l.Bundle, l.Generation)
 	logs := err == nil
 	t := time.NewTicker(nudgeSoon)
 	defer t.Stop()
 	for i := range nudges {
 		select {
 		case <-t.C:
-		case <-a.quit:
+		case <-quit:
 			return
 		}
-		zombie := proc.Zombie(a.proc.Shim) || logs && proc.Zombie(logger)
+		zombie := proc.Zombie(shimID) || logs && proc.Zombie(logger)
 		if !zombie && (!logs || !proc.Alive(logger)) {
 			return
 		}
 		if zombie {
-			_ = proc.Signal(a.server.id, syscall.SIGCHLD)
+			_ = proc.Signal(s.id, syscall.SIGCHLD)
 		}
 		if i == nudgesSoon {
 			t.Reset(nudgeSeldom)
 		}
-	}
-}
-
-// Interrupt sends SIGINT as Ctrl-C would: to the terminal's foreground group.
-func (a *attached) Interrupt(context.Context) error {
-	pgrp, err := proc.Foreground(a.proc.Agent)
-	if errors.Is(err, proc.ErrGone) {
-		return team.Errorf(team.CodeNotFound, "interrupt %s: it has exited", a.launch.Agent)
-	}
-	if err != nil {
-		return fmt.Errorf("interrupt %s: %w", a.launch.Agent, err)
-	}
-	// The group that holds the shim would be the wrong one: the agent is then not
-	// in the foreground yet.
-	if pgrp > 1 && pgrp != a.proc.Shim.PID {
-		err = syscall.Kill(-pgrp, syscall.SIGINT)
-	} else {
-		err = proc.Signal(a.proc.Agent, syscall.SIGINT)
-	}
-	if err != nil {
-		return fmt.Errorf("interrupt %s: %w", a.launch.Agent, err)
-	}
-	return nil
-}
-
-// Stop ends the tree. Once begun it runs to its end, whatever ctx does: it is
-// bounded by grace and about fifteen seconds; a cancelled ctx ends the grace.
-func (a *attached) Stop(ctx context.Context, grace time.Duration) error {
-	select {
-	case <-a.exited:
-		return nil
-	default:
-	}
-	_ = proc.Signal(a.proc.Shim, syscall.SIGCONT) // it has to reap
-	_, err := proc.KillTreeIn(ctx, shim.GroupOf(a.launch.Bundle, a.launch.Generation), []backends.ProcID{a.proc.Agent}, a.launch.Generation, grace)
-	if err != nil {
-		return fmt.Errorf("stop %s: %w", a.launch.Agent, err)
-	}
-	if a.wait(5 * time.Second) {
-		return nil
-	}
-	// A shim that does not notice its agent's end (it is stopped, or hangs on the
-	// disk) must not keep the member from being started again.
-	_ = proc.Signal(a.proc.Shim, syscall.SIGKILL)
-	if a.wait(10 * time.Second) {
-		return nil
-	}
-	return team.Errorf(team.CodeTimeout, "stop %s: its exit was not recorded", a.launch.Agent)
-}
-
-func (a *attached) wait(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-a.exited:
-		return true
-	case <-a.ended: // detached meanwhile, or exited
-		select {
-		case <-a.exited:
-			return true
-		default:
-			return !proc.Alive(a.proc.Shim)
-		}
-	case <-t.C:
-		return false
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/team"
 )
@@ -33,13 +34,15 @@ type Options struct {
 
 // Backend is one team's. New makes it without touching anything.
 type Backend struct {
-	opt Options
-	log *slog.Logger
+	opt   Options
+	log   *slog.Logger
+	looks proc.Looks // through the process table, of all who end at once
 
 	// place orders everything that makes or moves panes: a split and the layout
 	// after it are one step.
-	place sync.Mutex
-	queue queue // of launches for the private server's windows
+	place    sync.Mutex
+	queue    queue // of launches for the private server's windows
+	removals removals
 
 	// asking is held while tmux is asked for its version: many starts or adoptions
 	// at once need one answer.

@@ -85,37 +85,16 @@ func (b *Backend) leave(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
+	var rs []*removal
 	for _, p := range ps {
-		if p.agent == "" || p.team != b.opt.Layout.Key || !p.dead {
-			continue
-		}
-		if err := s.remove(ctx, p); err != nil {
-			return err
+		if p.agent != "" && p.team == b.opt.Layout.Key && p.dead {
+			rs = append(rs, &removal{pane: p.id, agent: p.agent, pid: p.pid})
 		}
 	}
-	return nil
-}
-
-// remove kills a pane and tidies the window that it leaves.
-func (s *server) remove(ctx context.Context, p pane) error {
-	if err := s.batch(ctx, []string{"kill-pane", "-t", p.id}); err != nil {
-		return err
+	s.removeAll(ctx, rs)
+	var all []error
+	for _, r := range rs {
+		all = append(all, r.err)
 	}
-	ps, err := s.panes(ctx, "-a")
-	if err != nil {
-		return err
-	}
-	for _, q := range ps {
-		if q.window != p.window {
-			continue
-		}
-		if err := s.relayout(ctx, p.window); err != nil {
-			return err
-		}
-		if s.private {
-			return nil
-		}
-		return s.undress(ctx, p.window)
-	}
-	return nil // the window went with its last pane
+	return errors.Join(all...)
 }

@@ -274,7 +274,7 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := touch(l.Bundle.Log()); err != nil {
+	if err := shim.CreateLog(l.Bundle.Log()); err != nil {
 		t.Fatal(err)
 	}
 	at, err := b.put(ctxFor(t), l)

@@ -17,8 +17,9 @@ const (
 // keepLogged starts the process that writes the log again when it was killed while
 // the agent goes on. What the pane shows in between is not in the log.
 func (a *attached) keepLogged(ctx context.Context) {
-	for pause := loggerPause; shim.AwaitLog(ctx, a.launch.Bundle, a.launch.Generation); pause = min(2*pause, loggerPauseMax) {
-		if !proc.Alive(a.proc.Agent) {
+	l := a.Launch()
+	for pause := loggerPause; shim.AwaitLog(ctx, l.Bundle, l.Generation); pause = min(2*pause, loggerPauseMax) {
+		if !proc.Alive(a.Proc().Agent) {
 			return // the logger ends with the output
 		}
 		if !a.relog(ctx) {
@@ -27,7 +28,6 @@ func (a *attached) keepLogged(ctx context.Context) {
 		t := time.NewTimer(pause) // for the new one to say who it is
 		select {
 		case <-t.C:
-		case <-a.watch.Done():
 		case <-ctx.Done():
 		}
 		t.Stop()
@@ -37,19 +37,20 @@ func (a *attached) keepLogged(ctx context.Context) {
 // relog connects the pane to a log again. It is false where a person has connected
 // it to something else, or the pane has ended: there is nothing to keep up.
 func (a *attached) relog(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, concludeWithin)
+	l := a.Launch()
+	ctx, cancel := context.WithTimeout(ctx, shim.ConcludeWithin)
 	defer cancel()
 	q, ok, err := a.server.find(ctx, a.Pane().PaneID)
 	// tmux notices the death of a pipe's reader when it next writes to it.
-	if err == nil && (!ok || q.dead || q.piped && !shim.LoggerKilled(a.launch.Bundle, a.launch.Generation)) {
+	if err == nil && (!ok || q.dead || q.piped && !shim.LoggerKilled(l.Bundle, l.Generation)) {
 		return false
 	}
 	if err == nil {
-		a.b.log.Warn("the log's writer has died: starting another", "agent", a.launch.Agent)
-		err = a.server.batch(ctx, a.b.pipe(q.id, a.launch))
+		a.b.log.Warn("the log's writer has died: starting another", "agent", l.Agent)
+		err = a.server.batch(ctx, a.b.pipe(q.id, l))
 	}
 	if err != nil && ctx.Err() == nil {
-		a.b.log.Warn("start the log's writer", "agent", a.launch.Agent, "err", err)
+		a.b.log.Warn("start the log's writer", "agent", l.Agent, "err", err)
 	}
 	return true
 }

@@ -102,16 +102,15 @@ func TestLoggerMissed(t *testing.T) {
 	if err := os.WriteFile(l.Bundle.Logger(), file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &attached{launch: l, server: new(server), quit: make(chan struct{})}
-	a.server.id = identify(srv)
+	s, quit := &server{id: identify(srv)}, make(chan struct{})
 	_ = stdin.Close() // it ends, and nobody reaps it
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		a.nudge()
+		s.nudge(l, backends.ProcID{}, quit)
 		_ = never.Close()
 	}()
-	defer func() { close(a.quit); <-ended }()
+	defer func() { close(quit); <-ended }()
 	if line, err := said.ReadString('\n'); err != nil || line != "reminded\n" {
 		t.Errorf("the server is told %q, %v", line, err)
 	}

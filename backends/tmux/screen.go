@@ -15,23 +15,26 @@ import (
 // on runs f against the pane's own server. A pane or server that is gone is
 // CodeNotFound.
 func (a *attached) on(ctx context.Context, verb string, f func(s *server, id string) error) error {
-	p := a.Pane()
+	return a.server.on(ctx, verb, a.Launch().Agent, a.Pane().PaneID, f)
+}
+
+func (s *server) on(ctx context.Context, verb, agent, id string, f func(s *server, id string) error) error {
 	err := errServerGone
-	if a.server != nil {
-		err = f(a.server, p.PaneID)
+	if s != nil {
+		err = f(s, id)
 	}
 	var ref *refused
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errServerGone):
-		return team.Errorf(team.CodeNotFound, "%s %s: %w", verb, a.launch.Agent, err)
+		return team.Errorf(team.CodeNotFound, "%s %s: %w", verb, agent, err)
 	case errors.As(err, &ref):
-		if _, ok, ferr := a.server.find(ctx, p.PaneID); ferr == nil && !ok {
-			return team.Errorf(team.CodeNotFound, "%s %s: its pane %s is gone", verb, a.launch.Agent, p.PaneID)
+		if _, ok, ferr := s.find(ctx, id); ferr == nil && !ok {
+			return team.Errorf(team.CodeNotFound, "%s %s: its pane %s is gone", verb, agent, id)
 		}
 	}
-	return fmt.Errorf("%s %s: %w", verb, a.launch.Agent, err)
+	return fmt.Errorf("%s %s: %w", verb, agent, err)
 }
 
 // TypeText pastes text, without its control characters but newline and tab, and
@@ -140,7 +143,7 @@ func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) 
 // it as long as no person looks at it; beside others it gets what they can give.
 func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 	if cols < 1 || rows < 1 {
-		return team.Errorf(team.CodeInvalid, "resize %s to %dx%d", a.launch.Agent, cols, rows)
+		return team.Errorf(team.CodeInvalid, "resize %s to %dx%d", a.Launch().Agent, cols, rows)
 	}
 	return a.on(ctx, "resize", func(s *server, id string) error {
 		p, ok, err := s.find(ctx, id)
@@ -165,25 +168,7 @@ func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 
 // Dispose removes the pane. A generation that still runs is CodeConflict.
 func (a *attached) Dispose(ctx context.Context) error {
-	if proc.Alive(a.proc.Shim) {
-		return team.Errorf(team.CodeConflict, "dispose of %s: it still runs", a.launch.Agent)
-	}
-	err := a.on(ctx, "dispose of", func(s *server, id string) error {
-		a.b.place.Lock()
-		defer a.b.place.Unlock()
-		p, ok, err := s.find(ctx, id)
-		if err != nil || !ok {
-			return err
-		}
-		if p.agent != a.launch.Agent || p.pid != a.proc.Shim.PID {
-			return nil // a later generation has the pane
-		}
-		return s.remove(ctx, p)
-	})
-	if team.IsCode(err, team.CodeNotFound) {
-		return nil
-	}
-	return err
+	return a.b.dispose(ctx, a.server, a.Launch().Agent, a.Pane().PaneID, a.Proc())
 }
 
 // Dispose removes the pane of a generation that has exited, known only by its
@@ -196,11 +181,22 @@ func (b *Backend) Dispose(ctx context.Context, p backends.Pane, pr backends.Proc
 	if err != nil {
 		return nil
 	}
-	a := &attached{b: b, launch: backends.Launch{Agent: "", Generation: p.Generation}, proc: pr, pane: p, server: s}
-	if q, ok, err := s.find(ctx, p.PaneID); err != nil || !ok || q.agent == "" {
+	q, ok, err := s.find(ctx, p.PaneID)
+	if err != nil || !ok || q.agent == "" {
 		return err
-	} else {
-		a.launch.Agent = q.agent
 	}
-	return a.Dispose(ctx)
+	return b.dispose(ctx, s, q.agent, p.PaneID, pr)
+}
+
+func (b *Backend) dispose(ctx context.Context, s *server, agent, id string, pr backends.Proc) error {
+	if proc.Alive(pr.Shim) {
+		return team.Errorf(team.CodeConflict, "dispose of %s: it still runs", agent)
+	}
+	err := s.on(ctx, "dispose of", agent, id, func(s *server, id string) error {
+		return b.takeAway(ctx, s, &removal{pane: id, agent: agent, pid: pr.Shim.PID})
+	})
+	if team.IsCode(err, team.CodeNotFound) {
+		return nil
+	}
+	return err
 }

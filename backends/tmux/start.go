@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
@@ -69,7 +67,7 @@ func (b *Backend) start(ctx context.Context, l backends.Launch, lk *shim.Lock) (
 	if err := shim.WriteLaunch(l); err != nil {
 		return nil, err
 	}
-	if err := touch(l.Bundle.Log()); err != nil {
+	if err := shim.CreateLog(l.Bundle.Log()); err != nil {
 		return nil, err
 	}
 	var events <-chan shim.Event
@@ -103,9 +101,9 @@ func (b *Backend) start(ctx context.Context, l backends.Launch, lk *shim.Lock) (
 		return nil, err
 	}
 	unlock()
-	pr, err := waitUp(ctx, l, events, w.Done(), look)
+	pr, err := shim.WaitUp(ctx, l, events, w.Done(), look)
 	if err != nil {
-		if errors.Is(err, errNoShim) {
+		if errors.Is(err, shim.ErrNoShim) {
 			if out, e := s.run(context.WithoutCancel(ctx), "capture-pane", "-p", "-t", p.PaneID); e == nil {
 				err = fmt.Errorf("%w: %s", err, strings.Join(strings.Fields(out), " "))
 			}
@@ -121,38 +119,6 @@ func (b *Backend) start(ctx context.Context, l backends.Launch, lk *shim.Lock) (
 	return a, nil
 }
 
-// errNoShim says that the shim ended before it recorded anything.
-var errNoShim = errors.New("the shim ended before it started the agent")
-
-// waitUp waits for proc.json. Events only say when to look.
-func waitUp(ctx context.Context, l backends.Launch, events <-chan shim.Event, dead <-chan struct{}, look time.Duration) (backends.Proc, error) {
-	t := time.NewTicker(look)
-	defer t.Stop()
-	for over := false; ; {
-		pr, err := shim.ReadProc(l.Bundle, l.Generation)
-		if err == nil {
-			return pr, nil
-		}
-		if !team.IsCode(err, team.CodeNotFound) {
-			return pr, err
-		}
-		if over {
-			return pr, errNoShim
-		}
-		select {
-		case _, ok := <-events:
-			if !ok {
-				events = nil // the notifier was closed
-			}
-		case <-dead:
-			over = true
-		case <-t.C:
-		case <-ctx.Done():
-			return pr, fmt.Errorf("wait for the shim: %w", context.Cause(ctx))
-		}
-	}
-}
-
 // undo leaves nothing of a start that failed: without launch.json a shim that is
 // still coming up goes away by itself.
 func (b *Backend) undo(ctx context.Context, l backends.Launch, s *server, p backends.Pane, id backends.ProcID) {
@@ -163,7 +129,7 @@ func (b *Backend) undo(ctx context.Context, l backends.Launch, s *server, p back
 	if id.BootID != "" {
 		roots = append(roots, id)
 	}
-	if _, err := shim.EndRest(ctx, l.Bundle, l.Generation, roots, 500*time.Millisecond); err != nil {
+	if _, err := shim.EndRest(ctx, &b.looks, l.Bundle, l.Generation, roots, 500*time.Millisecond); err != nil {
 		b.log.Warn("undo a failed start", "agent", l.Agent, "err", err)
 	}
 	if s == nil {
@@ -176,13 +142,4 @@ func (b *Backend) undo(ctx context.Context, l backends.Launch, s *server, p back
 			b.log.Warn("undo a failed start", "agent", l.Agent, "pane", p.PaneID, "err", err)
 		}
 	}
-}
-
-// touch creates the log before sh would, with a mode of ours.
-func touch(path string) error {
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("create %s: %w", path, err)
-	}
-	return unix.Close(fd)
 }
