@@ -25,6 +25,8 @@ import (
 type Client struct {
 	socket string
 	http   *http.Client
+	// revive starts a supervisor where there is none any more; nil: it is not wanted.
+	revive func(context.Context) error
 
 	mu       sync.Mutex
 	idle     []*opsConn
@@ -77,12 +79,47 @@ func reach(socket string) (bool, error) {
 	}
 }
 
-// do posts in to a route and reads the answer into out.
+// reasonGone is a supervisor that has ended, or a connection that has: whether it
+// carried out what it was asked is not known.
+const reasonGone = "supervisor_gone"
+
+// attempts bounds how many supervisors one request is brought to: each but the last
+// died before it answered.
+const attempts = 3
+
+// ask is do for what may be carried out twice: to look, or to make something so that
+// may be so already. A supervisor that was killed is started again, and asked.
+func (c *Client) ask(ctx context.Context, path string, in, out any) error {
+	return c.try(ctx, path, in, out, supervisor.IsStopped)
+}
+
+// do posts in to a route and reads the answer into out. What a supervisor that died
+// may have carried out is not sent again; what has reached none is.
 func (c *Client) do(ctx context.Context, path string, in, out any) error {
+	return c.try(ctx, path, in, out, func(err error) bool {
+		var op *net.OpError
+		return errors.As(err, &op) && op.Op == "dial"
+	})
+}
+
+func (c *Client) try(ctx context.Context, path string, in, out any, again func(error) bool) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
+	for n := 1; ; n++ {
+		err := c.post(ctx, path, body, out)
+		if err == nil || c.revive == nil || n == attempts || ctx.Err() != nil || !again(err) {
+			return err
+		}
+		if err := c.revive(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// post is one attempt.
+func (c *Client) post(ctx context.Context, path string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://supervisor"+path, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
@@ -120,7 +157,7 @@ func (c *Client) gone(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return team.Errorf(team.CodeUnavailable, "the supervisor did not answer: %w", errors.Join(ledger.ErrWriterGone, err)).
-		WithReason("supervisor_gone").WithHint("teamctl ps shows how things stand")
+		WithReason(reasonGone).WithHint("teamctl ps shows how things stand")
 }
 
 // Write sends a ledger operation to the group commit.
@@ -151,8 +188,18 @@ func (c *Client) Spawn(ctx context.Context, in supervisor.SpawnIn) (out supervis
 // StopMembers stops members.
 func (c *Client) StopMembers(ctx context.Context, in supervisor.StopIn) ([]supervisor.Stopped, error) {
 	var out stopOut
-	if err := c.do(ctx, "/v1/stop", in, &out); err != nil {
+	var lost error
+	err := c.try(ctx, "/v1/stop", in, &out, func(err error) bool {
+		if supervisor.IsStopped(err) {
+			lost = err
+		}
+		return supervisor.IsStopped(err)
+	})
+	if err != nil {
 		return nil, err
+	}
+	if lost != nil && out.Error != nil && out.Error.Code == team.CodeNotFound {
+		return nil, lost // the one that died may have stopped it, and taken it off the roster
 	}
 	if out.Error != nil {
 		return out.Stopped, out.Error
@@ -162,7 +209,7 @@ func (c *Client) StopMembers(ctx context.Context, in supervisor.StopIn) ([]super
 
 // StartMembers starts stopped members.
 func (c *Client) StartMembers(ctx context.Context, names []string) (out []ledger.Member, err error) {
-	err = c.do(ctx, "/v1/start", namesIn{names}, &out)
+	err = c.ask(ctx, "/v1/start", namesIn{names}, &out)
 	return out, err
 }
 
@@ -174,7 +221,7 @@ func (c *Client) RestartMembers(ctx context.Context, names []string) (out []ledg
 
 // Capture reads a member's screen.
 func (c *Client) Capture(ctx context.Context, name string, scrollback int) (out string, err error) {
-	err = c.do(ctx, "/v1/capture", captureIn{name, scrollback}, &out)
+	err = c.ask(ctx, "/v1/capture", captureIn{name, scrollback}, &out)
 	return out, err
 }
 
@@ -185,23 +232,27 @@ func (c *Client) TypeText(ctx context.Context, name, text string, enter bool) er
 
 // Hide takes a member's screen away or brings it back.
 func (c *Client) Hide(ctx context.Context, name string, hidden bool) error {
-	return c.do(ctx, "/v1/hide", hideIn{name, hidden}, nil)
+	return c.ask(ctx, "/v1/hide", hideIn{name, hidden}, nil)
 }
 
 // Status asks how the supervisor sees its team.
 func (c *Client) Status(ctx context.Context) (out supervisor.Status, err error) {
-	err = c.do(ctx, "/v1/status", none{}, &out)
+	err = c.ask(ctx, "/v1/status", none{}, &out)
 	return out, err
 }
 
-// Quit ends the supervisor.
+// Quit ends the supervisor. One that died meanwhile has ended as well, but may have
+// left the team's terminals.
 func (c *Client) Quit(ctx context.Context, closeTeam bool) error {
-	return c.do(ctx, "/v1/quit", quitIn{closeTeam}, nil)
+	if closeTeam {
+		return c.ask(ctx, "/v1/quit", quitIn{closeTeam}, nil)
+	}
+	return c.try(ctx, "/v1/quit", quitIn{closeTeam}, nil, func(error) bool { return false })
 }
 
 // PauseMembers freezes members or lets them go on.
 func (c *Client) PauseMembers(ctx context.Context, names []string, on bool) (out []ledger.Member, err error) {
-	err = c.do(ctx, "/v1/pause", pauseIn{names, on}, &out)
+	err = c.ask(ctx, "/v1/pause", pauseIn{names, on}, &out)
 	return out, err
 }
 
@@ -213,13 +264,13 @@ func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []supe
 
 // Debug asks for the loop's state.
 func (c *Client) Debug(ctx context.Context) (out supervisor.Debug, err error) {
-	err = c.do(ctx, "/v1/debug", none{}, &out)
+	err = c.ask(ctx, "/v1/debug", none{}, &out)
 	return out, err
 }
 
 // Explain tells what a member does and who says so.
 func (c *Client) Explain(ctx context.Context, name string) (out state.Report, err error) {
-	err = c.do(ctx, "/v1/explain", namesIn{[]string{name}}, &out)
+	err = c.ask(ctx, "/v1/explain", namesIn{[]string{name}}, &out)
 	return out, err
 }
 

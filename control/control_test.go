@@ -182,10 +182,16 @@ func TestKilledSupervisorIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitGone(t, l)
-		if _, err := c.Status(t.Context()); !supervisor.IsStopped(err) || !errors.Is(err, ledger.ErrWriterGone) {
+		s, err := Dialer([]string{os.Args[0]})(t.Context(), l, false)
+		if s != nil || err != nil {
+			t.Fatalf("who starts none: %v, %v", s, err)
+		}
+		if _, err := NewClient(l.Socket()).Status(t.Context()); !supervisor.IsStopped(err) || !errors.Is(err, ledger.ErrWriterGone) {
 			t.Fatalf("err = %v", err)
 		}
-		c = dial(t, l)
+		if again, err := c.Status(t.Context()); err != nil || again.PID == st.PID {
+			t.Fatalf("asked again: pid %d after %d, %v", again.PID, st.PID, err)
+		}
 	}
 }
 

@@ -33,18 +33,19 @@ const EnvReady = "TEAMCTL_READY_FD"
 func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
 	return func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
 		up, err := reach(l.Socket())
-		switch {
-		case err != nil:
-			return nil, err
-		case up:
-			return NewClient(l.Socket()), nil
-		case !start:
-			return nil, nil
-		}
-		if err := startUp(ctx, l, exe); err != nil {
+		if err != nil || !up && !start {
 			return nil, err
 		}
-		return NewClient(l.Socket()), nil
+		c := NewClient(l.Socket())
+		if start {
+			c.revive = func(ctx context.Context) error { return startUp(ctx, l, exe) }
+		}
+		if !up {
+			if err := c.revive(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return c, nil
 	}
 }
 

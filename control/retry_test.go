@@ -1,0 +1,114 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// dying listens on the team's socket like a supervisor that is killed once it has
+// read a request, each of n times. The returned function tells the requests it read.
+func dying(t *testing.T, l team.Layout, n int) func() []string {
+	t.Helper()
+	if err := PrivateDir(l.Runtime()); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", l.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	var got []string
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = listener.Close() }()
+		for range n {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				got = append(got, req.URL.Path)
+			}
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close(); <-done })
+	return func() []string { _ = listener.Close(); <-done; return got }
+}
+
+// reviver is a client as Dialer makes it for one that may start a supervisor.
+func reviver(t *testing.T, l team.Layout) *Client {
+	t.Helper()
+	c := NewClient(l.Socket())
+	c.revive = func(ctx context.Context) error { return startUp(ctx, l, []string{os.Args[0]}) }
+	t.Cleanup(func() {
+		_ = c.Quit(context.WithoutCancel(t.Context()), false)
+		c.Close()
+		waitGone(t, l)
+	})
+	return c
+}
+
+// A supervisor that is killed while it is asked is started again and asked, where
+// that may be done twice.
+func TestAskedAgainAfterAKill(t *testing.T) {
+	l := newTeam(t)
+	asked := dying(t, l, 1)
+	c := reviver(t, l)
+	out, err := c.StopMembers(t.Context(), supervisor.StopIn{Force: true})
+	if err != nil || len(out) != 0 {
+		t.Fatalf("stop: %v, %v", out, err)
+	}
+	if got := asked(); len(got) != 1 || got[0] != "/v1/stop" {
+		t.Errorf("the one that died was asked %v", got)
+	}
+	if st, err := c.Status(t.Context()); err != nil || st.PID == 0 || st.PID == os.Getpid() {
+		t.Errorf("status: %+v, %v", st, err)
+	}
+}
+
+// What may not be done twice is not asked again: that it is not known what became
+// of it is said, with where to look. What has reached nobody is.
+func TestNotDoneTwice(t *testing.T) {
+	l := newTeam(t)
+	asked := dying(t, l, 2)
+	c := reviver(t, l)
+	_, err := c.Spawn(t.Context(), supervisor.SpawnIn{Name: "a"})
+	if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != reasonGone || team.HintOf(err) == "" || !errors.Is(err, ledger.ErrWriterGone) {
+		t.Errorf("spawn: %v (reason %q, hint %q)", err, team.ReasonOf(err), team.HintOf(err))
+	}
+	if got := asked(); len(got) != 1 || got[0] != "/v1/spawn" {
+		t.Errorf("it was asked %v", got)
+	}
+	// Now nobody listens, and the team's supervisor answers that it has no backend.
+	_, err = c.Spawn(t.Context(), supervisor.SpawnIn{Name: "a", Spec: ledger.MemberSpec{Backend: "nosuch"}})
+	if !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("spawn with nobody there: %v", err)
+	}
+}
+
+// A stop whose answer was lost may have taken the member off the roster: that it is
+// not there any more is no answer.
+func TestStoppedAndGone(t *testing.T) {
+	l := newTeam(t)
+	dying(t, l, 1)
+	c := reviver(t, l)
+	_, err := c.StopMembers(t.Context(), supervisor.StopIn{Names: []string{"a"}, Remove: true})
+	if !supervisor.IsStopped(err) {
+		t.Errorf("err = %v", err)
+	}
+	_, err = c.StopMembers(t.Context(), supervisor.StopIn{Names: []string{"a"}, Remove: true})
+	if !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("of one that answers: %v", err)
+	}
+}
