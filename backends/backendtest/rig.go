@@ -26,7 +26,7 @@ type Rig struct {
 }
 
 // patience bounds every wait of the suite.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 func within(t *testing.T) context.Context {
 	t.Helper()

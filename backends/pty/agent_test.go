@@ -125,7 +125,7 @@ func fullScreen(say func(string, ...any)) int {
 	}
 }
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

@@ -145,7 +145,7 @@ func TestInputToADeafAgent(t *testing.T) {
 		t.Error("the agent is dead")
 	}
 	begun := time.Now()
-	if err := a.Stop(within(t), 2*time.Second); err != nil || time.Since(begun) > 18*time.Second {
+	if err := a.Stop(within(t), 2*time.Second); err != nil || time.Since(begun) > patience {
 		t.Errorf("stop: %v after %s", err, time.Since(begun))
 	}
 }
@@ -472,7 +472,7 @@ func TestStoppedShimTimesOut(t *testing.T) {
 // before that.
 func stopped(t *testing.T, pid int) {
 	t.Helper()
-	tick, limit := time.NewTicker(time.Millisecond), time.After(10*time.Second)
+	tick, limit := time.NewTicker(time.Millisecond), time.After(patience)
 	defer tick.Stop()
 	for {
 		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

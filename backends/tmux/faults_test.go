@@ -23,7 +23,7 @@ func ended(t *testing.T, h backends.Attached) backends.Exit {
 	select {
 	case <-h.Exited():
 		return h.Exit()
-	case <-time.After(30 * time.Second):
+	case <-time.After(90 * time.Second):
 		t.Fatal("no exit")
 		panic("unreachable")
 	}
@@ -31,7 +31,7 @@ func ended(t *testing.T, h backends.Attached) backends.Exit {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	if err := until(context.Background(), 20*time.Second, ok); err != nil {
+	if err := until(context.Background(), 90*time.Second, ok); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }
