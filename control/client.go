@@ -262,6 +262,12 @@ func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []supe
 	return out, err
 }
 
+// CarryOut has done what an approval lets happen, once.
+func (c *Client) CarryOut(ctx context.Context, approval int64) (out ledger.Outcome, err error) {
+	err = c.do(ctx, "/v1/carryout", carryIn{approval}, &out)
+	return out, err
+}
+
 // Debug asks for the loop's state.
 func (c *Client) Debug(ctx context.Context) (out supervisor.Debug, err error) {
 	err = c.ask(ctx, "/v1/debug", none{}, &out)

@@ -30,8 +30,9 @@ type (
 		Names []string
 		On    bool
 	}
-	quitIn struct{ CloseTeam bool }
-	none   struct{}
+	carryIn struct{ Approval int64 }
+	quitIn  struct{ CloseTeam bool }
+	none    struct{}
 )
 
 // routes is everything that the socket answers. Each takes the body's JSON.
@@ -78,6 +79,9 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	}),
 	"/v1/interrupt": route(func(ctx context.Context, s *server, in namesIn) (none, error) {
 		return none{}, s.sup.InterruptMember(ctx, one(in.Names))
+	}),
+	"/v1/carryout": route(func(ctx context.Context, s *server, in carryIn) (ledger.Outcome, error) {
+		return s.sup.CarryOut(ctx, in.Approval)
 	}),
 	"/v1/quit": route(func(ctx context.Context, s *server, in quitIn) (none, error) {
 		return none{}, s.sup.Quit(ctx, in.CloseTeam)

@@ -52,6 +52,8 @@ type AnswerIn struct {
 	// Also is posted with an approval: what the asker was not allowed to post
 	// by itself. It is checked as Post checks it.
 	Also *NewMessage `json:"also,omitempty"`
+	// Intent is kept with an approval: what is done outside of the ledger now, see Intent.
+	Intent json.RawMessage `json:"intent,omitempty"`
 }
 
 // Settled is an approval with what was posted about it.
@@ -274,6 +276,11 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 			return out, err
 		}
 		out.Also, out.AlsoDeliveries = &p.Message, p.Deliveries
+	}
+	if len(a.Intent) > 0 && state == ApprovalApproved {
+		if _, err := t.exec(sqlIntentPut, ap.ID, string(a.Intent)); err != nil {
+			return out, err
+		}
 	}
 	return out, t.followAnswer(ap, m, a)
 }

@@ -33,7 +33,8 @@ const (
 // suffix (renamed is true then), or, with exact and for the lead, refused:
 // CodeConflict name_taken. Where they are empty it gets a session key, an agent
 // id, the next colour, the role executor, and the states running, pending and
-// unknown.
+// unknown. What one approval has let be spawned is added once: the same Spec.Approval
+// and Spec.Nth again returns the first, also if it has left.
 func (l *Ledger) AddMember(ctx context.Context, m Member, exact bool) (added Member, renamed bool, err error) {
 	if m.SessionKey == "" {
 		m.SessionKey = team.TeammateSessionKey(m.Spec.AgentType)
@@ -106,6 +107,11 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 	if strings.EqualFold(m.Name, team.SystemName) {
 		return addedMember{}, team.Errorf(team.CodeInvalid, "the name %q is the team's own", m.Name).WithReason("reserved_name")
 	}
+	if m.Spec.Approval != 0 {
+		if there, found, err := t.approved(m.Spec.Approval, m.Spec.Nth); found || err != nil {
+			return addedMember{there, there.Name != m.Name}, err
+		}
+	}
 	roster, err := t.members()
 	if err != nil {
 		return addedMember{}, err
@@ -129,6 +135,18 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 	err = t.event(Event{What: "member.added", ID: m.Name, After: string(m.Observed),
 		Data: json.RawMessage(mustJSON(sessionData{m.SessionKey}))})
 	return addedMember{m, m.Name != asked}, err
+}
+
+// approved finds the member that an approval has let be spawned, on the roster or not.
+func (t *tx) approved(approval int64, nth int) (m Member, found bool, err error) {
+	err = t.each(sqlMembersAll, func(r *sql.Rows) error {
+		one, err := scanMember(r)
+		if err == nil && one.Spec.Approval == approval && one.Spec.Nth == nth {
+			m, found = one, true
+		}
+		return err
+	})
+	return m, found, err
 }
 
 type sessionData struct {

@@ -71,6 +71,7 @@ const (
 	opTaskCompleteReviewed = "task.complete.reviewed"
 	opApprovalAsk          = "approval.ask"
 	opApprovalAnswer       = "approval.answer"
+	opIntentFinish         = "intent.finish"
 	opAutoClaim            = "autoclaim.set"
 	opRunClose             = "run.close"
 	opTaskReassign         = "task.reassign"
@@ -122,6 +123,7 @@ var ops = map[string]opSpec{
 	opTaskCompleteReviewed: once(completeReviewed),
 	opApprovalAsk:          once(askApproval),
 	opApprovalAnswer:       once(answerApproval),
+	opIntentFinish:         once(finishIntent),
 	opAutoClaim:            once(setAutoClaim),
 	opRunClose:             once(closeRun),
 	opTaskReassign:         once(reassignTask),

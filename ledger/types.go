@@ -158,6 +158,10 @@ type MemberSpec struct {
 	TMUX          string             `json:"tmux,omitempty"`      // $TMUX of the person who spawned it
 	TMUXPane      string             `json:"tmuxPane,omitempty"`
 	Limits        team.Limits        `json:"limits,omitzero"`
+	// Approval and Nth say which approval let this one be spawned, and which of those it
+	// let: there is one member of each, ever. 0: nobody had to approve it.
+	Approval int64 `json:"approval,omitempty"`
+	Nth      int   `json:"nth,omitempty"`
 }
 
 // Message is one posted message.

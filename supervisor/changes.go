@@ -57,6 +57,9 @@ func (changed) apply(s *Supervisor) {
 			case e.What == "approval.asked":
 				s.after("approvals", time.Millisecond, expireApprovals{})
 			case strings.HasPrefix(e.What, "approval."):
+				if e.What == "approval."+string(ledger.ApprovalApproved) {
+					s.after("intents", time.Millisecond, openIntents{})
+				}
 				if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
 					s.answerAsk(id)
 				}

@@ -38,7 +38,15 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 		return SpawnOut{}, err
 	}
 	var notes []string
-	row, err = ask(ctx, s, func(reply func(ledger.Member, error)) {
+	if row.RemovedAt != 0 { // an approval lets it be spawned once
+		return SpawnOut{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(ledger.ReasonMemberRemoved)
+	}
+	// The loop may still read row when ctx has ended the waiting.
+	up, err := ask(ctx, s, func(reply func(ledger.Member, error)) {
+		if m := s.members[row.SessionKey]; m != nil { // of an approval too: by a supervisor before us
+			s.whenUp(m, withNotes(m, &notes, reply))
+			return
+		}
 		m := &member{row: row, first: true, held: in.Hold}
 		s.members[row.SessionKey] = m
 		if in.Hold {
@@ -51,7 +59,7 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 	if err != nil {
 		return SpawnOut{}, err
 	}
-	return s.spawnOut(ctx, SpawnOut{Member: row, Renamed: renamed, Warnings: notes}), nil
+	return s.spawnOut(ctx, SpawnOut{Member: up, Renamed: renamed, Warnings: notes}), nil
 }
 
 // withNotes is reply, which first takes down what there is to say about m's start.
@@ -73,21 +81,26 @@ func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, erro
 		}
 		m := ms[0]
 		m.held = false
-		// A supervisor that came between has started it, and it may be done.
-		switch {
-		case m.row.Observed == team.Failed:
-			reply(m.row, team.Errorf(team.CodeUnavailable, "start %s: %s", name, m.row.Reason))
-		case m.row.Observed == team.Running || m.row.Observed.Terminal():
-			reply(m.row, nil)
-		default:
-			m.up = append(m.up, withNotes(m, &notes, reply))
-			s.reconcile(m)
-		}
+		s.whenUp(m, withNotes(m, &notes, reply))
 	})
 	if err != nil {
 		return SpawnOut{}, err
 	}
 	return s.spawnOut(ctx, SpawnOut{Member: row, Warnings: notes}), nil
+}
+
+// whenUp answers once a member is up that is on the roster already. A supervisor that
+// came between has started it, and it may be done.
+func (s *Supervisor) whenUp(m *member, reply func(ledger.Member, error)) {
+	switch {
+	case m.row.Observed == team.Failed:
+		reply(m.row, team.Errorf(team.CodeUnavailable, "start %s: %s", m.row.Name, m.row.Reason))
+	case m.row.Observed == team.Running || m.row.Observed.Terminal() || m.row.Desired != team.WantRunning:
+		reply(m.row, nil)
+	default:
+		m.up = append(m.up, reply)
+		s.reconcile(m)
+	}
 }
 
 func (s *Supervisor) spawnOut(ctx context.Context, out SpawnOut) SpawnOut {
@@ -433,6 +446,9 @@ func (idleQuit) apply(s *Supervisor) {
 }
 
 func (s *Supervisor) idle() bool {
+	if len(s.carrying) > 0 {
+		return false
+	}
 	for _, m := range s.members {
 		if m.step != "" || m.stop != nil || m.row.Observed.Alive() ||
 			m.row.Desired == team.WantRunning && !m.row.Observed.Terminal() {

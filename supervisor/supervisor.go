@@ -78,10 +78,11 @@ type Supervisor struct {
 	busyTelling bool
 	traces      []Trace
 	traceAt     int
-	starts      chan struct{}     // limits starts at once; steps use it
-	saving      map[string]string // checkpoints under way by session: why one more is wanted, or ""
-	saves       chan struct{}     // limits checkpoints at once; steps use it
-	asking      chan struct{}     // limits rules asked at once; steps use it
+	starts      chan struct{}       // limits starts at once; steps use it
+	saving      map[string]string   // checkpoints under way by session: why one more is wanted, or ""
+	saves       chan struct{}       // limits checkpoints at once; steps use it
+	asking      chan struct{}       // limits rules asked at once; steps use it
+	carrying    map[int64]*carrying // intents under way, by approval
 
 	edits   map[string]*editing // worktrees that are watched, by session
 	trees   *treewatch.Watch    // nil before it is needed
@@ -107,7 +108,7 @@ func New(cfg Config) *Supervisor {
 		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
 		saving: map[string]string{}, edits: map[string]*editing{}, saves: make(chan struct{}, runtime.NumCPU()),
 		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
-		asking: make(chan struct{}, maxAsking),
+		asking: make(chan struct{}, maxAsking), carrying: map[int64]*carrying{},
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
 	return s
@@ -177,6 +178,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.repairTrees()
 	s.watchEdits()
 	s.stopsLeft()
+	openIntents{}.apply(s)
 	s.publish()
 	s.armIdle()
 	notes := s.cfg.Notes

@@ -39,6 +39,8 @@ type Supervisor interface {
 	PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error)
 	RecoverMembers(ctx context.Context, names []string) ([]supervisor.Recovered, error)
 	Status(ctx context.Context) (supervisor.Status, error)
+	// CarryOut does what an approval lets happen, if that was not done before.
+	CarryOut(ctx context.Context, approval int64) (ledger.Outcome, error)
 	Debug(ctx context.Context) (supervisor.Debug, error)
 	// Explain tells what a member does and who says so.
 	Explain(ctx context.Context, name string) (state.Report, error)

@@ -223,10 +223,15 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		return a, err
 	}
 	out := ledger.AnswerIn{ID: a.ID, Approve: in.Approve, Feedback: in.Feedback, By: c.Name, Mode: mode, Message: msg}
-	var spawn *SpawnIn
-	if a.Kind == ledger.ApproveDelegation && in.Approve {
+	if a.Kind == ledger.ApproveDelegation && in.Approve && a.State == ledger.ApprovalPending {
+		var spawn *SpawnIn
 		if out.Also, spawn, err = delegated(a); err != nil {
 			return a, err
+		}
+		if spawn != nil {
+			if out.Intent, err = t.spawnIntent(ctx, a, *spawn); err != nil {
+				return a, err
+			}
 		}
 	}
 	settled, err := t.as(c).Answer(ctx, out)
@@ -242,8 +247,8 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 			t.MailCompleted(ctx, c, task)
 		}
 	}
-	if spawn != nil {
-		err = t.spawnApproved(ctx, settled.Approval, *spawn)
+	if out.Intent != nil {
+		err = t.carryOut(ctx, settled.Approval)
 	}
 	return settled.Approval, err
 }

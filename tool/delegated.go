@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -35,28 +35,33 @@ func delegated(a ledger.Approval) (*ledger.NewMessage, *SpawnIn, error) {
 	return d.Post, d.Spawn, nil
 }
 
-// spawnApproved spawns in the asker's name and tells it what came of it. The
-// approval is settled before: killed in between, the asker asks again.
-func (t *Team) spawnApproved(ctx context.Context, a ledger.Approval, in SpawnIn) error {
+// spawnIntent is what an approved spawn is kept as, for the supervisor: it is checked
+// now, in the asker's name, and what can never be spawned is not approved.
+func (t *Team) spawnIntent(ctx context.Context, a ledger.Approval, in SpawnIn) (json.RawMessage, error) {
 	m, err := t.Ledger.MemberBySession(ctx, a.Session)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out, err := t.spawn(ctx, Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role}, in)
-	text := fmt.Sprintf("spawned after approval %d:", a.ID)
-	for _, s := range out {
-		if s.Error == "" {
-			text += " " + s.Name
-		}
-	}
+	asked, err := t.spawnIn(ctx, Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role}, in)
 	if err != nil {
-		text = fmt.Sprintf("approval %d: the spawn failed: %v", a.ID, err)
+		return nil, err
 	}
-	_, _, perr := t.mailer(Caller{Name: a.AnsweredBy}).Post(ctx, ledger.NewMessage{
-		Kind: team.KindInfo, From: a.AnsweredBy, To: m.Name, ToSession: m.SessionKey, Text: text, Summary: inbox.Summary("", text),
-	})
-	if err == nil {
-		err = perr
+	n, err := in.many()
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return json.Marshal(supervisor.Approved{Spawn: asked, Count: n})
+}
+
+// carryOut has the supervisor do what was approved. Killed before, or without an answer,
+// the next supervisor does it: the intent was kept with the answer.
+func (t *Team) carryOut(ctx context.Context, a ledger.Approval) error {
+	out, err := supervise(ctx, t, func(s Supervisor) (ledger.Outcome, error) { return s.CarryOut(ctx, a.ID) })
+	if err != nil {
+		return fmt.Errorf("approval %d is kept and carried out by the next supervisor: %w", a.ID, err)
+	}
+	if out.Error != nil {
+		return out.Error
+	}
+	return nil
 }

@@ -427,9 +427,16 @@ func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if !adopted && slices.ContainsFunc(members, func(m ledger.Member) bool {
+	wanted := func(m ledger.Member) bool {
 		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
-	}) {
+	}
+	var open []ledger.Intent
+	if !adopted { // a spawn that was approved is wanted as well
+		if open, err = t.Ledger.Intents(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	if !adopted && (len(open) > 0 || slices.ContainsFunc(members, wanted)) {
 		// It answers when it has adopted.
 		if _, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) }); err != nil {
 			return members, 0, err

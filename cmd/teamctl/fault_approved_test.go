@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Whoever approves a spawn is killed between the answer and the spawn, with no
+// supervisor there: the next command brings the teammate up, once, and the asker hears
+// of it.
+func TestApprovedSpawnOutlivesWhoApproved(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("settings", "spawn-depth", "1")
+	r.teamctl("settings", "delegation", "approval_required")
+	r.agent("asker", "never", "sh", "-c", r.exe+" spawn child --worktree none --restart never -- fakeagent hold; exec sleep 1000")
+	r.until("the spawn to wait for approval", func() bool {
+		return strings.Contains(r.teamctl("approvals"), "delegation")
+	})
+	r.kill(r.supervisor())
+	// While we hold its lock no supervisor comes up.
+	lock, err := filelock.Lock(t.Context(), r.layout.SupervisorLock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), r.exe, "approvals", "approve", "1")
+	cmd.Dir, cmd.Env = r.dir, r.env
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the answer to be written", func() bool {
+		return strings.Contains(r.teamctl("approvals", "--all"), "approved")
+	})
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	config, err := os.ReadFile(r.layout.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(config), `"child"`) {
+		t.Fatal("somebody has spawned it: nothing is tested")
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	first := r.state("child", team.Running)
+	r.until("the asker to be told", func() bool { return strings.Contains(r.teamctl("inbox", "asker"), "spawned after approval 1: child") })
+	r.kill(r.supervisor())
+	if again := r.state("child", team.Running); again.SessionKey != first.SessionKey || again.PID != first.PID || len(r.members()) != 2 {
+		t.Errorf("%+v", r.members())
+	}
+}

@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+func askToSpawn(t *testing.T, l *Ledger, id string) int64 {
+	t.Helper()
+	out := must[Settled](t)(l.Ask(ctxFor(t), AskIn{RequestID: id, Kind: ApproveDelegation, Session: "s-a", Subject: "spawn x"}))
+	return out.Approval.ID
+}
+
+// What an approval lets happen is kept with the answer until somebody says what came of
+// it, and the asker is told once.
+func TestIntents(t *testing.T) {
+	l := newTeam(t, "a")
+	ctx := ctxFor(t)
+	no, yes := askToSpawn(t, l, "d-1"), askToSpawn(t, l, "d-2")
+	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: no, By: team.LeadName, Intent: raw(`{"n":1}`)}))
+	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: yes, Approve: true, By: team.LeadName, Intent: raw(`{"n":2}`)}))
+	open := must[[]Intent](t)(l.Intents(ctx))
+	if len(open) != 1 || open[0].Approval != yes || string(open[0].What) != `{"n":2}` || open[0].Outcome != nil {
+		t.Fatalf("%+v", open)
+	}
+	_, err := l.Intent(ctx, no)
+	refused(t, err, team.CodeNotFound, ReasonNoApproval)
+
+	done := FinishIn{Approval: yes, Outcome: Outcome{Text: "it failed", Error: team.Errorf(team.CodeLimit, "too many").WithReason("most")}}
+	first := must[Settled](t)(l.FinishIntent(ctx, done))
+	if first.Message == nil || first.Message.To != "a" || first.Message.Text != "it failed" || first.Message.From != team.LeadName {
+		t.Errorf("told: %+v", first.Message)
+	}
+	done.Outcome = Outcome{Text: "it went well"}
+	if again := must[Settled](t)(l.FinishIntent(ctx, done)); again.Message != nil {
+		t.Errorf("told twice: %+v", again.Message)
+	}
+	i := must[Intent](t)(l.Intent(ctx, yes))
+	if i.Outcome == nil || i.Outcome.Text != "it failed" || i.Outcome.Error.Code != team.CodeLimit || i.Outcome.Error.Reason != "most" {
+		t.Errorf("%+v", i.Outcome)
+	}
+	if left := must[[]Intent](t)(l.Intents(ctx)); len(left) != 0 {
+		t.Errorf("%+v", left)
+	}
+	sound(t, l)
+}
+
+// Whoever asked may have left: then nobody is told, and the intent ends all the same.
+func TestIntentOfOneThatLeft(t *testing.T) {
+	l := newTeam(t, "a")
+	ctx := ctxFor(t)
+	id := askToSpawn(t, l, "d-1")
+	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: id, Approve: true, By: team.LeadName, Intent: raw(`{}`)}))
+	ok(t, l.RemoveMember(ctx, "s-a"))
+	if out := must[Settled](t)(l.FinishIntent(ctx, FinishIn{Approval: id, Outcome: Outcome{Text: "done"}})); out.Message != nil {
+		t.Errorf("%+v", out.Message)
+	}
+	if i := must[Intent](t)(l.Intent(ctx, id)); i.Outcome == nil {
+		t.Error("it is open")
+	}
+}
+
+// There is one member of each that an approval has let be spawned, also after it left.
+func TestApprovedMemberIsAddedOnce(t *testing.T) {
+	l := newTeam(t, "a")
+	ctx := ctxFor(t)
+	add := func(nth int) Member {
+		m, _, err := l.AddMember(ctx, Member{Name: "x", Spec: MemberSpec{Approval: 7, Nth: nth}}, false)
+		ok(t, err)
+		return m
+	}
+	x, x2 := add(0), add(1)
+	if x.SessionKey == x2.SessionKey || x2.Name == x.Name {
+		t.Fatalf("%s %s", x.Name, x2.Name)
+	}
+	if again := add(0); again.SessionKey != x.SessionKey {
+		t.Errorf("a second %+v", again)
+	}
+	ok(t, l.RemoveMember(ctx, x.SessionKey))
+	if again := add(0); again.SessionKey != x.SessionKey || again.RemovedAt == 0 {
+		t.Errorf("a second %+v", again)
+	}
+}
