@@ -74,6 +74,7 @@ type Ledger interface {
 	Counts(ctx context.Context) (ledger.Counts, error)
 	Task(ctx context.Context, id string) (ledger.Task, error)
 	Tasks(ctx context.Context, f ledger.TaskFilter) ([]ledger.Task, error)
+	Runnable(ctx context.Context, owner string) (bool, error)
 	Claim(ctx context.Context, in ledger.ClaimIn) (*ledger.Task, error)
 	Start(ctx context.Context, ref ledger.TaskRef) error
 	Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) (ready []string, err error)

@@ -179,8 +179,6 @@ func TestFailures(t *testing.T) {
 		{"exit", task("x", "echo one; echo two >&2; exit 3"), 3, []string{"exit 3", "one", "two"}},
 		{"signal", task("x", "echo dying; kill -KILL $$"), 137, []string{"ended by SIGKILL", "dying"}},
 		{"verify", task("x", "echo fine", verify("echo not so; false")), 1, []string{"verify failed: exit 1", "not so"}},
-		{"no run", ledger.NewTask{Subject: "x", Description: "prose"}, 0, []string{"task has no metadata.run"}},
-		{"blank run", task("x", " \n"), 0, []string{"task has no metadata.run"}},
 		{"run is no string", ledger.NewTask{Subject: "x", Description: "d", Metadata: json.RawMessage(`{"run":["ls"]}`)}, 0,
 			[]string{"metadata.run is a JSON array, not a string"}},
 		{"bad timeout", ledger.NewTask{Subject: "x", Description: "d", Metadata: json.RawMessage(`{"run":"true","timeout":"soon"}`)}, 0,

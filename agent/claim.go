@@ -19,12 +19,15 @@ func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 	}
 	if w.notified {
 		// Idle: a claim takes the writers' lock, reading does not.
-		var c ledger.Counts
-		err := w.retry(ctx, "look for work", func(ctx context.Context) (err error) {
-			c, err = w.env.Ledger.Counts(ctx)
+		some := false
+		err := w.retry(ctx, "look for work", func(ctx context.Context) error {
+			c, err := w.env.Ledger.Counts(ctx)
+			if err == nil && c.Ready > 0 {
+				some, err = w.env.Ledger.Runnable(ctx, w.id.Session)
+			}
 			return err
 		})
-		if err != nil || c.Ready == 0 {
+		if err != nil || !some {
 			return nil, err
 		}
 	}
@@ -37,7 +40,8 @@ func (id Identity) works() bool {
 	return id.Role != team.RoleReviewer && id.Role != team.RoleObserver
 }
 
-// claim claims the task with the id, or with an empty one the next that is ready.
+// claim claims the task with the id, or with an empty one the next that is ready and
+// has a command: what has none is for somebody else, and would fail here.
 func (w *worker) claim(ctx context.Context, id string) (*ledger.Task, error) {
 	var t *ledger.Task
 	err := w.retry(ctx, "claim a task", func(ctx context.Context) error {
@@ -51,7 +55,7 @@ func (w *worker) claim(ctx context.Context, id string) (*ledger.Task, error) {
 			w.doubt = false
 		}
 		var err error
-		t, err = w.env.Ledger.Claim(c, ledger.ClaimIn{Owner: w.id.Session, ID: id, Lease: ledger.Lease})
+		t, err = w.env.Ledger.Claim(c, ledger.ClaimIn{Owner: w.id.Session, ID: id, Lease: ledger.Lease, Runnable: true})
 		w.doubt = err != nil && transient(err)
 		return err
 	})

@@ -7,7 +7,8 @@
 // One pass of the loop, always in this order:
 //
 //	mail      shutdown requests, then the lead's, then the peers'
-//	task      the one claimed on request, else the oldest ready of the highest priority
+//	task      the one claimed on request, else the oldest ready of the highest priority;
+//	          one without a command is left to others, and who asks for it is told
 //	wait      for a change of the ledger, of the mailbox, or the end of the context
 //
 // and of one task:

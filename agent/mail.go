@@ -227,6 +227,7 @@ func (w *worker) handle(ctx context.Context, l letter) (stop bool) {
 	case team.KindTaskAssignment:
 		// The ledger offers us what is assigned to us first.
 		w.out.line("%s assigned a task: %s", m.From, cut(oneLine(m.Summary), maxSummary))
+		w.assigned(ctx, m)
 	case team.KindMessage, team.KindBroadcast, team.KindInfo, team.KindError, team.KindTaskResponse:
 		w.show(m.From, string(m.Kind), m.Text)
 	default:
@@ -339,9 +340,48 @@ func (w *worker) taskRequest(ctx context.Context, m ledger.Message) {
 	})
 }
 
+// assigned tells who has assigned a task that it has no command: it is not claimed, and
+// without a word it would wait for ever.
+func (w *worker) assigned(ctx context.Context, m ledger.Message) {
+	f, _ := inbox.Parse(m.Text)
+	a, ok := f.(inbox.TaskAssignment)
+	if !ok {
+		return
+	}
+	why := w.noCommand(ctx, a.TaskID)
+	if why == "" {
+		return
+	}
+	w.out.line("%s", why)
+	w.post(ctx, "the answer", ledger.NewMessage{
+		Kind: team.KindError, To: m.From, Parent: m.ID, Hop: m.Hop, IdemKey: "reply:" + m.ID, Text: why, Summary: cut(why, maxSummary),
+	})
+}
+
+// noCommand says that a task has no command, and what to do about it; "" if it has one,
+// or nobody knows.
+func (w *worker) noCommand(ctx context.Context, id string) string {
+	var t ledger.Task
+	err := w.few(ctx, func() (err error) {
+		t, err = w.env.Ledger.Task(ctx, id)
+		return err
+	})
+	if err != nil || t.Status != team.TaskPending {
+		return ""
+	}
+	if _, err := readOrders(t); !errors.Is(err, errNoRun) {
+		return ""
+	}
+	return "task " + id + " waits: it has no command (metadata.run), and I run commands only. Give it one: " +
+		"teamctl task update " + id + " --meta run=COMMAND, or assign it to another member"
+}
+
 func (w *worker) claimRequested(ctx context.Context, id string) string {
 	if !w.id.works() {
 		return "task " + id + " stays in the ledger: my role is " + string(w.id.Role)
+	}
+	if why := w.noCommand(ctx, id); why != "" {
+		return why
 	}
 	if w.next != nil {
 		return "task " + id + " stays in the ledger: I do task " + w.next.ID + " first"

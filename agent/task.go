@@ -48,6 +48,9 @@ type orders struct {
 	Summary string
 }
 
+// errNoRun says that a task has no command: no worker's fault, and no worker's task.
+var errNoRun = errors.New("task has no metadata.run")
+
 func readOrders(t ledger.Task) (orders, error) {
 	var raw struct {
 		Run     *string `json:"run"`
@@ -68,7 +71,7 @@ func readOrders(t ledger.Task) (orders, error) {
 		o.Run = *raw.Run
 	}
 	if strings.TrimSpace(o.Run) == "" {
-		return orders{}, errors.New("task has no metadata.run")
+		return orders{}, errNoRun
 	}
 	if raw.Summary != nil {
 		o.Summary = *raw.Summary

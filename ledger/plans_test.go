@@ -13,6 +13,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	for name, q := range map[string]string{
 		"the log of applied ids": sqlAppliedPrune, "its look-up": sqlAppliedGet,
 		"the next claim": sqlClaimNext, "a claim by id": sqlClaimID, "an assigned one": sqlClaimAssigned,
+		"a worker's": sqlClaimRunnable, "what a worker looks for": sqlRunnable,
 		"tasks that are due": sqlTasksDue, "the next that is": sqlNextDue,
 		"the current run": sqlRunGet, "the cap": sqlMessageCount, "a delivery": sqlDeliverySet,
 		"a sender's outbox": sqlOutboxOf, "what a start drops": sqlShutdownOpen, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,

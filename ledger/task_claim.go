@@ -28,6 +28,19 @@ const (
 		RETURNING ` + taskCols
 	sqlClaimID = setClaim + `WHERE id = ?5 AND status = 'pending' AND unmet = 0 AND notBefore = 0 AND (owner IS NULL OR owner = ?1)
 		RETURNING ` + taskCols
+	// A worker runs commands and nothing else: what has none waits for somebody who can.
+	hasCommand       = ` AND trim(coalesce(metadata ->> '$.run', ''), char(9, 10, 13, 32)) <> ''`
+	sqlClaimRunnable = setClaim + `WHERE id = coalesce(
+		(SELECT id FROM tasks INDEXED BY idx_tasks_assigned
+		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL AND owner = ?1` + hasCommand + ` ORDER BY priority DESC, seq LIMIT 1),
+		(SELECT id FROM tasks INDEXED BY idx_tasks_ready
+		  WHERE ?5 AND status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL` + hasCommand + ` ORDER BY priority DESC, seq LIMIT 1))
+		RETURNING ` + taskCols
+	sqlRunnable = `SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned
+		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL AND owner = ?1` + hasCommand + `)
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_ready
+		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL` + hasCommand + `)
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ?2)`
 	// What a claim has to know first, in one statement: a claim is the hottest write.
 	sqlClaimFacts = `SELECT coalesce(m.name, ?1), coalesce(m.removedAt, 0),
 		(SELECT value FROM settings WHERE name = '` + settingAutoClaim + `'),
@@ -42,6 +55,17 @@ type ClaimIn struct {
 	Lease time.Duration `json:"lease,omitempty"` // default Lease
 	// OneOnly refuses (agent_busy) when Owner holds another task.
 	OneOnly bool `json:"oneOnly,omitempty"`
+	// Runnable takes, without an ID, only what has a command (metadata.run).
+	Runnable bool `json:"runnable,omitempty"`
+}
+
+// Runnable reports whether a claim of owner with ClaimIn.Runnable may find something.
+// It is for one who is idle: a claim takes the writers' lock, and this does not.
+func (l *Ledger) Runnable(ctx context.Context, owner string) (bool, error) {
+	some, err := read(ctx, l.db, "look for tasks with a command", func(r *sql.Rows) (yes bool, err error) {
+		return yes, r.Scan(&yes)
+	}, sqlRunnable, owner, time.Now().UnixMilli())
+	return err == nil && some[0], err
 }
 
 // Claim makes Owner the owner of a ready task. Tasks assigned to it come first;
@@ -118,6 +142,8 @@ func (t *tx) claim(in ClaimIn, facts claimFacts) (*Task, error) {
 	switch {
 	case in.ID != "":
 		q, args = sqlClaimID, append(args, in.ID)
+	case in.Runnable:
+		q, args = sqlClaimRunnable, append(args, facts.auto)
 	case !facts.auto:
 		q = sqlClaimAssigned
 	}
