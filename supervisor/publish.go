@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
@@ -32,6 +33,7 @@ func Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
+	var moved string
 	cfg, err := team.ReadConfig(l.Config())
 	switch {
 	case err == nil:
@@ -42,7 +44,7 @@ func Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
 		if err := os.Rename(l.Config(), aside); err != nil {
 			return fmt.Errorf("move corrupt config.json aside: %w", err)
 		}
-		cfg = &team.Config{}
+		cfg, moved = &team.Config{}, aside
 	default:
 		return err
 	}
@@ -58,8 +60,16 @@ func Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("read config.json: %w", err)
 	}
-	return atomicfile.Write(l.Config(), data, 0o600, false)
+	if err := atomicfile.Write(l.Config(), data, 0o600, false); err != nil || moved == "" {
+		return err
+	}
+	_, err = led.Event(ctx, ledger.Event{What: EventConfigAside, ID: filepath.Base(moved)})
+	return err
 }
+
+// EventConfigAside says that a config.json could not be read, and under which name it
+// lies beside the new one.
+const EventConfigAside = "config.aside"
 
 // sweepConfig removes what publishers left that were killed: nobody writes while
 // we hold their lock.
