@@ -24,7 +24,12 @@ func (b *Box) Append(ctx context.Context, e Entry) error {
 	return err
 }
 
-// AppendIf is Append if ok says so; ok is asked under the mailbox's lock. It
+// ErrGone says that an entry was not appended because the mailbox has no file, or one
+// without a byte in it: somebody deleted or emptied it, and a file that the entry made
+// would hide what is missing. Renew makes one.
+var ErrGone = errors.New("the mailbox has no file")
+
+// AppendIf is Append if ok says so, to a file that is there, else it is ErrGone; ok is asked under the mailbox's lock. It
 // returns false when ok did not want it, or when an entry with the same ID is
 // among the newest. It costs the same whatever the history: it is for whoever
 // posts, while AppendOnce is for whoever takes over much later.
@@ -42,7 +47,8 @@ func (b *Box) AppendOnce(ctx context.Context, e Entry) (bool, error) {
 	return b.append(ctx, e, true, nil)
 }
 
-// AppendOnceIf is AppendOnce if ok says so, which is asked under the mailbox's lock.
+// AppendOnceIf is AppendOnce if ok says so, which is asked under the mailbox's lock,
+// to a file that is there, else it is ErrGone.
 func (b *Box) AppendOnceIf(ctx context.Context, e Entry, ok func() (bool, error)) (bool, error) {
 	if e.ID == "" {
 		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message that is to be there once needs an id", b.agent)
@@ -74,7 +80,7 @@ func (b *Box) append(ctx context.Context, e Entry, once bool, ok func() (bool, e
 			}
 		}
 		added = true
-		return h.append(raw)
+		return h.append(raw, ok == nil)
 	})
 	return added && err == nil, err
 }
@@ -120,9 +126,13 @@ func (h *holding) newestHas(id string) (found bool, err error) {
 	return bytes.Contains(tail, team.AppendJSONString(nil, id)), err
 }
 
-func (h *holding) append(raw []byte) (err error) {
+// append adds an entry; without anew it is ErrGone where there is no file or an empty one.
+func (h *holding) append(raw []byte, anew bool) (err error) {
 	f, info, err := h.open(os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
+		if !anew {
+			return ErrGone
+		}
 		return h.replace([][]byte{raw}, false)
 	}
 	if err != nil {
@@ -130,6 +140,9 @@ func (h *holding) append(raw []byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	size := info.Size()
+	if size == 0 && !anew {
+		return ErrGone
+	}
 	if size >= int64(len(closing)) {
 		var tail [len(closing)]byte
 		if _, err := f.ReadAt(tail[:], size-int64(len(tail))); err != nil {

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -281,6 +282,12 @@ func TestAppendIf(t *testing.T) {
 		}
 	}
 	first := numbered("a", 0)
+	if _, err := b.AppendIf(ctx, first, yes); !errors.Is(err, ErrGone) {
+		t.Errorf("without a file: %v", err)
+	}
+	if _, err := b.Renew(ctx); err != nil {
+		t.Fatal(err)
+	}
 	try(first, yes, true)
 	try(first, yes, false)
 	try(numbered("a", 1), func() (bool, error) { return false, nil }, false)
@@ -297,6 +304,52 @@ func TestAppendIf(t *testing.T) {
 	}
 	if added, err := b.AppendOnce(ctx, first); added || err != nil {
 		t.Errorf("once: %v, %v", added, err)
+	}
+}
+
+// TestDeletedUnderAnAppend: a file that is deleted or emptied after the mailbox was
+// looked at is not made anew by what is appended if and only if it was there.
+func TestDeletedUnderAnAppend(t *testing.T) {
+	for name, hurt := range map[string]func(string) error{"deleted": os.Remove, "emptied": func(p string) error { return os.Truncate(p, 0) }} {
+		b, _ := newBox(t)
+		ctx := bg(t)
+		for once, f := range map[bool]func(context.Context, Entry, func() (bool, error)) (bool, error){false: b.AppendIf, true: b.AppendOnceIf} {
+			put(t, b, "[]")
+			added, err := f(ctx, numbered("a", 1), func() (bool, error) { return true, hurt(b.Path()) })
+			if added || !errors.Is(err, ErrGone) {
+				t.Errorf("%s, once %v: added %v, %v", name, once, added, err)
+			}
+			if fi, err := os.Stat(b.Path()); err == nil && fi.Size() > 0 {
+				t.Errorf("%s, once %v: the file was made anew", name, once)
+			}
+		}
+	}
+}
+
+// TestRenew: what makes a file has a mark of its own, so that one who restored the
+// file before does not call the new one whole.
+func TestRenew(t *testing.T) {
+	b, _ := newBox(t)
+	ctx := bg(t)
+	first, err := b.Lack(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := b.Renew(ctx)
+	if err != nil || second == first || len(entries(t, b)) != 0 {
+		t.Fatalf("%q after %q, %v", second, first, err)
+	}
+	if whole, err := b.Whole(ctx, first); whole || err != nil {
+		t.Errorf("whole by the old mark: %v, %v", whole, err)
+	}
+	if again, err := b.Renew(ctx); again != second || err != nil {
+		t.Errorf("with a file: %q, %v; want %q", again, err, second)
+	}
+	if whole, err := b.Whole(ctx, second); !whole || err != nil {
+		t.Errorf("whole by the new mark: %v, %v", whole, err)
+	}
+	if fi, err := os.Stat(b.Path()); err != nil || fi.Size() == 0 {
+		t.Errorf("no file: %v", err)
 	}
 }
 

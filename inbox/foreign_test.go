@@ -80,7 +80,7 @@ func TestRobbedOfTheForeignLock(t *testing.T) {
 		if err := os.Mkdir(lock, 0o755); err != nil {
 			return err
 		}
-		return h.append(raw)
+		return h.append(raw, true)
 	})
 	if !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != "lock_stolen" {
 		t.Errorf("append: %v", err)

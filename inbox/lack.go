@@ -35,6 +35,26 @@ func (b *Box) Lack(ctx context.Context) (mark string, err error) {
 	return mark, err
 }
 
+// Renew is Lack, and makes a file without entries where there is none or one without a
+// byte in it. Then the mark is a new one: who put mail back into the file before must
+// not take it away.
+func (b *Box) Renew(ctx context.Context) (mark string, err error) {
+	err = b.hold(ctx, "write to", true, false, func(h *holding) error {
+		var lacks bool
+		mark, lacks = b.Lacks()
+		fi, err := h.root.Lstat(h.name)
+		gone := errors.Is(err, fs.ErrNotExist) || err == nil && fi.Mode().IsRegular() && fi.Size() == 0
+		if lacks && !gone {
+			return nil
+		}
+		if mark, err = b.writeLack(); err != nil || !gone {
+			return err
+		}
+		return h.replace(nil, false)
+	})
+	return mark, err
+}
+
 // Whole takes the mark away; false when another one stands by now.
 func (b *Box) Whole(ctx context.Context, mark string) (ok bool, err error) {
 	err = b.guarded(ctx, "mark", func() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-multierror"
@@ -76,13 +77,9 @@ func (m Mailer) mail(ctx context.Context, msg ledger.Message, e inbox.Entry, d *
 	if err := m.earlier(ctx, e.From, *d); err != nil {
 		return err
 	}
-	late, lost, now := false, false, *d
+	late, now := false, *d
 	ok, err := box.AppendIf(ctx, e, func() (bool, error) {
 		if late = time.Since(posted) >= sweepAge; late {
-			return false, nil
-		}
-		// Deleted since we looked: a file that is made anew would hide it.
-		if lost = gone(box); lost {
 			return false, nil
 		}
 		now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
@@ -91,8 +88,13 @@ func (m Mailer) mail(ctx context.Context, msg ledger.Message, e inbox.Entry, d *
 	if damaged(err) {
 		return errors.Join(err, m.restore(ctx, box, d.Session))
 	}
-	if err != nil {
+	if lost := errors.Is(err, inbox.ErrGone); err != nil && !lost {
 		return err
+	} else if lost { // deleted since we looked
+		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
+			return err
+		}
+		return m.mailed(ctx, d)
 	}
 	switch {
 	case late: // somebody else may be at it
@@ -101,10 +103,6 @@ func (m Mailer) mail(ctx context.Context, msg ledger.Message, e inbox.Entry, d *
 		}
 		*d, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
 		return err
-	case lost:
-		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
-			return err
-		}
 	case !ok && now.State != team.Posted: // mailed by another, and marked
 		*d = now
 		return nil
@@ -190,15 +188,9 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 		return err
 	}
 	if !m.lacking(box) {
-		fits := m.open(ctx, d)
-		_, err = box.AppendOnceIf(ctx, m.entry(ctx, o.Message), func() (bool, error) {
-			if gone(box) { // since we looked
-				return false, nil
-			}
-			return fits()
-		})
+		_, err = box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, d))
 	}
-	if damaged(err) || m.lacking(box) { // put back what the ledger has, this message too
+	if damaged(err) || errors.Is(err, inbox.ErrGone) || m.lacking(box) { // put back what the ledger has, this message too
 		err = m.restore(ctx, box, d.Session)
 	}
 	if err != nil {
@@ -263,9 +255,8 @@ func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) err
 		if mark, err = box.Lack(context.WithoutCancel(ctx)); err != nil { // also by one who runs out of time
 			return err
 		}
-		// Damaged again meanwhile: the file is repaired then, and the message that met
-		// the damage is not in it.
-		if err = m.putBack(ctx, box, session); damaged(err) {
+		// Damaged or deleted again meanwhile: the message that met it is not in the file.
+		if mark, err = m.putBack(ctx, box, session, mark); damaged(err) || errors.Is(err, inbox.ErrGone) {
 			continue
 		}
 		if err != nil {
@@ -278,39 +269,49 @@ func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) err
 	return err // damaged over and over: the mark stands
 }
 
-// putBack is one pass of restore; it ends at damage.
-func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session string) error {
+// putBack is one pass of restore; it ends at damage, and where the file is deleted. It
+// returns the mark that stands.
+func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session, mark string) (string, error) {
 	out, err := m.Ledger.Mailbox(ctx, session, 0)
 	if err != nil {
-		return err
+		return mark, err
+	}
+	out = slices.DeleteFunc(out, func(o ledger.Outgoing) bool {
+		switch o.Delivery.State {
+		case team.Posted, team.Mailed, team.Held:
+			return false
+		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
+		}
+		return true
+	})
+	if len(out) > 0 && gone(box) {
+		if mark, err = box.Renew(context.WithoutCancel(ctx)); err != nil {
+			return mark, err
+		}
 	}
 	var all *multierror.Error
 	var marks []ledger.DeliveryMark
 	for _, o := range out {
-		switch o.Delivery.State {
-		case team.Posted, team.Mailed, team.Held:
-			left := false
-			_, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), func() (bool, error) {
-				open, err := m.open(ctx, o.Delivery)()
-				left = !open
-				return open, err
-			})
-			if damaged(err) {
-				return err
-			}
-			if err != nil {
-				all = multierror.Append(all, err)
-			} else if o.Delivery.State == team.Posted && !left { // of a poster who was killed, maybe
-				marks = append(marks, ledger.DeliveryMark{MessageID: o.Delivery.MessageID, Recipient: o.Delivery.Recipient,
-					State: team.Mailed, Evidence: inMailbox})
-			}
-		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
+		left := false
+		_, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), func() (bool, error) {
+			open, err := m.open(ctx, o.Delivery)()
+			left = !open
+			return open, err
+		})
+		if damaged(err) || errors.Is(err, inbox.ErrGone) {
+			return mark, err
+		}
+		if err != nil {
+			all = multierror.Append(all, err)
+		} else if o.Delivery.State == team.Posted && !left { // of a poster who was killed, maybe
+			marks = append(marks, ledger.DeliveryMark{MessageID: o.Delivery.MessageID, Recipient: o.Delivery.Recipient,
+				State: team.Mailed, Evidence: inMailbox})
 		}
 	}
 	if _, err := m.Ledger.MarkMany(ctx, marks); err != nil {
 		all = multierror.Append(all, err)
 	}
-	return all.ErrorOrNil()
+	return mark, all.ErrorOrNil()
 }
 
 // lacking reports that a mailbox has no file or an empty one, or that its restoring

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
@@ -30,6 +31,13 @@ func (m Mailer) RepairBox(ctx context.Context, to ledger.Member) (BoxRepair, err
 	mail, err := m.Ledger.Mailbox(ctx, to.SessionKey, 0)
 	if err != nil {
 		return out, err
+	}
+	waits := func(o ledger.Outgoing) bool { return o.Delivery.State == team.Mailed || o.Delivery.State == team.Held }
+	if slices.ContainsFunc(mail, waits) && gone(box) {
+		if mark, err = box.Renew(ctx); err != nil {
+			return out, err
+		}
+		lacks = true
 	}
 	var errs []error
 	for _, o := range mail {

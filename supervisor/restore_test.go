@@ -2,9 +2,12 @@ package supervisor
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -185,4 +188,47 @@ func TestMailboxDeletedUnderASender(t *testing.T) {
 		}
 	}
 	r.holds(box, "1", "2", "3")
+}
+
+// TestMailboxDeletedAtAnyMoment: whatever the moment at which a mailbox is deleted
+// while it is written and restored, a file that is there lacks nothing, or is marked.
+func TestMailboxDeletedAtAnyMoment(t *testing.T) {
+	r := newRig(t)
+	m, _, box := r.mailed("first")
+	want := []string{"first"}
+	took := time.Millisecond
+	for i := range 150 {
+		deleted := make(chan struct{})
+		began := time.Now()
+		at := began.Add(time.Duration(rand.Int64N(int64(took)))) //nolint:gosec // any moment will do
+		go func() {
+			defer close(deleted)
+			for time.Now().Before(at) {
+				runtime.Gosched()
+			}
+			_ = os.Remove(box.Path())
+		}()
+		want = append(want, strconv.Itoa(i))
+		_, ds, err := m.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: strconv.Itoa(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took = max(time.Millisecond, time.Since(began))
+		<-deleted
+		if ds[0].State != team.Mailed { // deleted again and again: the supervisor mails it
+			if err := m.Rebuild(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !m.lacking(box) {
+			if entries, err := box.Entries(t.Context()); err != nil || len(entries) != len(want) {
+				t.Fatalf("%d of %d messages in a mailbox that is not marked, %v", len(entries), len(want), err)
+			}
+		}
+	}
+	if err := m.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	r.holds(box, want...)
 }
