@@ -22,6 +22,10 @@ const (
 	settleFirst  = time.Millisecond
 	settleGrowth = 3
 	settleLast   = 4 * time.Second
+	// watchRest is how long the kernel's words about writes are left to gather: a commit
+	// is dozens of writes, and each would wake the process. The looks that follow the
+	// first word find what was told late.
+	watchRest = 4 * time.Millisecond
 )
 
 // watch tells one consumer of commits.

@@ -85,7 +85,7 @@ func open(ctx context.Context, path string, opts Options, steps []migration) (*D
 		opts.BusyTimeout = defaultBusy
 	}
 	if opts.Watch == nil {
-		opts.Watch = new(dirwatch.Hub)
+		opts.Watch = &dirwatch.Hub{Rest: watchRest}
 	}
 	if opts.Readers <= 0 {
 		opts.Readers = defaultReaders

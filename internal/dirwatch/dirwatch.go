@@ -41,6 +41,11 @@ type Hub struct {
 	Open  func() (*fsnotify.Watcher, error)
 	Every time.Duration
 
+	// Rest is how long the hub leaves the kernel alone after a write was told. Writes to
+	// one file that come meanwhile are told as one; without it each of a burst wakes the
+	// process. Set it before the first Watch.
+	Rest time.Duration
+
 	telling sync.Mutex // held while listeners are told
 
 	mu    sync.Mutex
@@ -206,12 +211,28 @@ func (h *Hub) read(fs *fsnotify.Watcher, quit <-chan struct{}) {
 				return
 			}
 			h.tell(Event{Event: e}, filepath.Dir(e.Name), e.Name) // the second for a directory's own end
+			if h.Rest > 0 && e.Op == fsnotify.Write && !rest(h.Rest, quit) {
+				return
+			}
 		case _, ok := <-fs.Errors:
 			if !ok {
 				return
 			}
 			h.tell(Event{Lost: true})
 		}
+	}
+}
+
+// rest reports false when quit came first. What fsnotify has read it holds meanwhile,
+// and reads no more: the kernel joins what is alike.
+func rest(d time.Duration, quit <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-quit:
+		return false
+	case <-t.C:
+		return true
 	}
 }
 

@@ -136,3 +136,32 @@ func TestLooksWhereThereIsNoInstance(t *testing.T) {
 	mu.Unlock()
 	stop()
 }
+
+// After a write the hub leaves the kernel alone for its rest, goes on then, and a stop
+// does not wait for it.
+func TestRestAfterWrite(t *testing.T) {
+	write := func(e Event) bool { return e.Op == fsnotify.Write }
+	dir := t.TempDir()
+	long := &Hub{Rest: time.Hour}
+	c, stop := ear(t, long, dir)
+	touch(t, dir, "one")
+	hears(t, c, "a write", write)
+	for range 100 {
+		touch(t, dir, "one")
+	}
+	stop()
+	if n := len(c); n > 0 {
+		t.Errorf("%d were told while it rested", n)
+	}
+
+	short := &Hub{Rest: time.Millisecond}
+	c, _ = ear(t, short, dir)
+	for _, name := range []string{"two", "three"} {
+		touch(t, dir, name)
+		hears(t, c, "a write after a rest", func(e Event) bool { return write(e) && named(name)(e) })
+	}
+	if err := os.Remove(filepath.Join(dir, "two")); err != nil {
+		t.Fatal(err)
+	}
+	hears(t, c, "an end", func(e Event) bool { return e.Op == fsnotify.Remove && named("two")(e) })
+}
