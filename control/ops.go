@@ -17,9 +17,15 @@ type streams struct {
 	writer ledger.Writer
 
 	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
+	conns  map[net.Conn]struct{} // that have a goroutine each: of a writer that takes one at a time
+	pump   *pump                 // serves the others; made for the first
 	closed bool
 	done   sync.WaitGroup
+}
+
+// batcher is a writer that takes several operations at once, as ledger.Group does.
+type batcher interface {
+	WriteAll(ops []ledger.Op) []ledger.Answer
 }
 
 // ServeHTTP takes the connection over and serves it until either side leaves.
@@ -42,6 +48,12 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", opsProtocol); err != nil {
 		return
 	}
+	if p := s.together(); p != nil {
+		already, _ := rw.Peek(rw.Reader.Buffered())
+		if p.add(conn, already) {
+			return
+		}
+	}
 	// An operation that has come is carried out and answered even when the server
 	// is going down.
 	ctx := context.WithoutCancel(r.Context())
@@ -61,6 +73,17 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// together is the pump, where there can be one.
+func (s *streams) together() *pump {
+	b, ok := s.writer.(batcher)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pump == nil && ok && !s.closed {
+		s.pump, _ = newPump(b) // without one, each has a goroutine
+	}
+	return s.pump
 }
 
 func (s *streams) enter(c net.Conn) bool {
@@ -93,6 +116,10 @@ func (s *streams) close(wait time.Duration) {
 		_ = c.SetReadDeadline(time.Unix(1, 0))
 		_ = c.SetWriteDeadline(time.Now().Add(wait))
 	}
+	p := s.pump
 	s.mu.Unlock()
+	if p != nil {
+		p.close(wait)
+	}
 	s.done.Wait()
 }

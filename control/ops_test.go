@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,6 +24,24 @@ import (
 type writerFunc func(ledger.Op) (json.RawMessage, error)
 
 func (f writerFunc) Write(_ context.Context, op ledger.Op) (json.RawMessage, error) { return f(op) }
+
+// together takes several operations at once, as the group does.
+type together struct{ writerFunc }
+
+func (b together) WriteAll(ops []ledger.Op) []ledger.Answer {
+	out := make([]ledger.Answer, len(ops))
+	for i, op := range ops {
+		out[i].Result, out[i].Err = b.writerFunc(op)
+	}
+	return out
+}
+
+// eachWay runs a test with a writer that takes one operation at a time, and with one
+// that takes many.
+func eachWay(t *testing.T, test func(t *testing.T, way func(writerFunc) ledger.Writer)) {
+	t.Run("one at a time", func(t *testing.T) { test(t, func(f writerFunc) ledger.Writer { return f }) })
+	t.Run("together", func(t *testing.T) { test(t, func(f writerFunc) ledger.Writer { return together{f} }) })
+}
 
 // serveOps serves a socket with a writer until stop, which may be called again.
 func serveOps(t *testing.T, socket string, w ledger.Writer) (stop func()) {
@@ -49,9 +68,11 @@ func serveOps(t *testing.T, socket string, w ledger.Writer) (stop func()) {
 	return stop
 }
 
-func TestOpsStream(t *testing.T) {
+func TestOpsStream(t *testing.T) { eachWay(t, testOpsStream) }
+
+func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 	socket := filepath.Join(t.TempDir(), "s")
-	echo := writerFunc(func(op ledger.Op) (json.RawMessage, error) {
+	echo := way(func(op ledger.Op) (json.RawMessage, error) {
 		if op.Name == "refuse" {
 			return nil, team.Errorf(team.CodeConflict, "no: %s", op.Who).WithReason("because").WithHint("try")
 		}
@@ -139,10 +160,12 @@ func TestOpsStreamGivenUp(t *testing.T) {
 
 // What has come is answered before a supervisor leaves, and a supervisor that knows
 // no frames is spoken to as before.
-func TestOpsStreamLeavesAndFallsBack(t *testing.T) {
+func TestOpsStreamLeavesAndFallsBack(t *testing.T) { eachWay(t, testOpsStreamLeaves) }
+
+func testOpsStreamLeaves(t *testing.T, way func(writerFunc) ledger.Writer) {
 	dir := t.TempDir()
 	begun, hold := make(chan struct{}), make(chan struct{})
-	stop := serveOps(t, filepath.Join(dir, "s"), writerFunc(func(ledger.Op) (json.RawMessage, error) {
+	stop := serveOps(t, filepath.Join(dir, "s"), way(func(ledger.Op) (json.RawMessage, error) {
 		close(begun)
 		<-hold
 		return json.RawMessage(`1`), nil
@@ -189,9 +212,11 @@ func TestOpsStreamLeavesAndFallsBack(t *testing.T) {
 }
 
 // What is no frame ends the connection and reaches no writer.
-func TestOpsStreamRefusesNonsense(t *testing.T) {
+func TestOpsStreamRefusesNonsense(t *testing.T) { eachWay(t, testOpsStreamNonsense) }
+
+func testOpsStreamNonsense(t *testing.T, way func(writerFunc) ledger.Writer) {
 	socket := filepath.Join(t.TempDir(), "s")
-	serveOps(t, socket, writerFunc(func(ledger.Op) (json.RawMessage, error) {
+	serveOps(t, socket, way(func(ledger.Op) (json.RawMessage, error) {
 		t.Error("the writer was asked")
 		return nil, nil
 	}))
@@ -226,4 +251,39 @@ func FuzzFrame(f *testing.F) {
 			t.Fatalf("%q became %q", data, again)
 		}
 	})
+}
+
+// A process that has written through a supervisor and keeps the connection writes by
+// itself once that supervisor is gone, the same operation, and asks the next one again.
+func TestWriterGoesOnAlone(t *testing.T) {
+	dir, err := os.MkdirTemp("", "tc") // short: a socket's path is
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
+	layout := team.Home{Dir: filepath.Join(dir, "h")}.Team("t")
+	if err := PrivateDir(layout.Runtime()); err != nil {
+		t.Fatal(err)
+	}
+	says := func(who string) writerFunc {
+		return func(op ledger.Op) (json.RawMessage, error) { return json.Marshal(who + " " + op.ID) }
+	}
+	w := Writer(layout, says("alone"))
+	for _, step := range []struct{ who, id string }{{"first", "1"}, {"second", "2"}} {
+		stop := serveOps(t, layout.Socket(), together{says(step.who)})
+		for range 2 {
+			if res, err := w.Write(t.Context(), ledger.Op{ID: step.id, Name: "n"}); err != nil || string(res) != `"`+step.who+" "+step.id+`"` {
+				t.Errorf("%s, %v", res, err)
+			}
+		}
+		stop()
+		// The first time it may have been applied by the one that has gone, and keeps its
+		// id; then nobody has seen it.
+		for _, want := range []string{`"alone ` + step.id + `"`, `"alone "`} {
+			if res, err := w.Write(t.Context(), ledger.Op{ID: step.id, Name: "n"}); err != nil || string(res) != want {
+				t.Errorf("%s, %v; want %s", res, err, want)
+			}
+		}
+	}
 }

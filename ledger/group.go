@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,6 +104,40 @@ func (g *Group) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	return w.res, w.err
 }
 
+// Answer is what became of one operation of several.
+type Answer struct {
+	Result json.RawMessage
+	Err    error
+}
+
+// WriteAll commits operations together, on the caller's goroutine: who has collected
+// them already need not queue them one by one. Each has its own answer, in their
+// order, as Write would give it; they are durable when it returns.
+func (g *Group) WriteAll(ops []Op) []Answer {
+	answers := make([]Answer, len(ops))
+	g.mu.RLock() // Stop waits for what has begun
+	defer g.mu.RUnlock()
+	if g.stopped || !g.started {
+		for i, op := range ops {
+			answers[i].Err = fmt.Errorf("%s: %w", op.Name, ErrWriterGone)
+		}
+		return answers
+	}
+	all := make([]job, len(ops))
+	jobs := make([]*job, len(ops))
+	for i, op := range ops {
+		all[i].op = op
+		jobs[i] = &all[i]
+	}
+	for some := range slices.Chunk(jobs, maxGroup) {
+		g.commit(some)
+	}
+	for i, j := range jobs {
+		answers[i] = Answer{j.res, j.err}
+	}
+	return answers
+}
+
 func (g *Group) enter(ctx context.Context, w *waiting) error {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -125,7 +160,11 @@ func (g *Group) loop() {
 		if len(batch) == 0 {
 			continue
 		}
-		g.commit(batch)
+		jobs := make([]*job, len(batch))
+		for i, w := range batch {
+			jobs[i] = &w.job
+		}
+		g.commit(jobs)
 		expected = len(batch) + len(g.queue)
 		for _, w := range batch {
 			close(w.answer)
@@ -176,11 +215,7 @@ func (g *Group) collect(w *waiting, expected int) []*waiting {
 // commit applies a batch. When the transaction itself fails (a full disk rolls
 // all of it back), each operation is tried alone, so that one that cannot be
 // written does not take its neighbours along.
-func (g *Group) commit(batch []*waiting) {
-	jobs := make([]*job, len(batch))
-	for i, w := range batch {
-		jobs[i] = &w.job
-	}
+func (g *Group) commit(jobs []*job) {
 	err := g.db.transact(background, jobs)
 	if err == nil {
 		return

@@ -361,3 +361,43 @@ func TestDiskFull(t *testing.T) {
 	must[[]Task](t)(gl.CreateTasks(ctx, []NewTask{big}, "lead"))
 	sound(t, l)
 }
+
+// Operations that come together are answered each for itself, a refused one too, and
+// a stopped group says that it is gone.
+func TestWriteAll(t *testing.T) {
+	l := newLedger(t)
+	must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "a"}, {Subject: "b"}}, "lead"))
+	g := NewGroup(l.DB())
+	claim := func(id, args string) Op {
+		return Op{ID: id, Name: opTaskClaim, Args: json.RawMessage(args), At: 1, Who: "w"}
+	}
+	ops := []Op{claim("1", `{"owner":"s1"}`), claim("2", `{"owner":""}`), {Name: "nonsense"}, claim("3", `{"owner":"s2"}`), claim("1", `{"owner":"s1"}`)}
+	if got := g.WriteAll(ops[:1]); !errors.Is(got[0].Err, ErrWriterGone) {
+		t.Errorf("before its start: %v", got[0].Err)
+	}
+	ok(t, g.Start(ctxFor(t)))
+	got := g.WriteAll(ops)
+	var first, other Task
+	ok(t, errors.Join(got[0].Err, got[3].Err, got[4].Err))
+	ok(t, errors.Join(json.Unmarshal(got[0].Result, &first), json.Unmarshal(got[3].Result, &other)))
+	if first.ID != "1" || first.Owner != "s1" || other.ID != "2" || other.Owner != "s2" {
+		t.Errorf("%+v %+v", first, other)
+	}
+	if string(got[4].Result) != string(got[0].Result) {
+		t.Errorf("the same id again: %s, not %s", got[4].Result, got[0].Result)
+	}
+	for _, i := range []int{1, 2} {
+		if !team.IsCode(got[i].Err, team.CodeInvalid) || got[i].Result != nil {
+			t.Errorf("operation %d: %s, %v", i, got[i].Result, got[i].Err)
+		}
+	}
+	ok(t, g.Stop(ctxFor(t)))
+	for _, a := range g.WriteAll(ops) {
+		if !errors.Is(a.Err, ErrWriterGone) {
+			t.Errorf("after its end: %v", a.Err)
+		}
+	}
+	if again := must[Task](t)(l.Task(ctxFor(t), "2")); again.Owner != "s2" || again.Attempt != 1 {
+		t.Errorf("%+v", again)
+	}
+}
