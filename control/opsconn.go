@@ -55,6 +55,13 @@ func (c *Client) takeConn(ctx context.Context) (conn *opsConn, used bool, err er
 	return conn, false, err
 }
 
+// connected reports that a connection waits for the next operation.
+func (c *Client) connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.idle) > 0
+}
+
 // putConn keeps a connection for the next operation.
 func (c *Client) putConn(conn *opsConn) {
 	c.mu.Lock()
@@ -103,7 +110,11 @@ func (c *Client) dialOps(ctx context.Context) (conn *opsConn, err error) {
 	if !stop() {
 		return nil, c.gone(ctx, ctx.Err())
 	}
-	return &opsConn{Conn: raw, r: r}, nil
+	q := quietly(raw)
+	if r.Buffered() == 0 { // always: nothing is said before the first operation
+		r.Reset(q)
+	}
+	return &opsConn{Conn: q, r: r}, nil
 }
 
 // roundTrip sends one operation and reads the content of its answer. After an error

@@ -54,7 +54,10 @@ func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (
 func Writer(l team.Layout, direct ledger.Writer) ledger.Writer {
 	client := NewClient(l.Socket())
 	return ledger.Switching(func(context.Context) (ledger.Writer, bool) {
-		if _, err := os.Lstat(l.Socket()); err != nil {
+		if client.connected() { // it says so itself when nobody is there any more
+			return client, true
+		}
+		if _, err := os.Lstat(client.socket); err != nil {
 			return nil, false
 		}
 		return client, true
