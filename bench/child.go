@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Some things are measured with many processes: bench starts itself as their
@@ -49,6 +51,7 @@ type childResult struct {
 	Ops   int             `json:"ops"`
 	Times []time.Duration `json:"times"`
 	Busy  time.Duration   `json:"busy"` // from the first to the last
+	CPU   time.Duration   `json:"cpu"`  // of this process, user and system, from the first to the last
 }
 
 func childMain(name string) error {
@@ -74,6 +77,10 @@ func childMain(name string) error {
 		return err
 	}
 	var res childResult
+	spent, err := spentCPU()
+	if err != nil {
+		return err
+	}
 	start := time.Now()
 	for end := start.Add(args.For); time.Now().Before(end) && (args.Most == 0 || res.Ops < args.Most); res.Ops++ {
 		began := time.Now()
@@ -90,6 +97,11 @@ func childMain(name string) error {
 		res.Times = append(res.Times, took)
 	}
 	res.Busy = time.Since(start)
+	after, err := spentCPU()
+	if err != nil {
+		return err
+	}
+	res.CPU = after - spent
 	slices.Sort(res.Times)
 	return errors.Join(done(), json.NewEncoder(os.Stdout).Encode(res))
 }
@@ -155,6 +167,23 @@ func crowd(ctx context.Context, work string, n int, args childArgs) ([]childResu
 		}
 	}
 	return results, nil
+}
+
+// spentCPU is the processor time of this process so far.
+func spentCPU() (time.Duration, error) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0, err
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
+}
+
+// clientsCPU is what processes took together.
+func clientsCPU(rs []childResult) (all time.Duration) {
+	for _, r := range rs {
+		all += r.CPU
+	}
+	return all
 }
 
 // sum is what processes did together.

@@ -2,12 +2,7 @@
 
 package main
 
-import (
-	"errors"
-	"time"
-)
-
-var errNoUsage = errors.New("what processes use is read from /proc, on Linux only")
+import "time"
 
 type memory struct{ resident, private float64 }
 

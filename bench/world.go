@@ -139,6 +139,34 @@ func (w *world) supervise(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
+// errNoUsage is what looking at processes comes to where there is no /proc.
+var errNoUsage = errors.New("what processes use is read from /proc, on Linux only")
+
+// measured is supervise with the processor time that the supervisor has taken since.
+func (w *world) measured(ctx context.Context) (stop func(), served func() (time.Duration, error), err error) {
+	cmd, err := w.process(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}
+	pids := []int{cmd.Process.Pid}
+	before, err := activityOf(pids)
+	if errors.Is(err, errNoUsage) {
+		return stop, func() (time.Duration, error) { return 0, nil }, nil
+	}
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return stop, func() (time.Duration, error) {
+		now, err := activityOf(pids)
+		return now.since(before).busy, err
+	}, nil
+}
+
 // process starts the team's supervisor and returns when it answers.
 func (w *world) process(ctx context.Context) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, w.bin, "supervise", "--team", "b")
