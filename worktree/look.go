@@ -296,7 +296,8 @@ func (r *Repo) Touched(ctx context.Context, path string) (head string, committed
 }
 
 // Sides are the files that each of two commits has changed since what they have
-// in common. When one contains the other its own side is all there is.
+// in common, but for those that both have the same way. When one contains the other
+// its own side is all there is.
 func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err error) {
 	sides := [2][]string{}
 	for i, ends := range [][2]string{{b, a}, {a, b}} {
@@ -310,6 +311,20 @@ func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err e
 			return nil, nil, failed("compare "+short(a)+" with "+short(b), err)
 		}
 		sides[i] = lines(out, 0)
+	}
+	if len(sides[0]) == 0 || len(sides[1]) == 0 {
+		return sides[0], sides[1], nil
+	}
+	out, err := r.read(ctx, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", a, b, "--")
+	if err != nil {
+		return nil, nil, failed("compare "+short(a)+" with "+short(b), err)
+	}
+	differ := map[string]bool{}
+	for _, f := range lines(out, 0) {
+		differ[f] = true
+	}
+	for i := range sides {
+		sides[i] = slices.DeleteFunc(sides[i], func(f string) bool { return !differ[f] })
 	}
 	return sides[0], sides[1], nil
 }

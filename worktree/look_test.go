@@ -87,6 +87,16 @@ func TestTouchedAndSides(t *testing.T) {
 	if len(onA) != 0 || !cmp.Equal(onB, []string{"b-only.txt"}) {
 		t.Errorf("%q %q", onA, onB)
 	}
+	// Both make the same file, one the same way and one not.
+	f.write("wt/a/same.txt", "same\n")
+	f.write("wt/b/same.txt", "same\n")
+	f.write("wt/a/other.txt", "by a\n")
+	f.write("wt/b/other.txt", "by b\n")
+	onA, onB, err = f.repo.Sides(f.ctx(), f.commitAll(a.Path, "a again"), f.commitAll(b.Path, "b again"))
+	f.must(err)
+	if !cmp.Equal(onA, []string{"other.txt"}) || !cmp.Equal(onB, []string{"b-only.txt", "other.txt", "sub/b.txt"}) {
+		t.Errorf("%q %q", onA, onB)
+	}
 	text, untracked, err := f.repo.Diff(f.ctx(), b.Path, true)
 	if err != nil || len(untracked) != 0 || text == "" {
 		t.Errorf("%v %q %q", err, text, untracked)
