@@ -286,6 +286,27 @@ func TestAskApprovedWithAnotherInput(t *testing.T) {
 	}
 }
 
+// A request that nobody has answered by its deadline is refused in the agent too.
+func TestAskThatNobodyAnswers(t *testing.T) {
+	c := &fakeCourier{}
+	r, say := talking(t, c)
+	if err := r.led.Set(r.Context(), settingDeadline, "50ms"); err != nil {
+		t.Fatal(err)
+	}
+	r.asked(say)
+	r.until("refused", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.answered) > 0
+	})
+	r.until("settled", func() bool { return r.response().State == team.Accepted })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.answered[0]; len(c.answered) != 1 || a.ID != askRun.ID || a.Allow || !strings.Contains(a.Feedback, "in time") {
+		t.Errorf("answered %+v", c.answered)
+	}
+}
+
 func TestAnswerThatComesTooLate(t *testing.T) {
 	c := &fakeCourier{answer: func(team.Reply) error { return team.Errorf(team.CodeNotFound, "it is over") }}
 	r, say := talking(t, c)

@@ -102,7 +102,7 @@ screen_reader_detection_done = true
 `,
 		".gemini/settings.json":      `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
 		".gemini/policies/free.toml": geminiRule("sleep") + geminiRule("cat"),
-		".config/opencode/opencode.json": `{"provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + url +
+		".config/opencode/opencode.json": `{"$schema":"https://opencode.ai/config.json","provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + url +
 			`/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","tool_call":true,"limit":{"context":200000,"output":8000}}}}},` +
 			`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"permission":{"bash":{"*":"allow","touch asked":"ask","touch ruled":"ask"}}}`,
 	}
