@@ -76,7 +76,7 @@ var shapes = map[string]shape{
 	"service install":   {name: "path", note: "`path` and `text` are the unit's, `enable` and `disable` lists of what to run."},
 	"service uninstall": {name: "path", note: "As of service install; `outcome` is `already_removed` where there was no unit."},
 
-	"ps":       {list: "members", name: "name", reads: true, watch: true},
+	"ps":       {list: "members", name: "name", reads: true, watch: true, note: "`stalledSince` (Unix ms) of a member that works and has shown nothing for ten minutes: its last sign."},
 	"spawn":    {list: "members", name: "name"},
 	"start":    {list: "members", name: "name"},
 	"restart":  {list: "members", name: "name"},

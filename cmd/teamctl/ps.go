@@ -18,7 +18,8 @@ import (
 // psMember is a member in ps --json.
 type psMember struct {
 	ledger.Member
-	Task *psTask `json:"task,omitempty"`
+	Task         *psTask `json:"task,omitempty"`
+	StalledSince int64   `json:"stalledSince,omitempty"` // its last sign, where that is long ago
 }
 
 type psTask struct {
@@ -33,7 +34,8 @@ func newPs(a *app) *cobra.Command {
 		Use:   "ps",
 		Short: "List the members: what they do, where they run",
 		Long: `List the members of the team. STATE is the process (running, backoff, ...),
-ACTIVITY what the agent does; unknown means just that, not idle.`,
+ACTIVITY what the agent does; unknown means just that, not idle, and stalled that one
+that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 		Example: `  teamctl ps
   teamctl ps -o wide
   teamctl ps --all --json`,
@@ -85,6 +87,9 @@ func roster(ctx context.Context, t *tool.Team, all bool) ([]psMember, int, error
 	out := make([]psMember, 0, len(members))
 	for _, m := range members {
 		p := psMember{Member: m}
+		if since := tool.Stalled(t.Layout, m, time.Now()); !since.IsZero() {
+			p.StalledSince = since.UnixMilli()
+		}
 		i := slices.IndexFunc(tasks, func(t ledger.Task) bool { return t.Owner != "" && t.Owner == m.SessionKey })
 		if i >= 0 {
 			p.Task = &psTask{tasks[i].ID, tasks[i].Subject, max(tasks[i].StartedAt, tasks[i].ClaimedAt)}
@@ -105,7 +110,7 @@ func (a *app) psTable(members []psMember, wide bool) {
 			continue
 		}
 		row := []string{
-			a.out.style.Member(m.Color, m.Name), a.state(m.Member), activity(m.Member), taskCell(m.Task),
+			a.out.style.Member(m.Color, m.Name), a.state(m.Member), a.activity(m), taskCell(m.Task),
 			pid(m.PID), dash(m.PaneID), fmt.Sprint(m.Restarts), age(sinceOf(m.Member)), dash(m.Branch),
 		}
 		if wide {
@@ -137,6 +142,14 @@ func (a *app) state(m ledger.Member) string {
 		return a.out.style.Green(s)
 	}
 	return s
+}
+
+// activity is what a living agent does, and for how long nothing was seen of that.
+func (a *app) activity(m psMember) string {
+	if m.StalledSince == 0 {
+		return activity(m.Member)
+	}
+	return activity(m.Member) + " " + a.out.style.Yellow("(stalled "+tui.Elapsed(time.Since(time.UnixMilli(m.StalledSince)))+")")
 }
 
 // activity is what a living agent does; a dead one does nothing.

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// U21: ps says that a teammate has stalled, and for how long.
+func TestStalledInPs(t *testing.T) {
+	a := &app{out: &output{}}
+	m := psMember{Member: ledger.Member{Observed: team.Running, Activity: team.Working}}
+	if got := a.activity(m); got != "working" {
+		t.Errorf("%q", got)
+	}
+	m.StalledSince = time.Now().Add(-12 * time.Minute).UnixMilli()
+	if got := a.activity(m); !strings.HasPrefix(got, "working (stalled 12m") {
+		t.Errorf("%q", got)
+	}
+}

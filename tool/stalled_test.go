@@ -1,0 +1,59 @@
+package tool
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// U21: one that works and shows nothing for ten minutes has stalled; nothing is
+// guessed of the others.
+func TestStalled(t *testing.T) {
+	l := team.Home{Dir: t.TempDir()}.Team("t")
+	now := time.UnixMilli(1_800_000_000_000)
+	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
+	works := ledger.Member{Name: "a", Observed: team.Running, Activity: team.Working, ActivityAt: ago(time.Hour), StartedAt: ago(2 * time.Hour)}
+	with := func(f func(*ledger.Member)) ledger.Member { m := works; f(&m); return m }
+	for _, c := range []struct {
+		what string
+		m    ledger.Member
+		log  time.Duration // ago; 0: there is none
+		want time.Duration // ago; 0: it has not stalled
+	}{
+		{"silent for as long as it works", works, 90 * time.Minute, time.Hour},
+		{"silent since its last output", works, 10 * time.Minute, 10 * time.Minute},
+		{"it puts something out", works, 10*time.Minute - time.Second, 0},
+		{"it has begun something else", with(func(m *ledger.Member) { m.ActivityAt = ago(time.Minute) }), time.Hour, 0},
+		{"just started again", with(func(m *ledger.Member) { m.StartedAt = ago(time.Minute) }), time.Hour, 0},
+		{"idle", with(func(m *ledger.Member) { m.Activity = team.Idle }), time.Hour, 0},
+		{"unknown", with(func(m *ledger.Member) { m.Activity = team.ActivityUnknown }), time.Hour, 0},
+		{"waits for a person", with(func(m *ledger.Member) { m.Activity = team.Waiting }), time.Hour, 0},
+		{"exited", with(func(m *ledger.Member) { m.Observed = team.Exited }), time.Hour, 0},
+		{"paused", with(func(m *ledger.Member) { m.Reason = supervisor.PausedReason }), time.Hour, 0},
+		{"nobody sees its output", works, 0, 0},
+	} {
+		b := l.Bundle("a")
+		if err := os.RemoveAll(string(b)); err != nil {
+			t.Fatal(err)
+		}
+		if c.log > 0 {
+			if err := os.MkdirAll(string(b), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(b.Log(), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(b.Log(), time.Time{}, now.Add(-c.log)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := Stalled(l, c.m, now)
+		if c.want == 0 && !got.IsZero() || c.want > 0 && !got.Equal(now.Add(-c.want)) {
+			t.Errorf("%s: stalled since %v; want %v ago", c.what, got, c.want)
+		}
+	}
+}
