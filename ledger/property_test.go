@@ -257,8 +257,7 @@ func held(t *modelTask) bool {
 
 func (s *sim) start(rt *rapid.T) {
 	t := s.some(rt)
-	first := t.status == team.TaskClaimed
-	if s.agree(rt, held(t), s.l.Start(background, s.ref(t))) && first {
+	if s.agree(rt, held(t), s.l.Start(background, s.ref(t))) {
 		t.status, t.lease = team.TaskInProgress, max(t.lease, s.m.now+Lease.Milliseconds())
 	}
 }

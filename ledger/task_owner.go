@@ -8,6 +8,7 @@ import (
 
 const (
 	sqlTaskStart = `UPDATE tasks SET status = 'in_progress', startedAt = ?, leaseUntil = max(coalesce(leaseUntil, 0), ?) WHERE id = ?`
+	sqlTaskAgain = `UPDATE tasks SET leaseUntil = max(coalesce(leaseUntil, 0), ?) WHERE id = ?`
 	sqlTaskEnd   = `UPDATE tasks SET status = ?, completedAt = ?, leaseUntil = NULL, result = ? WHERE id = ?`
 	sqlTaskFree  = `UPDATE tasks SET status = 'pending', owner = NULL, ownerName = NULL, claimedAt = NULL, startedAt = NULL,
 		completedAt = NULL, leaseUntil = NULL, result = NULL, notBefore = 0 WHERE id = ?`
@@ -29,8 +30,8 @@ type endArgs struct {
 	Result Result `json:"result"`
 }
 
-// Start moves a claimed task to in_progress and renews its lease; doing so twice
-// is fine. Errors of every fenced write: CodeNotFound task_not_found,
+// Start moves a claimed task to in_progress and renews its lease; doing so again
+// renews it once more. Errors of every fenced write: CodeNotFound task_not_found,
 // CodeConflict not_owner, stale_attempt, already_resolved.
 func (l *Ledger) Start(ctx context.Context, ref TaskRef) error {
 	_, err := write[none](ctx, l, opTaskStart, ref)
@@ -69,7 +70,11 @@ func (l *Ledger) RetryTask(ctx context.Context, id string) error {
 
 func startTask(t *tx, ref TaskRef) (none, error) {
 	task, err := t.fenced(ref)
-	if err != nil || task.Status == team.TaskInProgress {
+	if err != nil {
+		return none{}, err
+	}
+	if task.Status == team.TaskInProgress {
+		_, err := t.exec(sqlTaskAgain, t.now+Lease.Milliseconds(), task.ID)
 		return none{}, err
 	}
 	if _, err := t.exec(sqlTaskStart, t.now, t.now+Lease.Milliseconds(), task.ID); err != nil {

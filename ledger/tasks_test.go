@@ -268,6 +268,29 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+// An owner whose process nobody sees keeps its task by starting it again.
+func TestStartAgainRenews(t *testing.T) {
+	l := newTeam(t)
+	ctx := ctxFor(t)
+	c := &clock{time.UnixMilli(1_000_000)}
+	l.now = c.now
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "1"}}, "lead"))
+	must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "foreign"}))
+	for range 3 {
+		if err := l.Start(ctx, TaskRef{ID: "1", Owner: "foreign", Attempt: 1}); err != nil {
+			t.Fatal(err)
+		}
+		c.advance(Lease * 3 / 4)
+		if got := must[[]string](t)(l.ExpireLeases(ctx)); len(got) != 0 {
+			t.Fatalf("expired: %v", got)
+		}
+	}
+	c.advance(Lease)
+	if got := must[[]string](t)(l.ExpireLeases(ctx)); !cmp.Equal(got, []string{"1"}) {
+		t.Errorf("expired %v", got)
+	}
+}
+
 func TestUpdateTask(t *testing.T) {
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)

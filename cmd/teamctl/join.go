@@ -17,7 +17,8 @@ func newJoin(a *app) *cobra.Command {
 		Short: "Let a program of your own be a member; prints its environment",
 		Long: `Put a program that teamctl does not start on the roster, and print what it
 needs in its environment to act as that member, its secret token included. No
-process is supervised: its tasks are held by lease, and it leaves with
+process is supervised: a task that it claims is its own until two minutes after its
+last call about it (teamctl task show ID is one), and it leaves with
 teamctl leave. --json names the file of the token instead of printing it.`,
 		Example: `  eval "$(teamctl join helper)"; teamctl inbox
   env $(teamctl join helper | sed 's/^export //') ./helper`,

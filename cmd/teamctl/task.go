@@ -25,7 +25,9 @@ func newTask(a *app) *cobra.Command {
 		Use:   "task VERB",
 		Short: "The task board: add, ls, show, claim, complete, fail, update, assign and more",
 		Long: `The task board of the team. A task is pending until a member claims it; a claim
-is exclusive and holds by a lease. A task whose dependencies are not completed
+is exclusive and holds by a lease: as long as the member's process lives, or, for
+the lead and programs that joined by themselves, until two minutes after their
+last call about the task. A task whose dependencies are not completed
 cannot be claimed.`,
 		Example: `  teamctl task add "vet" --run 'go vet ./...'
   teamctl task ls --open
@@ -324,11 +326,12 @@ func newTaskShow(a *app) *cobra.Command {
 		Args:              takes(1, 1, "the id of a task"),
 		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeam(cmd.Context(), func(tm *tool.Team, _ tool.Caller) error {
+			return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
 				t, err := tm.Ledger.Task(cmd.Context(), taskID(args[0]))
 				if err != nil {
 					return err
 				}
+				tm.Used(cmd.Context(), c, t)
 				if a.out.value(t) {
 					return nil
 				}

@@ -83,8 +83,11 @@ type TaskGetIn struct {
 }
 
 func taskGet(ctx context.Context, s *Session, in TaskGetIn) (TaskOut, error) {
-	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (TaskOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
 		task, err := t.Ledger.Task(ctx, taskID(in.TaskID))
+		if err == nil {
+			t.Used(ctx, c, task)
+		}
 		return taskOut(task, err, "%s", TaskLine(task))
 	})
 }
