@@ -202,6 +202,23 @@ func TestReviewRejected(t *testing.T) {
 	}
 }
 
+// Sent back to a member that has ended for good, a task is for whoever is ready.
+func TestReviewRejectedAfterTheEnd(t *testing.T) {
+	l, _, ap := reviewed(t)
+	ctx := ctxFor(t)
+	for _, o := range []team.Observed{team.Starting, team.Running, team.Exited, team.Completed} {
+		must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-a", Observed: &o}))
+	}
+	must[[]string](t)(l.ReleaseOwner(ctx, "s-a", "done"))
+	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: ap.ID, By: "rev", Feedback: "add tests"}))
+	if task := must[Task](t)(l.Task(ctx, "1")); task.Status != team.TaskPending || task.Owner != "" {
+		t.Errorf("%+v", task)
+	}
+	if got := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-other"})); got == nil || got.ID != "1" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestReviewByThePerson(t *testing.T) {
 	l, ref, ap := reviewed(t)
 	ctx := ctxFor(t)

@@ -125,7 +125,7 @@ func (t *tx) followReview(ap Approval) error {
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return err
 	}
-	if err != nil || m.RemovedAt != 0 {
+	if err != nil || m.RemovedAt != 0 || m.over() {
 		owner, name = "", "" // anybody's
 	}
 	if _, err := t.exec(sqlTaskBack, orNull(owner), orNull(name), string(meta), task.ID); err != nil {
@@ -133,6 +133,13 @@ func (t *tx) followReview(ap Approval) error {
 	}
 	return t.taskEvent("task.sent_back", ap.AnsweredBy, task.ID, task.Status, team.TaskPending,
 		releaseData{task.OwnerName, task.Attempt, "review: " + ap.Feedback})
+}
+
+// over reports that a member whose process is supervised has ended for good: what is
+// given to it waits for a start that nobody has asked for.
+func (m Member) over() bool {
+	ended := m.Observed.Terminal() || m.Observed == team.Exited && m.Desired == team.WantStopped
+	return ended && m.Name != team.LeadName && m.Spec.Agent != AgentExternal
 }
 
 type reviewNote struct {

@@ -106,3 +106,44 @@ func TestSetRole(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Who becomes one that may not work on tasks could not end those that it has: they go
+// back to the board, also when the change was cut short before.
+func TestSetRoleFreesTasks(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	worker := r.as("worker", team.RoleExecutor)
+	if _, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: newTasks("held", "assigned")}); err != nil {
+		t.Fatal(err)
+	}
+	take := func() {
+		t.Helper()
+		if _, err := r.Ledger.Claim(ctx, ledger.ClaimIn{Owner: worker.Session, ID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Ledger.Reassign(ctx, "2", worker.Session, team.LeadName); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, role := range []team.Role{team.RoleReviewer, team.RoleReviewer, team.RoleObserver} {
+		take()
+		if _, err := r.SetRole(ctx, Person(), "worker", role); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"1", "2"} {
+			if task, err := r.Ledger.Task(ctx, id); err != nil || task.Status != team.TaskPending || task.Owner != "" {
+				t.Errorf("%s: task %s: %+v, %v", role, id, task, err)
+			}
+		}
+	}
+	if _, err := r.SetRole(ctx, Person(), "worker", team.RoleExecutor); err != nil {
+		t.Fatal(err)
+	}
+	take()
+	if _, err := r.SetRole(ctx, Person(), "worker", team.RoleOperator); err != nil {
+		t.Fatal(err)
+	}
+	if task, err := r.Ledger.Task(ctx, "1"); err != nil || task.Status != team.TaskClaimed {
+		t.Errorf("%+v, %v", task, err)
+	}
+}

@@ -8,7 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// SetRole changes the role of a member; what it may do changes at once. The role that
+// SetRole changes the role of a member; what it may do changes at once, and tasks that
+// it may not work on any more go back to the board. The role that
 // it has already is no change. Nobody changes its own role, only a person makes an
 // operator, and the lead stays the leader.
 func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Role) (ledger.Member, error) {
@@ -24,7 +25,7 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 	}
 	switch {
 	case m.Role == role:
-		return m, nil
+		return m, t.freeTasks(ctx, c, m) // whoever changed it may have been killed
 	case m.Name == team.LeadName:
 		return m, team.Errorf(team.CodeDenied, "the lead's role is %s", m.Role).WithReason("role")
 	case !c.Person && m.SessionKey == c.Session:
@@ -35,5 +36,30 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 	if m, err = t.as(c).UpdateMember(ctx, ledger.MemberPatch{SessionKey: m.SessionKey, Role: &role}); err != nil {
 		return m, err
 	}
+	if err := t.freeTasks(ctx, c, m); err != nil {
+		return m, err
+	}
 	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+}
+
+// freeTasks gives back what a member has that its role may not work on: it could not end
+// them, and nobody else would get them while it lives. What waits for a review is done,
+// and stays.
+func (t *Team) freeTasks(ctx context.Context, c Caller, m ledger.Member) error {
+	if roles[OpTaskWork][m.Role] != no {
+		return nil
+	}
+	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: m.SessionKey, OpenOnly: true})
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		if task.Review != 0 {
+			continue
+		}
+		if _, err := t.as(c).Reassign(ctx, task.ID, "", c.Name); err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved {
+			return err
+		}
+	}
+	return nil
 }

@@ -68,6 +68,7 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 	if in.Status != nil && *in.Status != task.Status {
 		return t.setStatus(ctx, c, task, *in.Status)
 	}
+	t.Used(ctx, c, task)
 	return task, nil
 }
 
@@ -122,8 +123,9 @@ func (t *Team) assign(ctx context.Context, c Caller, task ledger.Task, member st
 	if err != nil {
 		return task, err
 	}
-	if m.Role == team.RoleObserver {
-		return task, team.Errorf(team.CodeDenied, "%s is an observer and cannot work on tasks", m.Name).WithReason("role")
+	if roles[OpTaskWork][m.Role] == no {
+		return task, team.Errorf(team.CodeDenied, "%s (%s) may not %s", m.Name, m.Role, OpTaskWork).WithReason("role").
+			WithHint("assign it to another member, or first: teamctl role " + m.Name + " " + string(team.RoleExecutor))
 	}
 	if m.SessionKey == task.Owner && task.Status == team.TaskPending {
 		return task, nil

@@ -41,11 +41,12 @@ func TestOwnerIsTold(t *testing.T) {
 	give(Person(), "ann") // who works on it loses it
 	give(lena, "lena")
 	give(Person(), "")
-	observer := "olga"
-	r.as(observer, team.RoleObserver)
-	_, err := r.TaskUpdate(ctx, Person(), TaskUpdateIn{TaskID: "1", Owner: &observer})
-	denied(t, err, team.CodeDenied, "role")
-	for name, want := range map[string]int{"ann": 2, "bob": 1, "lena": 0, "olga": 0} {
+	for name, role := range map[string]team.Role{"olga": team.RoleObserver, "rita": team.RoleReviewer} { // they could not claim it
+		r.as(name, role)
+		_, err := r.TaskUpdate(ctx, Person(), TaskUpdateIn{TaskID: "1", Owner: &name})
+		denied(t, err, team.CodeDenied, "role")
+	}
+	for name, want := range map[string]int{"ann": 2, "bob": 1, "lena": 0, "olga": 0, "rita": 0} {
 		mail := r.inbox(name)
 		if len(mail) != want {
 			t.Errorf("%s has %d messages, want %d: %+v", name, len(mail), want, mail)

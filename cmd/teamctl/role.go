@@ -20,7 +20,8 @@ func newRole(a *app) *cobra.Command {
 		Use:   "role NAME [ROLE]",
 		Short: "Show or change the role of a member",
 		Long: `Show what a member's role is, or change it: leader, executor, reviewer, observer
-or operator. What the member may do changes at once. Only a person makes an operator,
+or operator. What the member may do changes at once; tasks that it may not work on
+any more go back to the board. Only a person makes an operator,
 which passes nearly every gate and is logged each time.`,
 		Example: `  teamctl role builder
   teamctl role builder reviewer`,
