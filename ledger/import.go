@@ -58,6 +58,9 @@ func (l *Ledger) HighWater(ctx context.Context) (int64, error) {
 
 func importTasks(t *tx, in ImportIn) (Imported, error) {
 	out := Imported{IDs: make(map[string]string, len(in.Tasks))}
+	for i := range in.Tasks { // a task may be named "#3": the same one, in a circle too
+		in.Tasks[i].DependsOn = bare(in.Tasks[i].DependsOn)
+	}
 	last, _, err := value[int64](t, sqlTaskLast)
 	if err != nil {
 		return out, err
@@ -93,6 +96,15 @@ func importTasks(t *tx, in ImportIn) (Imported, error) {
 	}
 	_, err = t.exec(sqlTaskMark, high)
 	return out, err
+}
+
+// bare are ids without the mark that people put before them.
+func bare(ids []string) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = strings.TrimPrefix(id, "#")
+	}
+	return out
 }
 
 // importID is the id that task number i of an import gets.
@@ -168,7 +180,7 @@ func (t *tx) importDeps(task Task, ids map[string]string) error {
 	for pos, dep := range task.DependsOn {
 		to, inside := ids[dep]
 		if !inside {
-			to = strings.TrimPrefix(dep, "#")
+			to = dep
 			if n, _, err := value[int](t, sqlTaskExists, to); err != nil || n == 0 {
 				if err == nil {
 					err = errNoTask(dep).WithHint("task " + task.ID + " depends on it; import it too")

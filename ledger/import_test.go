@@ -112,6 +112,8 @@ func TestImportRefuses(t *testing.T) {
 		{with(func(x *Task) { x.Status = "deleted" }), team.CodeInvalid, ""},
 		{with(func(x *Task) { x.Metadata = raw(`[]`) }), team.CodeInvalid, ""},
 		{with(func(x *Task) { x.DependsOn = []string{"1"} }), team.CodeInvalid, ReasonCycle},
+		{[]Task{with(func(x *Task) { x.DependsOn = []string{"#2"} })[0], {ID: "2", Subject: "s", Status: team.TaskPending,
+			DependsOn: []string{"#1"}}}, team.CodeInvalid, ReasonCycle},
 		{with(func(x *Task) { x.DependsOn = []string{"7"} }), team.CodeNotFound, ReasonTaskNotFound},
 	} {
 		_, err := l.ImportTasks(ctxFor(t), ImportIn{Tasks: append([]Task{{ID: "5", Subject: "good", Status: team.TaskPending}}, tt.tasks...)})

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -161,16 +159,4 @@ func (db *DB) step(ctx context.Context, s migration) (err error) {
 	}
 	_, err = db.conn.ExecContext(ctx, "COMMIT")
 	return err
-}
-
-// backup writes ledger.v<version>.<ms>.bak beside the ledger.
-func (db *DB) backup(ctx context.Context, v int) error {
-	to := fmt.Sprintf("%s.v%d.%d.bak", strings.TrimSuffix(db.path, filepath.Ext(db.path)), v, time.Now().UnixMilli())
-	if _, err := db.conn.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
-		return fmt.Errorf("back up before migrating: %w", err)
-	}
-	if err := os.Chmod(to, 0o600); err != nil {
-		return fmt.Errorf("back up before migrating: %w", err)
-	}
-	return nil
 }

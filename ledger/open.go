@@ -310,7 +310,7 @@ func prepareFile(path string, create bool) (fresh bool, err error) {
 // file gets its name only after its descriptor is closed: another goroutine may
 // have the database open by then, and a close would drop its locks.
 func createFile(path string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".ledger-*")
+	tmp, err := os.CreateTemp(filepath.Dir(path), tempName)
 	if err != nil {
 		return err
 	}

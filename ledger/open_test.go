@@ -203,6 +203,38 @@ func TestMigrateOlder(t *testing.T) {
 	}
 }
 
+// A copy has its name only when all of it is there; what an interrupted one leaves is
+// no copy. The newest is the one that was made last, whatever its version.
+func TestBackupIsWholeOrNotThere(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger.db")
+	db := openAt(t, path)
+	l := New(db, Direct(db))
+	must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "old"}}, "lead"))
+	must[sql.Result](t)(db.conn.ExecContext(ctxFor(t), "BEGIN")) // in a transaction nothing is copied
+	if err := db.backup(ctxFor(t), 9); err == nil {
+		t.Error("copied")
+	}
+	must[sql.Result](t)(db.conn.ExecContext(ctxFor(t), "ROLLBACK"))
+	if got := Backups(path); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	older := filepath.Join(dir, "ledger.v9.1000.bak")
+	ok(t, os.WriteFile(older, nil, 0o600))
+	ok(t, db.backup(ctxFor(t), 10))
+	got := Backups(path)
+	if len(got) != 2 || got[0] != older || !strings.Contains(got[1], "ledger.v10.") {
+		t.Fatalf("%v", got)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, tempName)); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	old := openAt(t, got[1])
+	if got := ids(must[[]Task](t)(New(old, Direct(old)).Tasks(ctxFor(t), TaskFilter{}))); !cmp.Equal(got, []string{"1"}) {
+		t.Errorf("the copy has tasks %v", got)
+	}
+}
+
 // The columns of the design document, by name, type, NOT NULL and primary key.
 func TestSchema(t *testing.T) {
 	db := newLedger(t).DB()

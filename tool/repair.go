@@ -125,8 +125,8 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 
 // withBackups names the copies of a ledger that lie beside it.
 func withBackups(err error, l team.Layout) error {
-	found, globErr := filepath.Glob(filepath.Join(l.Dir, "ledger.*.bak"))
-	if globErr != nil || len(found) == 0 || team.ReasonOf(err) != "corrupt" {
+	found := ledger.Backups(l.Ledger())
+	if len(found) == 0 || team.ReasonOf(err) != "corrupt" {
 		return err
 	}
 	return team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).

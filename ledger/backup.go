@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tempName is the pattern of files that are not the ledger yet; the doctor removes
+// those that killed processes have left.
+const tempName = ".ledger-*"
+
+// backup writes ledger.v<version>.<ms>.bak beside the ledger. It has that name only
+// once all of it is on the disk, which VACUUM INTO leaves to its caller: whoever is
+// killed on the way leaves a temporary file, and nobody takes a half for a copy.
+func (db *DB) backup(ctx context.Context, v int) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("back up before migrating: %w", err)
+		}
+	}()
+	dir, stem := filepath.Split(db.path)
+	tmp, err := os.CreateTemp(dir, tempName) // empty, so that VACUUM INTO accepts it; 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(tmp.Name()))) }()
+	if _, err := db.conn.ExecContext(ctx, "VACUUM INTO ?", tmp.Name()); err != nil {
+		return errors.Join(err, tmp.Close())
+	}
+	if err := errors.Join(tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
+	if err := os.Rename(tmp.Name(), filepath.Join(dir, fmt.Sprintf("%s.v%d.%d.bak", stem, v, time.Now().UnixMilli()))); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Backups are the copies of the ledger at path that were made before it was migrated,
+// oldest first.
+func Backups(path string) []string {
+	found, err := filepath.Glob(strings.TrimSuffix(path, filepath.Ext(path)) + ".v*.bak")
+	if err != nil {
+		return nil // the path has characters that mean something in a pattern
+	}
+	slices.SortFunc(found, func(a, b string) int { return cmp.Compare(backupTime(a), backupTime(b)) })
+	return found
+}
+
+// backupTime is the last number in the name of a backup: Unix milliseconds.
+func backupTime(path string) int64 {
+	name := strings.TrimSuffix(path, ".bak")
+	ms, err := strconv.ParseInt(name[strings.LastIndexByte(name, '.')+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ms
+}
