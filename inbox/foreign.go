@@ -2,15 +2,14 @@ package inbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	mrand "math/rand/v2"
+	"math/rand/v2"
 	"os"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/mkdirlock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -22,15 +21,13 @@ import (
 // Ours is moved in and out where the system can do that without replacing anything:
 // on ext4 a rmdir may cost a millisecond, fifty times the rest of an append.
 
-const foreignStale = 10 * time.Second
-
 // LockMode tells our lock directory from theirs. Whoever looks here has the guard, so
 // a directory of ours is one that a killed teamctl left: there is no need to wait
 // until it is stale.
 const LockMode fs.FileMode = 0o710
 
 func abandoned(info fs.FileInfo) bool {
-	return info.Mode().Perm() == LockMode || time.Since(info.ModTime()) > foreignStale
+	return info.Mode().Perm() == LockMode || time.Since(info.ModTime()) > mkdirlock.Stale
 }
 
 type foreignLock struct {
@@ -85,7 +82,7 @@ func takeForeign(ctx context.Context, root *os.Root, file, parked string) (*fore
 			return nil, err
 		}
 		if abandoned(info) {
-			if err := stealForeign(root, name, info); err != nil {
+			if err := mkdirlock.Steal(root, name, info); err != nil {
 				return nil, err
 			}
 			continue
@@ -137,29 +134,9 @@ func freshen(parked string) error {
 	return os.Chtimes(parked, now, now)
 }
 
-// stealForeign takes an abandoned lock out of the way. It renames it first: between
-// our look and our hand another may have stolen it and made a fresh one, and then
-// what we hold is not what we saw and goes back.
-func stealForeign(root *os.Root, name string, seen fs.FileInfo) error {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	aside := "." + name + ".stale-" + hex.EncodeToString(b[:])
-	err := root.Rename(name, aside)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if got, err := root.Lstat(aside); err == nil && !sameLock(got, seen) {
-		return root.Rename(aside, name)
-	}
-	return root.Remove(aside)
-}
-
 func (l *foreignLock) check() error {
 	now, err := l.root.Lstat(l.name)
-	if err != nil || !sameLock(now, l.info) {
+	if err != nil || !mkdirlock.Same(now, l.info) {
 		return team.Errorf(team.CodeConflict, "another program took the lock %s from us", l.name).
 			WithReason("lock_stolen").WithHint("try again")
 	}
@@ -182,12 +159,6 @@ func (l *foreignLock) release() error {
 	return err
 }
 
-// sameLock compares the time too: a file system gives a freed inode number to the
-// next directory at once.
-func sameLock(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
-}
-
 func isLockDir(info fs.FileInfo) error {
 	if info.IsDir() {
 		return nil
@@ -197,7 +168,7 @@ func isLockDir(info fs.FileInfo) error {
 }
 
 func shortly(ctx context.Context) error {
-	t := time.NewTimer(2*time.Millisecond + mrand.N(8*time.Millisecond))
+	t := time.NewTimer(2*time.Millisecond + rand.N(8*time.Millisecond))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/mkdirlock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -106,7 +107,7 @@ func TestLockOfAKilledHolder(t *testing.T) {
 	if _, err := takeForeign(t.Context(), root, "bob.json", b.parked); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), foreignStale/2)
+	ctx, cancel := context.WithTimeout(t.Context(), mkdirlock.Stale/2)
 	defer cancel()
 	if err := b.Append(ctx, Entry{From: "a", Text: "2"}); err != nil {
 		t.Error(err)
@@ -132,7 +133,7 @@ func TestOurLockDirectoryIsKept(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if info.Mode().Perm() != LockMode || time.Since(info.ModTime()) > foreignStale/2 {
+		if info.Mode().Perm() != LockMode || time.Since(info.ModTime()) > mkdirlock.Stale/2 {
 			t.Errorf("the lock is %v of %v", info.Mode(), info.ModTime())
 		}
 		if _, err := os.Lstat(lock); !errors.Is(err, fs.ErrNotExist) {
@@ -192,7 +193,7 @@ func TestStealingAFreshLockIsUndone(t *testing.T) {
 	if err := os.Chtimes(lock, time.Now(), time.Now()); err != nil { // its holder lives after all
 		t.Fatal(err)
 	}
-	if err := stealForeign(root, "bob.json.lock", seen); err != nil {
+	if err := mkdirlock.Steal(root, "bob.json.lock", seen); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, dir); len(got) != 1 || got[0] != "bob.json.lock" {
@@ -200,7 +201,7 @@ func TestStealingAFreshLockIsUndone(t *testing.T) {
 	}
 	if now, err := root.Lstat("bob.json.lock"); err != nil {
 		t.Error(err)
-	} else if err := stealForeign(root, "bob.json.lock", now); err != nil {
+	} else if err := mkdirlock.Steal(root, "bob.json.lock", now); err != nil {
 		t.Error(err)
 	}
 	if got := names(t, dir); len(got) != 0 {

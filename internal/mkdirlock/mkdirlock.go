@@ -72,7 +72,7 @@ func (l *lock) take(ctx context.Context) error {
 		case !info.IsDir():
 			return fmt.Errorf("it is %v, not a directory", info.Mode())
 		case time.Since(info.ModTime()) > Stale:
-			if err := steal(l.dir, info); err != nil {
+			if err := l.steal(info); err != nil {
 				return err
 			}
 			continue
@@ -109,27 +109,39 @@ func Sweep(in string, perm fs.FileMode) error {
 	return nil
 }
 
-// steal takes an abandoned lock out of the way. It is renamed first: another may have
-// stolen it meanwhile and made a fresh one, which goes back.
-func steal(dir string, seen fs.FileInfo) error {
+// steal takes our lock's abandoned directory out of the way.
+func (l *lock) steal(seen fs.FileInfo) (err error) {
+	in, err := os.OpenRoot(filepath.Dir(l.dir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	return Steal(in, filepath.Base(l.dir), seen)
+}
+
+// Steal takes an abandoned lock out of the way; seen is what was judged. It is renamed
+// first: between the look and the hand another may have stolen it and made a fresh one,
+// and then what was renamed is not what was seen and goes back.
+func Steal(in *os.Root, name string, seen fs.FileInfo) error {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	aside := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".stale-"+hex.EncodeToString(b[:]))
-	err := os.Rename(dir, aside)
+	aside := "." + name + ".stale-" + hex.EncodeToString(b[:])
+	err := in.Rename(name, aside)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if got, err := os.Lstat(aside); err == nil && !same(got, seen) {
-		return os.Rename(aside, dir)
+	if got, err := in.Lstat(aside); err == nil && !Same(got, seen) {
+		return in.Rename(aside, name)
 	}
-	return os.Remove(aside)
+	return in.Remove(aside)
 }
 
-// same compares the time too: a freed inode number goes to the next directory.
-func same(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }
+// Same reports that a lock is the one that was seen. It compares the time too: a file
+// system gives a freed inode number to the next directory at once.
+func Same(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }
 
 func (l *lock) held() error {
 	l.mu.Lock()
@@ -139,7 +151,7 @@ func (l *lock) held() error {
 
 func (l *lock) mine() error {
 	now, err := os.Lstat(l.dir)
-	if err != nil || !same(now, l.info) {
+	if err != nil || !Same(now, l.info) {
 		return fmt.Errorf("%s: %w", l.dir, ErrStolen)
 	}
 	return nil
