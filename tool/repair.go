@@ -107,10 +107,15 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 	for _, m := range members {
 		r.mailbox(ctx, t, m)
 	}
-	if _, again, err := (supervisor.Mailer{Layout: l, Ledger: t.Ledger}).Sweep(ctx); err != nil {
+	switch n, again, err := (supervisor.Mailer{Layout: l, Ledger: t.Ledger}).Sweep(ctx); {
+	case err != nil:
 		r.fail("outbox", err)
-	} else if again > 0 {
+	case n > 0:
+		r.say("outbox", RepairFixed, "%d messages mailed", n)
+	case again > 0:
 		r.say("outbox", RepairOK, "messages that were posted a moment ago are on their way")
+	default:
+		r.say("outbox", RepairOK, "nothing waits to be mailed")
 	}
 	dirs := []string{l.Dir, l.Members()}
 	for _, m := range members {
@@ -318,9 +323,11 @@ var ledgerTemp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // sweepAnd removes old temporary files; n were removed before.
 func (r *repairer) sweepAnd(step string, n int, dirs ...string) {
+	failed := false
 	for _, dir := range dirs {
 		k, err := atomicfile.SweepTemp(dir, litterAge)
 		if err != nil {
+			failed = true
 			r.fail(step, err)
 		}
 		n += k
@@ -336,7 +343,10 @@ func (r *repairer) sweepAnd(step string, n int, dirs ...string) {
 			}
 		}
 	}
-	if n > 0 {
+	switch {
+	case n > 0:
 		r.say(step, RepairFixed, "%d removed", n)
+	case !failed:
+		r.say(step, RepairOK, "none that a killed writer has left")
 	}
 }
