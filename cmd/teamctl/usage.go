@@ -18,9 +18,10 @@ func usage(cmd *cobra.Command, format string, args ...any) *team.Error {
 		WithHint(cmd.CommandPath() + " --help")
 }
 
-// withHelp says where help is when what was wrong with the input does not say more.
+// withHelp says where help is when what was wrong with the input does not say more. What
+// an operation refuses is told by call in its own words, as by every other door.
 func withHelp(cmd *cobra.Command, err error) error {
-	if team.CodeOf(err) != team.CodeInvalid || team.HintOf(err) != "" {
+	if team.CodeOf(err) != team.CodeInvalid || team.HintOf(err) != "" || cmd.Name() == "call" {
 		return err
 	}
 	return team.Errorf(team.CodeInvalid, "%w", err).WithReason(team.ReasonOf(err)).WithHint(cmd.CommandPath() + " --help")
