@@ -17,7 +17,7 @@ import (
 // writer who passes it moves them into the database.
 func TestCheckpointAtItsThreshold(t *testing.T) {
 	l := newTeam(t, "a")
-	ctx := ctxFor(t)
+	ctx := t.Context() // without an end of its own: the disk may be slow
 	ok(t, l.Checkpoint(ctx))
 	size := func() int64 {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestPausesGrow(t *testing.T) {
 // used again; the writer keeps the one that it has.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	l := newTeam(t, "a")
-	ctx := ctxFor(t)
+	ctx := t.Context() // without an end of its own: the disk may be slow
 	db := l.DB()
 	look := func() { must[[]Member](t)(l.Members(ctx, false)) }
 	look()
