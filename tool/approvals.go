@@ -81,12 +81,21 @@ func (t *Team) AskPlan(ctx context.Context, c Caller, in PlanIn) (ledger.Approva
 	}
 	now := time.Now()
 	if in.RequestID == "" {
-		in.RequestID = inbox.NewRequestID("plan_approval", m.AgentID, now, nil)
+		in.RequestID = t.planID(ctx, m.AgentID, now)
 	}
 	return t.ask(ctx, c, ledger.AskIn{
 		Kind: ledger.ApprovePlan, RequestID: in.RequestID, Subject: inbox.Summary("", in.Content),
 	}, in, inbox.PlanApprovalRequest{
 		From: m.Name, Timestamp: inbox.Timestamp(now), PlanFilePath: in.Path, PlanContent: in.Content, RequestID: in.RequestID,
+	})
+}
+
+// planID is an id for a plan that no earlier one has: the answer to that one would be
+// the answer to this (R103).
+func (t *Team) planID(ctx context.Context, agentID string, now time.Time) string {
+	return inbox.NewRequestID("plan_approval", agentID, now, func(id string) bool {
+		_, err := t.Ledger.Approval(ctx, id)
+		return err == nil
 	})
 }
 

@@ -55,6 +55,9 @@ func TestPlanTravelsByMail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if id := r.planID(ctx, "a@demo", time.UnixMilli(1)); id != "plan_approval-2@a@demo" {
+		t.Errorf("the next plan of the same millisecond is %s", id)
+	}
 	// The lead's tool call is an answer like any other: by request id, role first.
 	yes := true
 	in := SendIn{Type: "plan_approval_response", RequestID: plan.RequestID, Recipient: "a", Approve: &yes}
