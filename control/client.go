@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,8 +113,9 @@ func (c *Client) try(ctx context.Context, path string, in, out any, again func(e
 		if err == nil || c.revive == nil || n == attempts || ctx.Err() != nil || !again(err) {
 			return err
 		}
-		if err := c.revive(ctx); err != nil {
-			return err
+		if rerr := c.revive(ctx); rerr != nil { // what became of the request stays unknown
+			return team.Errorf(team.CodeOf(err), "%w; and none could be started to ask again: %v", err, rerr).
+				WithReason(team.ReasonOf(err)).WithHint(cmp.Or(team.HintOf(rerr), team.HintOf(err)))
 		}
 	}
 }
@@ -258,7 +260,7 @@ func (c *Client) PauseMembers(ctx context.Context, names []string, on bool) (out
 
 // RecoverMembers brings back members that were lost.
 func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []supervisor.Recovered, err error) {
-	err = c.do(ctx, "/v1/recover", namesIn{names}, &out)
+	err = c.ask(ctx, "/v1/recover", namesIn{names}, &out)
 	return out, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -110,5 +111,23 @@ func TestStoppedAndGone(t *testing.T) {
 	_, err = c.StopMembers(t.Context(), supervisor.StopIn{Names: []string{"a"}, Remove: true})
 	if !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("of one that answers: %v", err)
+	}
+}
+
+// Where no other supervisor can be started, it stays said that the outcome is not known.
+func TestNoneToAskAgain(t *testing.T) {
+	l := newTeam(t)
+	asked := dying(t, l, 1)
+	c := NewClient(l.Socket())
+	defer c.Close()
+	c.revive = func(context.Context) error {
+		return team.Errorf(team.CodeUnavailable, "killed again").WithReason(reasonDied)
+	}
+	_, err := c.StopMembers(t.Context(), supervisor.StopIn{Force: true})
+	if !supervisor.IsStopped(err) || !team.IsCode(err, team.CodeUnavailable) || !strings.Contains(err.Error(), "killed again") {
+		t.Errorf("%v, %s", err, team.ReasonOf(err))
+	}
+	if got := asked(); len(got) != 1 {
+		t.Errorf("asked %v", got)
 	}
 }
