@@ -40,6 +40,8 @@ type appServer struct {
 	seen   map[string]string        // mail id -> the evidence that the thread has it
 	asks   map[string]serverRequest // by id of the Ask
 	tried  map[string]bool          // mail given on this connection
+	idles  int                      // how often the server has said that the thread is idle
+	began  map[string]int           // idles when a turn was accepted with a mail on this connection
 	poke   chan struct{}            // capacity 1: look at the thread again
 }
 
@@ -122,7 +124,7 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 		return false
 	}
 	a.mu.Lock()
-	a.conn, a.tried = conn, map[string]bool{}
+	a.conn, a.tried, a.began = conn, map[string]bool{}, map[string]int{}
 	a.mu.Unlock()
 	a.wake()
 	for lasting := true; lasting; {
@@ -339,6 +341,7 @@ func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text strin
 	}
 	a.mu.Lock()
 	a.turn = out.Turn.ID
+	a.began[id] = a.idles
 	joined := a.joined
 	a.mu.Unlock()
 	if !joined {
@@ -384,7 +387,7 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 	case tried && !m.Again:
 		return o // given on this connection; its receipt is on the way
 	case again:
-		if reason := a.ambiguous(ctx, conn, id); reason != "" {
+		if reason := a.ambiguous(ctx, conn, id, m.ID); reason != "" {
 			o.State, o.Reason = team.Held, reason
 			return o
 		}
@@ -412,12 +415,15 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 }
 
 // ambiguous says why it cannot be shown yet whether the thread has what was handed
-// over earlier: a busy one may hold it back until its next tool boundary.
-func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id string) string {
+// over earlier: a busy one may hold it back until its next tool boundary. The answer
+// that a turn has begun may overtake the word that the thread is busy, so an idle that
+// was told before the answer says nothing of that turn.
+func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id, mail string) string {
 	a.mu.Lock()
-	status := a.status.Type
+	began, here := a.began[mail]
+	busy := a.status.Type != "idle" || here && began == a.idles
 	a.mu.Unlock()
-	if status != "idle" {
+	if busy {
 		return "an earlier handover may still wait for the turn"
 	}
 	err := a.read(ctx, conn, id)

@@ -164,6 +164,9 @@ func (a *appServer) changed(s threadStatus) {
 	a.mu.Lock()
 	a.status = s
 	if s.Type == "idle" {
+		a.idles++
+	}
+	if s.Type == "idle" {
 		a.turn = ""
 	}
 	o.Turn, o.Conversation = a.turn, a.thread

@@ -305,3 +305,18 @@ func soak(t *testing.T, r *rig, n int, disturb func(i int)) {
 		}
 	}
 }
+
+// TestAnswerOvertakesBusy: a thread that was idle when a turn was accepted may not have
+// told yet that it is busy; what that turn was begun with is not given again then.
+func TestAnswerOvertakesBusy(t *testing.T) {
+	a := &appServer{report: func(team.Observation) {}, poke: make(chan struct{}, 1), began: map[string]int{}}
+	a.changed(threadStatus{Type: "idle"})
+	a.began["m"] = a.idles // as start does once the turn is accepted
+	if a.ambiguous(t.Context(), nil, "thread", "m") == "" {
+		t.Error("given again before the turn was over")
+	}
+	a.changed(threadStatus{Type: "active"})
+	if a.ambiguous(t.Context(), nil, "thread", "m") == "" {
+		t.Error("given again to a busy thread")
+	}
+}
