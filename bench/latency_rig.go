@@ -143,7 +143,7 @@ func (r *latencyRig) typed(ctx context.Context, text string) error {
 	if err := quiet(ctx, noTmux(os.Environ()), "tmux", argv...); err != nil {
 		return err
 	}
-	if err := pass(ctx, r.pause); err != nil {
+	if err := pause(ctx, r.pause); err != nil {
 		return err
 	}
 	return quiet(ctx, noTmux(os.Environ()), "tmux", append([]string{"-S", r.pane.Socket}, enter...)...)
@@ -193,7 +193,7 @@ func (r *latencyRig) inTurn(ctx context.Context, post poster) (late time.Duratio
 		err = post(ctx, "@@say "+mid)
 	}
 	if err == nil {
-		err = pass(ctx, r.kind.busy)
+		err = pause(ctx, r.kind.busy)
 	}
 	ended := time.Now()
 	if err := errors.Join(err, tool.Close()); err != nil {
@@ -254,18 +254,6 @@ func (r *latencyRig) opened(ctx context.Context, gate string) (*os.File, error) 
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the tool does not run within %s", r.kind.limit)
 		}
-	}
-}
-
-// pass lets time go by.
-func pass(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
