@@ -27,6 +27,7 @@ type machine struct {
 	blind  error          // of adoptions
 	gate   chan struct{}  // when set, Start waits for it
 	onStop func(a *agent) // default: exits by SIGTERM
+	unstop error          // what a stop fails with, that ends nothing
 	events chan string    // "start NAME"
 }
 
@@ -132,6 +133,9 @@ func (a *agent) Detach()                                      {}
 func (a *agent) Freeze(context.Context, bool) error           { return nil }
 func (a *agent) Frozen() (bool, error)                        { return false, nil }
 func (a *agent) Stop(context.Context, time.Duration) error {
+	if a.m.unstop != nil {
+		return a.m.unstop
+	}
 	if a.m.onStop != nil {
 		a.m.onStop(a)
 	} else {

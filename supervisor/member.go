@@ -44,6 +44,7 @@ type stopping struct {
 	began     time.Time
 	outcome   string // what it will be reported as
 	reason    string
+	again     bool // it is a restart: who waits for it to be up waits for this stop first
 	gone      []func(Stopped)
 }
 

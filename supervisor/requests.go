@@ -148,7 +148,7 @@ func stopErrors(out []Stopped) error {
 	for _, st := range out {
 		switch st.Outcome {
 		case "rejected":
-			all = multierror.Append(all, team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", st.Name, st.Reason).WithReason("rejected"))
+			all = multierror.Append(all, errRejected(st.Name, st.Reason))
 		case "failed":
 			all = multierror.Append(all, team.Errorf(team.CodeInternal, "%s could not be stopped: %s", st.Name, st.Reason))
 		}
@@ -180,6 +180,9 @@ func (s *Supervisor) RestartMembers(ctx context.Context, names []string) ([]ledg
 	return s.eachUp(ctx, names, func(m *member) {
 		if m.at != nil && m.row.Observed.Alive() || m.step == "starting" {
 			s.askStop(m, StopIn{Reason: "restart"}, func(Stopped) {})
+			if m.stop != nil {
+				m.stop.again = true
+			}
 		}
 		s.wantRunning(m)
 	})

@@ -1,10 +1,13 @@
 package supervisor
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -26,6 +29,51 @@ func TestRestartAnswersWhenUpAgain(t *testing.T) {
 	}
 	if rows[0].Generation == before.Generation || rows[0].Observed != team.Running {
 		t.Errorf("restarted: %s, generation new %v", rows[0].Observed, rows[0].Generation != before.Generation)
+	}
+}
+
+// A restart that its agent rejects, or that cannot stop it, is answered as that, and the
+// agent goes on: nobody restarts it later.
+func TestRestartOfOneThatStays(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		code team.Code
+		says string
+		stay func(r *rig)
+	}{
+		{"rejected", team.CodeConflict, "a rejected the shutdown: mid-task", func(r *rig) {
+			req := r.shutdownRequestTo("a")
+			r.answer("a", team.KindShutdownRejected, req.RequestID,
+				encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "mid-task"}))
+		}},
+		{"not to be stopped", team.CodeInternal, "a could not be stopped: it is stuck", func(*rig) {}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.plans = plans{answers: c.code == team.CodeConflict}
+			r.policy.StopWait = time.Minute
+			r.m.unstop = errors.New("it is stuck")
+			s := r.supervisor()
+			before := r.spawn(s, "a", team.RestartOnFailure)
+			answered := make(chan error, 1)
+			go func() {
+				_, err := s.RestartMembers(t.Context(), []string{"a"})
+				answered <- err
+			}()
+			c.stay(r)
+			select {
+			case err := <-answered:
+				if !team.IsCode(err, c.code) || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v", err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("the restart was not answered")
+			}
+			row := r.waitState("a", team.Running)
+			if row.Generation != before.Generation || row.NextStart != 0 || row.Desired != team.WantRunning {
+				t.Errorf("%+v", row)
+			}
+		})
 	}
 }
 

@@ -147,9 +147,21 @@ func (s *Supervisor) answered(msg ledger.Message) {
 		running := team.WantRunning
 		_ = s.patch(m, ledger.MemberPatch{Desired: &running, NextStart: new(int64)})
 		s.after("stop:"+m.row.SessionKey, 0, nil)
+		again := m.stop.again
 		s.answerStop(m, "rejected", reason)
+		if again {
+			s.answerUp(m, errRejected(m.row.Name, reason))
+			return
+		}
+		s.reconcile(m) // who wanted it started has what was asked for: it runs
 		return
 	}
+}
+
+// errRejected says that an agent goes on, which was asked to end.
+func errRejected(name, reason string) error {
+	return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", name, reason).WithReason("rejected").
+		WithHint("teamctl kill " + name + " --force ends it all the same")
 }
 
 // endTree ends the member's whole process tree in a step.
@@ -189,6 +201,10 @@ func (d stopDone) apply(s *Supervisor) {
 		s.log.Error("stop", "member", m.row.Name, "err", d.err)
 		if m.stop != nil && m.row.Observed.Alive() {
 			s.answerStop(m, "failed", d.err.Error())
+			if len(m.up) > 0 { // it was to be started again: that is over too
+				_ = s.patch(m, ledger.MemberPatch{NextStart: new(int64)})
+				s.answerUp(m, team.Errorf(team.CodeInternal, "%s could not be stopped: %w", m.row.Name, d.err))
+			}
 		}
 		return
 	}
