@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+	"unicode"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/team"
@@ -23,24 +24,29 @@ type Service struct {
 }
 
 // The kill mode lets the agents live when the supervisor is stopped or restarted:
-// they are not its service's to end.
+// they are not its service's to end. That a member could not be recovered is no reason
+// to end the supervisor of the others: the minus sign. Many are recovered one after the
+// other, within the time of the start. And while a supervisor runs that some command has
+// started, this one fails: it is tried again, more and more rarely, and never given up.
 var systemdUnit = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("systemd").Parse(`[Unit]
 Description=teamctl supervisor of team {{.Key}}
+StartLimitIntervalSec=0
 
 [Service]
 Type=notify
 NotifyAccess=main
 ExecStart={{.Exe}} supervise --team {{.Key}}
-ExecStartPost={{.Exe}} recover --team {{.Key}}
-Environment=TEAMCTL_HOME={{.Home}}
-{{- if .Runtime}}
-Environment=TEAMCTL_RUNTIME_DIR={{.Runtime}}
+ExecStartPost=-{{.Exe}} recover --team {{.Key}}
+TimeoutStartSec=10min
+{{- range .Env}}
+Environment={{.Unit}}
 {{- end}}
-Environment=TEAMCTL_SUPERVISOR_IDLE=0
 KillMode=process
 Restart=on-failure
 RestartSec=1
+RestartSteps=6
+RestartMaxDelaySec=60
 Delegate=yes
 DelegateSubgroup=supervisor
 
@@ -59,8 +65,9 @@ var launchdPlist = sync.OnceValue(func() *template.Template {
   <array><string>{{.Exe}}</string><string>supervise</string><string>--team</string><string>{{.Key}}</string></array>
   <key>EnvironmentVariables</key>
   <dict>
-    <key>TEAMCTL_HOME</key><string>{{.Home}}</string>
-    <key>TEAMCTL_SUPERVISOR_IDLE</key><string>0</string>
+{{- range .Env}}
+    <key>{{.Name}}</key><string>{{.XML}}</string>
+{{- end}}
   </dict>
   <key>RunAtLoad</key><true/>
   <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
@@ -87,9 +94,10 @@ func ServiceOf(l team.Layout, exe, goos string) (Service, error) {
 		return Service{}, team.Errorf(team.CodeUnavailable, "find the configuration directory: %w", err)
 	}
 	label := "teamctl-" + l.Key
-	facts := map[string]string{
-		"Key": l.Key, "Exe": exe, "Home": l.Home.Dir, "Label": label, "Runtime": os.Getenv(team.EnvRuntime),
-	}
+	facts := struct {
+		Key, Exe, Label string
+		Env             []variable
+	}{l.Key, exe, label, serviceEnv(l)}
 	var b bytes.Buffer
 	if goos == "darwin" {
 		home, err := os.UserHomeDir()
@@ -106,9 +114,40 @@ func ServiceOf(l team.Layout, exe, goos string) (Service, error) {
 	err = systemdUnit().Execute(&b, facts)
 	return Service{
 		Path: filepath.Join(conf, "systemd", "user", label+".service"), Text: b.String(),
-		Enable:  []string{"systemctl --user daemon-reload", "systemctl --user enable --now " + label},
+		Enable: []string{"systemctl --user daemon-reload", "systemctl --user enable --now " + label,
+			"loginctl enable-linger"}, // else it is up only while the person is logged in
 		Disable: []string{"systemctl --user disable --now " + label},
 	}, err
+}
+
+// variable is one of the unit's environment.
+type variable struct{ Name, Value string }
+
+// serviceEnv is what the supervisor needs of the environment that the service manager
+// does not have: where the team is, and where the agents' programs are found, which
+// often lie in the person's own directories.
+func serviceEnv(l team.Layout) []variable {
+	env := []variable{{team.EnvHome, l.Home.Dir}}
+	for _, name := range []string{team.EnvRuntime, "PATH"} {
+		if v := os.Getenv(name); v != "" && !strings.ContainsFunc(v, unicode.IsControl) {
+			env = append(env, variable{name, v})
+		}
+	}
+	return append(env, variable{"TEAMCTL_SUPERVISOR_IDLE", "0"})
+}
+
+// Unit is the variable as systemd reads it.
+func (v variable) Unit() string {
+	text := v.Name + "=" + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(v.Value)
+	if strings.ContainsAny(text, "\\\"' ") {
+		return `"` + text + `"`
+	}
+	return text
+}
+
+// XML is its value as launchd reads it.
+func (v variable) XML() string {
+	return template.HTMLEscapeString(v.Value) // whose entities are XML's too
 }
 
 // InstallService writes the unit; nothing is switched on. It refuses to replace a

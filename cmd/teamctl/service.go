@@ -26,9 +26,11 @@ func newServiceInstall(a *app) *cobra.Command {
 		Use:   "install --user",
 		Short: "Write a unit for your own service manager (systemd, or launchd on macOS)",
 		Long: `Write a unit that keeps the team's supervisor up and brings lost members back
-after a reboot. It is your own user's, nothing needs root, and nothing is switched
-on: the commands for that are printed. Its kill mode lets the agents live when the
-supervisor is stopped or updated.`,
+after a reboot (launchd: those whose restart policy is not never). It is your own
+user's, nothing needs root, and nothing is switched on: the commands for that are
+printed (lingering has it up from the boot on, and after you have logged out). It has
+the PATH of now, by which the agents' programs are found. Its kill mode lets the
+agents live when the supervisor is stopped or updated.`,
 		Example: "  teamctl service install --user --print   # look at it first\n  teamctl service install --user",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
