@@ -24,6 +24,7 @@ type JoinIn struct {
 type Joined struct {
 	Member    ledger.Member `json:"member"`
 	Renamed   bool          `json:"renamed,omitempty"`
+	Warnings  []string      `json:"warnings,omitempty"`
 	TokenFile string        `json:"tokenFile"`
 	Env       []string      `json:"-"` // KEY=VALUE
 }
@@ -83,6 +84,9 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 		team.EnvAgentID + "=" + m.AgentID, team.EnvAgentName + "=" + m.Name, team.EnvColor + "=" + m.Color,
 		team.EnvParent + "=" + row.LeadSession, team.EnvToken + "=" + token,
 	}}
+	if renamed {
+		out.Warnings = append(out.Warnings, t.taken(ctx, name))
+	}
 	if dir := os.Getenv(team.EnvRuntime); dir != "" {
 		out.Env = append(out.Env, team.EnvRuntime+"="+dir)
 	}

@@ -64,6 +64,7 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 		}()
 	}
 	wg.Wait()
+	t.warnTaken(ctx, asked.Name, out)
 	return out, joinErrors(errs)
 }
 

@@ -57,8 +57,11 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 			})
 			res.Renamed = held[i].Renamed && alone[i]
 			out[i], errs[i] = t.spawned(res, one), err
-			if err != nil {
+			switch {
+			case err != nil:
 				out[i] = Spawned{Status: "failed", Name: name, TeamName: t.Layout.Key, Error: err.Error()}
+			case res.Renamed:
+				out[i].Warnings = append(out[i].Warnings, t.taken(ctx, one.Name))
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func TestAllAreOnTheRosterBeforeOneStarts(t *testing.T) {
 	if got := strings.Join(states, ", "); got != "a teammate_spawned, a teammate_spawned, bad failed, rev teammate_spawned" {
 		t.Error(got)
 	}
-	if out[0].Renamed || !out[3].Renamed {
+	if out[0].Renamed || !out[3].Renamed || len(out[0].Warnings) != 0 || len(out[3].Warnings) != 1 {
 		t.Errorf("%+v", out)
 	}
 	slices.Sort(s.calls[4:])
@@ -64,5 +64,52 @@ func TestAllAreOnTheRosterBeforeOneStarts(t *testing.T) {
 	s.calls = nil
 	if _, err := r.SpawnAll(t.Context(), Person(), append(list, SpawnIn{Name: "x", Count: -1})); !team.IsCode(err, team.CodeInvalid) || len(s.calls) > 0 {
 		t.Errorf("%v, %v", err, s.calls)
+	}
+}
+
+// renamer gives every member the names in line.
+type renamer struct {
+	Supervisor
+	mu    sync.Mutex
+	names []string
+}
+
+func (s *renamer) Spawn(_ context.Context, in supervisor.SpawnIn) (supervisor.SpawnOut, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := s.names[0]
+	s.names = s.names[1:]
+	return supervisor.SpawnOut{Member: ledger.Member{Name: name}, Renamed: name != in.Name}, nil
+}
+
+// R116: who gets another name than it was to have is told who there is, and further ones of
+// several have their numbers without a word.
+func TestTakenNameNamesTheMembers(t *testing.T) {
+	r := newTalkRig(t)
+	r.member("builder", team.RoleExecutor)
+	r.member("probe", team.RoleExecutor)
+	for _, c := range []struct {
+		asked string
+		names []string
+		want  string
+	}{
+		{"Builder", []string{"builder-2"}, `the name "builder" was taken; the members are builder, probe`},
+		{"builder", []string{"builder-2", "builder-3"}, `the name "builder" was taken; the members are builder, probe`},
+		{"new", []string{"new"}, ""},
+		{"new", []string{"new-2", "new"}, ""},
+	} {
+		s := &renamer{names: c.names}
+		r.Env.Dial = func(context.Context, team.Layout, bool) (Supervisor, error) { return s, nil }
+		out, err := r.Spawn(t.Context(), Person(), SpawnIn{Name: c.asked, Count: len(c.names), Worktree: "none", Cwd: "/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range out {
+			got = append(got, o.Warnings...)
+		}
+		if strings.Join(got, "|") != c.want {
+			t.Errorf("%s as %v: %q; want %q", c.asked, c.names, got, c.want)
+		}
 	}
 }

@@ -37,8 +37,8 @@ teamctl leave. --json names the file of the token instead of printing it.`,
 					name, value, _ := strings.Cut(kv, "=")
 					a.out.line("export %s=%s", name, shellQuoted(value))
 				}
-				if out.Renamed {
-					a.out.note("the name asked for was taken: it is %s", out.Member.Name)
+				for _, w := range out.Warnings {
+					a.out.note("warning: it is %s: %s", out.Member.Name, w)
 				}
 				return nil
 			})
