@@ -26,6 +26,8 @@ const (
 	sqlWaiting = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
 		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected')
 		ORDER BY d.rank, d.seq`
+	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_session
+		WHERE state IN ('posted', 'mailed', 'held', 'injected') GROUP BY session`
 	sqlMailbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
 		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.seq > ? ORDER BY d.seq`
 )
@@ -253,4 +255,21 @@ func scanOutgoing(r *sql.Rows) (Outgoing, error) {
 		&m.IdemKey, &m.RequestID, &m.Text, &m.Summary, &payload, &m.At)
 	m.Payload = rawJSON(payload)
 	return o, err
+}
+
+// WaitingCounts is how many messages Waiting would return, by session; those for whom
+// nothing waits are not in it.
+func (l *Ledger) WaitingCounts(ctx context.Context) (map[string]int, error) {
+	type count struct {
+		session string
+		n       int
+	}
+	list, err := read(ctx, l.db, "count what waits", func(r *sql.Rows) (c count, err error) {
+		return c, r.Scan(&c.session, &c.n)
+	}, sqlWaitingCounts)
+	counts := make(map[string]int, len(list))
+	for _, c := range list {
+		counts[c.session] = c.n
+	}
+	return counts, err
 }

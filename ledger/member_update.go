@@ -10,10 +10,10 @@ import (
 const sqlMemberSet = `UPDATE members SET teamRole = ?, spec = ?, color = ?, desired = ?, observed = ?, activity = ?,
 	activityAt = ?, ready = ?, generation = ?, pid = ?, paneId = ?, startedAt = ?, restarts = ?, failures = ?,
 	nextStart = ?, exitText = ?, reason = ?, worktree = ?, branch = ?, base = ?,
-	activityFor = ?, activityUntil = ?, stopOrder = ? WHERE sessionKey = ?`
+	activityFor = ?, activityUntil = ?, stopOrder = ?, endedAt = ? WHERE sessionKey = ?`
 
 // MemberPatch changes the fields of a member that are set. ActivityAt follows a
-// change of Activity by itself unless it is set. A new Generation drops what the one
+// change of Activity by itself unless it is set, and EndedAt the end of a process. A new Generation drops what the one
 // before was asked in a shutdown request and has not answered.
 type MemberPatch struct {
 	SessionKey   string  `json:"sessionKey"`
@@ -35,6 +35,7 @@ type MemberPatch struct {
 	PID        *int           `json:"pid,omitempty"`
 	PaneID     *string        `json:"paneId,omitempty"`
 	StartedAt  *int64         `json:"startedAt,omitempty"`
+	EndedAt    *int64         `json:"endedAt,omitempty"`
 	Restarts   *int           `json:"restarts,omitempty"`
 	Failures   *int           `json:"failures,omitempty"`
 	NextStart  *int64         `json:"nextStart,omitempty"`
@@ -77,11 +78,11 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 			return before, team.Errorf(team.CodeInternal, "%s: %w", m.Name, err).WithReason("illegal_transition")
 		}
 	}
-	p.apply(&m, t.now)
+	p.apply(&m, before.Observed.Alive(), t.now)
 	if _, err := t.exec(sqlMemberSet, m.Role, mustJSON(m.Spec), m.Color, m.Desired, m.Observed, m.Activity,
 		m.ActivityAt, m.Ready, m.Generation, m.PID, m.PaneID, m.StartedAt, m.Restarts, m.Failures,
 		m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base,
-		m.WaitsFor, m.LimitedTo, m.StopOrder.text(), m.SessionKey); err != nil {
+		m.WaitsFor, m.LimitedTo, m.StopOrder.text(), m.EndedAt, m.SessionKey); err != nil {
 		return before, err
 	}
 	if m.Generation != before.Generation {
@@ -100,9 +101,16 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 	return m, t.tellOfMember(before, m, p.Notice)
 }
 
-func (p MemberPatch) apply(m *Member, now int64) {
+// apply changes a member whose Observed is the new one already; alive is the old one's.
+func (p MemberPatch) apply(m *Member, alive bool, now int64) {
 	if p.Activity != nil && *p.Activity != m.Activity {
 		m.ActivityAt = now
+	}
+	switch {
+	case m.Observed.Alive():
+		m.EndedAt = 0
+	case alive:
+		m.EndedAt = now
 	}
 	set(&m.Role, p.Role)
 	set(&m.Spec, p.Spec)
@@ -124,6 +132,7 @@ func (p MemberPatch) apply(m *Member, now int64) {
 	set(&m.PID, p.PID)
 	set(&m.PaneID, p.PaneID)
 	set(&m.StartedAt, p.StartedAt)
+	set(&m.EndedAt, p.EndedAt)
 	set(&m.Restarts, p.Restarts)
 	set(&m.Failures, p.Failures)
 	set(&m.NextStart, p.NextStart)

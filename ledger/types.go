@@ -115,8 +115,9 @@ type Member struct {
 	PID        int           `json:"pid,omitempty"`        // of the agent, while it is up
 	PaneID     string        `json:"paneId,omitempty"`
 	StartedAt  int64         `json:"startedAt,omitempty"`
-	Restarts   int           `json:"restarts"` // starts after the first that the supervisor made by itself
-	Failures   int           `json:"failures"` // consecutive, since the last healthy period
+	EndedAt    int64         `json:"endedAt,omitempty"` // when the generation ended; 0 while it lives
+	Restarts   int           `json:"restarts"`          // starts after the first that the supervisor made by itself
+	Failures   int           `json:"failures"`          // consecutive, since the last healthy period
 	NextStart  int64         `json:"nextStart,omitempty"`
 	ExitText   string        `json:"exitText,omitempty"`  // "exit 3", "signal SIGKILL", "exit unknown"
 	Reason     string        `json:"reason,omitempty"`    // why it is in this state

@@ -63,10 +63,15 @@ func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 	ctx, cancel := s.write()
 	defer cancel()
 	text, gone, unknown := ExitText(e), team.Exited, team.ActivityUnknown
-	err := s.patch(m, ledger.MemberPatch{
+	p := ledger.MemberPatch{
 		Observed: &gone, Activity: &unknown, ExitText: &text, Reason: &e.Reason,
 		PID: new(int), Ready: new(bool),
-	})
+	}
+	if !e.At.IsZero() { // it may have ended while no supervisor looked
+		at := e.At.UnixMilli()
+		p.EndedAt = &at
+	}
+	err := s.patch(m, p)
 	if err != nil {
 		return err
 	}

@@ -88,19 +88,34 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 		return m, err
 	}
 	defer stop()
+	dead, ended := false, time.NewTimer(startUnderWay)
+	ended.Stop()
+	defer ended.Stop()
 	for {
 		if m, err = t.Ledger.MemberBySession(ctx, m.SessionKey); err != nil {
 			return m, err
 		}
+		never := team.Errorf(team.CodeConflict, "%s is not running (%s) and will not be %s", m.Name, m.Observed, state).
+			WithReason("not_running").WithHint("teamctl start " + m.Name)
 		switch {
 		case in(m):
 			return m, nil
 		case m.RemovedAt != 0 || m.Observed.Terminal() && m.Desired == team.WantStopped:
-			return m, team.Errorf(team.CodeConflict, "%s is not running (%s) and will not be %s", m.Name, m.Observed, state).
-				WithReason("not_running").WithHint("teamctl start " + m.Name)
+			return m, never
+		}
+		// Nothing follows by itself, unless it is being started just now.
+		if before := dead; m.Observed.Terminal() && m.NextStart == 0 {
+			if dead = true; !before {
+				ended.Reset(startUnderWay)
+			}
+		} else {
+			dead = false
+			ended.Stop()
 		}
 		select {
 		case <-changes:
+		case <-ended.C:
+			return m, never
 		case <-wait.Done():
 			if over(wait, limit) && ctx.Err() == nil {
 				return m, team.Errorf(team.CodeTimeout, "%s is not %s after %s (%s, %s)", m.Name, state, limit, m.Observed, m.Activity).
@@ -110,6 +125,10 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 		}
 	}
 }
+
+// startUnderWay is how long an order to start a member takes, at the most, until its state
+// shows that there is one.
+const startUnderWay = time.Second
 
 // memberState is the test for a state by its name.
 func memberState(state string) (func(ledger.Member) bool, error) {

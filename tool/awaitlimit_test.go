@@ -47,3 +47,35 @@ func timely(t *testing.T, err error, text, hint string) {
 		t.Errorf("%v (%s)", err, team.HintOf(err))
 	}
 }
+
+// Who waits for a member that was given up is told so, and does not wait for its time to
+// be over; one that is just being started again is waited for.
+func TestAwaitOneThatHasFailed(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	move := func(p ledger.MemberPatch) {
+		p.SessionKey = a.Session
+		if _, err := r.Ledger.UpdateMember(ctx, p); err != nil {
+			t.Error(err)
+		}
+	}
+	exited, failed, starting, running := team.Exited, team.Failed, team.Starting, team.Running
+	move(ledger.MemberPatch{Observed: &exited})
+	move(ledger.MemberPatch{Observed: &failed})
+	_, err := r.AwaitMember(ctx, "a", "running", time.Minute)
+	denied(t, err, team.CodeConflict, "not_running")
+
+	next := time.Now().UnixMilli()
+	move(ledger.MemberPatch{NextStart: &next})
+	found := make(chan error, 1)
+	go func() {
+		_, err := r.AwaitMember(ctx, "a", "running", time.Minute)
+		found <- err
+	}()
+	move(ledger.MemberPatch{Observed: &starting, NextStart: new(int64)})
+	move(ledger.MemberPatch{Observed: &running})
+	if err := <-found; err != nil {
+		t.Error(err)
+	}
+}

@@ -19,19 +19,44 @@ const StalledAfter = 10 * time.Minute
 // one whose activity is unknown nothing is guessed. Nothing is done about it: who
 // wants it aborted says so (interrupt, restart, kill).
 func Stalled(l team.Layout, m ledger.Member, now time.Time) (since time.Time) {
-	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == supervisor.PausedReason {
-		return since
+	if last := lastSign(l, m); !last.IsZero() && now.Sub(last) >= StalledAfter {
+		return last
 	}
-	last := time.UnixMilli(max(m.ActivityAt, m.StartedAt))
+	return since
+}
+
+// StallDue is when to look again at who has stalled: nothing else tells of what does not
+// happen. It is 0 where none of the members can.
+func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.Duration) {
+	for _, m := range members {
+		last := lastSign(l, m)
+		if last.IsZero() {
+			continue
+		}
+		in := StalledAfter - now.Sub(last)
+		if in <= 0 {
+			in = time.Minute // it may show something again, which nobody is told of
+		}
+		if due == 0 || in < due {
+			due = in
+		}
+	}
+	return due
+}
+
+// lastSign is when a teammate that works has last shown anything; zero for one that
+// need not, or whom nobody sees.
+func lastSign(l team.Layout, m ledger.Member) (last time.Time) {
+	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == supervisor.PausedReason {
+		return last
+	}
 	fi, err := os.Stat(l.Bundle(m.Name).Log())
 	if err != nil {
-		return since // a program of somebody's own, whose output nobody sees
+		return last // a program of somebody's own, whose output nobody sees
 	}
+	last = time.UnixMilli(max(m.ActivityAt, m.StartedAt))
 	if fi.ModTime().After(last) {
 		last = fi.ModTime()
-	}
-	if now.Sub(last) < StalledAfter {
-		return since
 	}
 	return last
 }

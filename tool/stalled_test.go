@@ -57,3 +57,42 @@ func TestStalled(t *testing.T) {
 		}
 	}
 }
+
+// Who shows them is woken when the next one will have stalled, and now and then while one
+// has.
+func TestStallDue(t *testing.T) {
+	l := team.Home{Dir: t.TempDir()}.Team("t")
+	now := time.UnixMilli(1_800_000_000_000)
+	works := func(name string, silent time.Duration) ledger.Member {
+		b := l.Bundle(name)
+		if err := os.MkdirAll(string(b), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(b.Log(), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(b.Log(), time.Time{}, now.Add(-silent)); err != nil {
+			t.Fatal(err)
+		}
+		at := now.Add(-time.Hour).UnixMilli()
+		return ledger.Member{Name: name, Observed: team.Running, Activity: team.Working, ActivityAt: at, StartedAt: at}
+	}
+	idle := works("idle", time.Hour)
+	idle.Activity = team.Idle
+	three, seven := works("three", 3*time.Minute), works("seven", 7*time.Minute)
+	gone := works("gone", 11*time.Minute)
+	for _, c := range []struct {
+		members []ledger.Member
+		want    time.Duration
+	}{
+		{nil, 0},
+		{[]ledger.Member{idle}, 0},
+		{[]ledger.Member{idle, three}, 7 * time.Minute},
+		{[]ledger.Member{three, seven}, 3 * time.Minute},
+		{[]ledger.Member{seven, gone, three}, time.Minute},
+	} {
+		if got := StallDue(l, c.members, now); got != c.want {
+			t.Errorf("%d members: %v; want %v", len(c.members), got, c.want)
+		}
+	}
+}

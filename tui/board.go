@@ -125,6 +125,9 @@ func (b board) members() []string {
 		} else if note := Clean(m.Note); note != "" && m.State != team.Running {
 			line += "  " + b.style.Dim(note)
 		}
+		if !m.StalledSince.IsZero() {
+			line += b.style.Yellow("  stalled " + Elapsed(b.now.Sub(m.StalledSince)))
+		}
 		if m.Restarts > 0 {
 			line += b.style.Yellow(fmt.Sprintf("  %d restarts", m.Restarts))
 		}

@@ -48,6 +48,28 @@ func TestBoardFits(t *testing.T) {
 	}
 }
 
+// U21: the board says who has stalled, and since when.
+func TestBoardShowsWhoHasStalled(t *testing.T) {
+	s := sample()
+	for i := range s.Members {
+		if s.Members[i].Name == "builder" {
+			s.Members[i].StalledSince = ago(12 * time.Minute)
+		}
+	}
+	stalled := 0
+	for _, l := range Board(s, 100, 0, epoch, Style{}) {
+		if strings.Contains(l, "stalled") {
+			stalled++
+			if !strings.Contains(l, "● builder ") || !strings.Contains(l, "stalled "+Elapsed(12*time.Minute)) {
+				t.Errorf("%q", l)
+			}
+		}
+	}
+	if stalled != 1 {
+		t.Errorf("%d have stalled", stalled)
+	}
+}
+
 func TestBoardColors(t *testing.T) {
 	text := strings.Join(Board(sample(), 100, 30, epoch, Style{On: true}), "\n")
 	if !strings.Contains(text, "\x1b[34m") {

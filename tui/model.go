@@ -52,6 +52,8 @@ type Member struct {
 	Since    time.Time     `json:"since,omitzero"`
 	Restarts int           `json:"restarts"`
 	Note     string        `json:"note,omitempty"` // why it is in this state
+
+	StalledSince time.Time `json:"stalledSince,omitzero"` // last sign of one that works, where that is long ago
 }
 
 // Event is one line of the log.

@@ -27,6 +27,8 @@ type app struct {
 	team  string   // --team
 	as    string   // --as
 	given []string // the arguments of the command
+
+	due time.Duration // when --watch looks again though nothing has changed; 0: never
 }
 
 // Groups of verbs in the help, in order.

@@ -37,13 +37,16 @@ const itself = "."
 
 // shapes is every command with a result, by its short form where it has one.
 var shapes = map[string]shape{
-	"ls":       {list: "teams", name: "team", reads: true, watch: true},
-	"create":   {name: "team_name"},
-	"delete":   {name: "team_name"},
-	"down":     {name: "team_name"},
-	"up":       {list: "members", name: "name"},
-	"board":    {reads: true},
-	"wait":     {list: "tasks", name: "id", reads: true},
+	"ls":     {list: "teams", name: "team", reads: true, watch: true},
+	"create": {name: "team_name"},
+	"delete": {name: "team_name"},
+	"down":   {name: "team_name"},
+	"up":     {list: "members", name: "name"},
+	"board":  {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
+	"wait": {
+		list: "tasks", name: "id", reads: true,
+		note: "With `--member` it is `member`, a [Member](#member); with `--mail` `inbox`, entries as of inbox.",
+	},
 	"settings": {list: "settings", name: "name", reads: true, watch: true},
 	"usage":    {list: "members", name: "name", reads: true},
 	"edge ls":  {list: "edges", name: "from", reads: true, watch: true},
@@ -76,7 +79,10 @@ var shapes = map[string]shape{
 	"service install":   {name: "path", note: "`path` and `text` are the unit's, `enable` and `disable` lists of what to run."},
 	"service uninstall": {name: "path", note: "As of service install; `outcome` is `already_removed` where there was no unit."},
 
-	"ps":       {list: "members", name: "name", reads: true, watch: true, note: "`stalledSince` (Unix ms) of a member that works and has shown nothing for ten minutes: its last sign."},
+	"ps": {
+		list: "members", name: "name", reads: true, watch: true,
+		note: "`socket` while a supervisor runs. Of each member `isIdle`, `awaitingPlanApproval`, `shutdownRequested`, `pendingMessages` (sent, and not known to have reached it), `tokens` that it has used, where its CLI tells, and `stalledSince` (Unix ms) of one that works and has shown nothing for ten minutes: its last sign.",
+	},
 	"spawn":    {list: "members", name: "name"},
 	"start":    {list: "members", name: "name"},
 	"restart":  {list: "members", name: "name"},

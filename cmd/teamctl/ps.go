@@ -18,8 +18,8 @@ import (
 // psMember is a member in ps --json.
 type psMember struct {
 	ledger.Member
-	Task         *psTask `json:"task,omitempty"`
-	StalledSince int64   `json:"stalledSince,omitempty"` // its last sign, where that is long ago
+	Task *psTask `json:"task,omitempty"`
+	tool.Runtime
 }
 
 type psTask struct {
@@ -42,11 +42,16 @@ that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
-				members, sup, err := roster(cmd.Context(), t, all)
+				members, sup, err := roster(cmd.Context(), t, all, a.out.json)
 				if err != nil {
 					return err
 				}
-				if a.out.value(map[string]any{"team": t.Layout.Key, "supervisorPid": sup, "members": members}) {
+				a.due = stallDue(t, members)
+				doc := map[string]any{"team": t.Layout.Key, "supervisorPid": sup, "members": members}
+				if sup != 0 {
+					doc["socket"] = t.Layout.Socket()
+				}
+				if a.out.value(doc) {
 					return nil
 				}
 				if len(members) <= 1 {
@@ -63,8 +68,9 @@ that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 	return cmd
 }
 
-// roster is the members with their tasks, and the supervisor's pid.
-func roster(ctx context.Context, t *tool.Team, all bool) ([]psMember, int, error) {
+// roster is the members with their tasks, and the supervisor's pid. Without whole it leaves
+// out what no table shows.
+func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int, error) {
 	members, sup, err := t.Members(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -84,9 +90,15 @@ func roster(ctx context.Context, t *tool.Team, all bool) ([]psMember, int, error
 	if err != nil {
 		return nil, 0, err
 	}
+	run := make([]tool.Runtime, len(members))
+	if whole {
+		if run, err = t.Runtimes(ctx, members); err != nil {
+			return nil, 0, err
+		}
+	}
 	out := make([]psMember, 0, len(members))
-	for _, m := range members {
-		p := psMember{Member: m}
+	for i, m := range members {
+		p := psMember{Member: m, Runtime: run[i]}
 		if since := tool.Stalled(t.Layout, m, time.Now()); !since.IsZero() {
 			p.StalledSince = since.UnixMilli()
 		}
@@ -97,6 +109,15 @@ func roster(ctx context.Context, t *tool.Team, all bool) ([]psMember, int, error
 		out = append(out, p)
 	}
 	return out, sup, nil
+}
+
+// stallDue is when to look again at who has stalled.
+func stallDue(t *tool.Team, members []psMember) time.Duration {
+	rows := make([]ledger.Member, len(members))
+	for i, m := range members {
+		rows[i] = m.Member
+	}
+	return tool.StallDue(t.Layout, rows, time.Now())
 }
 
 func (a *app) psTable(members []psMember, wide bool) {
@@ -183,7 +204,11 @@ func why(m ledger.Member) string {
 	return m.ExitText
 }
 
+// sinceOf is since when a member runs, or since when it does not.
 func sinceOf(m ledger.Member) int64 {
+	if m.EndedAt != 0 {
+		return m.EndedAt
+	}
 	if m.StartedAt != 0 {
 		return m.StartedAt
 	}

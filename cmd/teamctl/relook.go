@@ -46,13 +46,16 @@ func (a *app) relook(cmd *cobra.Command, look func() error) error {
 	defer stop()
 	r := reviser{out: a.out}
 	for {
+		again, forget := after(a.due)
+		open := true
 		select {
 		case <-ctx.Done():
+		case _, open = <-changes:
+		case <-again:
+		}
+		forget()
+		if ctx.Err() != nil || !open {
 			return ctx.Err()
-		case _, ok := <-changes:
-			if !ok {
-				return ctx.Err()
-			}
 		}
 		text, notes, err := a.captured(look)
 		if r.shown && team.ReasonOf(err) == ledger.ReasonTeamNotFound {

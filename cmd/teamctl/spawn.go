@@ -108,7 +108,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	f := cmd.Flags()
 	f.IntVarP(&in.Count, "count", "n", 1, "how many, started in parallel")
 	f.StringVar(&in.Agent, "agent", "", "kind of agent (default worker, or command after --); see teamctl agents")
-	f.StringVar(&in.Backend, "backend", "", "where it runs (default auto)")
+	f.StringVar(&in.Backend, "backend", "", "where it runs: auto (default), tmux, pty or in-process")
 	f.BoolVar(&split, "split", false, "split the current tmux window")
 	f.BoolVar(&window, "window", false, "a tmux window of its own")
 	f.BoolVar(&session, "session", false, "in the team's own tmux session")
@@ -138,7 +138,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	})
 	a.complete(cmd, "role", words("executor", "reviewer", "observer", "leader", "operator"))
 	a.complete(cmd, "restart", words("never", "on-failure", "always"))
-	a.complete(cmd, "backend", words("auto", "tmux"))
+	a.complete(cmd, "backend", words("auto", "tmux", "pty", "in-process"))
 	a.complete(cmd, "permission-mode", words(modes()...))
 	return cmd
 }

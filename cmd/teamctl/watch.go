@@ -107,6 +107,7 @@ func clock(stamp string) string {
 func newWait(a *app) *cobra.Command {
 	var (
 		in       tool.WaitIn
+		other    awaited
 		progress bool
 	)
 	cmd := &cobra.Command{
@@ -117,10 +118,15 @@ stuck behind a failed one. The exit status is 0 only if all of them completed, 1
 one failed, 8 after --timeout, and 7 if nobody is left who could do them.
 
 --progress shows what goes on: a live view on a terminal, one line per change
-elsewhere.`,
+elsewhere.
+
+With --member it waits until that one is ready, or in --state; with --mail until
+there is mail for you. Both give up after two minutes unless --timeout says
+otherwise (0 is never). The exit status is 4 if the member will not come to it.`,
 		Example: `  teamctl wait --progress
   teamctl wait --task 3 --task 4 --timeout 10m
-  teamctl wait --json`,
+  teamctl wait --member builder --state idle
+  teamctl wait --mail --timeout 30s`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i, id := range in.Tasks {
@@ -129,14 +135,24 @@ elsewhere.`,
 			if in.Timeout < 0 {
 				return usage(cmd, "--timeout must not be negative")
 			}
-			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+			if err := other.check(cmd); err != nil {
+				return err
+			}
+			if !other.tasks() && !cmd.Flags().Changed("timeout") {
+				in.Timeout = activityWait
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if !other.tasks() {
+					return a.await(cmd.Context(), t, c, other, in.Timeout)
+				}
 				return a.wait(cmd.Context(), t, in, progress)
 			})
 		},
 	}
 	cmd.Flags().StringSliceVar(&in.Tasks, "task", nil, "wait for these tasks only: 1,2")
-	cmd.Flags().DurationVar(&in.Timeout, "timeout", 0, "give up after so long: 90s, 20m (default never)")
+	cmd.Flags().DurationVar(&in.Timeout, "timeout", 0, "give up after so long: 90s, 20m (default never; of --member and --mail 2m)")
 	cmd.Flags().BoolVar(&progress, "progress", false, "show what goes on")
+	other.flags(cmd, a)
 	a.complete(cmd, "task", a.completeTasks(ledger.TaskFilter{OpenOnly: true}))
 	return cmd
 }
@@ -188,13 +204,16 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 	if err != nil {
 		return err
 	}
+	var due time.Duration // when to look again though nothing has changed; 0: never
 	read := func(ctx context.Context) (tui.Snapshot, error) {
 		p, err := t.Progress(ctx)
 		if err != nil {
 			return tui.Snapshot{}, err
 		}
 		events, err := lastEvents(ctx, t, 50)
-		return snapshot(row.Name, row.Repo, p, events), err
+		s := snapshot(row.Name, row.Repo, p, events)
+		due = stalledIn(&s, t.Layout, p.Members, time.Now())
+		return s, err
 	}
 	in, ok := a.stdin.(*os.File)
 	if a.out.json || a.out.screen == nil || !ok || !term.IsTerminal(int(in.Fd())) {
@@ -229,9 +248,14 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 			case <-ctx.Done():
 				return nil
 			}
+			again, forget := after(due)
 			select {
 			case <-changes:
+			case <-again:
 			case <-ctx.Done():
+			}
+			forget()
+			if ctx.Err() != nil {
 				return nil
 			}
 		}
@@ -240,6 +264,23 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 		return nil
 	}
 	return err
+}
+
+// stalledIn says in a board who of its members has stalled, and when to look again.
+func stalledIn(s *tui.Snapshot, l team.Layout, members []ledger.Member, now time.Time) (due time.Duration) {
+	for i, m := range members {
+		s.Members[i].StalledSince = tool.Stalled(l, m, now)
+	}
+	return tool.StallDue(l, members, now)
+}
+
+// after is a timer; one of 0 never comes.
+func after(d time.Duration) (<-chan time.Time, func()) {
+	if d <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
 }
 
 // lastEvents are the newest n events, in order. A message or a member's heartbeat

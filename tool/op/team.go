@@ -169,16 +169,30 @@ type MemberInfo struct {
 	Branch    string        `json:"branch,omitempty"`
 	SpawnedAt int64         `json:"spawned_at"`
 	Restarts  int           `json:"restarts,omitempty"`
+	EndedAt   int64         `json:"ended_at,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
 	Exit      string        `json:"exit,omitempty"`
+
+	// Of the runtime record (R118), in a status only.
+	AwaitsPlan bool  `json:"awaiting_plan_approval,omitempty"`
+	ToStop     bool  `json:"shutdown_requested,omitempty"`
+	Pending    int   `json:"pending_messages,omitempty"`
+	Tokens     int64 `json:"tokens,omitempty"`
+	Stalled    int64 `json:"stalled_since,omitempty"`
 }
 
 func memberInfo(m ledger.Member) MemberInfo {
 	return MemberInfo{
 		Name: m.Name, AgentID: m.AgentID, Role: m.Role, Agent: m.Spec.Agent, AgentType: m.Spec.AgentType, Model: m.Spec.Model,
 		Color: m.Color, State: m.Observed, Activity: m.Activity, Ready: m.Ready, Mode: m.Spec.Mode, PaneID: m.PaneID, Cwd: m.Spec.Cwd,
-		Worktree: m.Worktree, Branch: m.Branch, SpawnedAt: m.JoinedAt, Restarts: m.Restarts, Reason: m.Reason, Exit: m.ExitText,
+		Worktree: m.Worktree, Branch: m.Branch, SpawnedAt: m.JoinedAt, Restarts: m.Restarts, EndedAt: m.EndedAt, Reason: m.Reason, Exit: m.ExitText,
 	}
+}
+
+// withRuntime is a member with what is known of it beside its row.
+func (i MemberInfo) withRuntime(r tool.Runtime) MemberInfo {
+	i.AwaitsPlan, i.ToStop, i.Pending, i.Tokens, i.Stalled = r.AwaitingPlanApproval, r.ShutdownRequested, r.PendingMessages, r.Tokens, r.StalledSince
+	return i
 }
 
 func teamStatus(ctx context.Context, s *Session, in TeamStatusIn) (TeamStatusOut, error) {
@@ -209,8 +223,12 @@ func Status(ctx context.Context, t *tool.Team, c tool.Caller) (TeamStatusOut, er
 		return out, err
 	}
 	out.Supervisor = pid
-	for _, m := range members {
-		out.Members = append(out.Members, memberInfo(m))
+	run, err := t.Runtimes(ctx, members)
+	if err != nil {
+		return out, err
+	}
+	for i, m := range members {
+		out.Members = append(out.Members, memberInfo(m).withRuntime(run[i]))
 	}
 	if out.Tasks, err = t.Ledger.Counts(ctx); err != nil {
 		return out, err
