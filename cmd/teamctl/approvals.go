@@ -24,7 +24,9 @@ func newApprovals(a *app) *cobra.Command {
 work that a member wants to hand on. A person answers all of them; a member only
 what names its role (teamctl settings answerer.plan leader), and rules of the team
 file answer permission requests that they name (teamctl approvals rules). An answer
-is given here and nowhere else: no message can approve anything.`,
+is given here and nowhere else: no message can approve anything. A member whose
+program asks at its own screen, to trust a directory or to log in, is listed with the
+command that leads there: nothing is typed into such a question.`,
 		Example: `  teamctl approvals
   teamctl approvals approve 3
   teamctl approvals reject 3 --feedback "add tests first"`,
@@ -47,24 +49,36 @@ func (a *app) listApprovals(ctx context.Context, all bool) error {
 		if err != nil {
 			return err
 		}
-		if a.out.value(map[string]any{"approvals": list}) {
+		screens, err := t.AtScreens(ctx)
+		if err != nil {
+			return err
+		}
+		if a.out.value(map[string]any{"approvals": list, "screens": screens}) {
 			return nil
 		}
-		if len(list) == 0 {
+		switch {
+		case len(list) > 0:
+			a.showApprovals(list)
+		case len(screens) == 0:
 			a.out.note("nothing waits for an answer")
-			return nil
 		}
-		var rows [][]string
-		for _, x := range list {
-			state := string(x.State)
-			if x.AnsweredBy != "" {
-				state += " by " + x.AnsweredBy
-			}
-			rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, tui.Cut(tui.Clean(x.Subject), 60)})
+		for _, x := range screens {
+			a.out.line("%s is %s at its own screen, for %s: %s", x.Name, tui.Cut(tui.Clean(orElse(x.Reason, "waiting")), 100), age(x.Since), x.Attach)
 		}
-		a.out.table([]string{"ID", "KIND", "FROM", "STATE", "AGE", "ANSWERER", "SUBJECT"}, rows, false)
 		return nil
 	})
+}
+
+func (a *app) showApprovals(list []ledger.Approval) {
+	var rows [][]string
+	for _, x := range list {
+		state := string(x.State)
+		if x.AnsweredBy != "" {
+			state += " by " + x.AnsweredBy
+		}
+		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, tui.Cut(tui.Clean(x.Subject), 60)})
+	}
+	a.out.table([]string{"ID", "KIND", "FROM", "STATE", "AGE", "ANSWERER", "SUBJECT"}, rows, false)
 }
 
 func newApprovalShow(a *app) *cobra.Command {

@@ -281,11 +281,15 @@ func (r *run) inTranscript(id string) bool {
 }
 
 // blocked reports whether the member must get no prompts now: its provider has
-// reached a limit, or its budget is used up. A request to stop goes through.
+// reached a limit, or its budget is used up. A request to stop goes through. Nobody is
+// woken who cannot work before a person has logged in or accepted the directory.
 func (r *run) blocked(ctx context.Context, t *tool.Team, session string) (bool, error) {
 	row, err := t.Ledger.Member(ctx, r.name)
 	if err != nil || row.SessionKey != session {
 		return false, err
+	}
+	if r.Event == adapter.Wait && row.Activity == team.Waiting && (row.WaitsFor == team.WaitLogin || row.WaitsFor == team.WaitTrust) {
+		return true, nil
 	}
 	q, err := supervisor.ReadQuota(ctx, t.Ledger)
 	if err != nil || q.Blocks(row, r.now) == nil {

@@ -325,11 +325,50 @@ func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
 	r.want(id, team.Accepted)
 }
 
+// An agent that nobody has logged in is not woken: the mail would be gone with a turn
+// that fails. It is once somebody has.
+func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
+	r := newRig(t)
+	r.call("Stop", inC1)
+	does := func(a team.Activity, w team.WaitFor) {
+		t.Helper()
+		if _, err := r.team.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: r.ann.SessionKey, Activity: &a, WaitsFor: &w}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	does(team.Waiting, team.WaitLogin)
+	id := r.post("@ann")
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), r.in("Wait", inC1, func(adapter.HookReply) error {
+			m, err := r.team.Ledger.MemberBySession(context.WithoutCancel(t.Context()), r.ann.SessionKey)
+			if err == nil && m.Activity == team.Waiting {
+				t.Error("it was woken and could not work")
+			}
+			return err
+		}))
+	}()
+	until(t, "a waiter", func() bool {
+		on, err := filelock.IsHeld(courier.WaitLock(r.team.Layout.Bundle("ann")))
+		return err == nil && on
+	})
+	select { // nothing tells that it has looked; one that is right passes however long that takes
+	case err := <-done:
+		t.Fatal("it does not wait", err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	does(team.Idle, "")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	r.want(id, team.Injected)
+}
+
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:

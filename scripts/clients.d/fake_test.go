@@ -185,6 +185,10 @@ func trustDialog(t *testing.T, o options, claude agentlab.Client) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	// The person is told, where they look for what waits for them.
+	if out, err := w.teamctl(ctx, "approvals"); err != nil || !strings.Contains(out, "mate is waiting for trust: ") || !strings.Contains(out, "teamctl attach mate") {
+		t.Errorf("approvals: %v\n%s", err, out)
+	}
 	screen, err := w.teamctl(ctx, "capture", "mate")
 	if err != nil || !strings.Contains(screen, "one you trust?") || len(w.model.Requests()) > 0 {
 		t.Fatalf("the question was answered: %v, %d requests\n%s", err, len(w.model.Requests()), screen)

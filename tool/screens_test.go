@@ -1,0 +1,53 @@
+package tool
+
+import (
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Who waits at its own screen is listed with the command that leads there; whose
+// question is in the queue is not listed a second time, and neither is who is gone.
+func TestAtScreens(t *testing.T) {
+	r := newTalkRig(t)
+	waits := func(name string, w team.WaitFor) Caller {
+		t.Helper()
+		c, _ := r.memberOf("claude", name, team.RoleExecutor)
+		a, why := team.Waiting, "waiting for "+string(w)+": the line"
+		if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: c.Session, Activity: &a, WaitsFor: &w, Reason: &why}); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	r.memberOf("claude", "busy", team.RoleExecutor)
+	waits("trust", team.WaitTrust)
+	waits("login", team.WaitLogin)
+	waits("dialog", team.WaitPermission)
+	asked, gone := waits("asked", team.WaitPermission), waits("gone", team.WaitTrust)
+	if _, err := r.AskPermission(t.Context(), asked, PermissionIn{ToolName: "Bash", Description: "ls"}); err != nil {
+		t.Fatal(err)
+	}
+	over := team.Exited
+	if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: gone.Session, Observed: &over}); err != nil {
+		t.Fatal(err)
+	}
+
+	list, err := r.AtScreens(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]AtScreen{}
+	for _, s := range list {
+		got[s.Name] = s
+	}
+	for name, w := range map[string]team.WaitFor{"trust": team.WaitTrust, "login": team.WaitLogin, "dialog": team.WaitPermission} {
+		s := got[name]
+		if s.WaitsFor != w || s.Reason != "waiting for "+string(w)+": the line" || s.Attach != "teamctl attach "+name || s.Since == 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if len(list) != 3 {
+		t.Errorf("listed: %+v", list)
+	}
+}
