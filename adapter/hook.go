@@ -171,7 +171,7 @@ func AskOf(cli, event string, in HookIn) (a team.Ask, ok bool) {
 	if json.Unmarshal(in.Details, &d) != nil || d.Type == "" {
 		return a, false
 	}
-	a = team.Ask{ID: "dialog-" + in.Conversation + "-" + in.Timestamp, For: team.WaitPermission}
+	a = team.Ask{ID: "dialog-" + in.Conversation + "-" + in.Timestamp, For: team.WaitPermission, Keys: true}
 	shows := ""
 	switch d.Type {
 	case "exec", "sandbox_expansion":

@@ -83,9 +83,11 @@ type Seen struct {
 	Lines    []string // those that matched
 	Input    string   // what stands in the input box, cleaned of what it shows when empty
 	HasInput bool     // there is an input box
-	// Of a dialog that keys can answer: the keys, and all that stands there.
+	// Of a dialog that keys can answer: the keys, and all that stands there. Dialog is
+	// that as it can be compared, "" where only one answer has a key.
 	Allow, Deny string
 	Region      []string
+	Dialog      string
 }
 
 type bound struct {
@@ -230,7 +232,7 @@ func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 		l := &r.List[i]
 		region := turn
 		if l.Bottom > 0 {
-			region = lines[max(0, len(lines)-l.Bottom):]
+			region = turn[max(0, len(turn)-l.Bottom):]
 		}
 		if !holds(l.versions, v) {
 			continue
@@ -243,6 +245,9 @@ func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 		seen.Allow, seen.Deny = keyOf(l.allow, region), keyOf(l.deny, region)
 		if seen.Allow != "" || seen.Deny != "" {
 			seen.Region = region
+		}
+		if seen.Allow != "" && seen.Deny != "" {
+			seen.Dialog = l.dialog(region)
 		}
 		if l.until != nil {
 			for _, line := range region {

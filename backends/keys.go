@@ -5,5 +5,5 @@ package backends
 var Keys = map[string]string{
 	"Escape": "\x1b", "Enter": "\r",
 	// They choose in the menus of dialogs.
-	"1": "1", "2": "2", "3": "3", "4": "4", "5": "5", "6": "6", "7": "7", "8": "8", "9": "9",
+	"y": "y", "n": "n", "1": "1", "2": "2", "3": "3", "4": "4", "5": "5", "6": "6", "7": "7", "8": "8", "9": "9",
 }

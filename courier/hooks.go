@@ -142,7 +142,7 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	if last.Generation != h.f.Generation || ask == nil || ask.ID != r.ID {
 		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", h.f.AgentID, r.ID)
 	}
-	press, ok := h.s.(Keyer)
+	_, ok := h.s.(Keyer)
 	var d adapter.Dialog
 	if err := json.Unmarshal(ask.Input, &d); err != nil || !ok {
 		return h.typist.Answer(ctx, r)
@@ -163,12 +163,8 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen does not show the dialog for %q", h.f.AgentID, d.Shows).
 			WithReason("no_dialog").WithHint("teamctl attach " + h.f.Name)
 	}
-	if err := press.Key(ctx, key); err != nil {
+	if err := h.choose(ctx, seen, r.Allow, func(s adapter.Seen) bool { return s.Activity != team.Waiting || !s.Shows(d.Shows) }); err != nil {
 		return err
-	}
-	if !h.until(ctx, answerWithin, func(s adapter.Seen) bool { return s.Activity != team.Waiting || !s.Shows(d.Shows) }) {
-		h.later(lookAgain)
-		return team.Errorf(team.CodeUnavailable, "answer %s: its dialog did not take the key %s", h.f.AgentID, key).WithReason("no_dialog")
 	}
 	h.report(team.Observation{Tier: team.TierScreen, Activity: team.Working, At: time.Now(), Source: "dialog answered", Settled: r.ID})
 	return nil

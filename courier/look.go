@@ -70,7 +70,7 @@ func (l *looker) title() string {
 
 // watchScreen reports what the screen shows whenever that changes, until the
 // returned function is called, which waits for it.
-func watchScreen(f Facts, r Report) (stop func()) {
+func watchScreen(f Facts, d *dialogs, r Report) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	written, leave, err := f.hub.listen(f.Bundle.Log())
@@ -81,7 +81,7 @@ func watchScreen(f Facts, r Report) (stop func()) {
 	}
 	done.Go(func() {
 		defer leave()
-		f.look.watch(ctx, written, r)
+		f.look.watch(ctx, written, d, r)
 	})
 	return func() {
 		cancel()
@@ -89,7 +89,7 @@ func watchScreen(f Facts, r Report) (stop func()) {
 	}
 }
 
-func (l *looker) watch(ctx context.Context, written <-chan struct{}, r Report) {
+func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs, r Report) {
 	quiet, confirm := time.NewTimer(0), time.NewTimer(lookConfirm)
 	defer quiet.Stop()
 	defer confirm.Stop()
@@ -107,6 +107,9 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, r Report) {
 			if a := l.rules.Title(t); a != "" {
 				r(team.Observation{Tier: team.TierTitle, Activity: a, At: time.Now(), Source: "title", Evidence: []string{t}})
 			}
+		}
+		for _, o := range d.saw(seen, time.Now()) {
+			r(o)
 		}
 		if same(seen, lastSeen) {
 			return

@@ -41,7 +41,7 @@ func TestScreenThatCannotBeReadIsReadLater(t *testing.T) {
 		seen, gone := make(chan team.Observation), make(chan struct{})
 		go func() {
 			defer close(gone)
-			l.watch(ctx, make(chan struct{}), func(o team.Observation) {
+			l.watch(ctx, make(chan struct{}), nil, func(o team.Observation) {
 				select {
 				case seen <- o:
 				case <-ctx.Done():

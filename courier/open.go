@@ -44,15 +44,16 @@ func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channe
 	if err != nil || ch == nil {
 		return nil, err
 	}
-	w := watchScreen(f, n.take)
-	return &watched{Channel: ch, stop: w}, nil
+	d := newDialogs(f, s, n.take)
+	return &watched{Channel: ch, dialogs: d, stop: watchScreen(f, d, n.take)}, nil
 }
 
 // watched is a channel with the watch of its screen.
 type watched struct {
 	Channel
-	once sync.Once
-	stop func()
+	dialogs *dialogs // nil: the program asks by itself
+	once    sync.Once
+	stop    func()
 }
 
 // Settles is as the channel's, false where it does not say.
@@ -66,6 +67,7 @@ func (w *watched) Close() {
 	w.once.Do(func() {
 		w.Channel.Close()
 		w.stop()
+		w.dialogs.close()
 	})
 }
 

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledge
 	if d, err := time.ParseDuration(wait); err == nil && d > 0 {
 		in.Deadline = time.Now().Add(d).UnixMilli()
 	}
-	if kind == ledger.ApprovePermission {
+	if kind == ledger.ApprovePermission && !a.Screen { // what stands on a screen is no word of the program's
 		if in.Decided, err = ByRules(ctx, s.cfg.Ledger, row, requestOf(a)); err != nil {
 			return 0, err
 		}
@@ -266,14 +267,24 @@ func (s *Supervisor) answerOwed(m *member) {
 }
 
 // ownWay reports whether an answer goes back to a foreign agent by the request that
-// asked for it, and not as mail.
+// asked for it, and not as mail. Where that is a key, the words go as mail.
 func ownWay(ctx context.Context, l *ledger.Ledger, msg ledger.Message) bool {
 	if msg.Kind != team.KindPermissionResponse && msg.Kind != team.KindPlanApprovalResponse || msg.RequestID == "" {
 		return false
 	}
 	a, err := l.Approval(ctx, msg.RequestID)
 	var ask team.Ask
-	return err == nil && json.Unmarshal(a.Payload, &ask) == nil && ask.ID == msg.RequestID && ask.For != ""
+	if err != nil || json.Unmarshal(a.Payload, &ask) != nil || ask.ID != msg.RequestID || ask.For == "" {
+		return false
+	}
+	return !ask.Keys || !hasWords(msg)
+}
+
+// hasWords reports whether an answer says more than yes or no.
+func hasWords(msg ledger.Message) bool {
+	f, _ := inbox.Parse(msg.Text)
+	r, ok := f.(inbox.PermissionResponse)
+	return ok && (r.Error != "" || len(r.UpdatedInput) > 0 && string(r.UpdatedInput) != "null")
 }
 
 // noteAnswered settles the mail that tells of an answer: the agent has it already, or
@@ -319,7 +330,11 @@ func (s *Supervisor) settledElsewhere(m *member, request string) {
 	name := m.row.Name
 	s.step(func(ctx context.Context) message {
 		a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
-		if err != nil || a.State != ledger.ApprovalPending {
+		if err != nil {
+			return nil
+		}
+		if a.State != ledger.ApprovalPending {
+			s.noteAnswered(ctx, a, errors.New("it was answered at its own screen"))
 			return nil
 		}
 		_, err = s.cfg.Ledger.As(name).Answer(ctx, ledger.AnswerIn{ID: id, Elsewhere: true, By: name, Feedback: "answered at its own screen"})

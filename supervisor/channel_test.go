@@ -329,3 +329,65 @@ func TestAskThatIsAnsweredInTheAgent(t *testing.T) {
 		t.Errorf("it was answered: %+v", c.answered)
 	}
 }
+
+// A key says yes or no: the words of a refusal follow as mail.
+func TestWordsThatNoKeySays(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		yes   bool
+		input []string
+		mail  bool
+	}{{"refused with words", false, nil, true}, {"with another input", true, []string{`{"command":"ls x"}`}, true}, {"allowed", true, nil, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fakeCourier{deliver: func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+				for _, m := range mail {
+					out = append(out, team.Outcome{ID: m.ID, State: team.Accepted, Evidence: "typed and taken"})
+				}
+				return out
+			}}
+			r, say := talking(t, f)
+			ask := askRun
+			ask.Keys = true
+			say(team.Observation{Tier: team.TierScreen, Activity: team.Waiting, For: team.WaitPermission, Source: "a dialog", Ask: &ask})
+			var a ledger.Approval
+			r.until("asked", func() bool {
+				all, err := r.led.Approvals(r.Context(), ledger.ApprovalFilter{})
+				if err == nil && len(all) == 1 {
+					a = all[0]
+				}
+				return a.ID != 0
+			})
+			r.reply(a, c.yes, c.input...)
+			r.until("answered", func() bool {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return len(f.answered) == 1
+			})
+			r.until("settled", func() bool { return r.response().State == team.Accepted })
+			if d := r.response(); c.mail != (d.Evidence == "typed and taken") {
+				t.Errorf("its mail is %s: %s", d.State, d.Evidence)
+			}
+		})
+	}
+}
+
+// What stands on a screen may be any program's words: no rule of the team answers it.
+func TestScreenIsAnsweredByNoRule(t *testing.T) {
+	c := &fakeCourier{}
+	r, say := talking(t, c)
+	if err := r.led.Set(r.Context(), SettingPermissions, team.Permissions{Allow: []team.PermissionRule{{Tool: "*"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, screen := range []bool{true, false} {
+		ask := askRun
+		ask.ID, ask.Screen = map[bool]string{true: "screen-1", false: "hook-1"}[screen], screen
+		say(team.Observation{Tier: team.TierScreen, Activity: team.Waiting, For: team.WaitPermission, Source: "it", Ask: &ask})
+		r.until(ask.ID, func() bool {
+			a, err := r.led.Approval(r.Context(), ask.ID)
+			if err == nil && screen != (a.State == ledger.ApprovalPending) {
+				t.Fatalf("screen %v: %s", screen, a.State)
+			}
+			return err == nil
+		})
+	}
+}

@@ -87,6 +87,11 @@ type Ask struct {
 	// What it is about, where the CLI says so by itself and not in its agent's words.
 	Command string   `json:"command,omitempty"`
 	Paths   []string `json:"paths,omitempty"`
+	// Keys of its dialog answer it, and no words go with them.
+	Keys bool `json:"keys,omitempty"`
+	// Screen is set where nothing but its screen tells of it: what it says may be any
+	// program's words.
+	Screen bool `json:"screen,omitempty"`
 }
 
 // Reply answers an Ask.

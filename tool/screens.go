@@ -2,7 +2,9 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -32,7 +34,7 @@ func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 	out := []AtScreen{}
 	for _, m := range members {
 		if m.Observed != team.Running || m.Activity != team.Waiting ||
-			slices.ContainsFunc(pending, func(a ledger.Approval) bool { return a.Session == m.SessionKey && asksFor(m.WaitsFor) }) {
+			slices.ContainsFunc(pending, func(a ledger.Approval) bool { return a.Session == m.SessionKey && asksFor(m.WaitsFor) && byProgram(a) }) {
 			continue
 		}
 		out = append(out, AtScreen{m.Name, m.WaitsFor, m.Reason, m.ActivityAt, "teamctl attach " + m.Name})
@@ -42,3 +44,16 @@ func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 
 // asksFor reports whether what is waited for comes into the queue.
 func asksFor(w team.WaitFor) bool { return w == team.WaitPermission || w == team.WaitPlan }
+
+// AskByHook begins the request ids of what a hook of the program asks.
+const AskByHook = "hook-"
+
+// byProgram reports whether it was the member's program that asked, and not its agent by
+// a tool of ours: that may wait while a dialog stands on the screen.
+func byProgram(a ledger.Approval) bool {
+	if a.Message == "" || strings.HasPrefix(a.RequestID, AskByHook) { // in the lead's mailbox, or by a hook
+		return true
+	}
+	var ask team.Ask
+	return json.Unmarshal(a.Payload, &ask) == nil && ask.For != ""
+}

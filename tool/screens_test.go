@@ -24,8 +24,12 @@ func TestAtScreens(t *testing.T) {
 	waits("trust", team.WaitTrust)
 	waits("login", team.WaitLogin)
 	waits("dialog", team.WaitPermission)
-	asked, gone := waits("asked", team.WaitPermission), waits("gone", team.WaitTrust)
-	if _, err := r.AskPermission(t.Context(), asked, PermissionIn{ToolName: "Bash", Description: "ls"}); err != nil {
+	asked, gone, other := waits("asked", team.WaitPermission), waits("gone", team.WaitTrust), waits("other", team.WaitPermission)
+	if _, err := r.AskPermission(t.Context(), asked, PermissionIn{ToolName: "Bash", Description: "ls", RequestID: AskByHook + "1"}); err != nil {
+		t.Fatal(err)
+	}
+	// What an agent has asked by a tool is not what its program asks on the screen.
+	if _, err := r.AskPermission(t.Context(), other, PermissionIn{ToolName: "Bash", Description: "ls"}); err != nil {
 		t.Fatal(err)
 	}
 	over := team.Exited
@@ -41,13 +45,13 @@ func TestAtScreens(t *testing.T) {
 	for _, s := range list {
 		got[s.Name] = s
 	}
-	for name, w := range map[string]team.WaitFor{"trust": team.WaitTrust, "login": team.WaitLogin, "dialog": team.WaitPermission} {
+	for name, w := range map[string]team.WaitFor{"trust": team.WaitTrust, "login": team.WaitLogin, "dialog": team.WaitPermission, "other": team.WaitPermission} {
 		s := got[name]
 		if s.WaitsFor != w || s.Reason != "waiting for "+string(w)+": the line" || s.Attach != "teamctl attach "+name || s.Since == 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if len(list) != 3 {
+	if len(list) != 4 {
 		t.Errorf("listed: %+v", list)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Request ids of what agents ask by a hook, or by a dialog that a hook tells of: they
 // are over with the dialog. What an agent asks by a tool is not.
 const (
-	idHook   = "hook-"
+	idHook   = tool.AskByHook
 	idDialog = "dialog-"
 )
 

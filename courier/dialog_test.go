@@ -1,0 +1,230 @@
+package courier
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// screenOf is a channel to a Gemini CLI that tells of nothing but by its screen, with the
+// watch of that.
+type screenOf struct {
+	*watcher
+	ch      *watched
+	s       *fakeScreen
+	written chan struct{}
+	stop    func()
+}
+
+func watchDialogs(t *testing.T, b team.Bundle, s *fakeScreen) *screenOf {
+	t.Helper()
+	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	f := Facts{
+		Bundle: b, Name: "gem", AgentID: "gem@demo", Generation: "g1", Log: slog.New(slog.DiscardHandler),
+		Link: adapter.Link{Agent: adapter.Gemini, Ways: []adapter.Way{adapter.WayTyping}},
+	}
+	f.look = newLooker(f, s, rules)
+	w := &screenOf{watcher: newWatcher(), s: s, written: make(chan struct{}, 1)}
+	ch, err := openTyping(t.Context(), f, s, w.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDialogs(f, s, w.report)
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { f.look.watch(ctx, w.written, d, w.report) })
+	w.ch = &watched{Channel: ch, dialogs: d, stop: func() { cancel(); done.Wait() }}
+	w.stop = w.ch.Close
+	return w
+}
+
+// shows draws the screen anew and lets a minute go by.
+func (w *screenOf) shows(above string, dialog bool) {
+	w.s.with(func() { w.s.above, w.s.dialog = above, dialog })
+	w.written <- struct{}{}
+	<-time.After(time.Minute) // of the bubble
+	synctest.Wait()
+}
+
+// asks are the questions, settled the ids of those that are over, since the mark.
+func (w *screenOf) asks(from int) (asks []team.Ask, settled []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.all[from:] {
+		if o.Ask != nil {
+			asks = append(asks, *o.Ask)
+		}
+		if o.Settled != "" {
+			settled = append(settled, o.Settled)
+		}
+	}
+	return asks, settled
+}
+
+func (w *screenOf) pressed() string {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return strings.Join(w.s.keys, "")
+}
+
+// A dialog that only the screen shows becomes a question, once, and its keys answer it
+// while it is the very one that asked.
+func TestDialogOnTheScreenOnly(t *testing.T) {
+	for _, c := range []struct {
+		name, keys string
+		allow      bool
+	}{{"allowed", "1", true}, {"refused", "3", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			b := team.Bundle(t.TempDir())
+			synctest.Test(t, func(t *testing.T) {
+				w := watchDialogs(t, b, &fakeScreen{onKey: func(s *fakeScreen) { s.above, s.dialog = "⠏ (esc to cancel, 1s)", false }})
+				defer w.stop()
+				w.shows(geminiDialog, true)
+				w.shows(strings.ReplaceAll(strings.ReplaceAll(geminiDialog, "● 1", "  1"), "  2.", "● 2."), true) // a person moves the mark
+				asks, settled := w.asks(0)
+				if len(asks) != 1 || len(settled) != 0 {
+					t.Fatalf("asked %+v, settled %v", asks, settled)
+				}
+				a := asks[0]
+				if a.For != team.WaitPermission || !a.Keys || !a.Screen || !strings.HasPrefix(a.Description, "Allow execution of [Shell]?\n") ||
+					!strings.Contains(a.Description, "touch asked && t\nouch again\n") {
+					t.Errorf("asked %+v", a)
+				}
+				if err := w.ch.Answer(t.Context(), team.Reply{ID: a.ID, For: a.For, Allow: c.allow}); err != nil {
+					t.Error(err)
+				}
+				if _, settled := w.asks(0); w.pressed() != c.keys || len(settled) != 1 || settled[0] != a.ID {
+					t.Errorf("pressed %q, settled %v", w.pressed(), settled)
+				}
+			})
+		})
+	}
+}
+
+// No key is pressed into another dialog, whatever it looks like, and a question goes with
+// its dialog.
+func TestAnswerOfAnotherDialog(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		w := watchDialogs(t, b, &fakeScreen{})
+		defer w.stop()
+		w.shows(geminiDialog, true)
+		asks, _ := w.asks(0)
+		if len(asks) != 1 {
+			t.Fatalf("asked %+v", asks)
+		}
+		first, from := asks[0], w.mark()
+		answer := func(id string, want team.Code) {
+			t.Helper()
+			if err := w.ch.Answer(t.Context(), team.Reply{ID: id, For: team.WaitPermission, Allow: true}); !team.IsCode(err, want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+		// The program has gone on, and nobody has looked since.
+		other := strings.ReplaceAll(geminiDialog, "touch asked && t", "touch asked && r")
+		w.s.with(func() { w.s.above = other })
+		answer(first.ID, team.CodeUnavailable)
+		w.shows(other, true)
+		answer(first.ID, team.CodeNotFound)
+		asks, settled := w.asks(from)
+		if len(asks) != 1 || asks[0].ID == first.ID || len(settled) != 1 || settled[0] != first.ID {
+			t.Fatalf("asked %+v, settled %v", asks, settled)
+		}
+		// The same once more, after something else, is another question.
+		w.shows("✦ done", false)
+		w.shows(other, true)
+		answer(asks[0].ID, team.CodeNotFound)
+		if asks, settled := w.asks(from); len(asks) != 2 || asks[1].ID == asks[0].ID || len(settled) != 2 || settled[1] != asks[0].ID {
+			t.Errorf("asked %+v, settled %v", asks, settled)
+		}
+		if w.pressed() != "" {
+			t.Errorf("pressed %q", w.pressed())
+		}
+	})
+}
+
+// A dialog that a policy of the program's own answers at once is no question, and one
+// that is not to be seen in the middle of drawing is not over.
+func TestDialogThatIsDrawn(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		w := watchDialogs(t, b, &fakeScreen{above: geminiDialog, dialog: true})
+		defer w.stop()
+		synctest.Wait() // it has looked
+		w.shows("✦ done", false)
+		if asks, _ := w.asks(0); len(asks) != 0 {
+			t.Errorf("asked %+v", asks)
+		}
+		w.shows(geminiDialog, true)
+		w.s.with(func() { w.s.above = "" })
+		w.written <- struct{}{}
+		<-time.After(lookQuiet + time.Millisecond)
+		synctest.Wait()
+		w.shows(geminiDialog, true)
+		if asks, settled := w.asks(0); len(asks) != 1 || len(settled) != 0 {
+			t.Errorf("asked %+v, settled %v", asks, settled)
+		}
+	})
+}
+
+// The next supervisor goes on with the question that stands, and takes one out of the
+// queue whose dialog has gone meanwhile.
+func TestDialogOfAnEarlierSupervisor(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		w := watchDialogs(t, b, &fakeScreen{})
+		w.shows(geminiDialog, true)
+		asks, _ := w.asks(0)
+		w.stop()
+		if len(asks) != 1 {
+			t.Fatalf("asked %+v", asks)
+		}
+		id := asks[0].ID
+		for _, c := range []struct {
+			above   string
+			dialog  bool
+			settled int
+		}{{geminiDialog, true, 0}, {"✦ done", false, 1}} {
+			w := watchDialogs(t, b, &fakeScreen{above: c.above, dialog: c.dialog})
+			w.shows(c.above, c.dialog)
+			asks, settled := w.asks(0)
+			if len(asks) != 1 || asks[0].ID != id || len(settled) != c.settled {
+				t.Errorf("%s: asked %+v, settled %v", c.above, asks, settled)
+			}
+			w.stop()
+		}
+	})
+}
+
+// A program that tells of its dialogs by itself is not asked for twice.
+func TestDialogOfOneThatAsksItself(t *testing.T) {
+	for _, l := range []adapter.Link{
+		{Agent: adapter.Gemini, Version: "0.61.0", Ways: []adapter.Way{adapter.WayHooks, adapter.WayTyping}},
+		{Agent: adapter.Claude, Version: "2.1.329", Ways: []adapter.Way{adapter.WayHooks, adapter.WayTyping}},
+		{Agent: adapter.Codex, Ways: []adapter.Way{adapter.WayAppServer}}, {Agent: adapter.Opencode, Ways: []adapter.Way{adapter.WayServer}},
+	} {
+		if newDialogs(Facts{Link: l}, &fakeScreen{}, nil) != nil {
+			t.Errorf("%+v is asked for by its screen", l)
+		}
+	}
+	for _, l := range []adapter.Link{
+		{Agent: adapter.Claude, Version: "2.1.112", Ways: []adapter.Way{adapter.WayHooks, adapter.WayTyping}},
+		{Agent: adapter.Codex, Ways: []adapter.Way{adapter.WayTyping}}, {Agent: adapter.Generic, Ways: []adapter.Way{adapter.WayPull}},
+	} {
+		d := newDialogs(Facts{Link: l, Bundle: team.Bundle(t.TempDir())}, &fakeScreen{}, nil)
+		if d == nil {
+			t.Errorf("%+v is not asked for", l)
+		}
+		d.close()
+	}
+}
