@@ -23,6 +23,10 @@ var (
 // ClaudeWaits reports whether a version can have a hook that waits for mail.
 func ClaudeWaits(v Version) bool { return v.atLeast(claudeRewake) }
 
+// ClaudeDecides reports whether a version has its requests for permission answered by a
+// hook.
+func ClaudeDecides(v Version) bool { return v.atLeast(claudeDecides) }
+
 var claude = cli{
 	program: "claude", versionArgs: []string{"--version"}, tested: claudeTested, oldest: claudeOldest,
 	plan: planClaude,
@@ -35,6 +39,7 @@ var claude = cli{
 		Tools:        "MCP by --mcp-config --strict-mcp-config",
 		Approvals:    "PermissionRequest hook",
 		PlanMode:     "--permission-mode plan",
+		NewMode:      WithItsNextRequest + ", else at its next start",
 		Interrupt:    "Escape",
 		Stop:         "shutdown request by mail, then the process tree",
 		Config:       "files in the member's bundle, named by flags",

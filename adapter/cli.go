@@ -41,6 +41,7 @@ type Capabilities struct {
 	Tools        string       `json:"tools"`
 	Approvals    string       `json:"approvals"`
 	PlanMode     string       `json:"planMode"`
+	NewMode      string       `json:"newMode"` // when a mode that changes takes effect while it runs
 	Interrupt    string       `json:"interrupt"`
 	Stop         string       `json:"stop"`
 	Modes        []ModeMap    `json:"modes,omitempty"`
@@ -157,6 +158,7 @@ func (k kind) planCLI(exe string, in Input) (launch, error) {
 		l.notes = append(l.notes, fmt.Sprintf("%s %s is newer than %s, on which this was tested", k.cli.program, v, k.cli.tested))
 	}
 	l.link.Agent, l.link.Generation = in.Agent, in.Generation
+	l.link.Mode, l.link.Writable = in.Mode, in.Writable
 	if v.Known() {
 		l.link.Version = v.String()
 	}

@@ -24,6 +24,7 @@ var codex = cli{
 		Tools:        "MCP by -c mcp_servers.teamctl",
 		Approvals:    "app-server requests",
 		PlanMode:     "a read-only sandbox",
+		NewMode:      WithItsNextMessage + " (turn/start)",
 		Interrupt:    "turn/interrupt",
 		Stop:         "shutdown request by mail, then the process tree",
 		Config:       "-c overrides of the session",

@@ -22,6 +22,7 @@ var gemini = cli{
 		Tools:        "MCP by its settings",
 		Approvals:    "told by the Notification hook, answered by the key of its dialog while that is on the screen",
 		PlanMode:     "--approval-mode plan",
+		NewMode:      AtItsNextStart,
 		Interrupt:    "Escape",
 		Stop:         "shutdown request by mail, then the process tree: it ignores SIGHUP and runs as two processes",
 		Config:       "a settings file in the member's bundle, named by " + envGeminiDefaults,

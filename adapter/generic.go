@@ -19,6 +19,7 @@ var genericCaps = Capabilities{
 	Tools:        "MCP, where it is told to use " + EnvMCPConfig,
 	Approvals:    "at its own dialog",
 	PlanMode:     "none",
+	NewMode:      AtItsNextStart,
 	Interrupt:    "Ctrl-C",
 	Stop:         "the process tree",
 	Config:       "a file in the member's bundle, named by " + EnvMCPConfig,
@@ -57,7 +58,8 @@ var acp = cli{plan: planACP, caps: Capabilities{
 	Conversation: "of one process: a restart begins a new one",
 	Tools:        "MCP by session/new",
 	Approvals:    "session/request_permission",
-	PlanMode:     "none",
+	PlanMode:     "session/set_mode, where it has a mode of that kind",
+	NewMode:      "at once (session/set_mode), where it has a mode of that kind",
 	Interrupt:    "session/cancel",
 	Stop:         "shutdown request, then the process tree",
 	Config:       "none is needed",
@@ -78,12 +80,13 @@ func planACP(exe string, in Input, _ Version) (launch, error) {
 var workerCaps = Capabilities{
 	Ways: []Way{WayMailbox}, MidTurn: "between tasks; a shutdown request at once", Idle: "it watches its mailbox",
 	States: []string{"process", "its own word"}, Conversation: "none", Tools: "its own", Approvals: "none",
-	PlanMode: "none", Interrupt: "Ctrl-C", Stop: "shutdown request, then the process tree", Config: "none is needed",
+	PlanMode: "it takes no task", NewMode: "before its next task",
+	Interrupt: "Ctrl-C", Stop: "shutdown request, then the process tree", Config: "none is needed",
 }
 
 var commandCaps = Capabilities{
 	Ways: []Way{WayMailbox}, MidTurn: "it reads its mailbox if it wants to", Idle: "it reads its mailbox if it wants to",
 	States: []string{"process"}, Conversation: "none", Tools: "the command line", Approvals: "none", PlanMode: "none",
-	Interrupt: "Ctrl-C", Stop: "the process tree", Config: "none is needed",
+	NewMode: AtItsNextStart, Interrupt: "Ctrl-C", Stop: "the process tree", Config: "none is needed",
 	Modes: []ModeMap{{team.ModeDefault, "by variables only"}},
 }

@@ -43,6 +43,8 @@ type Decision struct {
 	Allow   bool
 	Message string
 	Input   json.RawMessage // changed by whoever answered
+	Updates json.RawMessage // of the permissions, a list in the CLI's own words; empty for none
+	Mode    team.Mode       // that it goes on in; "" for the one that it is in
 }
 
 // hookEvent is one event of one CLI: what it says about the agent, and whether mail
@@ -140,6 +142,15 @@ func (in HookIn) Plan() string {
 	return args.Plan
 }
 
+// PlanPath is the file that the plan of a tool call stands in, where it says so.
+func (in HookIn) PlanPath() string {
+	var args struct {
+		Path string `json:"planFilePath"`
+	}
+	_ = json.Unmarshal(in.Input, &args) // of another shape: then nothing is said
+	return args.Path
+}
+
 // exitPlan is the tool with which Claude Code shows a plan.
 const exitPlan = "ExitPlanMode"
 
@@ -215,6 +226,9 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 		Tier: team.TierHook, Activity: e.activity, Ready: e.ready, At: at, Source: "hook " + event,
 		Conversation: in.Conversation, Turn: in.Turn,
 	}
+	if cli == Claude {
+		o.Mode, _ = team.ParseMode(claudeNamed(in.PermissionMode)) // one of its own is not known
+	}
 	switch {
 	case blocked:
 		o.Activity = team.Working
@@ -267,13 +281,28 @@ func Decide(d *Decision) HookReply {
 		return HookReply{}
 	}
 	out := map[string]any{"behavior": "allow"}
-	switch {
-	case !d.Allow:
+	if !d.Allow {
 		out = map[string]any{"behavior": "deny", "message": d.Message}
-	case len(d.Input) > 0:
-		out["updatedInput"] = d.Input
+	} else {
+		if len(d.Input) > 0 {
+			out["updatedInput"] = d.Input
+		}
+		if u := d.updates(); len(u) > 0 {
+			out["updatedPermissions"] = u
+		}
 	}
 	return HookReply{Stdout: oneLine(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PermissionRequest", "decision": out}}) + "\n"}
+}
+
+// updates are all that is to change with an answer, the mode last: an update may set one
+// too, and who has chosen a mode has meant that.
+func (d *Decision) updates() []json.RawMessage {
+	var out, mode []json.RawMessage
+	_ = json.Unmarshal(d.Updates, &out) // no list: nothing to change
+	if d.Mode != "" {
+		_ = json.Unmarshal(setMode(d.Mode), &mode) // our own
+	}
+	return append(out, mode...)
 }
 
 // WakeText is typed into an agent whose hooks give it the mail then.

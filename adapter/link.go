@@ -1,6 +1,10 @@
 package adapter
 
-import "io/fs"
+import (
+	"io/fs"
+
+	"github.com/teamctl/teamctl/team"
+)
 
 // File is a file that a launch needs. The caller writes it before it starts
 // anything, below the member's bundle and nowhere else.
@@ -37,6 +41,9 @@ type Link struct {
 	Conversation string `json:"conversation,omitempty"` // the CLI's id; learned where it cannot be minted
 	Resumed      bool   `json:"resumed,omitempty"`      // an earlier conversation goes on
 	Prompt       string `json:"prompt,omitempty"`       // first message that the channel has to give, "" where argv has it
+
+	Mode     team.Mode `json:"mode,omitempty"`     // that it was started in
+	Writable []string  `json:"writable,omitempty"` // directories that it may write to beside its own
 
 	Socket string `json:"socket,omitempty"` // unix socket of its server
 	URL    string `json:"url,omitempty"`    // http://127.0.0.1:PORT

@@ -365,3 +365,32 @@ func TestNoWorkAtRest(t *testing.T) {
 		t.Errorf("%d looks for 200 writes of others, want at most %d", got, limit)
 	}
 }
+
+// R157, R158: a worker in plan mode runs nothing, also what it is asked to; once its mode
+// has changed it begins, without a restart.
+func TestPlanModeTakesNoTask(t *testing.T) {
+	r := newRig(t)
+	row := r.join("builder", "session-builder", team.RoleExecutor)
+	mode := func(m team.Mode) {
+		t.Helper()
+		if _, err := r.led.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: row.SessionKey, Mode: &m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mode(team.ModePlan)
+	r.add(ledger.NewTask{Subject: "build", Metadata: metadata(map[string]any{"run": "true"})})
+	r.start("builder")
+	r.send(ledger.NewMessage{From: team.LeadName, To: "builder", Kind: team.KindTaskRequest, Text: "please do task #1"})
+	r.until("an answer", func() bool { return len(r.messages("builder", team.KindTaskResponse)) == 1 })
+	if got := r.messages("builder", team.KindTaskResponse)[0].Text; !strings.Contains(got, "plan mode") {
+		t.Errorf("it answers %q", got)
+	}
+	r.until("idle", func() bool { return len(r.messages("builder", team.KindIdle)) == 1 })
+	if got := r.task("1"); got.Status != team.TaskPending {
+		t.Errorf("the task is %s", got.Status)
+	}
+	mode(team.ModeDefault)
+	if got := r.ended("1"); got.Status != team.TaskCompleted {
+		t.Errorf("the task is %s", got.Status)
+	}
+}

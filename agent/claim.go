@@ -31,8 +31,25 @@ func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 			return nil, err
 		}
 	}
+	if idles(w.mode(ctx)) {
+		return nil, nil
+	}
 	return w.claim(ctx, "")
 }
+
+// mode is the permission mode that the worker is in now: an approved plan or a person may
+// have changed it since its start.
+func (w *worker) mode(ctx context.Context) team.Mode {
+	m, err := w.env.Ledger.MemberBySession(ctx, w.id.Session)
+	if err != nil {
+		return w.id.Mode // what it was started in; the claim says what is wrong
+	}
+	return m.Spec.Mode
+}
+
+// idles reports whether a member in the mode does none of the work itself: who plans
+// changes nothing before the plan is approved, who delegates has others do it.
+func idles(mode team.Mode) bool { return mode == team.ModePlan || mode == team.ModeDelegate }
 
 // works reports whether its role has tasks of its own: reviewers and observers
 // read the board and own nothing on it.

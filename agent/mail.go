@@ -383,6 +383,9 @@ func (w *worker) claimRequested(ctx context.Context, id string) string {
 	if why := w.noCommand(ctx, id); why != "" {
 		return why
 	}
+	if mode := w.mode(ctx); idles(mode) {
+		return "task " + id + " stays in the ledger: I am in " + string(mode) + " mode"
+	}
 	if w.next != nil {
 		return "task " + id + " stays in the ledger: I do task " + w.next.ID + " first"
 	}

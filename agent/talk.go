@@ -24,6 +24,12 @@ type Conversation interface {
 	Done() <-chan struct{}
 }
 
+// Moder is a Conversation whose agent can be put into a permission mode, also while it
+// works; has is false where it has none of that kind.
+type Moder interface {
+	SetMode(ctx context.Context, mode team.Mode) (has bool, err error)
+}
+
 // TalkIn is a Talk's.
 type TalkIn struct {
 	Prompt    string          // first text, may be empty
@@ -73,6 +79,37 @@ type talk struct {
 	*worker
 	conv      Conversation
 	interrupt <-chan struct{}
+	mode      team.Mode // that the conversation was last put into; "" is its own
+}
+
+// follow puts the conversation into the mode that the member is in: an approved plan or a
+// person may have changed it.
+func (t *talk) follow(ctx context.Context) {
+	c, ok := t.conv.(Moder)
+	if !ok {
+		return
+	}
+	m, err := t.env.Ledger.MemberBySession(ctx, t.id.Session)
+	if err != nil {
+		return // the next look has it
+	}
+	if m.Spec.Mode == t.mode || t.mode == "" && m.Spec.Mode == team.ModeDefault {
+		return
+	}
+	c1, cancel := context.WithTimeout(ctx, cancelLimit)
+	defer cancel()
+	has, err := c.SetMode(c1, m.Spec.Mode)
+	switch {
+	case err != nil:
+		t.out.line("%s: %v", t.id.AgentID, err)
+		return
+	case !has:
+		t.out.line("%s: it has no mode like %s", t.id.AgentID, m.Spec.Mode)
+	}
+	t.mode = m.Spec.Mode
+	if t.mode == "" {
+		t.mode = team.ModeDefault
+	}
 }
 
 func (t *talk) loop(ctx context.Context, prompt string) error {
@@ -176,6 +213,7 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 	t.notified = false
 	t.setActivity(ctx, team.Working)
+	t.follow(ctx)
 	for _, l := range given {
 		t.injected(ctx, l)
 	}
@@ -231,6 +269,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 		case <-t.interrupt:
 			t.cancel(ctx, "interrupted")
 		case <-t.changes:
+			t.follow(ctx)
 			if !cancelled && t.asked(ctx) {
 				cancelled = true
 				t.cancel(ctx, "shutdown requested")

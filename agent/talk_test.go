@@ -47,7 +47,7 @@ func (m *mate) Cancel(context.Context) error {
 func (m *mate) Done() <-chan struct{} { return m.done }
 
 // talkTo runs Talk for a member; stop ends it and returns its error.
-func talkTo(t *testing.T, r *rig, m *mate, in TalkIn) (wait func() error) {
+func talkTo(t *testing.T, r *rig, m Conversation, in TalkIn) (wait func() error) {
 	t.Helper()
 	row := r.join("coder", "session-coder", team.RoleExecutor)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -166,5 +166,48 @@ func TestTalkEndsWithTheAgent(t *testing.T) {
 		if err := wait(); err == nil {
 			t.Errorf("working %v: no error", working)
 		}
+	}
+}
+
+// moded is a mate that has modes.
+type moded struct {
+	*mate
+	modes chan team.Mode
+}
+
+func (m moded) SetMode(_ context.Context, mode team.Mode) (bool, error) {
+	m.modes <- mode
+	return true, nil
+}
+
+// R158: the conversation follows the member's mode, before a turn and in the middle of
+// one; one that is its own is left alone.
+func TestTalkFollowsTheMode(t *testing.T) {
+	r := newRig(t)
+	m := moded{newMate(), make(chan team.Mode, 10)}
+	wait := talkTo(t, r, m, TalkIn{Prompt: "plan it"})
+	<-m.prompts
+	for _, mode := range []team.Mode{team.ModePlan, team.ModeAcceptEdits} {
+		if _, err := r.led.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: "session-coder", Mode: &mode}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-m.modes; got != mode {
+			t.Errorf("put into %s, not %s", got, mode)
+		}
+	}
+	m.finish <- nil
+	mode := team.ModeDefault
+	if _, err := r.led.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: "session-coder", Mode: &mode}); err != nil {
+		t.Fatal(err)
+	}
+	r.send(ledger.NewMessage{From: team.LeadName, To: "coder", Kind: team.KindMessage, Text: "go on"})
+	<-m.prompts
+	if got := <-m.modes; got != team.ModeDefault {
+		t.Errorf("put into %s", got)
+	}
+	m.finish <- nil
+	close(m.done)
+	if err := wait(); err == nil || len(m.modes) != 0 {
+		t.Errorf("%v, and %d more modes", err, len(m.modes))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -53,7 +55,10 @@ type ACP struct {
 	exited  chan struct{}
 	err     error // of the process, once exited is closed
 
+	modes []string // ids of the session's modes; none where it has no such
+
 	mu     sync.Mutex
+	mode   string // id of the one that it is in
 	begun  func()
 	inWord bool // Out is in the middle of a line
 }
@@ -140,7 +145,49 @@ func (a *ACP) hello(ctx context.Context) error {
 		return err
 	}
 	a.session = session.SessionId
+	if m := session.Modes; m != nil {
+		for _, one := range m.AvailableModes {
+			a.modes = append(a.modes, string(one.Id))
+		}
+		a.nowIn(string(m.CurrentModeId))
+	}
 	return nil
+}
+
+func (a *ACP) nowIn(mode string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mode = mode
+}
+
+func (a *ACP) nowMode() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mode
+}
+
+// SetMode puts the session into the nearest of its modes, also in the middle of a turn;
+// has is false where it has none of that kind.
+func (a *ACP) SetMode(ctx context.Context, mode team.Mode) (has bool, err error) {
+	want := adapter.ACPModes(mode)
+	is := a.nowMode()
+	if slices.Contains(want, is) && !slices.Contains(a.modes, want[0]) {
+		return true, nil // near enough, and there is no better one
+	}
+	for _, id := range want {
+		if !slices.Contains(a.modes, id) {
+			continue
+		}
+		if id == is {
+			return true, nil
+		}
+		if _, err := a.conn.SetSessionMode(ctx, acp.SetSessionModeRequest{SessionId: a.session, ModeId: acp.SessionModeId(id)}); err != nil {
+			return true, fmt.Errorf("set mode %s: %w", id, err)
+		}
+		a.nowIn(id)
+		return true, nil
+	}
+	return false, nil
 }
 
 // Prompt gives the agent a text and returns when its turn is over, with the reason.
@@ -230,6 +277,8 @@ func (c acpClient) SessionUpdate(_ context.Context, n acp.SessionNotification) e
 	begun := c.begun
 	u := n.Update
 	switch {
+	case u.CurrentModeUpdate != nil:
+		c.mode = string(u.CurrentModeUpdate.CurrentModeId)
 	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
 		text := u.AgentMessageChunk.Content.Text.Text
 		fmt.Fprint(c.in.Out, text)
@@ -259,6 +308,9 @@ func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissio
 			ask.Input = b
 		}
 	}
+	if r.ToolCall.Kind != nil && *r.ToolCall.Kind == acp.ToolKindSwitchMode {
+		planOf(&ask, r.ToolCall)
+	}
 	var reply team.Reply
 	if c.in.Permit != nil {
 		var err error
@@ -270,6 +322,15 @@ func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissio
 	if reply.Allow {
 		want = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce} // never for always
 	}
+	if reply.Allow && reply.Mode != "" { // a plan: the options are the modes to go on in
+		for _, id := range adapter.ACPModes(reply.Mode) {
+			for _, o := range r.Options {
+				if string(o.OptionId) == id && (o.Kind == acp.PermissionOptionKindAllowOnce || o.Kind == acp.PermissionOptionKindAllowAlways) {
+					return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(o.OptionId)}, nil
+				}
+			}
+		}
+	}
 	for _, k := range want {
 		for _, o := range r.Options {
 			if o.Kind == k {
@@ -278,6 +339,24 @@ func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissio
 		}
 	}
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+}
+
+// planOf makes the question of an agent that wants to leave its plan mode one for its
+// plan, where it says what that is.
+func planOf(ask *team.Ask, call acp.ToolCallUpdate) {
+	var in struct {
+		Plan         string `json:"plan"`
+		PlanFilePath string `json:"planFilePath"`
+	}
+	_ = json.Unmarshal(ask.Input, &in) // without one the content may say it
+	for _, c := range call.Content {
+		if in.Plan == "" && c.Content != nil && c.Content.Content.Text != nil {
+			in.Plan = c.Content.Content.Text.Text
+		}
+	}
+	if strings.TrimSpace(in.Plan) != "" {
+		ask.For, ask.Plan, ask.PlanPath = team.WaitPlan, in.Plan, in.PlanFilePath
+	}
 }
 
 func (acpClient) ReadTextFile(context.Context, acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
+	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -42,6 +44,9 @@ type appServer struct {
 	tried  map[string]bool          // mail given on this connection
 	idles  int                      // how often the server has said that the thread is idle
 	began  map[string]int           // idles when a turn was accepted with a mail on this connection
+	mode   team.Mode                // that it is to work in
+	moved  bool                     // it is said with every turn: the thread has, or had, another
+	told   team.Mode                // that a turn was last begun with
 	poke   chan struct{}            // capacity 1: look at the thread again
 }
 
@@ -87,7 +92,9 @@ func openAppServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, err
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &appServer{
 		given: given,
-		f:     f, report: r, cancel: cancel, seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
+		f:     f, report: r, cancel: cancel,
+		mode: f.Mode, moved: !adapter.SameMode(f.Link, f.Link.Mode, f.Mode),
+		seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
 	}
 	a.done.Go(func() { keepUp(ctx, a.session) })
 	return a, nil
@@ -332,16 +339,26 @@ func (a *appServer) prompt(ctx context.Context, conn *rpc) {
 // start gives one text to a thread.
 func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text string) error {
 	var out struct{ Turn struct{ ID string } }
-	err := conn.call(ctx, "turn/start", map[string]any{
+	in := map[string]any{
 		"threadId": thread, "clientUserMessageId": id,
 		"input": []any{map[string]string{"type": "text", "text": text}},
-	}, &out)
+	}
+	a.mu.Lock()
+	mode, moved := a.mode, a.moved
+	a.mu.Unlock()
+	if moved {
+		maps.Copy(in, adapter.CodexTurn(a.f.Link, mode))
+	}
+	err := conn.call(ctx, "turn/start", in, &out)
 	if err != nil {
 		return err
 	}
 	a.mu.Lock()
 	a.turn = out.Turn.ID
 	a.began[id] = a.idles
+	if moved {
+		a.told = mode
+	}
 	joined := a.joined
 	a.mu.Unlock()
 	if !joined {
@@ -463,6 +480,21 @@ func (a *appServer) Interrupt(ctx context.Context) error {
 		return fmt.Errorf("interrupt %s: %w", a.f.AgentID, err)
 	}
 	return nil
+}
+
+// SetMode is Channel's: the mode goes with each turn from the next one on, also where it
+// is the one of the start again.
+func (a *appServer) SetMode(mode team.Mode) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !adapter.SameMode(a.f.Link, a.mode, mode) {
+		a.moved = true
+	}
+	a.mode = mode
+	if !a.moved || a.told != "" && adapter.SameMode(a.f.Link, a.told, mode) {
+		return ""
+	}
+	return adapter.WithItsNextMessage
 }
 
 // Answer is Channel's.

@@ -81,7 +81,7 @@ func (a *appServer) take(m rpcMessage) {
 	case "serverRequest/resolved":
 		a.resolved(p.RequestID)
 	case askCommand, askChange, askInput, askForm, askGrant:
-		ask := &team.Ask{ID: p.ItemID, For: team.WaitPermission, Tool: "exec_command", Description: p.Reason, Input: m.Params}
+		ask := &team.Ask{ID: p.ItemID, ToolUseID: p.ItemID, For: team.WaitPermission, Tool: "exec_command", Description: p.Reason, Input: m.Params}
 		if p.ApprovalID != "" {
 			ask.ID += ":" + p.ApprovalID
 		}

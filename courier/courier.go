@@ -42,7 +42,7 @@ type Screen interface {
 type Report func(team.Observation)
 
 // Channel is one generation's way in. Its methods are called one at a time, but
-// for Close.
+// for SetMode and Close.
 type Channel interface {
 	// Deliver hands mail over, in the order given, and answers for each, in that
 	// order. It returns soon: what the CLI does not take now is Held.
@@ -52,6 +52,10 @@ type Channel interface {
 	// Answer brings the answer to an Ask that was reported. CodeNotFound: nobody
 	// waits for it any more.
 	Answer(ctx context.Context, r team.Reply) error
+	// SetMode has the agent go on in a mode, as far as that can be done while it runs,
+	// and says when it takes effect; "" is at once, or already. It does not wait for the
+	// agent, may be called at any time, and changes nothing when it is called again.
+	SetMode(mode team.Mode) (when string)
 	// Close gives the connection up and waits for what the channel runs; the agent
 	// goes on.
 	Close()

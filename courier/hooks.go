@@ -170,6 +170,24 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	return nil
 }
 
+// SetMode tells when: where hooks answer requests for permission they bring the mode
+// with the answer, and what a hook was told of the mode counts.
+func (h *hooks) SetMode(mode team.Mode) string {
+	var last SeenFile
+	is := h.f.Link.Mode
+	if err := readJSON(h.f.Bundle, seenFile, &last); err == nil && last.Generation == h.f.Generation && last.Seen.Mode != "" {
+		is = last.Seen.Mode
+	}
+	v, _ := adapter.ParseVersion(h.f.Link.Version)
+	switch {
+	case adapter.SameMode(h.f.Link, is, mode):
+		return ""
+	case h.f.Link.Agent == adapter.Claude && adapter.ClaudeDecides(v):
+		return adapter.WithItsNextRequest
+	}
+	return adapter.AtItsNextStart
+}
+
 // Close ends what the channel runs.
 func (h *hooks) Close() {
 	h.cancel()

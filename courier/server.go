@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -46,6 +47,7 @@ type server struct {
 	asks     map[string]team.WaitFor
 	busy     bool
 	stamp    string // newest among the ids of the session
+	mode     team.Mode
 
 	patience time.Duration // for the beginning of the stream; used by connection only
 }
@@ -65,8 +67,8 @@ func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{
 		f: f, report: r, cancel: cancel, client: &http.Client{Transport: &http.Transport{}},
-		patience: patienceFirst,
-		session:  f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{},
+		patience: patienceFirst, mode: f.Mode,
+		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{},
 	}
 	s.done.Go(func() { keepUp(ctx, s.connection) })
 	return s, nil
@@ -328,6 +330,9 @@ type permissionRequest struct {
 	Patterns   []string        `json:"patterns"`
 	Metadata   json.RawMessage `json:"metadata"`
 	Questions  json.RawMessage `json:"questions"`
+	Tool       struct {
+		CallID string `json:"callID"`
+	} `json:"tool"`
 }
 
 func (s *server) asked(p permissionRequest, what team.WaitFor) {
@@ -340,7 +345,8 @@ func (s *server) asked(p permissionRequest, what team.WaitFor) {
 	if !ours {
 		return
 	}
-	ask := &team.Ask{ID: p.ID, For: what, Tool: p.Permission, Description: strings.Join(p.Patterns, "\n"), Input: p.Metadata}
+	ask := &team.Ask{ID: p.ID, For: what, Tool: p.Permission, ToolUseID: p.Tool.CallID,
+		Description: strings.Join(p.Patterns, "\n"), Input: p.Metadata}
 	switch p.Permission { // of a shell it names each command of the line, of files those from the repository's root
 	case "bash":
 		ask.Command = ask.Description
@@ -515,10 +521,17 @@ func (s *server) give(ctx context.Context, session, mail, text string) team.Outc
 	if known {
 		return o
 	}
-	err := s.request(ctx, http.MethodPost, "/session/"+session+"/prompt_async", map[string]any{
+	in := map[string]any{
 		"messageID": msg,
 		"parts":     []any{map[string]string{"id": "prt_" + msg[len("msg_"):], "type": "text", "text": text}},
-	}, nil)
+	}
+	s.mu.Lock()
+	agent := adapter.OpencodeAgent(s.f.Link, s.mode)
+	s.mu.Unlock()
+	if agent != "" {
+		in["agent"] = agent
+	}
+	err := s.request(ctx, http.MethodPost, "/session/"+session+"/prompt_async", in, nil)
 	if no := (*statusError)(nil); errors.As(err, &no) {
 		s.mu.Lock()
 		delete(s.seen, hash)
@@ -531,6 +544,14 @@ func (s *server) give(ctx context.Context, session, mail, text string) team.Outc
 		s.mu.Unlock()
 	}
 	return o
+}
+
+// SetMode is Channel's: each prompt says which agent it is for.
+func (s *server) SetMode(mode team.Mode) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mode = mode
+	return adapter.OpencodeWhen(s.f.Link, mode)
 }
 
 // Interrupt is Channel's.

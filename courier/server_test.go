@@ -98,7 +98,7 @@ func TestServerApproval(t *testing.T) {
 		from := r.mark()
 		r.deliver(t, false, fmt.Sprint("m", i), fmt.Sprintf("@@shell touch it%d\n@@say over", i))
 		o := r.wait(t, "the question", from, func(o team.Observation) bool { return o.Ask != nil })
-		if o.Activity != team.Waiting || o.For != team.WaitPermission || o.Ask.Tool != "bash" || !contains(o.Ask.Description, "touch it") {
+		if o.Activity != team.Waiting || o.For != team.WaitPermission || o.Ask.Tool != "bash" || o.Ask.ToolUseID == "" || !contains(o.Ask.Description, "touch it") {
 			t.Fatalf("asked %+v %+v", o, o.Ask)
 		}
 		if i == 0 { // whoever takes over finds the question

@@ -120,6 +120,14 @@ func (t *typist) Answer(context.Context, team.Reply) error {
 	return team.Errorf(team.CodeNotFound, "%s is answered at its own dialog", t.f.AgentID).WithHint("teamctl attach " + t.f.Name)
 }
 
+// SetMode changes nothing: what it was started with holds.
+func (t *typist) SetMode(mode team.Mode) string {
+	if adapter.SameMode(t.f.Link, t.f.Link.Mode, mode) {
+		return ""
+	}
+	return adapter.AtItsNextStart
+}
+
 // Interrupt presses Escape, or Ctrl-C where that is the way.
 func (t *typist) Interrupt(ctx context.Context) error {
 	if k, ok := t.s.(Keyer); ok && adapter.Escapes(t.f.Link.Agent) {

@@ -92,11 +92,11 @@ const settingDeadline = "approval-deadline"
 // askMessage tells the lead of what an agent asks.
 func askMessage(row ledger.Member, in ledger.AskIn, a team.Ask) (*ledger.NewMessage, error) {
 	var frame inbox.Frame = inbox.PermissionRequest{
-		RequestID: a.ID, AgentID: row.Name, ToolName: a.Tool, Description: a.Description,
+		RequestID: a.ID, AgentID: row.Name, ToolName: a.Tool, ToolUseID: a.ToolUseID, Description: a.Description,
 		Input: orJSON(a.Input, "{}"), Suggestions: orJSON(a.Suggestions, "[]"),
 	}
 	if in.Kind == ledger.ApprovePlan {
-		frame = inbox.PlanApprovalRequest{From: row.Name, Timestamp: inbox.Timestamp(time.Now()), PlanContent: a.Plan, RequestID: a.ID}
+		frame = inbox.PlanApprovalRequest{From: row.Name, Timestamp: inbox.Timestamp(time.Now()), PlanFilePath: a.PlanPath, PlanContent: a.Plan, RequestID: a.ID}
 	}
 	text, err := inbox.Encode(frame)
 	if err != nil {
@@ -173,16 +173,16 @@ func (s *Supervisor) bring(ctx context.Context, l *line, name, request string, i
 	l.calls.Lock()
 	defer l.calls.Unlock()
 	r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
-	input, err := AnsweredInput(ctx, s.cfg.Ledger, a)
+	with, err := GrantedWith(ctx, s.cfg.Ledger, a)
 	if err != nil {
 		s.log.Warn("answer", "member", name, "request", request, "err", err)
 		return undecided
 	}
-	if len(input) > 0 { // no channel can change what an agent does, only let it or not
-		r.Allow, r.Feedback = false, OtherInput(input)
+	if len(with.Input) > 0 { // no channel can change what an agent does, only let it or not
+		r.Allow, r.Feedback = false, OtherInput(with.Input)
 	}
 	if a.Kind == ledger.ApprovePlan {
-		r.For = team.WaitPlan
+		r.For, r.Mode = team.WaitPlan, with.Mode
 	}
 	err = l.Answer(ctx, r)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
@@ -193,26 +193,6 @@ func (s *Supervisor) bring(ctx context.Context, l *line, name, request string, i
 	}
 	s.noteAnswered(ctx, a, err)
 	return brought
-}
-
-// AnsweredInput is what an approved permission may be used with instead of what was
-// asked for; empty for as it was asked. Whoever cannot bring it must not let the request
-// through: the person has approved something else.
-func AnsweredInput(ctx context.Context, l *ledger.Ledger, a ledger.Approval) (json.RawMessage, error) {
-	if a.Kind != ledger.ApprovePermission || a.State != ledger.ApprovalApproved {
-		return nil, nil
-	}
-	ms, err := l.Messages(ctx, ledger.MessageFilter{
-		Kind: team.KindPermissionResponse, RequestID: a.RequestID, Recipient: a.Name, Newest: true, Limit: 1,
-	})
-	if err != nil || len(ms) == 0 {
-		return nil, err
-	}
-	f, _ := inbox.Parse(ms[0].Text)
-	if r, ok := f.(inbox.PermissionResponse); ok && string(r.UpdatedInput) != "null" {
-		return r.UpdatedInput, nil
-	}
-	return nil, nil
 }
 
 // OtherInput tells an agent that it may not do what it asked for, and what it may do.

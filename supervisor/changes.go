@@ -210,7 +210,11 @@ func (s *Supervisor) refresh(ctx context.Context) {
 		if m == nil || m.row.Generation != r.Generation || m.row.Observed != r.Observed {
 			continue
 		}
+		moved := m.row.Spec.Mode != r.Spec.Mode
 		m.row = r
+		if moved {
+			s.tellMode(m)
+		}
 	}
 }
 

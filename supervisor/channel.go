@@ -41,6 +41,12 @@ type Channel interface {
 	Close()
 }
 
+// Moder is a Channel that can say when a mode takes effect in the agent that runs, and
+// has it take effect where that can be (see courier.Channel).
+type Moder interface {
+	SetMode(mode team.Mode) (when string)
+}
+
 // Settler is a Channel that finds out what became of mail that was handed over before
 // it was opened. It gets such mail once more, as Mail.Again, where it says so.
 type Settler interface{ Settles() bool }
@@ -115,7 +121,21 @@ func (l lineOpen) apply(s *Supervisor) {
 	}
 	s.closeLine(m)
 	m.line = &line{Channel: l.ch, asked: map[string]int64{}, brings: map[int64]bool{}}
+	s.tellMode(m) // it may have changed since the channel was asked for
 	s.deliver(m)
+}
+
+// tellMode tells the channel the mode that the member is to work in: an approved plan
+// or a person may have changed it. It returns when that takes effect, "" at once.
+func (s *Supervisor) tellMode(m *member) string {
+	if m.line == nil {
+		return ""
+	}
+	c, ok := m.line.Channel.(Moder)
+	if !ok {
+		return ""
+	}
+	return c.SetMode(m.row.Spec.Mode)
 }
 
 // closeLine gives the channel of a generation up.
@@ -425,6 +445,10 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, er
 		}
 		m := ms[0]
 		r := m.seen.Report(time.Now())
+		r.Mode = m.row.Spec.Mode
+		if m.row.Observed == team.Running {
+			r.ModeFrom = s.tellMode(m)
+		}
 		if !m.plan.Channel { // it says itself what it does
 			r.Activity, r.Ready, r.Source, r.At = m.row.Activity, m.row.Ready, "its own word", time.UnixMilli(m.row.ActivityAt)
 		}

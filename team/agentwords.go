@@ -62,6 +62,7 @@ type Observation struct {
 	Evidence     []string  `json:"evidence,omitempty"`     // the lines that matched, as they were
 	Conversation string    `json:"conversation,omitempty"` // the CLI's own id of it, once known
 	Turn         string    `json:"turn,omitempty"`
+	Mode         Mode      `json:"mode,omitempty"`     // that it says it works in
 	Receipts     []Receipt `json:"receipts,omitempty"` // of mail given before
 	Ask          *Ask      `json:"ask,omitempty"`
 	Settled      string    `json:"settled,omitempty"` // id of an Ask that somebody has answered in the CLI itself
@@ -84,6 +85,8 @@ type Ask struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions json.RawMessage `json:"suggestions,omitempty"`
 	Plan        string          `json:"plan,omitempty"`
+	PlanPath    string          `json:"planPath,omitempty"`  // the file that the plan stands in
+	ToolUseID   string          `json:"toolUseId,omitempty"` // the CLI's own id of the call
 	// What it is about, where the CLI says so by itself and not in its agent's words.
 	Command string   `json:"command,omitempty"`
 	Paths   []string `json:"paths,omitempty"`

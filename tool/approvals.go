@@ -216,6 +216,9 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	if in.Mode != "" && a.Kind != ledger.ApprovePlan {
 		return a, team.Errorf(team.CodeInvalid, "only the answer to a plan sets a mode")
 	}
+	if err := in.checkPermission(a.Kind); err != nil {
+		return a, err
+	}
 	if !in.Approve && strings.TrimSpace(in.Feedback) == "" {
 		return a, team.Errorf(team.CodeInvalid, "a rejection needs feedback: what is to be changed").WithHint("--feedback TEXT")
 	}
@@ -260,6 +263,28 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		err = t.carryOut(ctx, settled.Approval)
 	}
 	return settled.Approval, err
+}
+
+// checkPermission refuses what no answer of the kind can bring: nothing is dropped
+// silently that somebody has given a permission with.
+func (in AnswerIn) checkPermission(kind ledger.ApprovalKind) error {
+	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+	if !given(in.UpdatedInput) && !given(in.Updates) {
+		return nil
+	}
+	if kind != ledger.ApprovePermission || !in.Approve {
+		return team.Errorf(team.CodeInvalid, "only an approved permission has an updated input or permission updates")
+	}
+	var object map[string]json.RawMessage
+	if given(in.UpdatedInput) && json.Unmarshal(in.UpdatedInput, &object) != nil {
+		return team.Errorf(team.CodeInvalid, "updated_input is no JSON object")
+	}
+	var list []map[string]json.RawMessage
+	if given(in.Updates) && json.Unmarshal(in.Updates, &list) != nil {
+		return team.Errorf(team.CodeInvalid, "permission_updates is no list of JSON objects").
+			WithHint("take them from the request's permission_suggestions")
+	}
+	return nil
 }
 
 // mayAnswer decides who may answer an approval.
@@ -317,10 +342,9 @@ func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*
 	return m, err
 }
 
-// AnsweredInput is what an approved permission may be used with instead of what was
-// asked for; empty for as it was asked.
-func (t *Team) AnsweredInput(ctx context.Context, a ledger.Approval) (json.RawMessage, error) {
-	return supervisor.AnsweredInput(ctx, t.Ledger, a)
+// GrantedWith is what an approval was given with.
+func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (supervisor.Granted, error) {
+	return supervisor.GrantedWith(ctx, t.Ledger, a)
 }
 
 // expire ends an approval whose deadline is over and tells the asker.

@@ -96,9 +96,9 @@ func mayBypass(m ledger.Member) error {
 		WithReason(ReasonBypass).WithHint("teamctl spawn NAME --dangerously-skip-permissions")
 }
 
-// SetMode changes the permission mode of a member, or of the lead. A running agent
-// of another program learns of it with its next start; what teamctl's own
-// operations let it do changes at once. The mode that it is in already is no change.
+// SetMode changes the permission mode of a member, or of the lead. When a running agent
+// of another program follows is declared of its kind (adapter.Capabilities.NewMode); what
+// teamctl's own operations let it do changes at once. The mode that it is in already is no change.
 func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mode) (ledger.Member, error) {
 	if err := t.may(ctx, c, OpMode); err != nil {
 		return ledger.Member{}, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -81,7 +82,7 @@ func (a *app) converse(ctx context.Context, id agent.Identity, prompt string, ar
 		}
 	}
 	conv, err := courier.StartACP(ctx, courier.ACPIn{
-		Argv: argv, Env: at.environ, Dir: s.env.Dir, Tools: tools, Out: s.env.Out, Err: a.out.stderr, Permit: s.permit(id.Mode),
+		Argv: argv, Env: at.environ, Dir: s.env.Dir, Tools: tools, Out: s.env.Out, Err: a.out.stderr, Permit: s.permit(),
 	})
 	if err != nil {
 		return err
@@ -114,37 +115,33 @@ func relaySignals(ctx context.Context, signals <-chan os.Signal, turns chan<- st
 }
 
 // permit takes the agent's questions to the team's one queue.
-func (s *station) permit(mode team.Mode) func(context.Context, team.Ask) (team.Reply, error) {
+func (s *station) permit() func(context.Context, team.Ask) (team.Reply, error) {
 	return func(ctx context.Context, ask team.Ask) (team.Reply, error) {
 		r := team.Reply{ID: ask.ID, For: ask.For}
-		if mode == team.ModeBypass {
+		m, err := s.team.Ledger.MemberBySession(ctx, s.caller.Session)
+		if err != nil {
+			return r, err
+		}
+		if m.Spec.Mode == team.ModeBypass {
 			r.Allow = true
 			return r, nil
 		}
-		in := tool.PermissionIn{ToolName: ask.Tool, ToolUseID: ask.ID, Description: ask.Description, Input: ask.Input}
-		if in.ToolName == "" {
-			in.ToolName = "tool"
-		}
-		if len(in.Input) > 0 && !json.Valid(in.Input) {
-			in.Input = nil
-		}
-		_, _ = fmt.Fprintf(s.env.Out, "%s: waits for permission: %s\n", s.member.AgentID, printable(ask.Description))
-		asked, err := s.team.AskPermission(ctx, s.caller, in)
+		asked, err := s.request(ctx, ask)
 		if err != nil {
 			return r, err
 		}
 		a, err := s.team.AwaitApproval(ctx, asked.ID, 0)
 		switch {
 		case err == nil:
-			input, err := s.team.AnsweredInput(context.WithoutCancel(ctx), a)
+			with, err := s.team.GrantedWith(context.WithoutCancel(ctx), a)
 			if err != nil {
 				return r, err
 			}
-			if len(input) > 0 { // the protocol has no place for it
-				r.Feedback = supervisor.OtherInput(input)
+			if len(with.Input) > 0 { // the protocol has no place for it
+				r.Feedback = supervisor.OtherInput(with.Input)
 				return r, nil
 			}
-			r.Allow = true
+			r.Allow, r.Mode = true, with.Mode
 		case team.IsCode(err, team.CodeDenied):
 			r.Feedback = err.Error()
 		default:
@@ -152,4 +149,21 @@ func (s *station) permit(mode team.Mode) func(context.Context, team.Ask) (team.R
 		}
 		return r, nil
 	}
+}
+
+// request puts one question into the queue: a plan that is ready as what it is.
+func (s *station) request(ctx context.Context, ask team.Ask) (ledger.Approval, error) {
+	if ask.For == team.WaitPlan {
+		_, _ = fmt.Fprintf(s.env.Out, "%s: waits for approval of its plan\n", s.member.AgentID)
+		return s.team.AskPlan(ctx, s.caller, tool.PlanIn{Content: ask.Plan, Path: ask.PlanPath})
+	}
+	in := tool.PermissionIn{ToolName: ask.Tool, ToolUseID: ask.ID, Description: ask.Description, Input: ask.Input}
+	if in.ToolName == "" {
+		in.ToolName = "tool"
+	}
+	if len(in.Input) > 0 && !json.Valid(in.Input) {
+		in.Input = nil
+	}
+	_, _ = fmt.Fprintf(s.env.Out, "%s: waits for permission: %s\n", s.member.AgentID, printable(ask.Description))
+	return s.team.AskPermission(ctx, s.caller, in)
 }

@@ -130,6 +130,7 @@ func (a *app) showAgent(p adapter.Profile) {
 		{"tools", p.Tools},
 		{"approvals", p.Approvals},
 		{"plan mode", p.PlanMode},
+		{"a new mode", p.NewMode},
 		{"interrupt", p.Interrupt},
 		{"stop", p.Stop},
 		{"configured by", p.Config},

@@ -44,7 +44,9 @@ func alreadySettled(ctx context.Context, tm *tool.Team, c tool.Caller, id, verb 
 // answeredApproval is the result of an answer.
 type answeredApproval struct {
 	ledger.Approval
-	Outcome string `json:"outcome,omitempty"` // already_approved or already_rejected
+	Outcome  string    `json:"outcome,omitempty"`        // already_approved or already_rejected
+	Mode     team.Mode `json:"permissionMode,omitempty"` // of an approved plan
+	ModeFrom string    `json:"modeFrom,omitempty"`       // when the running agent follows
 }
 
 // alreadyAnswered forgives an answer that was given in the same way before.
@@ -60,7 +62,7 @@ func alreadyAnswered(ctx context.Context, t *tool.Team, in tool.AnswerIn, err er
 	if rerr != nil || x.State != want {
 		return answeredApproval{}, err
 	}
-	return answeredApproval{x, "already_" + string(x.State)}, nil
+	return answeredApproval{Approval: x, Outcome: "already_" + string(x.State)}, nil
 }
 
 // ruledMember is a member in the result of start, restart, pause and resume.

@@ -121,7 +121,7 @@ func (a *app) showApproval(x ledger.Approval) {
 
 func newApprove(a *app) *cobra.Command {
 	in := tool.AnswerIn{Approve: true}
-	var input string
+	var input, updates string
 	cmd := &cobra.Command{
 		Use:   "approve ID",
 		Short: "Say yes",
@@ -138,9 +138,16 @@ approved review completes the task; an approved delegation is carried out.`,
 				}
 				in.UpdatedInput = json.RawMessage(input)
 			}
+			if updates != "" {
+				if !json.Valid([]byte(updates)) {
+					return usage(cmd, "--updates is no JSON")
+				}
+				in.Updates = json.RawMessage(updates)
+			}
 			return a.answer(cmd.Context(), args[0], in)
 		},
 	}
+	cmd.Flags().StringVar(&updates, "updates", "", "of a permission: what the agent need not ask for again, JSON, as its request suggests it")
 	cmd.Flags().StringVar(&in.Mode, "mode", "", "of a plan: the permission mode that the member goes on in (default default)")
 	cmd.Flags().StringVar(&input, "input", "", "of a permission: the tool's input as it may be used, JSON")
 	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "what the member is told with it")
@@ -168,6 +175,9 @@ func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		done, err := t.Answer(ctx, c, in)
 		x := answeredApproval{Approval: done}
+		if err == nil && done.Kind == ledger.ApprovePlan && in.Approve {
+			x.Mode, x.ModeFrom = a.newMode(ctx, t, done)
+		}
 		if err != nil {
 			if x, err = alreadyAnswered(ctx, t, in, err); err != nil {
 				return err
@@ -181,8 +191,26 @@ func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 			again = " already"
 		}
 		a.out.line("%s %d of %s: %s%s", x.Kind, x.ID, x.Name, x.State, again)
+		if x.ModeFrom != "" {
+			a.out.line("%s goes on in mode %s: %s", x.Name, modeOf(x.Mode), x.ModeFrom)
+		}
 		return nil
 	})
+}
+
+// newMode is the mode that an approved plan puts its member into, and when the running
+// agent follows: what is declared of its kind.
+func (a *app) newMode(ctx context.Context, t *tool.Team, x ledger.Approval) (mode team.Mode, from string) {
+	m, err := t.Ledger.MemberBySession(ctx, x.Session)
+	if err != nil {
+		return "", ""
+	}
+	if l, err := a.adapters(); err == nil {
+		if p, err := l.Show(m.Spec.Agent); err == nil {
+			from = p.NewMode
+		}
+	}
+	return m.Spec.Mode, from
 }
 
 func approvalID(s string) string { return strings.TrimPrefix(strings.TrimSpace(s), "#") }
@@ -267,6 +295,14 @@ func newAskPermission(a *app) *cobra.Command {
 	return cmd
 }
 
+// askedApproval is the result of a request: how it was answered, and with what.
+type askedApproval struct {
+	ledger.Approval
+	UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`      // the input that it was approved with instead
+	Updates      json.RawMessage `json:"permissionUpdates,omitempty"` // what need not be asked for again
+	Mode         team.Mode       `json:"permissionMode,omitempty"`    // of an approved plan
+}
+
 func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller) (ledger.Approval, error)) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		x, err := f(t, c)
@@ -276,13 +312,23 @@ func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller
 		if err != nil {
 			return err
 		}
-		if a.out.value(x) {
+		with, err := t.GrantedWith(context.WithoutCancel(ctx), x)
+		if err != nil {
+			return err
+		}
+		if a.out.value(askedApproval{x, with.Input, with.Updates, with.Mode}) {
 			return nil
 		}
 		if x.State == ledger.ApprovalPending {
 			a.out.line("%s %d waits for an answer", x.Kind, x.ID)
 		} else {
 			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, x.AnsweredBy)
+		}
+		if len(with.Input) > 0 { // not what was asked for: whoever goes on by the status alone would not know
+			a.out.line("with another input only: %s", tui.Clean(string(with.Input)))
+		}
+		if with.Mode != "" {
+			a.out.line("go on in mode %s", with.Mode)
 		}
 		return nil
 	})

@@ -59,6 +59,9 @@ trusted less counts only where a better one cannot know.`,
 				for _, e := range r.Evidence {
 					a.out.line("    %s", tui.Clean(e))
 				}
+				if r.ModeFrom != "" {
+					a.out.line("its mode is %s, in effect %s", modeOf(r.Mode), r.ModeFrom)
+				}
 				var rows [][]string
 				for _, o := range r.Tiers {
 					rows = append(rows, []string{o.Tier.String(), seenAs(o), tui.Elapsed(time.Since(o.At)) + " ago", tui.Clean(o.Source)})

@@ -30,7 +30,8 @@ func newMode(a *app) *cobra.Command {
 		Long: `Show a permission mode, or change it: default, acceptEdits, plan, delegate or
 dontAsk, and bypassPermissions for a member that was spawned with
 --dangerously-skip-permissions. What teamctl itself lets the member do changes at
-once; an agent program takes the mode up with its next start. The mode of team-lead
+once; when an agent program follows depends on its kind (teamctl agents show KIND,
+"a new mode"; teamctl explain MEMBER). The mode of team-lead
 is that of your MCP client; what you do at a shell is bound by none.`,
 		Example: `  teamctl mode builder
   teamctl mode builder plan

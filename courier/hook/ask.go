@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -42,11 +43,16 @@ func (r *run) permission(ctx context.Context) error {
 		defer cancel()
 		switch {
 		case err == nil:
-			input, err := t.AnsweredInput(after, a)
+			with, err := t.GrantedWith(after, a)
 			if err != nil { // what was approved is not known: its own dialog decides
 				return err
 			}
-			d = &adapter.Decision{Allow: true, Input: input}
+			d = &adapter.Decision{Allow: true, Input: with.Input, Updates: with.Updates, Mode: with.Mode}
+			if d.Mode == "" {
+				if d.Mode, err = r.planned(after, t, c); err != nil {
+					return err
+				}
+			}
 		case team.IsCode(err, team.CodeDenied) && team.ReasonOf(err) == string(ledger.ApprovalRejected):
 			d = &adapter.Decision{Message: a.Feedback}
 		case ctx.Err() != nil: // the agent has ended its hook: somebody answered at its dialog
@@ -69,11 +75,25 @@ func (r *run) permission(ctx context.Context) error {
 	return err
 }
 
+// planned is the mode that the agent goes on in with an answer to anything else than its
+// plan: it says that it plans still, and the team's word is that it need not any more, for
+// a plan that it submitted by a tool was approved. "" leaves its mode as it is.
+func (r *run) planned(ctx context.Context, t *tool.Team, c tool.Caller) (team.Mode, error) {
+	if !r.hook.Planning() {
+		return "", nil
+	}
+	m, err := t.Ledger.MemberBySession(ctx, c.Session)
+	if err != nil || m.Spec.Mode == team.ModePlan || m.Spec.Mode == team.ModeDelegate {
+		return "", err
+	}
+	return cmp.Or(m.Spec.Mode, team.ModeDefault), nil
+}
+
 // ask puts the request into the queue: a plan that is ready as what it is.
 func (r *run) ask(ctx context.Context, t *tool.Team, c tool.Caller) (ledger.Approval, error) {
 	id := idHook + team.NewUUID()
 	if plan := r.hook.Plan(); plan != "" {
-		return t.AskPlan(ctx, c, tool.PlanIn{Content: plan, RequestID: id})
+		return t.AskPlan(ctx, c, tool.PlanIn{Content: plan, Path: r.hook.PlanPath(), RequestID: id})
 	}
 	return t.AskPermission(ctx, c, tool.PermissionIn{
 		ToolName: r.hook.Tool, ToolUseID: r.hook.ToolUseID, Input: r.hook.Input, Suggestions: r.hook.Suggestions,

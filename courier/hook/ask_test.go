@@ -110,14 +110,18 @@ func TestPermissionIsAnsweredWithAnotherInput(t *testing.T) {
 // A plan that an agent shows is a plan in the queue, and its approval changes the mode.
 func TestPlanIsAnswered(t *testing.T) {
 	r := newRig(t)
-	a := r.ask(`{"session_id":"c1","tool_name":"ExitPlanMode","tool_input":{"plan":"# Split the parser"}}`)
+	a := r.ask(`{"session_id":"c1","tool_name":"ExitPlanMode","tool_input":{"plan":"# Split the parser","planFilePath":"/plans/a.md"}}`)
+	if !strings.Contains(string(a.row.Payload), `"plan_file_path":"/plans/a.md"`) {
+		t.Errorf("in the queue: %s", a.row.Payload)
+	}
 	if a.row.Kind != ledger.ApprovePlan || a.row.Subject != "# Split the parser" {
 		t.Errorf("in the queue: %s %q", a.row.Kind, a.row.Subject)
 	}
 	if _, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, Mode: string(team.ModeAcceptEdits)}); err != nil {
 		t.Fatal(err)
 	}
-	if h := <-a.got; !strings.Contains(h.Stdout, `"behavior":"allow"`) {
+	const set = `"behavior":"allow","updatedPermissions":[{"destination":"session","mode":"acceptEdits","type":"setMode"}]`
+	if h := <-a.got; !strings.Contains(h.Stdout, set) {
 		t.Errorf("answer %s", h.Stdout)
 	}
 	if err := <-a.done; err != nil {
@@ -125,6 +129,41 @@ func TestPlanIsAnswered(t *testing.T) {
 	}
 	if m, err := r.team.Ledger.MemberBySession(t.Context(), r.ann.SessionKey); err != nil || m.Spec.Mode != team.ModeAcceptEdits {
 		t.Errorf("its mode is %s, %v", m.Spec.Mode, err)
+	}
+}
+
+// R158: an agent that plans still, by its own word, and need not any more gets its new
+// mode with the answer to its next request; R139: and what else is allowed from now on.
+func TestAnswerBringsModeAndUpdates(t *testing.T) {
+	r := newRig(t)
+	const rule = `{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"session"}`
+	set := `{"destination":"session","mode":"dontAsk","type":"setMode"}`
+	for _, step := range []struct {
+		mode    team.Mode
+		updates string
+		want    string
+	}{
+		{team.ModePlan, "", `"decision":{"behavior":"allow"}`},
+		{team.ModeDontAsk, "", `"updatedPermissions":[` + set + `]`},
+		{team.ModeDontAsk, "[" + rule + "]", `"updatedPermissions":[` + rule + "," + set + `]`},
+	} {
+		if _, err := r.team.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: r.ann.SessionKey, Mode: &step.mode}); err != nil {
+			t.Fatal(err)
+		}
+		a := r.ask(`{"session_id":"c1","permission_mode":"plan","tool_name":"Bash","tool_input":{"command":"ls"}}`)
+		in := tool.AnswerIn{ID: a.row.RequestID, Approve: true}
+		if step.updates != "" {
+			in.Updates = json.RawMessage(step.updates)
+		}
+		if _, err := r.team.Answer(t.Context(), tool.Person(), in); err != nil {
+			t.Fatal(err)
+		}
+		if h := <-a.got; !strings.Contains(h.Stdout, step.want) {
+			t.Errorf("in %s: answer %s, want %s", step.mode, h.Stdout, step.want)
+		}
+		if err := <-a.done; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // ServeACP is an agent on the Agent Client Protocol, until in ends. A second prompt
 // while one runs cancels the first, as one of the real ones was seen to do. With approve
-// it asks before each tool call.
+// it asks before each tool call. In its plan mode it changes nothing.
 func ServeACP(ctx context.Context, model, dir string, approve bool, in io.Reader, out io.Writer) {
 	ctx, stop := context.WithCancel(ctx)
 	a := &acpAgent{engine: NewEngine(model, dir), over: make(chan string, 1)}
@@ -25,6 +25,12 @@ func ServeACP(ctx context.Context, model, dir string, approve bool, in io.Reader
 	}
 	a.engine.Allow = func(ctx context.Context, call, tool string, input json.RawMessage) bool {
 		a.update(acp.StartToolCall(acp.ToolCallId(call), tool))
+		switch {
+		case tool == "ExitPlanMode":
+			return a.leavePlan(ctx, call, input)
+		case a.in() == "plan" && !harmless(tool, input):
+			return false
+		}
 		return !approve || a.ask(ctx, call, tool, input)
 	}
 	a.conn = acp.NewAgentSideConnection(a, out, in)
@@ -41,11 +47,44 @@ type acpAgent struct {
 	conn   *acp.AgentSideConnection
 
 	mu        sync.Mutex
+	mode      string
 	over      chan string // of the prompt under way
 	cancelled bool
 }
 
 var _ acp.Agent = (*acpAgent)(nil)
+
+// in is the mode that the session is in.
+func (a *acpAgent) in() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mode
+}
+
+// leavePlan shows a plan; the answer is the mode to go on in.
+func (a *acpAgent) leavePlan(ctx context.Context, call string, input json.RawMessage) bool {
+	var raw any
+	if json.Unmarshal(input, &raw) != nil {
+		return false
+	}
+	r, err := a.conn.RequestPermission(ctx, acp.RequestPermissionRequest{
+		SessionId: acpSession,
+		ToolCall:  acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(call), Title: acp.Ptr("Ready to code?"), Kind: acp.Ptr(acp.ToolKindSwitchMode), RawInput: raw},
+		Options: []acp.PermissionOption{
+			{OptionId: "acceptEdits", Name: "Yes, and accept edits", Kind: acp.PermissionOptionKindAllowAlways},
+			{OptionId: "default", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
+			{OptionId: "plan", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
+		},
+	})
+	if err != nil || r.Outcome.Selected == nil || r.Outcome.Selected.OptionId == "plan" {
+		return false
+	}
+	a.mu.Lock()
+	a.mode = string(r.Outcome.Selected.OptionId)
+	a.mu.Unlock()
+	a.update(acp.SessionUpdate{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: acp.SessionModeId(r.Outcome.Selected.OptionId)}})
+	return true
+}
 
 const acpSession = acp.SessionId("acp-1")
 
@@ -88,7 +127,8 @@ func (a *acpAgent) Initialize(context.Context, acp.InitializeRequest) (acp.Initi
 }
 
 func (a *acpAgent) NewSession(context.Context, acp.NewSessionRequest) (acp.NewSessionResponse, error) {
-	return acp.NewSessionResponse{SessionId: acpSession}, nil
+	modes := []acp.SessionMode{{Id: "default", Name: "Default"}, {Id: "acceptEdits", Name: "Accept edits"}, {Id: "plan", Name: "Plan"}}
+	return acp.NewSessionResponse{SessionId: acpSession, Modes: &acp.SessionModeState{AvailableModes: modes, CurrentModeId: "default"}}, nil
 }
 
 func (a *acpAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
@@ -130,8 +170,11 @@ func (a *acpAgent) Authenticate(context.Context, acp.AuthenticateRequest) (acp.A
 	return acp.AuthenticateResponse{}, nil
 }
 
-func (a *acpAgent) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
-	return acp.SetSessionModeResponse{}, errNotHere
+func (a *acpAgent) SetSessionMode(_ context.Context, r acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mode = string(r.ModeId)
+	return acp.SetSessionModeResponse{}, nil
 }
 
 func (a *acpAgent) CloseSession(context.Context, acp.CloseSessionRequest) (acp.CloseSessionResponse, error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -34,6 +35,8 @@ type AppServer struct {
 	done sync.WaitGroup
 	ctx  context.Context
 	stop context.CancelFunc
+
+	policy atomic.Value // string: what the last turn was begun with
 
 	mu      sync.Mutex
 	clients map[*client]bool
@@ -88,6 +91,12 @@ func (s *AppServer) Close() {
 	s.Drop()
 	s.srv.Close()
 	s.done.Wait()
+}
+
+// Policy is what the last turn was begun with, as JSON.
+func (s *AppServer) Policy() string {
+	last, _ := s.policy.Load().(string)
+	return last
 }
 
 // Drop ends every connection, as a restart of the network would.
@@ -237,6 +246,8 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 		TurnID              string
 		ClientUserMessageID string
 		Input               []struct{ Text string }
+		ApprovalPolicy      string
+		SandboxPolicy       obj
 	}
 	if json.Unmarshal(params, &p) != nil && method != "initialized" {
 		return nil, "bad params"
@@ -301,6 +312,10 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 		var text string
 		for _, i := range p.Input {
 			text += i.Text
+		}
+		// No lock here: a text that is late after a lost connection would be given again.
+		if b, err := json.Marshal(obj{"approval": p.ApprovalPolicy, "sandbox": p.SandboxPolicy}); err == nil {
+			s.policy.Store(string(b))
 		}
 		turn := s.Engine.Send(Text{ID: p.ClientUserMessageID, Text: text}, true)
 		return obj{"turn": obj{"id": turn, "status": "inProgress"}}, ""

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +34,8 @@ type OpenCode struct {
 	open     map[string]*approval // by request id
 	asked    map[string]obj
 	last     int
-	newest   string // user message that the model was last asked with
+	agents   []string // of the prompts
+	newest   string   // user message that the model was last asked with
 }
 
 // StartOpenCode serves on a loopback address until Close.
@@ -122,6 +124,13 @@ func (s *OpenCode) Close() {
 	s.done.Wait()
 }
 
+// Agents are the agents that the prompts have named, in order; "" for one that named none.
+func (s *OpenCode) Agents() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.agents)
+}
+
 // Drop ends every stream of events.
 func (s *OpenCode) Drop() {
 	s.mu.Lock()
@@ -189,8 +198,8 @@ func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
 
 func (s *OpenCode) prompt(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		MessageID string
-		Parts     []struct{ Text string }
+		MessageID, Agent string
+		Parts            []struct{ Text string }
 	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil || !strings.HasPrefix(in.MessageID, "msg") || len(in.Parts) == 0 {
 		w.WriteHeader(http.StatusBadRequest)
@@ -199,6 +208,7 @@ func (s *OpenCode) prompt(w http.ResponseWriter, r *http.Request) {
 	m := obj{"id": in.MessageID, "role": "user", "sessionID": r.PathValue("id")}
 	s.mu.Lock()
 	s.messages = append(s.messages, m)
+	s.agents = append(s.agents, in.Agent)
 	s.mu.Unlock()
 	s.tell("message.updated", obj{"info": m})
 	s.Engine.Send(Text{ID: in.MessageID, Text: in.Parts[0].Text}, true)
@@ -216,12 +226,12 @@ func (s *OpenCode) permissions(w http.ResponseWriter, _ *http.Request) {
 }
 
 // allow asks and waits; the session stays busy.
-func (s *OpenCode) allow(ctx context.Context, _, tool string, input json.RawMessage) bool {
+func (s *OpenCode) allow(ctx context.Context, call, tool string, input json.RawMessage) bool {
 	s.mu.Lock()
 	s.last++
 	id := fmt.Sprintf("per_%d", s.last)
 	a := &approval{answer: make(chan bool, 1)}
-	ask := obj{"id": id, "sessionID": s.sessionID(), "permission": strings.ToLower(tool), "patterns": []string{commandOf(input)}, "metadata": obj{}}
+	ask := obj{"id": id, "sessionID": s.sessionID(), "permission": strings.ToLower(tool), "patterns": []string{commandOf(input)}, "metadata": obj{}, "tool": obj{"messageID": "msg_1", "callID": call}}
 	s.open[id], s.asked[id] = a, ask
 	s.mu.Unlock()
 	s.tell("permission.asked", ask)

@@ -48,6 +48,11 @@ type Verdict struct {
 // Report is everything that led to a verdict.
 type Report struct {
 	Verdict
+	// Mode is the one that the member is to work in, ModeFrom when the agent does, where
+	// it does not yet.
+	Mode     team.Mode `json:"mode,omitempty"`
+	ModeFrom string    `json:"modeFrom,omitempty"`
+
 	Tiers  []team.Observation `json:"tiers"`  // the last word of each, the most trusted first
 	Recent []team.Observation `json:"recent"` // oldest first
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -196,15 +197,24 @@ func approvalList(ctx context.Context, s *Session, in ApprovalListIn) (ApprovalL
 // ApprovalAnswerIn answers one approval.
 type ApprovalAnswerIn struct {
 	TeamRef
-	RequestID string    `json:"request_id" jsonschema:"Request id or number of the approval."`
-	Approve   bool      `json:"approve" jsonschema:"true approves, false rejects."`
-	Feedback  string    `json:"feedback,omitempty" jsonschema:"What is to be changed; required to reject."`
-	Mode      team.Mode `json:"permission_mode,omitempty" jsonschema:"Of an approved plan: the mode in which the member goes on; default if left out."`
+	RequestID string            `json:"request_id" jsonschema:"Request id or number of the approval."`
+	Approve   bool              `json:"approve" jsonschema:"true approves, false rejects."`
+	Feedback  string            `json:"feedback,omitempty" jsonschema:"What is to be changed; required to reject."`
+	Mode      team.Mode         `json:"permission_mode,omitempty" jsonschema:"Of an approved plan: the mode in which the member goes on; default if left out."`
+	Input     json.RawMessage   `json:"updated_input,omitempty" jsonschema:"Of a permission: the input with which the tool may be used instead."`
+	Updates   []json.RawMessage `json:"permission_updates,omitempty" jsonschema:"Of a permission: what is allowed from now on too, as the request suggests it."`
 }
 
 func approvalAnswer(ctx context.Context, s *Session, in ApprovalAnswerIn) (ApprovalOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (ApprovalOut, error) {
-		a, err := t.Answer(ctx, c, tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode)})
+		answer := tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode), UpdatedInput: in.Input}
+		if len(in.Updates) > 0 {
+			var err error
+			if answer.Updates, err = json.Marshal(in.Updates); err != nil {
+				return ApprovalOut{}, err
+			}
+		}
+		a, err := t.Answer(ctx, c, answer)
 		if err != nil {
 			return ApprovalOut{}, err
 		}
