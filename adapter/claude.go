@@ -16,6 +16,8 @@ var (
 	// claudeRewake is the first version seen to wake an idle session from a hook in
 	// the background; one before runs such a hook in front and hangs.
 	claudeRewake = Version{2, 1, 112}
+	// claudeFails is the first that has a hook for a turn that the API's error ends.
+	claudeFails = Version{2, 1, 112}
 	// claudeDecides is the first seen to take the decision of a PermissionRequest hook.
 	claudeDecides = Version{2, 1, 329}
 )
@@ -144,6 +146,7 @@ var claudeEvents = []struct {
 	{name: "PermissionRequest", tools: true, since: claudeDecides, wait: true},
 	{name: "Notification"},
 	{name: "Stop", waiter: true},
+	{name: stopFailure, since: claudeFails},
 	{name: "SessionEnd"},
 }
 

@@ -9,6 +9,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
+// stopFailure comes instead of Stop when an error of the API has ended the turn. What
+// it answers is not read.
+const stopFailure = "StopFailure"
+
 // Wait is the event of the hook that waits in the background for mail.
 const Wait = "Wait"
 
@@ -24,6 +28,8 @@ type HookIn struct {
 	StopActive     bool            `json:"stop_hook_active"`
 	Source         string          `json:"source"` // of SessionStart: startup, resume, clear, compact
 	Reason         string          `json:"reason"`
+	Error          string          `json:"error"`                  // of StopFailure: rate_limit, server_error, ...
+	Last           string          `json:"last_assistant_message"` // of the end of a turn: also the error in words
 	Message        string          `json:"message"`
 	Notification   string          `json:"notification_type"`
 	Details        json.RawMessage `json:"details"`   // of a notification
@@ -65,6 +71,7 @@ var hookTables = map[string]map[string]hookEvent{
 		"PermissionRequest": {activity: team.Waiting},
 		"Notification":      {},
 		"Stop":              {activity: team.Idle, mail: "block", end: true},
+		stopFailure:         {activity: team.Idle, end: true},
 		"SessionEnd":        {activity: team.ActivityUnknown, end: true},
 		Wait:                {mail: "wake"},
 	},
@@ -169,6 +176,12 @@ func EndsAsks(cli, event string) bool {
 	return EndsTurn(cli, event)
 }
 
+// Compacts reports whether the conversation was compacted with this event. Gemini CLI
+// keeps what it is about to send out of that, so nothing goes with it there.
+func Compacts(cli, event string, in HookIn) bool {
+	return cli == Claude && event == "SessionStart" && in.Source == "compact"
+}
+
 // AskOf is the question that an event tells of and that nothing but its dialog can
 // answer; ok is false where there is none. Its id is the same however often the event
 // is read.
@@ -246,6 +259,11 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 			}
 		case "elicitation_dialog":
 			o.Activity, o.For, o.Evidence = team.Waiting, team.WaitQuestion, []string{in.Message}
+		}
+	case event == stopFailure:
+		o.Evidence = []string{in.Error, in.Last}
+		if until, ok := LimitIn(cli, in.Last, at); ok {
+			o.Activity, o.Until = team.Limited, until
 		}
 	case event == "SessionStart" && in.Source == "compact":
 		o.Activity = "" // in the middle of a turn, or not

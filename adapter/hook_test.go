@@ -58,6 +58,8 @@ func TestHookSees(t *testing.T) {
 		{Claude, "UserPromptSubmit", `{"session_id":"s"}`, false, team.Working, ""},
 		{Claude, "Stop", `{"stop_hook_active":false}`, false, team.Idle, ""},
 		{Claude, "Stop", `{}`, true, team.Working, ""},
+		{Claude, "StopFailure", `{"error":"rate_limit","last_assistant_message":"API Error: Request rejected (429) · come back later"}`, false, team.Idle, ""},
+		{Claude, "StopFailure", `{"error":"rate_limit","last_assistant_message":"You've hit your session limit · resets 3pm (UTC)"}`, false, team.Limited, ""},
 		{Claude, "PermissionRequest", `{"tool_name":"Bash"}`, false, team.Waiting, team.WaitPermission},
 		{Claude, "PermissionRequest", `{"tool_name":"ExitPlanMode"}`, false, team.Waiting, team.WaitPlan},
 		{Claude, "Notification", `{"notification_type":"permission_prompt","message":"m"}`, false, team.Waiting, team.WaitPermission},
@@ -110,11 +112,6 @@ func TestScreens(t *testing.T) {
 				t.Errorf("%s for %q with input %q by %s %q", got.Activity, got.For, got.Input, got.Rule, got.Lines)
 			}
 		})
-	}
-	r, _, _ := BuiltinRules(Claude)
-	got := r.Look("You've hit your session limit · resets 3pm\n", Version{}, now)
-	if got.Activity != team.Limited || !got.Until.Equal(now.Add(time.Hour)) {
-		t.Errorf("limit: %s until %s", got.Activity, got.Until)
 	}
 }
 

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -58,10 +56,11 @@ type Rule struct {
 	State    string   `yaml:"state"`    // working, idle, waiting, limited
 	For      string   `yaml:"for"`
 	Ready    bool     `yaml:"ready"`  // seeing it means that the agent takes messages
-	Bottom   int      `yaml:"bottom"` // only the last so many lines; 0: the whole newest turn
+	Bottom   int      `yaml:"bottom"` // only the last so many lines of the newest turn; 0: all of it
 	Match    []string `yaml:"match"`  // each has to match some line
 	Not      []string `yaml:"not"`    // none of these may match any
-	// Until matches the line with the time at which a limit ends: its group "at".
+	// Until matches the line with the time at which a limit ends: its group "at", and
+	// its group "zone" for the name of a time zone.
 	Until string `yaml:"until"`
 	// Allow and Deny match the lines of a dialog with its answers: their group "key"
 	// is the key that gives them.
@@ -79,6 +78,7 @@ type Seen struct {
 	Activity team.Activity // unknown when no rule matches
 	For      team.WaitFor
 	Until    time.Time
+	Since    time.Time // of a limit: when the screen showed it first, where that is known
 	Ready    bool
 	Lines    []string // those that matched
 	Input    string   // what stands in the input box, cleaned of what it shows when empty
@@ -214,8 +214,19 @@ func holds(bounds []bound, v Version) bool {
 	return true
 }
 
-// Look reads a screen. now is for limits that name an hour.
+// Look reads a screen. now is for limits that name an hour: the moment when the screen
+// showed it first.
 func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
+	return r.look(screen, v, now, false)
+}
+
+// LookPast is Look without the rules for limits: what is to be seen beside the words of
+// one that is over.
+func (r *Rules) LookPast(screen string, v Version, now time.Time) Seen {
+	return r.look(screen, v, now, true)
+}
+
+func (r *Rules) look(screen string, v Version, now time.Time, past bool) Seen {
 	lines := trimBottom(strings.Split(strings.ReplaceAll(screen, "\r\n", "\n"), "\n"))
 	seen := Seen{Activity: team.ActivityUnknown}
 	seen.Input, seen.HasInput = r.inputOf(lines)
@@ -234,7 +245,7 @@ func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 		if l.Bottom > 0 {
 			region = turn[max(0, len(turn)-l.Bottom):]
 		}
-		if !holds(l.versions, v) {
+		if past && team.Activity(l.State) == team.Limited || !holds(l.versions, v) {
 			continue
 		}
 		matched, ok := l.matches(region)
@@ -250,15 +261,33 @@ func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 			seen.Dialog = l.dialog(region)
 		}
 		if l.until != nil {
-			for _, line := range region {
-				if m := l.until.FindStringSubmatch(line); m != nil {
-					seen.Until = parseUntil(m[max(0, l.until.SubexpIndex("at"))], now)
-				}
-			}
+			seen.endOf(l, region, now)
 		}
 		return seen
 	}
 	return seen
+}
+
+// endOf takes the end of a limit, which may be wrapped over two lines, and the words
+// that say it.
+func (s *Seen) endOf(l *Rule, region []string, now time.Time) {
+	var words []string
+	for _, line := range region {
+		words = append(words, strings.Fields(line)...)
+	}
+	all := l.until.FindAllStringSubmatch(strings.Join(words, " "), -1)
+	if len(all) == 0 {
+		return
+	}
+	m := all[len(all)-1]
+	zone := ""
+	if i := l.until.SubexpIndex("zone"); i >= 0 {
+		zone = m[i]
+	}
+	s.Until = parseUntil(m[max(0, l.until.SubexpIndex("at"))], zone, now)
+	if !strings.Contains(s.Lines[0], m[0]) {
+		s.Lines = append(s.Lines, m[0])
+	}
 }
 
 // keyOf is the key that the last line which matches names; "" for none.
@@ -348,42 +377,4 @@ func trimBottom(lines []string) []string {
 		lines = lines[:len(lines)-1]
 	}
 	return lines
-}
-
-var clock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?$`) })
-
-// parseUntil reads an hour of the day, the next one that comes, or a span ("2h30m",
-// "45 minutes"); zero when it is neither.
-func parseUntil(s string, now time.Time) time.Time {
-	s = strings.TrimSpace(s)
-	if d, err := time.ParseDuration(strings.ReplaceAll(s, " ", "")); err == nil && d > 0 {
-		return now.Add(d)
-	}
-	if m := regexp.MustCompile(`^(\d+)\s*(minute|hour)s?$`).FindStringSubmatch(s); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		if m[2] == "hour" {
-			n *= 60
-		}
-		return now.Add(time.Duration(n) * time.Minute)
-	}
-	m := clock().FindStringSubmatch(s)
-	if m == nil {
-		return time.Time{}
-	}
-	hour, _ := strconv.Atoi(m[1])
-	minute, _ := strconv.Atoi(m[2])
-	switch strings.ToLower(m[3]) {
-	case "pm":
-		hour = hour%12 + 12
-	case "am":
-		hour %= 12
-	}
-	if hour > 23 || minute > 59 {
-		return time.Time{}
-	}
-	t := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())
-	if !t.After(now) {
-		t = t.AddDate(0, 0, 1)
-	}
-	return t
 }

@@ -42,11 +42,13 @@ type appServer struct {
 	seen   map[string]string        // mail id -> the evidence that the thread has it
 	asks   map[string]serverRequest // by id of the Ask
 	tried  map[string]bool          // mail given on this connection
-	idles  int                      // how often the server has said that the thread is idle
-	began  map[string]int           // idles when a turn was accepted with a mail on this connection
 	mode   team.Mode                // that it is to work in
 	moved  bool                     // it is said with every turn: the thread has, or had, another
 	told   team.Mode                // that a turn was last begun with
+	rests  int                      // how often the server has said that the thread is at rest
+	began  map[string]int           // rests when a turn was accepted with a mail on this connection
+	limit  *team.Observation        // the usage limit that ended the last turn
+	reset  time.Time                // of a window that is used up
 	poke   chan struct{}            // capacity 1: look at the thread again
 }
 
@@ -60,6 +62,9 @@ type threadStatus struct {
 	Type        string   `json:"type"` // notLoaded, idle, systemError, active
 	ActiveFlags []string `json:"activeFlags"`
 }
+
+// atRest: no turn is under way. systemError is what an error of the model has ended.
+func (s threadStatus) atRest() bool { return s.Type == "idle" || s.Type == "systemError" }
 
 // thread is what the server tells of one.
 type thread struct {
@@ -355,7 +360,7 @@ func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text strin
 	}
 	a.mu.Lock()
 	a.turn = out.Turn.ID
-	a.began[id] = a.idles
+	a.began[id] = a.rests
 	if moved {
 		a.told = mode
 	}
@@ -438,7 +443,7 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id, mail string) string {
 	a.mu.Lock()
 	began, here := a.began[mail]
-	busy := a.status.Type != "idle" || here && began == a.idles
+	busy := !a.status.atRest() || here && began == a.rests
 	a.mu.Unlock()
 	if busy {
 		return "an earlier handover may still wait for the turn"

@@ -30,6 +30,9 @@ func (a *appServer) take(m rpcMessage) {
 		Turn       struct{ ID string }
 		Status     threadStatus `json:"status"`
 		Item       userMessage  `json:"item"`
+		Error      serverError  `json:"error"`
+		WillRetry  bool         `json:"willRetry"`
+		RateLimits rateLimits   `json:"rateLimits"`
 		TokenUsage struct {
 			Total struct{ InputTokens, CachedInputTokens, OutputTokens int64 }
 		} `json:"tokenUsage"`
@@ -54,6 +57,9 @@ func (a *appServer) take(m rpcMessage) {
 			a.wake()
 			return
 		}
+	case "account/rateLimits/updated":
+		a.resets(p.RateLimits)
+		return
 	}
 	if !ours {
 		return
@@ -71,6 +77,10 @@ func (a *appServer) take(m rpcMessage) {
 			a.turn = ""
 		}
 		a.mu.Unlock()
+	case "error":
+		if !p.WillRetry {
+			a.failed(p.Error)
+		}
 	case "item/started", "item/completed":
 		a.has(p.Item)
 	case "thread/tokenUsage/updated":
@@ -163,11 +173,17 @@ func (a *appServer) changed(s threadStatus) {
 	}
 	a.mu.Lock()
 	a.status = s
-	if s.Type == "idle" {
-		a.idles++
+	switch {
+	case s.Type == "active":
+		a.limit = nil
+	case a.limit != nil: // it is at rest because of that
+		o.Activity, o.Until, o.Since, o.Evidence = a.limit.Activity, a.limit.Until, a.limit.Began(), a.limit.Evidence
 	}
-	if s.Type == "idle" {
+	if s.Type != "active" {
 		a.turn = ""
+	}
+	if s.atRest() {
+		a.rests++
 	}
 	o.Turn, o.Conversation = a.turn, a.thread
 	joined := a.joined

@@ -311,7 +311,7 @@ func soak(t *testing.T, r *rig, n int, disturb func(i int)) {
 func TestAnswerOvertakesBusy(t *testing.T) {
 	a := &appServer{report: func(team.Observation) {}, poke: make(chan struct{}, 1), began: map[string]int{}}
 	a.changed(threadStatus{Type: "idle"})
-	a.began["m"] = a.idles // as start does once the turn is accepted
+	a.began["m"] = a.rests // as start does once the turn is accepted
 	if a.ambiguous(t.Context(), nil, "thread", "m") == "" {
 		t.Error("given again before the turn was over")
 	}

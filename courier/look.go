@@ -28,25 +28,36 @@ type looker struct {
 	s       Screen
 	rules   *adapter.Rules // nil: nothing is known of its screens
 	version adapter.Version
+	limits  limits
 }
 
 func newLooker(f Facts, s Screen, rules *adapter.Rules) *looker {
 	v, _ := adapter.ParseVersion(f.Link.Version)
-	return &looker{f, s, rules, v}
+	l := &looker{f: f, s: s, rules: rules, version: v}
+	l.limits.load(f)
+	return l
 }
 
 // see reads the screen now.
 func (l *looker) see(ctx context.Context) (adapter.Seen, error) {
+	seen, _, err := l.read(ctx)
+	return seen, err
+}
+
+// read is see, and what there is beside the words of a limit.
+func (l *looker) read(ctx context.Context) (seen, past adapter.Seen, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	if l.rules == nil {
-		return adapter.Seen{Activity: team.ActivityUnknown}, nil
+		seen.Activity = team.ActivityUnknown
+		return seen, seen, nil
 	}
 	text, err := l.s.Capture(ctx, 0)
 	if err != nil {
-		return adapter.Seen{}, err
+		return seen, seen, err
 	}
-	return l.rules.Look(text, l.version, time.Now()), nil
+	seen, past = l.at(text, time.Now())
+	return seen, past, nil
 }
 
 // title is the terminal's title as the program has set it last.
@@ -115,10 +126,10 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 			return
 		}
 		lastSeen = seen
-		r(team.Observation{
-			Tier: team.TierScreen, Activity: seen.Activity, For: seen.For, Until: seen.Until, Ready: seen.Ready,
-			At: time.Now(), Source: "rule " + seen.Rule, Evidence: seen.Lines,
-		})
+		if seen.Activity == team.Limited {
+			l.limits.tell(seen)
+		}
+		r(observation(seen))
 	}
 	for {
 		select {

@@ -189,8 +189,14 @@ func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 			return "a person scrolls in its pane", seen
 		}
 	}
-	seen, err := t.f.look.see(ctx)
+	limited, seen, err := t.f.look.read(ctx)
 	switch {
+	case err == nil && limited.Activity == team.Limited && t.f.look.limits.tell(limited):
+		// The supervisor has not heard of it. What it knows of holds mail back until it is
+		// over, or a person goes on: then its words on the screen are in nobody's way.
+		t.report(observation(limited))
+		t.later(lookAgain)
+		return "it has reached a usage limit", limited
 	case err != nil:
 		return "its screen cannot be read: " + err.Error(), seen
 	case t.f.look.rules == nil:

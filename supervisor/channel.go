@@ -74,6 +74,9 @@ func (s *Supervisor) openLine(m *member) {
 	if s.cfg.Courier == nil || !m.plan.Channel || m.at == nil {
 		return
 	}
+	if q := s.readQuota(); q != nil {
+		m.seen.Ended = q.Ended(m.row.Spec.Agent)
+	}
 	session, gen := m.row.SessionKey, m.row.Generation
 	s.showState(m) // what an earlier supervisor wrote is not known any more
 	in := ChannelIn{

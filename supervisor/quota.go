@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +16,10 @@ const (
 	SettingBudgets = "budgets" // Budgets
 	SettingUsage   = "usage"   // map[session key]Spent
 	SettingLimited = "limited" // map[agent]Limited
+	// SettingLimitEnds has when the last limit of each agent was ended, by a person or
+	// by its time, in Unix milliseconds: the words of that limit may stand on a screen
+	// for long, and count no more.
+	SettingLimitEnds = "limit_ends"
 )
 
 // Events of usage and its limits. Resumed and changed are written by whoever does
@@ -71,11 +76,39 @@ type Quota struct {
 	Budgets Budgets
 	Spent   map[string]Spent   // by session key
 	Limited map[string]Limited // by agent
+	Ends    map[string]int64   // by agent
+}
+
+// Ended is when the last limit of an agent was ended; zero for never.
+func (q Quota) Ended(agent string) time.Time {
+	if at, ok := q.Ends[agent]; ok {
+		return time.UnixMilli(at)
+	}
+	return time.Time{}
+}
+
+// EndLimit closes the breaker of an agent in q and in the ledger. Whoever calls it
+// writes EventResumed.
+func EndLimit(ctx context.Context, l *ledger.Ledger, q *Quota, agent string, now time.Time) error {
+	ends, left := maps.Clone(q.Ends), maps.Clone(q.Limited)
+	if ends == nil {
+		ends = map[string]int64{}
+	}
+	ends[agent] = now.UnixMilli()
+	delete(left, agent)
+	if err := l.Set(ctx, SettingLimitEnds, ends); err != nil {
+		return err
+	}
+	if err := l.Set(ctx, SettingLimited, left); err != nil {
+		return err
+	}
+	q.Ends, q.Limited = ends, left
+	return nil
 }
 
 // ReadQuota reads it from the ledger.
 func ReadQuota(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
-	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &q.Limited} {
+	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &q.Limited, SettingLimitEnds: &q.Ends} {
 		if _, err := l.Setting(ctx, name, v); err != nil {
 			return Quota{}, err
 		}

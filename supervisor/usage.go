@@ -168,6 +168,9 @@ func (s *Supervisor) limited(m *member, v state.Verdict) {
 		return
 	}
 	all, agent := q.Limited, m.row.Spec.Agent
+	if !v.Since.After(q.Ended(agent)) { // its words are of one that was ended
+		return
+	}
 	l, known := all[agent]
 	if all == nil {
 		all = map[string]Limited{}
@@ -218,14 +221,12 @@ func (limitsOver) apply(s *Supervisor) {
 	if q == nil || !q.Budgets.Resume {
 		return
 	}
-	left := maps.Clone(q.Limited)
-	for agent, l := range q.Limited {
+	for agent, l := range maps.Clone(q.Limited) {
 		if l.Until == 0 || time.Now().UnixMilli() < l.Until {
 			continue
 		}
-		delete(left, agent)
 		ctx, cancel := s.write()
-		err := s.cfg.Ledger.Set(ctx, SettingLimited, left)
+		err := EndLimit(ctx, s.cfg.Ledger, q, agent, time.Now())
 		cancel()
 		if err != nil {
 			s.log.Warn("close a breaker", "agent", agent, "err", err)
@@ -234,7 +235,7 @@ func (limitsOver) apply(s *Supervisor) {
 		}
 		s.event(EventResumed, agent, l)
 	}
-	s.watchLimits(left)
+	s.watchLimits(q.Limited)
 }
 
 // resumed goes on with what was held, and tells those whose turn the limit had
@@ -242,7 +243,14 @@ func (limitsOver) apply(s *Supervisor) {
 func (s *Supervisor) resumed(e ledger.Event) {
 	var l Limited
 	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
+	q := s.readQuota()
 	for _, m := range s.members {
+		if q != nil && e.What == EventResumed && m.row.Spec.Agent == e.ID {
+			m.seen.Ended = q.Ended(e.ID)
+			if m.plan.Channel && m.row.Observed == team.Running {
+				s.showState(m)
+			}
+		}
 		if e.What == EventResumed && m.row.Spec.Agent == e.ID && slices.Contains(l.Members, m.row.Name) && m.row.Observed == team.Running {
 			s.goOn(m.row, l)
 		}

@@ -265,3 +265,47 @@ func TestBudget(t *testing.T) {
 	}
 	r.sees("the request", func() bool { return w.of("ann").has("shutdown_request") })
 }
+
+// What a person has ended stays ended while its words stand on the screen; words that
+// come later begin another.
+func TestWordsOfALimitThatWasEnded(t *testing.T) {
+	r, w, s := claudes(t, "ann")
+	began := time.Now()
+	say := func(since time.Time) {
+		w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Since: since, At: time.Now(), Source: "rule usage-limit", Evidence: []string{"limit reached"}})
+	}
+	say(began)
+	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
+	q, err := ReadQuota(t.Context(), r.led)
+	if err == nil {
+		err = EndLimit(t.Context(), r.led, &q, "claude", time.Now())
+	}
+	if err == nil {
+		_, err = r.led.Event(t.Context(), ledger.Event{What: EventResumed, ID: "claude"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.sees("the prompt", func() bool { return w.of("ann").has("a prompt") })
+	for _, killed := range []bool{false, true} {
+		if killed {
+			s.Close()
+			w.mu.Lock()
+			clear(w.open)
+			w.mu.Unlock()
+			s = r.supervisor()
+			r.sees("a channel", func() bool { return w.of("ann") != nil })
+		}
+		say(began)
+		text := "another, killed: " + map[bool]string{true: "yes", false: "no"}[killed]
+		r.postTo("ann", text)
+		r.sees("it", func() bool { return w.of("ann").has(text) })
+		r.wait("ann", "not limited", func(m ledger.Member) bool { return m.Activity != team.Limited })
+	}
+	if n := r.seen(EventLimited); n != 1 {
+		t.Errorf("%d limits", n)
+	}
+	say(time.Now().Add(time.Millisecond))
+	r.wait("ann", "limited", func(m ledger.Member) bool { return m.Activity == team.Limited })
+	r.heldBack(r.postTo("ann", "a third"), "usage limit")
+}

@@ -56,6 +56,7 @@ type Observation struct {
 	Activity     Activity  `json:"activity,omitempty"`
 	For          WaitFor   `json:"for,omitempty"`   // of Waiting
 	Until        time.Time `json:"until,omitzero"`  // of Limited; zero: not known
+	Since        time.Time `json:"since,omitzero"`  // of Limited: when its words were seen first; zero: At
 	Ready        bool      `json:"ready,omitempty"` // it takes messages now
 	At           time.Time `json:"at"`
 	Source       string    `json:"source"`                 // "hook Stop", "thread/status/changed", "rule trust-dialog"
@@ -67,6 +68,14 @@ type Observation struct {
 	Ask          *Ask      `json:"ask,omitempty"`
 	Settled      string    `json:"settled,omitempty"` // id of an Ask that somebody has answered in the CLI itself
 	Usage        *Usage    `json:"usage,omitempty"`   // running totals of the conversation
+}
+
+// Began is when a limit was seen first.
+func (o Observation) Began() time.Time {
+	if o.Since.IsZero() {
+		return o.At
+	}
+	return o.Since
 }
 
 // Receipt says how far one message has come.

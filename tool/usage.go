@@ -146,8 +146,7 @@ func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 		}
 		return err
 	}
-	delete(q.Limited, agent)
-	if err := t.as(c).Set(ctx, supervisor.SettingLimited, q.Limited); err != nil {
+	if err := supervisor.EndLimit(ctx, t.as(c), &q, agent, time.Now()); err != nil {
 		return err
 	}
 	data, err := json.Marshal(l)

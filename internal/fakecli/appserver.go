@@ -45,6 +45,7 @@ type AppServer struct {
 	flags   []string
 	open    *approval
 	last    int
+	used    Used
 }
 
 type client struct {
@@ -72,6 +73,16 @@ func StartAppServer(socket string, e *Engine, thread, cwd string, approve bool) 
 	e.Seen = s.seen
 	e.Active = s.active
 	e.Said = func(text string) { s.item("agentMessage", obj{"text": text}) }
+	e.Wrote = s.wrote
+	e.Failed = s.failed
+	e.Keeps = func(talk []message) (users []message) { // it keeps what users have said
+		for _, m := range talk {
+			if m.Role == "user" {
+				users = append(users, m)
+			}
+		}
+		return users
+	}
 	if approve {
 		e.Allow = s.allow
 	}
@@ -219,6 +230,7 @@ func (s *AppServer) begin(id string, resume bool) error {
 		s.mu.Unlock()
 		writeKept(file, k)
 	}
+	s.Engine.Compact = compactFile("codex")
 	s.mu.Lock()
 	s.Thread, s.items, s.started = id, k.Items, resume
 	s.last = len(k.Items)
@@ -339,6 +351,38 @@ func (s *AppServer) item(typ string, more obj) {
 	s.mu.Unlock()
 	s.tell(false, "item/started", obj{"threadId": s.thread(), "item": i})
 	s.tell(false, "item/completed", obj{"threadId": s.thread(), "item": i})
+}
+
+// failed tells of an error that ends the turn: words that end in "within 5s" name a
+// window of the account that begins anew then.
+func (s *AppServer) failed(_ context.Context, words string) bool {
+	info := "other"
+	if strings.Contains(words, "usage limit") {
+		info = "usageLimitExceeded"
+	}
+	if _, span, ok := strings.Cut(words, " within "); ok {
+		if d, err := time.ParseDuration(span); err == nil {
+			s.tell(true, "account/rateLimits/updated", obj{"rateLimits": obj{"primary": obj{"usedPercent": 100, "resetsAt": time.Now().Add(d).Unix()}}})
+		}
+	}
+	s.tell(false, "error", obj{"threadId": s.thread(), "turnId": "t", "willRetry": false, "error": obj{"message": words, "codexErrorInfo": info}})
+	s.item("agentMessage", obj{"text": words})
+	return false
+}
+
+// wrote tells what the thread has used so far.
+func (s *AppServer) wrote(role string, _ any, used Used) {
+	if role != "assistant" {
+		return
+	}
+	s.mu.Lock()
+	s.used.Input += used.Input
+	s.used.Output += used.Output
+	total := s.used
+	s.mu.Unlock()
+	s.tell(false, "thread/tokenUsage/updated", obj{"threadId": s.thread(), "turnId": "t", "tokenUsage": obj{"total": obj{
+		"inputTokens": total.Input, "cachedInputTokens": 0, "outputTokens": total.Output, "totalTokens": total.Input + total.Output,
+	}}})
 }
 
 func (s *AppServer) seen(t Text) { s.item("userMessage", obj{"clientId": t.ID}) }

@@ -64,8 +64,17 @@ func claude(args []string) error {
 	if err := c.trusted(ctx); err != nil {
 		return err
 	}
-	if err := conversation(e, transcript, resume != ""); err != nil {
+	if err := conversation(e, strings.TrimSuffix(transcript, "l"), resume != ""); err != nil {
 		return err
+	}
+	answers := 0
+	e.Wrote = func(role string, content any, used Used) {
+		answers++
+		m := obj{"role": role, "content": content}
+		if role == "assistant" {
+			m["id"], m["usage"] = fmt.Sprintf("msg_%d_%d", os.Getpid(), answers), used
+		}
+		c.record(transcript, obj{"type": role, "message": m})
 	}
 	var stop func()
 	if e.Tools, stop, err = tools(ctx, servers.MCPServers, os.Environ(), func(s string) string { return "mcp__" + s + "__" }); err != nil {
@@ -89,6 +98,13 @@ func claude(args []string) error {
 	go e.Run(ctx)
 	<-gone
 	return nil
+}
+
+// record adds a line to a file that only grows.
+func (c *claudeSession) record(path string, line obj) {
+	if err := appendLine(path, line); err != nil {
+		c.screen.say("", err.Error())
+	}
 }
 
 // claudeSession is one session of the fake Claude Code.
@@ -154,6 +170,13 @@ func (c *claudeSession) wire() {
 	}
 	e.Allow = c.allow
 	e.Said = func(text string) { c.screen.say("● ", text) }
+	e.Failed = func(ctx context.Context, words string) bool {
+		c.screen.say("● ", words)
+		c.hooks.run(ctx, "StopFailure", obj{"error": "rate_limit", "last_assistant_message": words})
+		return false
+	}
+	e.Compact = compactFile("claude")
+	e.Compacted = func(ctx context.Context) { c.hooks.run(ctx, "SessionStart", obj{"source": "compact"}) }
 	e.Prompted = func(ctx context.Context, text string) string {
 		if t := c.hooks.run(ctx, "UserPromptSubmit", obj{"prompt": text}).context; t != "" {
 			return "UserPromptSubmit hook additional context: " + t

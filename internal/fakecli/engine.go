@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -40,13 +41,25 @@ type Engine struct {
 	Answering func()
 	// Said is called with each answer.
 	Said func(text string)
+	// Failed is called with the words of a model that does not answer, and says whether
+	// it is to be asked again; nil shows them.
+	Failed func(ctx context.Context, words string) (again bool)
 	// Calls is called before a tool runs.
 	Calls func(tool string)
+	// Compact is a file: where it is, the conversation is replaced by a summary before the
+	// model is asked, the file is removed, and Compacted is called. Keeps tells the
+	// messages that are left as they are.
+	Compact   string
+	Keeps     func(talk []message) []message
+	Compacted func(ctx context.Context)
+	// Wrote is called with each message of the conversation, and what an answer has used.
+	Wrote func(role string, content any, used Used)
 	// Keep is called with the whole conversation whenever it has grown; Load reads it.
 	Keep func(talk json.RawMessage)
 
 	mu     sync.Mutex
 	talk   []message
+	used   Used   // by the last answer
 	queue  []Text // came in mid-turn: for the next boundary
 	next   []Text // for the next turn
 	turn   string
@@ -60,6 +73,12 @@ type Engine struct {
 type Text struct {
 	ID, Text string
 	Quiet    bool
+}
+
+// Used is what an answer of the model has used.
+type Used struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
 }
 
 type message struct {
@@ -78,6 +97,13 @@ func (e *Engine) Load(talk json.RawMessage) error { return json.Unmarshal(talk, 
 // append adds to the conversation.
 func (e *Engine) append(m message) {
 	e.talk = append(e.talk, m)
+	if e.Wrote != nil {
+		used := Used{}
+		if m.Role == "assistant" {
+			used = e.used
+		}
+		e.Wrote(m.Role, m.Content, used)
+	}
 	if e.Keep == nil {
 		return
 	}
@@ -178,6 +204,22 @@ func (e *Engine) add(in []Text, result ...any) {
 	}
 }
 
+// compacted compacts the conversation where somebody wants it.
+func (e *Engine) compacted() bool {
+	if e.Compact == "" || os.Remove(e.Compact) != nil {
+		return false
+	}
+	left := []message{}
+	if e.Keeps != nil {
+		left = e.Keeps(e.talk)
+	}
+	e.talk = []message{{"user", "This session goes on from one that was too long. Its summary: work was done."}}
+	for _, m := range left {
+		e.append(m)
+	}
+	return true
+}
+
 // boundary takes what came in mid-turn.
 func (e *Engine) boundary() []Text {
 	e.mu.Lock()
@@ -196,6 +238,9 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 	}
 	e.add(in)
 	for {
+		if e.compacted() && e.Compacted != nil {
+			e.Compacted(ctx)
+		}
 		if e.Answering != nil {
 			e.Answering()
 		}
@@ -203,6 +248,12 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 		switch {
 		case ctx.Err() != nil:
 			e.append(message{"user", "[Request interrupted by user]"})
+			return
+		case err != nil && e.Failed != nil:
+			if e.Failed(ctx, err.Error()) {
+				continue
+			}
+			e.append(message{"assistant", err.Error()})
 			return
 		case err != nil:
 			if e.Said != nil {
@@ -318,13 +369,18 @@ func (e *Engine) ask(ctx context.Context) (said string, call *toolUse, err error
 			Text string
 		}
 		Error struct{ Message string }
+		Usage Used
 	}
 	if err := json.Unmarshal(b, &out); err != nil {
 		return "", nil, fmt.Errorf("read the model's answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK || len(out.Content) == 0 {
+		if strings.Contains(out.Error.Message, "usage limit") { // as the programs have them
+			return "", nil, errors.New(out.Error.Message)
+		}
 		return "", nil, errors.New(strings.TrimSpace("API Error: " + resp.Status + " " + out.Error.Message))
 	}
+	e.used = out.Usage
 	if c := out.Content[0]; c.Type == "tool_use" {
 		return "", &c.toolUse, nil
 	}

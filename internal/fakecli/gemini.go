@@ -3,6 +3,7 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -60,12 +61,27 @@ func gemini(args []string) error {
 	if err != nil {
 		return err
 	}
+	chat, err := homeFile(".gemini", "tmp", "p", "chats", "session-"+id+".jsonl")
+	if err != nil {
+		return err
+	}
+	records := 0
+	e.Wrote = func(role string, content any, used Used) {
+		records++
+		m := obj{"id": fmt.Sprintf("%d-%d", os.Getpid(), records), "type": "user", "content": content}
+		if role == "assistant" {
+			m["type"], m["tokens"] = "gemini", obj{"input": used.Input, "output": used.Output, "cached": 0, "thoughts": 0, "tool": 0}
+		}
+		if err := appendLine(chat, m); err != nil {
+			t.say("", err.Error())
+		}
+	}
 	var stop func()
 	if e.Tools, stop, err = tools(ctx, settings.MCPServers, geminiEnv(settings.Security.EnvironmentVariableRedaction.Allowed), func(s string) string { return "mcp_" + s + "_" }); err != nil {
 		return err
 	}
 	defer stop()
-	h := &hookSet{events: settings.Hooks, ctx: ctx, base: obj{"session_id": id, "transcript_path": file, "cwd": dir}}
+	h := &hookSet{events: settings.Hooks, ctx: ctx, base: obj{"session_id": id, "transcript_path": chat, "cwd": dir}}
 	e.Free = func(tool string, input json.RawMessage) bool {
 		return one(flags, "--approval-mode") == "yolo" || harmless(tool, input)
 	}
@@ -82,6 +98,13 @@ func gemini(args []string) error {
 		}) == "1"
 	}
 	e.Said = func(text string) { t.say("✦ ", text) }
+	e.Failed = func(ctx context.Context, words string) bool { // what follows is AfterAgent
+		t.say("✕ ", words)
+		h.run(ctx, "AfterAgent", obj{"prompt_response": "", "stop_hook_active": false})
+		return false
+	}
+	e.Compact = compactFile("gemini")
+	e.Keeps = func(talk []message) []message { return talk[len(talk)-1:] } // what is about to be sent
 	e.Prompted = func(ctx context.Context, text string) string {
 		return h.run(ctx, "BeforeAgent", obj{"prompt": text}).context
 	}

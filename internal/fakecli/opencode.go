@@ -64,6 +64,18 @@ func newOpenCode(secret string, e *Engine, approve bool) *OpenCode {
 		s.mu.Unlock()
 		s.tell("message.updated", obj{"info": m})
 	}
+	e.Failed = s.failed
+	var total Used
+	e.Wrote = func(role string, _ any, used Used) { // one turn at a time
+		if role != "assistant" {
+			return
+		}
+		total.Input += used.Input
+		total.Output += used.Output
+		s.tell("session.updated", obj{"info": obj{"cost": 0, "tokens": obj{
+			"input": total.Input, "output": total.Output, "reasoning": 0, "cache": obj{"read": 0, "write": 0},
+		}}})
+	}
 	e.Active = func(turn string) {
 		st := "idle"
 		if turn != "" {
@@ -263,6 +275,26 @@ func (s *OpenCode) reply(w http.ResponseWriter, r *http.Request) {
 	default:
 	}
 	s.write(w, true)
+}
+
+// failed waits to try again, for two hours or as long as the words say by "within 5s",
+// and shows that it waits.
+func (s *OpenCode) failed(ctx context.Context, words string) bool {
+	wait := 2 * time.Hour
+	if _, span, ok := strings.Cut(words, " within "); ok {
+		if d, err := time.ParseDuration(span); err == nil {
+			wait = d
+		}
+	}
+	s.tell("session.status", obj{"status": obj{"type": "retry", "attempt": 1, "message": words, "next": time.Now().Add(wait).UnixMilli()}})
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // tell sends an event of the session to every stream.

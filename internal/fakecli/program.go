@@ -189,6 +189,30 @@ func writeKept(path string, k kept) {
 	}
 }
 
+// compactFile is the file that has a conversation compacted before its next answer, for
+// tests: below the home directory, by the program.s name.
+func compactFile(program string) string {
+	path, err := homeFile(".compact", program)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// appendLine adds a line of JSON to a file that only grows.
+func appendLine(path string, line obj) error {
+	b, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	return errors.Join(err, f.Close())
+}
+
 // conversation makes the engine of a program keep its conversation in a file, and
 // takes up what is there where resume is set.
 func conversation(e *Engine, path string, resume bool) error {

@@ -28,6 +28,10 @@ const keep = 20
 // Engine holds what was seen of one generation of one agent. The zero value knows
 // nothing.
 type Engine struct {
+	// Ended is when a person, or the team, went on after a limit: one that was seen
+	// before is over, whatever the screen still says.
+	Ended time.Time
+
 	last   map[team.Tier]team.Observation
 	recent []team.Observation
 	ready  bool
@@ -38,6 +42,7 @@ type Verdict struct {
 	Activity team.Activity `json:"activity"`
 	For      team.WaitFor  `json:"for,omitempty"`
 	Until    time.Time     `json:"until,omitzero"`
+	Since    time.Time     `json:"since,omitzero"` // of a limit
 	Ready    bool          `json:"ready"`
 	Tier     string        `json:"tier,omitempty"`
 	Source   string        `json:"source,omitempty"`
@@ -81,7 +86,7 @@ func (e *Engine) Verdict(now time.Time) Verdict {
 	for _, o := range e.tiers() {
 		switch {
 		case o.Activity == team.ActivityUnknown: // a word, but none that says anything
-		case o.Activity == team.Limited && !o.Until.IsZero() && !now.Before(o.Until): // over
+		case o.Activity == team.Limited && (!o.Until.IsZero() && !now.Before(o.Until) || !o.Began().After(e.Ended)): // over
 		case best.Activity == "" || overrules(o, best):
 			best = o
 		}
@@ -92,6 +97,9 @@ func (e *Engine) Verdict(now time.Time) Verdict {
 	}
 	v.Activity, v.For, v.Until, v.Tier = best.Activity, best.For, best.Until, best.Tier.String()
 	v.Source, v.At, v.Evidence = best.Source, best.At, best.Evidence
+	if v.Activity == team.Limited {
+		v.Since = best.Began()
+	}
 	return v
 }
 
