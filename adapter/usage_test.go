@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"os"
 	"testing"
 
 	"github.com/teamctl/teamctl/team"
@@ -18,8 +19,31 @@ not JSON, with "usage"
 	want := team.Usage{InputTokens: 1127, OutputTokens: 15, CachedTokens: 1000}
 	for cut := range len(text) { // read in two goes, cut anywhere
 		var c Counted
-		c.Count([]byte(text[:cut]))
-		c.Count([]byte(text[c.Offset:]))
+		c.Count(Claude, []byte(text[:cut]))
+		c.Count(Claude, []byte(text[c.Offset:]))
+		if c.Total != want || c.Offset != int64(len(text)) {
+			t.Fatalf("cut at %d: %+v", cut, c)
+		}
+	}
+}
+
+// The file is one that Gemini CLI 0.61.0 has written: a turn of two answers, the first
+// of which it wrote again when its tool had run.
+func TestCountGeminiChat(t *testing.T) {
+	data, err := os.ReadFile("testdata/gemini-0.61.0-chat.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := []byte(`{"id":"x","type":"gemini","content":"","tokens":{"input":1000,"output":5,"cached":900,"thoughts":40,"tool":7,"total":1052}}
+{"id":"y","type":"gemini","content":"no tokens yet","tokens":null}
+{"id":"z","type":"user","content":"\"tokens\""}
+`)
+	text := append(data, more...)
+	want := team.Usage{InputTokens: 1207, OutputTokens: 65, CachedTokens: 900}
+	for cut := range len(text) {
+		var c Counted
+		c.Count(Gemini, text[:cut])
+		c.Count(Gemini, text[c.Offset:])
 		if c.Total != want || c.Offset != int64(len(text)) {
 			t.Fatalf("cut at %d: %+v", cut, c)
 		}

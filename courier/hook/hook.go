@@ -14,7 +14,9 @@
 // same conversation is the evidence that the CLI took that answer, and moves them to
 // accepted. A delivery that is injected without such a note was claimed by a hook
 // that died before its answer: it is given again, unless the transcript has its id.
-// So is one whose answer went into a conversation that does not go on.
+// So is one whose answer went into a conversation that does not go on, or that was
+// compacted before the agent called another hook: the model has not answered since, and
+// what is left of the answer is what a summary makes of it.
 package hook
 
 import (
@@ -77,6 +79,10 @@ type given struct {
 	Conversation string   `json:"conversation"`
 	IDs          []string `json:"ids"`
 	Event        string   `json:"event"`
+	// Of a conversation that was compacted: what went with it, and how long its
+	// transcript was then.
+	Lost  []string `json:"lost,omitempty"`
+	After int64    `json:"after,omitempty"`
 }
 
 // Run runs one hook and writes its answer. Its error is for a log only: the answer
@@ -240,6 +246,12 @@ func (r *run) readGiven() (g given) {
 // returns what is still to be given.
 func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
 	g := r.readGiven()
+	if adapter.Compacts(r.CLI, r.Event, r.hook) && g.Conversation == r.hook.Conversation {
+		var err error
+		if g, err = r.lose(g, waiting); err != nil {
+			return nil, err
+		}
+	}
 	var open []ledger.Outgoing
 	var marks []ledger.DeliveryMark
 	for _, o := range waiting {
@@ -250,7 +262,13 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 		case slices.Contains(g.IDs, d.MessageID) && g.Conversation == r.hook.Conversation:
 			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: d.Recipient, State: team.Accepted,
 				Evidence: r.CLI + " took the answer of its hook " + g.Event + " and called " + r.Event})
-		case r.inTranscript(d.MessageID):
+		case slices.Contains(g.Lost, d.MessageID) && g.Conversation == r.hook.Conversation:
+			if !r.inTranscript(d.MessageID, g.After) {
+				open = append(open, o)
+				continue
+			}
+			fallthrough
+		case r.inTranscript(d.MessageID, 0):
 			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: d.Recipient, State: team.Accepted,
 				Evidence: "its id stands in the transcript"})
 		default:
@@ -261,20 +279,45 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	return open, err
 }
 
+// lose notes that the conversation was compacted before anything showed that the model
+// had read what was given last.
+func (r *run) lose(g given, waiting []ledger.Outgoing) (given, error) {
+	next := given{Conversation: g.Conversation, Event: r.Event, Lost: g.Lost, After: g.After}
+	for _, o := range waiting {
+		if d := o.Delivery; d.State == team.Injected && slices.Contains(g.IDs, d.MessageID) {
+			next.Lost = append(next.Lost, d.MessageID)
+		}
+	}
+	if len(next.Lost) == 0 {
+		return g, nil
+	}
+	if info, err := os.Stat(r.hook.Transcript); err == nil {
+		next.After = info.Size()
+	}
+	data, err := json.Marshal(next)
+	if err == nil {
+		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
+	}
+	return next, err
+}
+
 // transcriptTail is how much of a transcript is searched for an id, from its end.
 const transcriptTail = 4 << 20
 
-// inTranscript reports whether the transcript of the conversation has an id.
-func (r *run) inTranscript(id string) bool {
+// inTranscript reports whether the transcript of the conversation has an id, from an
+// offset on.
+func (r *run) inTranscript(id string, after int64) bool {
 	f, err := os.Open(r.hook.Transcript)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = f.Close() }() // read only
-	if info, err := f.Stat(); err == nil && info.Size() > transcriptTail {
-		if _, err := f.Seek(-transcriptTail, io.SeekEnd); err != nil {
-			return false
-		}
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	if _, err := f.Seek(max(after, info.Size()-transcriptTail), io.SeekStart); err != nil {
+		return false
 	}
 	data, err := io.ReadAll(io.LimitReader(f, transcriptTail))
 	return err == nil && bytes.Contains(data, []byte(id))
@@ -338,7 +381,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	if err := r.Write(reply); err != nil {
 		return true, err
 	}
-	data, err := json.Marshal(given{r.hook.Conversation, ids, r.Event})
+	data, err := json.Marshal(given{Conversation: r.hook.Conversation, IDs: ids, Event: r.Event})
 	if err == nil {
 		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
 	}

@@ -233,6 +233,42 @@ func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
 }
 
 // Tools run in parallel, and so do their hooks.
+// What was given and not read when the conversation was compacted is given once more,
+// and then is in the conversation once.
+func TestCompactedBeforeItWasRead(t *testing.T) {
+	r := newRig(t)
+	file := filepath.Join(t.TempDir(), "transcript.jsonl")
+	in := func(more string) string { return `{"session_id":"c1","transcript_path":"` + file + `"` + more + `}` }
+	read := r.post("read")
+	r.call("PostToolUse", in(""))
+	r.call("PreToolUse", in(""))
+	id := r.post("important")
+	if got := r.call("PostToolUse", in("")); !strings.Contains(got.Stdout, "important") {
+		t.Fatalf("answers %+v", got)
+	}
+	if err := os.WriteFile(file, []byte(`{"hook":"`+read+" "+id+`"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // twice in a row, with nothing between
+		if got := r.call("SessionStart", in(`,"source":"compact"`)); got != (adapter.HookReply{}) {
+			t.Fatalf("answers %+v", got)
+		}
+		r.want(read, team.Accepted)
+		r.want(id, team.Injected)
+	}
+	died := errors.New("killed")
+	if err := Run(t.Context(), r.in("PostToolUse", in(""), func(adapter.HookReply) error { return died })); !errors.Is(err, died) {
+		t.Fatal(err)
+	}
+	if got := r.call("Stop", in("")); !strings.Contains(got.Stdout, "important") || strings.Contains(got.Stdout, read) {
+		t.Fatalf("lost, or too much: %+v", got)
+	}
+	if got := r.call("Stop", in("")); got != (adapter.HookReply{}) {
+		t.Errorf("given again: %+v", got)
+	}
+	r.want(id, team.Accepted)
+}
+
 func TestParallelHooksGiveEachMessageOnce(t *testing.T) {
 	r := newRig(t)
 	var ids []string

@@ -18,7 +18,7 @@ const maxCounted = 32 << 20
 // nothing to say. What was read stands in usage.json of the bundle, so that a hook
 // reads only what is new.
 func (r *run) usage() *team.Usage {
-	if r.CLI != adapter.Claude || r.hook.Transcript == "" || r.Event != "PostToolUse" && r.Event != "Stop" {
+	if r.hook.Transcript == "" || !adapter.CountsTranscript(r.CLI, r.Event) {
 		return nil
 	}
 	c := r.readCounted()
@@ -41,7 +41,7 @@ func (r *run) usage() *team.Usage {
 	if err != nil {
 		return nil
 	}
-	c.Count(data)
+	c.Count(r.CLI, data)
 	if c.Offset == before && before > 0 {
 		return &c.Total
 	}
