@@ -221,6 +221,9 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		a.joined = true
 		a.mu.Unlock()
 		a.changed(out.Thread.Status)
+		if out.Thread.Status.Type != "active" {
+			a.lastTurn(ctx, conn, id)
+		}
 	}
 	if err := a.read(ctx, conn, id); err != nil {
 		a.f.Log.Warn("thread not read", "member", a.f.Name, "err", err)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -79,7 +80,7 @@ func (a *appServer) take(m rpcMessage) {
 		a.mu.Unlock()
 	case "error":
 		if !p.WillRetry {
-			a.failed(p.Error)
+			a.failed(p.Error, time.Now())
 		}
 	case "item/started", "item/completed":
 		a.has(p.Item)

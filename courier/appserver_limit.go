@@ -1,6 +1,7 @@
 package courier
 
 import (
+	"context"
 	"time"
 
 	"github.com/teamctl/teamctl/adapter"
@@ -41,19 +42,41 @@ func (a *appServer) resets(r rateLimits) {
 	a.mu.Unlock()
 }
 
-// failed reports a turn that a usage limit has ended. Another error is the agent's to
-// show: its thread is at rest.
-func (a *appServer) failed(e serverError) {
+// lastTurn reads how the last turn of a thread has ended, of which nobody told before
+// the channel had subscribed.
+func (a *appServer) lastTurn(ctx context.Context, conn *rpc, id string) {
+	var out struct {
+		Data []struct {
+			Status      string
+			Error       *serverError
+			CompletedAt int64 // Unix seconds
+		}
+	}
+	err := conn.call(ctx, "thread/turns/list", map[string]any{"threadId": id, "limit": 1, "sortDirection": "desc"}, &out)
+	if err != nil || len(out.Data) == 0 {
+		return // it has none
+	}
+	if t := out.Data[0]; t.Error != nil && t.CompletedAt > 0 { // its words mean an hour after that
+		a.failed(*t.Error, time.Unix(t.CompletedAt, 0))
+	}
+}
+
+// failed reports a turn that a usage limit has ended, and when. Another error is the
+// agent's to show: its thread is at rest.
+func (a *appServer) failed(e serverError, at time.Time) {
 	if e.Info != "usageLimitExceeded" {
 		return
 	}
-	now := time.Now()
-	until, _ := adapter.LimitIn(adapter.Codex, e.Message, now)
+	until, _ := adapter.LimitIn(adapter.Codex, e.Message, at)
 	a.mu.Lock()
-	if a.reset.After(now) {
+	if a.limit != nil { // told already
+		a.mu.Unlock()
+		return
+	}
+	if a.reset.After(time.Now()) {
 		until = a.reset
 	}
-	o := team.Observation{Activity: team.Limited, Until: until, Since: now, Source: "error usageLimitExceeded", Evidence: []string{e.Message}, Conversation: a.thread}
+	o := team.Observation{Activity: team.Limited, Until: until, Since: at, Source: "error usageLimitExceeded", Evidence: []string{e.Message}, Conversation: a.thread}
 	a.limit = &o
 	a.mu.Unlock()
 	a.see(o)

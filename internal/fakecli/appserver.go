@@ -46,6 +46,9 @@ type AppServer struct {
 	open    *approval
 	last    int
 	used    Used
+	// The error that ended the last turn, and when.
+	broken   obj
+	brokenAt time.Time
 }
 
 type client struct {
@@ -319,7 +322,13 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 		if s.Engine.Turn() != "" {
 			status = "inProgress"
 		}
-		return obj{"data": []any{obj{"id": s.Engine.Turn(), "status": status}}}, ""
+		turn := obj{"id": s.Engine.Turn(), "status": status}
+		s.mu.Lock()
+		if s.broken != nil && status == "completed" {
+			turn["status"], turn["error"], turn["completedAt"] = "failed", s.broken, s.brokenAt.Unix()
+		}
+		s.mu.Unlock()
+		return obj{"data": []any{turn}}, ""
 	case "turn/start":
 		var text string
 		for _, i := range p.Input {
@@ -365,7 +374,11 @@ func (s *AppServer) failed(_ context.Context, words string) bool {
 			s.tell(true, "account/rateLimits/updated", obj{"rateLimits": obj{"primary": obj{"usedPercent": 100, "resetsAt": time.Now().Add(d).Unix()}}})
 		}
 	}
-	s.tell(false, "error", obj{"threadId": s.thread(), "turnId": "t", "willRetry": false, "error": obj{"message": words, "codexErrorInfo": info}})
+	e := obj{"message": words, "codexErrorInfo": info}
+	s.mu.Lock()
+	s.broken, s.brokenAt = e, time.Now()
+	s.mu.Unlock()
+	s.tell(false, "error", obj{"threadId": s.thread(), "turnId": "t", "willRetry": false, "error": e})
 	s.item("agentMessage", obj{"text": words})
 	return false
 }
@@ -390,6 +403,9 @@ func (s *AppServer) seen(t Text) { s.item("userMessage", obj{"clientId": t.ID}) 
 func (s *AppServer) active(turn string) {
 	s.mu.Lock()
 	s.started = true
+	if turn != "" {
+		s.broken = nil
+	}
 	s.mu.Unlock()
 	status := obj{"type": "idle"}
 	if turn != "" {

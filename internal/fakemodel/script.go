@@ -121,7 +121,7 @@ func parse(text string) []step {
 			if err != nil || n < 400 || n > 599 {
 				n = 500
 			}
-			s.status, s.say = n, words
+			s.status, s.say = n, html.UnescapeString(words)
 		case "call":
 			name, input, _ := strings.Cut(rest, " ")
 			s.tool, s.input = name, object(input)
