@@ -170,6 +170,7 @@ func (s *AppServer) accept(w http.ResponseWriter, r *http.Request) {
 		}
 		s.send(c, obj{"id": m.ID, "result": result})
 		if m.Method == "thread/resume" {
+			s.send(c, obj{"method": tokenUsage, "params": s.usage()}) // whoever resumes is told what it has used
 			s.mu.Lock()
 			open := s.open
 			s.mu.Unlock()
@@ -391,11 +392,19 @@ func (s *AppServer) wrote(role string, _ any, used Used) {
 	s.mu.Lock()
 	s.used.Input += used.Input
 	s.used.Output += used.Output
+	s.mu.Unlock()
+	s.tell(false, tokenUsage, s.usage())
+}
+
+const tokenUsage = "thread/tokenUsage/updated"
+
+func (s *AppServer) usage() obj {
+	s.mu.Lock()
 	total := s.used
 	s.mu.Unlock()
-	s.tell(false, "thread/tokenUsage/updated", obj{"threadId": s.thread(), "turnId": "t", "tokenUsage": obj{"total": obj{
+	return obj{"threadId": s.thread(), "turnId": "t", "tokenUsage": obj{"total": obj{
 		"inputTokens": total.Input, "cachedInputTokens": 0, "outputTokens": total.Output, "totalTokens": total.Input + total.Output,
-	}}})
+	}}}
 }
 
 func (s *AppServer) seen(t Text) { s.item("userMessage", obj{"clientId": t.ID}) }

@@ -120,14 +120,19 @@ func (e *Engine) tiers() []team.Observation {
 
 // overrules reports whether a less trusted observation counts against a better one.
 func overrules(worse, better team.Observation) bool {
-	if better.Tier == team.TierProcess || worse.At.Sub(better.At) < Settle {
+	switch {
+	case better.Tier == team.TierProcess:
+		return false
+	case worse.Activity == team.Limited && better.Activity == team.Idle: // at rest because of it: both come with the end of one turn
+		return better.At.Sub(worse.At) < Settle
+	case worse.At.Sub(better.At) < Settle:
 		return false
 	}
 	switch worse.Activity {
 	case team.Waiting, team.Limited: // a dialog that the better source does not know of
 		return true
 	case team.Idle, team.Working: // the end of something that ends without a word
-		return better.Activity == team.Waiting || better.Activity == team.Limited ||
+		return better.Activity == team.Waiting || better.Activity == team.Limited && worse.Activity == team.Working ||
 			better.Activity == team.Working && worse.Activity == team.Idle
 	case team.ActivityUnknown:
 	}

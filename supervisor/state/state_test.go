@@ -30,6 +30,10 @@ func TestVerdict(t *testing.T) {
 		{"a dialog that no hook tells", []team.Observation{seen(team.TierHook, 0, team.Idle), seen(team.TierScreen, 3*s, team.Waiting)}, team.Waiting, team.TierScreen},
 		{"a screen does not make an idle agent work", []team.Observation{seen(team.TierHook, 0, team.Idle), seen(team.TierScreen, 9*s, team.Working)}, team.Idle, team.TierHook},
 		{"a dialog that was dismissed", []team.Observation{seen(team.TierHook, 0, team.Waiting), seen(team.TierScreen, 9*s, team.Working)}, team.Working, team.TierScreen},
+		{"at rest because of a limit", []team.Observation{seen(team.TierHook, 0, team.Limited), seen(team.TierChannel, s, team.Idle)}, team.Limited, team.TierHook},
+		{"a screen that shows a limited agent at rest", []team.Observation{seen(team.TierHook, 0, team.Limited), seen(team.TierScreen, 9*s, team.Idle)}, team.Limited, team.TierHook},
+		{"a turn after a limit", []team.Observation{seen(team.TierScreen, 0, team.Limited), seen(team.TierHook, 3*s, team.Idle)}, team.Idle, team.TierHook},
+		{"a limited agent that works", []team.Observation{seen(team.TierChannel, 0, team.Limited), seen(team.TierScreen, 9*s, team.Working)}, team.Working, team.TierScreen},
 		{"the channel over hooks", []team.Observation{seen(team.TierHook, s, team.Working), seen(team.TierChannel, s, team.Idle)}, team.Idle, team.TierChannel},
 		{"unknown of a better tier hides nothing", []team.Observation{seen(team.TierChannel, 9*s, team.ActivityUnknown), seen(team.TierHook, 0, team.Idle)}, team.Idle, team.TierHook},
 		{"late news of one tier", []team.Observation{seen(team.TierHook, 2*s, team.Idle), seen(team.TierHook, s, team.Working)}, team.Idle, team.TierHook},
@@ -63,6 +67,20 @@ func TestLimitIsOver(t *testing.T) {
 	}
 	if v := e.Verdict(o.Until); v.Activity != team.ActivityUnknown {
 		t.Errorf("after its end it is %s: nobody has seen it idle", v.Activity)
+	}
+}
+
+// What was ended stays so, whatever is still seen of it; what is seen first later is
+// another limit.
+func TestLimitThatWasEnded(t *testing.T) {
+	e := Engine{Ended: t0.Add(time.Minute)}
+	o := seen(team.TierScreen, time.Hour, team.Limited)
+	for since, want := range map[time.Duration]team.Activity{0: team.ActivityUnknown, time.Minute: team.ActivityUnknown, 2 * time.Minute: team.Limited} {
+		o.Since = t0.Add(since)
+		e.Take(o)
+		if v := e.Verdict(t0.Add(2 * time.Hour)); v.Activity != want {
+			t.Errorf("seen first after %s: %s, want %s", since, v.Activity, want)
+		}
 	}
 }
 
