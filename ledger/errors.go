@@ -34,6 +34,7 @@ const (
 	ReasonReservedSender  = "reserved_sender"
 	ReasonNotAMember      = "not_a_member"
 	ReasonSelfSend        = "self_send"
+	ReasonSettingChanged  = "setting_changed"
 	ReasonScratchpad      = "scratchpad_version_conflict"
 	ReasonBusy            = "busy"
 	ReasonTeamNotFound    = "team_not_found"

@@ -67,6 +67,7 @@ const (
 	opMergesAdd      = "merges.add"
 	opMergesMove     = "merges.move"
 	opSettingPut     = "setting.put"
+	opSettingRevise  = "setting.revise"
 
 	opTaskCompleteReviewed = "task.complete.reviewed"
 	opApprovalAsk          = "approval.ask"
@@ -119,6 +120,7 @@ var ops = map[string]opSpec{
 	opMergesAdd:      once(enqueueMerges),
 	opMergesMove:     once(moveMerges),
 	opSettingPut:     again(putSetting),
+	opSettingRevise:  once(reviseSetting),
 
 	opTaskCompleteReviewed: once(completeReviewed),
 	opApprovalAsk:          once(askApproval),

@@ -18,6 +18,7 @@ import (
 var children = map[string]func(args []string) error{
 	"worker": childWorker,
 	"event":  childEvent,
+	"revise": childRevise,
 }
 
 // child starts the test binary as another process; it is waited for.

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,11 +14,10 @@ import (
 const (
 	SettingBudgets = "budgets" // Budgets
 	SettingUsage   = "usage"   // map[session key]Spent
+	// SettingLimited has the last limit of each agent, also that which was ended: its
+	// words may stand on a screen for long, and count no more. Several processes write
+	// it: by NoteLimit and EndLimit only.
 	SettingLimited = "limited" // map[agent]Limited
-	// SettingLimitEnds has when the last limit of each agent was ended, by a person or
-	// by its time, in Unix milliseconds: the words of that limit may stand on a screen
-	// for long, and count no more.
-	SettingLimitEnds = "limit_ends"
 )
 
 // Events of usage and its limits. Resumed and changed are written by whoever does
@@ -69,48 +67,39 @@ type Limited struct {
 	Since    int64    `json:"since"`
 	Members  []string `json:"members"` // who ran into it
 	Evidence []string `json:"evidence,omitempty"`
+	Ended    int64    `json:"ended,omitempty"` // Unix milliseconds; 0: it holds
 }
 
 // Quota is what is set and known of usage.
 type Quota struct {
 	Budgets Budgets
 	Spent   map[string]Spent   // by session key
-	Limited map[string]Limited // by agent
-	Ends    map[string]int64   // by agent
+	Limited map[string]Limited // by agent: those that hold
+	Over    map[string]Limited // by agent: the last one, where it was ended
 }
 
 // Ended is when the last limit of an agent was ended; zero for never.
 func (q Quota) Ended(agent string) time.Time {
-	if at, ok := q.Ends[agent]; ok {
-		return time.UnixMilli(at)
+	if l, ok := q.Over[agent]; ok {
+		return time.UnixMilli(l.Ended)
 	}
 	return time.Time{}
 }
 
-// EndLimit closes the breaker of an agent in q and in the ledger. Whoever calls it
-// writes EventResumed.
-func EndLimit(ctx context.Context, l *ledger.Ledger, q *Quota, agent string, now time.Time) error {
-	ends, left := maps.Clone(q.Ends), maps.Clone(q.Limited)
-	if ends == nil {
-		ends = map[string]int64{}
-	}
-	ends[agent] = now.UnixMilli()
-	delete(left, agent)
-	if err := l.Set(ctx, SettingLimitEnds, ends); err != nil {
-		return err
-	}
-	if err := l.Set(ctx, SettingLimited, left); err != nil {
-		return err
-	}
-	q.Ends, q.Limited = ends, left
-	return nil
-}
-
 // ReadQuota reads it from the ledger.
 func ReadQuota(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
-	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &q.Limited, SettingLimitEnds: &q.Ends} {
+	var all map[string]Limited
+	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &all} {
 		if _, err := l.Setting(ctx, name, v); err != nil {
 			return Quota{}, err
+		}
+	}
+	q.Limited, q.Over = map[string]Limited{}, map[string]Limited{}
+	for agent, l := range all {
+		if l.Ended == 0 {
+			q.Limited[agent] = l
+		} else {
+			q.Over[agent] = l
 		}
 	}
 	return q, nil

@@ -175,6 +175,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.pruneMail()
 	expireApprovals{}.apply(s)
 	limitsOver{}.apply(s)
+	s.goOnLeft()
 	s.repairTrees()
 	s.watchEdits()
 	s.stopsLeft()

@@ -3,13 +3,11 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -158,123 +156,4 @@ func (s *Supervisor) event(what, id string, v any) {
 	if err != nil {
 		s.log.Warn("log an event", "what", what, "err", err)
 	}
-}
-
-// limited opens the breaker of an agent's provider: one of its members has run into
-// a limit.
-func (s *Supervisor) limited(m *member, v state.Verdict) {
-	q := s.readQuota()
-	if q == nil {
-		return
-	}
-	all, agent := q.Limited, m.row.Spec.Agent
-	if !v.Since.After(q.Ended(agent)) { // its words are of one that was ended
-		return
-	}
-	l, known := all[agent]
-	if all == nil {
-		all = map[string]Limited{}
-	}
-	if !known {
-		l = Limited{Since: time.Now().UnixMilli(), Evidence: v.Evidence}
-	}
-	if !v.Until.IsZero() {
-		l.Until = max(l.Until, v.Until.UnixMilli())
-	}
-	if !slices.Contains(l.Members, m.row.Name) {
-		l.Members = append(l.Members, m.row.Name)
-	}
-	all[agent] = l
-	ctx, cancel := s.write()
-	defer cancel()
-	if err := s.cfg.Ledger.Set(ctx, SettingLimited, all); err != nil {
-		s.log.Warn("note a usage limit", "agent", agent, "err", err)
-		return
-	}
-	if !known {
-		s.log.Warn("usage limit", "agent", agent, "member", m.row.Name, "until", v.Until)
-		s.event(EventLimited, agent, l)
-	}
-	s.watchLimits(all)
-}
-
-// watchLimits looks again when the next limit is over.
-func (s *Supervisor) watchLimits(all map[string]Limited) {
-	var next time.Duration
-	for _, l := range all {
-		if l.Until == 0 {
-			continue
-		}
-		if d := max(time.Until(time.UnixMilli(l.Until)), time.Millisecond); next == 0 || d < next {
-			next = d
-		}
-	}
-	s.after("limits", next, limitsOver{})
-}
-
-// limitsOver closes the breakers whose time has come, where the team goes on by itself.
-type limitsOver struct{}
-
-func (limitsOver) apply(s *Supervisor) {
-	s.after("limits", 0, nil)
-	q := s.readQuota()
-	if q == nil || !q.Budgets.Resume {
-		return
-	}
-	for agent, l := range maps.Clone(q.Limited) {
-		if l.Until == 0 || time.Now().UnixMilli() < l.Until {
-			continue
-		}
-		ctx, cancel := s.write()
-		err := EndLimit(ctx, s.cfg.Ledger, q, agent, time.Now())
-		cancel()
-		if err != nil {
-			s.log.Warn("close a breaker", "agent", agent, "err", err)
-			s.after("limits", usageRest, limitsOver{})
-			return
-		}
-		s.event(EventResumed, agent, l)
-	}
-	s.watchLimits(q.Limited)
-}
-
-// resumed goes on with what was held, and tells those whose turn the limit had
-// broken off to go on.
-func (s *Supervisor) resumed(e ledger.Event) {
-	var l Limited
-	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
-	q := s.readQuota()
-	for _, m := range s.members {
-		if q != nil && e.What == EventResumed && m.row.Spec.Agent == e.ID {
-			m.seen.Ended = q.Ended(e.ID)
-			if m.plan.Channel && m.row.Observed == team.Running {
-				s.showState(m)
-			}
-		}
-		if e.What == EventResumed && m.row.Spec.Agent == e.ID && slices.Contains(l.Members, m.row.Name) && m.row.Observed == team.Running {
-			s.goOn(m.row, l)
-		}
-		switch {
-		case m.row.Observed == team.Backoff:
-			s.after("backoff:"+m.row.SessionKey, time.Millisecond, retry{m.row.SessionKey})
-		case m.line != nil:
-			s.deliver(m)
-		}
-	}
-}
-
-// goOn posts the word to go on. Its key is that of the limit: who comes after a kill
-// does not post it twice.
-func (s *Supervisor) goOn(row ledger.Member, l Limited) {
-	s.step(func(ctx context.Context) message {
-		_, _, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, ledger.NewMessage{
-			IdemKey: fmt.Sprintf("%s-%s-%d-%s", EventResumed, row.Spec.Agent, l.Since, row.SessionKey),
-			Kind:    team.KindInfo, From: team.LeadName, To: row.Name, Summary: "the usage limit is over",
-			Text: "The usage limit that stopped you is over. Look at what is done, and go on.",
-		})
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("tell of the end of a limit", "member", row.Name, "err", err)
-		}
-		return nil
-	})
 }

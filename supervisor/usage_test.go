@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -276,14 +277,7 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 	}
 	say(began)
 	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
-	q, err := ReadQuota(t.Context(), r.led)
-	if err == nil {
-		err = EndLimit(t.Context(), r.led, &q, "claude", time.Now())
-	}
-	if err == nil {
-		_, err = r.led.Event(t.Context(), ledger.Event{What: EventResumed, ID: "claude"})
-	}
-	if err != nil {
+	if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
 		t.Fatal(err)
 	}
 	r.sees("the prompt", func() bool { return w.of("ann").has("a prompt") })
@@ -308,4 +302,73 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 	say(time.Now().Add(time.Millisecond))
 	r.wait("ann", "limited", func(m ledger.Member) bool { return m.Activity == team.Limited })
 	r.heldBack(r.postTo("ann", "a third"), "usage limit")
+}
+
+// A supervisor that reads the screens of its members notes the limits of their agents
+// while a person ends one: that one stays ended, whoever writes last. Mail held by a
+// breaker that nobody sees closed would never come.
+func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
+	r, w, _ := claudes(t, "ann")
+	for i := range 20 {
+		began := time.Now()
+		see := func(a team.Activity) {
+			w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: a, Since: began, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
+		}
+		see(team.Limited)
+		text := fmt.Sprintf("prompt %d", i)
+		r.heldBack(r.postTo("ann", text), "usage limit")
+		done := make(chan struct{})
+		var seeing sync.WaitGroup
+		seeing.Go(func() { // each change of what it does is noted
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					see(team.Idle)
+					see(team.Limited)
+				}
+			}
+		})
+		err := EndLimit(t.Context(), r.led, "claude", nil)
+		close(done)
+		seeing.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.sees(text, func() bool { return w.of("ann").has(text) })
+	}
+	if n := r.seen(EventLimited); n != 20 {
+		t.Errorf("%d limits", n)
+	}
+}
+
+// A supervisor that is killed between the end of a limit and the word of it leaves that
+// word to the next: the agent whose turn was broken off is told once.
+func TestEndOfALimitThatNobodyHeard(t *testing.T) {
+	r, w, s := claudes(t, "ann", "bob")
+	w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
+	r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
+	for i := range 3 {
+		s.Close()
+		if i == 0 {
+			if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.mu.Lock()
+		clear(w.open)
+		w.mu.Unlock()
+		s = r.supervisor()
+		r.sees("both channels", func() bool { return w.of("ann") != nil && w.of("bob") != nil })
+		if i == 0 {
+			r.sees("the word", func() bool { return w.of("ann").has("is over") })
+		}
+		text := fmt.Sprintf("prompt %d", i)
+		r.postTo("ann", text)
+		r.sees(text, func() bool { return w.of("ann").has(text) })
+	}
+	if w.of("ann").has("is over") || w.of("bob").has("is over") {
+		t.Error("told again, or to one who was never stopped")
+	}
 }

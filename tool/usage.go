@@ -2,7 +2,7 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -134,24 +134,17 @@ func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
 	}
-	q, err := supervisor.ReadQuota(ctx, t.Ledger)
-	if err != nil {
+	err := supervisor.EndLimit(ctx, t.as(c), agent, nil)
+	if !team.IsCode(err, team.CodeNotFound) {
 		return err
 	}
-	l, ok := q.Limited[agent]
-	if !ok {
-		err := team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason("not_limited")
-		if len(q.Limited) > 0 {
-			err = err.WithHint("those that have: " + strings.Join(slices.Sorted(maps.Keys(q.Limited)), ", "))
-		}
-		return err
+	q, qerr := supervisor.ReadQuota(ctx, t.Ledger)
+	if qerr != nil {
+		return qerr
 	}
-	if err := supervisor.EndLimit(ctx, t.as(c), &q, agent, time.Now()); err != nil {
-		return err
-	}
-	data, err := json.Marshal(l)
-	if err == nil {
-		_, err = t.as(c).Event(ctx, ledger.Event{What: supervisor.EventResumed, ID: agent, Data: data})
+	var have *team.Error
+	if len(q.Limited) > 0 && errors.As(err, &have) {
+		return have.WithHint("those that have: " + strings.Join(slices.Sorted(maps.Keys(q.Limited)), ", "))
 	}
 	return err
 }

@@ -1,0 +1,203 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
+	"github.com/teamctl/teamctl/team"
+)
+
+// NoteLimit opens the breaker of an agent: a member has run into a limit that was first
+// seen at since. It does nothing where that limit was ended already. The limits that
+// hold then are returned; opened says that this one is new, and its event is written.
+func NoteLimit(ctx context.Context, l *ledger.Ledger, agent, member string, since, until time.Time, evidence []string) (all map[string]Limited, opened bool, err error) {
+	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
+		if *limits == nil {
+			*limits = map[string]Limited{}
+		}
+		all, opened = *limits, false
+		was, known := all[agent]
+		if known && was.Ended != 0 {
+			if !since.After(time.UnixMilli(was.Ended)) { // its words are of one that was ended
+				return nil, false, nil
+			}
+			known = false
+		}
+		now := was
+		if !known {
+			now, opened = Limited{Since: time.Now().UnixMilli(), Evidence: evidence}, true
+		}
+		if !until.IsZero() {
+			now.Until = max(now.Until, until.UnixMilli())
+		}
+		if slices.Contains(now.Members, member) {
+			if now.Until == was.Until && !opened {
+				return nil, false, nil
+			}
+		} else {
+			now.Members = append(slices.Clone(now.Members), member)
+		}
+		all[agent] = now
+		if !opened {
+			return nil, true, nil
+		}
+		e, err := limitEvent(EventLimited, agent, now)
+		return e, true, err
+	})
+	maps.DeleteFunc(all, func(_ string, l Limited) bool { return l.Ended != 0 })
+	return all, opened, err
+}
+
+// EndLimit closes the breaker of an agent, and with the same write has the supervisor go
+// on with what was held. due tells whether this limit is to end; where it is nil each
+// is. CodeNotFound: none holds.
+func EndLimit(ctx context.Context, l *ledger.Ledger, agent string, due func(Limited) bool) error {
+	return ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
+		is, ok := (*limits)[agent]
+		if !ok || is.Ended != 0 {
+			return nil, false, team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason("not_limited")
+		}
+		if due != nil && !due(is) {
+			return nil, false, nil
+		}
+		is.Ended = time.Now().UnixMilli()
+		(*limits)[agent] = is
+		e, err := limitEvent(EventResumed, agent, is)
+		return e, true, err
+	})
+}
+
+func limitEvent(what, agent string, l Limited) (*ledger.Event, error) {
+	data, err := json.Marshal(l)
+	return &ledger.Event{What: what, ID: agent, Data: data}, err
+}
+
+// limited opens the breaker of an agent's provider: one of its members has run into
+// a limit.
+func (s *Supervisor) limited(m *member, v state.Verdict) {
+	ctx, cancel := s.write()
+	defer cancel()
+	agent := m.row.Spec.Agent
+	all, opened, err := NoteLimit(ctx, s.cfg.Ledger, agent, m.row.Name, v.Since, v.Until, v.Evidence)
+	if err != nil {
+		s.log.Warn("note a usage limit", "agent", agent, "err", err)
+		return
+	}
+	if opened {
+		s.log.Warn("usage limit", "agent", agent, "member", m.row.Name, "until", v.Until)
+	}
+	s.watchLimits(all)
+}
+
+// watchLimits looks again when the next limit is over.
+func (s *Supervisor) watchLimits(all map[string]Limited) {
+	var next time.Duration
+	for _, l := range all {
+		if l.Until == 0 {
+			continue
+		}
+		if d := max(time.Until(time.UnixMilli(l.Until)), time.Millisecond); next == 0 || d < next {
+			next = d
+		}
+	}
+	s.after("limits", next, limitsOver{})
+}
+
+// limitsOver closes the breakers whose time has come, where the team goes on by itself.
+type limitsOver struct{}
+
+func (limitsOver) apply(s *Supervisor) {
+	s.after("limits", 0, nil)
+	q := s.readQuota()
+	if q == nil || !q.Budgets.Resume {
+		return
+	}
+	due := func(l Limited) bool { return l.Until != 0 && time.Now().UnixMilli() >= l.Until }
+	for agent, l := range maps.Clone(q.Limited) {
+		if !due(l) {
+			continue
+		}
+		ctx, cancel := s.write()
+		err := EndLimit(ctx, s.cfg.Ledger, agent, due)
+		cancel()
+		if err != nil && !team.IsCode(err, team.CodeNotFound) { // a person was faster
+			s.log.Warn("close a breaker", "agent", agent, "err", err)
+			s.after("limits", usageRest, limitsOver{})
+			return
+		}
+		delete(q.Limited, agent)
+	}
+	s.watchLimits(q.Limited)
+}
+
+// resumed goes on with what was held, and tells those whose turn the limit had
+// broken off to go on.
+func (s *Supervisor) resumed(e ledger.Event) {
+	var l Limited
+	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
+	q := s.readQuota()
+	for _, m := range s.members {
+		if q != nil && e.What == EventResumed && m.row.Spec.Agent == e.ID {
+			m.seen.Ended = q.Ended(e.ID)
+			if m.plan.Channel && m.row.Observed == team.Running {
+				s.showState(m)
+			}
+		}
+		if e.What == EventResumed && m.row.Spec.Agent == e.ID {
+			s.goOn(m.row, l)
+		}
+		switch {
+		case m.row.Observed == team.Backoff:
+			s.after("backoff:"+m.row.SessionKey, time.Millisecond, retry{m.row.SessionKey})
+		case m.line != nil:
+			s.deliver(m)
+		}
+	}
+}
+
+// goOnLeft does what a supervisor that was killed had still to do for limits that were
+// ended in this run: nobody reads their events again.
+func (s *Supervisor) goOnLeft() {
+	q := s.readQuota()
+	if q == nil || len(q.Over) == 0 {
+		return
+	}
+	ctx, cancel := s.write()
+	defer cancel()
+	run, err := s.cfg.Ledger.CurrentRun(ctx)
+	if err != nil {
+		s.log.Warn("read the run", "err", err)
+		return
+	}
+	for _, m := range s.members {
+		l, ok := q.Over[m.row.Spec.Agent]
+		if ok && max(run.StartedAt, m.row.StartedAt) <= l.Ended {
+			s.goOn(m.row, l)
+		}
+	}
+}
+
+// goOn posts the word to go on to a member whose turn the limit has broken off. Its key
+// is that of the limit: who comes after a kill does not post it twice.
+func (s *Supervisor) goOn(row ledger.Member, l Limited) {
+	if !slices.Contains(l.Members, row.Name) || row.Observed != team.Running {
+		return
+	}
+	s.step(func(ctx context.Context) message {
+		_, _, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, ledger.NewMessage{
+			IdemKey: fmt.Sprintf("%s-%s-%d-%s", EventResumed, row.Spec.Agent, l.Since, row.SessionKey),
+			Kind:    team.KindInfo, From: team.LeadName, To: row.Name, Summary: "the usage limit is over",
+			Text: "The usage limit that stopped you is over. Look at what is done, and go on.",
+		})
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("tell of the end of a limit", "member", row.Name, "err", err)
+		}
+		return nil
+	})
+}
