@@ -68,7 +68,8 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	for i, m := range mail {
 		out[i].ID = m.ID
 	}
-	if h.waiterLives() {
+	if h.waiterLives() { // it may be killed before it gives this, and nobody would say so
+		h.later(lookAgain)
 		return out
 	}
 	why, seen := h.blocked(ctx)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -50,4 +51,31 @@ func TestSessionStatusIsSeen(t *testing.T) {
 		write(status)
 		w.wait(t, status, from, func(o team.Observation) bool { return o.Tier == team.TierChannel && o.Activity == want })
 	}
+}
+
+// A hook that waits for mail may be killed after it was relied on: what waits is tried
+// again though nothing else is seen of the agent.
+func TestWaiterThatIsKilled(t *testing.T) {
+	f := Facts{
+		Bundle: team.Bundle(t.TempDir()), Log: slog.New(slog.DiscardHandler), hub: newHub(),
+		Link: adapter.Link{Agent: adapter.Claude, Ways: []adapter.Way{adapter.WayHooks}},
+	}
+	defer f.hub.close()
+	w := newWatcher()
+	ch, err := openHooks(context.Background(), f, nil, w.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ch.Close()
+	lock, err := filelock.Lock(t.Context(), WaitLock(f.Bundle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := ch.Deliver(t.Context(), []team.Mail{{ID: "m"}}); len(out) != 1 || out[0].State != "" {
+		t.Fatalf("the waiter's mail is %+v", out)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(t, "another try", 0, func(o team.Observation) bool { return o.Source == "held mail is tried again" })
 }

@@ -232,7 +232,6 @@ func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
 	}
 }
 
-// Tools run in parallel, and so do their hooks.
 // What was given and not read when the conversation was compacted is given once more,
 // and then is in the conversation once.
 func TestCompactedBeforeItWasRead(t *testing.T) {
@@ -269,6 +268,7 @@ func TestCompactedBeforeItWasRead(t *testing.T) {
 	r.want(id, team.Accepted)
 }
 
+// Tools run in parallel, and so do their hooks.
 func TestParallelHooksGiveEachMessageOnce(t *testing.T) {
 	r := newRig(t)
 	var ids []string
@@ -398,6 +398,47 @@ func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
 		t.Error(err)
 	}
 	r.want(id, team.Injected)
+}
+
+// One look that fails does not end the hook that waits: nobody else would wake the agent.
+func TestWaiterOutlivesAFailure(t *testing.T) {
+	r := newRig(t)
+	b := r.team.Layout.Bundle("ann")
+	link, err := courier.ReadLink(b, r.vars[team.EnvGen])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(string(b), "link.json")); err != nil { // it cannot give without it
+		t.Fatal(err)
+	}
+	got := make(chan adapter.HookReply, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), r.in("Wait", inC1, func(a adapter.HookReply) error {
+			got <- a
+			return nil
+		}))
+	}()
+	r.post("wake up")
+	until(t, "look that has failed", func() bool {
+		c, err := courier.ReadConversation(b, r.ann.SessionKey)
+		held, lerr := filelock.IsHeld(filepath.Join(string(b), "hook.lock"))
+		return err == nil && c.ID == "c1" && lerr == nil && !held
+	})
+	if err := courier.WriteLink(b, link); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case a := <-got:
+		if a.Exit != 2 || !strings.Contains(a.Stderr, "wake up") {
+			t.Errorf("it says %+v", a)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it sleeps on")
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 func until(t *testing.T, what string, ok func() bool) {

@@ -16,8 +16,16 @@ import (
 // of its turn. An interrupted turn has no more of them.
 const busyGrace = 20 * time.Second
 
+// waitAgain and waitMost are how long the waiting hook rests after a look that has
+// failed, and after many: the mail still waits, and nobody else may wake the agent.
+const (
+	waitAgain = time.Second
+	waitMost  = 30 * time.Second
+)
+
 // wait is the hook that waits in the background until there is mail for an idle
-// agent, and then wakes it. There is one at a time.
+// agent, and then wakes it. There is one at a time. It ends with the team, with its
+// agent, or with its answer: a ledger that was busy once is no reason.
 func (r *run) wait(ctx context.Context) error {
 	lock, ok, err := filelock.TryLock(courier.WaitLock(r.bundle))
 	if err != nil || !ok {
@@ -32,40 +40,28 @@ func (r *run) wait(ctx context.Context) error {
 		}
 		defer stop()
 		var since time.Time // there has been mail for a busy agent
+		var failed time.Duration
+		again := time.NewTimer(time.Hour)
+		defer again.Stop()
 		for {
-			waiting, err := t.Ledger.Waiting(ctx, c.Session)
-			if err != nil {
+			var rest time.Duration
+			wrote, rest, err = r.wake(ctx, t, c, &since)
+			switch {
+			case wrote:
 				return err
+			case err == nil:
+				failed = 0
+			default:
+				failed = min(max(2*failed, waitAgain), waitMost)
+				rest = failed
 			}
-			var again <-chan time.Time
-			r.now = time.Now()
-			no := false
-			if len(waiting) > 0 {
-				if no, err = r.blocked(ctx, t, c.Session); err != nil {
-					return err
-				}
-			}
-			if len(waiting) > 0 && !no { // the end of a limit is a change
-				if since.IsZero() {
-					since = time.Now()
-				}
-				if left := busyGrace - time.Since(since); r.busy(c.Session) && left > 0 {
-					t := time.NewTimer(min(left, time.Second))
-					defer t.Stop()
-					again = t.C
-				} else if wrote, err = r.give(ctx, t, c); wrote || err != nil {
-					return err
-				} else {
-					t := time.NewTimer(time.Second) // posted, and mailed in a moment
-					defer t.Stop()
-					again = t.C
-				}
-			} else {
-				since = time.Time{}
+			again.Stop()
+			if rest > 0 {
+				again.Reset(rest)
 			}
 			select {
 			case <-changes:
-			case <-again:
+			case <-again.C:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -81,6 +77,35 @@ func (r *run) wait(ctx context.Context) error {
 		_ = r.Tell(r.name, r.gen, team.Observation{Tier: team.TierHook, Activity: team.Working, At: time.Now(), Source: "hook Wait"})
 	}
 	return err
+}
+
+// wake gives what waits where the agent is to be woken for it now. rest is how soon to
+// look again though nothing changes; 0 for never. since is since when there has been
+// mail for a busy agent.
+func (r *run) wake(ctx context.Context, t *tool.Team, c tool.Caller, since *time.Time) (wrote bool, rest time.Duration, err error) {
+	waiting, err := t.Ledger.Waiting(ctx, c.Session)
+	if err != nil {
+		return false, 0, err
+	}
+	r.now = time.Now()
+	no := false
+	if len(waiting) > 0 {
+		if no, err = r.blocked(ctx, t, c.Session); err != nil {
+			return false, 0, err
+		}
+	}
+	if len(waiting) == 0 || no { // the end of a limit is a change
+		*since = time.Time{}
+		return false, 0, nil
+	}
+	if since.IsZero() {
+		*since = time.Now()
+	}
+	if left := busyGrace - time.Since(*since); r.busy(c.Session) && left > 0 {
+		return false, min(left, time.Second), nil
+	}
+	wrote, err = r.give(ctx, t, c)
+	return wrote, time.Second, err // posted, and mailed in a moment
 }
 
 func (r *run) busy(session string) bool {
