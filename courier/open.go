@@ -62,6 +62,12 @@ func (w *watched) Settles() bool {
 	return ok && c.Settles()
 }
 
+// Retries is as the channel's, false where it does not say.
+func (w *watched) Retries() bool {
+	c, ok := w.Channel.(interface{ Retries() bool })
+	return ok && c.Retries()
+}
+
 // Close ends both.
 func (w *watched) Close() {
 	w.once.Do(func() {

@@ -48,6 +48,7 @@ type server struct {
 	busy     bool
 	stamp    string // newest among the ids of the session
 	mode     team.Mode
+	next     time.Time // of a retry, zero for none
 
 	patience time.Duration // for the beginning of the stream; used by connection only
 }
@@ -291,11 +292,9 @@ type sessionStatus struct {
 	Next    int64  `json:"next"` // of retry: Unix milliseconds
 }
 
-// longRetry tells a limit, which a person may want to know of, from a hiccup.
-const longRetry = time.Minute
-
 func (s *server) changed(st sessionStatus, source string) {
 	o := team.Observation{Source: source, Evidence: []string{st.Type}}
+	var next time.Time
 	switch st.Type {
 	case "", "idle":
 		o.Activity, o.Ready = team.Idle, true
@@ -303,15 +302,15 @@ func (s *server) changed(st sessionStatus, source string) {
 		o.Activity = team.Working
 	case "retry":
 		o.Activity = team.Working
-		if until := time.UnixMilli(st.Next); time.Until(until) > longRetry {
-			o.Activity, o.Until = team.Limited, until
+		if next = time.UnixMilli(st.Next); time.Until(next) > longRetry {
+			o.Activity, o.Until, o.Since = team.Limited, next, s.began(next)
 		}
 		o.Evidence = append(o.Evidence, st.Message)
 	default:
 		o.Activity = team.ActivityUnknown
 	}
 	s.mu.Lock()
-	s.busy = o.Activity != team.Idle
+	s.busy, s.next = o.Activity != team.Idle, next
 	for _, w := range s.asks { // it stays busy while it waits
 		if s.busy {
 			o.Activity, o.For = team.Waiting, w

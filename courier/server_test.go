@@ -136,7 +136,36 @@ func TestServerInterrupt(t *testing.T) {
 	r.wait(t, "idle", from, is(team.Idle))
 }
 
-// A wrong password is no reason to say anything of the agent.
+// A session that waits for the end of a limit does so since the limit was told first,
+// for whoever takes over too, and is free once its turn is broken off.
+func TestServerLimit(t *testing.T) {
+	r, addr := openCodeRig(t)
+	startOpenCode(t, r, addr, false)
+	r.open(t, openServer)
+	r.wait(t, "the session", 0, up)
+	from := r.mark()
+	r.deliver(t, false, "m1", "@@fail 429 usage limit reached")
+	o := r.wait(t, "the limit", from, is(team.Limited))
+	r.ch.Close()
+	from = r.mark()
+	r.open(t, openServer)
+	again := r.wait(t, "the limit again", from, is(team.Limited))
+	if !again.Until.Equal(o.Until) || !again.Began().Equal(o.Began()) || !again.At.After(o.At) {
+		t.Errorf("since %s until %s, then since %s until %s", o.Began(), o.Until, again.Began(), again.Until)
+	}
+	if !r.ch.(*server).Retries() {
+		t.Error("it does not say that it waits")
+	}
+	from = r.mark()
+	if err := r.ch.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(t, "idle", from, is(team.Idle))
+	if r.ch.(*server).Retries() {
+		t.Error("it says that it waits")
+	}
+}
+
 // A server that is still starting takes the request for its events and never answers.
 func TestServerThatNeverAnswersAtFirst(t *testing.T) {
 	r, addr := openCodeRig(t)
@@ -158,6 +187,7 @@ func TestServerThatNeverAnswersAtFirst(t *testing.T) {
 	r.wait(t, "the session", 0, up)
 }
 
+// A wrong password is no reason to say anything of the agent.
 func TestServerRefuses(t *testing.T) {
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)

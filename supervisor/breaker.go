@@ -89,6 +89,7 @@ func (s *Supervisor) limited(m *member, v state.Verdict) {
 		s.log.Warn("note a usage limit", "agent", agent, "err", err)
 		return
 	}
+	m.limit = v.Since
 	if opened {
 		s.log.Warn("usage limit", "agent", agent, "member", m.row.Name, "until", v.Until)
 	}
@@ -150,7 +151,7 @@ func (s *Supervisor) resumed(e ledger.Event) {
 			}
 		}
 		if e.What == EventResumed && m.row.Spec.Agent == e.ID {
-			s.goOn(m.row, l)
+			s.goOn(m, l)
 		}
 		switch {
 		case m.row.Observed == team.Backoff:
@@ -178,18 +179,22 @@ func (s *Supervisor) goOnLeft() {
 	for _, m := range s.members {
 		l, ok := q.Over[m.row.Spec.Agent]
 		if ok && max(run.StartedAt, m.row.StartedAt) <= l.Ended {
-			s.goOn(m.row, l)
+			s.goOn(m, l)
 		}
 	}
 }
 
 // goOn posts the word to go on to a member whose turn the limit has broken off. Its key
 // is that of the limit: who comes after a kill does not post it twice.
-func (s *Supervisor) goOn(row ledger.Member, l Limited) {
+func (s *Supervisor) goOn(m *member, l Limited) {
+	row, line := m.row, m.line
 	if !slices.Contains(l.Members, row.Name) || row.Observed != team.Running {
 		return
 	}
 	s.step(func(ctx context.Context) message {
+		if line != nil {
+			s.breakOff(ctx, row.Name, line)
+		}
 		_, _, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, ledger.NewMessage{
 			IdemKey: fmt.Sprintf("%s-%s-%d-%s", EventResumed, row.Spec.Agent, l.Since, row.SessionKey),
 			Kind:    team.KindInfo, From: team.LeadName, To: row.Name, Summary: "the usage limit is over",
@@ -200,4 +205,22 @@ func (s *Supervisor) goOn(row ledger.Member, l Limited) {
 		}
 		return nil
 	})
+}
+
+// breakOff ends a turn that would go on by itself at the end of a limit that is over.
+func (s *Supervisor) breakOff(ctx context.Context, name string, l *line) {
+	r, ok := l.Channel.(Retrier)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
+	defer cancel()
+	l.calls.Lock()
+	defer l.calls.Unlock()
+	if !r.Retries() {
+		return
+	}
+	if err := l.Interrupt(ctx); err != nil {
+		s.log.Warn("interrupt: its limit is over", "member", name, "err", err)
+	}
 }

@@ -51,6 +51,10 @@ type Moder interface {
 // it was opened. It gets such mail once more, as Mail.Again, where it says so.
 type Settler interface{ Settles() bool }
 
+// Retrier is a Channel whose agent may sit in a turn that goes on by itself when a limit
+// is over. A person who ends the limit before has that turn broken off.
+type Retrier interface{ Retries() bool }
+
 // line is a channel with what the loop keeps of it. calls keeps its methods one at
 // a time.
 type line struct {
@@ -70,7 +74,7 @@ const deliverWithin = 30 * time.Second
 
 // openLine opens the channel of a member that has come up or was adopted.
 func (s *Supervisor) openLine(m *member) {
-	m.seen = state.Engine{}
+	m.seen, m.limit = state.Engine{}, time.Time{}
 	if s.cfg.Courier == nil || !m.plan.Channel || m.at == nil {
 		return
 	}
@@ -386,9 +390,19 @@ func (s *Supervisor) showState(m *member) {
 		until = v.Until.UnixMilli()
 		s.after("limited:"+m.row.SessionKey, time.Until(v.Until)+time.Millisecond, limitOver{m.row.SessionKey})
 	}
-	if v.Activity == m.row.Activity && v.For == m.row.WaitsFor && until == m.row.LimitedTo {
-		return
+	// One limit may follow another before anybody has heard of the first one's end.
+	limit := v.Activity == team.Limited && (!v.Since.Equal(m.limit) || until != m.row.LimitedTo)
+	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo {
+		s.writeState(m, v, until)
 	}
+	if limit {
+		s.limited(m, v)
+	}
+}
+
+// writeState writes to the member's row what it does, in Unix milliseconds how long it
+// is limited, and why.
+func (s *Supervisor) writeState(m *member, v state.Verdict, until int64) {
 	why := ""
 	if v.Activity == team.Waiting || v.Activity == team.Limited {
 		why = string(v.Activity)
@@ -407,9 +421,6 @@ func (s *Supervisor) showState(m *member) {
 		p.Notice = s.turnOver(m)
 	}
 	_ = s.patch(m, p)
-	if v.Activity == team.Limited {
-		s.limited(m, v)
-	}
 }
 
 // limitOver looks again once a limit is over.

@@ -18,6 +18,7 @@ type member struct {
 	plan    Plan
 	line    *line             // the way into a foreign agent; nil without
 	seen    state.Engine      // what was seen of this generation
+	limit   time.Time         // Since of the limit of it that was noted last
 	at      backends.Attached // nil unless a generation lives, or its dead pane stands
 	step    string            // "" or the blocking step under way: "starting", "stopping"
 	unwatch func()            // ends the waiting for its word that it is ready; nil: none

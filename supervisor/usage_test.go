@@ -310,23 +310,23 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 	r, w, _ := claudes(t, "ann")
 	for i := range 20 {
-		began := time.Now()
-		see := func(a team.Activity) {
-			w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: a, Since: began, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
+		began, until := time.Now(), time.Now().Add(time.Hour)
+		see := func() { // each is another write
+			until = until.Add(time.Second)
+			w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Until: until, Since: began, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
 		}
-		see(team.Limited)
+		see()
 		text := fmt.Sprintf("prompt %d", i)
 		r.heldBack(r.postTo("ann", text), "usage limit")
 		done := make(chan struct{})
 		var seeing sync.WaitGroup
-		seeing.Go(func() { // each change of what it does is noted
+		seeing.Go(func() {
 			for {
 				select {
 				case <-done:
 					return
 				default:
-					see(team.Idle)
-					see(team.Limited)
+					see()
 				}
 			}
 		})

@@ -36,6 +36,7 @@ type OpenCode struct {
 	last     int
 	agents   []string // of the prompts
 	newest   string   // user message that the model was last asked with
+	retry    obj      // what the session says while it waits to try again
 }
 
 // StartOpenCode serves on a loopback address until Close.
@@ -195,6 +196,11 @@ func (s *OpenCode) status(w http.ResponseWriter, _ *http.Request) {
 	if s.Engine.Turn() != "" {
 		st[s.session] = obj{"type": "busy"}
 	}
+	s.mu.Lock()
+	if s.retry != nil {
+		st[s.session] = s.retry
+	}
+	s.mu.Unlock()
 	s.write(w, st)
 }
 
@@ -286,7 +292,15 @@ func (s *OpenCode) failed(ctx context.Context, words string) bool {
 			wait = d
 		}
 	}
-	s.tell("session.status", obj{"status": obj{"type": "retry", "attempt": 1, "message": words, "next": time.Now().Add(wait).UnixMilli()}})
+	st := obj{"type": "retry", "attempt": 1, "message": words, "next": time.Now().Add(wait).UnixMilli()}
+	keep := func(st obj) {
+		s.mu.Lock()
+		s.retry = st
+		s.mu.Unlock()
+	}
+	keep(st)
+	defer keep(nil)
+	s.tell("session.status", obj{"status": st})
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
