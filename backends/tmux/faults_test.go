@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -239,6 +241,34 @@ func TestSocketDeletedUnderMany(t *testing.T) {
 	}
 }
 
+// A server was started, and its starter killed before it could record it; then its
+// socket is deleted too. Nobody may start another beside it.
+func TestServerThatNobodyRecorded(t *testing.T) {
+	r := newRig(t)
+	b := r.Open(t).(*Backend)
+	l := backendtest.Launch(t, r, "a", "idle")
+	was := mustStart(t, b, l).Pane().ServerPID
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{r.Layout.TmuxServer(), r.Layout.TmuxSocket()} {
+		if err := os.Remove(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b = r.Open(t).(*Backend)
+	h := mustStart(t, b, backendtest.Launch(t, r, "b", "idle"))
+	if is := h.Pane().ServerPID; is != was && runtime.GOOS == "linux" {
+		t.Errorf("server %d was started beside %d", is, was)
+	}
+	mustEnd(t, h)
+	a, err := b.Adopt(ctxFor(t), l.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, a)
+}
+
 // TestFault22KillThenStart: a server that is just going away.
 func TestFault22KillThenStart(t *testing.T) {
 	r := newRig(t)
@@ -382,8 +412,21 @@ func TestTwoBackendsStartTheServer(t *testing.T) {
 	}
 }
 
+// needControl skips a test of the control client where tmux is asked without one.
+func needControl(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("tmux", "-V").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := parseVersion(string(out)); ok && !v.atLeast(3, 2) {
+		t.Skipf("tmux %s has no control client of ours", v.text)
+	}
+}
+
 // The control client is only a connection: killed, it is replaced.
 func TestControlClientReconnects(t *testing.T) {
+	needControl(t)
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))

@@ -116,3 +116,12 @@ func (b *Backend) recorded(socket string) (id backends.ProcID, ok bool) {
 	}
 	return f.ProcID, f.Socket == socket && proc.Alive(f.ProcID)
 }
+
+// living is the server of a socket to which the socket need not lead: the one that
+// was recorded last, or one that nobody came to record.
+func (b *Backend) living(socket string) (id backends.ProcID, ok bool) {
+	if id, ok = b.recorded(socket); !ok && listener(socket) == nobody {
+		return stray(socket)
+	}
+	return id, ok
+}

@@ -130,7 +130,7 @@ var errNoSession = errors.New("the team has no tmux session")
 // existing returns the private server if it has the team's session. One that lives
 // and cannot be reached is an error: nobody may start another.
 func (b *Backend) existing(ctx context.Context, r *execRunner) (*server, error) {
-	if id, ok := b.recorded(r.socket); ok {
+	if id, ok := b.living(r.socket); ok {
 		if err := b.adoptServer(r.socket, id, "").reach(ctx); err != nil && !errors.Is(err, errServerGone) {
 			return nil, err
 		}
@@ -231,7 +231,7 @@ func (b *Backend) killPrivate(ctx context.Context) error {
 	if known != nil {
 		known.close()
 		id = known.id
-	} else if last, ok := b.recorded(socket); ok {
+	} else if last, ok := b.living(socket); ok {
 		id = last
 	} else {
 		if _, err := os.Lstat(socket); errors.Is(err, os.ErrNotExist) {

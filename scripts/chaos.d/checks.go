@@ -349,6 +349,9 @@ func (w *world) strays(live map[string]bool) (not []string) {
 	if n := len(with(ps, "supervise")); n > 1 {
 		not = append(not, fmt.Sprintf("%d supervisors", n))
 	}
+	if servers := w.tmuxServers(ps); len(servers) > 1 {
+		not = append(not, fmt.Sprintf("%d tmux servers: %v", len(servers), servers))
+	}
 	return append(not, w.zombies(ps)...)
 }
 

@@ -134,6 +134,14 @@ func (w *world) tmuxServer() (backends.ProcID, bool) {
 	return backends.ProcID{}, false
 }
 
+// tmuxServers are the servers on the team's socket, whether it leads to them or not.
+func (w *world) tmuxServers(ps []process) []process {
+	return slices.DeleteFunc(with(ps, w.team.Layout.TmuxSocket()), func(p process) bool {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.id.PID))
+		return err != nil || string(comm) != "tmux: server\n"
+	})
+}
+
 // zombies are dead children that a living process of ours has not reaped.
 func (w *world) zombies(ps []process) []string {
 	parents := map[int]string{os.Getpid(): "chaos"}
