@@ -100,6 +100,9 @@ func (s *server) relayout(ctx context.Context, window string) error {
 	var ref *refused
 	for range 3 {
 		err := s.tile(ctx, window)
+		if err == nil {
+			return s.tell(ctx, window)
+		}
 		if !errors.As(err, &ref) {
 			return err
 		}

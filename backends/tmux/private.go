@@ -174,13 +174,13 @@ func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error
 	if err != nil {
 		return nil, err
 	}
-	return s, s.batch(ctx,
+	return s, s.batch(ctx, append(s.fit(f[2]),
 		[]string{"set-option", "-p", "-t", f[2], "@teamctl_role", "lead"},
 		[]string{"set-option", "-p", "-t", f[2], "@teamctl_title", team.LeadName},
 		[]string{"set-option", "-p", "-t", f[2], "@teamctl_color", "colour255"},
 		[]string{"select-pane", "-t", f[2], "-T", team.LeadName},
 		[]string{"set-option", "-w", "-t", f[2], "@teamctl_grid", "1"},
-	)
+	)...)
 }
 
 func (b *Backend) pin(socket, pid, session string) (*server, error) {

@@ -167,7 +167,13 @@ func (s *server) sessionID() string {
 }
 
 func (s *server) newWindow(ctx context.Context, session, name string, argv []string) (string, error) {
-	return s.run(ctx, newWindow(session, name, argv)...)
+	out, err := s.run(ctx, newWindow(session, name, argv)...)
+	if f := strings.Fields(out); err == nil && len(f) > 3 && s.size != nil {
+		if err = s.batch(ctx, s.fit(f[2])...); err != nil {
+			s.drop(ctx, f[3])
+		}
+	}
+	return out, err
 }
 
 func newWindow(session, name string, argv []string) []string {
@@ -206,8 +212,10 @@ func (s *server) intoGrid(ctx context.Context, session, name string, argv []stri
 	if err != nil {
 		return "", err
 	}
-	if f := strings.Fields(out); len(f) > 2 {
-		err = s.batch(ctx, []string{"set-option", "-w", "-t", f[2], "@teamctl_grid", "1"})
+	if f := strings.Fields(out); len(f) > 3 {
+		if err = s.batch(ctx, []string{"set-option", "-w", "-t", f[2], "@teamctl_grid", "1"}); err != nil {
+			s.drop(ctx, f[3])
+		}
 	}
 	return out, err
 }

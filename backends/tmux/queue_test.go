@@ -31,6 +31,7 @@ type crowd struct {
 
 func newCrowd(t *testing.T, n int) *crowd {
 	t.Helper()
+	needControl(t)
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	c := &crowd{rig: r, b: b, h: mustStart(t, b, backendtest.Launch(t, r, "first", "idle"))}

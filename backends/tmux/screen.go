@@ -160,9 +160,14 @@ func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 		x, y := strconv.Itoa(cols), strconv.Itoa(rows)
 		if len(ps) == 1 && s.private {
 			dy := p.winH - p.h // the border line takes a row
-			return s.batch(ctx, []string{"resize-window", "-t", p.window, "-x", x, "-y", strconv.Itoa(rows + dy)})
+			err = s.batch(ctx, []string{"resize-window", "-t", p.window, "-x", x, "-y", strconv.Itoa(rows + dy)})
+		} else {
+			err = s.batch(ctx, []string{"resize-pane", "-t", id, "-x", x, "-y", y})
 		}
-		return s.batch(ctx, []string{"resize-pane", "-t", id, "-x", x, "-y", y})
+		if err != nil {
+			return err
+		}
+		return s.tell(ctx, p.window)
 	})
 }
 

@@ -26,7 +26,9 @@ type server struct {
 	session string // of the private server: what the control client attaches to
 	tmux    string
 	exec    *execRunner
-	control bool // may be asked in control mode
+	control bool     // may be asked in control mode
+	mute    bool     // tmux tells a program its size only while somebody looks at it
+	size    []string // what a new window of ours has to be told of its size, for resize-window; nil: tmux does as asked
 
 	reaching sync.Mutex // held while the socket is looked at, and brought back
 
@@ -174,9 +176,27 @@ func (b *Backend) adoptServer(socket string, id backends.ProcID, session string)
 		socket: socket, id: id, private: private, session: session, tmux: b.opt.Tmux,
 		exec:    &execRunner{tmux: b.opt.Tmux, socket: socket},
 		control: private && b.version.atLeast(3, 2), // attach -f is of 3.2
+		mute:    b.version.major == 3 && b.version.minor == 0,
+	}
+	if private && b.version.atLeast(3, 2) && !b.version.atLeast(3, 3) {
+		s.size = []string{"-x", strconv.Itoa(b.opt.Cols), "-y", strconv.Itoa(b.opt.Rows)}
 	}
 	b.servers[socket] = s
 	return s
+}
+
+// fit are the commands that give a new window of the private server the size that
+// it was asked to have. tmux 3.2 takes that of the client that asks instead, which
+// has no terminal: 80 columns, too few for two agents. A size that is given sticks,
+// also when somebody attaches, so that is taken back at once.
+func (s *server) fit(window string) [][]string {
+	if s.size == nil {
+		return nil
+	}
+	return [][]string{
+		append([]string{"resize-window", "-t", window}, s.size...),
+		{"set-option", "-wu", "-t", window, "window-size"},
+	}
 }
 
 // serverOf returns the server that a pane was made on; errServerGone when that

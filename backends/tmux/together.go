@@ -161,6 +161,7 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 		cmds := b.furnish(m.at.pane.PaneID, m.r.launch)
 		if m.spot == nil {
 			cmds = append(cmds, []string{"set-option", "-w", "-t", m.at.pane.WindowID, "@teamctl_grid", "1"})
+			cmds = append(cmds, s.fit(m.at.pane.WindowID)...)
 		}
 		groups = append(groups, cmds)
 	}
@@ -191,10 +192,12 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 	}
 	for i, sp := range laid {
 		// The window was not as it was listed, or has a pane less than it was laid out for.
+		do := s.tell
 		if as[len(made)+i].err != nil || sp.dropped {
-			if err := s.relayout(ctx, sp.panes[0].window); err != nil {
-				b.log.Warn("lay a window out", "window", sp.panes[0].window, "err", err)
-			}
+			do = s.relayout
+		}
+		if err := do(ctx, sp.panes[0].window); err != nil {
+			b.log.Warn("lay a window out", "window", sp.panes[0].window, "err", err)
 		}
 	}
 	for i, m := range made {

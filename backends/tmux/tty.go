@@ -1,6 +1,14 @@
 package tmux
 
-import "golang.org/x/sys/unix"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // canonical reports whether a terminal hands out whole lines. One that cannot be
 // asked counts as not.
@@ -12,4 +20,39 @@ func canonical(tty string) bool {
 	defer func() { _ = unix.Close(fd) }()
 	t, err := unix.IoctlGetTermios(fd, getTermios)
 	return err == nil && t.Lflag&unix.ICANON != 0
+}
+
+// tell gives the programs in a window the sizes that their panes have, where tmux
+// does not: 3.0 waits with that until somebody looks at the window, so that the
+// programs of a detached session would draw for the whole window for good.
+func (s *server) tell(ctx context.Context, window string) error {
+	if !s.mute {
+		return nil
+	}
+	out, err := s.run(ctx, "list-panes", "-t", window, "-F", "#{pane_tty} #{pane_width} #{pane_height} #{pane_dead}")
+	if err != nil {
+		return err
+	}
+	for l := range strings.Lines(out) {
+		var tty string
+		var size unix.Winsize
+		var dead int
+		if n, err := fmt.Sscan(l, &tty, &size.Col, &size.Row, &dead); err != nil || n != 4 || dead != 0 {
+			continue // a dead pane's terminal may be another's by now
+		}
+		if err := setSize(tty, size); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EIO) {
+			return fmt.Errorf("resize %s: %w", tty, err)
+		}
+	}
+	return nil
+}
+
+// setSize sets the size of a terminal; its programs get SIGWINCH if it is another.
+func setSize(tty string, size unix.Winsize) error {
+	fd, err := unix.Open(tty, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)
 }
