@@ -149,6 +149,23 @@ func TestWakeThatStandsThereIsSent(t *testing.T) {
 	}
 }
 
+// A wake-up that a slow program shows only after it was typed once more stands there twice:
+// it is ours all the same, and is sent, where what a person wrote behind it is not.
+func TestWakeThatStandsThereTwiceIsSent(t *testing.T) {
+	twice := adapter.WakeText + adapter.WakeText
+	s := &fakeScreen{input: twice}
+	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
+	ch.Deliver(t.Context(), mail("a"))
+	if got := s.lines(); got != twice {
+		t.Fatalf("sent %q", got)
+	}
+	s = &fakeScreen{input: twice + "no, wait"}
+	ch, _, _ = typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
+	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || s.lines() != "" {
+		t.Fatalf("%+v, sent %q", out, s.lines())
+	}
+}
+
 // An Enter that comes too soon after a paste is lost: it is pressed again, and nothing
 // is typed twice.
 func TestEnterThatIsNotTaken(t *testing.T) {

@@ -364,6 +364,9 @@ func (o observed) apply(s *Supervisor) {
 		s.settledElsewhere(m, o.Settled)
 	}
 	s.answerOwed(m)
+	if m.row.Activity == team.Idle && was != team.Idle {
+		s.turnEnded(m)
+	}
 	if o.Conversation != "" {
 		s.conversations[o.session] = o.Conversation
 	}

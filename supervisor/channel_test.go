@@ -24,6 +24,8 @@ type fakeCourier struct {
 	answered []team.Reply
 	given    []string
 	settles  bool
+	answers  bool          // its agent answers a shutdown request
+	grace    time.Duration // of the policy, where it is not the rig's
 	s        *Supervisor
 }
 
@@ -70,7 +72,10 @@ func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) 
 	if c.deliver == nil {
 		c.deliver = func(_ context.Context, mail []team.Mail) []team.Outcome { return held(mail) }
 	}
-	r.by, r.plans = c, plans{channel: true}
+	r.by, r.plans = c, plans{channel: true, answers: c.answers}
+	if c.grace > 0 {
+		r.policy.Grace = c.grace
+	}
 	c.s = r.supervisor()
 	r.spawn(c.s, "a", "never")
 	return r, (<-c.opened).Report

@@ -131,6 +131,9 @@ func TestAnIdleForeignAgentIsTold(t *testing.T) {
 	if n := count(); n != 2 {
 		t.Errorf("after the supervisor's death it was told %d times", n)
 	}
+	if r.m.starts != 1 { // R162
+		t.Errorf("idle is no end, and it was started %d times", r.m.starts)
+	}
 	list, says := notices[inbox.IdleNotification](r, team.KindIdle)
 	if list[0].From != "a" || says[0].From != "a" || says[0].IdleReason != inbox.IdleAvailable {
 		t.Errorf("%+v", says[0])

@@ -82,7 +82,7 @@ func (s *Supervisor) proceedStop(m *member) {
 		s.endTree(m, "forced")
 		return
 	}
-	if !m.plan.AnswersShutdown {
+	if !m.plan.AnswersShutdown || m.plan.Channel && !m.row.Ready { // it takes no messages yet
 		s.endTree(m, "stopped")
 		return
 	}
@@ -120,6 +120,14 @@ func (d stopDeadline) apply(s *Supervisor) {
 	m := s.members[d.session]
 	if m != nil && m.stop != nil && m.stop.requestID == d.requestID && m.step == "" {
 		s.endTree(m, "deadline")
+	}
+}
+
+// turnEnded ends an agent of another program that has approved and has nothing more to do:
+// such a one does not exit by itself, and need not be waited for.
+func (s *Supervisor) turnEnded(m *member) {
+	if m.plan.Channel && m.stop != nil && m.stop.outcome == "approved" && m.step == "" {
+		s.endTree(m, "approved")
 	}
 }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,6 +108,44 @@ func TestRejectedStopGoesOn(t *testing.T) {
 	}
 	if row := r.waitState("a", team.Running); row.Desired != team.WantRunning {
 		t.Fatalf("desired %s", row.Desired)
+	}
+}
+
+// R106, R163: an agent of another program is asked as others are, and once it has approved
+// it is ended when its turn is over, not by the deadline: it does not exit by itself.
+func TestForeignAgentIsAsked(t *testing.T) {
+	c := &fakeCourier{answers: true, grace: time.Hour}
+	r, say := talking(t, c)
+	say(team.Observation{Tier: team.TierHook, Activity: team.Working, Ready: true, Source: "a hook"})
+	r.wait("a", "ready", func(m ledger.Member) bool { return m.Ready && m.Activity == team.Working })
+	done := r.stop(c.s, StopIn{Names: []string{"a"}, Wait: time.Hour})
+	req := r.shutdownRequestTo("a")
+	say(team.Observation{Tier: team.TierHook, Activity: team.Idle, Source: "a hook"}) // it has not answered yet
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle })
+	say(team.Observation{Tier: team.TierHook, Activity: team.Working, Source: "a hook"})
+	r.wait("a", "working", func(m ledger.Member) bool { return m.Activity == team.Working })
+	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
+	approved := func() bool {
+		st, err := c.s.Debug(t.Context())
+		return err == nil && strings.HasPrefix(st.Members[0].Stopping, "approved")
+	}
+	r.until("approved", approved)
+	say(team.Observation{Tier: team.TierHook, Activity: team.Idle, Source: "a hook"})
+	if got := <-done; got.err != nil || got.out[0].Outcome != "approved" || got.out[0].Exit != "signal SIGTERM" {
+		t.Fatalf("%+v", got)
+	}
+}
+
+// One that takes no messages yet cannot be asked, and is not waited for.
+func TestForeignAgentThatIsNotReadyIsNotAsked(t *testing.T) {
+	c := &fakeCourier{answers: true}
+	r, _ := talking(t, c)
+	got := <-r.stop(c.s, StopIn{Names: []string{"a"}, Wait: time.Hour})
+	if got.err != nil || got.out[0].Outcome != "stopped" {
+		t.Fatalf("%+v", got)
+	}
+	if list, err := r.led.Messages(t.Context(), ledger.MessageFilter{Kind: team.KindShutdownRequest}); err != nil || len(list) > 0 {
+		t.Errorf("asked: %+v, %v", list, err)
 	}
 }
 
