@@ -126,3 +126,21 @@ func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mod
 	}
 	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
 }
+
+// handedDown are the modes that a member has from its lead where it is spawned without one
+// (R121): how permissions are answered. What bypasses them has to be asked for, and to plan
+// or to delegate is the lead's own way of working.
+var handedDown = []team.Mode{team.ModeAcceptEdits, team.ModeDontAsk}
+
+// modeOf is the permission mode that a new member gets.
+func (t *Team) modeOf(ctx context.Context, asked string) (team.Mode, error) {
+	mode, err := team.ParseMode(asked)
+	if err != nil || asked != "" {
+		return mode, err
+	}
+	lead, err := t.Ledger.Member(ctx, team.LeadName)
+	if err == nil && slices.Contains(handedDown, lead.Spec.Mode) {
+		mode = lead.Spec.Mode
+	}
+	return mode, err
+}

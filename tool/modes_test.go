@@ -125,3 +125,29 @@ func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
 		t.Errorf("bypass: wrote %v, %q", wrote, inFile())
 	}
 }
+
+// R121: a member that is spawned without a mode answers permissions as its lead does; it is
+// not made to plan, to delegate or to skip permissions by that.
+func TestModeOfTheLeadIsHandedDown(t *testing.T) {
+	r := newTalkRig(t)
+	for lead, want := range map[team.Mode]team.Mode{
+		team.ModeDefault: team.ModeDefault, team.ModeAcceptEdits: team.ModeAcceptEdits, team.ModeDontAsk: team.ModeDontAsk,
+		team.ModePlan: team.ModeDefault, team.ModeDelegate: team.ModeDefault, team.ModeBypass: team.ModeDefault,
+	} {
+		m, err := r.Ledger.Member(t.Context(), team.LeadName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: m.SessionKey, Mode: &lead}); err != nil {
+			t.Fatal(err)
+		}
+		in, err := r.spawnIn(t.Context(), Person(), SpawnIn{Name: "a", Worktree: "none", Cwd: "/"})
+		if err != nil || in.Spec.Mode != want {
+			t.Errorf("lead in %s: %q, %v; want %q", lead, in.Spec.Mode, err, want)
+		}
+		in, err = r.spawnIn(t.Context(), Person(), SpawnIn{Name: "a", Worktree: "none", Cwd: "/", Mode: "plan"})
+		if err != nil || in.Spec.Mode != team.ModePlan {
+			t.Errorf("lead in %s, asked for plan: %q, %v", lead, in.Spec.Mode, err)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if err != nil {
 		return none, err
 	}
-	mode, err := team.ParseMode(in.Mode)
+	mode, err := t.modeOf(ctx, in.Mode)
 	if err != nil {
 		return none, err
 	}

@@ -123,7 +123,7 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")
 	f.StringVar(&in.Model, "model", "", "model for agents that have one")
-	f.StringVar(&in.Mode, "permission-mode", "", "default, acceptEdits, bypassPermissions, plan, delegate or dontAsk")
+	f.StringVar(&in.Mode, "permission-mode", "", "default, acceptEdits, bypassPermissions, plan, delegate or dontAsk (default the lead's, where that is acceptEdits or dontAsk)")
 	f.BoolVar(&in.Bypass, "dangerously-skip-permissions", false, "permission mode bypassPermissions, which needs this flag")
 	f.StringVar(&memory, "memory", "", "the most memory that it may use with all that it starts, as 2GiB")
 	f.StringVar(&pids, "pids", "", "the most processes and threads that it may have, as 200")
