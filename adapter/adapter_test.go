@@ -35,6 +35,7 @@ func input(t *testing.T) Input {
 			"HOME=/home/ann", "PATH=/usr/bin:/bin", "TERM=dumb", "LANG=C.UTF-8",
 			"TMUX=/tmp/tmux-1000/default,42,0", "TMUX_PANE=%3", "LINES=24", "PWD=/somewhere",
 			"GIT_DIR=/home/ann/other/.git", "GIT_AUTHOR_NAME=Ann",
+			"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SSE_PORT=4711",
 			"TEAMCTL_AGENT_NAME=someone-else", "TEAMCTL_TASK_ID=9", "TEAMCTL_RUNTIME_DIR=/run/tc",
 			"malformed", "LANG=C",
 		},

@@ -26,6 +26,9 @@ const maxEnvString = 128 * 1024
 var stale = map[string]bool{
 	"TMUX": true, "TMUX_PANE": true, "STY": true, "WINDOW": true,
 	"TERM_PROGRAM": true, "TERM_PROGRAM_VERSION": true, "TERM_SESSION_ID": true, "WINDOWID": true,
+	// Set for what a Claude Code runs, which a teammate is not, whoever has brought the
+	// supervisor up.
+	"CLAUDECODE": true, "CLAUDE_CODE_ENTRYPOINT": true, "CLAUDE_CODE_SSE_PORT": true,
 	"LINES": true, "COLUMNS": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "_": true,
 	// teamctl called from a git hook: these would turn every git of the teammate
 	// to the repository of the hook instead of its own worktree.
