@@ -124,8 +124,11 @@ func (t *Team) setBudgets(ctx context.Context, c Caller, b supervisor.Budgets, n
 		return err
 	}
 	// The supervisor looks again at what it holds.
-	_, err := t.as(c).Event(ctx, ledger.Event{What: supervisor.EventBudgetChanged, ID: name})
-	return err
+	if _, err := t.as(c).Event(ctx, ledger.Event{What: supervisor.EventBudgetChanged, ID: name}); err != nil {
+		return err
+	}
+	t.carryOn(ctx)
+	return nil
 }
 
 // ResumeUsage ends the limit of a provider, before its time where it has one, and
@@ -135,6 +138,9 @@ func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 		return err
 	}
 	err := supervisor.EndLimit(ctx, t.as(c), agent, nil)
+	if err == nil {
+		t.carryOn(ctx)
+	}
 	if !team.IsCode(err, team.CodeNotFound) {
 		return err
 	}

@@ -20,10 +20,24 @@ func (t *Team) carry(ctx context.Context, ds []ledger.Delivery) {
 	}
 	for _, d := range ds {
 		m, err := t.Ledger.MemberBySession(ctx, d.Session)
-		if err != nil || m.Observed != team.Running || slices.Contains(readsItself, m.Spec.Agent) {
-			continue
+		if err == nil && carried(m) {
+			_, _ = t.Env.Dial(ctx, t.Layout, true)
+			return
 		}
-		_, _ = t.Env.Dial(ctx, t.Layout, true)
+	}
+}
+
+// carryOn is carry for what is held already, and may go on now.
+func (t *Team) carryOn(ctx context.Context) {
+	if t.Env.Dial == nil {
 		return
 	}
+	if rows, err := t.Ledger.Members(ctx, false); err == nil && slices.ContainsFunc(rows, carried) {
+		_, _ = t.Env.Dial(ctx, t.Layout, true)
+	}
+}
+
+// carried reports whether a member gets its mail from the supervisor.
+func carried(m ledger.Member) bool {
+	return m.Observed == team.Running && !slices.Contains(readsItself, m.Spec.Agent)
 }
