@@ -76,6 +76,7 @@ const (
 	opAutoClaim            = "autoclaim.set"
 	opRunClose             = "run.close"
 	opTaskReassign         = "task.reassign"
+	opTasksOffer           = "tasks.offer"
 	opTasksImport          = "tasks.import"
 	opPrune                = "history.prune"
 	opRepair               = "ledger.repair"
@@ -129,6 +130,7 @@ var ops = map[string]opSpec{
 	opAutoClaim:            once(setAutoClaim),
 	opRunClose:             once(closeRun),
 	opTaskReassign:         once(reassignTask),
+	opTasksOffer:           once(offerTasks),
 	opTasksImport:          once(importTasks),
 	opPrune:                once(prune),
 	opRepair:               once(repairLedger),

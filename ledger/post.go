@@ -12,7 +12,7 @@ import (
 
 const (
 	sqlMessageCount = `SELECT count(*) FROM messages INDEXED BY idx_messages_cap WHERE run = ?
-		AND kind IN ('message', 'broadcast', 'task_request', 'task_response', 'info', 'error')`
+		AND kind IN ('message', 'broadcast', 'task_request', 'task_response', 'info', 'error') AND fromAgent <> '` + team.SystemName + `'`
 	sqlDeliveryPut = `INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES (?, ?, ?, ?, ?, 'posted', ?)`
 )
 
@@ -79,6 +79,9 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 		return posted{}, err
 	}
 	to, recipients, err := n.recipients(roster)
+	if n.Kind == team.KindShutdownApproved || n.Kind == team.KindShutdownRejected {
+		to, recipients, err = n.andLead(to, recipients, roster, err)
+	}
 	if err != nil {
 		return posted{}, err
 	}
@@ -198,6 +201,21 @@ func (n NewMessage) recipients(roster []Member) (to string, who []Member, err er
 		return "", nil, ErrSelfSend()
 	}
 	return roster[i].Name, roster[i : i+1], nil
+}
+
+// andLead has the lead hear how a shutdown was answered, whoever has asked for it (R105,
+// R108): also the lead alone, where that one has left meanwhile.
+func (n NewMessage) andLead(to string, who, roster []Member, err error) (string, []Member, error) {
+	i := slices.IndexFunc(roster, func(m Member) bool { return m.Name == team.LeadName })
+	switch {
+	case i < 0 || strings.EqualFold(n.From, team.LeadName):
+		return to, who, err
+	case team.ReasonOf(err) == ReasonMemberNotFound:
+		return team.LeadName, roster[i : i+1], nil
+	case err != nil || slices.ContainsFunc(who, func(m Member) bool { return m.Name == team.LeadName }):
+		return to, who, err
+	}
+	return to, append(slices.Clone(who), roster[i]), nil
 }
 
 // ErrSelfSend refuses a message whose recipient is its sender: CodeInvalid self_send.

@@ -51,6 +51,7 @@ func (changed) apply(s *Supervisor) {
 			s.outside(e)
 			s.savesOn(e)
 			s.ruled(e)
+			s.offersOn(e)
 			switch {
 			case strings.HasPrefix(e.What, "member."):
 				roster = true

@@ -30,12 +30,17 @@ type member struct {
 	unsure  error // why it is not known whether a generation lives; nil: it is known
 	doubts  int   // attempts that did not find out
 
-	lastRequest string   // id of the newest shutdown request
-	pending     *exited  // an exit that came during a stop step
-	restarting  bool     // the next start is one that the supervisor makes by itself
-	released    []string // tasks given back at its last exit
-	notes       []string // what its new worktree should be known for
-	idleBlocks  int      // times in a row that a rule has kept it from being idle
+	lastRequest string          // id of the newest shutdown request
+	pending     *exited         // an exit that came during a stop step
+	restarting  bool            // the next start is one that the supervisor makes by itself
+	owes        bool            // its exit is written, and its tasks are not given back yet
+	released    []string        // tasks given back at its last exit
+	notes       []string        // what its new worktree should be known for
+	idleBlocks  int             // times in a row that a rule has kept it from being idle
+	mark        ledger.TurnMark // what its turn is told from
+	interrupted time.Time       // when its turn was ended by somebody; zero: not since it began
+	idleAt      int64           // when it was last seen to become idle, Unix milliseconds
+	offered     *offering       // a ready task that it was told of in this idle period; nil: none
 }
 
 // stopping is a stop under way.

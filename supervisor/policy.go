@@ -27,6 +27,8 @@ type Policy struct {
 	LogPause     time.Duration // 1 s from there to the attempt: what reads now has ended then
 	LogRest      time.Duration // 1 min after an attempt that a reader was in the way of
 	Edits        time.Duration // 1 min at most from a change in a worktree to the look at it
+	Offer        time.Duration // 2 s before an idle agent is told of a task that is ready
+	OfferAgain   time.Duration // 2 min for it to think about that before another one is told
 }
 
 func (p Policy) withDefaults() Policy {
@@ -45,6 +47,8 @@ func (p Policy) withDefaults() Policy {
 	def(&p.LogPause, time.Second)
 	def(&p.LogRest, time.Minute)
 	def(&p.Edits, time.Minute)
+	def(&p.Offer, 2*time.Second)
+	def(&p.OfferAgain, 2*time.Minute)
 	def(&p.Settle, 300*time.Millisecond)
 	def(&p.Silent, 3*time.Second)
 	switch {

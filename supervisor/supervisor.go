@@ -71,6 +71,7 @@ type Supervisor struct {
 	spent         map[string]Spent  // by session key; nil before the first look
 	conversations map[string]string // the last that each member was seen in, by session key
 
+	offering bool // a look for tasks to offer is under way
 	pruning  bool
 	boxSizes map[string]int64 // of mailboxes, when they were last pruned
 
@@ -180,6 +181,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.watchEdits()
 	s.stopsLeft()
 	openIntents{}.apply(s)
+	s.offerSoon()
 	s.publish()
 	s.armIdle()
 	notes := s.cfg.Notes

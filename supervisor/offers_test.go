@@ -1,0 +1,116 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// offered are the names that were told of a task and have the message, in order.
+func (r *rig) offered() (names []string) {
+	r.Helper()
+	ms, err := r.led.Messages(r.Context(), ledger.MessageFilter{From: team.SystemName, Kind: team.KindInfo})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, m := range ms {
+		d, err := r.led.Delivery(r.Context(), m.ID, m.To)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if d.State != team.Accepted {
+			break // it wakes its recipient, who is told of nothing else until then
+		}
+		names = append(names, m.To)
+	}
+	return names
+}
+
+// U5, U6: a ready task is offered to an idle agent of another program, to one at a time,
+// and to the next one when that one has not taken it; also when its owner has died.
+func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
+	c := &fakeCourier{opened: make(chan ChannelIn, 1)}
+	c.answer = func(team.Reply) error { return nil }
+	c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+		for _, m := range mail {
+			out = append(out, team.Outcome{ID: m.ID, State: team.Accepted, Evidence: "it has it"})
+		}
+		return out
+	}
+	r := newRig(t)
+	r.by, r.plans = c, plans{channel: true}
+	r.policy.Offer, r.policy.OfferAgain = time.Millisecond, time.Hour
+	s := r.supervisor()
+	say := map[string]func(team.Activity){}
+	for _, name := range []string{"a", "b"} {
+		r.spawn(s, name, "never")
+		report := (<-c.opened).Report
+		say[name] = func(does team.Activity) {
+			report(team.Observation{Tier: team.TierHook, Activity: does, Source: "a hook"})
+			r.wait(name, string(does), func(m ledger.Member) bool { return m.Activity == does })
+		}
+	}
+	toldOf := func(want ...string) {
+		t.Helper()
+		r.until("told", func() bool { return len(r.offered()) >= len(want) })
+		if got := r.offered(); !slices.Equal(got, want) {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+	}
+	say["a"](team.Working)
+	say["b"](team.Idle)
+	if _, err := r.led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "do it"}}, team.LeadName); err != nil {
+		t.Fatal(err)
+	}
+	toldOf("b")
+	say["a"](team.Idle) // b thinks about it
+	say["b"](team.Working)
+	say["b"](team.Idle)
+	toldOf("b", "a") // b has not taken it
+	say["b"](team.Working)
+	b, err := r.led.Member(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.led.Claim(t.Context(), ledger.ClaimIn{Owner: b.SessionKey, ID: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	say["a"](team.Working)
+	say["a"](team.Idle)
+	r.m.agent(r.layout, "b").end(backends.Exit{Known: true, Code: 1})
+	r.waitState("b", team.Failed)
+	toldOf("b", "a", "a")
+}
+
+// Who is not known to be idle, plans, reads only or is a built-in worker is told nothing.
+func TestWhoHearsOfReadyTasks(t *testing.T) {
+	idle := ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
+		Spec: ledger.MemberSpec{Agent: "claude"}}
+	if !(&member{row: idle}).takesOffers() {
+		t.Fatal("an idle agent is not told")
+	}
+	for what, change := range map[string]func(*ledger.Member){
+		"works":            func(m *ledger.Member) { m.Activity = team.Working },
+		"is not known":     func(m *ledger.Member) { m.Activity = team.ActivityUnknown },
+		"waits":            func(m *ledger.Member) { m.Activity = team.Waiting },
+		"has ended":        func(m *ledger.Member) { m.Observed = team.Exited },
+		"is to stop":       func(m *ledger.Member) { m.Desired = team.WantStopped },
+		"is frozen":        func(m *ledger.Member) { m.Reason = PausedReason },
+		"reviews":          func(m *ledger.Member) { m.Role = team.RoleReviewer },
+		"observes":         func(m *ledger.Member) { m.Role = team.RoleObserver },
+		"plans":            func(m *ledger.Member) { m.Spec.Mode = team.ModePlan },
+		"delegates":        func(m *ledger.Member) { m.Spec.Mode = team.ModeDelegate },
+		"claims by itself": func(m *ledger.Member) { m.Spec.Agent = claimsBySelf },
+	} {
+		row := idle
+		change(&row)
+		if (&member{row: row}).takesOffers() {
+			t.Errorf("one that %s is told", what)
+		}
+	}
+}
