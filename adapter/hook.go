@@ -265,6 +265,8 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 		if until, ok := LimitIn(cli, in.Last, at); ok {
 			o.Activity, o.Until = team.Limited, until
 		}
+	case event == "Interrupt":
+		o.Interrupted = true
 	case event == "SessionStart" && in.Source == "compact":
 		o.Activity = "" // in the middle of a turn, or not
 	}

@@ -84,6 +84,7 @@ type Ledger interface {
 	Member(ctx context.Context, name string) (ledger.Member, error)
 	MemberBySession(ctx context.Context, session string) (ledger.Member, error)
 	UpdateMember(ctx context.Context, p ledger.MemberPatch) (ledger.Member, error)
+	DidSince(ctx context.Context, m ledger.Member, since ledger.TurnMark) (ledger.Did, error)
 	Message(ctx context.Context, id string) (ledger.Message, error)
 	Mailbox(ctx context.Context, session string, after int64) ([]ledger.Outgoing, error)
 	Deliveries(ctx context.Context, messageID string) ([]ledger.Delivery, error)
@@ -116,8 +117,10 @@ type worker struct {
 	next     *ledger.Task // claimed on request, not begun
 	doubt    bool         // a claim may have been made that we do not know of
 	activity team.Activity
-	last     *outcome // of the newest task
-	notified bool     // this idle period has been announced
+	last     *outcome        // of the newest task
+	mark     ledger.TurnMark // what the next idle notice tells from
+	broken   bool            // the turn was ended by somebody
+	notified bool            // this idle period has been announced
 	periods  int
 	mailErr  string                         // last complaint about the mailbox
 	handled  map[string]bool                // by entry, until it is marked read
@@ -148,6 +151,8 @@ func Run(ctx context.Context, id Identity, env Env) (err error) {
 	defer stop()
 	w.changes = changes
 	defer w.letGo(ctx)
+
+	w.did(ctx)
 
 	w.out.line("%s: worker ready in %s", id.AgentID, env.Dir)
 	if err := w.loop(ctx); err != nil {

@@ -100,16 +100,34 @@ func (w *worker) idle(ctx context.Context) {
 	w.checkpoint(ctx, "idle")
 	w.out.line("%s: idle, waiting for tasks and mail", w.id.AgentID)
 	f := inbox.IdleNotification{From: w.id.Name, Timestamp: w.timestamp(), IdleReason: inbox.IdleAvailable}
+	if w.broken {
+		f.IdleReason = inbox.IdleInterrupted
+	}
+	did := w.did(ctx) // a task that is tried again has not ended: of that only we know
+	f.CompletedTaskID, f.CompletedStatus, f.FailureReason, f.Summary = did.Task, string(did.Status), did.Why, did.Peers
 	if o := w.last; o != nil {
 		f.CompletedTaskID, f.CompletedStatus = o.task.ID, string(o.status)
 		if o.status == team.TaskFailed {
 			f.FailureReason = o.why
 		}
+		w.last = nil // it is told
 	}
 	w.post(ctx, "idle_notification", ledger.NewMessage{
 		Kind: team.KindIdle, To: team.LeadName, Text: w.frame(f), Summary: "idle and ready for new work",
 		IdemKey: "idle:" + w.life + ":" + strconv.Itoa(w.periods),
 	})
+}
+
+// did is what was done since it was asked last. What the ledger does not tell now is left
+// out: the notice has the rest.
+func (w *worker) did(ctx context.Context) ledger.Did {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	d, err := w.env.Ledger.DidSince(c, ledger.Member{Name: w.id.Name, SessionKey: w.id.Session}, w.mark)
+	if err == nil {
+		w.mark = d.Next
+	}
+	return d
 }
 
 // setActivity writes a changed activity into the ledger. One that could not be

@@ -62,6 +62,7 @@ func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkI
 	}
 	defer stop()
 	w.changes = changes
+	w.did(ctx)
 	if env.Ready != nil {
 		env.Ready()
 	}
@@ -211,7 +212,7 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 
 // turn is one prompt, from its handing over to the end of the agent's turn.
 func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
-	t.notified = false
+	t.notified, t.broken = false, false
 	t.setActivity(ctx, team.Working)
 	t.follow(ctx)
 	for _, l := range given {
@@ -267,6 +268,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 			accept()
 			begun = nil
 		case <-t.interrupt:
+			t.broken = true
 			t.cancel(ctx, "interrupted")
 		case <-t.changes:
 			t.follow(ctx)

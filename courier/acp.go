@@ -60,6 +60,8 @@ type ACP struct {
 	mu     sync.Mutex
 	mode   string // id of the one that it is in
 	begun  func()
+	turn   context.Context // of the turn under way: what it asks for ends with it; nil without one
+	end    context.CancelFunc
 	inWord bool // Out is in the middle of a line
 }
 
@@ -200,11 +202,13 @@ func (a *ACP) Prompt(ctx context.Context, text string, begun func()) (string, er
 		return "", team.Errorf(team.CodeConflict, "a turn is under way")
 	}
 	a.begun = sync.OnceFunc(begun)
-	first := a.begun
+	a.turn, a.end = context.WithCancel(context.WithoutCancel(ctx))
+	first, end := a.begun, a.end
 	a.mu.Unlock()
 	defer func() {
+		end()
 		a.mu.Lock()
-		a.begun = nil
+		a.begun, a.turn, a.end = nil, nil, nil
 		a.newline()
 		a.mu.Unlock()
 	}()
@@ -221,10 +225,17 @@ func (a *ACP) Prompt(ctx context.Context, text string, begun func()) (string, er
 	return string(out.StopReason), nil
 }
 
-// Cancel asks the agent to end its turn.
+// Cancel asks the agent to end its turn. What the turn waits for permission for is
+// cancelled too, as the protocol has it: the agent may wait for that answer before it
+// ends.
 func (a *ACP) Cancel(ctx context.Context) error {
 	if err := a.conn.Cancel(ctx, acp.CancelNotification{SessionId: a.session}); err != nil {
 		return fmt.Errorf("cancel the turn: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.end != nil {
+		a.end()
 	}
 	return nil
 }
@@ -296,6 +307,14 @@ func (c acpClient) SessionUpdate(_ context.Context, n acp.SessionNotification) e
 }
 
 func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.mu.Lock()
+	turn := c.turn
+	c.mu.Unlock()
+	if turn != nil {
+		defer context.AfterFunc(turn, cancel)()
+	}
 	ask := team.Ask{ID: string(r.ToolCall.ToolCallId), For: team.WaitPermission}
 	if r.ToolCall.Kind != nil {
 		ask.Tool = string(*r.ToolCall.Kind)

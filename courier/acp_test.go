@@ -123,6 +123,32 @@ func TestACPPermission(t *testing.T) {
 	}
 }
 
+// U26: what a turn asks for ends with it, whoever was to answer.
+func TestACPCancelEndsItsRequest(t *testing.T) {
+	asked, ended := make(chan struct{}), make(chan error, 1)
+	r, a, _ := acpRig(t, func(ctx context.Context, ask team.Ask) (team.Reply, error) {
+		close(asked)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return team.Reply{}, ctx.Err()
+	})
+	over := make(chan string, 1)
+	go func() {
+		reason, err := a.Prompt(t.Context(), "@@shell touch it", func() {})
+		over <- fmt.Sprint(reason, " ", err)
+	}()
+	<-asked
+	if err := a.Cancel(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the request goes on")
+	}
+	if got := <-over; got != "cancelled <nil>" || exists(r.dir, "it") {
+		t.Errorf("the turn: %q", got)
+	}
+}
+
 // An agent that is killed ends its turn with an error, and what says Done.
 func TestACPAgentDies(t *testing.T) {
 	_, a, _ := acpRig(t, nil)

@@ -28,7 +28,7 @@ func (a *appServer) take(m rpcMessage) {
 		} `json:"_meta"`
 
 		Thread     thread `json:"thread"`
-		Turn       struct{ ID string }
+		Turn       struct{ ID, Status string }
 		Status     threadStatus `json:"status"`
 		Item       userMessage  `json:"item"`
 		Error      serverError  `json:"error"`
@@ -78,6 +78,9 @@ func (a *appServer) take(m rpcMessage) {
 			a.turn = ""
 		}
 		a.mu.Unlock()
+		if p.Turn.Status == "interrupted" { // by a person too, at its own screen
+			a.see(team.Observation{Source: m.Method, Turn: p.Turn.ID, Interrupted: true})
+		}
 	case "error":
 		if !p.WillRetry {
 			a.failed(p.Error, time.Now())

@@ -115,9 +115,6 @@ func orJSON(raw json.RawMessage, other string) json.RawMessage {
 	return raw
 }
 
-// settledEarly marks a request that was answered in the agent while it was queued.
-const settledEarly = -2
-
 // askQueued is an approval that was asked for an agent.
 type askQueued struct {
 	session string
@@ -127,13 +124,14 @@ type askQueued struct {
 }
 
 func (q askQueued) apply(s *Supervisor) {
-	settled := q.line.asked[q.request] == settledEarly
+	why, settled := q.line.early[q.request]
+	delete(q.line.early, q.request)
 	q.line.asked[q.request] = q.id
 	m := s.members[q.session]
 	switch {
 	case m == nil || m.line != q.line:
 	case settled:
-		s.settledElsewhere(m, q.request)
+		s.settledElsewhere(m, q.request, why)
 	default:
 		s.answerAsk(q.id) // it may have been answered before
 	}
@@ -290,15 +288,18 @@ func (s *Supervisor) noteAnswered(ctx context.Context, a ledger.Approval, answer
 	}
 }
 
-// settledElsewhere takes a request out of the queue that somebody has answered at the
+// answeredThere is why a request leaves the queue that somebody has answered at the
 // agent itself.
-func (s *Supervisor) settledElsewhere(m *member, request string) {
+const answeredThere = "answered at its own screen"
+
+// settledElsewhere takes a request out of the queue that needs no answer any more.
+func (s *Supervisor) settledElsewhere(m *member, request, why string) {
 	if m.line == nil {
 		return
 	}
 	id := m.line.asked[request]
 	if id == -1 { // it is being queued: askQueued settles it
-		m.line.asked[request] = settledEarly
+		m.line.early[request] = why
 	}
 	if id < 0 {
 		return
@@ -310,17 +311,11 @@ func (s *Supervisor) settledElsewhere(m *member, request string) {
 	name := m.row.Name
 	s.step(func(ctx context.Context) message {
 		a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
-		if err != nil {
+		if err == nil && a.State != ledger.ApprovalPending {
+			s.noteAnswered(ctx, a, errors.New(why))
 			return nil
 		}
-		if a.State != ledger.ApprovalPending {
-			s.noteAnswered(ctx, a, errors.New("it was answered at its own screen"))
-			return nil
-		}
-		_, err = s.cfg.Ledger.As(name).Answer(ctx, ledger.AnswerIn{ID: id, Elsewhere: true, By: name, Feedback: "answered at its own screen"})
-		if err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved {
-			s.log.Warn("settle what was answered elsewhere", "member", name, "request", request, "err", err)
-		}
+		s.withdraw(ctx, name, id, why)
 		return nil
 	})
 }

@@ -60,13 +60,14 @@ type Retrier interface{ Retries() bool }
 type line struct {
 	Channel
 	calls   sync.Mutex
-	settled bool             // what was handed over before has been asked about; for hand-overs
-	busy    bool             // a hand-over is under way
-	again   bool             // and another was asked for meanwhile
-	waiting bool             // something is held or left
-	asked   map[string]int64 // approvals by the agent's own request ids; -1: not queued yet
-	owed    []int64          // approvals whose answer the channel could not bring yet
-	brings  map[int64]bool   // approvals whose answer is on its way; true: look again afterwards
+	settled bool              // what was handed over before has been asked about; for hand-overs
+	busy    bool              // a hand-over is under way
+	again   bool              // and another was asked for meanwhile
+	waiting bool              // something is held or left
+	asked   map[string]int64  // approvals by the agent's own request ids; -1: not queued yet
+	early   map[string]string // requests that needed no answer any more while they were queued, and why
+	owed    []int64           // approvals whose answer the channel could not bring yet
+	brings  map[int64]bool    // approvals whose answer is on its way; true: look again afterwards
 }
 
 // deliverWithin bounds one hand-over; what a channel does longer is a fault of its.
@@ -82,6 +83,7 @@ func (s *Supervisor) openLine(m *member) {
 		m.seen.Ended = q.Ended(m.row.Spec.Agent)
 	}
 	session, gen := m.row.SessionKey, m.row.Generation
+	s.markTurn(m)
 	s.showState(m) // what an earlier supervisor wrote is not known any more
 	in := ChannelIn{
 		Layout: s.cfg.Layout, Member: m.row, Dir: m.row.Worktree, PID: m.at.Proc().Agent.PID, Screen: m.at,
@@ -127,7 +129,7 @@ func (l lineOpen) apply(s *Supervisor) {
 		return
 	}
 	s.closeLine(m)
-	m.line = &line{Channel: l.ch, asked: map[string]int64{}, brings: map[int64]bool{}}
+	m.line = &line{Channel: l.ch, asked: map[string]int64{}, early: map[string]string{}, brings: map[int64]bool{}}
 	s.tellMode(m) // it may have changed since the channel was asked for
 	s.deliver(m)
 }
@@ -353,7 +355,9 @@ func (o observed) apply(s *Supervisor) {
 	}
 	was := m.row.Activity
 	m.seen.Take(o.Observation)
+	s.turnGoes(m, o.Observation)
 	s.showState(m)
+	s.turnBroken(m)
 	if len(o.Receipts) > 0 {
 		s.receipts(m, o.Receipts)
 	}
@@ -361,7 +365,7 @@ func (o observed) apply(s *Supervisor) {
 		s.askFor(m, *o.Ask)
 	}
 	if o.Settled != "" {
-		s.settledElsewhere(m, o.Settled)
+		s.settledElsewhere(m, o.Settled, answeredThere)
 	}
 	s.answerOwed(m)
 	if m.row.Activity == team.Idle && was != team.Idle {
@@ -481,8 +485,9 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, er
 // would.
 func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
 	type target struct {
-		l  *line
-		at backends.Attached
+		session, generation string
+		l                   *line
+		at                  backends.Attached
 	}
 	t, err := ask(ctx, s, func(reply func(target, error)) {
 		ms, err := s.byName([]string{name})
@@ -493,7 +498,10 @@ func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
 			reply(target{}, err)
 			return
 		}
-		reply(target{ms[0].line, ms[0].at}, nil)
+		if ms[0].line != nil { // it may be seen idle before its channel has returned
+			ms[0].interrupted = time.Now()
+		}
+		reply(target{ms[0].row.SessionKey, ms[0].row.Generation, ms[0].line, ms[0].at}, nil)
 	})
 	if err != nil {
 		return err
@@ -502,6 +510,10 @@ func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
 		return t.at.Interrupt(ctx)
 	}
 	t.l.calls.Lock()
-	defer t.l.calls.Unlock()
-	return t.l.Interrupt(ctx)
+	err = t.l.Interrupt(ctx)
+	t.l.calls.Unlock()
+	if err != nil {
+		s.send(notInterrupted{t.session, t.generation})
+	}
+	return err
 }

@@ -19,6 +19,8 @@ type fakeCourier struct {
 	opened  chan ChannelIn
 	deliver func(ctx context.Context, mail []team.Mail) []team.Outcome
 	answer  func(r team.Reply) error
+	// interrupt is nil for one that succeeds.
+	interrupt func(context.Context) error
 
 	mu       sync.Mutex
 	answered []team.Reply
@@ -52,8 +54,14 @@ func (c *fakeCourier) Answer(_ context.Context, r team.Reply) error {
 
 func (c *fakeCourier) Settles() bool { return c.settles }
 
-func (c *fakeCourier) Interrupt(context.Context) error { return nil }
-func (c *fakeCourier) Close()                          {}
+func (c *fakeCourier) Interrupt(ctx context.Context) error {
+	if c.interrupt == nil {
+		return nil
+	}
+	return c.interrupt(ctx)
+}
+
+func (c *fakeCourier) Close() {}
 
 func held(mail []team.Mail) (out []team.Outcome) {
 	for _, m := range mail {

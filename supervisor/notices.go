@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
@@ -53,9 +54,33 @@ func (s *Supervisor) failed(m *member, reason string) *ledger.Notice {
 
 // turnOver says that an agent that cannot say so itself has ended its turn.
 func (s *Supervisor) turnOver(m *member) *ledger.Notice {
-	return s.notice(inbox.IdleNotification{
-		From: m.row.Name, Timestamp: inbox.Timestamp(s.clock.Wall()), IdleReason: inbox.IdleAvailable,
-	}, "", "idle and ready for new work")
+	f := inbox.IdleNotification{From: m.row.Name, Timestamp: inbox.Timestamp(s.clock.Wall()), IdleReason: inbox.IdleAvailable}
+	if !m.interrupted.IsZero() {
+		f.IdleReason = inbox.IdleInterrupted
+	}
+	ctx, cancel := s.write()
+	defer cancel()
+	did, err := s.cfg.Ledger.DidSince(ctx, m.row, m.mark)
+	if err != nil { // it is idle all the same
+		s.log.Warn("read what a turn has done", "member", m.row.Name, "err", err)
+	} else {
+		f.CompletedTaskID, f.CompletedStatus, f.FailureReason, f.Summary = did.Task, string(did.Status), did.Why, did.Peers
+		m.mark = did.Next
+	}
+	return s.notice(f, "", "idle and ready for new work")
+}
+
+// markTurn begins what the next idle notice tells of, with a generation that was
+// started or adopted.
+func (s *Supervisor) markTurn(m *member) {
+	m.interrupted, m.offered = time.Time{}, nil
+	ctx, cancel := s.write()
+	defer cancel()
+	did, err := s.cfg.Ledger.DidSince(ctx, m.row, ledger.TurnMark{})
+	if err != nil {
+		s.log.Warn("read what was said", "member", m.row.Name, "err", err)
+	}
+	m.mark = did.Next
 }
 
 // leave takes a member off the roster and tells of it, unless that was told already.

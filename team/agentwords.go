@@ -66,8 +66,9 @@ type Observation struct {
 	Mode         Mode      `json:"mode,omitempty"`     // that it says it works in
 	Receipts     []Receipt `json:"receipts,omitempty"` // of mail given before
 	Ask          *Ask      `json:"ask,omitempty"`
-	Settled      string    `json:"settled,omitempty"` // id of an Ask that somebody has answered in the CLI itself
-	Usage        *Usage    `json:"usage,omitempty"`   // running totals of the conversation
+	Settled      string    `json:"settled,omitempty"`     // id of an Ask that somebody has answered in the CLI itself
+	Interrupted  bool      `json:"interrupted,omitempty"` // the turn was ended by somebody
+	Usage        *Usage    `json:"usage,omitempty"`       // running totals of the conversation
 }
 
 // Began is when a limit was seen first.

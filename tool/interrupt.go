@@ -9,7 +9,8 @@ import (
 
 // Interrupt ends the turn that a member's agent is in, by the agent's own means. What
 // is known of an agent's turns lags behind them, so one that was last seen idle gets it
-// too: its turn may have begun since. A plan that it waits for an answer to is rejected.
+// too: its turn may have begun since. A plan that it waits for an answer to is rejected; what
+// else the turn has asked for the supervisor withdraws once the turn is seen to be over.
 // The built-in worker has tasks and no turns; the signal that stands for Ctrl-C would
 // end the worker itself, so it is refused.
 func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -144,12 +145,19 @@ func (s *station) permit() func(context.Context, team.Ask) (team.Reply, error) {
 			r.Allow, r.Mode = true, with.Mode
 		case team.IsCode(err, team.CodeDenied):
 			r.Feedback = err.Error()
+		case ctx.Err() != nil: // its turn was ended
+			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
+			defer cancel()
+			return r, errors.Join(err, s.team.Withdraw(after, asked, "its turn is over"))
 		default:
 			return r, err
 		}
 		return r, nil
 	}
 }
+
+// withdrawWithin bounds what is left to do for a question that nobody asks any more.
+const withdrawWithin = 2 * time.Second
 
 // request puts one question into the queue: a plan that is ready as what it is.
 func (s *station) request(ctx context.Context, ask team.Ask) (ledger.Approval, error) {

@@ -176,9 +176,5 @@ func compact(raw json.RawMessage) []byte {
 
 // elsewhere ends a request that somebody has answered at the agent itself.
 func elsewhere(ctx context.Context, t *tool.Team, a ledger.Approval) error {
-	_, err := t.Ledger.As(a.Name).Answer(ctx, ledger.AnswerIn{ID: a.ID, Elsewhere: true, By: a.Name, Feedback: "answered at its own screen"})
-	if team.ReasonOf(err) == ledger.ReasonAlreadyResolved {
-		return nil
-	}
-	return err
+	return t.Withdraw(ctx, a, "answered at its own screen")
 }
