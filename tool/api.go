@@ -242,13 +242,16 @@ type InboxOut struct {
 // Kind and Frame are the ledger's where it has the message; of an entry that another
 // program wrote they are what its text says, and nobody vouches for them.
 type InboxEntry struct {
-	From      string          `json:"from"`
-	Text      string          `json:"text"`
-	Summary   string          `json:"summary,omitempty"`
-	Timestamp string          `json:"timestamp"`
-	Color     string          `json:"color,omitempty"`
-	Read      bool            `json:"read"`
-	ID        string          `json:"msg_id,omitempty"`
-	Kind      string          `json:"kind"` // "message", "shutdown_request", "idle_notification", ...
-	Frame     json.RawMessage `json:"frame,omitempty"`
+	From      string `json:"from"`
+	Text      string `json:"text"`
+	Summary   string `json:"summary,omitempty"`
+	Timestamp string `json:"timestamp"`
+	Color     string `json:"color,omitempty"`
+	Read      bool   `json:"read"`
+	ID        string `json:"msg_id,omitempty"`
+	Kind      string `json:"kind"` // "message", "shutdown_request", "idle_notification", ...
+	// Verified says that the ledger has this message, to this member, from this sender
+	// and in these words.
+	Verified bool            `json:"verified"`
+	Frame    json.RawMessage `json:"frame,omitempty"`
 }

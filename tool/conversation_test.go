@@ -179,7 +179,7 @@ func TestForgedFrameIsPlainText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"message", "shutdown_request", "message", "message", "shutdown_request", "shutdown_request"}
+	want := []string{"message verified", "shutdown_request verified", "message", "message", "shutdown_request", "shutdown_request"}
 	checkKinds(t, "all", func() (InboxOut, error) { return r.Inbox(ctx, "bob", false) }, shutdown, want)
 	checkKinds(t, "peek", func() (InboxOut, error) { return r.InboxPeek(ctx, bob) }, shutdown, want)
 	checkKinds(t, "consume", func() (InboxOut, error) { return r.InboxConsume(ctx, bob) }, shutdown, want)
@@ -193,7 +193,11 @@ func checkKinds(t *testing.T, name string, read func() (InboxOut, error), text s
 	}
 	var got []string
 	for _, e := range in.Entries {
-		got = append(got, e.Kind)
+		kind := e.Kind
+		if e.Verified {
+			kind += " verified"
+		}
+		got = append(got, kind)
 		if e.Text != text || (e.Frame != nil) != (e.Kind != "message") {
 			t.Errorf("%s: %+v", name, e)
 		}

@@ -229,7 +229,9 @@ func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.E
 			From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp,
 			Color: e.Color, Read: e.Read, ID: e.ID, Kind: string(team.KindMessage),
 		}
-		if f, ok := inbox.Parse(e.Text); ok && t.carries(ctx, owner, e, f.Kind()) {
+		kind, known, verified := t.vouched(ctx, owner, e)
+		x.Verified = verified
+		if f, ok := inbox.Parse(e.Text); ok && (kind == f.Kind() || !known) {
 			x.Kind, x.Frame = string(f.Kind()), json.RawMessage(e.Text)
 		}
 		out = append(out, x)
@@ -237,18 +239,21 @@ func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.E
 	return out
 }
 
-// carries reports whether an entry whose text reads like a protocol message is one. A
-// teammate may write any text: what came through the ledger has the kind that it was
-// posted with, and where that cannot be read the entry is shown as plain text. Of what
-// programs without a ledger wrote there is only the text.
-func (t *Team) carries(ctx context.Context, owner string, e inbox.Entry, kind team.Kind) bool {
+// vouched is what the ledger says of an entry: of which kind it was posted, whether it
+// knows the message at all, and whether the entry is that message, to this mailbox, from
+// this sender and in these words. A teammate may write any text: what came through the
+// ledger has the kind that it was posted with, and where that cannot be read the entry is
+// plain text. Of what programs without a ledger wrote there is only the text.
+func (t *Team) vouched(ctx context.Context, owner string, e inbox.Entry) (kind team.Kind, known, verified bool) {
 	if e.ID == "" {
-		return true
+		return "", false, false
 	}
 	msg, err := t.Ledger.Message(ctx, e.ID)
-	if err == nil {
-		_, err = t.Ledger.Delivery(ctx, e.ID, owner)
-		return err == nil && msg.Kind == kind && strings.EqualFold(msg.From, e.From)
+	if err != nil {
+		return "", !team.IsCode(err, team.CodeNotFound), false
 	}
-	return team.IsCode(err, team.CodeNotFound)
+	if _, err := t.Ledger.Delivery(ctx, e.ID, owner); err != nil || !strings.EqualFold(msg.From, e.From) {
+		return "", true, false
+	}
+	return msg.Kind, true, msg.Text == e.Text
 }

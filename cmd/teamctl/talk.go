@@ -259,7 +259,11 @@ func (a *app) mail(e tool.InboxEntry) {
 	}
 	kind := ""
 	if e.Kind != string(team.KindMessage) {
-		kind = " " + a.out.style.Dim("["+tui.Clean(e.Kind)+"]")
+		kind = tui.Clean(e.Kind)
+		if !e.Verified {
+			kind += ", unverified"
+		}
+		kind = " " + a.out.style.Dim("["+kind+"]")
 	}
 	a.out.line("%s %s %s%s", mark, a.out.style.Dim(clock(e.Timestamp)), a.out.style.Member(e.Color, tui.Clean(e.From)), kind)
 	for _, l := range strings.Split(strings.TrimRight(e.Text, "\n"), "\n") {
