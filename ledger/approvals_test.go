@@ -56,6 +56,9 @@ func TestPlanApproval(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	m := must[Member](t)(l.Member(ctx, "a"))
+	if m.Spec.PlanRequired {
+		t.Error("it joined without having to plan")
+	}
 	if m.Spec.Mode != team.ModeAcceptEdits || m.Activity != team.Working {
 		t.Errorf("mode %s, activity %s", m.Spec.Mode, m.Activity)
 	}
@@ -324,4 +327,17 @@ func TestApprovalRaces(t *testing.T) {
 		t.Errorf("the asker got %d answers", n)
 	}
 	sound(t, l)
+}
+
+// R119: that a member had to plan first stays what it is when the plan is approved.
+func TestPlanRequiredStays(t *testing.T) {
+	l := newTeam(t)
+	ctx := ctxFor(t)
+	_, _, err := l.AddMember(ctx, Member{Name: "a", SessionKey: "s-a", Spec: MemberSpec{Mode: team.ModePlan}}, true)
+	ok(t, err)
+	asked := must[Settled](t)(l.Ask(ctx, planOf("a", "plan-1")))
+	must[Settled](t)(l.Answer(ctx, yes(asked.Approval.ID)))
+	if m := must[Member](t)(l.Member(ctx, "a")); m.Spec.Mode != team.ModeAcceptEdits || !m.Spec.PlanRequired {
+		t.Errorf("%+v", m.Spec)
+	}
 }

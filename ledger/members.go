@@ -123,6 +123,7 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 	if err := t.memberDefaults(&m, asked, roster); err != nil {
 		return addedMember{}, err
 	}
+	m.Spec.PlanRequired = m.Spec.PlanRequired || m.Spec.Mode == team.ModePlan
 	role := "member"
 	if m.Name == team.LeadName {
 		role = "lead"
@@ -176,7 +177,7 @@ func (t *tx) memberDefaults(m *Member, asked string, roster []Member) error {
 		}
 		m.AgentID = team.AgentID(m.Name, key)
 	}
-	if m.Color == "" {
+	if m.Color == "" && m.Name != team.LeadName { // the lead has none, as in the recorded teams
 		used := make([]string, 0, len(roster))
 		for _, o := range roster {
 			if o.Name != team.LeadName {

@@ -147,7 +147,8 @@ type MemberSpec struct {
 	AgentType     string             `json:"agentType,omitempty"`
 	Model         string             `json:"model,omitempty"`
 	Mode          team.Mode          `json:"mode,omitempty"`
-	Bypass        bool               `json:"bypass,omitempty"` // it may be in mode bypassPermissions: said so at spawn
+	PlanRequired  bool               `json:"planRequired,omitempty"` // it was to plan first when it joined, whatever its mode is now
+	Bypass        bool               `json:"bypass,omitempty"`       // it may be in mode bypassPermissions: said so at spawn
 	Restart       team.RestartPolicy `json:"restart"`
 	Env           map[string]string  `json:"env,omitempty"`
 	WorktreeMode  string             `json:"worktreeMode"`   // "own", "none", or a path

@@ -17,7 +17,7 @@ type exited struct {
 
 func (e exited) apply(s *Supervisor) {
 	m := s.members[e.session]
-	if m == nil || m.row.Generation != e.generation || !m.row.Observed.Alive() {
+	if m == nil || m.row.Generation != e.generation || !m.row.Observed.Alive() && !m.owes {
 		return
 	}
 	if m.step == "stopping" { // stopDone goes on with it, so that a restart finds no step under way
@@ -75,12 +75,12 @@ func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 	if err != nil {
 		return err
 	}
-	released, err := s.cfg.Ledger.ReleaseOwner(ctx, m.row.SessionKey, m.row.Name+" ended: "+text)
-	if err != nil {
+	m.released, err = s.cfg.Ledger.ReleaseOwner(ctx, m.row.SessionKey, m.row.Name+" ended: "+text)
+	if m.owes = err != nil; m.owes {
 		s.log.Error("release tasks", "member", m.row.Name, "err", err)
+		return err
 	}
-	m.released = released
-	s.log.Info("exited", "member", m.row.Name, "exit", text, "reason", e.Reason, "released", released, "leftover", e.Leftover)
+	s.log.Info("exited", "member", m.row.Name, "exit", text, "reason", e.Reason, "released", m.released, "leftover", e.Leftover)
 	return nil
 }
 

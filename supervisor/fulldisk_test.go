@@ -105,3 +105,45 @@ func TestFault32FailedStartOnAFullDisk(t *testing.T) {
 	r.m.mu.Unlock()
 	r.waitState("a", team.Running)
 }
+
+// Its tasks are given back too: nobody else would take them for as long as their leases last.
+func TestFault32TasksOfAnExitOnAFullDisk(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		r := newRig(t)
+		full := &fullDisk{Writer: ledger.Direct(r.db)}
+		r.led = ledger.New(r.db, full)
+		s := r.supervisor()
+		m := r.spawn(s, "a", team.RestartAlways)
+		if _, err := r.led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "work"}}, team.LeadName); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.led.Claim(t.Context(), ledger.ClaimIn{Owner: m.SessionKey, ID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		full.mu.Lock()
+		full.refuse = "a ended: "
+		full.mu.Unlock()
+		want := team.Running // again
+		if stop {
+			out, err := s.StopMembers(t.Context(), StopIn{Names: []string{"a"}, Force: true})
+			if err != nil || len(out) != 1 || len(out[0].Tasks) != 1 {
+				t.Errorf("%+v, %v", out, err)
+			}
+			want = team.Killed
+		} else {
+			r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+		}
+		r.wait("a", string(want), func(now ledger.Member) bool {
+			return now.Observed == want && (stop || now.Generation != m.Generation)
+		})
+		if task, err := r.led.Task(t.Context(), "1"); err != nil || task.Status != team.TaskPending {
+			t.Errorf("the task is %s of %s, %v", task.Status, task.OwnerName, err)
+		}
+		full.mu.Lock()
+		if full.refused != 1 {
+			t.Errorf("refused %d times", full.refused)
+		}
+		full.mu.Unlock()
+		s.Close()
+	}
+}

@@ -100,7 +100,7 @@ func fillConfig(cfg *team.Config, row ledger.TeamRow, members []ledger.Member) {
 			if c.AgentType == "" {
 				c.AgentType = m.Spec.Agent
 			}
-			plan := m.Spec.Mode == team.ModePlan
+			plan := m.Spec.PlanRequired || m.Spec.Mode == team.ModePlan // an approved plan does not change what was asked of it
 			c.Prompt, c.Color, c.PlanModeRequired = m.Spec.Prompt, m.Color, &plan
 			c.TmuxPaneID, c.BackendType, c.WorktreePath = m.PaneID, m.Spec.Backend, m.Worktree
 			c.Mode = string(m.Spec.Mode)

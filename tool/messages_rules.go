@@ -141,7 +141,11 @@ func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, e
 	if err != nil {
 		return Sent{}, err
 	}
-	return Sent{Success: true, Message: say, MessageID: posted.ID, Deliveries: ds, Recipients: []string{req.From}, RequestID: in.RequestID}, nil
+	sent := Sent{Success: true, Message: say, MessageID: posted.ID, Deliveries: ds, RequestID: in.RequestID}
+	for _, d := range ds { // who asked, and the lead
+		sent.Recipients = append(sent.Recipients, d.Recipient)
+	}
+	return sent, nil
 }
 
 // shutdownRequest finds the request with this id that was sent to the caller.

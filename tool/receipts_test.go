@@ -3,8 +3,10 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -316,5 +318,44 @@ func TestShutdownApproval(t *testing.T) {
 	if err := json.Unmarshal(mail[0].Frame, &f); err != nil || f.From != "a" || f.RequestID != "shutdown-8@a" ||
 		f.PaneID != "%9" || f.BackendType != "tmux" {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// R105, R108: the lead hears the answer too where an operator has asked.
+func TestLeadHearsTheAnswerToAnOperator(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	r.as("op", team.RoleOperator)
+	for i, approve := range []bool{false, true} {
+		id := fmt.Sprintf("shutdown-%d@a", i+1)
+		text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: id, From: "op", Timestamp: inbox.Timestamp(time.Now())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Post(ctx, ledger.NewMessage{Kind: team.KindShutdownRequest, From: "op", To: "a", RequestID: id, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+		if approve { // whoever has asked may be gone by then
+			op, err := r.Ledger.Member(ctx, "op")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Ledger.RemoveMember(ctx, op.SessionKey); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent, err := r.Send(ctx, a, SendIn{Type: "shutdown_response", RequestID: id, Approve: &approve, Content: "mid-task"})
+		want := []string{"op", team.LeadName}
+		if approve {
+			want = want[1:]
+		}
+		if err != nil || !slices.Equal(sent.Recipients, want) {
+			t.Fatalf("%+v, %v", sent, err)
+		}
+	}
+	mail := r.inbox(team.LeadName)
+	if len(mail) != 2 || mail[0].Kind != "shutdown_rejected" || mail[1].Kind != "shutdown_approved" || !strings.Contains(mail[0].Text, "mid-task") {
+		t.Errorf("%+v", mail)
 	}
 }

@@ -153,8 +153,8 @@ func writeTask(ctx context.Context, path string, data []byte) error {
 }
 
 // ReadTaskDir reads a board from a directory. A file that is no task is an error:
-// an import is all or nothing.
-func ReadTaskDir(dir string) (TaskDump, error) {
+// an import is all or nothing. One that another program is writing just then is waited for.
+func ReadTaskDir(ctx context.Context, dir string) (TaskDump, error) {
 	d := TaskDump{Format: dumpFormat, Version: dumpVersion}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -167,16 +167,12 @@ func ReadTaskDir(dir string) (TaskDump, error) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
-			return d, team.Errorf(team.CodeInvalid, "%s is no regular file", path)
+		t, ahead, err := readTask(ctx, path, id)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted meanwhile
 		}
-		data, err := os.ReadFile(path)
 		if err != nil {
-			return d, team.Errorf(team.CodeUnavailable, "read tasks: %w", err)
-		}
-		t, ahead, err := unmarshalTask(id, data)
-		if err != nil {
-			return d, team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason("corrupt_task")
+			return d, err
 		}
 		d.Tasks = append(d.Tasks, t)
 		blocks[id] = ahead
@@ -192,6 +188,42 @@ func ReadTaskDir(dir string) (TaskDump, error) {
 		return strings.Compare(a.ID, b.ID)
 	})
 	return d, nil
+}
+
+// readTask reads one file. What cannot be read at once may be half written: other clients
+// write in place, and hold its lock meanwhile.
+func readTask(ctx context.Context, path, id string) (t ledger.Task, blocks []string, err error) {
+	fi, err := os.Lstat(path)
+	if err == nil && !fi.Mode().IsRegular() {
+		return t, nil, team.Errorf(team.CodeInvalid, "%s is no regular file", path)
+	}
+	read := func() error {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return team.Errorf(team.CodeUnavailable, "read tasks: %w", err)
+		}
+		if t, blocks, err = unmarshalTask(id, data); err != nil {
+			return team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason("corrupt_task")
+		}
+		return nil
+	}
+	torn := read()
+	if team.ReasonOf(torn) != "corrupt_task" {
+		return t, blocks, torn
+	}
+	ctx, cancel := context.WithTimeout(ctx, foreignTaskWait)
+	defer cancel()
+	err = mkdirlock.Hold(ctx, path+".lock", 0o700, func(func() error) error {
+		torn = read()
+		return nil
+	})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return t, nil, team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason("task_locked")
+	case ctx.Err() != nil:
+		return t, nil, context.Cause(ctx)
+	}
+	return t, blocks, torn // where no lock can be had, what was read without
 }
 
 func unmarshalTask(id string, data []byte) (t ledger.Task, blocks []string, err error) {

@@ -34,7 +34,7 @@ func TestTaskDirRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := ReadTaskDir(dir)
+	got, err := ReadTaskDir(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestTaskDirOfAForeignClient(t *testing.T) {
 	write(".highwatermark", "7\n")
 	write(".lock", "")
 	write("notes.json", "{}")
-	got, err := ReadTaskDir(dir)
+	got, err := ReadTaskDir(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestTaskDirOfAForeignClient(t *testing.T) {
 	}
 	for name, text := range map[string]string{"3.json": "{", "4.json": `{"id":"5","subject":"s"}`, "5.json": `{"id":7}`} {
 		write(name, text)
-		if _, err := ReadTaskDir(dir); !team.IsCode(err, team.CodeInvalid) {
+		if _, err := ReadTaskDir(t.Context(), dir); !team.IsCode(err, team.CodeInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
@@ -118,7 +118,7 @@ func TestTaskDirOfAForeignClient(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "6.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadTaskDir(dir); !team.IsCode(err, team.CodeInvalid) {
+	if _, err := ReadTaskDir(t.Context(), dir); !team.IsCode(err, team.CodeInvalid) {
 		t.Errorf("a symlink: %v", err)
 	}
 }
@@ -142,5 +142,59 @@ func TestTaskDirLocks(t *testing.T) {
 	}
 	if err := WriteTaskDir(t.Context(), dir, dump()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A file that another client is writing in place, under its lock, is read when it is whole.
+func TestReadTaskDirWaitsForAWriter(t *testing.T) {
+	dir := t.TempDir()
+	want := dump()
+	if err := WriteTaskDir(t.Context(), dir, want); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "3.json")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		d   TaskDump
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		d, err := ReadTaskDir(t.Context(), dir)
+		done <- result{d, err}
+	}()
+	tick := time.NewTicker(20 * time.Millisecond) // whoever does not wait is done by then
+	defer tick.Stop()
+	for range 10 {
+		select {
+		case r := <-done:
+			t.Fatalf("it did not wait: %v", r.err)
+		case <-tick.C:
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	r := <-done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	if d := cmp.Diff(want, r.d); d != "" {
+		t.Error(d)
+	}
+	if _, err := os.Stat(path + ".lock"); !os.IsNotExist(err) {
+		t.Errorf("a lock is left: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -184,8 +185,9 @@ func newTaskAuto(a *app) *cobra.Command {
 		Use:   "auto [on|off]",
 		Short: "Whether members take the next ready task by themselves",
 		Long: `Switch whether members take the next ready task by themselves, or show how it is
-set. While it is off they work on what is assigned to them. With --member it is
-switched for one; without, for all, and forgets what was set for single ones.`,
+set. An idle agent of another program is told of one, and takes it or not. While it
+is off they work on what is assigned to them. With --member it is switched for one;
+without, for all, and forgets what was set for single ones.`,
 		Example: `  teamctl task auto off
   teamctl task auto on --member builder
   teamctl task auto`,
@@ -305,7 +307,7 @@ owner where a member has that name.`,
   teamctl task import ~/.claude/tasks/demo --renumber`,
 		Args: takes(1, 1, "a file or a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dump, err := a.readDump(args[0])
+			dump, err := a.readDump(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -331,9 +333,9 @@ owner where a member has that name.`,
 // maxDump bounds what is read of a document, in bytes.
 const maxDump = 64 << 20
 
-func (a *app) readDump(path string) (d tool.TaskDump, err error) {
+func (a *app) readDump(ctx context.Context, path string) (d tool.TaskDump, err error) {
 	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
-		return tool.ReadTaskDir(path)
+		return tool.ReadTaskDir(ctx, path)
 	}
 	in := a.stdin
 	if path != "-" {

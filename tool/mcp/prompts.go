@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 //go:embed prompt/*.md
@@ -30,6 +32,23 @@ func (s *Server) addPrompts() {
 			}}, nil
 		})
 	}
+}
+
+// instructions are what the caller is told at the beginning. A lead in delegate mode is
+// told what that leaves it: it may never ask for the prompt.
+func (s *Server) instructions(ctx context.Context) string {
+	t, c, err := s.session.Open(ctx, "")
+	if err != nil {
+		return instructions // there is no team yet, or the first call says what is wrong
+	}
+	text, terr := "", t.Close()
+	if terr == nil && c.Mode == team.ModeDelegate {
+		text, terr = s.prompt(ctx, "delegate-mode")
+	}
+	if terr != nil || text == "" {
+		return instructions
+	}
+	return instructions + "\n\n" + text
 }
 
 // prompt is a text with the current team put in.

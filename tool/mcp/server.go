@@ -42,7 +42,7 @@ func New(ctx context.Context, session *op.Session, version string) (*Server, err
 	}
 	yes := true
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "teamctl", Title: "teamctl", Version: version}, &sdk.ServerOptions{
-		Instructions: instructions,
+		Instructions: s.instructions(ctx),
 		Capabilities: &sdk.ServerCapabilities{
 			Logging:   &sdk.LoggingCapabilities{}, //nolint:staticcheck // deprecated in the newest revision; clients of the others use it
 			Tools:     &sdk.ToolCapabilities{ListChanged: yes},

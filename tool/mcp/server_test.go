@@ -156,6 +156,11 @@ func TestDelegate(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := p.Messages[0].Content.(*sdk.TextContent).Text
+	again, _ := r.client(r.person()) // which may never ask for it
+	if before, now := cs.InitializeResult().Instructions, again.InitializeResult().Instructions; before != instructions ||
+		now != instructions+"\n\n"+text {
+		t.Errorf("it is told at the beginning:\n%s\nand then:\n%s", before, now)
+	}
 	if !strings.Contains(text, `team "demo"`) || !strings.Contains(text, "ledger.db") {
 		t.Errorf("%s", text)
 	}
