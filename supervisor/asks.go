@@ -15,6 +15,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
+// maxAsks bounds what is kept of an agent whose channel is being opened.
+const maxAsks = 16
+
 // askFor puts a question of an agent into the queue of approvals. One that was put
 // there before (by an earlier supervisor) is only remembered.
 func (s *Supervisor) askFor(m *member, a team.Ask) {
@@ -27,6 +30,9 @@ func (s *Supervisor) askFor(m *member, a team.Ask) {
 		return // at the agent's own screen
 	}
 	row, l := m.row, m.line
+	if l == nil && m.plan.Channel && len(m.asks) < maxAsks { // its channel speaks before it is known to be open
+		m.asks = append(m.asks, a)
+	}
 	if l == nil || l.asked[a.ID] != 0 {
 		return
 	}

@@ -131,6 +131,11 @@ func (l lineOpen) apply(s *Supervisor) {
 	s.closeLine(m)
 	m.line = &line{Channel: l.ch, asked: map[string]int64{}, early: map[string]string{}, brings: map[int64]bool{}}
 	s.tellMode(m) // it may have changed since the channel was asked for
+	asks := m.asks
+	m.asks = nil
+	for _, a := range asks {
+		s.askFor(m, a)
+	}
 	s.deliver(m)
 }
 

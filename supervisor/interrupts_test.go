@@ -102,6 +102,12 @@ func TestFailedInterruptIsNone(t *testing.T) {
 		r.wait("a", string(does), func(m ledger.Member) bool { return m.Activity == does })
 	}
 	seen(team.Working)
+	r.post("its channel is open")
+	r.until("open", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.given) > 0
+	})
 	c.interrupt = func(context.Context) error { return team.Errorf(team.CodeUnavailable, "not reached") }
 	if err := c.s.InterruptMember(t.Context(), "a"); !team.IsCode(err, team.CodeUnavailable) {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func (s *Supervisor) turnOver(m *member) *ledger.Notice {
 // markTurn begins what the next idle notice tells of, with a generation that was
 // started or adopted.
 func (s *Supervisor) markTurn(m *member) {
-	m.interrupted, m.offered = time.Time{}, nil
+	m.interrupted, m.offered, m.asks = time.Time{}, nil, nil
 	ctx, cancel := s.write()
 	defer cancel()
 	did, err := s.cfg.Ledger.DidSince(ctx, m.row, ledger.TurnMark{})
