@@ -28,9 +28,11 @@ type Rules struct {
 	// group "text" is what stands there.
 	Turn string `yaml:"turn"`
 	// Below matches the line under an input box of one line; any other line there is
-	// more of what was typed.
+	// more of what was typed. Above matches one of the three lines over it; where there is
+	// none, the line is no input box but what began a turn.
 	Input string `yaml:"input"`
 	Below string `yaml:"below"`
+	Above string `yaml:"above"`
 	// Empty are texts that an empty input box shows, as patterns.
 	Empty []string `yaml:"empty"`
 	// Enter says how a pasted text is sent.
@@ -39,8 +41,8 @@ type Rules struct {
 	// Titles read the terminal's title.
 	Titles []TitleRule `yaml:"titles"`
 
-	turn, input, below *regexp.Regexp
-	empty              []*regexp.Regexp
+	turn, input, below, above *regexp.Regexp
+	empty                     []*regexp.Regexp
 }
 
 // Enter is what a CLI needs between a paste and its Enter.
@@ -143,7 +145,7 @@ func (r *Rules) compile() error {
 		}
 		return out
 	}
-	r.turn, r.input, r.below = one("turn", r.Turn), one("input", r.Input), one("below", r.Below)
+	r.turn, r.input, r.below, r.above = one("turn", r.Turn), one("input", r.Input), one("below", r.Below), one("above", r.Above)
 	r.empty = many("empty", r.Empty)
 	for i := range r.Titles {
 		t := &r.Titles[i]
@@ -230,20 +232,15 @@ func (r *Rules) look(screen string, v Version, now time.Time, past bool) Seen {
 	lines := trimBottom(strings.Split(strings.ReplaceAll(screen, "\r\n", "\n"), "\n"))
 	seen := Seen{Activity: team.ActivityUnknown}
 	seen.Input, seen.HasInput = r.inputOf(lines)
-	turn := lines
-	if r.turn != nil {
-		for i := len(lines) - 1; i >= 0; i-- {
-			if i != r.inputLine(lines) && r.turn.MatchString(lines[i]) {
-				turn = lines[i:]
-				break
-			}
-		}
-	}
+	turn, busy := r.newestTurn(lines)
 	for i := range r.List {
 		l := &r.List[i]
 		region := turn
+		if team.Activity(l.State) == team.Working {
+			region = busy
+		}
 		if l.Bottom > 0 {
-			region = turn[max(0, len(turn)-l.Bottom):]
+			region = region[max(0, len(region)-l.Bottom):]
 		}
 		if past && team.Activity(l.State) == team.Limited || !holds(l.versions, v) {
 			continue
@@ -288,6 +285,40 @@ func (s *Seen) endOf(l *Rule, region []string, now time.Time) {
 	if !strings.Contains(s.Lines[0], m[0]) {
 		s.Lines = append(s.Lines, m[0])
 	}
+}
+
+// newestTurn is what stands from the line on with which the newest turn begins, all of it
+// where that is not to be seen. A message that was typed ahead looks like the beginning of
+// a turn, and may stand below the line that says that the agent works: busy, for rules
+// that say that, reaches back to the turn before where the newest has nothing in it.
+func (r *Rules) newestTurn(lines []string) (turn, busy []string) {
+	if r.turn == nil {
+		return lines, lines
+	}
+	box := r.inputLine(lines)
+	if box >= 0 && r.above != nil && !slices.ContainsFunc(lines[max(0, box-3):box], r.above.MatchString) {
+		box = -1
+	}
+	before := 0 // where the turn before begins
+	begins := -1
+	for i := len(lines) - 1; i >= 0; i-- {
+		if i == box || !r.turn.MatchString(lines[i]) {
+			continue
+		}
+		if begins >= 0 {
+			before = i
+			break
+		}
+		begins = i
+	}
+	if begins < 0 {
+		return lines, lines
+	}
+	turn = lines[begins:]
+	if box <= begins || slices.ContainsFunc(lines[begins+1:box], func(l string) bool { return !strings.HasPrefix(l, "  ") && inkOf(l) != "" }) {
+		return turn, turn
+	}
+	return turn, lines[before:]
 }
 
 // keyOf is the key that the last line which matches names; "" for none.

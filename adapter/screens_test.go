@@ -3,6 +3,7 @@ package adapter
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,11 +41,60 @@ func TestRecordedScreens(t *testing.T) {
 				if got.Rule != rule {
 					t.Errorf("version %s: by rule %q it is %s for %q: %q", v, got.Rule, got.Activity, got.For, got.Lines)
 				}
-				if got.Activity == team.Idle || got.Ready {
-					t.Errorf("version %s: a dialog is taken for an empty input box", v)
+				if idle := rule == "prompt"; idle != (got.Activity == team.Idle) || idle != got.Ready || idle && (!got.HasInput || got.Input != "") {
+					t.Errorf("version %s: it is %s, ready %v, with %q in its input box", v, got.Activity, got.Ready, got.Input)
+				}
+				if (rule == "permission-dialog") != (got.Dialog != "") {
+					t.Errorf("version %s: keys %q and %q, and the dialog %q", v, got.Allow, got.Deny, got.Dialog)
 				}
 			}
 		})
+	}
+}
+
+// What an older turn shows is the past, whatever the input box holds, and whether there
+// is one: on the screens that were recorded the words of a dialog stand in it.
+func TestOlderTurnIsThePast(t *testing.T) {
+	for _, c := range []struct{ agent, prompt, words string }{
+		{Claude, "❯ %s", "Do you want to proceed?\n  ❯ 1. Yes\n    2. No\n  You've hit your limit · resets 3pm"},
+		{Codex, "› %s", "Update available\n  1. Update now\n  Would you like to run the following command?\n  You've hit your usage limit. Try again at 3pm."},
+		{Gemini, " > %s", "Allow execution of [Shell]?\n ● 1. Allow once\n   3. No, suggest changes\nusage limit reached, resets at 3pm\n⠏ Thinking (esc to cancel, 3s)"},
+	} {
+		rules, _, err := BuiltinRules(c.agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range []string{"prompt", "busy", "permission-dialog"} {
+			files, err := filepath.Glob("testdata/screens/" + c.agent + "-*.txt")
+			files = slices.DeleteFunc(files, func(f string) bool {
+				_, _, of, _ := ParseScreenName(filepath.Base(f))
+				return of != rule
+			})
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			data, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The words stand right over the prompt of the newest turn, within every number of
+			// lines; without what that has answered it is close to them.
+			lines := strings.Split(string(data), "\n")
+			at := -1
+			box := rules.inputLine(trimBottom(slices.Clone(lines)))
+			for i, l := range lines {
+				if rules.turn.MatchString(l) && (i != box || c.agent == Gemini && rule == "permission-dialog") {
+					at = i
+				}
+			}
+			if at < 0 {
+				t.Fatalf("%s %s: no turn begins in it", c.agent, rule)
+			}
+			screen := strings.Join(lines[:at], "\n") + "\n" + strings.ReplaceAll(c.prompt, "%s", "before") + "\n" + c.words + "\n" + strings.Join(lines[at:], "\n")
+			if got := rules.Look(screen, Version{}, time.Now()); got.Rule != rule {
+				t.Errorf("%s: %s is read as %s: %q", c.agent, rule, got.Rule, got.Lines)
+			}
+		}
 	}
 }
 

@@ -106,12 +106,12 @@ func (d *dialogs) ask(seen adapter.Seen, at time.Time) []team.Observation {
 }
 
 // over reports that the dialog that was asked about does not stand there any more: its
-// question goes out of the queue.
+// question goes out of the queue, unless it was our key that it took.
 func (d *dialogs) over(at time.Time) (out []team.Observation) {
 	if d.now.Asked && !d.told { // by an earlier supervisor: this one has to know what is meant
 		out = d.ask(adapter.Seen{}, at)
 	}
-	if d.now.Asked {
+	if d.now.Asked && !d.keys.pressed(d.now.ID) {
 		out = append(out, team.Observation{Tier: team.TierScreen, At: at, Source: "dialog is gone", Settled: d.now.ID})
 	}
 	d.now, d.told, d.gone = dialogAsked{}, false, false
@@ -124,7 +124,10 @@ func (d *dialogs) answer(ctx context.Context, r team.Reply) error {
 	d.mu.Lock()
 	now := d.now
 	d.mu.Unlock()
-	if now.ID != r.ID || !now.Asked {
+	switch {
+	case now.ID != r.ID && d.keys.pressed(r.ID):
+		return nil
+	case now.ID != r.ID || !now.Asked:
 		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", f.AgentID, r.ID)
 	}
 	seen, err := f.look.see(ctx)
@@ -136,7 +139,7 @@ func (d *dialogs) answer(ctx context.Context, r team.Reply) error {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen does not show the dialog that asked", f.AgentID).
 			WithReason("no_dialog").WithHint("teamctl attach " + f.Name)
 	}
-	err = d.keys.choose(ctx, seen, r.Allow, func(s adapter.Seen) bool { return s.Dialog != now.Shows })
+	err = d.keys.choose(ctx, r, seen, func(s adapter.Seen) bool { return s.Dialog != now.Shows })
 	if err != nil {
 		return err
 	}
@@ -155,24 +158,49 @@ func (d *dialogs) close() {
 	}
 }
 
-// choose presses the key that allows or denies, and sees that the dialog takes it.
-func (t *typist) choose(ctx context.Context, seen adapter.Seen, allow bool, gone func(adapter.Seen) bool) error {
+// pressAgain is how long a program may take to show that it has taken a key: another one
+// that comes too late for the dialog stands in its input box, where nothing can be typed
+// any more.
+const pressAgain = time.Minute
+
+// choose presses the key that allows or denies what the request asks, and sees that the
+// dialog takes it.
+func (t *typist) choose(ctx context.Context, r team.Reply, seen adapter.Seen, gone func(adapter.Seen) bool) error {
 	key := seen.Deny
-	if allow {
+	if r.Allow {
 		key = seen.Allow
 	}
 	press, ok := t.s.(Keyer)
 	if !ok || key == "" {
 		return team.Errorf(team.CodeNotFound, "%s is answered at its own dialog", t.f.AgentID).WithHint("teamctl attach " + t.f.Name)
 	}
-	if err := press.Key(ctx, key); err != nil {
-		return err
+	t.mu.Lock()
+	left := pressAgain - time.Since(t.pressedAt)
+	again := t.pressedFor == r.ID && left > 0
+	if !again {
+		t.pressedFor, t.pressedAt = r.ID, time.Now()
 	}
-	if !t.until(ctx, answerWithin, gone) {
-		t.later(lookAgain)
-		return team.Errorf(team.CodeUnavailable, "answer %s: its dialog did not take the key %s", t.f.AgentID, key).WithReason("no_dialog")
+	t.mu.Unlock()
+	if !again {
+		if err := press.Key(ctx, key); err != nil {
+			return err
+		}
+		if t.until(ctx, answerWithin, gone) {
+			return nil
+		}
+		left = pressAgain
 	}
-	return nil
+	t.later(left)
+	return team.Errorf(team.CodeUnavailable, "answer %s: its dialog is not seen to have taken the key %s", t.f.AgentID, key).
+		WithReason("no_dialog").WithHint("teamctl attach " + t.f.Name)
+}
+
+// pressed reports whether a key was pressed for the request: when its dialog has gone,
+// that was its answer.
+func (t *typist) pressed(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pressedFor == id
 }
 
 // Answer brings an answer: by a key to a dialog that only the screen shows.

@@ -111,6 +111,35 @@ func TestDialogOnTheScreenOnly(t *testing.T) {
 	}
 }
 
+// A program that is slow to take its key gets no second one, which would stand in its
+// input box; and what goes then was answered.
+func TestKeyThatIsTakenLate(t *testing.T) {
+	b := team.Bundle(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		w := watchDialogs(t, b, &fakeScreen{})
+		defer w.stop()
+		w.shows(geminiDialog, true)
+		asks, _ := w.asks(0)
+		if len(asks) != 1 {
+			t.Fatalf("asked %+v", asks)
+		}
+		yes := team.Reply{ID: asks[0].ID, For: team.WaitPermission, Allow: true}
+		for range 3 {
+			if err := w.ch.Answer(t.Context(), yes); team.ReasonOf(err) != "no_dialog" {
+				t.Errorf("%v", err)
+			}
+			<-time.After(pressAgain / 4)
+		}
+		w.shows("✦ done", false)
+		if err := w.ch.Answer(t.Context(), yes); err != nil {
+			t.Error(err)
+		}
+		if _, settled := w.asks(0); w.pressed() != "1" || len(settled) != 0 {
+			t.Errorf("pressed %q, settled %v", w.pressed(), settled)
+		}
+	})
+}
+
 // No key is pressed into another dialog, whatever it looks like, and a question goes with
 // its dialog.
 func TestAnswerOfAnotherDialog(t *testing.T) {

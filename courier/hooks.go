@@ -141,6 +141,9 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	}
 	ask := last.Seen.Ask
 	if last.Generation != h.f.Generation || ask == nil || ask.ID != r.ID {
+		if h.pressed(r.ID) {
+			return nil
+		}
 		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", h.f.AgentID, r.ID)
 	}
 	_, ok := h.s.(Keyer)
@@ -151,6 +154,9 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	seen, err := h.f.look.see(ctx)
 	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen cannot be read: %w", h.f.AgentID, err)
+	}
+	if seen.Activity == team.Idle && h.pressed(r.ID) {
+		return nil
 	}
 	if seen.Activity == team.Idle && time.Since(last.Seen.At) > drawWithin {
 		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", h.f.AgentID, r.ID)
@@ -164,7 +170,7 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen does not show the dialog for %q", h.f.AgentID, d.Shows).
 			WithReason("no_dialog").WithHint("teamctl attach " + h.f.Name)
 	}
-	if err := h.choose(ctx, seen, r.Allow, func(s adapter.Seen) bool { return s.Activity != team.Waiting || !s.Shows(d.Shows) }); err != nil {
+	if err := h.choose(ctx, r, seen, func(s adapter.Seen) bool { return s.Activity != team.Waiting || !s.Shows(d.Shows) }); err != nil {
 		return err
 	}
 	h.report(team.Observation{Tier: team.TierScreen, Activity: team.Working, At: time.Now(), Source: "dialog answered", Settled: r.ID})

@@ -49,6 +49,9 @@ type typist struct {
 	over    bool
 	escaped time.Time // when Escape was pressed last
 	rings   sync.WaitGroup
+	// The question that a key was pressed for last, and when.
+	pressedFor string
+	pressedAt  time.Time
 }
 
 // typing is the channel of agents that only a keyboard reaches.
