@@ -83,6 +83,17 @@ func (l *Ledger) Answer(ctx context.Context, in AnswerIn) (Settled, error) {
 	return write[Settled](ctx, l, opApprovalAnswer, answerArgs{in, team.NewUUID(), team.NewUUID()})
 }
 
+// Withdraw ends a request whose asker waits for it no more, and says why: it was answered
+// at the agent itself, or the turn that asked is over. Nothing follows from it; one that
+// was answered meanwhile stays as it is. by is the name of who found that out.
+func (l *Ledger) Withdraw(ctx context.Context, id int64, by, why string) error {
+	_, err := l.As(by).Answer(ctx, AnswerIn{ID: id, Elsewhere: true, By: by, Feedback: why})
+	if team.ReasonOf(err) == ReasonAlreadyResolved {
+		return nil
+	}
+	return err
+}
+
 type askArgs struct {
 	AskIn
 	MessageID string `json:"messageId"`

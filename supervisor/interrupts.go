@@ -69,8 +69,7 @@ func (s *Supervisor) turnBroken(m *member) {
 
 // withdraw ends a request that nobody waits for an answer to any more.
 func (s *Supervisor) withdraw(ctx context.Context, name string, id int64, why string) {
-	_, err := s.cfg.Ledger.As(name).Answer(ctx, ledger.AnswerIn{ID: id, Elsewhere: true, By: name, Feedback: why})
-	if err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved {
+	if err := s.cfg.Ledger.Withdraw(ctx, id, name, why); err != nil {
 		s.log.Warn("withdraw a request", "member", name, "approval", id, "err", err)
 	}
 }

@@ -347,17 +347,6 @@ func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (supervisor.G
 	return supervisor.GrantedWith(ctx, t.Ledger, a)
 }
 
-// Withdraw ends a request that its asker waits for no more, and says why: it was answered
-// at the agent itself, or its turn is over. Nothing follows from it; one that was answered
-// meanwhile stays as it is.
-func (t *Team) Withdraw(ctx context.Context, a ledger.Approval, why string) error {
-	_, err := t.Ledger.As(a.Name).Answer(ctx, ledger.AnswerIn{ID: a.ID, Elsewhere: true, By: a.Name, Feedback: why})
-	if team.ReasonOf(err) == ledger.ReasonAlreadyResolved {
-		return nil
-	}
-	return err
-}
-
 // expire ends an approval whose deadline is over and tells the asker.
 func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
 	return t.mailer(Caller{Name: "supervisor"}).Expire(ctx, a)

@@ -116,12 +116,7 @@ func (t *Team) answeredElsewhere(ctx context.Context, a ledger.Approval) error {
 		default:
 			continue
 		}
-		_, err := t.Ledger.As(team.LeadName).Answer(ctx, ledger.AnswerIn{ID: a.ID, Elsewhere: true, By: team.LeadName,
-			Feedback: "answered elsewhere: " + a.Name + "'s mailbox says " + word})
-		if team.ReasonOf(err) == ledger.ReasonAlreadyResolved {
-			return nil
-		}
-		return err
+		return t.Ledger.Withdraw(ctx, a.ID, team.LeadName, "answered elsewhere: "+a.Name+"'s mailbox says "+word)
 	}
 	return nil
 }

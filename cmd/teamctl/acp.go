@@ -148,7 +148,7 @@ func (s *station) permit() func(context.Context, team.Ask) (team.Reply, error) {
 		case ctx.Err() != nil: // its turn was ended
 			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
 			defer cancel()
-			return r, errors.Join(err, s.team.Withdraw(after, asked, "its turn is over"))
+			return r, errors.Join(err, s.team.Ledger.Withdraw(after, asked.ID, asked.Name, "its turn is over"))
 		default:
 			return r, err
 		}

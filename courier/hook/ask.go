@@ -176,5 +176,5 @@ func compact(raw json.RawMessage) []byte {
 
 // elsewhere ends a request that somebody has answered at the agent itself.
 func elsewhere(ctx context.Context, t *tool.Team, a ledger.Approval) error {
-	return t.Withdraw(ctx, a, "answered at its own screen")
+	return t.Ledger.Withdraw(ctx, a.ID, a.Name, "answered at its own screen")
 }
