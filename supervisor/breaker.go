@@ -144,13 +144,13 @@ func (s *Supervisor) resumed(e ledger.Event) {
 	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
 	q := s.readQuota()
 	for _, m := range s.members {
-		if q != nil && e.What == EventResumed && m.row.Spec.Agent == e.ID {
-			m.seen.Ended = q.Ended(e.ID)
-			if m.plan.Channel && m.row.Observed == team.Running {
-				s.showState(m)
-			}
-		}
 		if e.What == EventResumed && m.row.Spec.Agent == e.ID {
+			if q != nil {
+				m.seen.Ended = q.Ended(e.ID)
+				if m.plan.Channel && m.row.Observed == team.Running {
+					s.showState(m)
+				}
+			}
 			s.goOn(m, l)
 		}
 		switch {
