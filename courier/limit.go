@@ -51,23 +51,20 @@ func (l *looker) judge(screen string, seen adapter.Seen, now time.Time) adapter.
 	s := &l.limits
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if seen.Activity != team.Limited {
-		if n := s.count(screen); seen.Activity == team.Working && n < s.last.Count { // scrolled away
-			s.last.Count = n
-			l.keep()
-		}
-		return seen
-	}
 	text := strings.Join(seen.Lines, "\n")
-	if s.last.Text == text && s.count(screen) <= s.last.Count {
-		if n := s.count(screen); n < s.last.Count {
-			s.last.Count = n
-			l.keep()
-		}
-	} else {
+	switch n := s.count(screen); {
+	case seen.Activity != team.Limited && seen.Activity != team.Working: // nothing follows from what is not drawn
+		return seen
+	case seen.Activity == team.Limited && (s.last.Text != text || n > s.last.Count):
 		s.last = shownLimit{Generation: l.f.Generation, Text: text, Since: now, Until: seen.Until}
 		s.last.Count = s.count(screen)
 		l.keep()
+	case n < s.last.Count: // scrolled away
+		s.last.Count = n
+		l.keep()
+	}
+	if seen.Activity != team.Limited {
+		return seen
 	}
 	seen.Since, seen.Until = s.last.Since, s.last.Until
 	if !seen.Until.IsZero() && !now.Before(seen.Until) {
