@@ -30,6 +30,23 @@ func child(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// openChild opens the ledger in a process of its own; mode is "group" for a supervisor's
+// writer there, which is to be stopped.
+func openChild(ctx context.Context, path, mode string) (l *Ledger, stop func(), err error) {
+	db, err := Open(ctx, path, Options{BusyTimeout: 30 * time.Second})
+	if err != nil {
+		return nil, nil, err
+	}
+	if mode != "group" {
+		return New(db, Direct(db)), func() {}, nil
+	}
+	g := NewGroup(db)
+	if err := g.Start(ctx); err != nil {
+		return nil, nil, err
+	}
+	return New(db, g), func() { _ = g.Stop(context.Background()) }, nil
+}
+
 // childWorker claims and completes tasks of the ledger at args[0] as session
 // args[1] until all are done. Mode
 // args[2] is "group" for a supervisor's writer in this process, "hang" to stop
@@ -43,20 +60,11 @@ func childWorker(args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	db, err := Open(ctx, path, Options{BusyTimeout: 30 * time.Second})
+	l, stopGroup, err := openChild(ctx, path, mode)
 	if err != nil {
 		return err
 	}
-	w := Direct(db)
-	if mode == "group" {
-		g := NewGroup(db)
-		if err := g.Start(ctx); err != nil {
-			return err
-		}
-		defer func() { _ = g.Stop(context.Background()) }()
-		w = g
-	}
-	l := New(db, w)
+	defer stopGroup()
 	wakes, stop, err := l.Changes(ctx)
 	if err != nil {
 		return err
@@ -74,7 +82,7 @@ func childWorker(args []string) error {
 				return err
 			}
 			if n.Completed == n.Total() {
-				return db.Close()
+				return l.db.Close()
 			}
 			select {
 			case <-wakes:

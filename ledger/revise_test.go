@@ -21,20 +21,11 @@ const revisions = 20
 func childRevise(args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	db, err := Open(ctx, args[0], Options{BusyTimeout: 30 * time.Second})
+	l, stopGroup, err := openChild(ctx, args[0], args[2])
 	if err != nil {
 		return err
 	}
-	w := Direct(db)
-	if args[2] == "group" {
-		g := NewGroup(db)
-		if err := g.Start(ctx); err != nil {
-			return err
-		}
-		defer func() { _ = g.Stop(context.Background()) }()
-		w = g
-	}
-	l := New(db, w)
+	defer stopGroup()
 	for i := range revisions {
 		key := args[1] + "-" + strconv.Itoa(i)
 		if err := Revise(ctx, l, "shared", func(v *map[string]int) (*Event, bool, error) {
@@ -47,7 +38,7 @@ func childRevise(args []string) error {
 			return fmt.Errorf("add %s: %w", key, err)
 		}
 	}
-	return db.Close()
+	return l.db.Close()
 }
 
 // Processes change one setting at once, two of them in groups: nobody's change is
