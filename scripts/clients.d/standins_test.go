@@ -1,0 +1,363 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// standIns is a team of all stand-ins.
+type standIns struct {
+	*testing.T
+	ctx context.Context
+	w   *world
+	tm  *tool.Team
+	all []agentlab.Client
+}
+
+// TestStandIns has one team of all stand-ins show what their turns use, in which order
+// mail comes in, that it survives a compaction, and what a usage limit does.
+func TestStandIns(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil || testing.Short() {
+		t.Skip("no tmux, or a short run")
+	}
+	ctx := context.WithoutCancel(t.Context())
+	dir := t.TempDir()
+	s := &standIns{T: t, ctx: ctx, all: fakes(t, dir)}
+	var err error
+	if s.w, err = newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 3 * time.Minute}, s.all); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.w.close(false); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Setenv(team.EnvRuntime, s.w.Sockets) // we are one of the team's processes
+	for _, c := range s.all {
+		s.must("spawn", c.Name, "--agent", c.Name, "--session", "--prompt", "@@shell echo hi\n@@say here-"+c.Name)
+	}
+	env := tool.Env{Home: team.Home{Dir: filepath.Join(s.w.Dir, "t")}, Dial: control.Dialer([]string{s.w.exe}), Writer: control.Writer}
+	if s.tm, err = env.Open(ctx, "demo"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.tm.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, c := range s.all {
+		s.arrives("here-" + c.Name)
+	}
+	for _, step := range []struct {
+		name string
+		do   func(*standIns)
+	}{
+		{"tokens are counted", (*standIns).counts},
+		{"shutdown, lead, peers", (*standIns).order},
+		{"compacted before it was read", (*standIns).compaction},
+		{"a usage limit", (*standIns).limits},
+		{"a limit that ends by itself", (*standIns).limitEnds},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			part := *s
+			part.T = t
+			step.do(&part)
+		})
+	}
+}
+
+func (s *standIns) must(args ...string) string {
+	s.Helper()
+	out, err := s.w.teamctl(s.ctx, args...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return out
+}
+
+func (s *standIns) arrives(text string) {
+	s.Helper()
+	if _, err := s.w.asked(s.ctx, text); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *standIns) until(what string, ok func() (bool, error)) {
+	s.Helper()
+	if err := s.w.until(s.ctx, what, ok); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// post posts in any order, also while there is no supervisor.
+func (s *standIns) post(in ledger.NewMessage) string {
+	s.Helper()
+	m, _, err := supervisor.Mailer{Layout: s.tm.Layout, Ledger: s.tm.Ledger}.Post(s.ctx, in)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return m.ID
+}
+
+func (s *standIns) tell(to, text string) string {
+	s.Helper()
+	return s.post(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: to, Text: text})
+}
+
+func (s *standIns) state(id string) ledger.Delivery {
+	s.Helper()
+	ds, err := s.tm.Ledger.Deliveries(s.ctx, id)
+	if err != nil || len(ds) != 1 {
+		s.Fatal(len(ds), err)
+	}
+	return ds[0]
+}
+
+func (s *standIns) is(want team.DeliveryState, ids ...string) {
+	s.Helper()
+	s.until(string(want), func() (bool, error) {
+		for _, id := range ids {
+			if d := s.state(id); d.State != want {
+				return false, fmt.Errorf("%s to %s is %s (%s%s)", id, d.Recipient, d.State, d.Reason, d.Evidence)
+			}
+		}
+		return true, nil
+	})
+}
+
+// busy has every stand-in run a command that ends when the returned function is called.
+func (s *standIns) busy(name string, who ...agentlab.Client) (release func()) {
+	s.Helper()
+	flag := filepath.Join(s.w.Dir, name)
+	for _, c := range who {
+		s.tell(c.Name, fmt.Sprintf("%s-%s\n@@shell until test -e %s; do read -t 0.1 <> <(:); done\n@@say over", name, c.Name, flag))
+	}
+	for _, c := range who {
+		s.arrives(name + "-" + c.Name)
+	}
+	return func() {
+		s.Helper()
+		if err := os.WriteFile(flag, nil, 0o600); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// conversation is the newest request of a stand-in in which its own name stands.
+func (s *standIns) conversation(mark string) string {
+	reqs := s.w.model.Requests()
+	for i := len(reqs) - 1; i >= 0; i-- {
+		if !reqs[i].Side && strings.Contains(reqs[i].Body, mark) {
+			return reqs[i].Body
+		}
+	}
+	return ""
+}
+
+func (s *standIns) counts() {
+	s.until("counted", func() (bool, error) {
+		var u struct{ Members []tool.MemberUsage }
+		if err := json.Unmarshal([]byte(s.must("usage", "--json")), &u); err != nil {
+			return false, err
+		}
+		n := 0
+		for _, m := range u.Members {
+			if m.Name == team.LeadName {
+				continue
+			}
+			n++
+			if !m.Counted || m.InputTokens < 200 || m.OutputTokens < 20 {
+				return false, fmt.Errorf("%s: %+v", m.Name, m)
+			}
+		}
+		return n == len(s.all), nil
+	})
+}
+
+// order: what is posted while nobody can hand it over comes in by its urgency, in the
+// middle of a turn.
+func (s *standIns) order() {
+	release := s.busy("order", s.all...)
+	killSupervisor(s.T, s.w)
+	var ids []string
+	for i, c := range s.all {
+		peer := s.all[(i+1)%len(s.all)]
+		ids = append(ids,
+			s.post(ledger.NewMessage{Kind: team.KindMessage, From: peer.Name, To: c.Name, Text: "peer-for-" + c.Name}),
+			s.tell(c.Name, "lead-for-"+c.Name),
+			s.post(ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: c.Name, RequestID: "stop-for-" + c.Name,
+				Text: `{"type":"shutdown_request","requestId":"stop-for-` + c.Name + `","from":"team-lead"}`}))
+	}
+	s.must("ps") // starts the next supervisor
+	for i, c := range s.all {
+		if c.Name == "codex" || c.Name == "opencode" { // their servers take it in the middle of a turn
+			s.is(team.Injected, ids[3*i:3*i+3]...)
+		}
+	}
+	release()
+	for _, c := range s.all {
+		s.arrives("peer-for-" + c.Name)
+	}
+	s.is(team.Accepted, ids...)
+	for _, c := range s.all {
+		body := s.conversation("peer-for-" + c.Name)
+		last := -1
+		for _, what := range []string{"stop-for-", "lead-for-", "peer-for-"} {
+			at := strings.Index(body, what+c.Name)
+			if at <= last {
+				s.Errorf("%s: %s stands at %d, what is more urgent at %d", c.Name, what, at, last)
+			}
+			last = at
+		}
+		for _, what := range []string{"lead-for-", "peer-for-"} {
+			if n := strings.Count(body, what+c.Name); n != 1 {
+				s.Errorf("%s%s came %d times", what, c.Name, n)
+			}
+		}
+	}
+}
+
+// compaction: the conversation is compacted between the hand-over of a message and the
+// next answer of the model. It is in the conversation that goes on, once.
+func (s *standIns) compaction() {
+	var who []agentlab.Client
+	for _, c := range s.all {
+		if c.Name != "opencode" { // its session is asked for what it has
+			who = append(who, c)
+		}
+	}
+	release := s.busy("compact", who...)
+	var ids []string
+	for _, c := range who {
+		id := s.tell(c.Name, "kept-for-"+c.Name)
+		ids = append(ids, id)
+		if c.Name == "codex" {
+			s.is(team.Injected, id)
+		}
+		file := filepath.Join(s.w.User, ".compact", c.Name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			s.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			s.Fatal(err)
+		}
+	}
+	release()
+	for _, c := range who {
+		s.arrives("kept-for-" + c.Name)
+	}
+	s.is(team.Accepted, ids...)
+	for _, c := range who {
+		body := s.conversation("kept-for-" + c.Name)
+		if !strings.Contains(body, "Its summary: work was done") {
+			s.Errorf("%s was not compacted", c.Name)
+		}
+		if n := strings.Count(body, "kept-for-"+c.Name); n != 1 {
+			s.Errorf("kept-for-%s stands there %d times", c.Name, n)
+		}
+	}
+}
+
+// limitWords are how each of the programs says that a limit is reached.
+var limitWords = map[string]string{
+	"claude":   "You've hit your usage limit · resets 3pm",
+	"codex":    "You've hit your usage limit. Try again in 3 days.",
+	"gemini":   "Usage limit reached for all Pro models: usage limit",
+	"opencode": "usage limit reached",
+}
+
+func (s *standIns) limits() {
+	for i, c := range s.all {
+		s.tell(c.Name, "@@fail 429 "+limitWords[c.Name])
+		s.until("limited", func() (bool, error) {
+			m, err := s.w.member(s.ctx, c.Name)
+			return m.Activity == "limited" && s.events(supervisor.EventLimited, c.Name) == 1, err
+		})
+		if i == 0 { // the others go on
+			for _, other := range s.all[1:] {
+				s.tell(other.Name, "free-"+other.Name)
+				s.arrives("free-" + other.Name)
+			}
+		}
+	}
+	var ids []string
+	for _, c := range s.all {
+		_, err := s.w.teamctl(s.ctx, "spawn", "second-"+c.Name, "--agent", c.Name, "--session")
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 6 || !strings.Contains(err.Error(), "teamctl usage resume "+c.Name) {
+			s.Errorf("spawned another %s: %v", c.Name, err)
+		}
+		ids = append(ids, s.tell(c.Name, "held-for-"+c.Name))
+	}
+	s.is(team.Held, ids...)
+	killSupervisor(s.T, s.w)
+	s.must("ps")
+	for i, c := range s.all {
+		if d := s.state(ids[i]); d.State != team.Held || !strings.Contains(d.Reason, "usage limit") {
+			s.Errorf("the mail of %s is %s: %s", c.Name, d.State, d.Reason)
+		}
+		s.must("usage", "resume", c.Name)
+	}
+	for _, c := range s.all {
+		s.arrives("held-for-" + c.Name)
+		s.arrives("The usage limit that stopped you is over")
+	}
+	s.is(team.Accepted, ids...)
+	for _, c := range s.all {
+		if n := s.w.model.Arrivals("held-for-" + c.Name); n != 1 {
+			s.Errorf("held-for-%s came %d times", c.Name, n)
+		}
+		s.until("not limited", func() (bool, error) {
+			m, err := s.w.member(s.ctx, c.Name)
+			return m.Activity != "limited", err
+		})
+	}
+}
+
+// limitEnds: with onLimit: resume the team goes on by itself.
+func (s *standIns) limitEnds() {
+	if err := s.tm.SetBudgets(s.ctx, tool.Person(), supervisor.Budgets{Resume: true}); err != nil {
+		s.Fatal(err)
+	}
+	const agent = "codex"
+	limited, resumed := s.events(supervisor.EventLimited, agent), s.events(supervisor.EventResumed, agent)
+	s.tell(agent, "@@fail 429 You've hit your usage limit, until within 20s")
+	s.until("limited", func() (bool, error) { return s.events(supervisor.EventLimited, agent) == limited+1, nil })
+	id := s.tell(agent, "later-for-"+agent)
+	s.until("over", func() (bool, error) { return s.events(supervisor.EventResumed, agent) == resumed+1, nil })
+	s.arrives("later-for-" + agent)
+	s.is(team.Accepted, id)
+	if n := s.w.model.Arrivals("later-for-" + agent); n != 1 {
+		s.Errorf("it came %d times", n)
+	}
+}
+
+// events counts those of one kind and id.
+func (s *standIns) events(what, id string) (n int) {
+	s.Helper()
+	all, err := s.tm.Ledger.Events(s.ctx, 0, 0, ledger.EventFilter{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range all {
+		if e.What == what && e.ID == id {
+			n++
+		}
+	}
+	return n
+}
