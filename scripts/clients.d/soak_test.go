@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/team"
@@ -103,7 +104,7 @@ func TestSoak(t *testing.T) {
 		posts.Wait()
 		switch {
 		case i%211 == 100:
-			killSupervisor(t, w)
+			killSupervisor(t, w)()
 		case i%83 == 40:
 			c := all[rnd.IntN(len(all))]
 			if _, err := w.teamctl(ctx, "interrupt", c.Name); err != nil {
@@ -183,7 +184,9 @@ func soakLeft(w *world, all []agentlab.Client) (n int) {
 	return n
 }
 
-func killSupervisor(t *testing.T, w *world) {
+// killSupervisor kills it and does not wait: who comes next may still find its lock and
+// its socket. The returned function waits until it is gone.
+func killSupervisor(t *testing.T, w *world) (gone func()) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.Dir, "t/teams/demo/supervisor.pid"))
 	if err != nil {
@@ -193,8 +196,28 @@ func killSupervisor(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	id, err := proc.Identify(pid)
+	if errors.Is(err, proc.ErrGone) {
+		return func() {}
+	}
+	if err != nil {
 		t.Fatal(err)
+	}
+	death, err := proc.Watch(id) // of all its threads: any of them may hold its lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Signal(id, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		defer death.Close()
+		select {
+		case <-death.Done():
+		case <-time.After(w.limit):
+			t.Fatalf("the supervisor, pid %d, is not gone within %s of its kill", pid, w.limit)
+		}
 	}
 }
 

@@ -193,7 +193,7 @@ func (s *standIns) counts() {
 // middle of a turn.
 func (s *standIns) order() {
 	release := s.busy("order", s.all...)
-	killSupervisor(s.T, s.w)
+	killSupervisor(s.T, s.w)()
 	var ids []string
 	for i, c := range s.all {
 		peer := s.all[(i+1)%len(s.all)]
@@ -305,14 +305,15 @@ func (s *standIns) limits() {
 		ids = append(ids, s.tell(c.Name, "held-for-"+c.Name))
 	}
 	s.is(team.Held, ids...)
-	killSupervisor(s.T, s.w)
-	s.must("ps")
+	// The next command meets the supervisor while it dies, and brings another all the same.
+	gone := killSupervisor(s.T, s.w)
 	for i, c := range s.all {
 		if d := s.state(ids[i]); d.State != team.Held || !strings.Contains(d.Reason, "usage limit") {
 			s.Errorf("the mail of %s is %s: %s", c.Name, d.State, d.Reason)
 		}
 		s.must("usage", "resume", c.Name)
 	}
+	gone()
 	for _, c := range s.all {
 		s.arrives("held-for-" + c.Name)
 		s.arrives("The usage limit that stopped you is over")
