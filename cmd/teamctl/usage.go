@@ -97,6 +97,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	)
 	switch {
 	case errors.As(err, &none):
+		if said := cmd.Flags().Args(); len(said) > 0 && cmd.HasAvailableSubCommands() {
+			return unknownVerb(cmd, said) // whose flag it would be
+		}
 		name := none.GetSpecifiedName()
 		dashed := "--" + name
 		if none.GetSpecifiedShortnames() != "" {
