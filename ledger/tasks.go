@@ -25,10 +25,7 @@ const (
 	// sqlCounts is one statement, so that the numbers are of one moment.
 	sqlCounts = `WITH RECURSIVE
 		n(status, n) AS (SELECT status, count(*) FROM tasks GROUP BY status),
-		stuck(id) AS (
-			SELECT d.task FROM tasks f JOIN task_deps d ON d.dependsOn = f.id WHERE f.status = 'failed'
-			UNION
-			SELECT d.task FROM stuck s JOIN task_deps d ON d.dependsOn = s.id)
+		` + sqlStuck + `
 		SELECT
 			coalesce((SELECT n FROM n WHERE status = 'pending'), 0),
 			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_ready WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL) +
@@ -81,14 +78,17 @@ func (l *Ledger) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 
 // Counts is the task board in numbers, all of one moment.
 func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
-	rows, err := read(ctx, l.db, "count tasks", func(r *sql.Rows) (c Counts, err error) {
-		err = r.Scan(&c.Pending, &c.Ready, &c.Claimed, &c.InProgress, &c.Completed, &c.Failed, &c.Stuck)
-		return c, err
-	}, sqlCounts, l.now().UnixMilli())
+	rows, err := read(ctx, l.db, "count tasks", func(r *sql.Rows) (Counts, error) { return scanCounts(r) },
+		sqlCounts, l.now().UnixMilli())
 	if err != nil {
 		return Counts{}, err
 	}
 	return rows[0], nil
+}
+
+func scanCounts(r interface{ Scan(dest ...any) error }) (c Counts, err error) {
+	err = r.Scan(&c.Pending, &c.Ready, &c.Claimed, &c.InProgress, &c.Completed, &c.Failed, &c.Stuck)
+	return c, err
 }
 
 // task reads a task inside a transaction.
@@ -113,16 +113,22 @@ func (t *tx) taskEvent(what, who, id string, before, after team.TaskStatus, data
 	return t.event(e)
 }
 
-func scanTask(r *sql.Rows) (Task, error) {
+func scanTask(r *sql.Rows) (Task, error) { return scanTaskAnd(r) }
+
+// scanTaskAnd is scanTask for a row that has more columns after taskCols.
+func scanTaskAnd(r *sql.Rows, more ...any) (Task, error) {
 	var (
 		t              Task
 		deps, blocked  string
 		meta, resultJS sql.NullString
 	)
-	if err := r.Scan(&t.ID, &t.Subject, &t.Description, &t.ActiveForm, &t.Status, &t.Owner, &t.OwnerName,
+	into := []any{
+		&t.ID, &t.Subject, &t.Description, &t.ActiveForm, &t.Status, &t.Owner, &t.OwnerName,
 		&deps, &blocked, &meta, &t.Priority, &t.Verify, &t.Attempt, &t.LeaseUntil,
 		&t.CreatedAt, &t.ClaimedAt, &t.StartedAt, &t.CompletedAt, &resultJS,
-		&t.MaxRetries, &t.RetryBackoff, &t.Retries, &t.NotBefore, &t.Review); err != nil {
+		&t.MaxRetries, &t.RetryBackoff, &t.Retries, &t.NotBefore, &t.Review,
+	}
+	if err := r.Scan(append(into, more...)...); err != nil {
 		return t, err
 	}
 	var err error

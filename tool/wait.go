@@ -22,21 +22,27 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 	}
 	defer stop()
 	for {
-		p, err := t.Progress(ctx)
-		if err != nil {
+		var p Progress
+		if open, err := t.open(ctx, in); err != nil {
 			return p, err
-		}
-		if in.Each != nil {
-			in.Each(p)
-		}
-		done, err := ended(p, in.Tasks)
-		if done || err != nil {
-			return p, err
+		} else if !open {
+			if p, err = t.Progress(ctx); err != nil {
+				return p, err
+			}
+			if in.Each != nil {
+				in.Each(p)
+			}
+			if done, err := ended(p, in.Tasks); done || err != nil {
+				return p, err
+			}
 		}
 		select {
 		case <-changes:
 		case <-limit.Done():
 			if over(limit, in.Timeout) && ctx.Err() == nil {
+				if p, err = t.Progress(ctx); err != nil {
+					return p, err
+				}
 				hint := "teamctl task ls --open"
 				if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Review != 0 }) {
 					hint = "teamctl approvals shows what waits for a review"
@@ -47,6 +53,27 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 			return p, context.Cause(ctx)
 		}
 	}
+}
+
+// open reports that all tasks are waited for, and the numbers alone say that they have
+// not ended: a long board is not read at every change.
+func (t *Team) open(ctx context.Context, in WaitIn) (bool, error) {
+	if in.Each != nil || len(in.Tasks) > 0 {
+		return false, nil
+	}
+	p := Progress{}
+	var err error
+	if p.Counts, err = t.Ledger.Counts(ctx); err != nil {
+		return false, err
+	}
+	if p.Counts.Claimed+p.Counts.InProgress > 0 {
+		return true, nil
+	}
+	if p.Counts.Pending == p.Counts.Stuck {
+		return false, nil
+	}
+	p.Members, err = t.Ledger.Members(ctx, false)
+	return anyWorking(p), err
 }
 
 // Progress is the board as it stands.

@@ -43,13 +43,13 @@ type board struct {
 
 func (b board) page(head, members, tasks, events []string, m, t, e int) []string {
 	lines := head
-	section := func(title string, rows []string, n int, newest bool) {
+	section := func(title string, rows []string, n, total int, newest bool) {
 		if len(rows) == 0 {
 			return
 		}
 		lines = append(lines, "", " "+b.style.Dim(title))
 		switch {
-		case n >= len(rows):
+		case n >= total:
 			lines = append(lines, rows...)
 		case newest:
 			lines = append(lines, rows[len(rows)-n:]...)
@@ -57,13 +57,13 @@ func (b board) page(head, members, tasks, events []string, m, t, e int) []string
 			lines = append(lines, rows[0])
 		case n > 1:
 			lines = append(lines, rows[:n-1]...)
-			lines = append(lines, b.style.Dim(fmt.Sprintf("   … and %d more", len(rows)-n+1)))
+			lines = append(lines, b.style.Dim(fmt.Sprintf("   … and %d more", total-n+1)))
 		}
 	}
-	section("MEMBERS", members, m, false)
-	section("TASKS", tasks, t, false)
+	section("MEMBERS", members, m, len(members), false)
+	section("TASKS", tasks, t, max(len(tasks), b.s.counts().Total), false)
 	if e > 0 {
-		section("EVENTS", events, e, true)
+		section("EVENTS", events, e, len(events), true)
 	}
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(Cut(l, b.cols), " ")
@@ -78,9 +78,9 @@ func (b board) head() []string {
 		left += "  " + b.style.Dim(Clean(b.s.Repo))
 	}
 	right := "no tasks "
-	if c.total > 0 {
-		right = fmt.Sprintf("%d/%d done", c.done, c.total)
-		if words := c.words(b.style); c.done < c.total {
+	if c.Total > 0 {
+		right = fmt.Sprintf("%d/%d done", c.Done, c.Total)
+		if words := c.words(b.style); c.Done < c.Total {
 			right += " · " + words
 		}
 		right += " "

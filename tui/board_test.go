@@ -48,6 +48,19 @@ func TestBoardFits(t *testing.T) {
 	}
 }
 
+// Of a long board a snapshot has only what fits; the numbers are those of the whole.
+func TestBoardOfALongOne(t *testing.T) {
+	s := sample()
+	s.Whole = &Counts{Done: 4000, Failed: 1, Active: 2, Ready: 900, Waiting: 90, Stuck: 7, Total: 5000}
+	for rows, more := range map[int]string{30: "   … and 4994 more", 16: "   … and 4998 more"} {
+		lines := Board(s, 100, rows, epoch, Style{})
+		text := strings.Join(lines, "\n")
+		if len(lines) != rows || !strings.Contains(text, "4000/5000 done · 2 in work · 900 ready") || !strings.Contains(text, "\n"+more+"\n") {
+			t.Errorf("%d lines of %d:\n%s", len(lines), rows, text)
+		}
+	}
+}
+
 // U21: the board says who has stalled, and since when.
 func TestBoardShowsWhoHasStalled(t *testing.T) {
 	s := sample()

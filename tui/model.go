@@ -72,28 +72,35 @@ type Snapshot struct {
 	Tasks   []Task   `json:"tasks"`
 	Members []Member `json:"members"`
 	Events  []Event  `json:"events"`
+	// Whole counts the board where Tasks are only those of it that a screen can show.
+	Whole *Counts `json:"-"`
 }
 
-type counts struct{ done, failed, active, ready, waiting, stuck, total int }
+// Counts is a board in numbers: Ready and Waiting are pending, and Stuck are those
+// pending ones that wait for what has failed.
+type Counts struct{ Done, Failed, Active, Ready, Waiting, Stuck, Total int }
 
-func (s Snapshot) counts() counts {
-	c := counts{total: len(s.Tasks)}
+func (s Snapshot) counts() Counts {
+	if s.Whole != nil {
+		return *s.Whole
+	}
+	c := Counts{Total: len(s.Tasks)}
 	for _, t := range s.Tasks {
 		switch t.Status {
 		case team.TaskCompleted:
-			c.done++
+			c.Done++
 		case team.TaskFailed:
-			c.failed++
+			c.Failed++
 		case team.TaskClaimed, team.TaskInProgress:
-			c.active++
+			c.Active++
 		case team.TaskPending:
 			switch {
 			case t.Stuck:
-				c.stuck++
+				c.Stuck++
 			case len(t.Waits) > 0:
-				c.waiting++
+				c.Waiting++
 			default:
-				c.ready++
+				c.Ready++
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func (p *Progress) run() {
 			changes := p.changes(s)
 			p.last = s
 			p.draw(changes)
-			running := p.opt.Terminal && s.counts().active > 0
+			running := p.opt.Terminal && s.counts().Active > 0
 			switch {
 			case running && tick == nil:
 				ticker.Reset(time.Second)
@@ -230,21 +230,21 @@ const barCells = 24
 func (p *Progress) bar() string {
 	c := p.last.counts()
 	cells := func(n int) int {
-		if c.total == 0 {
+		if c.Total == 0 {
 			return 0
 		}
-		return n * barCells / c.total
+		return n * barCells / c.Total
 	}
-	done := cells(c.done)
-	failed := cells(c.done+c.failed) - done
+	done := cells(c.Done)
+	failed := cells(c.Done+c.Failed) - done
 	line := p.style.Green(strings.Repeat("█", done)) + p.style.Red(strings.Repeat("█", failed)) +
 		p.style.Dim(strings.Repeat("░", barCells-done-failed)) +
-		fmt.Sprintf(" %s  %s", p.style.Bold(fmt.Sprintf("%d/%d", c.done, c.total)), c.words(p.style))
+		fmt.Sprintf(" %s  %s", p.style.Bold(fmt.Sprintf("%d/%d", c.Done, c.Total)), c.words(p.style))
 	return strings.TrimRight(line, " ") + "  " + p.style.Dim(Elapsed(p.opt.Now().Sub(p.first)))
 }
 
 // words are the numbers that are not 0.
-func (c counts) words(s Style) string {
+func (c Counts) words(s Style) string {
 	var w []string
 	add := func(n int, word string, paint func(string) string) {
 		if n > 0 {
@@ -252,12 +252,12 @@ func (c counts) words(s Style) string {
 		}
 	}
 	plain := func(t string) string { return t }
-	add(c.active, "in work", s.Cyan)
-	add(c.ready, "ready", plain)
-	add(c.waiting, "waiting", plain)
-	add(c.failed, "failed", s.Red)
-	add(c.stuck, "stuck", s.Yellow)
-	if len(w) == 0 && c.total > 0 {
+	add(c.Active, "in work", s.Cyan)
+	add(c.Ready, "ready", plain)
+	add(c.Waiting, "waiting", plain)
+	add(c.Failed, "failed", s.Red)
+	add(c.Stuck, "stuck", s.Yellow)
+	if len(w) == 0 && c.Total > 0 {
 		return s.Green("all done")
 	}
 	return strings.Join(w, " · ")

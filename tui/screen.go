@@ -89,7 +89,7 @@ func (s *Screen) loop(ctx context.Context, snaps <-chan Snapshot, failed <-chan 
 			}
 			return err
 		case last = <-snaps:
-			running := last.counts().active > 0
+			running := last.counts().Active > 0
 			switch {
 			case running && tick == nil:
 				ticker.Reset(time.Second)

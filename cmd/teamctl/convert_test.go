@@ -50,6 +50,13 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+func TestNumbersOfABoard(t *testing.T) {
+	got := numbers(ledger.Board{Free: 4, Counts: ledger.Counts{Pending: 9, Ready: 3, Claimed: 1, InProgress: 2, Completed: 20, Failed: 5, Stuck: 3}})
+	if diff := cmp.Diff(&tui.Counts{Done: 20, Failed: 5, Active: 3, Ready: 4, Waiting: 2, Stuck: 3, Total: 37}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestSpawnInFromFile(t *testing.T) {
 	t.Setenv("TMUX", "/tmp/x,1,0")
 	t.Setenv("TMUX_PANE", "%4")

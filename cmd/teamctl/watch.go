@@ -196,31 +196,33 @@ no terminal it prints the board once.`,
 	return cmd
 }
 
-// boardPause is the shortest time between two readings for the board.
-const boardPause = 200 * time.Millisecond
+const (
+	// boardPause is the shortest time between two readings for the board.
+	boardPause = 200 * time.Millisecond
+	// boardTasks is how many of the tasks that nobody works on are read for the screen at
+	// least: more than most have lines, so that one that grows has something to show.
+	boardTasks = 100
+	// boardEvents is how many of the newest events are read.
+	boardEvents = 50
+)
 
 func (a *app) board(ctx context.Context, t *tool.Team) error {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
 		return err
 	}
-	var due time.Duration // when to look again though nothing has changed; 0: never
-	read := func(ctx context.Context) (tui.Snapshot, error) {
-		p, err := t.Progress(ctx)
-		if err != nil {
-			return tui.Snapshot{}, err
-		}
-		events, err := lastEvents(ctx, t, 50)
-		s := snapshot(row.Name, row.Repo, p, events)
-		due = stalledIn(&s, t.Layout, p.Members, time.Now())
-		return s, err
-	}
 	in, ok := a.stdin.(*os.File)
 	if a.out.json || a.out.screen == nil || !ok || !term.IsTerminal(int(in.Fd())) {
-		s, err := read(ctx)
+		p, err := t.Progress(ctx)
 		if err != nil {
 			return err
 		}
+		events, err := lastEvents(ctx, t, boardEvents)
+		if err != nil {
+			return err
+		}
+		s := snapshot(row.Name, row.Repo, p, events)
+		stalledIn(&s, t.Layout, p.Members, time.Now())
 		if a.out.value(s) {
 			return nil
 		}
@@ -228,6 +230,12 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 			a.out.line("%s", l)
 		}
 		return nil
+	}
+	var due time.Duration // when to look again though nothing has changed; 0: never
+	read := func(ctx context.Context) (s tui.Snapshot, err error) {
+		_, rows := a.out.size()
+		s, due, err = liveBoard(ctx, t, row, max(rows, boardTasks))
+		return s, err
 	}
 	screen := &tui.Screen{In: in, Out: a.out.screen, Color: a.out.style.On}
 	err = screen.Run(ctx, func(ctx context.Context, each func(tui.Snapshot)) error {
@@ -266,6 +274,35 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 	return err
 }
 
+// liveBoard reads what a screen can show: every change of a long board must not make
+// it read and sort the whole. due is when to look again though nothing changes.
+func liveBoard(ctx context.Context, t *tool.Team, row ledger.TeamRow, tasks int) (s tui.Snapshot, due time.Duration, err error) {
+	b, err := t.Ledger.Board(ctx, tasks)
+	if err != nil {
+		return s, 0, err
+	}
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return s, 0, err
+	}
+	events, err := lastEvents(ctx, t, boardEvents)
+	if err != nil {
+		return s, 0, err
+	}
+	s = screenful(row.Name, row.Repo, b.Tasks, b.Stuck, members, events)
+	s.Whole = numbers(b)
+	return s, stalledIn(&s, t.Layout, members, time.Now()), nil
+}
+
+// numbers are those of the whole board, as tui would count them.
+func numbers(b ledger.Board) *tui.Counts {
+	c := b.Counts
+	return &tui.Counts{
+		Done: c.Completed, Failed: c.Failed, Active: c.Claimed + c.InProgress, Ready: b.Free,
+		Waiting: c.Pending - b.Free - c.Stuck, Stuck: c.Stuck, Total: c.Total(),
+	}
+}
+
 // stalledIn says in a board who of its members has stalled, and when to look again.
 func stalledIn(s *tui.Snapshot, l team.Layout, members []ledger.Member, now time.Time) (due time.Duration) {
 	for i, m := range members {
@@ -293,14 +330,17 @@ func lastEvents(ctx context.Context, t *tool.Team, n int64) ([]ledger.Event, err
 	return t.Ledger.Events(ctx, max(0, last-n), 0, ledger.EventFilter{})
 }
 
-// snapshot is the board as tui draws it.
+// snapshot is the whole board as tui draws it.
 func snapshot(name, repo string, p tool.Progress, events []ledger.Event) tui.Snapshot {
+	return screenful(name, repo, p.Tasks, stuckTasks(p.Tasks), p.Members, events)
+}
+
+func screenful(name, repo string, tasks []ledger.Task, stuck map[string]bool, members []ledger.Member, events []ledger.Event) tui.Snapshot {
 	s := tui.Snapshot{Team: name, Repo: repo, Tasks: []tui.Task{}, Members: []tui.Member{}, Events: []tui.Event{}}
-	stuck := stuckTasks(p.Tasks)
-	for _, t := range p.Tasks {
+	for _, t := range tasks {
 		s.Tasks = append(s.Tasks, viewTask(t, stuck))
 	}
-	for _, m := range p.Members {
+	for _, m := range members {
 		s.Members = append(s.Members, tui.Member{
 			Name: m.Name, Color: m.Color, Lead: m.Name == team.LeadName, State: m.Observed, Activity: m.Activity,
 			Since: stamp(sinceOf(m)), Restarts: m.Restarts, Note: why(m),

@@ -1,0 +1,89 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// Board is what a screen can show of the tasks, all of one moment.
+type Board struct {
+	Tasks  []Task          // oldest first
+	Stuck  map[string]bool // ids of those of Tasks that are pending behind a failed one
+	Counts Counts          // of all tasks
+	Free   int             // pending and waiting for no other task, though maybe for their time
+}
+
+const (
+	// sqlStuck is every task that waits, directly or not, for a failed one.
+	sqlStuck = `stuck(id) AS (
+			SELECT d.task FROM tasks f JOIN task_deps d ON d.dependsOn = f.id WHERE f.status = 'failed'
+			UNION
+			SELECT d.task FROM stuck s JOIN task_deps d ON d.dependsOn = s.id)`
+	// sqlBoard takes each kind from where it begins in idx_tasks_status, and stops at
+	// the ?1th task: a board of a million that are done costs what a short one does.
+	// What is in work is shown whole, for it stands beside the members too.
+	sqlBoard = `WITH RECURSIVE ` + sqlStuck + `,
+		shown(id) AS (
+			SELECT id FROM tasks WHERE status IN ('claimed', 'in_progress')
+			UNION ALL
+			SELECT id FROM (
+				SELECT id FROM (SELECT id FROM tasks WHERE status = 'failed' ORDER BY completedAt DESC, seq DESC LIMIT ?1)
+				UNION ALL
+				SELECT id FROM (SELECT id FROM tasks WHERE status = 'pending' AND id NOT IN stuck ORDER BY completedAt, seq LIMIT ?1)
+				UNION ALL
+				SELECT id FROM (SELECT id FROM tasks WHERE status = 'pending' AND id IN stuck ORDER BY completedAt, seq LIMIT ?1)
+				UNION ALL
+				SELECT id FROM (SELECT id FROM tasks WHERE status = 'completed' ORDER BY completedAt DESC, seq DESC LIMIT ?1)
+				LIMIT ?1))
+		SELECT ` + taskCols + `, id IN stuck FROM tasks WHERE id IN shown ORDER BY seq, id`
+	// sqlFree counts the entries of the three indexes that hold what can be claimed.
+	sqlFree = `SELECT
+			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_ready WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL) +
+			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_assigned WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL) +
+			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND status = 'pending' AND unmet = 0)`
+)
+
+// Board reads all tasks in work and, of the others, the first atMost that a person
+// wants to see: failed (the newest), free and waiting (the oldest), stuck, completed
+// (the newest).
+func (l *Ledger) Board(ctx context.Context, atMost int) (b Board, err error) {
+	r, err := l.db.reader()
+	if err != nil {
+		return b, err
+	}
+	// A read transaction, so that the list and the numbers agree.
+	one, err := r.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return b, l.db.asCoded("read the board", err)
+	}
+	err = errors.Join(b.read(ctx, one, atMost, l.now().UnixMilli()), one.Rollback())
+	if err != nil {
+		return Board{}, l.db.asCoded("read the board", err)
+	}
+	return b, nil
+}
+
+func (b *Board) read(ctx context.Context, one *sql.Tx, atMost int, now int64) error {
+	b.Tasks, b.Stuck = []Task{}, map[string]bool{}
+	rows, err := one.QueryContext(ctx, sqlBoard, atMost)
+	if err != nil {
+		return err
+	}
+	err = drain(rows, func(r *sql.Rows) error {
+		var stuck bool
+		t, err := scanTaskAnd(r, &stuck)
+		b.Tasks = append(b.Tasks, t)
+		if stuck {
+			b.Stuck[t.ID] = true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if b.Counts, err = scanCounts(one.QueryRowContext(ctx, sqlCounts, now)); err != nil {
+		return err
+	}
+	return one.QueryRowContext(ctx, sqlFree).Scan(&b.Free)
+}

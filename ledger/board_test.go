@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// end claims and ends tasks of a.
+func end(t *testing.T, l *Ledger, fails bool, ids ...int) {
+	t.Helper()
+	for _, id := range ids {
+		task := must[*Task](t)(l.Claim(ctxFor(t), ClaimIn{Owner: "s-a", ID: fmt.Sprint(id)}))
+		if fails {
+			ok(t, l.Fail(ctxFor(t), ref(task), Result{ExitCode: 1}))
+		} else {
+			must[[]string](t)(l.Complete(ctxFor(t), ref(task), Result{}))
+		}
+	}
+}
+
+// However long the board is, what is read of it is what a screen has lines for: what is
+// in work, and of the rest the first that a person wants to see.
+func TestBoardReadsWhatCanBeShown(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	c := &clock{at: l.now()}
+	l.now = func() time.Time { c.advance(time.Millisecond); return c.at }
+	batch := make([]NewTask, 120)
+	for i := range batch {
+		batch[i].Subject = fmt.Sprintf("task %d", i+1)
+	}
+	must[[]Task](t)(l.CreateTasks(ctx, batch, "lead"))
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{
+		{Ref: "x", Subject: "behind what fails", DependsOn: []string{"50"}}, // 121
+		{Subject: "behind that", DependsOn: []string{"x"}},                  // 122
+		{Subject: "waits", DependsOn: []string{"119"}},                      // 123
+		{Subject: "comes back later", RetryPolicy: RetryPolicy{MaxRetries: 1, RetryBackoff: 600_000}},
+	}, "lead"))
+	for id := 1; id <= 40; id++ {
+		end(t, l, false, id)
+	}
+	end(t, l, true, 50, 51)
+	end(t, l, false, 45) // the newest of those that are done
+	end(t, l, true, 124)
+	for _, id := range []string{"119", "60"} {
+		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: id}))
+	}
+	shown := func(atMost int) string {
+		t.Helper()
+		b := must[Board](t)(l.Board(ctx, atMost))
+		if len(b.Tasks) > atMost+2 {
+			t.Errorf("%d tasks of at most %d and the two in work were read", len(b.Tasks), atMost)
+		}
+		var ids []string
+		for _, task := range b.Tasks {
+			id := task.ID
+			if b.Stuck[id] {
+				id += "!"
+			}
+			ids = append(ids, id)
+		}
+		if diff := cmp.Diff(Counts{Pending: 79, Ready: 75, Claimed: 2, Completed: 41, Failed: 2, Stuck: 2}, b.Counts); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if b.Free != 76 {
+			t.Errorf("%d wait for nothing", b.Free)
+		}
+		return strings.Join(ids, " ")
+	}
+	if got := shown(1); got != "51 60 119" {
+		t.Errorf("of one: %s", got)
+	}
+	if got := shown(5); got != "41 42 43 50 51 60 119" {
+		t.Errorf("of five: %s", got)
+	}
+	all := strings.Fields(shown(2 + 79 + 3))
+	want := []string{"39", "40"}
+	for id := 41; id <= 124; id++ {
+		switch id {
+		case 121, 122:
+			want = append(want, fmt.Sprintf("%d!", id))
+		default:
+			want = append(want, fmt.Sprint(id))
+		}
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("all that is open, and three that are done (-want +got):\n%s", diff)
+	}
+}
+
+// No part of it walks the tasks, or sorts more of them than it returns.
+func TestBoardWalksNoTable(t *testing.T) {
+	l := newTeam(t)
+	plan := strings.Join(must[[]string](t)(read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {
+		var id, parent, unused int
+		var detail string
+		err := r.Scan(&id, &parent, &unused, &detail)
+		return detail, err
+	}, "EXPLAIN QUERY PLAN "+strings.ReplaceAll(sqlBoard, "?1", "100"))), "\n")
+	for _, kind := range []string{"completedAt DESC", "completedAt, seq"} {
+		if !strings.Contains(sqlBoard, kind) {
+			t.Fatalf("the statement does not order by %s", kind)
+		}
+	}
+	sorts := strings.Count(plan, "TEMP B-TREE FOR ORDER BY")
+	if strings.Contains(plan, "SCAN tasks") || sorts != 1 { // the one of what is returned
+		t.Errorf("%d sorts:\n%s", sorts, plan)
+	}
+}
