@@ -63,6 +63,8 @@ type Env struct {
 	Writer func(l team.Layout, direct ledger.Writer) ledger.Writer
 	// Watch tells of changes; nil: every opened team has its own.
 	Watch *dirwatch.Hub
+
+	step func(name string) // of a test
 }
 
 // TeamCreateIn (R25, R78). Repo empty: no repository, no worktrees.

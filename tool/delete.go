@@ -234,7 +234,7 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Boot
 // removeDir takes the team's directory out of the way in one step and then
 // removes it, with its sockets.
 func (e *Env) removeDir(l team.Layout) error {
-	trash := filepath.Join(e.Home.TeamsDir(), ".deleted-"+l.Key+"-"+team.NewUUID()[:8])
+	trash := filepath.Join(e.Home.TeamsDir(), deleted+l.Key+"-"+team.NewUUID()[:8])
 	if err := os.Rename(l.Dir, trash); err != nil {
 		return team.Errorf(team.CodeUnavailable, "remove team directory: %w", err)
 	}

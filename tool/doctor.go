@@ -320,8 +320,20 @@ func (e *Env) leftovers(teams []TeamInfo) []Check {
 	}
 	for _, d := range dirs {
 		known := slices.ContainsFunc(teams, func(t TeamInfo) bool { return t.Key == d.Name() })
-		if d.IsDir() && !known {
-			path := filepath.Join(e.Home.TeamsDir(), d.Name())
+		if !d.IsDir() || known {
+			continue
+		}
+		path := filepath.Join(e.Home.TeamsDir(), d.Name())
+		switch {
+		case strings.HasPrefix(d.Name(), creating), strings.HasPrefix(d.Name(), deleted):
+			if held, err := lockDir(path); held == nil && err == nil {
+				continue // somebody is at it this moment, or it is gone
+			} else if held != nil {
+				_ = held.Close() // opened for its lock
+			}
+			out = append(out, checked("leftover", "%s was left by a create or a delete that was killed", path).
+				warn("teamctl doctor --repair removes it"))
+		default:
 			out = append(out, checked("leftover", "%s is no team", path).warn("remove it if you do not need it"))
 		}
 	}

@@ -64,6 +64,7 @@ func (e *Env) Repair(ctx context.Context, c Caller, key string) ([]RepairStep, e
 	}
 	r.team = ""
 	r.registry()
+	r.unfinished()
 	r.sweep("temporary files", e.Home.Dir)
 	return r.steps, nil
 }
@@ -313,6 +314,21 @@ func (r *repairer) registry() {
 		r.say("registry", RepairFixed, "brought in line with the directories")
 	default:
 		r.say("registry", RepairOK, "as the directories are")
+	}
+}
+
+// unfinished removes what killed creates and deletes have left. It has no name of a
+// team: a create had not given it one yet, and a delete had taken it away last.
+func (r *repairer) unfinished() {
+	const step = "unfinished teams"
+	n, err := r.env.sweepUnfinished()
+	switch {
+	case err != nil:
+		r.fail(step, err)
+	case n > 0:
+		r.say(step, RepairFixed, "%d removed that a killed create or delete has left", n)
+	default:
+		r.say(step, RepairOK, "none that a killed create or delete has left")
 	}
 }
 

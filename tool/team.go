@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,91 +29,6 @@ type Team struct {
 	db    *ledger.DB
 }
 
-// TeamCreate makes a team: its directory by exclusive create, the ledger with
-// the lead as first member, config.json, and the registry entry. A name that is
-// taken is CodeConflict with a free one in the hint, unless in.Unique picks it.
-// On an error nothing is left.
-func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out TeamCreateOut, err error) {
-	key, err := team.TeamKey(in.TeamName)
-	if err != nil {
-		return out, err
-	}
-	if granted(c, OpTeamCreate) != yes {
-		return out, team.Errorf(team.CodeDenied, "only a person or a lead creates teams").
-			WithHint("send the lead a message instead")
-	}
-	repo, base, err := resolveRepo(ctx, in.Repo, in.Base)
-	if err != nil {
-		return out, err
-	}
-	repos, err := resolveRepos(ctx, repo, in.Repos)
-	if err != nil {
-		return out, err
-	}
-	l, err := e.claimTeamDir(key, in.Unique)
-	if err != nil {
-		return out, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(l.Dir))
-			err = firstCoded(err)
-		}
-	}()
-	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			return out, unwritable(d, err)
-		}
-	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return out, fmt.Errorf("find working directory: %w", err)
-	}
-	if repo != "" {
-		cwd = repo
-	}
-	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock()})
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	led := ledger.New(db, ledger.Direct(db)).As(c.Name)
-	leadType := in.AgentType
-	row, err := led.CreateTeam(ctx, ledger.TeamRow{
-		Key: l.Key, Name: in.TeamName, Description: in.Description, Repo: repo, Base: base,
-		WorktreeDir: in.WorktreeDir, LeadSession: team.LeadSessionKey(leadType, l.Key),
-	})
-	if err != nil {
-		return out, err
-	}
-	if len(repos) > 0 {
-		if err := led.Set(ctx, supervisor.SettingRepos, repos); err != nil {
-			return out, err
-		}
-	}
-	if leadType == "" {
-		leadType = team.LeadName
-	}
-	_, _, err = led.AddMember(ctx, ledger.Member{
-		SessionKey: row.LeadSession, Name: team.LeadName, Role: team.RoleLeader,
-		Spec:    ledger.MemberSpec{Agent: "lead", AgentType: leadType, Cwd: cwd, WorktreeMode: "none"},
-		Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
-	}, true)
-	if err != nil {
-		return out, err
-	}
-	if err := supervisor.Publish(ctx, l, led); err != nil {
-		return out, err
-	}
-	if err := e.rebuildRegistry(); err != nil {
-		return out, err
-	}
-	return TeamCreateOut{
-		TeamName: l.Key, TeamFilePath: l.Config(), LeadAgentID: team.AgentID(team.LeadName, l.Key),
-		Repo: repo, Base: base, Repos: repos,
-	}, nil
-}
-
 // resolveRepo checks the repository before anything is created; base is recorded
 // as a commit where one was named.
 func resolveRepo(ctx context.Context, path, base string) (root, commit string, err error) {
@@ -135,36 +49,6 @@ func resolveRepo(ctx context.Context, path, base string) (root, commit string, e
 		commit, err = repo.Resolve(ctx, base)
 	}
 	return repo.Root(), commit, err
-}
-
-// claimTeamDir makes the team's directory, which is what makes the name ours.
-func (e *Env) claimTeamDir(key string, unique bool) (team.Layout, error) {
-	if err := os.MkdirAll(e.Home.TeamsDir(), 0o700); err != nil {
-		return team.Layout{}, unwritable(e.Home.Dir, err)
-	}
-	name := key
-	for n := 2; ; n++ {
-		l := e.Home.Team(name)
-		err := os.Mkdir(l.Dir, 0o700)
-		if err == nil {
-			return l, nil
-		}
-		if !errors.Is(err, os.ErrExist) {
-			return l, unwritable(l.Dir, err)
-		}
-		next := key + "-" + strconv.Itoa(n)
-		if !unique {
-			for ; ; n++ {
-				next = key + "-" + strconv.Itoa(n)
-				if _, err := os.Lstat(e.Home.Team(next).Dir); errors.Is(err, os.ErrNotExist) {
-					break
-				}
-			}
-			return l, team.Errorf(team.CodeConflict, "Team '%s' already exists. Please choose a different name.", key).
-				WithReason("team_exists").WithHint(fmt.Sprintf("%q is free", next))
-		}
-		name = next
-	}
 }
 
 func unwritable(path string, err error) error {

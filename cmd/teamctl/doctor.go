@@ -21,7 +21,8 @@ It changes nothing. The exit status is 7 if a check failed; a warning is none.
 
 With --repair it makes config.json, the mailboxes and the registry anew from the
 ledgers, of all teams or the one of --team, and says what it did. What it cannot
-read it moves aside, under a name with ".corrupt-"; nothing is deleted.`,
+read it moves aside, under a name with ".corrupt-"; nothing is deleted but what
+killed commands have left unfinished.`,
 		Example: "  teamctl doctor\n  teamctl doctor --json\n  teamctl doctor --repair --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
