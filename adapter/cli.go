@@ -171,10 +171,10 @@ func bundleFile(in Input, name string) string {
 }
 
 // passed are the variables that teamctl's own programs below a CLI need, where the
-// CLI does not hand its environment on by itself. The secret and the generation
-// come with the start and are not known to the plan.
+// CLI does not hand its environment on by itself; the secret of the start, which the
+// plan does not know, comes besides.
 var passed = []string{
-	team.EnvAgentID, team.EnvAgentName, team.EnvGen, team.EnvHome, team.EnvNotify, team.EnvRuntime, team.EnvTeam, team.EnvToken,
+	team.EnvAgentID, team.EnvAgentName, team.EnvHome, team.EnvNotify, team.EnvRuntime, team.EnvTeam,
 }
 
 // toolEnv is the part of the identity that may stand in a file of the bundle.

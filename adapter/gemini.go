@@ -37,16 +37,26 @@ var gemini = cli{
 // geminiEvents are the hooks of a session; AfterModel and the like come too often.
 var geminiEvents = []string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification", "SessionEnd"}
 
+// geminiEnv is what our programs get of the environment beyond what it hands on. It
+// withholds every variable with a name like TOKEN from MCP servers, from hooks too where
+// the person wants that, and in GitHub Actions all that it does not know; what an entry
+// sets itself is added after that. Its list of what it is to let pass would be the
+// person's where they have one. A $NAME it replaces when it reads the file, from its
+// whole environment: the secret does not stand in the file.
+func geminiEnv(in Input) map[string]string {
+	env := toolEnv(in)
+	env[team.EnvGen] = in.Generation
+	env[team.EnvToken] = "$" + team.EnvToken
+	return env
+}
+
 func planGemini(exe string, in Input, v Version) (launch, error) {
+	env := geminiEnv(in)
 	settings := map[string]any{
 		"general": map[string]any{"enableAutoUpdate": false},
 		"mcpServers": map[string]any{"teamctl": map[string]any{
-			"command": exe, "args": []string{"mcp"}, "env": toolEnv(in), "trust": true,
+			"command": exe, "args": []string{"mcp"}, "env": env, "trust": true,
 		}},
-		// It keeps every variable with a name like TOKEN from MCP servers, and in GitHub
-		// Actions all that it does not know from hooks too: without the identity our tools
-		// do not start.
-		"security": map[string]any{"environmentVariableRedaction": map[string]any{"allowed": passed}},
 	}
 	l := launch{link: Link{Ways: []Way{WayTyping}, Conversation: in.Mint.Conversation}, env: map[string]string{}}
 	if v.atLeast(geminiOldest) {
@@ -54,7 +64,7 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 		hooks := map[string]any{}
 		for _, e := range geminiEvents {
 			hooks[e] = []any{map[string]any{"matcher": "*", "hooks": []any{map[string]any{
-				"name": "teamctl-" + e, "type": "command", "command": hookCommand(exe, "gemini", e), "timeout": hookTimeout * 1000,
+				"name": "teamctl-" + e, "type": "command", "command": hookCommand(exe, "gemini", e), "timeout": hookTimeout * 1000, "env": env,
 			}}}}
 		}
 		settings["hooksConfig"] = map[string]any{"enabled": true}

@@ -59,6 +59,7 @@ func NewHome(ctx context.Context, dir, cache, url string, with []Client) (_ *Hom
 		"TEAMCTL_HOME=" + h.Teams, "TEAMCTL_RUNTIME_DIR=" + h.Sockets,
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_AUTH_TOKEN=dummy-token", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "IS_SANDBOX=1",
+		"GITHUB_SHA=0", // there Gemini CLI hands on least
 		"FAKE_API_KEY=x", "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + url,
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
@@ -100,7 +101,8 @@ enabled = false
 [tui]
 screen_reader_detection_done = true
 `,
-		".gemini/settings.json":      `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
+		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},` +
+			`"environmentVariableRedaction":{"enabled":true,"allowed":["OF_THE_PERSON"]}},"privacy":{"usageStatisticsEnabled":false}}`,
 		".gemini/policies/free.toml": geminiRule("sleep") + geminiRule("cat"),
 		".config/opencode/opencode.json": `{"$schema":"https://opencode.ai/config.json","provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + url +
 			`/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","tool_call":true,"limit":{"context":200000,"output":8000}}}}},` +

@@ -3,6 +3,7 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,14 +36,8 @@ func gemini(args []string) error {
 	if err != nil {
 		return err
 	}
-	var settings struct {
-		Hooks      map[string][]hookGroup
-		MCPServers map[string]mcpServer
-		Security   struct {
-			EnvironmentVariableRedaction struct{ Allowed []string }
-		}
-	}
-	if err := readJSON(os.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), &settings); err != nil {
+	settings, err := geminiSettingsOf()
+	if err != nil {
 		return err
 	}
 	id, resume := one(flags, "--session-id"), one(flags, "--resume")
@@ -77,11 +72,11 @@ func gemini(args []string) error {
 		}
 	}
 	var stop func()
-	if e.Tools, stop, err = tools(ctx, settings.MCPServers, geminiEnv(settings.Security.EnvironmentVariableRedaction.Allowed), func(s string) string { return "mcp_" + s + "_" }); err != nil {
+	if e.Tools, stop, err = tools(ctx, settings.MCPServers, settings.environment(true), func(s string) string { return "mcp_" + s + "_" }); err != nil {
 		return err
 	}
 	defer stop()
-	h := &hookSet{events: settings.Hooks, ctx: ctx, base: obj{"session_id": id, "transcript_path": chat, "cwd": dir}}
+	h := &hookSet{events: settings.Hooks, ctx: ctx, env: settings.environment(false), base: obj{"session_id": id, "transcript_path": chat, "cwd": dir}}
 	e.Free = func(tool string, input json.RawMessage) bool {
 		return one(flags, "--approval-mode") == "yolo" || harmless(tool, input)
 	}
@@ -145,15 +140,70 @@ func geminiBottom(t *terminal) []string {
 	return append(out, "", strings.Repeat("▀", 60), " "+strings.TrimSpace("> "+text), strings.Repeat("▄", 60))
 }
 
-// geminiEnv is what an MCP server gets of the environment: nothing that is named like
-// a secret, unless the settings allow it.
-func geminiEnv(allowed []string) []string {
+// geminiSettings is what it reads of its settings files.
+type geminiSettings struct {
+	Hooks      map[string][]hookGroup
+	MCPServers map[string]mcpServer
+	Security   struct {
+		EnvironmentVariableRedaction struct {
+			Enabled bool
+			Allowed []string
+		}
+	}
+}
+
+// geminiSettingsOf reads the defaults that a session is given and the person's own, who
+// win. In both a $NAME is replaced from the whole environment.
+func geminiSettingsOf() (s geminiSettings, err error) {
+	own, err := homeFile(".gemini", "settings.json")
+	if err != nil {
+		return s, err
+	}
+	for _, path := range []string{os.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), own} {
+		b, err := os.ReadFile(path)
+		if path == own && errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return s, err
+		}
+		if err := json.Unmarshal([]byte(os.Expand(string(b), inJSON)), &s); err != nil { // lists and values that both have are the second's
+			return s, fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	return s, nil
+}
+
+// inJSON is the value of a variable as it stands in a text of JSON; one that is not set
+// keeps its name.
+func inJSON(name string) string {
+	value, ok := os.LookupEnv(name)
+	if !ok {
+		value = "$" + name
+	}
+	b, _ := json.Marshal(value)
+	return strings.Trim(string(b), `"`)
+}
+
+// environment is what an MCP server, or a hook, gets before what its entry sets: a
+// server nothing that is named like a secret, a hook so where the person wants it, and
+// both little in GitHub Actions; but for what the settings allow.
+func (s geminiSettings) environment(server bool) []string {
+	r := s.Security.EnvironmentVariableRedaction
+	strict := os.Getenv("GITHUB_SHA") != ""
+	if !server && !strict && !r.Enabled {
+		return os.Environ()
+	}
+	secret := []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "AUTH", "CREDENTIAL", "CREDS", "PRIVATE", "CERT"}
+	free := []string{"PATH", "HOME", "LANG", "SHELL", "TMPDIR", "USER", "LOGNAME", "TERM", "COLORTERM"}
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(allowed, name) || strings.HasPrefix(name, "GEMINI_CLI_") {
+		switch {
+		case strings.HasPrefix(name, "GEMINI_CLI_"), slices.Contains(r.Allowed, name), slices.Contains(free, name):
 			return false
+		case strict:
+			return true
 		}
-		return slices.ContainsFunc([]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "AUTH", "CREDENTIAL", "CREDS", "PRIVATE", "CERT"},
-			func(word string) bool { return strings.Contains(strings.ToUpper(name), word) })
+		return slices.ContainsFunc(secret, func(word string) bool { return strings.Contains(strings.ToUpper(name), word) })
 	})
 }

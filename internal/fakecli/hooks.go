@@ -21,8 +21,9 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 
 // hookDef is one hook of a settings file; Claude Code and Gemini CLI write them alike.
 type hookDef struct {
-	Command     string `json:"command"`
-	AsyncRewake bool   `json:"asyncRewake"`
+	Command     string            `json:"command"`
+	AsyncRewake bool              `json:"asyncRewake"`
+	Env         map[string]string `json:"env"` // of Gemini CLI
 }
 
 type hookGroup struct {
@@ -35,6 +36,7 @@ type hookSet struct {
 	base   obj               // what every hook is told
 	woken  func(text string) // an asynchronous hook hands something over
 	ctx    context.Context
+	env    []string // that they get; nil: all
 	done   sync.WaitGroup
 }
 
@@ -64,7 +66,7 @@ func (h *hookSet) run(ctx context.Context, event string, more obj) (r hookReply)
 				h.done.Go(func() { h.wait(def, data) })
 				continue
 			}
-			out, _, _ := shell(ctx, def.Command, data)
+			out, _, _ := h.shell(ctx, def, data)
 			r.add(out)
 		}
 	}
@@ -73,16 +75,22 @@ func (h *hookSet) run(ctx context.Context, event string, more obj) (r hookReply)
 
 // wait runs a hook in the background; its exit status 2 wakes the session.
 func (h *hookSet) wait(def hookDef, data []byte) {
-	_, said, status := shell(h.ctx, def.Command, data)
+	_, said, status := h.shell(h.ctx, def, data)
 	if status == 2 && h.ctx.Err() == nil {
 		h.woken(said)
 	}
 }
 
-func shell(ctx context.Context, line string, stdin []byte) (stdout []byte, stderr string, status int) {
-	cmd := command(ctx, "sh", "-c", line)
+func (h *hookSet) shell(ctx context.Context, def hookDef, stdin []byte) (stdout []byte, stderr string, status int) {
+	cmd := command(ctx, "sh", "-c", def.Command)
 	var out, bad bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = bytes.NewReader(stdin), &out, &bad, os.Environ()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = bytes.NewReader(stdin), &out, &bad, h.env
+	if h.env == nil {
+		cmd.Env = os.Environ()
+	}
+	for k, v := range def.Env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
