@@ -44,7 +44,7 @@ const litterAge = time.Minute
 
 // Repair puts the files of every team, or of the one named, in line with its
 // ledger: config.json, the mailboxes, the registry. What cannot be read is moved
-// aside under a new name beside it; nothing is deleted but temporary files that
+// aside under a new name beside it; nothing is deleted but what was never a team and what
 // killed writers left. It works beside a running supervisor and agents.
 func (e *Env) Repair(ctx context.Context, c Caller, key string) ([]RepairStep, error) {
 	if !c.Person {
