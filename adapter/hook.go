@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ type HookIn struct {
 	Details        json.RawMessage `json:"details"`   // of a notification
 	Timestamp      string          `json:"timestamp"` // of the event
 	PermissionMode string          `json:"permission_mode"`
+	Failed         string          `json:"-"` // what its transcript says that the turn has failed of
 }
 
 // HookReply is what a hook writes and how it exits.
@@ -264,6 +266,12 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 		o.Evidence = []string{in.Error, in.Last}
 		if until, ok := LimitIn(cli, in.Last, at); ok {
 			o.Activity, o.Until = team.Limited, until
+			break
+		}
+		o.Failed = cmp.Or(in.Last, "API error: "+in.Error)
+	case in.Failed != "" && EndsTurn(cli, event):
+		if _, ok := LimitIn(cli, in.Failed, at); !ok { // its screen tells until when
+			o.Failed, o.Evidence = in.Failed, []string{in.Failed}
 		}
 	case event == "Interrupt":
 		o.Interrupted = true

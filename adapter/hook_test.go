@@ -147,3 +147,39 @@ func TestLastTitle(t *testing.T) {
 		}
 	}
 }
+
+// U29: how a turn has failed, in the words of each program that calls hooks.
+func TestFailedTurns(t *testing.T) {
+	const user, answer = `{"id":"1","type":"user","content":[{"text":"go"}]}`, `{"id":"2","type":"gemini","content":"done"}`
+	const broken = `{"id":"3","type":"error","content":"[API Error: bad thing]"}`
+	const after = `{"$set":{"lastUpdated":"now"}}` + "\n" + `{"id":"4","type":"info","content":"This request failed."}`
+	for tail, want := range map[string]string{
+		"": "",
+		user + "\n" + answer + "\n" + after + "\n":                                      "",
+		`cut off"}` + "\n" + user + "\n" + answer + "\n" + broken + "\n" + after + "\n": "[API Error: bad thing]",
+		user + "\n" + broken + "\n" + user + "\n" + answer + "\n":                       "",
+		`{"type":"error","content":{}}`:                                                 "an error that its transcript does not name",
+	} {
+		if got := FailedTurn([]byte(tail)); got != want {
+			t.Errorf("%s\nfailed of %q, want %q", tail, got, want)
+		}
+	}
+	now := time.Now()
+	for _, c := range []struct {
+		cli, event string
+		in         HookIn
+		want       string
+	}{
+		{Claude, "StopFailure", HookIn{Error: "unknown", Last: "API Error: 400 bad"}, "API Error: 400 bad"},
+		{Claude, "StopFailure", HookIn{Error: "server_error"}, "API error: server_error"},
+		{Claude, "StopFailure", HookIn{Last: "You've hit your session limit · resets 3pm (UTC)"}, ""}, // limited
+		{Claude, "Stop", HookIn{Last: "API Error: I quote one"}, ""},
+		{Gemini, "AfterAgent", HookIn{Failed: "[API Error: bad]"}, "[API Error: bad]"},
+		{Gemini, "AfterAgent", HookIn{Failed: "Usage limit reached for all Pro models."}, ""}, // its screen says until when
+		{Gemini, "AfterTool", HookIn{Failed: "[API Error: bad]"}, ""},
+	} {
+		if o := HookSees(c.cli, c.event, c.in, false, now); o.Failed != c.want {
+			t.Errorf("%s %s %+v failed of %q, want %q", c.cli, c.event, c.in, o.Failed, c.want)
+		}
+	}
+}

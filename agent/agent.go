@@ -120,6 +120,7 @@ type worker struct {
 	last     *outcome        // of the newest task
 	mark     ledger.TurnMark // what the next idle notice tells from
 	broken   bool            // the turn was ended by somebody
+	failed   string          // the turn was ended by an error
 	notified bool            // this idle period has been announced
 	periods  int
 	mailErr  string                         // last complaint about the mailbox

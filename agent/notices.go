@@ -112,8 +112,13 @@ func (w *worker) idle(ctx context.Context) {
 		}
 		w.last = nil // it is told
 	}
+	summary := "idle and ready for new work"
+	if w.failed != "" {
+		f.IdleReason, f.FailureReason = inbox.IdleFailed, strings.TrimPrefix(f.FailureReason+"; "+w.failed, "; ")
+		summary = cut("its turn failed: "+oneLine(w.failed), maxSummary)
+	}
 	w.post(ctx, "idle_notification", ledger.NewMessage{
-		Kind: team.KindIdle, To: team.LeadName, Text: w.frame(f), Summary: "idle and ready for new work",
+		Kind: team.KindIdle, To: team.LeadName, Text: w.frame(f), Summary: summary,
 		IdemKey: "idle:" + w.life + ":" + strconv.Itoa(w.periods),
 	})
 }
@@ -138,7 +143,7 @@ func (w *worker) setActivity(ctx context.Context, a team.Activity) {
 	}
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
-	_, err := w.env.Ledger.UpdateMember(c, ledger.MemberPatch{SessionKey: w.id.Session, Activity: &a})
+	_, err := w.env.Ledger.UpdateMember(c, ledger.MemberPatch{SessionKey: w.id.Session, Activity: &a, TurnError: &w.failed})
 	if err != nil {
 		w.again = max(w.again, time.Second)
 		return

@@ -210,9 +210,20 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 	return prompt, given, false
 }
 
+// unfinished are the protocol's reasons for the end of a turn that the agent has not
+// brought to its end, in words. A cancelled one was ended by somebody.
+var unfinished = map[string]string{
+	"refusal":           "the agent refused to go on (refusal)",
+	"max_tokens":        "the answer was cut off at the model's limit (max_tokens)",
+	"max_turn_requests": "the turn took more requests than the agent allows (max_turn_requests)",
+}
+
+// maxFailure bounds the words of an error that ended a turn, in bytes.
+const maxFailure = 500
+
 // turn is one prompt, from its handing over to the end of the agent's turn.
 func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
-	t.notified, t.broken = false, false
+	t.notified, t.broken, t.failed = false, false, ""
 	t.setActivity(ctx, team.Working)
 	t.follow(ctx)
 	for _, l := range given {
@@ -256,6 +267,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 				default:
 				}
 				t.out.line("%s: the turn failed: %v", t.id.AgentID, e.err)
+				t.failed = cut(oneLine(e.err.Error()), maxFailure)
 				// A message that the agent does not take must not be given for ever.
 				for _, l := range given {
 					t.handled[l.entry.Key()] = true
@@ -263,6 +275,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 				return nil
 			}
 			t.out.line("%s: turn over: %s", t.id.AgentID, e.reason)
+			t.failed = unfinished[e.reason]
 			return nil
 		case <-begun:
 			accept()

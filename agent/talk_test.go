@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -16,7 +18,8 @@ type mate struct {
 	finish  chan error
 	cancels chan struct{}
 	done    chan struct{}
-	mute    bool // gives no sign that it has a prompt
+	mute    bool   // gives no sign that it has a prompt
+	reason  string // that its turns end with; "" for the usual one
 }
 
 func newMate() *mate {
@@ -30,7 +33,7 @@ func (m *mate) Prompt(ctx context.Context, text string, begun func()) (string, e
 	m.prompts <- text
 	select {
 	case err := <-m.finish:
-		return "end_turn", err
+		return cmp.Or(m.reason, "end_turn"), err
 	case <-m.done:
 		return "", errors.New("it is gone")
 	case <-ctx.Done():
@@ -210,4 +213,49 @@ func TestTalkFollowsTheMode(t *testing.T) {
 	if err := wait(); err == nil || len(m.modes) != 0 {
 		t.Errorf("%v, and %d more modes", err, len(m.modes))
 	}
+}
+
+// U29: a turn that an error has ended, or that the agent has not brought to its end, is
+// told as failed, and the row says so until the next one.
+func TestTalkTellsOfAFailedTurn(t *testing.T) {
+	r, m := newRig(t), newMate()
+	talkTo(t, r, m, TalkIn{Prompt: "work"})
+	<-m.prompts
+	for i, c := range []struct {
+		reason string
+		err    error
+		failed string
+	}{
+		{"", errors.New("no such\nmodel"), "no such model"},
+		{"refusal", nil, "the agent refused to go on (refusal)"},
+		{"end_turn", nil, ""},
+	} {
+		m.reason = c.reason
+		m.finish <- c.err
+		var last inbox.IdleNotification
+		r.until("told", func() bool {
+			list, err := r.led.Messages(t.Context(), ledger.MessageFilter{Kind: team.KindIdle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list) > 0 {
+				f, _ := inbox.Parse(list[len(list)-1].Text)
+				last, _ = f.(inbox.IdleNotification)
+			}
+			return len(list) == i+1
+		})
+		want := inbox.IdleAvailable
+		if c.failed != "" {
+			want = inbox.IdleFailed
+		}
+		if last.IdleReason != want || last.FailureReason != c.failed {
+			t.Errorf("told %+v", last)
+		}
+		if row, err := r.led.Member(t.Context(), "coder"); err != nil || row.Activity != team.Idle || row.TurnError != c.failed {
+			t.Errorf("%s, %q, %v", row.Activity, row.TurnError, err)
+		}
+		r.send(message("on"))
+		<-m.prompts
+	}
+	m.finish <- nil
 }

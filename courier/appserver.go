@@ -48,6 +48,8 @@ type appServer struct {
 	rests  int                      // how often the server has said that the thread is at rest
 	began  map[string]int           // rests when a turn was accepted with a mail on this connection
 	limit  *team.Observation        // the usage limit that ended the last turn
+	broken bool                     // an error ended the last turn, and was told
+	unsaid bool                     // the thread is at rest by an error that was not told yet
 	reset  time.Time                // of a window that is used up
 	poke   chan struct{}            // capacity 1: look at the thread again
 }
@@ -151,6 +153,7 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 	}
 	a.mu.Lock()
 	a.conn, a.joined, a.turn, a.status = nil, false, "", threadStatus{}
+	a.broken, a.unsaid = false, false
 	clear(a.asks) // open ones are sent again
 	a.mu.Unlock()
 	if ctx.Err() == nil {
@@ -187,7 +190,10 @@ func (a *appServer) wake() {
 
 // see reports, with what every observation of this channel has.
 func (a *appServer) see(o team.Observation) {
-	o.Tier, o.At = team.TierChannel, time.Now()
+	o.Tier = team.TierChannel
+	if o.At.IsZero() {
+		o.At = time.Now()
+	}
 	a.report(o)
 }
 
@@ -211,6 +217,7 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		err := conn.call(ctx, "thread/resume", map[string]any{"threadId": id, "excludeTurns": true}, &out)
 		if no := (*rpcError)(nil); errors.As(err, &no) {
 			// It has no turn yet: its first one will wake us.
+			a.unnamed()
 			a.prompt(ctx, conn)
 			return
 		}
@@ -223,6 +230,7 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		a.changed(out.Thread.Status)
 		if out.Thread.Status.Type != "active" {
 			a.lastTurn(ctx, conn, id)
+			a.unnamed()
 		}
 	}
 	if err := a.read(ctx, conn, id); err != nil {

@@ -27,8 +27,11 @@ func (a *appServer) take(m rpcMessage) {
 			Kind string `json:"codex_approval_kind"` // set where it asks for a tool call
 		} `json:"_meta"`
 
-		Thread     thread `json:"thread"`
-		Turn       struct{ ID, Status string }
+		Thread thread `json:"thread"`
+		Turn   struct {
+			ID, Status string
+			Error      serverError
+		}
 		Status     threadStatus `json:"status"`
 		Item       userMessage  `json:"item"`
 		Error      serverError  `json:"error"`
@@ -78,8 +81,11 @@ func (a *appServer) take(m rpcMessage) {
 			a.turn = ""
 		}
 		a.mu.Unlock()
-		if p.Turn.Status == "interrupted" { // by a person too, at its own screen
+		switch p.Turn.Status {
+		case "interrupted": // by a person too, at its own screen
 			a.see(team.Observation{Source: m.Method, Turn: p.Turn.ID, Interrupted: true})
+		case "failed": // the error has come before, with its words
+			a.failed(p.Turn.Error, time.Now())
 		}
 	case "error":
 		if !p.WillRetry {
@@ -160,7 +166,7 @@ func (a *appServer) resolved(id json.RawMessage) {
 func (a *appServer) changed(s threadStatus) {
 	o := team.Observation{Source: "thread/status/changed", Evidence: append([]string{s.Type}, s.ActiveFlags...)}
 	switch s.Type {
-	case "idle":
+	case "idle", "systemError":
 		o.Activity, o.Ready = team.Idle, true
 	case "active":
 		o.Activity = team.Working
@@ -179,7 +185,7 @@ func (a *appServer) changed(s threadStatus) {
 	a.status = s
 	switch {
 	case s.Type == "active":
-		a.limit = nil
+		a.limit, a.broken, a.unsaid = nil, false, false
 	case a.limit != nil: // it is at rest because of that
 		o.Activity, o.Until, o.Since, o.Evidence = a.limit.Activity, a.limit.Until, a.limit.Began(), a.limit.Evidence
 	}
@@ -191,9 +197,15 @@ func (a *appServer) changed(s threadStatus) {
 	}
 	o.Turn, o.Conversation = a.turn, a.thread
 	joined := a.joined
+	if s.Type == "systemError" && a.limit == nil && !a.broken { // what has happened comes next
+		a.unsaid = true
+	}
+	unsaid := a.unsaid
 	a.mu.Unlock()
-	a.see(o)
-	if !joined && s.Type == "active" {
+	if !unsaid {
+		a.see(o)
+	}
+	if !joined && (unsaid || s.Type == "active") {
 		a.wake()
 	}
 }

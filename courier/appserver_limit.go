@@ -1,7 +1,10 @@
 package courier
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/adapter"
@@ -13,6 +16,9 @@ type serverError struct {
 	Message string `json:"message"`
 	Info    any    `json:"codexErrorInfo"` // a word, or an object
 }
+
+// limitExceeded is what Codex calls a usage limit that is reached.
+const limitExceeded = "usageLimitExceeded"
 
 // rateLimits is what Codex tells of its account after a request.
 type rateLimits struct {
@@ -57,14 +63,18 @@ func (a *appServer) lastTurn(ctx context.Context, conn *rpc, id string) {
 		return // it has none
 	}
 	if t := out.Data[0]; t.Error != nil && t.CompletedAt > 0 { // its words mean an hour after that
-		a.failed(*t.Error, time.Unix(t.CompletedAt, 0))
+		at := time.Unix(t.CompletedAt, 0)
+		if t.Error.Info != limitExceeded { // its turn may have begun in the same second
+			at = at.Add(min(time.Since(at), time.Second-time.Millisecond))
+		}
+		a.failed(*t.Error, at)
 	}
 }
 
-// failed reports a turn that a usage limit has ended, and when. Another error is the
-// agent's to show: its thread is at rest.
+// failed reports a turn that an error has ended, and when.
 func (a *appServer) failed(e serverError, at time.Time) {
-	if e.Info != "usageLimitExceeded" {
+	if e.Info != limitExceeded {
+		a.brokenBy(e, at)
 		return
 	}
 	until, _ := adapter.LimitIn(adapter.Codex, e.Message, at)
@@ -76,8 +86,47 @@ func (a *appServer) failed(e serverError, at time.Time) {
 	if a.reset.After(time.Now()) {
 		until = a.reset
 	}
-	o := team.Observation{Activity: team.Limited, Until: until, Since: at, Source: "error usageLimitExceeded", Evidence: []string{e.Message}, Conversation: a.thread}
-	a.limit = &o
+	o := team.Observation{Activity: team.Limited, Until: until, Since: at, Source: "error " + limitExceeded, Evidence: []string{e.Message}, Conversation: a.thread}
+	a.limit, a.unsaid = &o, false
 	a.mu.Unlock()
 	a.see(o)
+}
+
+// brokenBy reports an error that has ended a turn, once, and then that the thread is at
+// rest where that was left unsaid: whoever hears of the one must know of the other.
+func (a *appServer) brokenBy(e serverError, at time.Time) {
+	a.mu.Lock()
+	if a.broken || a.limit != nil {
+		a.mu.Unlock()
+		return
+	}
+	a.broken = true
+	unsaid := a.unsaid
+	a.unsaid = false
+	status, thread := a.status, a.thread
+	a.mu.Unlock()
+	a.see(team.Observation{Source: "error", At: at, Failed: e.words(), Conversation: thread})
+	if unsaid {
+		a.see(team.Observation{Activity: team.Idle, Ready: true, Source: "thread/status/changed", Evidence: []string{status.Type}, Conversation: thread})
+	}
+}
+
+// unnamed reports a thread that is at rest by an error which nobody names.
+func (a *appServer) unnamed() {
+	a.mu.Lock()
+	unsaid := a.unsaid
+	a.mu.Unlock()
+	if unsaid {
+		a.brokenBy(serverError{}, time.Now())
+	}
+}
+
+// words are what a person reads of an error: the message may be an answer of the
+// provider, which is JSON.
+func (e serverError) words() string {
+	var answer struct{ Error struct{ Message string } }
+	if json.Unmarshal([]byte(e.Message), &answer) == nil && answer.Error.Message != "" {
+		return answer.Error.Message
+	}
+	return cmp.Or(strings.TrimSpace(e.Message), "an error that Codex does not name")
 }

@@ -212,6 +212,37 @@ type session struct {
 	UpdatedAt  int64  `json:"statusUpdatedAt"`
 }
 
+// endWithin is how long the hook of a turn's end may take to say how it has ended.
+const endWithin = 5 * time.Second
+
+// howItEnded waits until a hook has said how a turn has ended: that it failed is no
+// word of the status, which comes first. Where somebody has interrupted it no hook does.
+// It is false where the status has changed meanwhile.
+func howItEnded(ctx context.Context, f Facts, written <-chan struct{}) bool {
+	hook, leave, err := f.hub.listen(filepath.Join(string(f.Bundle), seenFile))
+	if err != nil {
+		return true
+	}
+	defer leave()
+	late := time.NewTimer(endWithin)
+	defer late.Stop()
+	for {
+		var last SeenFile
+		if err := readJSON(f.Bundle, seenFile, &last); err != nil || last.Generation != f.Generation || last.Seen.Activity != team.Working {
+			return true
+		}
+		select {
+		case <-hook:
+		case <-written:
+			return false
+		case <-late.C:
+			return true
+		case <-ctx.Done():
+			return true
+		}
+	}
+}
+
 // watchSession reports the status that Claude Code writes for a plain session; it
 // tells of an interrupt, of which no hook does.
 func watchSession(ctx context.Context, f Facts, file string, r Report) {
@@ -242,6 +273,9 @@ func watchSession(ctx context.Context, f Facts, file string, r Report) {
 		data, err := os.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(data, &s)
+		}
+		if err == nil && s.PID == f.PID && s != last && s.Status == "idle" && !howItEnded(ctx, f, written) {
+			continue
 		}
 		if err == nil && s.PID == f.PID && s != last {
 			last = s

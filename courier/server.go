@@ -183,7 +183,10 @@ func (s *server) connection(ctx context.Context) (up bool) {
 }
 
 func (s *server) see(o team.Observation) {
-	o.Tier, o.At = team.TierChannel, time.Now()
+	o.Tier = team.TierChannel
+	if o.At.IsZero() {
+		o.At = time.Now()
+	}
 	s.report(o)
 }
 
@@ -200,7 +203,8 @@ func (s *server) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.read(ctx, id); err != nil {
+	last, err := s.read(ctx, id)
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -208,6 +212,7 @@ func (s *server) begin(ctx context.Context) error {
 	clear(s.asks)
 	s.mu.Unlock()
 	s.see(team.Observation{Ready: true, Conversation: id, Source: "session"})
+	s.endedBy(last)
 	if err := s.sync(ctx, id); err != nil {
 		return err
 	}
@@ -248,18 +253,22 @@ type messageInfo struct {
 	SessionID string `json:"sessionID"`
 	Role      string `json:"role"`
 	ParentID  string `json:"parentID"`
+	// Of an answer that an error has ended.
+	Error *sessionError `json:"error"`
+	Time  struct{ Created, Completed int64 }
 }
 
-// read takes what the session already has.
-func (s *server) read(ctx context.Context, id string) error {
+// read takes what the session already has, and returns its last message.
+func (s *server) read(ctx context.Context, id string) (last messageInfo, err error) {
 	var all []struct{ Info messageInfo }
 	if err := s.request(ctx, http.MethodGet, "/session/"+id+"/message", nil, &all); err != nil {
-		return err
+		return last, err
 	}
 	for _, m := range all {
 		s.message(m.Info)
+		last = m.Info
 	}
-	return nil
+	return last, nil
 }
 
 // sync asks what it does now: the stream tells changes only.
@@ -392,6 +401,7 @@ func (s *server) take(data []byte) {
 		SessionID string
 		RequestID string
 		Status    sessionStatus
+		Error     sessionError
 		Info      struct {
 			messageInfo
 			Cost   float64
@@ -415,6 +425,8 @@ func (s *server) take(data []byte) {
 		s.changed(p.Status, e.Type)
 	case "message.updated":
 		s.message(p.Info.messageInfo)
+	case "session.error":
+		s.failed(p.Error, time.Time{}, e.Type)
 	case "session.updated":
 		t := p.Info.Tokens
 		s.see(team.Observation{Source: e.Type, Usage: &team.Usage{
@@ -486,7 +498,7 @@ func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	fresh := true
 	for i, m := range mail {
 		if m.Again && fresh {
-			if err := s.read(ctx, id); err != nil {
+			if _, err := s.read(ctx, id); err != nil {
 				return append(out[:i], held(mail[i:], fmt.Sprintf("the session cannot be read: %v", err))...)
 			}
 			fresh = false

@@ -10,7 +10,7 @@ import (
 const sqlMemberSet = `UPDATE members SET teamRole = ?, spec = ?, color = ?, desired = ?, observed = ?, activity = ?,
 	activityAt = ?, ready = ?, generation = ?, pid = ?, paneId = ?, startedAt = ?, restarts = ?, failures = ?,
 	nextStart = ?, exitText = ?, reason = ?, worktree = ?, branch = ?, base = ?,
-	activityFor = ?, activityUntil = ?, stopOrder = ?, endedAt = ? WHERE sessionKey = ?`
+	activityFor = ?, activityUntil = ?, stopOrder = ?, endedAt = ?, turnError = ? WHERE sessionKey = ?`
 
 // MemberPatch changes the fields of a member that are set. ActivityAt follows a
 // change of Activity by itself unless it is set, and EndedAt the end of a process. A new Generation drops what the one
@@ -30,6 +30,7 @@ type MemberPatch struct {
 	ActivityAt *int64         `json:"activityAt,omitempty"`
 	WaitsFor   *team.WaitFor  `json:"waitsFor,omitempty"`
 	LimitedTo  *int64         `json:"limitedTo,omitempty"`
+	TurnError  *string        `json:"turnError,omitempty"` // of an idle one
 	Ready      *bool          `json:"ready,omitempty"`
 	Generation *string        `json:"generation,omitempty"`
 	PID        *int           `json:"pid,omitempty"`
@@ -82,7 +83,7 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 	if _, err := t.exec(sqlMemberSet, m.Role, mustJSON(m.Spec), m.Color, m.Desired, m.Observed, m.Activity,
 		m.ActivityAt, m.Ready, m.Generation, m.PID, m.PaneID, m.StartedAt, m.Restarts, m.Failures,
 		m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base,
-		m.WaitsFor, m.LimitedTo, m.StopOrder.text(), m.EndedAt, m.SessionKey); err != nil {
+		m.WaitsFor, m.LimitedTo, m.StopOrder.text(), m.EndedAt, m.TurnError, m.SessionKey); err != nil {
 		return before, err
 	}
 	if m.Generation != before.Generation {
@@ -126,6 +127,10 @@ func (p MemberPatch) apply(m *Member, alive bool, now int64) {
 	}
 	if m.Activity != team.Limited {
 		m.LimitedTo = 0
+	}
+	set(&m.TurnError, p.TurnError)
+	if m.Activity != team.Idle {
+		m.TurnError = ""
 	}
 	set(&m.Ready, p.Ready)
 	set(&m.Generation, p.Generation)

@@ -12,7 +12,7 @@ import (
 
 const memberCols = `sessionKey, agentId, coalesce(name, ''), teamRole, joinedAt, coalesce(removedAt, 0), spec, color,
 	desired, observed, activity, activityAt, ready, generation, pid, paneId, startedAt, restarts, failures, nextStart,
-	exitText, reason, worktree, branch, base, activityFor, activityUntil, stopOrder, endedAt`
+	exitText, reason, worktree, branch, base, activityFor, activityUntil, stopOrder, endedAt, turnError`
 
 const (
 	sqlMembers         = `SELECT ` + memberCols + ` FROM members`
@@ -244,7 +244,7 @@ func scanMember(r *sql.Rows) (Member, error) {
 	if err := r.Scan(&m.SessionKey, &m.AgentID, &m.Name, &m.Role, &m.JoinedAt, &m.RemovedAt, &spec, &m.Color,
 		&m.Desired, &m.Observed, &m.Activity, &m.ActivityAt, &m.Ready, &m.Generation, &m.PID, &m.PaneID, &m.StartedAt,
 		&m.Restarts, &m.Failures, &m.NextStart, &m.ExitText, &m.Reason, &m.Worktree, &m.Branch, &m.Base,
-		&m.WaitsFor, &m.LimitedTo, &order, &m.EndedAt); err != nil {
+		&m.WaitsFor, &m.LimitedTo, &order, &m.EndedAt, &m.TurnError); err != nil {
 		return m, err
 	}
 	if order != "" {

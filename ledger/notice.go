@@ -22,6 +22,9 @@ type Notice struct {
 	Summary   string    `json:"summary,omitempty"`
 	IdemKey   string    `json:"idemKey,omitempty"`   // the same once more, in one run, is told once
 	MessageID string    `json:"messageId,omitempty"` // a new one if empty
+	// Failed is of a team.KindIdle without a key: the turn has failed. That is told once
+	// for each idle period too, also where the period was told already as any other.
+	Failed bool `json:"failed,omitempty"`
 }
 
 func (n *Notice) fill() {
@@ -56,8 +59,9 @@ func leave(t *tx, a leaveArgs) (posted, error) {
 }
 
 const (
-	sqlIdleTold  = `UPDATE members SET idleTold = 1 WHERE sessionKey = ? AND idleTold = 0`
-	sqlIdleEnded = `UPDATE members SET idleTold = 0 WHERE sessionKey = ? AND idleTold = 1`
+	sqlIdleTold   = `UPDATE members SET idleTold = 1 WHERE sessionKey = ? AND idleTold = 0`
+	sqlFailedTold = `UPDATE members SET idleTold = 1, failedTold = 1 WHERE sessionKey = ? AND failedTold = 0`
+	sqlIdleEnded  = `UPDATE members SET idleTold = 0, failedTold = 0 WHERE sessionKey = ? AND idleTold = 1`
 )
 
 // tellOfMember posts the notice of a change, if there is one and nobody was told yet.
@@ -74,7 +78,11 @@ func (t *tx) tellOfMember(before, m Member, n *Notice) error {
 		return nil
 	}
 	if n.Kind == team.KindIdle && n.IdemKey == "" {
-		if fresh, err := t.exec(sqlIdleTold, m.SessionKey); err != nil || fresh == 0 {
+		told := sqlIdleTold
+		if n.Failed {
+			told = sqlFailedTold
+		}
+		if fresh, err := t.exec(told, m.SessionKey); err != nil || fresh == 0 {
 			return err
 		}
 	}

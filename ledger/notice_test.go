@@ -228,3 +228,36 @@ func TestMigrationChecksWhatRefersToWhat(t *testing.T) {
 		t.Error("the step was kept")
 	}
 }
+
+// A turn that has failed is told once for each idle period, also where that was told as
+// any other before its failure was heard of; what it failed of is forgotten with it.
+func TestFailedTurnIsToldOncePerPeriod(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	told := 0
+	for i, step := range []struct {
+		to     team.Activity
+		failed string
+		more   int
+	}{
+		{team.Idle, "", 1}, {team.Idle, "no", 1}, {team.Idle, "no", 0}, {team.ActivityUnknown, "", 0}, {team.Idle, "", 0}, {team.Idle, "no", 0},
+		{team.Working, "", 0}, {team.Idle, "no", 1}, {team.Idle, "", 0}, {team.Working, "no", 0}, {team.Idle, "", 1},
+	} {
+		p := MemberPatch{SessionKey: "s-a", Activity: &step.to, TurnError: &step.failed}
+		if step.to == team.Idle {
+			p.Notice = &Notice{Kind: team.KindIdle, Text: "{}", Failed: step.failed != ""}
+		}
+		want := step.failed
+		if step.to != team.Idle {
+			want = ""
+		}
+		must[Member](t)(l.UpdateMember(ctx, p))
+		if m := must[Member](t)(l.Member(ctx, "a")); m.TurnError != want {
+			t.Errorf("step %d: its turn failed of %q", i, m.TurnError)
+		}
+		told += step.more
+		if list := must[[]Message](t)(l.Messages(ctx, MessageFilter{Kind: team.KindIdle, From: "a"})); len(list) != told {
+			t.Fatalf("step %d (%s): told %d times, want %d", i, step.to, len(list), told)
+		}
+	}
+}

@@ -110,6 +110,7 @@ type Member struct {
 	ActivityAt int64         `json:"activityAt,omitempty"`
 	WaitsFor   team.WaitFor  `json:"waitsFor,omitempty"`  // of a waiting agent
 	LimitedTo  int64         `json:"limitedTo,omitempty"` // when a limited one goes on; 0: not known
+	TurnError  string        `json:"turnError,omitempty"` // of an idle agent: what its last turn failed of
 	Ready      bool          `json:"ready"`
 	Generation string        `json:"generation,omitempty"` // of the newest start
 	PID        int           `json:"pid,omitempty"`        // of the agent, while it is up

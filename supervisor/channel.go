@@ -359,6 +359,10 @@ func (o observed) apply(s *Supervisor) {
 		return
 	}
 	was := m.row.Activity
+	if o.At.UnixMilli() < m.row.StartedAt { // of a conversation that it has taken up: that turn was another process's
+		o.Failed = ""
+	}
+	o.Failed = inOneLine(o.Failed)
 	m.seen.Take(o.Observation)
 	s.turnGoes(m, o.Observation)
 	s.showState(m)
@@ -404,7 +408,7 @@ func (s *Supervisor) showState(m *member) {
 	}
 	// One limit may follow another before anybody has heard of the first one's end.
 	limit := v.Activity == team.Limited && (!v.Since.Equal(m.limit) || until != m.row.LimitedTo)
-	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo {
+	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo || v.Failed != m.row.TurnError {
 		s.writeState(m, v, until)
 	}
 	if limit {
@@ -428,9 +432,9 @@ func (s *Supervisor) writeState(m *member, v state.Verdict, until int64) {
 	if paused(m.row) { // what was on its way when it was frozen
 		why = PausedReason
 	}
-	p := ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, Reason: &why}
-	if v.Activity == team.Idle && m.row.Activity != team.Idle && m.plan.Channel {
-		p.Notice = s.turnOver(m)
+	p := ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, TurnError: &v.Failed, Reason: &why}
+	if v.Activity == team.Idle && (m.row.Activity != team.Idle || v.Failed != "") && m.plan.Channel {
+		p.Notice = s.turnOver(m, v.Failed)
 	}
 	_ = s.patch(m, p)
 }

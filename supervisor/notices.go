@@ -52,8 +52,9 @@ func (s *Supervisor) failed(m *member, reason string) *ledger.Notice {
 	}, "failed:"+m.row.Generation, "failed: "+reason)
 }
 
-// turnOver says that an agent that cannot say so itself has ended its turn.
-func (s *Supervisor) turnOver(m *member) *ledger.Notice {
+// turnOver says that an agent that cannot say so itself has ended its turn; broken is the
+// error that has ended it, "" for none.
+func (s *Supervisor) turnOver(m *member, broken string) *ledger.Notice {
 	f := inbox.IdleNotification{From: m.row.Name, Timestamp: inbox.Timestamp(s.clock.Wall()), IdleReason: inbox.IdleAvailable}
 	if !m.interrupted.IsZero() {
 		f.IdleReason = inbox.IdleInterrupted
@@ -67,7 +68,28 @@ func (s *Supervisor) turnOver(m *member) *ledger.Notice {
 		f.CompletedTaskID, f.CompletedStatus, f.FailureReason, f.Summary = did.Task, string(did.Status), did.Why, did.Peers
 		m.mark = did.Next
 	}
-	return s.notice(f, "", "idle and ready for new work")
+	summary := "idle and ready for new work"
+	if broken != "" {
+		f.IdleReason, f.FailureReason = inbox.IdleFailed, strings.TrimPrefix(f.FailureReason+"; "+broken, "; ")
+		summary = "its turn failed: " + broken
+	}
+	n := s.notice(f, "", summary)
+	if n != nil {
+		n.Failed = broken != ""
+	}
+	return n
+}
+
+// maxTurnError bounds the words of an error that has ended a turn, in characters.
+const maxTurnError = 500
+
+// inOneLine is an error as it is kept and told.
+func inOneLine(words string) string {
+	words = strings.Join(strings.Fields(words), " ")
+	if r := []rune(words); len(r) > maxTurnError {
+		return string(r[:maxTurnError]) + "..."
+	}
+	return words
 }
 
 // markTurn begins what the next idle notice tells of, with a generation that was

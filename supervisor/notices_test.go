@@ -3,6 +3,7 @@ package supervisor
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/inbox"
@@ -158,5 +159,46 @@ func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
 	list, err := r.led.Messages(t.Context(), ledger.MessageFilter{From: team.LeadName})
 	if err != nil || len(list) != 1 || list[0].Kind != team.KindShutdownRequest {
 		t.Errorf("in the lead's name: %+v, %v", list, err)
+	}
+}
+
+// U29: an agent of another program whose turn has failed is told as failed, with the
+// error, once, and the row says so until its next turn; what a process before it has
+// failed of is not its.
+func TestAFailedTurnIsTold(t *testing.T) {
+	c := &fakeCourier{}
+	r, say := talking(t, c)
+	see := func(o team.Observation) {
+		o.Tier, o.Source = team.TierHook, "a hook"
+		say(o)
+	}
+	told := func() (out []inbox.IdleNotification) {
+		_, out = notices[inbox.IdleNotification](r, team.KindIdle)
+		return out
+	}
+	failed := func(m ledger.Member) bool { return m.Activity == team.Idle && m.TurnError == "API Error: 529 too busy" }
+
+	see(team.Observation{Activity: team.Idle, Failed: "of a process before", At: time.Now().Add(-time.Hour)})
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle && m.TurnError == "" })
+	see(team.Observation{Activity: team.Working})
+	see(team.Observation{Activity: team.Idle, Failed: "API Error: 529\n  too busy"})
+	r.wait("a", "failed", failed)
+	see(team.Observation{Activity: team.Idle, Failed: "API Error: 529 too busy"})
+	see(team.Observation{Activity: team.Working})
+	see(team.Observation{Activity: team.Idle})
+	r.wait("a", "idle again", func(m ledger.Member) bool { return m.Activity == team.Idle && m.TurnError == "" })
+	list := told()
+	if len(list) != 3 || list[0].IdleReason != inbox.IdleAvailable || list[2].IdleReason != inbox.IdleAvailable ||
+		list[1].IdleReason != inbox.IdleFailed || list[1].FailureReason != "API Error: 529 too busy" {
+		t.Fatalf("told %+v", list)
+	}
+
+	see(team.Observation{Activity: team.Working})
+	see(team.Observation{Activity: team.Idle}) // one source knows that it is at rest
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle && len(told()) == 4 })
+	see(team.Observation{Failed: "API Error: 529 too busy"}) // and another one why
+	r.wait("a", "failed", failed)
+	if list = told(); len(list) != 5 || list[4].IdleReason != inbox.IdleFailed {
+		t.Errorf("told %+v", list)
 	}
 }

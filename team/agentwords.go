@@ -68,6 +68,7 @@ type Observation struct {
 	Ask          *Ask      `json:"ask,omitempty"`
 	Settled      string    `json:"settled,omitempty"`     // id of an Ask that somebody has answered in the CLI itself
 	Interrupted  bool      `json:"interrupted,omitempty"` // the turn was ended by somebody
+	Failed       string    `json:"failed,omitempty"`      // the error that ended the turn, in the CLI's words; no limit
 	Usage        *Usage    `json:"usage,omitempty"`       // running totals of the conversation
 }
 

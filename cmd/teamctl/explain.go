@@ -59,6 +59,9 @@ trusted less counts only where a better one cannot know.`,
 				for _, e := range r.Evidence {
 					a.out.line("    %s", tui.Clean(e))
 				}
+				if r.Failed != "" {
+					a.out.line("its last turn failed: %s", tui.Clean(r.Failed))
+				}
 				if r.ModeFrom != "" {
 					a.out.line("its mode is %s, in effect %s", modeOf(r.Mode), r.ModeFrom)
 				}

@@ -183,6 +183,8 @@ func activity(m ledger.Member) string {
 		return fmt.Sprintf("waiting (%s)", m.WaitsFor)
 	case m.Activity == team.Limited && m.LimitedTo != 0:
 		return "limited until " + time.UnixMilli(m.LimitedTo).Format("15:04")
+	case m.TurnError != "":
+		return "idle (its turn failed)"
 	}
 	return string(m.Activity)
 }
@@ -196,6 +198,8 @@ func taskCell(t *psTask) string {
 
 func why(m ledger.Member) string {
 	switch {
+	case m.TurnError != "":
+		return "its turn failed: " + m.TurnError
 	case m.Reason != "" && m.ExitText != "":
 		return m.Reason + " (" + m.ExitText + ")"
 	case m.Reason != "":

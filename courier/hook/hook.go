@@ -140,6 +140,9 @@ func (r *run) event(ctx context.Context) error {
 // tell reports what the event shows, after the answer: the agent does not wait for it.
 func (r *run) tell(blocked bool) {
 	blocked = blocked && adapter.EndsTurn(r.CLI, r.Event)
+	if adapter.FailsInTranscript(r.CLI, r.Event) {
+		r.hook.Failed = adapter.FailedTurn(r.tail(failedTail, 0))
+	}
 	o := adapter.HookSees(r.CLI, r.Event, r.hook, blocked, r.now)
 	if o.Activity == "" && !o.Ready {
 		return
@@ -304,23 +307,36 @@ func (r *run) lose(g given, waiting []ledger.Outgoing) (given, error) {
 // transcriptTail is how much of a transcript is searched for an id, from its end.
 const transcriptTail = 4 << 20
 
+// failedTail is how much of it is searched for the error that has ended a turn: little
+// follows that.
+const failedTail = 64 << 10
+
 // inTranscript reports whether the transcript of the conversation has an id, from an
 // offset on.
 func (r *run) inTranscript(id string, after int64) bool {
+	return bytes.Contains(r.tail(transcriptTail, after), []byte(id))
+}
+
+// tail is the end of the transcript, of at most so many bytes from an offset on; nil
+// where it cannot be read.
+func (r *run) tail(most, after int64) []byte {
 	f, err := os.Open(r.hook.Transcript)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer func() { _ = f.Close() }() // read only
 	info, err := f.Stat()
 	if err != nil {
-		return false
+		return nil
 	}
-	if _, err := f.Seek(max(after, info.Size()-transcriptTail), io.SeekStart); err != nil {
-		return false
+	if _, err := f.Seek(max(after, info.Size()-most), io.SeekStart); err != nil {
+		return nil
 	}
-	data, err := io.ReadAll(io.LimitReader(f, transcriptTail))
-	return err == nil && bytes.Contains(data, []byte(id))
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // blocked reports whether the member must get no prompts now: its provider has

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/coder/acp-go-sdk"
@@ -18,6 +19,12 @@ func ServeACP(ctx context.Context, model, dir string, approve bool, in io.Reader
 	ctx, stop := context.WithCancel(ctx)
 	a := &acpAgent{engine: NewEngine(model, dir), over: make(chan string, 1)}
 	a.engine.Said = func(text string) { a.update(acp.UpdateAgentMessageText(text)) }
+	a.engine.Failed = func(_ context.Context, words string) bool {
+		a.mu.Lock()
+		a.failed = words
+		a.mu.Unlock()
+		return false
+	}
 	a.engine.Active = func(turn string) {
 		if turn == "" {
 			a.finish()
@@ -50,6 +57,7 @@ type acpAgent struct {
 	mode      string
 	over      chan string // of the prompt under way
 	cancelled bool
+	failed    string // the error that ended the turn
 }
 
 var _ acp.Agent = (*acpAgent)(nil)
@@ -142,13 +150,22 @@ func (a *acpAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptR
 		a.engine.Interrupt()
 	}
 	a.mu.Lock()
-	a.cancelled = false
+	a.cancelled, a.failed = false, ""
 	over := make(chan string, 1)
 	a.over = over
 	a.mu.Unlock()
 	a.engine.Send(Text{Text: text}, false)
 	select {
 	case reason := <-over:
+		a.mu.Lock()
+		failed := a.failed
+		a.mu.Unlock()
+		switch {
+		case strings.Contains(failed, "refuse"):
+			reason = string(acp.StopReasonRefusal)
+		case failed != "":
+			return acp.PromptResponse{}, acp.NewInternalError(map[string]string{"details": failed})
+		}
 		return acp.PromptResponse{StopReason: acp.StopReason(reason)}, nil
 	case <-ctx.Done(): // cancelled: the turn ends in a moment
 		a.engine.Interrupt()

@@ -248,11 +248,14 @@ func (s *AppServer) info() obj {
 }
 
 func (s *AppServer) status() obj {
-	if s.Engine.Turn() == "" {
-		return obj{"type": "idle"}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case s.broken != nil:
+		return obj{"type": "systemError"}
+	case s.Engine.Turn() == "":
+		return obj{"type": "idle"}
+	}
 	return obj{"type": "active", "activeFlags": append([]string{}, s.flags...)}
 }
 
@@ -363,8 +366,8 @@ func (s *AppServer) item(typ string, more obj) {
 	s.tell(false, "item/completed", obj{"threadId": s.thread(), "item": i})
 }
 
-// failed tells of an error that ends the turn: words that end in "within 5s" name a
-// window of the account that begins anew then.
+// failed tells of an error that ends the turn, after the status that it leads to: words
+// that end in "within 5s" name a window of the account that begins anew then.
 func (s *AppServer) failed(_ context.Context, words string) bool {
 	info := "other"
 	if strings.Contains(words, "usage limit") {
@@ -379,8 +382,10 @@ func (s *AppServer) failed(_ context.Context, words string) bool {
 	s.mu.Lock()
 	s.broken, s.brokenAt = e, time.Now()
 	s.mu.Unlock()
+	s.tell(true, "thread/status/changed", obj{"threadId": s.thread(), "status": obj{"type": "systemError"}})
 	s.tell(false, "error", obj{"threadId": s.thread(), "turnId": "t", "willRetry": false, "error": e})
 	s.item("agentMessage", obj{"text": words})
+	s.tell(false, "turn/completed", obj{"threadId": s.thread(), "turn": obj{"id": s.Engine.Turn(), "status": "failed", "error": e}})
 	return false
 }
 
@@ -416,11 +421,13 @@ func (s *AppServer) active(turn string) {
 		s.broken = nil
 	}
 	s.mu.Unlock()
-	status := obj{"type": "idle"}
-	if turn != "" {
-		status = obj{"type": "active", "activeFlags": []string{}}
+	if is := s.status(); is["type"] != "systemError" { // that was told with the error
+		status := obj{"type": "idle"}
+		if turn != "" {
+			status = obj{"type": "active", "activeFlags": []string{}}
+		}
+		s.tell(true, "thread/status/changed", obj{"threadId": s.thread(), "status": status})
 	}
-	s.tell(true, "thread/status/changed", obj{"threadId": s.thread(), "status": status})
 	if turn != "" {
 		s.tell(false, "turn/started", obj{"threadId": s.thread(), "turn": obj{"id": turn}})
 	}

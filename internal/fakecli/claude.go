@@ -172,7 +172,12 @@ func (c *claudeSession) wire() {
 	e.Said = func(text string) { c.screen.say("● ", text) }
 	e.Failed = func(ctx context.Context, words string) bool {
 		c.screen.say("● ", words)
-		c.hooks.run(ctx, "StopFailure", obj{"error": "rate_limit", "last_assistant_message": words})
+		what := "unknown"
+		if strings.Contains(words, "usage limit") {
+			what = "rate_limit"
+		}
+		c.status("idle", "") // its hook has only begun then
+		c.hooks.run(ctx, "StopFailure", obj{"error": what, "last_assistant_message": words})
 		return false
 	}
 	e.Compact = compactFile("claude")

@@ -61,15 +61,19 @@ func gemini(args []string) error {
 		return err
 	}
 	records := 0
-	e.Wrote = func(role string, content any, used Used) {
+	record := func(m obj) {
 		records++
-		m := obj{"id": fmt.Sprintf("%d-%d", os.Getpid(), records), "type": "user", "content": content}
-		if role == "assistant" {
-			m["type"], m["tokens"] = "gemini", obj{"input": used.Input, "output": used.Output, "cached": 0, "thoughts": 0, "tool": 0}
-		}
+		m["id"] = fmt.Sprintf("%d-%d", os.Getpid(), records)
 		if err := appendLine(chat, m); err != nil {
 			t.say("", err.Error())
 		}
+	}
+	e.Wrote = func(role string, content any, used Used) {
+		m := obj{"type": "user", "content": content}
+		if role == "assistant" {
+			m["type"], m["tokens"] = "gemini", obj{"input": used.Input, "output": used.Output, "cached": 0, "thoughts": 0, "tool": 0}
+		}
+		record(m)
 	}
 	var stop func()
 	if e.Tools, stop, err = tools(ctx, settings.MCPServers, settings.environment(true), func(s string) string { return "mcp_" + s + "_" }); err != nil {
@@ -95,7 +99,9 @@ func gemini(args []string) error {
 	e.Said = func(text string) { t.say("✦ ", text) }
 	e.Failed = func(ctx context.Context, words string) bool { // what follows is AfterAgent
 		t.say("✕ ", words)
-		h.run(ctx, "AfterAgent", obj{"prompt_response": "", "stop_hook_active": false})
+		record(obj{"type": "error", "content": "[" + words + "]"})
+		record(obj{"type": "info", "content": "This request failed."})
+		h.run(ctx, "AfterAgent", obj{"prompt_response": "[no response text]", "stop_hook_active": false})
 		return false
 	}
 	e.Compact = compactFile("gemini")

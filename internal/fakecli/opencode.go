@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -94,7 +95,12 @@ func newOpenCode(secret string, e *Engine, approve bool) *OpenCode {
 	mux.HandleFunc("GET /session/status", s.status)
 	mux.HandleFunc("GET /session/{id}/message", s.list)
 	mux.HandleFunc("POST /session/{id}/prompt_async", s.prompt)
-	mux.HandleFunc("POST /session/{id}/abort", func(w http.ResponseWriter, _ *http.Request) { s.write(w, s.Engine.Interrupt()) })
+	mux.HandleFunc("POST /session/{id}/abort", func(w http.ResponseWriter, _ *http.Request) {
+		if s.Engine.Turn() != "" {
+			s.tell("session.error", obj{"error": obj{"name": "MessageAbortedError", "data": obj{"message": "Aborted"}}})
+		}
+		s.write(w, s.Engine.Interrupt())
+	})
 	mux.HandleFunc("GET /permission", s.permissions)
 	mux.HandleFunc("GET /question", func(w http.ResponseWriter, _ *http.Request) { s.write(w, []obj{}) })
 	mux.HandleFunc("POST /permission/{id}/reply", s.reply)
@@ -283,9 +289,21 @@ func (s *OpenCode) reply(w http.ResponseWriter, r *http.Request) {
 	s.write(w, true)
 }
 
-// failed waits to try again, for two hours or as long as the words say by "within 5s",
-// and shows that it waits.
+// failed waits to try again where a limit is reached, for two hours or as long as the
+// words say by "within 5s", and shows that it waits. Another error ends the turn.
 func (s *OpenCode) failed(ctx context.Context, words string) bool {
+	if !strings.Contains(words, "limit") {
+		e := obj{"name": "APIError", "data": obj{"message": words, "isRetryable": false}}
+		s.mu.Lock()
+		if n := len(s.messages); n > 0 {
+			m := maps.Clone(s.messages[n-1]) // the answer that was begun
+			m["error"], m["time"] = e, obj{"created": time.Now().UnixMilli(), "completed": time.Now().UnixMilli()}
+			s.messages[n-1] = m
+		}
+		s.mu.Unlock()
+		s.tell("session.error", obj{"error": e})
+		return false
+	}
 	wait := 2 * time.Hour
 	if _, span, ok := strings.Cut(words, " within "); ok {
 		if d, err := time.ParseDuration(span); err == nil {

@@ -34,6 +34,7 @@ var checks = []check{
 	{"it resumes the same conversation", resumes},
 	{"a rule of the team answers for a person", ruled},
 	{"it shuts down when asked", shutsDown},
+	{"a turn that fails is told as failed", fails},
 	{"the person's configuration is as it was", untouched},
 }
 

@@ -35,6 +35,8 @@ type Engine struct {
 	last   map[team.Tier]team.Observation
 	recent []team.Observation
 	ready  bool
+	failed team.Observation // the last turn that an error has ended
+	began  time.Time        // the latest that a turn was seen under way
 }
 
 // Verdict is what the agent does, and who says so.
@@ -48,6 +50,7 @@ type Verdict struct {
 	Source   string        `json:"source,omitempty"`
 	At       time.Time     `json:"at,omitzero"`
 	Evidence []string      `json:"evidence,omitempty"`
+	Failed   string        `json:"failed,omitempty"` // of one at rest: the error that ended its last turn
 }
 
 // Report is everything that led to a verdict.
@@ -71,6 +74,12 @@ func (e *Engine) Take(o team.Observation) {
 	if o.Ready || o.Activity == team.Idle || o.Activity == team.Working {
 		e.ready = true
 	}
+	if o.Failed != "" && !o.At.Before(e.failed.At) {
+		e.failed = o
+	}
+	if at := seenAt(o); o.Activity == team.Working && at.After(e.began) {
+		e.began = at
+	}
 	if o.Activity == "" || e.last[o.Tier].At.After(o.At) {
 		return
 	}
@@ -78,6 +87,15 @@ func (e *Engine) Take(o team.Observation) {
 		e.last = map[team.Tier]team.Observation{}
 	}
 	e.last[o.Tier] = o
+}
+
+// seenAt is the latest moment that an observation may be of: what a terminal shows may
+// lag behind what the CLI says.
+func seenAt(o team.Observation) time.Time {
+	if o.Tier >= team.TierTitle {
+		return o.At.Add(-Settle)
+	}
+	return o.At
 }
 
 // Verdict is what counts at the time.
@@ -99,6 +117,9 @@ func (e *Engine) Verdict(now time.Time) Verdict {
 	v.Source, v.At, v.Evidence = best.Source, best.At, best.Evidence
 	if v.Activity == team.Limited {
 		v.Since = best.Began()
+	}
+	if v.Activity == team.Idle && !e.failed.At.Before(e.began) {
+		v.Failed = e.failed.Failed
 	}
 	return v
 }

@@ -98,3 +98,36 @@ func TestReadyAndReport(t *testing.T) {
 		t.Errorf("report: ready %v, %d recent, %d tiers", r.Ready, len(r.Recent), len(r.Tiers))
 	}
 }
+
+// U29: what ended the last turn is said of one that is at rest, until another turn begins.
+func TestFailedTurn(t *testing.T) {
+	const s = time.Second
+	fails := func(tier team.Tier, at time.Duration, a team.Activity) team.Observation {
+		o := seen(tier, at, a)
+		o.Failed = "no"
+		return o
+	}
+	for _, c := range []struct {
+		name string
+		obs  []team.Observation
+		want string
+	}{
+		{"by its hook", []team.Observation{seen(team.TierHook, 0, team.Working), fails(team.TierHook, s, team.Idle)}, "no"},
+		{"said before it is at rest", []team.Observation{seen(team.TierChannel, 0, team.Working), fails(team.TierChannel, s, ""), seen(team.TierChannel, s, team.Idle)}, "no"},
+		{"said after it is at rest", []team.Observation{seen(team.TierHook, 0, team.Working), seen(team.TierChannel, 2*s, team.Idle), fails(team.TierHook, s, team.Idle)}, "no"},
+		{"it works on", []team.Observation{fails(team.TierHook, 0, team.Idle), seen(team.TierHook, s, team.Working)}, ""},
+		{"the next turn ended well", []team.Observation{fails(team.TierHook, 0, team.Idle), seen(team.TierHook, s, team.Working), seen(team.TierHook, 2*s, team.Idle)}, ""},
+		{"heard of after the next turn began", []team.Observation{seen(team.TierHook, 2*s, team.Working), seen(team.TierHook, 3*s, team.Idle), fails(team.TierChannel, s, "")}, ""},
+		{"a screen that lags behind", []team.Observation{fails(team.TierHook, 0, team.Idle), seen(team.TierScreen, s, team.Working)}, "no"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var e Engine
+			for _, o := range c.obs {
+				e.Take(o)
+			}
+			if v := e.Verdict(t0.Add(time.Minute)); v.Failed != c.want {
+				t.Errorf("%s, failed of %q, want %q", v.Activity, v.Failed, c.want)
+			}
+		})
+	}
+}
