@@ -350,10 +350,9 @@ func TestNoWorkAtRest(t *testing.T) {
 		<-time.After(d) // the window that is measured
 		return n.Load() - before
 	}
-	r.until("rest", func() bool { return quiet(300*time.Millisecond) == 0 })
-	if got := quiet(time.Second); got != 0 {
-		t.Errorf("%d looks at rest", got)
-	}
+	// What it wrote last wakes it once more, on a busy machine late: one that polls has no
+	// second of rest ever.
+	r.until("rest", func() bool { return quiet(time.Second) == 0 })
 	before, began := n.Load(), time.Now()
 	for range 200 {
 		if _, err := r.led.Event(t.Context(), ledger.Event{Who: "test", What: "test.noise"}); err != nil {
