@@ -33,6 +33,10 @@ type Rules struct {
 	Input string `yaml:"input"`
 	Below string `yaml:"below"`
 	Above string `yaml:"above"`
+	// Frame matches the line under an input box that has more lines than those of the text:
+	// Input matches all of them, and the last one is not of the text. Turn matches each line
+	// of what begins a turn then.
+	Frame string `yaml:"frame"`
 	// Empty are texts that an empty input box shows, as patterns.
 	Empty []string `yaml:"empty"`
 	// Enter says how a pasted text is sent.
@@ -41,8 +45,8 @@ type Rules struct {
 	// Titles read the terminal's title.
 	Titles []TitleRule `yaml:"titles"`
 
-	turn, input, below, above *regexp.Regexp
-	empty                     []*regexp.Regexp
+	turn, input, below, above, frame *regexp.Regexp
+	empty                            []*regexp.Regexp
 }
 
 // Enter is what a CLI needs between a paste and its Enter.
@@ -146,6 +150,10 @@ func (r *Rules) compile() error {
 		return out
 	}
 	r.turn, r.input, r.below, r.above = one("turn", r.Turn), one("input", r.Input), one("below", r.Below), one("above", r.Above)
+	r.frame = one("frame", r.Frame)
+	if r.Frame != "" && (r.Turn == "" || r.Input == "") {
+		errs = append(errs, errors.New("frame: turn and input match the lines of what it ends"))
+	}
 	r.empty = many("empty", r.Empty)
 	for i := range r.Titles {
 		t := &r.Titles[i]
@@ -295,6 +303,10 @@ func (r *Rules) newestTurn(lines []string) (turn, busy []string) {
 	if r.turn == nil {
 		return lines, lines
 	}
+	if r.frame != nil {
+		turn = r.newestBlock(lines)
+		return turn, turn
+	}
 	box := r.inputLine(lines)
 	if box >= 0 && r.above != nil && !slices.ContainsFunc(lines[max(0, box-3):box], r.above.MatchString) {
 		box = -1
@@ -384,6 +396,9 @@ func (r *Rules) inputLine(lines []string) int {
 }
 
 func (r *Rules) inputOf(lines []string) (text string, ok bool) {
+	if r.frame != nil {
+		return r.framedInput(lines)
+	}
 	i := r.inputLine(lines)
 	if i < 0 {
 		return "", false
@@ -395,12 +410,17 @@ func (r *Rules) inputOf(lines []string) (text string, ok bool) {
 	if r.below != nil && i+1 < len(lines) && !r.below.MatchString(lines[i+1]) {
 		return strings.TrimSpace(text + "\n" + strings.TrimSpace(lines[i+1])), true
 	}
+	return r.emptied(text), true
+}
+
+// emptied is the text of an input box without what it shows when it is empty.
+func (r *Rules) emptied(text string) string {
 	for _, re := range r.empty {
 		if re.MatchString(text) {
-			return "", true
+			return ""
 		}
 	}
-	return text, true
+	return text
 }
 
 func trimBottom(lines []string) []string {

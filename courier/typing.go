@@ -259,7 +259,7 @@ func (t *typist) send(ctx context.Context, text string) team.Outcome {
 	return team.Outcome{State: team.Injected, Evidence: "typed, with Enter"}
 }
 
-var pasted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\[pasted (text|content)`) })
+var pasted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\[pasted (text|content|~?\d+ lines)`) })
 
 // ours reports whether the box holds what was typed, whole or as far as it shows;
 // many programs show a long paste as a mark. What was typed once more because a slow program
