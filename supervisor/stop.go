@@ -137,14 +137,14 @@ func (s *Supervisor) answered(msg ledger.Message) {
 		if m.stop == nil || m.stop.requestID == "" || m.stop.requestID != msg.RequestID || m.row.Name != msg.From {
 			continue
 		}
+		if m.step != "" {
+			return // too late: it is being ended, by the deadline or by force
+		}
 		if msg.Kind == team.KindShutdownApproved {
 			m.stop.outcome = "approved"
 			// It said yes: give its exit the full grace before it is helped.
 			s.after("stop:"+m.row.SessionKey, s.policy.Grace, stopDeadline{m.row.SessionKey, m.stop.requestID})
 			return
-		}
-		if m.step != "" {
-			return // too late: it is being ended
 		}
 		reason := msg.Summary
 		if f, ok := inbox.Parse(msg.Text); ok {

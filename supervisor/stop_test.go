@@ -168,6 +168,42 @@ func TestForeignAnswerIsIgnored(t *testing.T) {
 	}
 }
 
+// R54: an answer that comes when its sender is being ended already changes nothing of what
+// is said of the end.
+func TestLateApprovalIsIgnored(t *testing.T) {
+	r := newRig(t)
+	r.plans.answers = true
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	r.spawn(s, "b", team.RestartAlways)
+	ending, release := make(chan struct{}), make(chan struct{})
+	begun, free := sync.OnceFunc(func() { close(ending) }), sync.OnceFunc(func() { close(release) })
+	defer free()
+	r.m.onStop = func(a *agent) {
+		begun()
+		<-release
+		a.end(backends.Exit{Known: true, Code: -1, Signal: "SIGTERM"})
+	}
+	done := r.stop(s, StopIn{Names: []string{"a"}, Wait: time.Hour})
+	req := r.shutdownRequestTo("a")
+	forced := r.stop(s, StopIn{Names: []string{"a"}, Force: true})
+	<-ending
+	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
+	// Answers are read in order: with b's, which counts, a's has been read.
+	other := r.stop(s, StopIn{Names: []string{"b"}, Wait: time.Hour})
+	again := r.shutdownRequestTo("b")
+	r.answer("b", team.KindShutdownRejected, again.RequestID, encode(r, inbox.ShutdownRejected{RequestID: again.RequestID, From: "b", Reason: "busy"}))
+	if got := <-other; !team.IsCode(got.err, team.CodeConflict) || got.out[0].Outcome != "rejected" || got.out[0].Reason != "busy" {
+		t.Fatalf("%+v", got)
+	}
+	free()
+	for _, c := range []<-chan stopResult{done, forced} {
+		if got := <-c; got.err != nil || got.out[0].Outcome != "forced" {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 func TestConcurrentIntentsLastWins(t *testing.T) {
 	r := newRig(t)
 	s := r.supervisor()
