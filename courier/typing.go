@@ -84,22 +84,29 @@ func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		t.later(lookAgain)
 		return out
 	}
-	texts := make([]string, len(mail))
-	for i, m := range mail {
-		texts[i] = m.Text
-	}
-	text := strings.Join(texts, "\n\n")
-	r := t.send(ctx, text)
-	if r.State == team.Injected {
-		t.text, t.ids = text, nil
-		for _, m := range mail {
-			t.ids = append(t.ids, m.ID)
+	// What stands there, or is on its way there, is sent first, as it was typed.
+	text, ids := "", []string(nil)
+	if f := t.flight(); slices.ContainsFunc(mail, func(m team.Mail) bool { return slices.Contains(f.IDs, m.ID) }) {
+		text, ids = f.Text, f.IDs
+	} else {
+		texts := make([]string, len(mail))
+		for i, m := range mail {
+			texts[i], ids = m.Text, append(ids, m.ID)
 		}
+		text = strings.Join(texts, "\n\n")
+	}
+	r := t.send(ctx, text, ids...)
+	if r.State == team.Injected {
+		t.text, t.ids = text, ids
 		r.State, r.Reason = team.Held, "typed, and its Enter is not seen to have been taken"
 		t.later(lookAgain)
 	}
 	for i, m := range mail {
 		out[i] = r
+		if !slices.Contains(ids, m.ID) {
+			out[i] = team.Outcome{State: team.Held, Reason: "what was typed before it is not sent yet"}
+			t.later(lookAgain)
+		}
 		out[i].ID = m.ID
 	}
 	return out
@@ -216,21 +223,27 @@ func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 
 // send types a text and Enter. Injected: the box took it. Accepted: the agent works
 // on it. Held: nothing was sent, for the reason.
-func (t *typist) send(ctx context.Context, text string) team.Outcome {
+// ids are of the mail that the text is, where it is any.
+func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outcome {
 	if !t.alone(ctx) {
 		return team.Outcome{State: team.Held, Reason: "its turn was interrupted this moment"}
 	}
 	text = adapter.Typed(t.f.look.enter(), text)
 	why, seen := t.blocked(ctx)
-	if why != "" {
+	flies := t.inFlight(seen)
+	switch {
+	case why != "":
 		return team.Outcome{State: team.Held, Reason: why}
+	case flies:
+		t.later(lookAgain)
+		return team.Outcome{State: team.Held, Reason: "typed before, and the program may still have to read it"}
 	}
 	if seen.Input != "" && !t.ours(seen.Input, text) {
 		return team.Outcome{State: team.Held, Reason: "somebody has begun to type there"}
 	}
 	if seen.Input == "" {
-		if err := t.s.TypeText(ctx, text, false); err != nil {
-			return team.Outcome{State: team.Held, Reason: "it cannot be typed: " + err.Error()}
+		if why := t.paste(ctx, text, ids); why != "" {
+			return team.Outcome{State: team.Held, Reason: why}
 		}
 	}
 	arrived := t.until(ctx, typeArrive, func(s adapter.Seen) bool { return s.HasInput && t.ours(s.Input, text) })
@@ -246,9 +259,11 @@ func (t *typist) send(ctx context.Context, text string) team.Outcome {
 		t.later(lookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + orElse(why, "somebody types there")}
 	}
+	t.inFlight(seen) // it has landed
 	if err := t.s.TypeText(ctx, "", true); err != nil {
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + err.Error()}
 	}
+	t.endFlight()
 	var last adapter.Seen
 	if t.until(ctx, typeTaken, func(s adapter.Seen) bool {
 		last = s

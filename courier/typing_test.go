@@ -18,6 +18,8 @@ type fakeScreen struct {
 	above   string // the newest turn, or a dialog
 	input   string
 	dialog  bool // no input box
+	slow    bool // what is typed is not read
+	unread  string
 	scrolls bool
 	sent    []string
 	keys    []string
@@ -31,6 +33,10 @@ type fakeScreen struct {
 func (s *fakeScreen) TypeText(_ context.Context, text string, enter bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.slow && !enter {
+		s.unread += text
+		return nil
+	}
 	s.input += text
 	if !enter {
 		s.pasteAt = time.Now()
