@@ -293,12 +293,13 @@ func (t *Team) supervisorPID() (pid int, adopted bool) {
 	return pid, adopted
 }
 
-// Lives reports whether the process of a supervisor's pid lives. Its lock and its
-// socket alone do not say so: a child that it was just starting when it was killed
-// has both until it has executed its program.
+// Lives reports whether the process of a supervisor's pid lives, and has not been
+// killed. Its lock and its socket alone do not say so: it has both until the kernel has
+// taken it away, and a child that it was just starting has until it has executed its
+// program.
 func Lives(pid int) bool {
 	_, err := proc.Identify(pid)
-	return err == nil
+	return err == nil && !proc.Dying(pid)
 }
 
 // Members is the roster, the lead first, and the supervisor's pid or 0. What the

@@ -36,15 +36,7 @@ func stat(pid int) (info, error) {
 	return parseStat(b)
 }
 
-func readStat(pid int, buf []byte) ([]byte, error) {
-	fd, err := openProc(pid, "stat")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
-	return buf[:max(n, 0)], err
-}
+func readStat(pid int, buf []byte) ([]byte, error) { return readProc(pid, "stat", buf) }
 
 // parseStat reads a line of /proc/<pid>/stat. The command name stands in
 // parentheses and may itself hold blanks and parentheses: only what follows the

@@ -1,0 +1,65 @@
+package proc
+
+import (
+	"bytes"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dying reports whether a process that still is one will run no more: it was sent
+// SIGKILL, which nothing can refuse, or it is on its way out. On a busy machine, or in
+// the middle of a write to a disk, that may take a while, in which it has its pid, its
+// sockets and its locks. False where it cannot be read.
+func Dying(pid int) bool {
+	var buf [4096]byte
+	if b, err := readProc(pid, "stat", buf[:]); err == nil && leaving(b) {
+		return true
+	}
+	b, err := readProc(pid, "status", buf[:])
+	return err == nil && killed(b)
+}
+
+// exiting is PF_EXITING among the kernel's flags of a thread.
+const exiting = 0x4
+
+// leaving reads a line of /proc/<pid>/stat: its first thread is leaving, or has left
+// while others have not.
+func leaving(b []byte) bool {
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(f) < 7 {
+		return false
+	}
+	if s := f[0][0]; s == 'Z' || s == 'X' || s == 'x' {
+		return true
+	}
+	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
+	return err == nil && flags&exiting != 0
+}
+
+// killed reads /proc/<pid>/status: SIGKILL waits for its first thread, or for all.
+func killed(b []byte) bool {
+	for line := range bytes.Lines(b) {
+		name, mask, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+		if string(name) != "SigPnd" && string(name) != "ShdPnd" {
+			continue
+		}
+		set, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+		if err == nil && set&(1<<(syscall.SIGKILL-1)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// readProc reads the beginning of a file of a process.
+func readProc(pid int, file string, buf []byte) ([]byte, error) {
+	fd, err := openProc(pid, file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
+	return buf[:max(n, 0)], err
+}
