@@ -34,6 +34,7 @@ type Moder interface {
 type TalkIn struct {
 	Prompt    string          // first text, may be empty
 	Interrupt <-chan struct{} // ends the turn under way
+	Quota     Quota           // nil: nothing is counted, and no limit holds
 }
 
 const (
@@ -45,7 +46,9 @@ const (
 // Talk gives a conversation its mail, one turn at a time: all that is unread, the
 // most urgent first. A message is marked injected before it is given and accepted
 // when the turn has begun, so none is given twice in a conversation; what a turn
-// that never began was given is unread again. It returns nil after a shutdown
+// that never began was given is unread again. A turn that a usage limit has ended leaves
+// the member limited; what the agent has refused then is given when the limit is over. It
+// returns nil after a shutdown
 // request of the lead or an operator, which ends the turn under way; an error when
 // the agent ends, and when ctx does.
 func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkIn) error {
@@ -66,7 +69,7 @@ func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkI
 	if env.Ready != nil {
 		env.Ready()
 	}
-	t := talk{worker: w, conv: conv, interrupt: in.Interrupt}
+	t := talk{worker: w, conv: conv, interrupt: in.Interrupt, quota: in.Quota, heldFor: map[string]string{}, gave: map[string]bool{}}
 	if err := t.loop(ctx, in.Prompt); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -81,6 +84,12 @@ type talk struct {
 	conv      Conversation
 	interrupt <-chan struct{}
 	mode      team.Mode // that the conversation was last put into; "" is its own
+
+	quota   Quota
+	stopped *overLimit        // a limit has; nil: none
+	heldFor map[string]string // by message, why it is held
+	gave    map[string]bool   // messages that were given, and may have been refused
+	counted team.Usage        // written down
 }
 
 // follow puts the conversation into the mode that the member is in: an approved plan or a
@@ -114,24 +123,29 @@ func (t *talk) follow(ctx context.Context) {
 }
 
 func (t *talk) loop(ctx context.Context, prompt string) error {
-	var given []letter
+	first := prompt // what it was started with, until a turn has it
 	for {
-		if prompt != "" {
-			if err := t.turn(ctx, prompt, given); err != nil {
-				return err
-			}
-			prompt, given = "", nil
-			continue
-		}
 		t.again = 0
-		var stop bool
-		if prompt, given, stop = t.mail(ctx); stop {
+		prompt, given, stop := t.mail(ctx)
+		if stop {
 			return nil
 		}
-		if prompt != "" {
+		waits := given
+		if first != "" {
+			prompt, given = first, nil
+		}
+		if (prompt != "" || t.stopped != nil) && !t.blocked(ctx, prompt != "", waits) && prompt != "" {
+			refused, err := t.turn(ctx, prompt, given)
+			if err != nil {
+				return err
+			}
+			if !refused {
+				first = ""
+			}
 			continue
 		}
-		t.idle(ctx)
+		t.rest(ctx)
+		t.count(ctx)
 		select {
 		case <-t.conv.Done():
 			return errors.New("the agent has ended")
@@ -221,12 +235,15 @@ var unfinished = map[string]string{
 // maxFailure bounds the words of an error that ended a turn, in bytes.
 const maxFailure = 500
 
-// turn is one prompt, from its handing over to the end of the agent's turn.
-func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
+// turn is one prompt, from its handing over to the end of the agent's turn. One that the
+// agent has refused at a usage limit, without a sign that it has begun, is to be given
+// again.
+func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused bool, err error) {
 	t.notified, t.broken, t.failed = false, false, ""
 	t.setActivity(ctx, team.Working)
 	t.follow(ctx)
 	for _, l := range given {
+		t.gave[l.msg.ID] = true
 		t.injected(ctx, l)
 	}
 	sign := make(chan struct{}) // closed once: Prompt promises it
@@ -255,28 +272,35 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) error {
 			select {
 			case <-sign:
 				accept()
+				begun = nil
 			default:
 			}
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return false, ctx.Err()
 			}
+			t.count(ctx)
 			if e.err != nil {
 				select {
 				case <-t.conv.Done():
-					return e.err
+					return false, e.err
 				default:
 				}
 				t.out.line("%s: the turn failed: %v", t.id.AgentID, e.err)
+				var limit *team.LimitReached
+				if t.quota != nil && errors.As(e.err, &limit) {
+					t.limited(ctx, limit)
+					return begun != nil, nil
+				}
 				t.failed = cut(oneLine(e.err.Error()), maxFailure)
 				// A message that the agent does not take must not be given for ever.
 				for _, l := range given {
 					t.handled[l.entry.Key()] = true
 				}
-				return nil
+				return false, nil
 			}
 			t.out.line("%s: turn over: %s", t.id.AgentID, e.reason)
 			t.failed = unfinished[e.reason]
-			return nil
+			return false, nil
 		case <-begun:
 			accept()
 			begun = nil

@@ -33,6 +33,9 @@ func (m *mate) Prompt(ctx context.Context, text string, begun func()) (string, e
 	m.prompts <- text
 	select {
 	case err := <-m.finish:
+		if m.mute && err == nil { // an answer is a sign too
+			begun()
+		}
 		return cmp.Or(m.reason, "end_turn"), err
 	case <-m.done:
 		return "", errors.New("it is gone")

@@ -63,6 +63,7 @@ type ACP struct {
 	turn   context.Context // of the turn under way: what it asks for ends with it; nil without one
 	end    context.CancelFunc
 	inWord bool // Out is in the middle of a line
+	used   team.Usage
 }
 
 // StartACP starts the agent in a process group of its own, so that an interrupt of
@@ -194,7 +195,7 @@ func (a *ACP) SetMode(ctx context.Context, mode team.Mode) (has bool, err error)
 
 // Prompt gives the agent a text and returns when its turn is over, with the reason.
 // begun is called once, when the first sign comes that the agent has it. A call
-// while another runs is CodeConflict.
+// while another runs is CodeConflict; a *team.LimitReached is a usage limit.
 func (a *ACP) Prompt(ctx context.Context, text string, begun func()) (string, error) {
 	a.mu.Lock()
 	if a.begun != nil {
@@ -219,8 +220,12 @@ func (a *ACP) Prompt(ctx context.Context, text string, begun func()) (string, er
 			return "", team.Errorf(team.CodeUnavailable, "the agent ended in its turn: %w", errors.Join(err, a.err))
 		default:
 		}
+		if limit := limitOf(err, time.Now()); limit != nil {
+			return "", fmt.Errorf("prompt: %w", limit)
+		}
 		return "", fmt.Errorf("prompt: %w", err)
 	}
+	a.count(out)
 	first() // an answer is a sign too
 	return string(out.StopReason), nil
 }
@@ -290,6 +295,8 @@ func (c acpClient) SessionUpdate(_ context.Context, n acp.SessionNotification) e
 	switch {
 	case u.CurrentModeUpdate != nil:
 		c.mode = string(u.CurrentModeUpdate.CurrentModeId)
+	case u.UsageUpdate != nil:
+		c.costs(u.UsageUpdate.Cost)
 	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
 		text := u.AgentMessageChunk.Content.Text.Text
 		fmt.Fprint(c.in.Out, text)

@@ -3,11 +3,14 @@ package courier
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/coder/acp-go-sdk"
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/internal/fakecli"
@@ -76,6 +79,70 @@ func TestACPTurns(t *testing.T) {
 	}
 	if want := "* Bash\nanswer 0\n* Bash\nanswer 1\n* Bash\nanswer 2\n"; out.String() != want {
 		t.Errorf("printed %q", out.String())
+	}
+}
+
+// What a turn has used is added up, and a limit is told from another error.
+func TestACPUsageAndLimits(t *testing.T) {
+	_, a, _ := acpRig(t, nil)
+	var last team.Usage
+	for range 2 {
+		if _, err := a.Prompt(t.Context(), "@@shell echo hi\n@@say done", func() {}); err != nil {
+			t.Fatal(err)
+		}
+		u := a.Usage()
+		if u.InputTokens <= last.InputTokens || u.OutputTokens <= last.OutputTokens {
+			t.Errorf("after %+v it has used %+v", last, u)
+		}
+		last = u
+	}
+	began := false
+	_, err := a.Prompt(t.Context(), "@@fail 429 You've hit your usage limit. Try again in 3 days.", func() { began = true })
+	var limit *team.LimitReached
+	if !errors.As(err, &limit) || began || time.Until(limit.Until) < 71*time.Hour {
+		t.Fatalf("%v, began %v", err, began)
+	}
+	if _, err := a.Prompt(t.Context(), "@@fail 500 it broke", func() {}); err == nil || errors.As(err, &limit) {
+		t.Errorf("another error: %v", err)
+	}
+	if _, err := a.Prompt(t.Context(), "@@say after", func() {}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACPLimitWords(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		err   error
+		is    bool
+		until time.Time
+	}{
+		{&acp.RequestError{Code: 429, Message: "Rate limit exceeded. Try again later."}, true, time.Time{}}, // Gemini CLI 0.61
+		{&acp.RequestError{Code: 429, Message: "slow down", Data: map[string]any{"retryAfter": 90.0}}, true, now.Add(90 * time.Second)},
+		{&acp.RequestError{Code: 429, Message: "slow down", Data: map[string]any{"details": []any{map[string]any{"retryDelay": "34s"}}}}, true, now.Add(34 * time.Second)},
+		{&acp.RequestError{Code: -32603, Message: "Internal error", Data: map[string]any{"details": "You've hit your usage limit, resets 3pm"}}, true, now.Add(3 * time.Hour)},
+		{&acp.RequestError{Code: -32603, Message: "usage limit reached", Data: map[string]any{"resets_at": float64(now.Add(time.Hour).Unix())}}, true, now.Add(time.Hour)},
+		{&acp.RequestError{Code: -32603, Message: "quota exceeded", Data: map[string]any{"resetAt": "2026-03-02T00:00:00Z"}}, true, now.Add(12 * time.Hour)},
+		{&acp.RequestError{Code: -32603, Message: "Internal error", Data: map[string]any{"details": "no such model"}}, false, time.Time{}},
+		{&acp.RequestError{Code: -32000, Message: "Authentication required"}, false, time.Time{}},
+		{errors.New("usage limit reached"), false, time.Time{}}, // ours
+	} {
+		got := limitOf(fmt.Errorf("prompt: %w", tt.err), now)
+		if (got != nil) != tt.is || got != nil && (!got.Until.Equal(tt.until) || got.Words == "") {
+			t.Errorf("%v: %+v", tt.err, got)
+		}
+	}
+}
+
+// The agents tell of it in two ways: by the protocol's, and Gemini CLI by its own.
+func TestACPCounts(t *testing.T) {
+	a := &ACP{}
+	a.count(acp.PromptResponse{Meta: map[string]any{"quota": map[string]any{"token_count": map[string]any{"input_tokens": 7, "output_tokens": 2}}}})
+	a.count(acp.PromptResponse{Usage: &acp.Usage{InputTokens: 10, OutputTokens: 3, CachedReadTokens: acp.Ptr(5), ThoughtTokens: acp.Ptr(4)}})
+	a.costs(&acp.Cost{Amount: 0.5, Currency: "USD"})
+	a.costs(&acp.Cost{Amount: 9, Currency: "EUR"})
+	if got, want := a.Usage(), (team.Usage{InputTokens: 22, OutputTokens: 9, CachedTokens: 5, CostUSD: 0.5}); got != want {
+		t.Errorf("used %+v, not %+v", got, want)
 	}
 }
 

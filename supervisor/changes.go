@@ -66,6 +66,8 @@ func (changed) apply(s *Supervisor) {
 				}
 			case e.What == EventResumed, e.What == EventBudgetChanged:
 				s.resumed(e)
+			case e.What == EventLimited: // an agent that says itself what it does has written it
+				limitsOver{}.apply(s)
 			case e.What == "message.mailed":
 				if m := s.find(e.Who); m != nil {
 					s.deliver(m)

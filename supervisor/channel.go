@@ -358,6 +358,10 @@ func (o observed) apply(s *Supervisor) {
 	if m == nil || m.row.Generation != o.generation || m.row.Observed != team.Running {
 		return
 	}
+	if !m.plan.Channel { // what it does it says itself
+		s.counted(m, o.Observation)
+		return
+	}
 	was := m.row.Activity
 	if o.At.UnixMilli() < m.row.StartedAt { // of a conversation that it has taken up: that turn was another process's
 		o.Failed = ""
@@ -380,12 +384,7 @@ func (o observed) apply(s *Supervisor) {
 	if m.row.Activity == team.Idle && was != team.Idle {
 		s.turnEnded(m)
 	}
-	if o.Conversation != "" {
-		s.conversations[o.session] = o.Conversation
-	}
-	if o.Usage != nil {
-		s.used(m, *o.Usage)
-	}
+	s.counted(m, o.Observation)
 	switch l := m.line; {
 	case l == nil:
 	case l.waiting:

@@ -15,6 +15,16 @@ import (
 // count after every request. What crosses a bound of a budget is written at once.
 const usageRest = 2 * time.Second
 
+// counted takes what an observation says of what was used.
+func (s *Supervisor) counted(m *member, o team.Observation) {
+	if o.Conversation != "" {
+		s.conversations[m.row.SessionKey] = o.Conversation
+	}
+	if o.Usage != nil {
+		s.used(m, *o.Usage)
+	}
+}
+
 // used takes what an agent has counted in its conversation.
 func (s *Supervisor) used(m *member, u team.Usage) {
 	q := s.readQuota()
@@ -127,7 +137,13 @@ func (s *Supervisor) crossed(who string, b team.Budget, before, after team.Usage
 		return true
 	}
 	for _, m := range ms {
-		if m.line == nil || !Counts(m.row.Spec.Agent) {
+		if !Counts(m.row.Spec.Agent) {
+			continue
+		}
+		if m.line == nil {
+			if !m.plan.Channel && m.at != nil && m.row.Activity == team.Working { // it takes a signal
+				s.breakTurn(m)
+			}
 			continue
 		}
 		l, name := m.line, m.row.Name
@@ -143,6 +159,17 @@ func (s *Supervisor) crossed(who string, b team.Budget, before, after team.Usage
 		})
 	}
 	return true
+}
+
+// breakTurn ends the turn of an agent that has no channel.
+func (s *Supervisor) breakTurn(m *member) {
+	at, name := m.at, m.row.Name
+	s.step(func(ctx context.Context) message {
+		if err := at.Interrupt(ctx); err != nil {
+			s.log.Warn("interrupt: the budget is used up", "member", name, "err", err)
+		}
+		return nil
+	})
 }
 
 // event writes one to the ledger.

@@ -105,7 +105,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if in.Agent == "command" && len(in.Command) == 0 {
 		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn NAME -- COMMAND")
 	}
-	if in.Agent != "command" && len(in.Command) > 0 {
+	if in.Agent == "worker" && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
 		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
 			WithHint("leave out --agent to run a command as a teammate")
 	}

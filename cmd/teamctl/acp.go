@@ -88,7 +88,7 @@ func (a *app) converse(ctx context.Context, id agent.Identity, prompt string, ar
 	if err != nil {
 		return err
 	}
-	err = agent.Talk(ctx, id, s.env, conv, agent.TalkIn{Prompt: prompt, Interrupt: turns})
+	err = agent.Talk(ctx, id, s.env, conv, agent.TalkIn{Prompt: prompt, Interrupt: turns, Quota: &quota{station: s, at: at}})
 	if cerr := conv.Close(); err != nil {
 		err = errors.Join(err, cerr)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 
@@ -30,6 +31,12 @@ func ServeACP(ctx context.Context, model, dir string, approve bool, in io.Reader
 			a.finish()
 		}
 	}
+	a.engine.Wrote = func(_ string, _ any, used Used) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.used.InputTokens += int(used.Input)
+		a.used.OutputTokens += int(used.Output)
+	}
 	a.engine.Allow = func(ctx context.Context, call, tool string, input json.RawMessage) bool {
 		a.update(acp.StartToolCall(acp.ToolCallId(call), tool))
 		switch {
@@ -49,6 +56,15 @@ func ServeACP(ctx context.Context, model, dir string, approve bool, in io.Reader
 	run.Wait()
 }
 
+// acpProgram serves on standard input and output.
+func acpProgram([]string) error {
+	dir, err := os.Getwd()
+	if err == nil {
+		ServeACP(context.Background(), os.Getenv("ANTHROPIC_BASE_URL"), dir, false, os.Stdin, os.Stdout)
+	}
+	return err
+}
+
 type acpAgent struct {
 	engine *Engine
 	conn   *acp.AgentSideConnection
@@ -57,7 +73,8 @@ type acpAgent struct {
 	mode      string
 	over      chan string // of the prompt under way
 	cancelled bool
-	failed    string // the error that ended the turn
+	failed    string    // the error that ended the turn
+	used      acp.Usage // in this turn
 }
 
 var _ acp.Agent = (*acpAgent)(nil)
@@ -150,7 +167,7 @@ func (a *acpAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptR
 		a.engine.Interrupt()
 	}
 	a.mu.Lock()
-	a.cancelled, a.failed = false, ""
+	a.cancelled, a.failed, a.used = false, "", acp.Usage{}
 	over := make(chan string, 1)
 	a.over = over
 	a.mu.Unlock()
@@ -158,7 +175,7 @@ func (a *acpAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptR
 	select {
 	case reason := <-over:
 		a.mu.Lock()
-		failed := a.failed
+		failed, used := a.failed, a.used
 		a.mu.Unlock()
 		switch {
 		case strings.Contains(failed, "refuse"):
@@ -166,7 +183,7 @@ func (a *acpAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptR
 		case failed != "":
 			return acp.PromptResponse{}, acp.NewInternalError(map[string]string{"details": failed})
 		}
-		return acp.PromptResponse{StopReason: acp.StopReason(reason)}, nil
+		return acp.PromptResponse{StopReason: acp.StopReason(reason), Usage: &used}, nil
 	case <-ctx.Done(): // cancelled: the turn ends in a moment
 		a.engine.Interrupt()
 		return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil

@@ -14,6 +14,7 @@
 //	codex     app-server on a socket, and the TUI that shows it (--remote)
 //	gemini    hooks and tools of its settings file, two processes, deaf to SIGHUP
 //	opencode  TUI with an HTTP server
+//	acp-agent the Agent Client Protocol on its standard input and output
 //
 // All of them ask the model at $ANTHROPIC_BASE_URL. A shell command that begins with
 // "touch" has to be allowed; others are free.

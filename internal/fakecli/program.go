@@ -14,7 +14,10 @@ import (
 )
 
 // Programs are the names that Main answers to.
-var Programs = []string{"claude", "codex", "gemini", "opencode"}
+var Programs = []string{"claude", "codex", "gemini", "opencode", ACPAgent}
+
+// ACPAgent is any program that speaks the Agent Client Protocol.
+const ACPAgent = "acp-agent"
 
 // Main runs the program that args[0] names and returns its exit status; ok is false
 // where it is none of ours.
@@ -23,7 +26,7 @@ func Main(args []string) (status int, ok bool) {
 	if !slices.Contains(Programs, name) {
 		return 0, false
 	}
-	run := map[string]func([]string) error{"claude": claude, "codex": codex, "gemini": gemini, "opencode": opencode}[name]
+	run := map[string]func([]string) error{"claude": claude, "codex": codex, "gemini": gemini, "opencode": opencode, ACPAgent: acpProgram}[name]
 	if slices.Contains(args[1:], "--version") {
 		fmt.Fprintln(os.Stdout, map[string]string{"claude": "2.1.329 (Claude Code)", "codex": "codex-cli 0.169.0", "gemini": "0.61.0", "opencode": "1.18.33"}[name])
 		return 0, true

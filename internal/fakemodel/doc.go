@@ -9,7 +9,8 @@
 // A script is lines in any text that reaches the model: the prompt, a hook's
 // context, a tool's result, a steered message.
 //
-//	@@call TOOL {"json":"input"}   call a tool; TOOL is its name or the end of it
+//	@@call TOOL {"json":"input"}   call a tool; TOOL is its name or the end of it, $REQUEST in it the
+//	                               id of a request to shut down
 //	@@shell COMMAND                call whatever tool runs a shell here
 //	@@say TEXT                     answer and end the turn
 //	@@sleep 2s                     wait before the next step

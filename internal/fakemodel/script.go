@@ -92,6 +92,10 @@ func merge(parts []part) []part {
 
 var directive = regexp.MustCompile(`^[\s>*│|]*@@(call|shell|say|sleep|fail)\s*(.*)$`)
 
+// requestID is that of a request to shut down, which the call that answers it may name
+// as $REQUEST: who wrote the script does not know it.
+var requestID = regexp.MustCompile(`shutdown-\d+@[A-Za-z0-9_-]+`)
+
 // parse finds the steps of a text, in order. A text that is JSON, as tool results
 // are, is searched in its strings.
 func parse(text string) []step {
@@ -124,6 +128,9 @@ func parse(text string) []step {
 			s.status, s.say = n, html.UnescapeString(words)
 		case "call":
 			name, input, _ := strings.Cut(rest, " ")
+			if ids := requestID.FindAllString(text, -1); len(ids) > 0 {
+				input = strings.ReplaceAll(input, "$REQUEST", ids[len(ids)-1])
+			}
 			s.tool, s.input = name, object(input)
 		}
 		wait = 0

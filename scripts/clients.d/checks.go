@@ -336,14 +336,19 @@ func resumes(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	return "", err
 }
 
-func shutsDown(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func shutsDown(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	m, err := w.member(ctx, "mate")
 	if err != nil {
 		return "", err
 	}
-	out, err := w.teamctl(ctx, "stop", "mate")
+	// It is asked by mail, and its answer ends it: nobody has to wait for a deadline.
+	reason := fmt.Sprintf("enough\n@@call %sSendMessage {\"type\":\"shutdown_response\",\"request_id\":\"$REQUEST\",\"approve\":true}", c.Tool)
+	out, err := w.teamctl(ctx, "stop", "mate", "--reason", reason, "--wait", w.limit.String())
 	if err != nil {
 		return "", err
+	}
+	if !strings.Contains(out, "mate: shut down") {
+		return "", fmt.Errorf("it did not approve: %s", out)
 	}
 	if err := syscall.Kill(m.PID, 0); err == nil {
 		return "", fmt.Errorf("process %d is there after: %s", m.PID, out)

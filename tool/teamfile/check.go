@@ -85,7 +85,7 @@ func (r *reader) checkMember(p placed[Member]) {
 	switch {
 	case m.Agent == "command" && len(m.Command) == 0:
 		check("agent", fmt.Errorf("agent command needs a command"))
-	case len(m.Command) > 0 && m.Agent != "" && m.Agent != "command":
+	case len(m.Command) > 0 && m.Agent == "worker":
 		check("agent", fmt.Errorf("agent %s takes no command: leave out agent or command", m.Agent))
 	case p.keys["command"] != nil && (len(m.Command) == 0 || m.Command[0] == ""):
 		check("command", fmt.Errorf("command is empty"))

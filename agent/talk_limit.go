@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Counter is a Conversation that knows what it has used since it began.
+type Counter interface {
+	Usage() team.Usage
+}
+
+// Quota is what the team says of usage and its limits.
+type Quota interface {
+	// Blocked says why the member gets no prompt now; nil: it gets one.
+	Blocked(ctx context.Context) (why, err error)
+	// Reached notes a limit that the agent has run into.
+	Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error
+	// Used tells what the conversation has used, and whether that is written down. It is
+	// called until it is.
+	Used(ctx context.Context, u team.Usage) (noted bool)
+}
+
+// overLimit is where a conversation stands that a usage limit has stopped.
+type overLimit struct {
+	until  time.Time
+	untold *team.LimitReached // the team has not been told yet
+	at     time.Time          // when it was met
+}
+
+// limited takes the limit that has ended a turn. The member is limited until its time is
+// over or the team goes on, not idle.
+func (t *talk) limited(ctx context.Context, limit *team.LimitReached) {
+	t.stopped = &overLimit{until: limit.Until, untold: limit, at: t.env.Now()}
+	activity, to, why := team.Limited, int64(0), "limited: "+limit.Words
+	if !limit.Until.IsZero() {
+		to = limit.Until.UnixMilli()
+	}
+	t.show(ctx, activity, to, why)
+	t.tellLimit(ctx)
+}
+
+// show writes what the member does, with what belongs to a limit.
+func (t *talk) show(ctx context.Context, a team.Activity, to int64, why string) {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	err := t.few(c, func() error {
+		_, err := t.env.Ledger.UpdateMember(c, ledger.MemberPatch{SessionKey: t.id.Session, Activity: &a, LimitedTo: &to, Reason: &why})
+		return err
+	})
+	if err != nil {
+		t.out.line("%s: not shown as %s: %v", t.id.AgentID, a, err)
+		t.again = time.Second
+		return
+	}
+	t.activity = a
+}
+
+// tellLimit tells the team, until that is done.
+func (t *talk) tellLimit(ctx context.Context) {
+	s := t.stopped
+	if s == nil || s.untold == nil || t.quota == nil {
+		return
+	}
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	if err := t.few(c, func() error { return t.quota.Reached(c, s.at, s.untold) }); err != nil {
+		t.out.line("%s: its usage limit is not noted: %v", t.id.AgentID, err)
+		t.again = time.Second
+		return
+	}
+	s.untold = nil
+}
+
+// blocked reports whether no prompt may be given now; what waits is marked with the
+// reason. Where nothing is in the way any more, what had stopped the conversation is over:
+// it works then if there is a prompt.
+func (t *talk) blocked(ctx context.Context, prompt bool, waits []letter) bool {
+	if t.quota == nil {
+		return false
+	}
+	t.tellLimit(ctx)
+	if t.stopped != nil && t.stopped.untold != nil {
+		return true // its own limit counts before the team knows of it
+	}
+	why, err := t.quota.Blocked(ctx)
+	if err != nil {
+		t.out.line("%s: budgets and limits: %v", t.id.AgentID, err)
+		t.again = time.Second
+		return true
+	}
+	if why == nil {
+		t.goOn(ctx, prompt)
+		return false
+	}
+	for _, l := range waits {
+		if l.known && !t.gave[l.msg.ID] && t.heldFor[l.msg.ID] != why.Error() {
+			t.hold(ctx, l, why.Error())
+		}
+	}
+	return true
+}
+
+// hold says of a message why it waits. One that its poster has not noted as mailed yet is
+// looked at again when that is done.
+func (t *talk) hold(ctx context.Context, l letter, why string) {
+	moved, err := t.env.Ledger.Mark(ctx, ledger.DeliveryMark{
+		MessageID: l.msg.ID, Recipient: t.id.Name, State: team.Held, Reason: why,
+		IfStates: []team.DeliveryState{team.Mailed, team.Held},
+	})
+	if err == nil && moved {
+		t.heldFor[l.msg.ID] = why
+	}
+}
+
+// goOn is the end of what had stopped the conversation.
+func (t *talk) goOn(ctx context.Context, prompt bool) {
+	clear(t.heldFor)
+	if t.stopped == nil {
+		return
+	}
+	t.stopped = nil
+	switch {
+	case t.activity != team.Limited:
+	case prompt:
+		t.show(ctx, team.Working, 0, "")
+	default:
+		t.show(ctx, team.Idle, 0, "")
+	}
+}
+
+// rest is what a conversation without a prompt shows: one that a limit has stopped is
+// limited for as long as it says, and is idle then.
+func (t *talk) rest(ctx context.Context) {
+	if s := t.stopped; s != nil {
+		left := s.until.Sub(t.env.Now())
+		switch {
+		case t.activity != team.Limited:
+		case s.until.IsZero():
+			return
+		case left > 0:
+			if t.again == 0 || left < t.again {
+				t.again = left
+			}
+			return
+		default:
+			t.show(ctx, team.Idle, 0, "")
+		}
+	}
+	t.idle(ctx)
+}
+
+// count tells what was used, until it is written down.
+func (t *talk) count(ctx context.Context) {
+	c, ok := t.conv.(Counter)
+	if !ok || t.quota == nil {
+		return
+	}
+	if u := c.Usage(); u != t.counted && t.quota.Used(ctx, u) {
+		t.counted = u
+	}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// tellAgain is how long the supervisor has to write down what it was told.
+const tellAgain = 5 * time.Second
+
+// quota is what the team says of usage and limits to an agent that takes its mail itself.
+type quota struct {
+	*station
+	at   workplace
+	told time.Time
+	last team.Usage // that was told
+}
+
+// Blocked is agent.Quota.
+func (q *quota) Blocked(ctx context.Context) (why, err error) {
+	m, err := q.team.Ledger.MemberBySession(ctx, q.caller.Session)
+	if err != nil {
+		return nil, err
+	}
+	now, err := supervisor.ReadQuota(ctx, q.team.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	if no := now.Blocks(m, time.Now()); no != nil {
+		return no, nil
+	}
+	return nil, nil
+}
+
+// Reached is agent.Quota.
+func (q *quota) Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error {
+	_, _, err := supervisor.NoteLimit(ctx, q.team.Ledger, q.member.Spec.Agent, q.member.Name, at, limit.Until, []string{limit.Words})
+	return err
+}
+
+// Used is agent.Quota. The supervisor keeps the account of all members: it is told, and
+// the next one where it was killed before it had written.
+func (q *quota) Used(ctx context.Context, u team.Usage) (noted bool) {
+	gen := q.at.getenv(team.EnvGen)
+	now, err := supervisor.ReadQuota(ctx, q.team.Ledger)
+	if err != nil {
+		return false
+	}
+	if was, ok := now.Spent[q.caller.Session].Conversations[gen]; ok && was == u {
+		return true
+	}
+	if u == q.last && time.Since(q.told) < tellAgain {
+		return false
+	}
+	q.last, q.told = u, time.Now()
+	data, err := json.Marshal(team.Observation{At: time.Now(), Source: "the agent's own count", Conversation: gen, Usage: &u})
+	if err == nil { // nobody may be there
+		_ = shim.Send(q.at.getenv(team.EnvNotify), shim.Event{Agent: q.member.Name, Generation: gen, Event: shim.EventSeen, Data: data})
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/fakecli"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// TestACPUsage: what an agent on the Agent Client Protocol uses is counted, and at a
+// usage limit it is limited: its mail is held, over a kill of the supervisor too, and
+// comes once when the limit is ended.
+func TestACPUsage(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil || testing.Short() {
+		t.Skip("no tmux, or a short run")
+	}
+	ctx := context.WithoutCancel(t.Context())
+	dir := t.TempDir()
+	s := &standIns{T: t, ctx: ctx}
+	var err error
+	if s.w, err = newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 3 * time.Minute}, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.w.close(false); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Setenv(team.EnvRuntime, s.w.Sockets) // we are one of the team's processes
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, fakecli.ACPAgent)
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	s.must("spawn", "ann", "--agent", "acp", "--prompt", "@@shell echo hi\n@@say here", "--", program)
+	env := tool.Env{Home: team.Home{Dir: filepath.Join(s.w.Dir, "t")}, Dial: control.Dialer([]string{s.w.exe}), Writer: control.Writer}
+	if s.tm, err = env.Open(ctx, "demo"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.tm.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	used := func(least int64) {
+		t.Helper()
+		s.until("counted", func() (bool, error) {
+			var u struct{ Members []tool.MemberUsage }
+			if err := json.Unmarshal([]byte(s.must("usage", "--json")), &u); err != nil {
+				return false, err
+			}
+			for _, m := range u.Members {
+				if m.Name == "ann" && m.Counted && m.InputTokens >= least && m.OutputTokens > 0 {
+					return true, nil
+				}
+			}
+			return false, nil
+		})
+	}
+	s.arrives("@@say here")
+	used(2)
+
+	s.tell("ann", "@@shell echo more\n@@fail 429 You've hit your usage limit. Try again in 3 days.")
+	s.until("limited", func() (bool, error) {
+		m, err := s.w.member(ctx, "ann")
+		return m.Activity == "limited" && s.events(supervisor.EventLimited, "acp") == 1, err
+	})
+	_, err = s.w.teamctl(ctx, "spawn", "bob", "--agent", "acp", "--", program)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 6 || !strings.Contains(err.Error(), "teamctl usage resume acp") {
+		t.Errorf("spawned another: %v", err)
+	}
+	id := s.tell("ann", "held-for-ann")
+	s.is(team.Held, id)
+	killSupervisor(t, s.w)()
+	if n := s.w.model.Arrivals("held-for-ann"); n != 0 || s.state(id).State != team.Held {
+		t.Errorf("it is %s, and came %d times", s.state(id).State, n)
+	}
+	s.must("usage", "resume", "acp")
+	s.must("ps") // starts the next supervisor, which tells it to go on
+	s.arrives("held-for-ann")
+	s.arrives("The usage limit that stopped you is over")
+	s.is(team.Accepted, id)
+	if n := s.w.model.Arrivals("held-for-ann"); n != 1 {
+		t.Errorf("it came %d times", n)
+	}
+	s.until("idle", func() (bool, error) {
+		m, err := s.w.member(ctx, "ann")
+		return m.Activity == "idle", err
+	})
+	used(3)
+}
