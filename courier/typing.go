@@ -234,7 +234,7 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 	switch {
 	case why != "":
 		return team.Outcome{State: team.Held, Reason: why}
-	case flies:
+	case flies && !t.lost():
 		t.later(lookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed before, and the program may still have to read it"}
 	}

@@ -1,0 +1,93 @@
+package courier
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A program that starts may throw away what was typed too early for it. What it has read
+// and does not show, some time later, is typed anew: the mail would wait for ever. What
+// waits in its terminal is not, however long it takes.
+func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = master.Close(); _ = slave.Close() })
+	mode, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := *mode
+	mode.Lflag &^= unix.ICANON | unix.ECHO
+	if err := unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, mode); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sleep", "100000")
+	cmd.Stdin = slave
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+
+	s := &fakeScreen{slow: true}
+	first, f, _ := typed(t, s, openTyping, adapter.WayTyping)
+	first.Close()
+	f.PID = cmd.Process.Pid
+	ch, err := openTyping(t.Context(), f, s, newWatcher().report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ch.Close)
+	held := func(why string) {
+		t.Helper()
+		if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || !strings.Contains(out[0].Reason, why) {
+			t.Fatalf("%+v, want held: %s", out, why)
+		}
+	}
+	age := func(by time.Duration) {
+		t.Helper()
+		typist := &ch.(*typing).typist
+		fl := typist.flight()
+		fl.At = fl.At.Add(-by)
+		if !typist.keepFlight(fl) {
+			t.Fatal("the note cannot be written")
+		}
+	}
+	held("not seen to have arrived")
+	age(-time.Hour)
+	held("may still have to read it") // it has had no time yet
+	age(2 * time.Hour)
+	if _, err := master.WriteString("text of a"); err != nil {
+		t.Fatal(err)
+	}
+	if n, known := unread(f.PID); n != len("text of a") || !known {
+		t.Fatalf("%d bytes are unread, known %v", n, known)
+	}
+	held("may still have to read it")
+	if err := unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, &lines); err != nil {
+		t.Fatal(err)
+	}
+	if n, known := unread(f.PID); known {
+		t.Fatalf("%d bytes are unread of what is no line yet", n)
+	}
+	held("may still have to read it")
+	if err := unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, mode); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slave.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	s.with(func() { s.slow, s.unread = false, "" })
+	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
+		t.Errorf("%+v, sent %q", out, s.lines())
+	}
+}
