@@ -202,7 +202,7 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	a.mu.Lock()
-	id, joined := a.thread, a.joined
+	id, joined, unsaid := a.thread, a.joined, a.unsaid
 	a.mu.Unlock()
 	if id == "" {
 		t, err := a.find(ctx, conn)
@@ -213,11 +213,17 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		id = t.ID
 	}
 	if !joined {
-		var out struct{ Thread thread }
-		err := conn.call(ctx, "thread/resume", map[string]any{"threadId": id, "excludeTurns": true}, &out)
-		if no := (*rpcError)(nil); errors.As(err, &no) {
+		out, err := a.resume(ctx, conn, id)
+		no := (*rpcError)(nil)
+		// What is left unsaid by now has a turn, which can be asked for any moment.
+		for tries := 0; unsaid && tries < wordsTries && errors.As(err, &no) && pause(ctx, wordsPoll); tries++ {
+			out, err = a.resume(ctx, conn, id)
+		}
+		if errors.As(err, &no) {
 			// It has no turn yet: its first one will wake us.
-			a.unnamed()
+			if unsaid {
+				a.unnamed()
+			}
 			a.prompt(ctx, conn)
 			return
 		}
@@ -227,9 +233,13 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		a.mu.Lock()
 		a.joined = true
 		a.mu.Unlock()
-		a.changed(out.Thread.Status)
-		if out.Thread.Status.Type != "active" {
+		a.changed(out.Status)
+		if out.Status.Type != "active" {
 			a.lastTurn(ctx, conn, id)
+			// The status comes before the words.
+			for tries := 0; a.owesWords() && tries < wordsTries && pause(ctx, wordsPoll); tries++ {
+				a.lastTurn(ctx, conn, id)
+			}
 			a.unnamed()
 		}
 	}
@@ -238,6 +248,13 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		return
 	}
 	a.prompt(ctx, conn)
+}
+
+// resume subscribes to a thread and returns it. One without a turn is refused.
+func (a *appServer) resume(ctx context.Context, conn *rpc, id string) (thread, error) {
+	var out struct{ Thread thread }
+	err := conn.call(ctx, "thread/resume", map[string]any{"threadId": id, "excludeTurns": true}, &out)
+	return out.Thread, err
 }
 
 // find is the agent's thread among those that are loaded: the one that the link

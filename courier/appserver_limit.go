@@ -111,12 +111,22 @@ func (a *appServer) brokenBy(e serverError, at time.Time) {
 	}
 }
 
+// The words of an error are asked for so often, in such steps, before it is told without.
+const (
+	wordsTries = 40
+	wordsPoll  = 50 * time.Millisecond
+)
+
+// owesWords reports that the thread is at rest by an error whose words are not known yet.
+func (a *appServer) owesWords() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.unsaid
+}
+
 // unnamed reports a thread that is at rest by an error which nobody names.
 func (a *appServer) unnamed() {
-	a.mu.Lock()
-	unsaid := a.unsaid
-	a.mu.Unlock()
-	if unsaid {
+	if a.owesWords() {
 		a.brokenBy(serverError{}, time.Now())
 	}
 }
