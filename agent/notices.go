@@ -114,8 +114,7 @@ func (w *worker) idle(ctx context.Context) {
 	}
 	summary := "idle and ready for new work"
 	if w.failed != "" {
-		f.IdleReason, f.FailureReason = inbox.IdleFailed, strings.TrimPrefix(f.FailureReason+"; "+w.failed, "; ")
-		summary = cut("its turn failed: "+oneLine(w.failed), maxSummary)
+		summary = cut(f.Fail(w.failed), maxSummary)
 	}
 	w.post(ctx, "idle_notification", ledger.NewMessage{
 		Kind: team.KindIdle, To: team.LeadName, Text: w.frame(f), Summary: summary,

@@ -232,7 +232,7 @@ var unfinished = map[string]string{
 	"max_turn_requests": "the turn took more requests than the agent allows (max_turn_requests)",
 }
 
-// maxFailure bounds the words of an error that ended a turn, in bytes.
+// maxFailure bounds the words of an error that ended a turn, in characters.
 const maxFailure = 500
 
 // turn is one prompt, from its handing over to the end of the agent's turn. One that the

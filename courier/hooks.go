@@ -274,10 +274,11 @@ func watchSession(ctx context.Context, f Facts, file string, r Report) {
 		if err == nil {
 			err = json.Unmarshal(data, &s)
 		}
-		if err == nil && s.PID == f.PID && s != last && s.Status == "idle" && !howItEnded(ctx, f, written) {
+		fresh := err == nil && s.PID == f.PID && s != last
+		if fresh && s.Status == "idle" && !howItEnded(ctx, f, written) {
 			continue
 		}
-		if err == nil && s.PID == f.PID && s != last {
+		if fresh {
 			last = s
 			o := team.Observation{Tier: team.TierChannel, At: time.Now(), Source: "sessions/" + filepath.Base(file), Evidence: []string{"status " + s.Status}}
 			if s.UpdatedAt > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -53,6 +54,13 @@ type IdleNotification struct {
 	CompletedStatus string `json:"completedStatus,omitempty"`
 	FailureReason   string `json:"failureReason,omitempty"`
 	Result          string `json:"result,omitempty"` // the last words of the turn; late clients only
+}
+
+// Fail makes the notice one of a turn that an error has ended, beside what it tells of
+// tasks, and returns what to say of it in a summary.
+func (n *IdleNotification) Fail(words string) (summary string) {
+	n.IdleReason, n.FailureReason = IdleFailed, strings.TrimPrefix(n.FailureReason+"; "+words, "; ")
+	return "its turn failed: " + words
 }
 
 // TaskAssignment says that a task has a new owner, the recipient.

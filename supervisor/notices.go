@@ -70,8 +70,7 @@ func (s *Supervisor) turnOver(m *member, broken string) *ledger.Notice {
 	}
 	summary := "idle and ready for new work"
 	if broken != "" {
-		f.IdleReason, f.FailureReason = inbox.IdleFailed, strings.TrimPrefix(f.FailureReason+"; "+broken, "; ")
-		summary = "its turn failed: " + broken
+		summary = f.Fail(broken)
 	}
 	n := s.notice(f, "", summary)
 	if n != nil {
