@@ -125,7 +125,7 @@ and numbers of tasks that are on the board. Either all of them are added or none
 	f.StringVar(&t.ActiveForm, "active-form", "", "what is shown while it is in work")
 	f.StringSliceVar(&depends, "depends-on", nil, "ids of tasks that must be completed first: 1,2")
 	f.IntVar(&t.Priority, "priority", 0, "higher first")
-	f.StringVar(&t.Verify, "verify", "", "command that must pass before it counts as completed")
+	f.StringVar(&t.Verify, "verify", "", "command that must pass before a worker counts it as completed")
 	f.IntVar(&t.MaxRetries, "retries", 0, "how often it comes back by itself when it fails")
 	f.DurationVar(&backoff, "retry-backoff", 0, "wait before the first retry, doubled for each further one (default 1s)")
 	f.StringArrayVar(&meta, "meta", nil, "KEY=VALUE for the metadata; JSON values are taken as such; may be repeated")

@@ -85,7 +85,7 @@ starts, completed completes, pending gives the task back.`,
 	f := cmd.Flags()
 	for name, what := range map[string]string{
 		"subject": "the new subject", "description": "what is to be done",
-		"active-form": "what is shown while it is in work", "verify": "command that must pass before it counts as completed",
+		"active-form": "what is shown while it is in work", "verify": "command that must pass before a worker counts it as completed",
 	} {
 		text[name] = f.String(name, "", what)
 	}
