@@ -221,8 +221,8 @@ func TestACPAgentDies(t *testing.T) {
 	_, a, _ := acpRig(t, nil)
 	begun := make(chan struct{})
 	over := make(chan error, 1)
-	go func() {
-		_, err := a.Prompt(t.Context(), "@@shell sleep 600", func() { close(begun) })
+	go func() { // with nothing running that would outlive it
+		_, err := a.Prompt(t.Context(), "@@shell true\n@@sleep 1h", func() { close(begun) })
 		over <- err
 	}()
 	<-begun

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Home is where the CLIs run: a person's home directory, their repository, and
@@ -129,23 +130,35 @@ func (h *Home) Run(ctx context.Context, argv ...string) (string, error) {
 }
 
 // Reap ends what was started in the home and nobody ended: every such process has the
-// home in its environment.
+// home in its environment. It looks until it finds none, for what is being ended may
+// start another.
 func (h *Home) Reap() error {
+	for {
+		n, err := h.reap()
+		if n == 0 || err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// reap looks once, and returns how many it has ended.
+func (h *Home) reap() (n int, err error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, d := range dirs {
-		env, err := os.ReadFile(filepath.Join(d, "environ"))
+		env, err := os.ReadFile(filepath.Join(d, "environ")) // of a zombie it is empty
 		if err != nil || !bytes.Contains(env, []byte("HOME="+h.User+"\x00")) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(d))
-		if err == nil && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+		if err == nil && pid != os.Getpid() && syscall.Kill(pid, syscall.SIGKILL) == nil { // it may have gone
+			n++
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // Remove removes its directories. Reap comes first.
