@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
@@ -19,6 +20,21 @@ import (
 // not know are kept. A config.json that cannot be read is moved aside, never
 // overwritten: the ledger is the truth.
 func Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
+	return new(configFile).publish(ctx, l, led)
+}
+
+// configFile is a config.json that is written again and again by one who is mostly
+// alone with it: while it has the text that we left, it is not parsed anew.
+type configFile struct {
+	mu   sync.Mutex
+	text []byte
+	cfg  *team.Config // what has text; nil before the first writing
+}
+
+// publish is Publish.
+func (f *configFile) publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	lock, err := filelock.Lock(ctx, l.ConfigLock())
 	if err != nil {
 		return fmt.Errorf("lock config.json: %w", err)
@@ -33,35 +49,36 @@ func Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	var moved string
-	cfg, err := team.ReadConfig(l.Config())
+	old, err := os.ReadFile(l.Config())
+	cfg, moved := f.cfg, ""
+	f.cfg = nil // until it is written, what is filled in is in no file
 	switch {
-	case err == nil:
-	case team.IsCode(err, team.CodeNotFound):
+	case errors.Is(err, os.ErrNotExist):
 		cfg = &team.Config{}
-	case team.ReasonOf(err) == team.ReasonCorruptConfig:
-		aside := fmt.Sprintf("%s.corrupt-%d", l.Config(), time.Now().UnixMilli())
-		if err := os.Rename(l.Config(), aside); err != nil {
-			return fmt.Errorf("move corrupt config.json aside: %w", err)
+	case err != nil:
+		return fmt.Errorf("read config.json: %w", err)
+	case cfg == nil || !bytes.Equal(old, f.text):
+		if cfg, err = team.ParseConfig(old); err != nil {
+			moved = fmt.Sprintf("%s.corrupt-%d", l.Config(), time.Now().UnixMilli())
+			if err := os.Rename(l.Config(), moved); err != nil {
+				return fmt.Errorf("move corrupt config.json aside: %w", err)
+			}
+			old, cfg = nil, &team.Config{}
 		}
-		cfg, moved = &team.Config{}, aside
-	default:
-		return err
 	}
 	fillConfig(cfg, row, members)
 	data, err := cfg.Marshal()
 	if err != nil {
 		return fmt.Errorf("encode config.json: %w", err)
 	}
-	old, err := os.ReadFile(l.Config())
-	if err == nil && bytes.Equal(old, data) {
+	if !bytes.Equal(old, data) {
+		if err := atomicfile.Write(l.Config(), data, 0o600, false); err != nil {
+			return err
+		}
+	}
+	f.text, f.cfg = data, cfg
+	if moved == "" {
 		return nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read config.json: %w", err)
-	}
-	if err := atomicfile.Write(l.Config(), data, 0o600, false); err != nil || moved == "" {
-		return err
 	}
 	_, err = led.Event(ctx, ledger.Event{What: EventConfigAside, ID: filepath.Base(moved)})
 	return err

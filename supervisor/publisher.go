@@ -15,6 +15,7 @@ type publishing struct {
 	took    time.Duration // of the last writing
 	now     []func()      // answers that wait for the writing under way
 	next    []func()      // and for the one after
+	file    configFile
 }
 
 // publishRest is how many times as long as a writing took is rested after it.
@@ -57,7 +58,7 @@ func (s *Supervisor) pump() {
 func (s *Supervisor) publishNow() {
 	ctx, cancel := s.write()
 	defer cancel()
-	if err := Publish(ctx, s.cfg.Layout, s.cfg.Ledger); err != nil {
+	if err := s.pub.file.publish(ctx, s.cfg.Layout, s.cfg.Ledger); err != nil {
 		s.log.Error("publish config.json", "err", err)
 	}
 }

@@ -66,7 +66,7 @@ func TestPublisherCoversWhatWasWanted(t *testing.T) {
 	(<-s.msgs).apply(s) // the rest is over: the second begins
 	(<-s.msgs).apply(s)
 	if fmt.Sprint(told) != "[at once first second]" || s.pub.wanted || s.pub.writing {
-		t.Fatalf("after two writings told %v, %+v", told, s.pub)
+		t.Fatalf("after two writings told %v, wanted %v, writing %v", told, s.pub.wanted, s.pub.writing)
 	}
 	s.stopTimers()
 	s.work.Wait()

@@ -57,7 +57,7 @@ var configFields = []jsonField[Config]{
 	intField("createdAt", func(c *Config) *int64 { return &c.CreatedAt }),
 	stringField("leadAgentId", true, func(c *Config) *string { return &c.LeadAgentID }),
 	stringField("leadSessionId", true, func(c *Config) *string { return &c.LeadSessionID }),
-	{key: "members", encode: encodeMembers, decode: decodeMembers},
+	{key: "members", parts: true, encode: encodeMembers, decode: decodeMembers},
 	stringsField("hiddenPaneIds", false, func(c *Config) *[]string { return &c.HiddenPaneIDs }),
 }
 

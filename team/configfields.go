@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -11,6 +12,7 @@ import (
 // be absent.
 type jsonField[T any] struct {
 	key    string
+	parts  bool // its parts keep what was written of them, each by itself
 	encode func(*T) []byte
 	decode func(*T, json.RawMessage) error
 }
@@ -33,21 +35,20 @@ func decodeFields[T any](v *T, obj JSONObject, fields []jsonField[T]) error {
 // did not change is copied as it was written (a null, an escaped character), so
 // that a file goes round byte for byte.
 func mergeFields[T any](v *T, parsed JSONObject, fields []jsonField[T]) JSONObject {
-	byKey := make(map[string]jsonField[T], len(fields))
-	for _, f := range fields {
-		byKey[f.key] = f
-	}
 	out := make(JSONObject, 0, len(parsed)+len(fields))
 	for _, p := range parsed {
-		f, known := byKey[p.Key]
-		if !known {
+		i := slices.IndexFunc(fields, func(f jsonField[T]) bool { return f.key == p.Key })
+		if i < 0 {
 			out = append(out, p)
 			continue
 		}
+		f := fields[i]
 		now := f.encode(v)
-		var was T
-		if err := f.decode(&was, p.Value); err == nil && bytes.Equal(f.encode(&was), now) {
-			now = p.Value
+		if !f.parts && !bytes.Equal(now, p.Value) {
+			var was T
+			if err := f.decode(&was, p.Value); err == nil && bytes.Equal(f.encode(&was), now) {
+				now = p.Value
+			}
 		}
 		if now != nil {
 			out = append(out, JSONField{p.Key, now})
