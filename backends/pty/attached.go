@@ -69,7 +69,7 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane) (
 
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc) backends.Exit {
 	e := shim.Conclude(&b.looks, l, pr, b.log)
-	reap(pr.Shim)
+	reap(pr.Shim.PID)
 	return e
 }
 

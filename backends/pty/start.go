@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,9 +16,6 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/team"
 )
-
-// undoWithin bounds the clean-up after a failed start.
-const undoWithin = 15 * time.Second
 
 // socketMax is what a socket's path may have, with the final zero.
 const socketMax = 107
@@ -31,11 +27,8 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	if err := b.errClosed(); err != nil {
 		return nil, err
 	}
-	if len(l.Argv) == 0 || l.Generation == "" || l.Agent == "" || !filepath.IsAbs(string(l.Bundle)) {
-		return nil, team.Errorf(team.CodeInvalid, "start %q: agent, generation, absolute bundle and command are needed", l.Agent)
-	}
-	if len(b.opt.ShimArgv) == 0 || !filepath.IsAbs(b.opt.ShimArgv[0]) {
-		return nil, team.Errorf(team.CodeInternal, "start %s: the shim's command must be absolute", l.Agent)
+	if err := b.starter.Check(l); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.Agent, context.Cause(ctx))
@@ -45,86 +38,32 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 		return nil, team.Errorf(team.CodeInvalid, "start %s: socket path %s is longer than %d bytes", l.Agent, p.Socket, socketMax).
 			WithHint("set " + team.EnvRuntime + " to a short directory")
 	}
-	for _, dir := range []string{string(l.Bundle), filepath.Dir(p.Socket)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("start %s: %w", l.Agent, err)
-		}
+	if err := os.MkdirAll(filepath.Dir(p.Socket), 0o700); err != nil {
+		return nil, fmt.Errorf("start %s: %w", l.Agent, err)
 	}
 	l.Terminal, l.Socket = Name, p.Socket
-	lk, err := shim.LockStart(l.Bundle)
+	var a *attached
+	err := b.starter.Start(ctx, l, shim.Way{
+		Run: func() (pid int, err error) { // our child: until it is reaped the pid is its own
+			if err := shim.WritePane(l.Bundle, p); err != nil {
+				return 0, err
+			}
+			return b.fork(l)
+		},
+		Attach: func(up backends.Proc) (err error) {
+			a, err = b.attach(l, up, p)
+			return err
+		},
+		Said: func() string { return complaint(l.Bundle) },
+		Undo: func(_ context.Context, pid int) {
+			reap(pid)
+			_ = os.Remove(l.Socket)
+		},
+	})
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", l.Agent, err)
-	}
-	a, err := b.start(ctx, l, p, lk)
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", l.Agent, err)
+		return nil, err
 	}
 	return a, nil
-}
-
-// start owns the lock.
-func (b *Backend) start(ctx context.Context, l backends.Launch, p backends.Pane, lk *shim.Lock) (_ *attached, err error) {
-	locked := true
-	unlock := func() {
-		if locked {
-			lk.Unlock()
-		}
-		locked = false
-	}
-	defer unlock()
-	if runs, err := shim.Running(l.Bundle); err != nil {
-		return nil, err
-	} else if runs {
-		return nil, team.Errorf(team.CodeConflict, "a generation of this member lives").WithReason("already_running")
-	}
-	shim.Sweep(l.Bundle)
-	if err := shim.WriteLaunch(l); err != nil {
-		return nil, err
-	}
-	var id backends.ProcID
-	defer func() {
-		if err != nil {
-			b.undo(ctx, l, id)
-		}
-	}()
-	if err := shim.CreateLog(l.Bundle.Log()); err != nil {
-		return nil, err
-	}
-	if err := shim.WritePane(l.Bundle, p); err != nil {
-		return nil, err
-	}
-	var events <-chan shim.Event
-	look := 10 * time.Millisecond
-	if b.opt.Notifier != nil {
-		var cancel func()
-		events, cancel = b.opt.Notifier.Subscribe(l.Agent, l.Generation)
-		defer cancel()
-		look = 50 * time.Millisecond
-	}
-	pid, err := b.fork(l)
-	if err != nil {
-		return nil, err
-	}
-	// It is our child: until it is reaped the pid is its own.
-	id, err = proc.IdentifyAny(pid)
-	if err != nil {
-		id = backends.ProcID{PID: pid}
-		return nil, err
-	}
-	w, err := proc.Watch(id)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	unlock()
-	pr, err := shim.WaitUp(ctx, l, events, w.Done(), look)
-	if err != nil {
-		if errors.Is(err, shim.ErrNoShim) {
-			err = fmt.Errorf("%w: %s", err, complaint(l.Bundle))
-		}
-		return nil, err
-	}
-	return b.attach(l, pr, p)
 }
 
 // shimLog takes what the shim itself says: it has no terminal.
@@ -148,7 +87,7 @@ func (b *Backend) fork(l backends.Launch) (pid int, err error) {
 		return 0, fmt.Errorf("start the shim: open its log: %w", err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	argv := append(append([]string{}, b.opt.ShimArgv...), "--bundle", string(l.Bundle), "--generation", l.Generation)
+	argv := b.starter.Command(l)
 	pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Dir: "/", Env: shimEnv(os.Environ()), Files: []uintptr{null.Fd(), null.Fd(), uintptr(fd)},
 		Sys: &syscall.SysProcAttr{Setsid: true},
@@ -172,31 +111,14 @@ func shimEnv(env []string) []string {
 	return append(out, proc.EnvDetached+"=1", shim.EnvThreads)
 }
 
-// undo leaves nothing of a start that failed: without launch.json a shim that is
-// still coming up goes away by itself.
-func (b *Backend) undo(ctx context.Context, l backends.Launch, id backends.ProcID) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
-	defer cancel()
-	_ = os.Remove(l.Bundle.Launch())
-	roots := []backends.ProcID{}
-	if id.BootID != "" {
-		roots = append(roots, id)
-	}
-	if _, err := shim.EndRest(ctx, &b.looks, l.Bundle, l.Generation, roots, 500*time.Millisecond); err != nil {
-		b.log.Warn("undo a failed start", "agent", l.Agent, "err", err)
-	}
-	reap(id)
-	_ = os.Remove(l.Socket)
-}
-
 // reap takes a dead shim's status off the process table, if it is our child. Its
 // exit.json has said more.
-func reap(id backends.ProcID) {
-	if id.PID <= 0 {
+func reap(pid int) {
+	if pid <= 0 {
 		return
 	}
 	for {
-		_, err := syscall.Wait4(id.PID, nil, syscall.WNOHANG, nil)
+		_, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 		if !errors.Is(err, syscall.EINTR) {
 			return
 		}

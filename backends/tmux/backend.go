@@ -34,9 +34,10 @@ type Options struct {
 
 // Backend is one team's. New makes it without touching anything.
 type Backend struct {
-	opt   Options
-	log   *slog.Logger
-	looks proc.Looks // through the process table, of all who end at once
+	opt     Options
+	log     *slog.Logger
+	looks   proc.Looks // through the process table, of all who end at once
+	starter shim.Starter
 
 	// place orders everything that makes or moves panes: a split and the layout
 	// after it are one step.
@@ -75,7 +76,9 @@ func New(opt Options) *Backend {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Backend{opt: opt, log: log, servers: map[string]*server{}, live: map[*attached]struct{}{}}
+	b := &Backend{opt: opt, log: log, servers: map[string]*server{}, live: map[*attached]struct{}{}}
+	b.starter = shim.Starter{Argv: opt.ShimArgv, Notifier: opt.Notifier, Looks: &b.looks, Log: log}
+	return b
 }
 
 // Name is "tmux".

@@ -96,15 +96,10 @@ func private(l backends.Launch) bool {
 	return l.Place.TMUX == "" || l.Place.Layout == backends.LayoutSession
 }
 
-// shimArgv is what runs in the pane of a launch.
-func (b *Backend) shimArgv(l backends.Launch) []string {
-	return append(append([]string{}, b.opt.ShimArgv...), "--bundle", string(l.Bundle), "--generation", l.Generation)
-}
-
 // choose finds the place and starts the shim there; it returns what tmux printed
 // for putFormat.
 func (b *Backend) choose(ctx context.Context, l backends.Launch) (*server, string, error) {
-	argv := b.shimArgv(l)
+	argv := b.starter.Command(l)
 	private := private(l)
 	var s *server
 	var window, session string

@@ -37,7 +37,7 @@ type request struct {
 // put waits for the launch's pane. A caller whose ctx ends gets no pane: one that
 // is made for it all the same is removed.
 func (q *queue) put(ctx context.Context, b *Backend, l backends.Launch) (placed, error) {
-	r := &request{launch: l, argv: b.shimArgv(l), done: make(chan struct{})}
+	r := &request{launch: l, argv: b.starter.Command(l), done: make(chan struct{})}
 	if err := q.add(b, r); err != nil {
 		return placed{}, err
 	}

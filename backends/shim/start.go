@@ -1,0 +1,154 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	// undoWithin bounds the clean-up after a failed start.
+	undoWithin = 15 * time.Second
+	// lookEvery is how often a start without events is looked after, and heardEvery
+	// one whose shim tells.
+	lookEvery  = 10 * time.Millisecond
+	heardEvery = 50 * time.Millisecond
+)
+
+// Starter is what the starts of a backend whose agents have a shim have in common.
+type Starter struct {
+	Argv     []string  // absolute command of the shim
+	Notifier *Notifier // nil: starts are noticed by looking
+	Looks    *proc.Looks
+	Log      *slog.Logger
+}
+
+// Way is how a backend runs the shim of one launch.
+type Way struct {
+	// Run starts the shim and records its pane (WritePane). It returns the shim's pid
+	// even with an error that came after it.
+	Run func() (pid int, err error)
+	// Attach takes up a generation that is up.
+	Attach func(backends.Proc) error
+	// Said is what a shim that did not come up has said.
+	Said func() string
+	// Undo removes what Run has made, when nothing of the generation lives any more.
+	Undo func(ctx context.Context, pid int)
+}
+
+// Check says what a launch lacks, before anything is made for it.
+func (s *Starter) Check(l backends.Launch) error {
+	if len(l.Argv) == 0 || l.Generation == "" || l.Agent == "" || !filepath.IsAbs(string(l.Bundle)) {
+		return team.Errorf(team.CodeInvalid, "start %q: agent, generation, absolute bundle and command are needed", l.Agent)
+	}
+	if len(s.Argv) == 0 || !filepath.IsAbs(s.Argv[0]) {
+		return team.Errorf(team.CodeInternal, "start %s: the shim's command must be absolute", l.Agent)
+	}
+	return nil
+}
+
+// Command is what runs the shim of a launch.
+func (s *Starter) Command(l backends.Launch) []string {
+	return append(append([]string{}, s.Argv...), "--bundle", string(l.Bundle), "--generation", l.Generation)
+}
+
+// Start starts a generation and returns when it is up, or with nothing left of it.
+// A member that runs, or is being started, is CodeConflict.
+func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("start %s: %w", l.Agent, err)
+		}
+	}()
+	if err := os.MkdirAll(string(l.Bundle), 0o700); err != nil {
+		return err
+	}
+	lk, err := LockStart(l.Bundle)
+	if err != nil {
+		return err
+	}
+	locked := true
+	unlock := func() {
+		if locked {
+			lk.Unlock()
+		}
+		locked = false
+	}
+	defer unlock()
+	if runs, err := Running(l.Bundle); err != nil {
+		return err
+	} else if runs {
+		return team.Errorf(team.CodeConflict, "a generation of this member lives").WithReason("already_running")
+	}
+	Sweep(l.Bundle)
+	if err := WriteLaunch(l); err != nil {
+		return err
+	}
+	var id backends.ProcID
+	defer func() {
+		if err != nil {
+			s.undo(ctx, l, w, id)
+		}
+	}()
+	if err := CreateLog(l.Bundle.Log()); err != nil {
+		return err
+	}
+	var events <-chan Event
+	look := lookEvery
+	if s.Notifier != nil {
+		var cancel func()
+		events, cancel = s.Notifier.Subscribe(l.Agent, l.Generation)
+		defer cancel()
+		look = heardEvery
+	}
+	if id.PID, err = w.Run(); err != nil {
+		return err
+	}
+	// From here on there is a shim. One that is gone already has said why, if it has
+	// left no record.
+	known, err := proc.IdentifyAny(id.PID)
+	if err != nil && !errors.Is(err, proc.ErrGone) {
+		return err
+	}
+	if err == nil {
+		id = known
+	}
+	watch, err := proc.Watch(known)
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	unlock()
+	up, err := WaitUp(ctx, l, events, watch.Done(), look)
+	if errors.Is(err, ErrNoShim) {
+		err = fmt.Errorf("%w: %s", err, w.Said())
+	}
+	if err != nil {
+		return err
+	}
+	return w.Attach(up)
+}
+
+// undo leaves nothing of a start that failed: without launch.json a shim that is
+// still coming up goes away by itself.
+func (s *Starter) undo(ctx context.Context, l backends.Launch, w Way, id backends.ProcID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
+	defer cancel()
+	_ = os.Remove(l.Bundle.Launch())
+	var roots []backends.ProcID
+	if id.BootID != "" {
+		roots = append(roots, id)
+	}
+	if _, err := EndRest(ctx, s.Looks, l.Bundle, l.Generation, roots, 500*time.Millisecond); err != nil {
+		s.Log.Warn("undo a failed start", "agent", l.Agent, "err", err)
+	}
+	w.Undo(ctx, id.PID)
+}
