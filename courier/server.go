@@ -146,12 +146,15 @@ func (s *server) connection(ctx context.Context) (up bool) {
 	defer cancel()
 	late := time.AfterFunc(s.patience, cancel)
 	resp, err := s.open(stream, http.MethodGet, "/event", nil)
-	if !late.Stop() && err == nil {
+	intime := late.Stop()
+	if !intime && err == nil {
 		resp.Body.Close()
 		err = context.Canceled
 	}
 	if err != nil {
-		s.patience = min(2*s.patience, patienceMost)
+		if !intime { // a refusal, for nobody listens yet, says nothing of how long an answer takes
+			s.patience = min(2*s.patience, patienceMost)
+		}
 		s.f.Log.Debug("server not reached", "member", s.f.Name, "err", err)
 		return false
 	}
