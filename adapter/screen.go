@@ -39,6 +39,8 @@ type Rules struct {
 	Frame string `yaml:"frame"`
 	// Empty are texts that an empty input box shows, as patterns.
 	Empty []string `yaml:"empty"`
+	// Home are patterns that all match some line of a screen that shows no conversation.
+	Home []string `yaml:"home"`
 	// Enter says how a pasted text is sent.
 	Enter Enter  `yaml:"enter"`
 	List  []Rule `yaml:"rules"`
@@ -46,7 +48,7 @@ type Rules struct {
 	Titles []TitleRule `yaml:"titles"`
 
 	turn, input, below, above, frame *regexp.Regexp
-	empty                            []*regexp.Regexp
+	empty, home                      []*regexp.Regexp
 }
 
 // Enter is what a CLI needs between a paste and its Enter.
@@ -89,6 +91,7 @@ type Seen struct {
 	Lines    []string // those that matched
 	Input    string   // what stands in the input box, cleaned of what it shows when empty
 	HasInput bool     // there is an input box
+	Home     bool     // no conversation is shown, whatever the agent does
 	// Of a dialog that keys can answer: the keys, and all that stands there. Dialog is
 	// that as it can be compared, "" where only one answer has a key.
 	Allow, Deny string
@@ -154,7 +157,7 @@ func (r *Rules) compile() error {
 	if r.Frame != "" && (r.Turn == "" || r.Input == "") {
 		errs = append(errs, errors.New("frame: turn and input match the lines of what it ends"))
 	}
-	r.empty = many("empty", r.Empty)
+	r.empty, r.home = many("empty", r.Empty), many("home", r.Home)
 	for i := range r.Titles {
 		t := &r.Titles[i]
 		t.re = one("title", t.Match)
@@ -240,6 +243,7 @@ func (r *Rules) look(screen string, v Version, now time.Time, past bool) Seen {
 	lines := trimBottom(strings.Split(strings.ReplaceAll(screen, "\r\n", "\n"), "\n"))
 	seen := Seen{Activity: team.ActivityUnknown}
 	seen.Input, seen.HasInput = r.inputOf(lines)
+	seen.Home = r.isHome(lines)
 	turn, busy := r.newestTurn(lines)
 	for i := range r.List {
 		l := &r.List[i]
@@ -271,6 +275,15 @@ func (r *Rules) look(screen string, v Version, now time.Time, past bool) Seen {
 		return seen
 	}
 	return seen
+}
+
+func (r *Rules) isHome(lines []string) bool {
+	for _, re := range r.home {
+		if !slices.ContainsFunc(lines, re.MatchString) {
+			return false
+		}
+	}
+	return len(r.home) > 0
 }
 
 // endOf takes the end of a limit, which may be wrapped over two lines, and the words

@@ -48,6 +48,7 @@ type server struct {
 	next     time.Time // of a retry, zero for none
 
 	patience time.Duration // for the beginning of the stream; used by connection only
+	unshown  string        // a session that was made and that nobody has the TUI show yet; as patience
 }
 
 // A server that is asked for its events while it starts may never answer that request:
@@ -163,6 +164,10 @@ func (s *server) connection(ctx context.Context) (up bool) {
 		s.f.Log.Warn("server does not answer", "member", s.f.Name, "err", err)
 		return false
 	}
+	if id := s.unshown; id != "" {
+		s.unshown = ""
+		s.done.Go(func() { s.show(ctx, id) })
+	}
 	r := bufio.NewReader(resp.Body)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -241,9 +246,7 @@ func (s *server) find(ctx context.Context) (string, error) {
 	if err := s.request(ctx, http.MethodPost, "/session", map[string]string{"title": title}, &made); err != nil {
 		return "", err
 	}
-	if err := s.request(ctx, http.MethodPost, "/tui/select-session", map[string]string{"sessionID": made.ID}, nil); err != nil {
-		s.f.Log.Warn("session not shown", "member", s.f.Name, "err", err)
-	}
+	s.unshown = made.ID
 	return made.ID, nil
 }
 
