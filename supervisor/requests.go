@@ -254,7 +254,7 @@ func (s *Supervisor) attached(ctx context.Context, name string) (backends.Attach
 		}
 		if m.at == nil {
 			reply(live{}, team.Errorf(team.CodeConflict, "%s is not running (%s)", m.row.Name, m.row.Observed).
-				WithReason("not_running").WithHint("teamctl start "+m.row.Name))
+				WithReason("not_running").WithHint("teamctl start "+m.row.Name+" starts it again; teamctl logs "+m.row.Name+" has what it has put out"))
 			return
 		}
 		reply(live{m.at, m.row}, nil)

@@ -33,7 +33,7 @@ var checks = []check{
 	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
 	{"it resumes the same conversation", resumes},
 	{"a rule of the team answers for a person", ruled},
-	{"it shuts down when asked", shutsDown},
+	{"asked to stop, it ends by itself within 10 s", shutsDown},
 	{"a turn that fails is told as failed", fails},
 	{"the person's configuration is as it was", untouched},
 }
@@ -334,24 +334,4 @@ func resumes(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 		err = errors.New("the first prompt is not in its conversation")
 	}
 	return "", err
-}
-
-func shutsDown(ctx context.Context, w *world, c agentlab.Client) (string, error) {
-	m, err := w.member(ctx, "mate")
-	if err != nil {
-		return "", err
-	}
-	// It is asked by mail, and its answer ends it: nobody has to wait for a deadline.
-	reason := fmt.Sprintf("enough\n@@call %sSendMessage {\"type\":\"shutdown_response\",\"request_id\":\"$REQUEST\",\"approve\":true}", c.Tool)
-	out, err := w.teamctl(ctx, "stop", "mate", "--reason", reason, "--wait", w.limit.String())
-	if err != nil {
-		return "", err
-	}
-	if !strings.Contains(out, "mate: shut down") {
-		return "", fmt.Errorf("it did not approve: %s", out)
-	}
-	if err := syscall.Kill(m.PID, 0); err == nil {
-		return "", fmt.Errorf("process %d is there after: %s", m.PID, out)
-	}
-	return "", nil
 }

@@ -18,10 +18,11 @@ import (
 
 // options are the flags.
 type options struct {
-	exe, cache, only, out string
-	limit                 time.Duration
-	keep, hold            bool
-	busy                  int // seconds that a turn works in which something happens
+	exe, cache, only, rows, out string
+	limit                       time.Duration
+	wait                        time.Duration // of teamctl stop, its own default where it is 0
+	keep, hold                  bool
+	busy                        int // seconds that a turn works in which something happens
 }
 
 func main() {
@@ -29,9 +30,11 @@ func main() {
 	flag.StringVar(&o.exe, "teamctl", "", "`path` of the program under test")
 	flag.StringVar(&o.cache, "clients", "", "`directory` that the CLIs are installed in")
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, mixed for the mixed team")
+	flag.StringVar(&o.rows, "rows", "", "run only the first row and those whose names contain `TEXT`")
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "`bound` of every wait: a CLI takes a minute to start on a small machine that is busy")
 	flag.IntVar(&o.busy, "busy", 8, "`seconds` that a turn works in which something happens")
+	flag.DurationVar(&o.wait, "wait", 0, "how long `teamctl stop` waits for an answer, instead of its own default")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
 	flag.BoolVar(&o.hold, "hold", false, "check nothing: print the environment of a run, to try things in by hand, and wait")
 	flag.Parse()
@@ -99,7 +102,10 @@ func runClient(ctx context.Context, o options, c agentlab.Client, checks []check
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close(o.keep)) }()
-	for _, k := range checks {
+	for i, k := range checks {
+		if i > 0 && !strings.Contains(k.name, o.rows) {
+			continue
+		}
 		var note string
 		err := w.lives()
 		if err == nil {

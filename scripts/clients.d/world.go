@@ -25,10 +25,11 @@ type world struct {
 	prompt  string // token of the first prompt
 	limit   time.Duration
 	busy    int
+	wait    time.Duration
 }
 
 func newWorld(ctx context.Context, o options, with []agentlab.Client) (_ *world, err error) {
-	w := &world{exe: o.exe, limit: o.limit, busy: o.busy, started: time.Now()}
+	w := &world{exe: o.exe, limit: o.limit, busy: o.busy, wait: o.wait, started: time.Now()}
 	if w.model, err = fakemodel.Start("", nil); err != nil {
 		return nil, err
 	}
