@@ -269,7 +269,7 @@ func (l *life) wait() error {
 	select {
 	case <-l.done:
 		return l.err
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		l.r.t.Fatalf("worker %s does not end", l.id.Name)
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -69,7 +70,11 @@ func newTeam(t *testing.T) team.Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := errors.Join(strays.End(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("t")
 	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
@@ -115,7 +120,7 @@ func dial(t *testing.T, l team.Layout) *Client {
 // waitGone waits until no supervisor holds the team's lock.
 func waitGone(t *testing.T, l team.Layout) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
 	defer cancel()
 	lock, err := lockSupervisor(ctx, l)
 	if err != nil {

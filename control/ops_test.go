@@ -229,7 +229,7 @@ func testOpsStreamNonsense(t *testing.T, way func(writerFunc) ledger.Writer) {
 		if _, err := conn.Write([]byte(frame)); err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(60 * time.Second))
 		if _, err := conn.r.ReadByte(); err == nil || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%q: %v", frame, err)
 		}

@@ -234,7 +234,7 @@ func TestACPAgentDies(t *testing.T) {
 	}
 	select {
 	case <-a.Done():
-	case <-time.After(30 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("it is not done")
 	}
 }

@@ -53,7 +53,7 @@ func (w *watcher) mark() int {
 // wait returns the first observation from the mark on that ok accepts.
 func (w *watcher) wait(t *testing.T, what string, from int, ok func(team.Observation) bool) team.Observation {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(60 * time.Second)
 	for {
 		w.mu.Lock()
 		for i := from; i < len(w.all); i++ {
@@ -146,7 +146,7 @@ func (r *rig) deliver(t *testing.T, again bool, mail ...string) []team.Outcome {
 	for i := 0; i < len(mail); i += 2 {
 		in = append(in, team.Mail{ID: mail[i], Text: mail[i+1], Again: again})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	out := r.ch.Deliver(ctx, in)
 	if len(out) != len(in) {
@@ -163,7 +163,7 @@ func (r *rig) deliver(t *testing.T, again bool, mail ...string) []team.Outcome {
 // asked waits for the request in which the text reached the model.
 func (r *rig) asked(t *testing.T, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	if _, err := r.model.Wait(ctx, func(q fakemodel.Request) bool { return contains(q.New, text) }); err != nil {
 		t.Fatalf("%q did not reach the model: %v", text, err)

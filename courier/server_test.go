@@ -2,6 +2,7 @@ package courier
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"testing"
 
@@ -10,15 +11,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// freePort is an address of loopback that nobody listened on a moment ago.
+// freePort is an address of loopback that nobody listened on a moment ago. It is below
+// those that the kernel gives to connections: one of another test would keep us from it.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(20000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port")
+	return ""
 }
 
 func openCodeRig(t *testing.T) (r *rig, addr string) {

@@ -21,7 +21,7 @@ func childEvent(args []string) error {
 
 func awaitEvent(t *testing.T, l *Ledger, wakes <-chan struct{}, what string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(60 * time.Second)
 	for {
 		if len(must[[]Event](t)(l.Events(ctxFor(t), 0, 0, EventFilter{What: what}))) > 0 {
 			return
@@ -78,7 +78,7 @@ func TestChangesEnd(t *testing.T) {
 	l := newTeam(t)
 	ended := func(wakes <-chan struct{}) {
 		t.Helper()
-		deadline := time.After(20 * time.Second)
+		deadline := time.After(60 * time.Second)
 		for {
 			select {
 			case _, open := <-wakes:

@@ -48,7 +48,7 @@ func TestChangesWithoutEvents(t *testing.T) {
 		}
 		select {
 		case <-changes:
-		case <-time.After(20 * time.Second):
+		case <-time.After(60 * time.Second):
 			t.Fatal("a commit was not seen")
 		}
 	}

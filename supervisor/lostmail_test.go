@@ -37,7 +37,7 @@ func TestUnmailedMessageIsMailedOnce(t *testing.T) {
 		}
 	}
 	r.supervisor()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	changes, stop, err := r.led.Changes(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
 	}
 	post("three")
 	// Whoever met the damage restored the mailbox, the supervisor mails the rest.
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	w, err := inbox.Watch(ctx, r.layout.Inboxes())
 	if err != nil {

@@ -37,7 +37,7 @@ func TestOutsideIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(60 * time.Second)
 	defer deadline.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()

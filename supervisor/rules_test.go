@@ -15,7 +15,7 @@ import (
 // events waits until there are n events of a kind and returns them.
 func (r *rig) events(what string, n int) []ledger.Event {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), 60*time.Second)
 	defer cancel()
 	changes, stop, err := r.led.Changes(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestSlowRuleHoldsUpNobody(t *testing.T) {
 	}
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.Now().Add(20 * time.Second); ; <-ticker.C {
+	for deadline := time.Now().Add(60 * time.Second); ; <-ticker.C {
 		if _, err := os.Stat(mark); err == nil {
 			break
 		}

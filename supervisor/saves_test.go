@@ -53,7 +53,7 @@ func TestSavesWhenAtRest(t *testing.T) {
 		t.Helper()
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
-		deadline := time.After(20 * time.Second)
+		deadline := time.After(60 * time.Second)
 		for len(saves()) != n {
 			select {
 			case <-tick.C:

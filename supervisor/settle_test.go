@@ -68,7 +68,7 @@ func TestSettlerLetsChattyOutputBe(t *testing.T) {
 		if who != "m" {
 			t.Errorf("%q has settled", who)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("it rests and has not settled")
 	}
 	if fi, err := os.Stat(b.Log()); err != nil || time.Since(fi.ModTime()) < s.quiet {
@@ -103,7 +103,7 @@ func TestSettlerWithoutWatches(t *testing.T) {
 	}
 	select {
 	case <-told:
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("its output was not found")
 	}
 }

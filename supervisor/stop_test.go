@@ -16,7 +16,7 @@ import (
 // shutdownRequestTo waits for the request in the member's mailbox.
 func (r *rig) shutdownRequestTo(name string) inbox.ShutdownRequest {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), 60*time.Second)
 	defer cancel()
 	w, err := inbox.Watch(ctx, r.layout.Inboxes())
 	if err != nil {

@@ -61,7 +61,7 @@ func openTerminal(t *testing.T) *terminal {
 
 func (x *terminal) await(t *testing.T, want string) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(60 * time.Second)
 	for !strings.Contains(x.out.String(), want) {
 		select {
 		case <-x.bell:

@@ -424,6 +424,13 @@ func TestOwnerKilled(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // of a test that failed; else nothing is left
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		if l, err := shim.ReadLaunch(at, ""); err == nil {
+			_, _ = proc.KillTree(context.Background(), nil, l.Generation, 0)
+		}
+	})
 	buf := make([]byte, 100)
 	if n, err := out.Read(buf); err != nil || string(buf[:n]) != "up\n" {
 		t.Fatalf("the supervisor says %q, %v", buf[:n], err)

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"syscall"
 
@@ -53,13 +54,25 @@ func killed(b []byte) bool {
 	return false
 }
 
-// readProc reads the beginning of a file of a process.
+// readProc reads the beginning of a file of a process. Whole tables are read: os.File
+// would ask the kernel twice as much.
 func readProc(pid int, file string, buf []byte) ([]byte, error) {
-	fd, err := openProc(pid, file)
+	fd, err := again(func() (int, error) {
+		return unix.Open("/proc/"+strconv.Itoa(pid)+"/"+file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
 	return buf[:max(n, 0)], err
+}
+
+// again calls f until no signal comes between.
+func again(f func() (int, error)) (int, error) {
+	for {
+		if n, err := f(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
 }

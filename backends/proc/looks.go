@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/environ"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -91,7 +92,7 @@ func takeSight() (*sight, error) {
 		if in.dead {
 			continue
 		}
-		raw := rawEnviron(in.pid, buf)
+		raw := environ.Of(in.pid, buf)
 		if cap(raw) > cap(buf) {
 			buf = raw
 		}

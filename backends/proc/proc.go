@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/environ"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -170,7 +171,7 @@ func list(keep func(info) bool) ([]backends.ProcID, error) {
 
 // isDetached reports whether a process is marked as nobody's descendant.
 func isDetached(pid int) bool {
-	_, detached := marks(rawEnviron(pid, nil))
+	_, detached := marks(environ.Of(pid, nil))
 	return detached
 }
 

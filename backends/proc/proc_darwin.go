@@ -1,8 +1,6 @@
 package proc
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -60,29 +58,6 @@ func table() ([]info, error) {
 		out = append(out, fromKinfo(&ks[i]))
 	}
 	return out, nil
-}
-
-// rawEnviron reads KERN_PROCARGS2: argc, the executable's path, padding, argc
-// arguments, then the environment, all ended by NUL.
-func rawEnviron(pid int, _ []byte) []byte {
-	b, err := unix.SysctlRaw("kern.procargs2", pid)
-	if err != nil || len(b) < 4 {
-		return nil
-	}
-	argc := int(binary.LittleEndian.Uint32(b))
-	b = b[4:]
-	i := bytes.IndexByte(b, 0)
-	if i < 0 {
-		return nil
-	}
-	b = bytes.TrimLeft(b[i:], "\x00")
-	for ; argc > 0; argc-- {
-		if i = bytes.IndexByte(b, 0); i < 0 {
-			return nil
-		}
-		b = b[i+1:]
-	}
-	return b
 }
 
 // Signal sends a signal to this process; macOS has no way to pin a pid, so the

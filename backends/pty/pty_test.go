@@ -1,6 +1,7 @@
 package pty
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -38,7 +40,11 @@ func newRig(t *testing.T) *backendtest.Rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := errors.Join(strays.Gone(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
 	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {

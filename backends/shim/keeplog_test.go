@@ -104,7 +104,7 @@ func TestLoggerProcess(t *testing.T) {
 	if _, err := in.Write(append([]byte("after\n"), endMark(gen)...)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel = context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	if !AwaitLog(ctx, b, gen) {
 		t.Error("the logger did not end at the mark")

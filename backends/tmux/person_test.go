@@ -30,15 +30,15 @@ func newPerson(t *testing.T) personServer {
 		t.Fatal(err)
 	}
 	p := personServer{t, filepath.Join(dir, "s")}
+	t.Cleanup(func() { // it may have ended with its last window
+		_ = exec.Command("tmux", "-S", p.socket, "kill-server").Run()
+		_ = os.RemoveAll(dir)
+	})
 	p.tmux("new-session", "-d", "-s", "mine", "-x", "160", "-y", "48", "cat")
 	if p.tmux("display-message", "-p", "-t", "mine", "#{window_width}") != "160" { // tmux 3.2 takes no size of a client without a terminal
 		p.tmux("resize-window", "-t", "mine:0", "-x", "160", "-y", "48")
 		p.tmux("set-option", "-wu", "-t", "mine:0", "window-size")
 	}
-	t.Cleanup(func() {
-		p.tmux("kill-server")
-		_ = os.RemoveAll(dir)
-	})
 	return p
 }
 

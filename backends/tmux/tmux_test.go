@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -33,7 +35,11 @@ func newRig(t *testing.T) *backendtest.Rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := errors.Join(strays.Gone(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
 	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
@@ -47,7 +53,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 	open := func(t *testing.T) backends.Backend { return openBackend(t, l, n) }
 	t.Cleanup(func() {
 		b := New(Options{Layout: l})
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := b.CloseTeam(ctx); err != nil {
 			t.Errorf("close team: %v", err)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -57,19 +56,7 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		left := processes(dir)
-		for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); left = processes(dir) {
-			w.tick()
-		}
-		for _, pid := range left {
-			t.Errorf("left behind: process %d", pid)
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { nothingLeft(t, dir) })
 	return w
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -82,22 +83,19 @@ func (r *faultRig) clean() {
 	if stale := staleRegistrations(r.dir); stale != "" {
 		r.Error(stale)
 	}
-	left := processes(r.dir)
-	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); left = processes(r.dir) {
-		r.tick()
+	log, err := os.ReadFile(r.layout.SupervisorLog())
+	nothingLeft(r.T, r.dir)
+	if r.Failed() && err == nil {
+		r.Logf("supervisor.log:\n%s", log)
 	}
-	for _, pid := range left {
-		cmd, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-		r.Errorf("left behind: %d %s", pid, bytes.ReplaceAll(cmd, []byte{0}, []byte{' '}))
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	if r.Failed() {
-		if log, err := os.ReadFile(r.layout.SupervisorLog()); err == nil {
-			r.Logf("supervisor.log:\n%s", log)
-		}
-	}
-	if err := os.RemoveAll(r.dir); err != nil {
-		r.Error(err)
+}
+
+// nothingLeft waits until no process of a world below dir is left, and removes it. One
+// that stays fails the test, and is ended.
+func nothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	if err := errors.Join(strays.Gone(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
+		t.Error(err)
 	}
 }
 

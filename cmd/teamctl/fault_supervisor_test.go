@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -85,7 +86,7 @@ func TestFault02SupervisorKilledWhileSpawning(t *testing.T) {
 	}
 	have := r.members()
 	owners := map[string][]int{}
-	for _, pid := range processes(r.dir) {
+	for _, pid := range strays.Below(r.dir)() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
 			continue
@@ -136,7 +137,7 @@ func TestFault03TwoSupervisors(t *testing.T) {
 	// A loser says so and leaves, which takes it a moment.
 	r.until("one supervisor", func() bool {
 		n := 0
-		for _, pid := range processes(r.dir) {
+		for _, pid := range strays.Below(r.dir)() {
 			if cmd, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.Contains(string(cmd), "\x00supervise\x00") {
 				n++
 			}
@@ -188,7 +189,7 @@ func TestFault17ManyMembers(t *testing.T) {
 		t.Errorf("%d inotify instances with %d members, %d with one", n, many, first)
 	}
 	clients := 0
-	for _, pid := range processes(r.dir) {
+	for _, pid := range strays.Below(r.dir)() {
 		if cmd, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.HasPrefix(string(cmd), "tmux\x00") && strings.Contains(string(cmd), "\x00-C\x00") {
 			clients++
 		}

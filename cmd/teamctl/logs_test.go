@@ -78,7 +78,7 @@ func (s *shared) String() string {
 
 func (s *shared) await(t *testing.T, want string) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(60 * time.Second)
 	for !strings.HasSuffix(s.String(), want) {
 		select {
 		case <-s.bell:

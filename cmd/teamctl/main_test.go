@@ -19,6 +19,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends/cgroup"
 	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -141,19 +142,16 @@ func setup(env *testscript.Env) error {
 	}
 	env.Defer(func() {
 		stale := staleRegistrations(env.WorkDir)
-		left := processes(dir)
-		for _, p := range left {
-			_ = syscall.Kill(p, syscall.SIGKILL)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			env.T().Log(err)
-		}
-		if stale != "" {
-			env.T().Fatal(stale)
+		err := errors.Join(endAll(dir), os.RemoveAll(dir))
+		if stale != "" || err != nil {
+			env.T().Fatal(stale, err)
 		}
 	})
 	return nil
 }
+
+// endAll ends everything that was started in a world below dir.
+func endAll(dir string) error { return strays.End(strays.Below(dir)) }
 
 // staleRegistrations is what git would prune in the repositories of a directory: a
 // worktree that is registered and gone.
@@ -170,27 +168,6 @@ func staleRegistrations(dir string) string {
 		}
 	}
 	return strings.Join(found, "\n")
-}
-
-// processes are those that have dir in their environment: everything that a
-// script has started, whoever its parent is now.
-func processes(dir string) []int {
-	var out []int
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err == nil && strings.Contains(string(b), "="+dir+"/") {
-			out = append(out, pid)
-		}
-	}
-	return out
 }
 
 // exitcode N CMD...: CMD ends with exactly this status.
@@ -338,7 +315,7 @@ func cmdInside(ts *testscript.TestScript, _ bool, _ []string) {
 // repository named is registered.
 func cmdNothing(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.Getenv("SHORT")
-	wait(ts, "the end of all processes", func() bool { return len(processes(dir)) == 0 })
+	wait(ts, "the end of all processes", func() bool { return len(strays.Below(dir)()) == 0 })
 	sockets, err := filepath.Glob(filepath.Join(ts.Getenv(team.EnvRuntime), "*", "*"))
 	ts.Check(err)
 	if len(sockets) > 0 {

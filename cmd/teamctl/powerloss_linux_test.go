@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 // What is told to a sender is on the disk first: seen by the system calls, for a
@@ -47,7 +49,7 @@ func TestFault34PowerLossOrder(t *testing.T) {
 	stop := func() {
 		if !stopped {
 			stopped = true
-			for _, pid := range processes(p.dir) {
+			for _, pid := range strays.Below(p.dir)() {
 				if args, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); err == nil && strings.HasPrefix(string(args), p.bin) {
 					_ = syscall.Kill(pid, syscall.SIGTERM)
 				}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -61,11 +60,8 @@ func newProofOn(t *testing.T, prepare func(home string), members ...string) *pro
 	// The layout's sockets follow the environment of who asks; here it is the test.
 	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	t.Cleanup(func() {
-		for _, pid := range processes(dir) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Log(err)
+		if err := errors.Join(endAll(dir), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
 		}
 	})
 	prepare(p.layout.Home.Dir)

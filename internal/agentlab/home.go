@@ -8,10 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
-	"time"
+
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 // Home is where the CLIs run: a person's home directory, their repository, and
@@ -129,36 +128,15 @@ func (h *Home) Run(ctx context.Context, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Reap ends what was started in the home and nobody ended: every such process has the
-// home in its environment. It looks until it finds none, for what is being ended may
-// start another.
-func (h *Home) Reap() error {
-	for {
-		n, err := h.reap()
-		if n == 0 || err != nil {
-			return err
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
+// Reap ends what was started in the home and nobody ended.
+func (h *Home) Reap() error { return strays.End(h.Processes) }
 
-// reap looks once, and returns how many it has ended.
-func (h *Home) reap() (n int, err error) {
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return 0, err
-	}
-	for _, d := range dirs {
-		env, err := os.ReadFile(filepath.Join(d, "environ")) // of a zombie it is empty
-		if err != nil || !bytes.Contains(env, []byte("HOME="+h.User+"\x00")) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(d))
-		if err == nil && pid != os.Getpid() && syscall.Kill(pid, syscall.SIGKILL) == nil { // it may have gone
-			n++
-		}
-	}
-	return n, nil
+// Processes are those that run in the home, this one apart: every one has the home in
+// its environment, or the sockets' directory if a test has started it for itself.
+func (h *Home) Processes() []int {
+	return strays.Of(func(env []byte) bool {
+		return bytes.Contains(env, []byte("HOME="+h.User+"\x00")) || bytes.Contains(env, []byte("="+h.Sockets+"\x00"))
+	})()
 }
 
 // Remove removes its directories. Reap comes first.

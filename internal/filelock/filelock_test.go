@@ -101,8 +101,11 @@ func holdForever(path string) error {
 	return l.Unlock()
 }
 
-// countUntilEOF takes the lock as often as it can until standard input ends,
-// then prints how often that was.
+// often is how many locks a process has to get beside others that want them as well.
+const often = 20
+
+// countUntilEOF takes the lock as often as it can until standard input ends, says so
+// when that was often, and prints at its end how often it was.
 func countUntilEOF(path string) error {
 	done := make(chan struct{})
 	go func() {
@@ -124,6 +127,9 @@ func countUntilEOF(path string) error {
 		n++
 		if err := l.Unlock(); err != nil {
 			return err
+		}
+		if n == often {
+			fmt.Println("often")
 		}
 	}
 }
@@ -193,9 +199,20 @@ func TestFairBetweenProcesses(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		runs = append(runs, run{cmd, in, bufio.NewReader(out)})
 	}
-	<-time.After(500 * time.Millisecond) // the length of the measurement
+	late := time.AfterFunc(time.Minute, func() {
+		for _, r := range runs {
+			_ = r.cmd.Process.Kill()
+		}
+	})
+	defer late.Stop()
+	for i, r := range runs { // while all the others want it too
+		if line, err := r.out.ReadString('\n'); err != nil || line != "often\n" {
+			t.Fatalf("process %d starved: %q, %v", i, line, err)
+		}
+	}
 	for _, r := range runs {
 		_ = r.in.Close()
 	}
@@ -215,8 +232,8 @@ func TestFairBetweenProcesses(t *testing.T) {
 		least, most = min(least, n), max(most, n)
 	}
 	t.Logf("locks taken by each of %d processes: %d to %d", procs, least, most)
-	if least == 0 {
-		t.Fatalf("a process starved: %d to %d", least, most)
+	if least < often {
+		t.Errorf("one has got fewer than it says: %d to %d", least, most)
 	}
 }
 
@@ -332,7 +349,7 @@ func TestReplacedFileIsLockedAnew(t *testing.T) {
 	got := make(chan *Held, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		l, err := Lock(ctx, path)
 		if err != nil {
@@ -471,7 +488,7 @@ func TestGivenUpPlace(t *testing.T) {
 	if err := l.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for n := 1; n != 0; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d slots are left behind", n)

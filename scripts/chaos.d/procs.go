@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/environ"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -41,8 +42,8 @@ func (w *world) processes() ([]process, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		raw, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err != nil || !strings.Contains(string(raw), mark) {
+		raw := environ.Of(pid, nil)
+		if !strings.Contains(string(raw), mark) {
 			continue
 		}
 		id, err := proc.Identify(pid)

@@ -120,7 +120,7 @@ func tried(t *testing.T, o options, c agentlab.Client) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if err := w.until(ctx, "as it was", func() (bool, error) { // a supervisor ends after its last answer
-		left, now := w.processes(t), w.things(t)
+		left, now := w.processes(), w.things(t)
 		if len(left) > 0 || now != before {
 			return false, fmt.Errorf("processes %v are left, and there is\n%s\nand was\n%s", left, now, before)
 		}

@@ -45,7 +45,7 @@ func TestRecover(t *testing.T) {
 		}
 	}
 	blackout(t, w)
-	if left := w.processes(t); len(left) > 0 {
+	if left := w.processes(); len(left) > 0 {
 		t.Fatalf("%v are alive", left)
 	}
 
@@ -154,12 +154,12 @@ func (w *world) goesOn(ctx context.Context, t *testing.T, c agentlab.Client, k t
 		return errors.Join(err, fmt.Errorf("conversation %q is %q", k.conversation, now))
 	}
 	resume := map[string]string{"claude": "--resume", "codex": "resume"}[c.Name]
-	for _, argv := range w.processes(t) {
+	for _, argv := range w.processes() {
 		if strings.Contains(argv, " "+resume+" "+k.conversation+" ") {
 			return nil
 		}
 	}
-	return fmt.Errorf("nobody was started with %s %s: %v", resume, k.conversation, w.processes(t))
+	return fmt.Errorf("nobody was started with %s %s: %v", resume, k.conversation, w.processes())
 }
 
 // conversation is the CLI's own id of a member's conversation.
@@ -176,27 +176,13 @@ func (w *world) conversation(name string) (string, error) {
 }
 
 // processes are the command lines of all that runs in the home, by process.
-func (w *world) processes(t *testing.T) map[int]string {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
+func (w *world) processes() map[int]string {
 	out := map[int]string{}
-	for _, f := range files {
-		env, err := os.ReadFile(f)
-		if err != nil || !bytes.Contains(env, []byte("HOME="+w.User+"\x00")) {
-			continue
+	for _, pid := range w.Processes() {
+		argv, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if err == nil && len(argv) > 0 { // else it has ended
+			out[pid] = string(bytes.ReplaceAll(argv, []byte{0}, []byte{' '}))
 		}
-		argv, err := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
-		if err != nil || len(argv) == 0 { // it has ended
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[pid] = string(bytes.ReplaceAll(argv, []byte{0}, []byte{' '}))
 	}
 	return out
 }
@@ -208,7 +194,7 @@ func blackout(t *testing.T, w *world) {
 	stopped := map[int]bool{}
 	for more := true; more; { // what was started meanwhile too
 		more = false
-		for pid := range w.processes(t) {
+		for pid := range w.processes() {
 			if !stopped[pid] && syscall.Kill(pid, syscall.SIGSTOP) == nil {
 				stopped[pid], more = true, true
 			}
@@ -217,7 +203,7 @@ func blackout(t *testing.T, w *world) {
 	for pid := range stopped {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
 	}
-	if err := w.until(context.WithoutCancel(t.Context()), "dark", func() (bool, error) { return len(w.processes(t)) == 0, nil }); err != nil {
+	if err := w.until(context.WithoutCancel(t.Context()), "dark", func() (bool, error) { return len(w.processes()) == 0, nil }); err != nil {
 		t.Fatal(err)
 	}
 }

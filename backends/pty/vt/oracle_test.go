@@ -33,15 +33,20 @@ func tmuxScreen(t *testing.T, cols, rows int, stream []byte) (text, cursor strin
 		}
 		return string(out)
 	}
+	defer func() { _ = exec.Command("tmux", "-S", filepath.Join(short, "s"), "kill-server").Run() }()
 	run("new-session", "-d", "-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows),
 		"stty raw -echo; cat "+file+"; touch "+file+".done; exec sleep 1000")
-	defer func() { _ = exec.Command("tmux", "-S", filepath.Join(short, "s"), "kill-server").Run() }()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for range 5000 {
-		<-tick.C
+	late := time.After(time.Minute)
+	for {
 		if _, err := os.Stat(file + ".done"); err == nil {
 			break
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("it was not shown")
 		}
 	}
 	// What cat has written may not have been read yet: two equal looks in a row.

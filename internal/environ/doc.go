@@ -1,0 +1,2 @@
+// Package environ reads what other processes were executed with.
+package environ
