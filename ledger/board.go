@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// Board is what a screen can show of the tasks, all of one moment.
+// Board is a part of the tasks, and the numbers of all of them, of one moment.
 type Board struct {
 	Tasks  []Task          // oldest first
 	Stuck  map[string]bool // ids of those of Tasks that are pending behind a failed one
@@ -37,6 +37,13 @@ const (
 				SELECT id FROM (SELECT id FROM tasks WHERE status = 'completed' ORDER BY completedAt DESC, seq DESC LIMIT ?1)
 				LIMIT ?1))
 		SELECT ` + taskCols + `, id IN stuck FROM tasks WHERE id IN shown ORDER BY seq, id`
+	// sqlBoardOf takes what is in work, and the tasks of a JSON array of ids.
+	sqlBoardOf = `WITH RECURSIVE ` + sqlStuck + `,
+		shown(id) AS (
+			SELECT id FROM tasks WHERE status IN ('claimed', 'in_progress')
+			UNION
+			SELECT value FROM json_each(?1))
+		SELECT ` + taskCols + `, id IN stuck FROM tasks WHERE id IN shown ORDER BY seq, id`
 	// sqlFree counts the entries of the three indexes that hold what can be claimed.
 	sqlFree = `SELECT
 			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_ready WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL) +
@@ -47,7 +54,16 @@ const (
 // Board reads all tasks in work and, of the others, the first atMost that a person
 // wants to see: failed (the newest), free and waiting (the oldest), stuck, completed
 // (the newest).
-func (l *Ledger) Board(ctx context.Context, atMost int) (b Board, err error) {
+func (l *Ledger) Board(ctx context.Context, atMost int) (Board, error) {
+	return l.board(ctx, sqlBoard, atMost)
+}
+
+// BoardOf reads all tasks in work, and those of the ids that there are.
+func (l *Ledger) BoardOf(ctx context.Context, ids []string) (Board, error) {
+	return l.board(ctx, sqlBoardOf, mustJSON(append([]string{}, ids...)))
+}
+
+func (l *Ledger) board(ctx context.Context, query string, arg any) (b Board, err error) {
 	r, err := l.db.reader()
 	if err != nil {
 		return b, err
@@ -57,16 +73,16 @@ func (l *Ledger) Board(ctx context.Context, atMost int) (b Board, err error) {
 	if err != nil {
 		return b, l.db.asCoded("read the board", err)
 	}
-	err = errors.Join(b.read(ctx, one, atMost, l.now().UnixMilli()), one.Rollback())
+	err = errors.Join(b.read(ctx, one, query, arg, l.now().UnixMilli()), one.Rollback())
 	if err != nil {
 		return Board{}, l.db.asCoded("read the board", err)
 	}
 	return b, nil
 }
 
-func (b *Board) read(ctx context.Context, one *sql.Tx, atMost int, now int64) error {
+func (b *Board) read(ctx context.Context, one *sql.Tx, query string, arg any, now int64) error {
 	b.Tasks, b.Stuck = []Task{}, map[string]bool{}
-	rows, err := one.QueryContext(ctx, sqlBoard, atMost)
+	rows, err := one.QueryContext(ctx, query, arg)
 	if err != nil {
 		return err
 	}

@@ -93,15 +93,57 @@ func TestBoardReadsWhatCanBeShown(t *testing.T) {
 	}
 }
 
-// No part of it walks the tasks, or sorts more of them than it returns.
-func TestBoardWalksNoTable(t *testing.T) {
-	l := newTeam(t)
-	plan := strings.Join(must[[]string](t)(read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {
+// What changed is read with what is in work, and nothing else of the board.
+func TestBoardOf(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	batch := make([]NewTask, 30)
+	for i := range batch {
+		batch[i].Subject = "task"
+	}
+	batch[19].DependsOn = []string{"first"}
+	batch[0].Ref = "first"
+	must[[]Task](t)(l.CreateTasks(ctx, batch, "lead"))
+	end(t, l, true, 1)
+	end(t, l, false, 2, 3)
+	must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: "7"}))
+	for _, tt := range []struct {
+		ids  []string
+		want string
+	}{{nil, "7"}, {[]string{"3", "20", "7", "1", "99"}, "1 3 7 20!"}} {
+		b := must[Board](t)(l.BoardOf(ctx, tt.ids))
+		var got []string
+		for _, task := range b.Tasks {
+			id := task.ID
+			if b.Stuck[id] {
+				id += "!"
+			}
+			got = append(got, id)
+		}
+		if strings.Join(got, " ") != tt.want || b.Counts.Total() != 30 || b.Counts.Stuck != 1 || b.Free != 25 {
+			t.Errorf("%v: %v of %+v, %d free; want %s", tt.ids, got, b.Counts, b.Free, tt.want)
+		}
+	}
+	if p := plan(t, l, strings.ReplaceAll(sqlBoardOf, "?1", "'[\"1\"]'")); strings.Contains(p, "SCAN tasks") {
+		t.Errorf("it walks the tasks:\n%s", p)
+	}
+}
+
+// plan is how SQLite is going to answer.
+func plan(t *testing.T, l *Ledger, query string) string {
+	t.Helper()
+	return strings.Join(must[[]string](t)(read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {
 		var id, parent, unused int
 		var detail string
 		err := r.Scan(&id, &parent, &unused, &detail)
 		return detail, err
-	}, "EXPLAIN QUERY PLAN "+strings.ReplaceAll(sqlBoard, "?1", "100"))), "\n")
+	}, "EXPLAIN QUERY PLAN "+query)), "\n")
+}
+
+// No part of it walks the tasks, or sorts more of them than it returns.
+func TestBoardWalksNoTable(t *testing.T) {
+	l := newTeam(t)
+	plan := plan(t, l, strings.ReplaceAll(sqlBoard, "?1", "100"))
 	for _, kind := range []string{"completedAt DESC", "completedAt, seq"} {
 		if !strings.Contains(sqlBoard, kind) {
 			t.Fatalf("the statement does not order by %s", kind)

@@ -223,13 +223,17 @@ type Progress struct {
 	Tasks   []ledger.Task   `json:"tasks"`
 	Members []ledger.Member `json:"members"`
 	At      int64           `json:"at"`
+	// Part is set where Tasks are only those in work and those that have changed since
+	// the snapshot before, and tells what the whole board comes to.
+	Part *ledger.Board `json:"-"`
 }
 
 // WaitIn says what to wait for: the tasks named, or all of them.
 type WaitIn struct {
 	Tasks   []string      `json:"tasks,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"` // 0: for ever
-	// Each is called with every new snapshot, from one goroutine.
+	// Each is called with every new snapshot, from one goroutine: the first and the last
+	// are of the whole board, those between of a part.
 	Each func(Progress) `json:"-"`
 }
 

@@ -21,9 +21,10 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 		return Progress{}, err
 	}
 	defer stop()
+	look := waiting{Team: t, in: in}
 	for {
 		var p Progress
-		if open, err := t.open(ctx, in); err != nil {
+		if open, err := look.again(ctx); err != nil {
 			return p, err
 		} else if !open {
 			if p, err = t.Progress(ctx); err != nil {
@@ -55,25 +56,116 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 	}
 }
 
-// open reports that all tasks are waited for, and the numbers alone say that they have
-// not ended: a long board is not read at every change.
-func (t *Team) open(ctx context.Context, in WaitIn) (bool, error) {
-	if in.Each != nil || len(in.Tasks) > 0 {
-		return false, nil
+// waiting looks at what is waited for without reading a long board at every change.
+type waiting struct {
+	*Team
+	in    WaitIn
+	begun bool  // the whole board was shown
+	after int64 // the last event that was looked at
+	part  Progress
+}
+
+// manyChanged is how many tasks are read one by one; of more the whole board is read.
+const manyChanged = 1000
+
+// again reports that what is waited for has not ended. False says only that the whole
+// board is to be read: to show it for the first time, or because it may have ended.
+func (w *waiting) again(ctx context.Context) (open bool, err error) {
+	if w.in.Each == nil && len(w.in.Tasks) == 0 {
+		p := Progress{}
+		if p.Counts, err = w.Ledger.Counts(ctx); err != nil {
+			return false, err
+		}
+		return w.byNumbers(ctx, p)
 	}
-	p := Progress{}
-	var err error
-	if p.Counts, err = t.Ledger.Counts(ctx); err != nil {
+	ids := w.in.Tasks
+	if w.in.Each != nil {
+		changed, err := w.changed(ctx)
+		if err != nil || !w.begun || len(changed) > manyChanged {
+			w.begun = err == nil
+			return false, err
+		}
+		ids = append(changed, ids...)
+	}
+	b, err := w.Ledger.BoardOf(ctx, ids)
+	if err != nil {
 		return false, err
 	}
+	w.part = Progress{At: nowMS(), Tasks: b.Tasks, Counts: b.Counts, Part: &b}
+	if w.in.Each != nil {
+		if w.part.Members, err = w.Ledger.Members(ctx, false); err != nil {
+			return false, err
+		}
+		w.in.Each(w.part)
+	}
+	if len(w.in.Tasks) == 0 {
+		return w.byNumbers(ctx, w.part)
+	}
+	return w.byTasks(ctx, w.part)
+}
+
+// changed are the tasks that something has happened to since the last look.
+func (w *waiting) changed(ctx context.Context) (ids []string, err error) {
+	last, err := w.Ledger.LastEvent(ctx)
+	if err != nil || !w.begun {
+		w.after = last
+		return nil, err
+	}
+	events, err := w.Ledger.Events(ctx, w.after, 0, ledger.EventFilter{What: "task."})
+	if err != nil {
+		return nil, err
+	}
+	w.after = last
+	for _, e := range events {
+		w.after = max(w.after, e.Seq)
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// byNumbers reports whether the numbers alone say that not all tasks have ended.
+func (w *waiting) byNumbers(ctx context.Context, p Progress) (open bool, err error) {
 	if p.Counts.Claimed+p.Counts.InProgress > 0 {
 		return true, nil
 	}
 	if p.Counts.Pending == p.Counts.Stuck {
 		return false, nil
 	}
-	p.Members, err = t.Ledger.Members(ctx, false)
-	return anyWorking(p), err
+	return w.anyWorking(ctx, p)
+}
+
+// byTasks reports whether one of the tasks named has not ended.
+func (w *waiting) byTasks(ctx context.Context, p Progress) (open bool, err error) {
+	there := make(map[string]ledger.Task, len(p.Tasks))
+	for _, task := range p.Tasks {
+		there[task.ID] = task
+	}
+	pending := false
+	for _, id := range w.in.Tasks {
+		switch task, ok := there[id]; {
+		case !ok:
+			return false, nil
+		case task.Status == team.TaskPending:
+			pending = pending || !p.Part.Stuck[id]
+		case task.Status != team.TaskCompleted && task.Status != team.TaskFailed:
+			open = true
+		}
+	}
+	if !pending {
+		return open, nil
+	}
+	return w.anyWorking(ctx, p)
+}
+
+func (w *waiting) anyWorking(ctx context.Context, p Progress) (bool, error) {
+	if p.Members == nil {
+		var err error
+		if p.Members, err = w.Ledger.Members(ctx, false); err != nil {
+			return false, err
+		}
+	}
+	return anyWorking(p), nil
 }
 
 // Progress is the board as it stands.

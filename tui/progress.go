@@ -33,6 +33,7 @@ type Progress struct {
 
 	// Owned by run.
 	seen  map[string]mark
+	done  int // of seen
 	last  Snapshot
 	lines int // of the live part on the screen
 	first time.Time
@@ -60,8 +61,9 @@ func NewProgress(out io.Writer, opt Options) *Progress {
 	return p
 }
 
-// Update shows a new snapshot; it returns once the snapshot is taken. It may
-// not be called after Close.
+// Update shows a new snapshot; it returns once the snapshot is taken. After the first,
+// one of a part of the board has what is in work and what has changed. It may not be
+// called after Close.
 func (p *Progress) Update(s Snapshot) {
 	select {
 	case p.updates <- s:
@@ -114,12 +116,7 @@ func (p *Progress) run() {
 func (p *Progress) changes(s Snapshot) []string {
 	news := slices.Clone(s.Tasks)
 	slices.SortStableFunc(news, func(a, b Task) int { return when(a).Compare(when(b)) })
-	done := 0
-	for _, m := range p.seen {
-		if m.status == team.TaskCompleted || m.status == team.TaskFailed {
-			done++
-		}
-	}
+	total := s.counts().Total
 	var lines []string
 	for _, t := range news {
 		before, now := p.seen[t.ID], mark{t.Status, t.Attempt}
@@ -128,12 +125,12 @@ func (p *Progress) changes(s Snapshot) []string {
 		}
 		was := before.status == team.TaskCompleted || before.status == team.TaskFailed
 		if t.Finished() && !was {
-			done++
+			p.done++
 		} else if !t.Finished() && was {
-			done--
+			p.done--
 		}
 		p.seen[t.ID] = now
-		if line := p.change(t, before, done, len(s.Tasks)); line != "" {
+		if line := p.change(t, before, p.done, total); line != "" {
 			lines = append(lines, line)
 		}
 	}

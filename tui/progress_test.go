@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -84,6 +86,36 @@ func TestProgressTerminal(t *testing.T) {
 	}
 	p.Close()
 	golden(t, "progress-terminal.txt", strings.ReplaceAll(out.String(), "\x1b", "ESC"))
+}
+
+// A view that is shown, after the first, only what is in work and what has changed draws
+// the same.
+func TestProgressOfParts(t *testing.T) {
+	for name, opt := range map[string]Options{
+		"progress-plain.txt":    {},
+		"progress-terminal.txt": {Terminal: true, Size: func() (int, int) { return 60, 10 }},
+	} {
+		var out buffer
+		opt.Now = func() time.Time { return epoch }
+		p := NewProgress(&out, opt)
+		before := map[string]Task{}
+		for i, s := range story() {
+			whole := s.counts()
+			part := Snapshot{Tasks: []Task{}, Whole: &whole}
+			for _, task := range s.Tasks {
+				if task.Active() || !cmp.Equal(before[task.ID], task) {
+					part.Tasks = append(part.Tasks, task)
+				}
+				before[task.ID] = task
+			}
+			if i > 0 && len(part.Tasks) == len(s.Tasks) {
+				t.Errorf("snapshot %d is whole", i)
+			}
+			p.Update(part)
+		}
+		p.Close()
+		golden(t, name, strings.ReplaceAll(out.String(), "\x1b", "ESC"))
+	}
 }
 
 // A view that is on a terminal draws once a second while a task is in work, and

@@ -330,8 +330,13 @@ func lastEvents(ctx context.Context, t *tool.Team, n int64) ([]ledger.Event, err
 	return t.Ledger.Events(ctx, max(0, last-n), 0, ledger.EventFilter{})
 }
 
-// snapshot is the whole board as tui draws it.
+// snapshot is the board as tui draws it.
 func snapshot(name, repo string, p tool.Progress, events []ledger.Event) tui.Snapshot {
+	if p.Part != nil {
+		s := screenful(name, repo, p.Tasks, p.Part.Stuck, p.Members, events)
+		s.Whole = numbers(*p.Part)
+		return s
+	}
 	return screenful(name, repo, p.Tasks, stuckTasks(p.Tasks), p.Members, events)
 }
 
