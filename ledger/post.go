@@ -71,7 +71,7 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 			return posted{first, ds}, err
 		}
 	}
-	roster, err := t.members()
+	roster, err := t.concerned(n)
 	if err != nil {
 		return posted{}, err
 	}
@@ -101,6 +101,20 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 		err = t.answered(n.Parent, n.From, m.ID)
 	}
 	return p, err
+}
+
+// concerned is who of the roster has to do with a message: for one to a name its sender,
+// its recipient and the lead, which are found by index; else, and where there is nobody
+// of that name, everybody.
+func (t *tx) concerned(n NewMessage) ([]Member, error) {
+	if n.To == "" {
+		return t.members()
+	}
+	some, err := t.membersBy(sqlMembersNamed, n.From, n.To, team.LeadName)
+	if err != nil || slices.ContainsFunc(some, func(m Member) bool { return strings.EqualFold(m.Name, n.To) }) {
+		return some, err
+	}
+	return t.members()
 }
 
 func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
