@@ -23,7 +23,8 @@ import (
 var mail = benchmark{name: "mail", title: "Messages", run: runMail, note: mailNote}
 
 const mailNote = "A message is more than the claim on bare SQLite with which the goal compares it: two operations of the ledger, posted and " +
-	"mailed, each in a group with those of others, three reads, and in between an append under the lock of the one mailbox that all want here."
+	"mailed, each in a group with those of others, and in between an append under the lock of the one mailbox that all want here. Who has " +
+	"the lock brings what all have posted; the others find theirs mailed when it is their turn: of theirs the time is known to a millisecond, and rounded up."
 
 const (
 	goalMailP50  = 2 * time.Millisecond
@@ -44,21 +45,35 @@ func childPost(ctx context.Context, a childArgs) (func() (time.Duration, bool, e
 	w := &stamped{Writer: control.Writer(l, ledger.Direct(led.DB()))}
 	m := supervisor.Mailer{Layout: l, Ledger: ledger.New(led.DB(), w)}
 	return func() (time.Duration, bool, error) {
+		w.visible = time.Time{}
 		_, ds, err := m.Post(ctx, ledger.NewMessage{
 			Kind: team.KindInfo, From: memberName(a.Number), To: a.Session, Text: "a message of an ordinary length, as people write them", Summary: "a message",
 		})
 		if err == nil && (len(ds) != 1 || ds[0].State != team.Mailed) {
 			err = fmt.Errorf("not mailed: %+v", ds)
 		}
+		if now := time.Now(); err == nil && w.visible.IsZero() { // another has mailed it, and has said in which millisecond
+			if w.visible = time.UnixMilli(ds[0].At + 1); now.Before(w.visible) {
+				w.visible = now
+			}
+		}
 		return w.visible.Sub(w.posted), true, err
 	}, closeDB, nil
 }
 
-// stamped notes when a message was durable, and when it stood in the mailbox: then
-// its mark is written.
+// stamped notes when a message was durable, and when it stood in the mailbox if this
+// process has mailed it: then its mark is written.
 type stamped struct {
 	ledger.Writer
 	posted, visible time.Time
+}
+
+// Mail is the supervisor's, if it does that.
+func (s *stamped) Mail(ctx context.Context, d ledger.Delivery) (ledger.Delivery, bool) {
+	if p, ok := s.Writer.(ledger.Postman); ok {
+		return p.Mail(ctx, d)
+	}
+	return d, false
 }
 
 func (s *stamped) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {

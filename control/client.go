@@ -29,9 +29,11 @@ type Client struct {
 	// revive starts a supervisor where there is none any more; nil: it is not wanted.
 	revive func(context.Context) error
 
+	path     string // where operations are taken
 	mu       sync.Mutex
 	idle     []*opsConn
-	noStream bool // the supervisor is of a version without frames
+	noStream bool    // the supervisor is of a version without frames
+	mail     *Client // for what is to be mailed; made by the first
 }
 
 // maxIdle bounds the connections that are kept for the next call.
@@ -44,7 +46,7 @@ var (
 
 // NewClient makes a client of the supervisor on a socket; it connects on use.
 func NewClient(socket string) *Client {
-	return &Client{socket: socket, http: &http.Client{Transport: &http.Transport{
+	return &Client{socket: socket, path: opsPath, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			d := net.Dialer{Timeout: dialTimeout}
 			return d.DialContext(ctx, "unix", socket)
@@ -57,6 +59,12 @@ func NewClient(socket string) *Client {
 // Close drops idle connections.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
+	c.drop()
+	c.postal().drop()
+}
+
+// drop closes the idle connections of operations.
+func (c *Client) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.idle {

@@ -19,7 +19,10 @@ import (
 //
 // HTTP costs more than a claim does: with it half of a supervisor's time went into
 // headers.
-const opsProtocol = "teamctl-ops"
+const (
+	opsProtocol = "teamctl-ops"
+	opsPath     = "/v1/ops"
+)
 
 const (
 	answerResult = 0

@@ -46,13 +46,17 @@ func eachWay(t *testing.T, test func(t *testing.T, way func(writerFunc) ledger.W
 // serveOps serves a socket with a writer until stop, which may be called again.
 func serveOps(t *testing.T, socket string, w ledger.Writer) (stop func()) {
 	t.Helper()
+	return serveStreams(t, socket, opsPath, &streams{writer: w})
+}
+
+func serveStreams(t *testing.T, socket, path string, s *streams) (stop func()) {
+	t.Helper()
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &streams{writer: w}
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/ops", s)
+	mux.Handle("POST "+path, s)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	served := make(chan struct{})
 	go func() {

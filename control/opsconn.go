@@ -95,7 +95,7 @@ func (c *Client) dialOps(ctx context.Context) (conn *opsConn, err error) {
 			_ = raw.Close()
 		}
 	}()
-	if _, err := fmt.Fprintf(raw, "POST /v1/ops HTTP/1.1\r\nHost: supervisor\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n", opsProtocol); err != nil {
+	if _, err := fmt.Fprintf(raw, "POST %s HTTP/1.1\r\nHost: supervisor\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n", c.path, opsProtocol); err != nil {
 		return nil, c.gone(ctx, err)
 	}
 	r := bufio.NewReader(raw)

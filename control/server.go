@@ -27,7 +27,8 @@ const maxBody = 64 << 20
 type server struct {
 	sup     *supervisor.Supervisor
 	writer  ledger.Writer
-	streams streams
+	streams streams // of operations
+	mail    streams // of what is to be mailed
 }
 
 // ServeIn is what the supervisor's process is made of.
@@ -100,7 +101,8 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	if err := sayAdopted(l); err != nil {
 		return err
 	}
-	return serveHTTP(ctx, in, f, listener, &server{sup: sup, writer: group, streams: streams{writer: group}})
+	postman := supervisor.NewPostman(supervisor.Mailer{Layout: l, Ledger: cfg.Ledger})
+	return serveHTTP(ctx, in, f, listener, &server{sup: sup, writer: group, streams: streams{writer: group}, mail: streams{writer: postman}})
 }
 
 // sayAdopted adds to the file of the pid that the members' states can be relied on.
@@ -122,7 +124,8 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	for path, f := range routes {
 		mux.HandleFunc("POST "+path, s.handler(f))
 	}
-	mux.Handle("POST /v1/ops", &s.streams)
+	mux.Handle("POST "+opsPath, &s.streams)
+	mux.Handle("POST "+mailPath, &s.mail)
 	// Profiles are for who owns the socket, and only there.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -149,6 +152,7 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	// Requests under way get their answer; those that wait for a member do not
 	// hold us up.
 	f.close()
+	s.mail.close(time.Second)
 	s.streams.close(time.Second)
 	down, stop := context.WithTimeout(context.Background(), 2*time.Second)
 	defer stop()

@@ -29,14 +29,6 @@ func (b *Box) Append(ctx context.Context, e Entry) error {
 // would hide what is missing. Renew makes one.
 var ErrGone = errors.New("the mailbox has no file")
 
-// AppendIf is Append if ok says so, to a file that is there, else it is ErrGone; ok is asked under the mailbox's lock. It
-// returns false when ok did not want it, or when an entry with the same ID is
-// among the newest. It costs the same whatever the history: it is for whoever
-// posts, while AppendOnce is for whoever takes over much later.
-func (b *Box) AppendIf(ctx context.Context, e Entry, ok func() (bool, error)) (bool, error) {
-	return b.append(ctx, e, false, ok)
-}
-
 // AppendOnce is Append for an entry with an ID, unless the file has an entry with
 // this ID already; then it returns false. It reads the whole file: it is for
 // rebuilding a mailbox and for a delivery that may have happened.
@@ -57,10 +49,7 @@ func (b *Box) AppendOnceIf(ctx context.Context, e Entry, ok func() (bool, error)
 }
 
 func (b *Box) append(ctx context.Context, e Entry, once bool, ok func() (bool, error)) (added bool, err error) {
-	if err := e.check(); err != nil {
-		return false, b.explain("write to", err)
-	}
-	raw, err := e.encode()
+	raw, err := e.text()
 	if err != nil {
 		return false, b.explain("write to", err)
 	}
@@ -75,12 +64,9 @@ func (b *Box) append(ctx context.Context, e Entry, once bool, ok func() (bool, e
 			if want, err := ok(); err != nil || !want {
 				return err
 			}
-			if there, err := h.newestHas(e.ID); err != nil || there {
-				return err
-			}
 		}
 		added = true
-		return h.append(raw, ok == nil)
+		return h.append([][]byte{raw}, ok == nil)
 	})
 	return added && err == nil, err
 }
@@ -94,46 +80,33 @@ func (h *holding) has(id string) (bool, error) {
 	if bad != nil {
 		return false, h.repair(data, elems, bad)
 	}
+	return standsIn(data, elems, id), nil
+}
+
+// standsIn reports that an entry of a file has an id.
+func standsIn(data []byte, elems []element, id string) bool {
 	// Entries are decoded only when the id stands in the text at all. One that JSON
 	// would escape is looked for the slow way.
 	quoted := team.AppendJSONString(nil, id)
 	if len(quoted) == len(id)+2 && !bytes.Contains(data, quoted) {
-		return false, nil
+		return false
 	}
 	for i, e := range elems {
 		if e.obj && decode(data, e, i).ID == id {
-			return true, nil
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
-// newestHas looks for an id in the last 64 KiB of the file.
-func (h *holding) newestHas(id string) (found bool, err error) {
-	if id == "" {
-		return false, nil
-	}
-	f, info, err := h.open(os.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	off := max(info.Size()-64<<10, 0)
-	tail, err := readFrom(f, off, info.Size())
-	return bytes.Contains(tail, team.AppendJSONString(nil, id)), err
-}
-
-// append adds an entry; without anew it is ErrGone where there is no file or an empty one.
-func (h *holding) append(raw []byte, anew bool) (err error) {
+// append adds entries; without anew it is ErrGone where there is no file or an empty one.
+func (h *holding) append(raws [][]byte, anew bool) (err error) {
 	f, info, err := h.open(os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !anew {
 			return ErrGone
 		}
-		return h.replace([][]byte{raw}, false)
+		return h.replace(raws, false)
 	}
 	if err != nil {
 		return err
@@ -152,7 +125,7 @@ func (h *holding) append(raw []byte, anew bool) (err error) {
 			if err := h.stillHeld(); err != nil {
 				return err
 			}
-			return appendInPlace(f, size, raw)
+			return appendInPlace(f, size, raws)
 		}
 	}
 	data, err := readFrom(f, 0, size)
@@ -163,18 +136,23 @@ func (h *holding) append(raw []byte, anew bool) (err error) {
 	if bad != nil {
 		return h.repair(data, elems, bad)
 	}
-	return h.replace(append(texts(data, elems), raw), len(elems) > 0)
+	return h.replace(append(texts(data, elems), raws...), len(elems) > 0)
 }
 
-// appendInPlace puts raw in front of the closing bracket with one write. When it
+// appendInPlace puts entries in front of the closing bracket with one write. When it
 // fails the old end is put back into the blocks that are there, which needs no
 // space.
-func appendInPlace(f *os.File, size int64, raw []byte) error {
-	const end = "\n]"
+func appendInPlace(f *os.File, size int64, raws [][]byte) error {
+	const next, end = ",\n  ", "\n]"
 	off := size - int64(len(end))
-	text := make([]byte, 0, len(raw)+8)
-	text = append(text, ",\n  "...)
-	text = append(text, raw...)
+	n := len(end)
+	for _, raw := range raws {
+		n += len(next) + len(raw)
+	}
+	text := make([]byte, 0, n)
+	for _, raw := range raws {
+		text = append(append(text, next...), raw...)
+	}
 	text = append(text, end...)
 	_, err := f.WriteAt(text, off)
 	if err == nil {

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -266,62 +265,19 @@ func TestAppendOnce(t *testing.T) {
 	}
 }
 
-func TestAppendIf(t *testing.T) {
-	b, _ := newBox(t)
-	ctx := bg(t)
-	yes := func() (bool, error) { return true, nil }
-	try := func(e Entry, ok func() (bool, error), want bool) {
-		t.Helper()
-		before := len(entries(t, b))
-		added, err := b.AppendIf(ctx, e, ok)
-		if added != want || err != nil {
-			t.Errorf("added %v, %v; want %v", added, err, want)
-		}
-		if n := len(entries(t, b)) - before; (n == 1) != want {
-			t.Errorf("%d entries more", n)
-		}
-	}
-	first := numbered("a", 0)
-	if _, err := b.AppendIf(ctx, first, yes); !errors.Is(err, ErrGone) {
-		t.Errorf("without a file: %v", err)
-	}
-	if _, err := b.Renew(ctx); err != nil {
-		t.Fatal(err)
-	}
-	try(first, yes, true)
-	try(first, yes, false)
-	try(numbered("a", 1), func() (bool, error) { return false, nil }, false)
-	refused := errors.New("refused")
-	if added, err := b.AppendIf(ctx, numbered("a", 1), func() (bool, error) { return true, refused }); added || !errors.Is(err, refused) {
-		t.Errorf("%v, %v", added, err)
-	}
-	// The newest are known in a long file too; an old one is AppendOnce's affair.
-	for i := range 3 {
-		e := bulky("b", i)
-		try(e, yes, true)
-		add(t, b, numbered("c", i))
-		try(numbered("c", i), yes, false)
-	}
-	if added, err := b.AppendOnce(ctx, first); added || err != nil {
-		t.Errorf("once: %v, %v", added, err)
-	}
-}
-
 // TestDeletedUnderAnAppend: a file that is deleted or emptied after the mailbox was
 // looked at is not made anew by what is appended if and only if it was there.
 func TestDeletedUnderAnAppend(t *testing.T) {
 	for name, hurt := range map[string]func(string) error{"deleted": os.Remove, "emptied": func(p string) error { return os.Truncate(p, 0) }} {
 		b, _ := newBox(t)
 		ctx := bg(t)
-		for once, f := range map[bool]func(context.Context, Entry, func() (bool, error)) (bool, error){false: b.AppendIf, true: b.AppendOnceIf} {
-			put(t, b, "[]")
-			added, err := f(ctx, numbered("a", 1), func() (bool, error) { return true, hurt(b.Path()) })
-			if added || !errors.Is(err, ErrGone) {
-				t.Errorf("%s, once %v: added %v, %v", name, once, added, err)
-			}
-			if fi, err := os.Stat(b.Path()); err == nil && fi.Size() > 0 {
-				t.Errorf("%s, once %v: the file was made anew", name, once)
-			}
+		put(t, b, "[]")
+		added, err := b.AppendOnceIf(ctx, numbered("a", 1), func() (bool, error) { return true, hurt(b.Path()) })
+		if added || !errors.Is(err, ErrGone) {
+			t.Errorf("%s: added %v, %v", name, added, err)
+		}
+		if fi, err := os.Stat(b.Path()); err == nil && fi.Size() > 0 {
+			t.Errorf("%s: the file was made anew", name)
 		}
 	}
 }

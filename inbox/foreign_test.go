@@ -81,7 +81,7 @@ func TestRobbedOfTheForeignLock(t *testing.T) {
 		if err := os.Mkdir(lock, 0o755); err != nil {
 			return err
 		}
-		return h.append(raw, true)
+		return h.append([][]byte{raw}, true)
 	})
 	if !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != "lock_stolen" {
 		t.Errorf("append: %v", err)

@@ -97,10 +97,7 @@ func (b *Box) Undrafted(name string) (delivered bool, err error) {
 func (b *Box) AddBy(ctx context.Context, draft string, add []Entry, ok func(there []Entry) bool) (added bool, err error) {
 	raw := make([][]byte, len(add))
 	for i, e := range add {
-		if err := e.check(); err != nil {
-			return false, b.explain("write to", err)
-		}
-		if raw[i], err = e.encode(); err != nil {
+		if raw[i], err = e.text(); err != nil {
 			return false, b.explain("write to", err)
 		}
 	}

@@ -22,7 +22,12 @@ const lockWait = 30 * time.Second
 // hold runs do under the locks of the mailbox. verb says in errors what was being
 // done. create makes the directories; without it a missing one is an empty mailbox
 // and do does not run. long makes the owner visible.
-func (b *Box) hold(ctx context.Context, verb string, create, long bool, do func(*holding) error) (err error) {
+func (b *Box) hold(ctx context.Context, verb string, create, long bool, do func(*holding) error) error {
+	return b.holdIf(ctx, verb, create, long, nil, do)
+}
+
+// holdIf is hold if first, which is asked under the guard alone, says so.
+func (b *Box) holdIf(ctx context.Context, verb string, create, long bool, first func() (bool, error), do func(*holding) error) (err error) {
 	defer func() { err = b.explain(verb, err) }()
 	if _, has := ctx.Deadline(); !has {
 		var cancel context.CancelFunc
@@ -44,6 +49,11 @@ func (b *Box) hold(ctx context.Context, verb string, create, long bool, do func(
 		return err
 	}
 	defer func() { err = errors.Join(err, guard.Unlock()) }()
+	if first != nil {
+		if ok, err := first(); err != nil || !ok {
+			return err
+		}
+	}
 	if long {
 		defer b.showOwner()()
 	}

@@ -246,13 +246,16 @@ func scanDelivery(r *sql.Rows) (Delivery, error) {
 	return d, err
 }
 
-func scanOutgoing(r *sql.Rows) (Outgoing, error) {
+func scanOutgoing(r *sql.Rows) (Outgoing, error) { return scanOutgoingAnd(r) }
+
+// scanOutgoingAnd scans the columns that follow too.
+func scanOutgoingAnd(r *sql.Rows, more ...any) (Outgoing, error) {
 	var o Outgoing
 	d, m := &o.Delivery, &o.Message
 	var payload sql.NullString
-	err := r.Scan(&d.MessageID, &d.Seq, &d.Recipient, &d.Session, &d.State, &d.Reason, &d.Evidence, &d.At,
+	err := r.Scan(append([]any{&d.MessageID, &d.Seq, &d.Recipient, &d.Session, &d.State, &d.Reason, &d.Evidence, &d.At,
 		&m.ID, &m.Seq, &m.Run, &m.Kind, &m.From, &m.To, &m.Parent, &m.Hop,
-		&m.IdemKey, &m.RequestID, &m.Text, &m.Summary, &payload, &m.At)
+		&m.IdemKey, &m.RequestID, &m.Text, &m.Summary, &payload, &m.At}, more...)...)
 	m.Payload = rawJSON(payload)
 	return o, err
 }

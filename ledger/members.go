@@ -17,7 +17,6 @@ const memberCols = `sessionKey, agentId, coalesce(name, ''), teamRole, joinedAt,
 const (
 	sqlMembers         = `SELECT ` + memberCols + ` FROM members`
 	sqlMembersNow      = sqlMembers + ` WHERE removedAt IS NULL ORDER BY role = 'member', joinedAt, rowid`
-	sqlMembersNamed    = sqlMembers + ` WHERE removedAt IS NULL AND name COLLATE NOCASE IN (?1, ?2, ?3)`
 	sqlMembersAll      = sqlMembers + ` ORDER BY role = 'member', joinedAt, rowid`
 	sqlMemberBySession = sqlMembers + ` WHERE sessionKey = ?`
 	// The current roster comes first, then who left last.
@@ -218,15 +217,13 @@ func removeMember(t *tx, session string) (none, error) {
 }
 
 // members is the roster inside a transaction.
-func (t *tx) members() ([]Member, error) { return t.membersBy(sqlMembersNow) }
-
-func (t *tx) membersBy(q string, args ...any) ([]Member, error) {
+func (t *tx) members() ([]Member, error) {
 	var out []Member
-	err := t.each(q, func(r *sql.Rows) error {
+	err := t.each(sqlMembersNow, func(r *sql.Rows) error {
 		m, err := scanMember(r)
 		out = append(out, m)
 		return err
-	}, args...)
+	})
 	return out, err
 }
 

@@ -1,12 +1,26 @@
 package ledger
 
-import "context"
+import (
+	"context"
+	"database/sql"
+)
 
-const sqlOutboxOf = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_posted
-	JOIN messages m ON m.id = d.message WHERE d.state = 'posted' AND d.session = ? AND d.seq < ? AND m.fromAgent = ? ORDER BY d.seq`
+const sqlPostedTo = `SELECT ` + deliveryCols + `, ` + messageCols + `, 
+		(SELECT color FROM members WHERE name = m.fromAgent COLLATE NOCASE AND removedAt IS NULL)
+	FROM deliveries d INDEXED BY idx_deliveries_posted JOIN messages m ON m.id = d.message
+	WHERE d.state = 'posted' AND d.session = ? ORDER BY d.seq`
 
-// UndeliveredBefore returns what from has posted to a session before a sequence
-// number and nobody has mailed yet, in the order it was posted: it comes first.
-func (l *Ledger) UndeliveredBefore(ctx context.Context, from, session string, seq int64) ([]Outgoing, error) {
-	return read(ctx, l.db, "read the outbox", scanOutgoing, sqlOutboxOf, session, seq, from)
+// Unmailed is a message that is in nobody's mailbox yet.
+type Unmailed struct {
+	Outgoing
+	Color *string // the sender's; nil where it has left
+}
+
+// PostedTo returns what was posted to a session and nobody has mailed yet, in the order
+// in which it was posted.
+func (l *Ledger) PostedTo(ctx context.Context, session string) ([]Unmailed, error) {
+	return read(ctx, l.db, "read the outbox", func(r *sql.Rows) (p Unmailed, err error) {
+		p.Outgoing, err = scanOutgoingAnd(r, &p.Color)
+		return p, err
+	}, sqlPostedTo, session)
 }

@@ -16,7 +16,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"a worker's": sqlClaimRunnable, "what a worker looks for": sqlRunnable,
 		"tasks that are due": sqlTasksDue, "the next that is": sqlNextDue,
 		"the current run": sqlRunGet, "the cap": sqlMessageCount, "a delivery": sqlDeliverySet,
-		"a sender's outbox": sqlOutboxOf, "who a message concerns": sqlMembersNamed, "what a start drops": sqlShutdownOpen, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,
+		"a member's outbox": sqlPostedTo, "who a message concerns": sqlMembersNamed, "what a start drops": sqlShutdownOpen, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,
 		"whether to offer": sqlOfferable, "what is offered": sqlReadyFree, "its own": sqlReadyOwn, "earlier offers": sqlOffers,
 	} {
 		// The number of arguments is of no matter to the plan.

@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	sqlMembersNamed = `SELECT sessionKey, agentId, name, generation FROM members
+		WHERE removedAt IS NULL AND name COLLATE NOCASE IN (?1, ?2, ?3)`
 	sqlMessageCount = `SELECT count(*) FROM messages INDEXED BY idx_messages_cap WHERE run = ?
 		AND kind IN ('message', 'broadcast', 'task_request', 'task_response', 'info', 'error') AND fromAgent <> '` + team.SystemName + `'`
 	sqlDeliveryPut = `INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES (?, ?, ?, ?, ?, 'posted', ?)`
@@ -104,13 +106,19 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 }
 
 // concerned is who of the roster has to do with a message: for one to a name its sender,
-// its recipient and the lead, which are found by index; else, and where there is nobody
+// its recipient and the lead, which are found by index, with what post needs of them; else, and where there is nobody
 // of that name, everybody.
 func (t *tx) concerned(n NewMessage) ([]Member, error) {
 	if n.To == "" {
 		return t.members()
 	}
-	some, err := t.membersBy(sqlMembersNamed, n.From, n.To, team.LeadName)
+	var some []Member
+	err := t.each(sqlMembersNamed, func(r *sql.Rows) error {
+		var m Member
+		err := r.Scan(&m.SessionKey, &m.AgentID, &m.Name, &m.Generation)
+		some = append(some, m)
+		return err
+	}, n.From, n.To, team.LeadName)
 	if err != nil || slices.ContainsFunc(some, func(m Member) bool { return strings.EqualFold(m.Name, n.To) }) {
 		return some, err
 	}

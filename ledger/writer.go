@@ -54,6 +54,32 @@ func (s *switching) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	return s.fallback.Write(ctx, op)
 }
 
+// Postman is a Writer behind which messages are mailed for those who posted them: of
+// many that come at a time all are brought together. Mail returns how far a delivery has
+// come; false says that it is the caller's to mail.
+type Postman interface {
+	Mail(ctx context.Context, d Delivery) (Delivery, bool)
+}
+
+// Mail asks the primary, where it is a Postman.
+func (s *switching) Mail(ctx context.Context, d Delivery) (Delivery, bool) {
+	if w, ok := s.primary(ctx); ok {
+		if p, ok := w.(Postman); ok {
+			return p.Mail(ctx, d)
+		}
+	}
+	return d, false
+}
+
+// MailFor has a delivery mailed by who does that for many, if there is one; false says
+// that it is the caller's to mail.
+func (l *Ledger) MailFor(ctx context.Context, d Delivery) (Delivery, bool) {
+	if p, ok := l.w.(Postman); ok {
+		return p.Mail(ctx, d)
+	}
+	return d, false
+}
+
 // Direct applies operations in this process, one transaction each.
 func Direct(db *DB) Writer { return direct{db} }
 

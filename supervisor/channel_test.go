@@ -236,7 +236,7 @@ func (r *rig) reply(a ledger.Approval, yes bool, input ...string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	Mailer{r.layout, r.led}.Deliver(r.Context(), *out.Message, out.Deliveries)
+	Mailer{r.layout, r.led}.Deliver(r.Context(), out.Deliveries)
 }
 
 // response is how the mail with the answer stands.

@@ -39,7 +39,7 @@ func (m Mailer) Expire(ctx context.Context, a ledger.Approval) error {
 		return nil // somebody was faster
 	}
 	if err == nil && out.Message != nil {
-		m.Deliver(ctx, *out.Message, out.Deliveries)
+		m.Deliver(ctx, out.Deliveries)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"testing"
-	"time"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
@@ -29,7 +28,7 @@ func TestLatePosterMailsOnce(t *testing.T) {
 			}
 		}
 		d := ds[0]
-		if err := m.mail(t.Context(), msg, m.entry(t.Context(), msg), &d, time.Now().Add(-sweepAge)); err != nil {
+		if err := m.mail(t.Context(), &d); err != nil {
 			t.Fatal(err)
 		}
 		if d.State != team.Mailed {

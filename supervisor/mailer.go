@@ -17,21 +17,25 @@ import (
 
 // Mailer brings posted messages into mailboxes, from any process.
 //
-// Whoever posts a message mails it at once: under the mailbox's lock, if it is
-// still young and only posted, the entry is appended, and then the delivery is
-// marked mailed. What a poster did not live to mail the supervisor mails once it
-// is old, unless the file has its id; so does the next message of the same sender
-// to the same member, which must not pass it. A poster that wakes up late does as
-// the supervisor would: there may be none.
+// Whoever posts a message mails it at once: under the mailbox's lock everything that
+// is only posted to this member is appended, whoever posted it, and marked as mailed
+// before the lock is free. Of many who post at a time the first brings what all of them
+// have, and the others, when it is their turn, find theirs mailed. What a poster did not
+// live to mail the next one mails, or the supervisor once it is old.
 // So an entry stands in the mailbox once and in its sender's order, whoever is
-// killed where.
+// killed where: one that stands there and is not marked is among the newest, or old
+// enough to be looked for in the whole file.
 type Mailer struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
 }
 
-// sweepAge is how long a posted message is its poster's to mail.
+// sweepAge is how long a posted message is left to posters to mail.
 const sweepAge = 500 * time.Millisecond
+
+// markWait bounds how long a mailbox is locked while the mark of what stands in it is
+// being written: a writer may be frozen.
+const markWait = 2 * time.Second
 
 // Post posts a message durably and then mails it. An error before it is posted is
 // returned as it is; a delivery that could not be mailed is left to the
@@ -41,88 +45,126 @@ func (m Mailer) Post(ctx context.Context, in ledger.NewMessage) (ledger.Message,
 	if err != nil {
 		return msg, ds, err
 	}
-	m.Deliver(ctx, msg, ds)
+	m.Deliver(ctx, ds)
 	return msg, ds, nil
 }
 
 // Deliver mails what the caller has just posted, and tells in ds how far that came.
-func (m Mailer) Deliver(ctx context.Context, msg ledger.Message, ds []ledger.Delivery) {
-	posted := time.Now()
+func (m Mailer) Deliver(ctx context.Context, ds []ledger.Delivery) {
 	// Posted is a promise: mailing goes on when the caller goes away.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	e := m.entry(ctx, msg)
 	for i := range ds {
 		if ds[i].State != team.Posted {
 			continue // an idempotency key used again
 		}
-		if err := m.mail(ctx, msg, e, &ds[i], posted); err != nil {
+		if err := m.mail(ctx, &ds[i]); err != nil {
 			ds[i].Reason = "not mailed yet: " + err.Error()
 		}
 	}
 }
 
-// mail appends one entry if its delivery is still the poster's.
-func (m Mailer) mail(ctx context.Context, msg ledger.Message, e inbox.Entry, d *ledger.Delivery, posted time.Time) error {
-	box, err := m.Box(d.Recipient)
-	if err != nil {
-		return err
-	}
-	if m.lacking(box) {
-		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
-			return err
-		}
-		return m.mailed(ctx, d)
-	}
-	if err := m.earlier(ctx, e.From, *d); err != nil {
-		return err
-	}
-	late, now := false, *d
-	ok, err := box.AppendIf(ctx, e, func() (bool, error) {
-		if late = time.Since(posted) >= sweepAge; late {
-			return false, nil
-		}
-		now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
-		return err == nil && now.State == team.Posted, err
-	})
-	if damaged(err) {
-		return errors.Join(err, m.restore(ctx, box, d.Session))
-	}
-	if lost := errors.Is(err, inbox.ErrGone); err != nil && !lost {
-		return err
-	} else if lost { // deleted since we looked
-		if err := m.restore(ctx, box, d.Session); err != nil { // this message too
-			return err
-		}
-		return m.mailed(ctx, d)
-	}
-	switch {
-	case late: // somebody else may be at it
-		if err := m.takeOver(ctx, ledger.Outgoing{Message: msg, Delivery: *d}); err != nil {
-			return err
-		}
-		*d, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
-		return err
-	case !ok && now.State != team.Posted: // mailed by another, and marked
+// errLacking says that a mailbox has to be restored before anything is appended to it.
+var errLacking = errors.New("the mailbox lacks mail")
+
+// mail has a delivery that was only posted stand in its mailbox, and be marked: by the
+// supervisor, if there is one that does that.
+func (m Mailer) mail(ctx context.Context, d *ledger.Delivery) error {
+	short, cancel := context.WithTimeout(ctx, markWait) // it may be frozen
+	defer cancel()
+	if now, ok := m.Ledger.MailFor(short, *d); ok {
 		*d = now
 		return nil
 	}
-	return m.mailed(ctx, d)
+	_, err := m.settle(ctx, d)
+	return err
 }
 
-// earlier mails what the same sender posted before to the same member: his process
-// may have been killed before it did. So a sender's messages keep their order.
-func (m Mailer) earlier(ctx context.Context, from string, d ledger.Delivery) error {
-	out, err := m.Ledger.UndeliveredBefore(ctx, from, d.Session, d.Seq)
+// settle is mail by this process, with all that was posted to the same member and not
+// mailed yet. It returns what it has marked, each with the time in Unix milliseconds.
+func (m Mailer) settle(ctx context.Context, d *ledger.Delivery) (all map[string]int64, err error) {
+	box, err := m.Box(d.Recipient)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, o := range out {
-		if err := m.takeOver(ctx, o); err != nil {
-			return fmt.Errorf("mail %s first: %w", o.Message.ID, err)
+	now, stands := *d, false
+	all = map[string]int64{}
+	err = box.Settle(ctx, inbox.Settling{
+		Wanted: func() (_ bool, err error) {
+			now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
+			return err == nil && now.State == team.Posted, err
+		},
+		Due: func() ([]inbox.Due, error) {
+			if m.lacking(box) {
+				return nil, errLacking
+			}
+			out, err := m.Ledger.PostedTo(ctx, now.Session)
+			return m.due(ctx, out, time.Now()), err
+		},
+		Note: func(there []inbox.Due) error {
+			stands = stands || slices.ContainsFunc(there, func(e inbox.Due) bool { return e.ID == d.MessageID })
+			at := time.Now().UnixMilli()
+			n, err := m.markMailed(ctx, d.Recipient, there)
+			if err == nil && n == len(there) {
+				for _, e := range there {
+					all[e.ID] = at
+				}
+			}
+			return err
+		},
+	})
+	at, marked := all[d.MessageID]
+	switch {
+	case marked:
+		*d = now
+		d.State, d.At, d.Reason, d.Evidence = team.Mailed, at, "", inMailbox
+		return all, nil // what befell another's message is its sender's affair
+	case errors.Is(err, errLacking) || errors.Is(err, inbox.ErrGone) || damaged(err):
+		if err := m.restore(ctx, box, now.Session); err != nil { // this message too
+			return all, err
+		}
+		return all, m.mailed(ctx, d)
+	case stands:
+		return all, m.mailed(ctx, d)
+	case err != nil:
+		return all, err
+	case now.State == team.Posted: // it has left the outbox since, for its recipient has left
+		now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
+	}
+	*d = now
+	return all, err
+}
+
+// due is what was posted as it is to stand in a mailbox.
+func (m Mailer) due(ctx context.Context, out []ledger.Unmailed, now time.Time) []inbox.Due {
+	all := make([]inbox.Due, len(out))
+	for i, o := range out {
+		all[i].Old = !young(o.Delivery, now)
+		if o.Color != nil {
+			all[i].Entry = entryOf(o.Message, *o.Color)
+		} else {
+			all[i].Entry = m.entry(ctx, o.Message)
 		}
 	}
-	return nil
+	return all
+}
+
+// young reports that a message was posted a moment ago. A clock that was put back makes
+// none young.
+func young(d ledger.Delivery, now time.Time) bool {
+	age := now.Sub(time.UnixMilli(d.At))
+	return age >= 0 && age < sweepAge
+}
+
+// markMailed marks what stands in a mailbox, and returns how many that moved.
+func (m Mailer) markMailed(ctx context.Context, to string, there []inbox.Due) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, markWait)
+	defer cancel()
+	marks := make([]ledger.DeliveryMark, len(there))
+	for i, e := range there {
+		marks[i] = ledger.DeliveryMark{MessageID: e.ID, Recipient: to, State: team.Mailed, Evidence: inMailbox}
+	}
+	return m.Ledger.MarkMany(ctx, marks)
 }
 
 // inMailbox is the evidence of a message that was mailed, whoever did it.
@@ -153,8 +195,8 @@ func (m Mailer) Sweep(ctx context.Context) (n int, again time.Duration, err erro
 	}
 	var all *multierror.Error
 	for _, o := range out {
-		if age := time.Since(time.UnixMilli(o.Delivery.At)); age >= 0 && age < sweepAge {
-			again = max(again, sweepAge-age)
+		if now := time.Now(); young(o.Delivery, now) {
+			again = max(again, sweepAge-now.Sub(time.UnixMilli(o.Delivery.At)))
 			continue
 		}
 		if err := m.takeOver(ctx, o); err != nil {
@@ -183,20 +225,7 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 		})
 		return err
 	}
-	box, err := m.Box(d.Recipient)
-	if err != nil {
-		return err
-	}
-	if !m.lacking(box) {
-		_, err = box.AppendOnceIf(ctx, m.entry(ctx, o.Message), m.open(ctx, d))
-	}
-	if damaged(err) || errors.Is(err, inbox.ErrGone) || m.lacking(box) { // put back what the ledger has, this message too
-		err = m.restore(ctx, box, d.Session)
-	}
-	if err != nil {
-		return err
-	}
-	return m.mailed(ctx, &d)
+	return m.mail(ctx, &d)
 }
 
 // gone reports that a mailbox has no file, or one without a byte in it: it never
@@ -323,14 +352,18 @@ func (m Mailer) lacking(box *inbox.Box) bool {
 
 // entry is a message as it stands in a mailbox.
 func (m Mailer) entry(ctx context.Context, msg ledger.Message) inbox.Entry {
-	e := inbox.Entry{
-		From: msg.From, Text: msg.Text, Summary: msg.Summary, ID: msg.ID,
+	from, err := m.Ledger.Member(ctx, msg.From)
+	if err != nil {
+		return entryOf(msg, "")
+	}
+	return entryOf(msg, from.Color)
+}
+
+func entryOf(msg ledger.Message, color string) inbox.Entry {
+	return inbox.Entry{
+		From: msg.From, Text: msg.Text, Summary: msg.Summary, ID: msg.ID, Color: color,
 		Timestamp: inbox.Timestamp(time.UnixMilli(msg.At)),
 	}
-	if from, err := m.Ledger.Member(ctx, msg.From); err == nil {
-		e.Color = from.Color
-	}
-	return e
 }
 
 // shutdownRequest is the message that asks a member to stop.

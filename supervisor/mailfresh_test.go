@@ -70,7 +70,7 @@ func TestNameReuseNeverMisroutes(t *testing.T) {
 	if fresh.Name != "a" || fresh.SessionKey == old.SessionKey {
 		t.Fatalf("%+v", fresh)
 	}
-	mailer.Deliver(t.Context(), posted, ds)
+	mailer.Deliver(t.Context(), ds)
 	if ds[0].State != team.Dropped {
 		t.Errorf("the late poster is told %+v", ds[0])
 	}

@@ -110,10 +110,10 @@ func (s *Supervisor) leave(ctx context.Context, m *member) error {
 	if n == nil {
 		return s.cfg.Ledger.RemoveMember(ctx, m.row.SessionKey)
 	}
-	msg, ds, err := s.cfg.Ledger.Leave(ctx, m.row.SessionKey, *n)
+	_, ds, err := s.cfg.Ledger.Leave(ctx, m.row.SessionKey, *n)
 	if err == nil && len(ds) > 0 {
 		s.step(func(ctx context.Context) message {
-			(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, msg, ds)
+			(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, ds)
 			return nil
 		})
 	}
@@ -123,15 +123,11 @@ func (s *Supervisor) leave(ctx context.Context, m *member) error {
 // mailNotice mails a notice that was written with a change, if it was not told before.
 func (s *Supervisor) mailNotice(id string) {
 	s.step(func(ctx context.Context) message {
-		msg, err := s.cfg.Ledger.Message(ctx, id)
+		ds, err := s.cfg.Ledger.Deliveries(ctx, id) // none: told before
 		if err != nil {
-			return nil // told before; or Sweep mails it
+			return nil // Sweep mails it
 		}
-		ds, err := s.cfg.Ledger.Deliveries(ctx, id)
-		if err != nil {
-			return nil
-		}
-		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, msg, ds)
+		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, ds)
 		return nil
 	})
 }

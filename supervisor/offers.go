@@ -135,7 +135,7 @@ func (s *Supervisor) offer(ctx context.Context, rows []ledger.Member, in ledger.
 	}
 	out, err = s.cfg.Ledger.OfferTasks(ctx, in)
 	for _, o := range out {
-		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, o.Message, o.Deliveries)
+		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, o.Deliveries)
 	}
 	return out, next, err
 }

@@ -182,10 +182,10 @@ func (t *Team) ask(ctx context.Context, c Caller, in ledger.AskIn, payload any, 
 // deliver mails what an approval has posted.
 func (t *Team) deliver(ctx context.Context, c Caller, s ledger.Settled) {
 	if s.Message != nil {
-		t.mailer(c).Deliver(ctx, *s.Message, s.Deliveries)
+		t.mailer(c).Deliver(ctx, s.Deliveries)
 	}
 	if s.Also != nil {
-		t.mailer(c).Deliver(ctx, *s.Also, s.AlsoDeliveries)
+		t.mailer(c).Deliver(ctx, s.AlsoDeliveries)
 	}
 }
 

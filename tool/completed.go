@@ -24,7 +24,7 @@ func (t *Team) MailCompleted(ctx context.Context, c Caller, task ledger.Task) {
 		return
 	}
 	if ds, err := t.Ledger.Deliveries(ctx, list[i].ID); err == nil {
-		t.mailer(c).Deliver(ctx, list[i], ds)
+		t.mailer(c).Deliver(ctx, ds)
 		t.carry(ctx, ds)
 	}
 }

@@ -54,11 +54,11 @@ func TestConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	msg, ds, err := r.Ledger.Leave(ctx, m.SessionKey, n)
+	_, ds, err := r.Ledger.Leave(ctx, m.SessionKey, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.mailer(Person()).Deliver(ctx, msg, ds)
+	r.mailer(Person()).Deliver(ctx, ds)
 
 	const state = "=== TEAM STATE ===\nTeam: demo (demo)\nRole: Team Lead\nActive Members (1):\n  - builder (builder@demo)\nPending Tasks: 2\n====================\n"
 	for _, read := range []func() (InboxOut, error){

@@ -122,11 +122,11 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 	if err != nil {
 		return m, err
 	}
-	msg, ds, err := t.as(c).Leave(ctx, m.SessionKey, n)
+	_, ds, err := t.as(c).Leave(ctx, m.SessionKey, n)
 	if err != nil {
 		return m, err
 	}
-	t.mailer(c).Deliver(ctx, msg, ds)
+	t.mailer(c).Deliver(ctx, ds)
 	if err := os.Remove(t.Layout.Bundle(m.Name).Token()); err != nil && !os.IsNotExist(err) {
 		return m, team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", m.Name, err)
 	}

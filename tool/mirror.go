@@ -15,7 +15,7 @@ func (t *Team) PostMirrored(ctx context.Context, m ledger.Mirrored, n ledger.New
 	if err != nil || msg.ID == "" {
 		return err
 	}
-	t.mailer(Caller{Name: n.From}).Deliver(ctx, msg, ds)
+	t.mailer(Caller{Name: n.From}).Deliver(ctx, ds)
 	t.carry(ctx, ds)
 	return nil
 }

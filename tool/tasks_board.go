@@ -139,12 +139,12 @@ func (t *Team) assign(ctx context.Context, c Caller, task ledger.Task, member st
 	if err != nil {
 		return task, err
 	}
-	task, msg, ds, err := t.as(c).Assign(ctx, task.ID, m.SessionKey, c.Name, ledger.NewMessage{
+	task, _, ds, err := t.as(c).Assign(ctx, task.ID, m.SessionKey, c.Name, ledger.NewMessage{
 		Kind: team.KindTaskAssignment, From: c.Name, To: m.Name, ToSession: m.SessionKey, Text: text,
 		Summary: inbox.Summary("", "task "+task.ID+": "+task.Subject),
 	})
 	if err == nil {
-		t.mailer(c).Deliver(ctx, msg, ds)
+		t.mailer(c).Deliver(ctx, ds)
 	}
 	return task, err
 }
