@@ -33,7 +33,7 @@ type Moder interface {
 // TalkIn is a Talk's.
 type TalkIn struct {
 	Prompt    string          // first text, may be empty
-	Interrupt <-chan struct{} // ends the turn under way
+	Interrupt <-chan struct{} // ends the turn under way; what is in it before a turn begins ends none
 	Quota     Quota           // nil: nothing is counted, and no limit holds
 }
 
@@ -41,16 +41,21 @@ const (
 	injectEvidence = "given to the agent"
 	beganEvidence  = "the agent began a turn with it"
 	cancelLimit    = 10 * time.Second
+
+	// givenAgain stands before what a conversation has refused without a sign that it has
+	// it: some agents keep the text of such a prompt, others do not, and the protocol does
+	// not say which.
+	givenAgain = "Some of what follows was given to you when a usage limit was reached. If you have it already, it is the same once more.\n\n"
 )
 
 // Talk gives a conversation its mail, one turn at a time: all that is unread, the
 // most urgent first. A message is marked injected before it is given and accepted
 // when the turn has begun, so none is given twice in a conversation; what a turn
 // that never began was given is unread again. A turn that a usage limit has ended leaves
-// the member limited; what the agent has refused then is given when the limit is over. It
-// returns nil after a shutdown
-// request of the lead or an operator, which ends the turn under way; an error when
-// the agent ends, and when ctx does.
+// the member limited; what the agent has refused then, without a sign that it has it, is
+// given when the limit is over, and said to be given again. It returns nil after a
+// shutdown request of the lead or an operator, which ends the turn under way; an error
+// when the agent ends, and when ctx does.
 func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkIn) error {
 	if env.Now == nil {
 		env.Now = time.Now
@@ -88,7 +93,7 @@ type talk struct {
 	quota   Quota
 	stopped *overLimit        // a limit has; nil: none
 	heldFor map[string]string // by message, why it is held
-	gave    map[string]bool   // messages that were given, and may have been refused
+	gave    map[string]bool   // keys of mail that was given, and may have been refused
 	counted team.Usage        // written down
 }
 
@@ -124,6 +129,7 @@ func (t *talk) follow(ctx context.Context) {
 
 func (t *talk) loop(ctx context.Context, prompt string) error {
 	first := prompt // what it was started with, until a turn has it
+	twice := false  // that was given, and refused
 	for {
 		t.again = 0
 		prompt, given, stop := t.mail(ctx)
@@ -131,15 +137,19 @@ func (t *talk) loop(ctx context.Context, prompt string) error {
 			return nil
 		}
 		waits := given
+		again := slices.ContainsFunc(given, func(l letter) bool { return t.gave[l.entry.Key()] })
 		if first != "" {
-			prompt, given = first, nil
+			prompt, given, again = first, nil, twice
+		}
+		if again {
+			prompt = givenAgain + prompt
 		}
 		if (prompt != "" || t.stopped != nil) && !t.blocked(ctx, prompt != "", waits) && prompt != "" {
 			refused, err := t.turn(ctx, prompt, given)
 			if err != nil {
 				return err
 			}
-			if !refused {
+			if twice = refused; !refused {
 				first = ""
 			}
 			continue
@@ -218,7 +228,7 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 			return inbox.Attributes{}, false
 		}
 		return inbox.Attributes{
-			TeammateID: l.msg.From, Kind: l.msg.Kind, Color: e.Color, Summary: l.msg.Summary, RequestID: l.msg.RequestID,
+			TeammateID: l.msg.From, Kind: l.msg.Kind, Color: e.Color, Summary: l.msg.Summary, RequestID: l.msg.RequestID, MessageID: l.msg.ID,
 		}, true
 	}})
 	return prompt, given, false
@@ -240,10 +250,14 @@ const maxFailure = 500
 // again.
 func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused bool, err error) {
 	t.notified, t.broken, t.failed = false, false, ""
+	select {
+	case <-t.interrupt:
+	default:
+	}
 	t.setActivity(ctx, team.Working)
 	t.follow(ctx)
 	for _, l := range given {
-		t.gave[l.msg.ID] = true
+		t.gave[l.entry.Key()] = true
 		t.injected(ctx, l)
 	}
 	sign := make(chan struct{}) // closed once: Prompt promises it
@@ -265,7 +279,15 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 		given = nil
 		t.markRead(ctx)
 	}
-	cancelled := false
+	cancelled, early := false, false
+	breakOff := func(why string) {
+		select {
+		case <-sign:
+		default:
+			early = true // it may come before the prompt does, and end nothing
+		}
+		t.cancel(ctx, why)
+	}
 	for {
 		select {
 		case e := <-over:
@@ -304,14 +326,17 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 		case <-begun:
 			accept()
 			begun = nil
+			if early {
+				t.cancel(ctx, "it has begun all the same: once more")
+			}
 		case <-t.interrupt:
 			t.broken = true
-			t.cancel(ctx, "interrupted")
+			breakOff("interrupted")
 		case <-t.changes:
 			t.follow(ctx)
 			if !cancelled && t.asked(ctx) {
 				cancelled = true
-				t.cancel(ctx, "shutdown requested")
+				breakOff("shutdown requested")
 			}
 		case _, ok := <-t.env.Mail:
 			if !ok {
@@ -319,7 +344,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 			}
 			if !cancelled && t.asked(ctx) {
 				cancelled = true
-				t.cancel(ctx, "shutdown requested")
+				breakOff("shutdown requested")
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (t *talk) blocked(ctx context.Context, prompt bool, waits []letter) bool {
 		return false
 	}
 	for _, l := range waits {
-		if l.known && !t.gave[l.msg.ID] && t.heldFor[l.msg.ID] != why.Error() {
+		if l.known && !t.gave[l.entry.Key()] && t.heldFor[l.msg.ID] != why.Error() {
 			t.hold(ctx, l, why.Error())
 		}
 	}

@@ -92,13 +92,13 @@ func TestTalkAtALimit(t *testing.T) {
 		}
 		g.open()
 		if !begun {
-			if got := <-m.prompts; got != "the prompt" {
+			if got := <-m.prompts; got != givenAgain+"the prompt" {
 				t.Fatalf("again %q", got)
 			}
 			m.finish <- nil
 		}
 		got := <-m.prompts
-		if !strings.Contains(got, "meanwhile") || r.coder().Activity != team.Working || r.coder().LimitedTo != 0 {
+		if !strings.Contains(got, "meanwhile") || strings.Contains(got, givenAgain) || r.coder().Activity != team.Working || r.coder().LimitedTo != 0 {
 			t.Fatalf("given %q, it is %s", got, r.coder().Activity)
 		}
 		m.finish <- nil
@@ -119,7 +119,9 @@ func TestTalkMailAtALimit(t *testing.T) {
 	m.mute = true
 	wait := talkTo(t, r, m, TalkIn{Quota: g})
 	msg := r.send(message("refused"))
-	<-m.prompts
+	if got := <-m.prompts; strings.Contains(got, givenAgain) || !strings.Contains(got, msg.ID) {
+		t.Errorf("given %q", got)
+	}
 	m.finish <- &team.LimitReached{Words: "the limit is reached"}
 	<-g.reached
 	r.until("limited", func() bool { return r.coder().Activity == team.Limited })
@@ -127,7 +129,8 @@ func TestTalkMailAtALimit(t *testing.T) {
 		t.Errorf("it is %s", s)
 	}
 	g.open()
-	if got := <-m.prompts; !strings.Contains(got, "refused") {
+	// It may have it: that is said, and the id is the same.
+	if got := <-m.prompts; !strings.HasPrefix(got, givenAgain) || strings.Count(got, "\nrefused\n") != 1 || !strings.Contains(got, msg.ID) {
 		t.Fatalf("given %q", got)
 	}
 	m.finish <- &team.LimitReached{Words: "once more"}

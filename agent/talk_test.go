@@ -157,6 +157,52 @@ func TestTalkInterrupt(t *testing.T) {
 	m.finish <- nil
 }
 
+// An interrupt that came when no turn was under way ends none.
+func TestTalkLateInterrupt(t *testing.T) {
+	r, m := newRig(t), newMate()
+	turns := make(chan struct{}, 1)
+	turns <- struct{}{}
+	talkTo(t, r, m, TalkIn{Prompt: "work", Interrupt: turns})
+	<-m.prompts
+	m.finish <- nil
+	r.until("idle", func() bool { return r.coder().Activity == team.Idle })
+	if len(m.cancels) > 0 {
+		t.Error("the turn was ended")
+	}
+}
+
+// slowMate begins when it is told to, and ends no turn that it has not begun.
+type slowMate struct {
+	*mate
+	begin chan struct{}
+}
+
+func (m slowMate) Prompt(_ context.Context, text string, begun func()) (string, error) {
+	m.prompts <- text
+	<-m.begin
+	begun()
+	return "cancelled", <-m.finish
+}
+
+func (m slowMate) Cancel(context.Context) error {
+	m.cancels <- struct{}{}
+	return nil
+}
+
+// An interrupt that an agent may have had before the prompt comes once more.
+func TestTalkEarlyInterrupt(t *testing.T) {
+	r, m := newRig(t), slowMate{newMate(), make(chan struct{})}
+	turns := make(chan struct{})
+	talkTo(t, r, m, TalkIn{Prompt: "long work", Interrupt: turns})
+	<-m.prompts
+	turns <- struct{}{}
+	<-m.cancels
+	close(m.begin)
+	<-m.cancels
+	m.finish <- nil
+	r.until("idle", func() bool { return r.coder().Activity == team.Idle })
+}
+
 func TestTalkEndsWithTheAgent(t *testing.T) {
 	for _, working := range []bool{false, true} {
 		r, m := newRig(t), newMate()

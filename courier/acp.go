@@ -306,8 +306,9 @@ func (c acpClient) SessionUpdate(_ context.Context, n acp.SessionNotification) e
 		fmt.Fprintf(c.in.Out, "* %s\n", u.ToolCall.Title)
 	}
 	c.mu.Unlock()
-	// Replayed words of the user and lists of commands show nothing.
-	if begun != nil && (u.AgentMessageChunk != nil || u.AgentThoughtChunk != nil || u.ToolCall != nil || u.Plan != nil) {
+	// Lists of commands show nothing. Words of the user are the prompt's: no session is loaded,
+	// so none are replayed.
+	if begun != nil && (u.UserMessageChunk != nil || u.AgentMessageChunk != nil || u.AgentThoughtChunk != nil || u.ToolCall != nil || u.Plan != nil) {
 		begun()
 	}
 	return nil

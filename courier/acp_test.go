@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"testing"
@@ -107,6 +108,25 @@ func TestACPUsageAndLimits(t *testing.T) {
 	}
 	if _, err := a.Prompt(t.Context(), "@@say after", func() {}); err != nil {
 		t.Error(err)
+	}
+}
+
+// An agent that repeats the prompt has it in its conversation, whatever becomes of the turn;
+// one that lists its commands says nothing of it.
+func TestACPSignsOfAPrompt(t *testing.T) {
+	for _, c := range []struct {
+		update acp.SessionUpdate
+		sign   bool
+	}{
+		{acp.UpdateUserMessageText("the prompt"), true},
+		{acp.UpdateAgentMessageText("an answer"), true},
+		{acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{}}, false},
+	} {
+		signs := 0
+		a := &ACP{in: ACPIn{Out: io.Discard}, begun: func() { signs++ }}
+		if err := (acpClient{a}).SessionUpdate(t.Context(), acp.SessionNotification{Update: c.update}); err != nil || (signs == 1) != c.sign {
+			t.Errorf("%+v: %d signs, %v", c.update, signs, err)
+		}
 	}
 }
 

@@ -52,11 +52,7 @@ func (a *app) converse(ctx context.Context, id agent.Identity, prompt string, ar
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(ctx)
-	turns, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		relaySignals(ctx, signals, turns, cancel)
-	}()
+	turns, ended := relaySignals(ctx, signals, cancel)
 	defer func() {
 		cancel(nil)
 		<-ended
@@ -96,23 +92,29 @@ func (a *app) converse(ctx context.Context, id agent.Identity, prompt string, ar
 }
 
 // relaySignals makes an interrupt the end of the turn under way, not of the agent;
-// SIGTERM is the end of both.
-func relaySignals(ctx context.Context, signals <-chan os.Signal, turns chan<- struct{}, cancel context.CancelCauseFunc) {
-	for {
-		select {
-		case s := <-signals:
-			if n, ok := s.(syscall.Signal); ok && n != syscall.SIGINT {
-				cancel(signalError{n})
-				continue
-			}
+// SIGTERM is the end of both. One interrupt waits in turns: it may come while the turn
+// writes a receipt. ended is closed when the relay is over, which ctx ends.
+func relaySignals(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc) (turns, ended <-chan struct{}) {
+	interrupts, over := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
 			select {
-			case turns <- struct{}{}:
-			default: // no turn is under way
+			case s := <-signals:
+				if n, ok := s.(syscall.Signal); ok && n != syscall.SIGINT {
+					cancel(signalError{n})
+					continue
+				}
+				select {
+				case interrupts <- struct{}{}:
+				default: // one is there already
+				}
+			case <-ctx.Done():
+				return
 			}
-		case <-ctx.Done():
-			return
 		}
-	}
+	}()
+	return interrupts, over
 }
 
 // permit takes the agent's questions to the team's one queue.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,10 +19,11 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// TestACPUsage: what an agent on the Agent Client Protocol uses is counted, and at a
-// usage limit it is limited: its mail is held, over a kill of the supervisor too, and
-// comes once when the limit is ended.
-func TestACPUsage(t *testing.T) {
+// TestACP: a turn of an agent on the Agent Client Protocol that fails, is refused or is
+// interrupted is told to the lead as such. What it uses is counted, and at a usage limit it
+// is limited: its mail is held, over a kill of the supervisor too, and comes once when the
+// limit is ended.
+func TestACP(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil || testing.Short() {
 		t.Skip("no tmux, or a short run")
 	}
@@ -74,6 +76,8 @@ func TestACPUsage(t *testing.T) {
 	s.arrives("@@say here")
 	used(2)
 
+	s.failsAndIsInterrupted("ann")
+
 	s.tell("ann", "@@shell echo more\n@@fail 429 You've hit your usage limit. Try again in 3 days.")
 	s.until("limited", func() (bool, error) {
 		m, err := s.w.member(ctx, "ann")
@@ -103,4 +107,59 @@ func TestACPUsage(t *testing.T) {
 		return m.Activity == "idle", err
 	})
 	used(3)
+}
+
+// failsAndIsInterrupted has one member's turns end in each way that is not by itself.
+func (s *standIns) failsAndIsInterrupted(name string) {
+	s.Helper()
+	told := func(reason, words string) {
+		s.Helper()
+		s.until("told as "+reason, func() (bool, error) {
+			all, err := s.w.notices(s.ctx, name)
+			if err != nil || len(all) == 0 {
+				return false, err
+			}
+			if n := all[len(all)-1]; n.IdleReason != reason || !strings.Contains(n.FailureReason, words) {
+				return false, fmt.Errorf("told as %+v", all)
+			}
+			return true, nil
+		})
+	}
+	s.tell(name, "@@fail 400 there is no such model")
+	told("failed", "there is no such model")
+	s.until("shown as failed", func() (bool, error) {
+		out := s.must("ps")
+		if !strings.Contains(out, "its turn failed") {
+			return false, errors.New(out)
+		}
+		return true, nil
+	})
+	s.tell(name, "@@fail 400 this is what we refuse")
+	told("failed", "the agent refused to go on")
+
+	s.tell(name, "@@shell sleep 600\n@@say never-"+name)
+	if _, err := s.w.request(s.ctx, "sleep 600", func(r fakemodelRequest) bool {
+		return strings.Contains(r.New, "never-"+name) && strings.HasPrefix(r.Answer, "call ")
+	}); err != nil {
+		s.Fatal(err)
+	}
+	s.must("interrupt", name)
+	told("interrupted", "")
+	if err := s.w.idle(s.ctx, name); err != nil {
+		s.Fatal(err)
+	}
+	s.until("without its command", func() (bool, error) {
+		all := s.w.processes()
+		for _, argv := range all {
+			if strings.Contains(argv, "sleep 600") {
+				return false, fmt.Errorf("%v", all)
+			}
+		}
+		return true, nil
+	})
+	id := s.tell(name, "@@say after-"+name)
+	if _, err := s.w.answered(s.ctx, "after-"+name); err != nil {
+		s.Fatal(err)
+	}
+	s.is(team.Accepted, id)
 }
