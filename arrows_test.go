@@ -33,7 +33,7 @@ const leaf = "internal"
 
 // Everything below cmd.
 var below = []string{
-	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
+	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/script", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
 	"agent", "agent/model", "adapter", "courier", "courier/hook", "control", "tui", "bridge",
 }
@@ -82,6 +82,10 @@ var rooms = map[string]room{
 		may: []string{"team", leaf}, libs: []string{xsys}, never: append([]string{"net"}, noExec...),
 		why: "control groups are files: it says what a group holds and does, and starts nothing",
 	},
+	"backends/script": {
+		may: []string{"team", leaf, "backends", "backends/proc"}, never: append([]string{"net"}, noSQL...),
+		why: "a person's command, run to its end with all that it has started; which, where and why others know",
+	},
 	"backends/shim": {
 		may: []string{"team", leaf, "backends", "backends/proc", "backends/cgroup"}, libs: []string{xsys, xterm}, never: []string{"database/sql", "net/http"},
 		why: "one shim lives per agent: every import costs memory two hundred times",
@@ -116,7 +120,7 @@ var rooms = map[string]room{
 	},
 
 	"rules": {
-		may: []string{"team", leaf, "backends", "backends/proc", "ledger"}, libs: []string{yaml}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", leaf, "backends/script", "ledger"}, libs: []string{yaml}, never: append([]string{"net"}, noSQL...),
 		why: "people's own commands are asked by the tools and by the supervisor; what they say is written down, and carried out by others",
 	},
 	"permit": {
@@ -124,7 +128,7 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/shim", "ledger", "inbox", "worktree", "rules", "permit"},
+		may:  []string{"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/script", "backends/shim", "ledger", "inbox", "worktree", "rules", "permit"},
 		libs: []string{multierr, xsync, xsys, fsnotify}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
@@ -199,6 +203,7 @@ var testRooms = map[string][]string{
 	"backends/tmux":   {"backends/backendtest"},
 	"backends/pty":    {"backends/backendtest"},
 	"backends/inproc": {"backends/backendtest"},
+	"rules":           {"backends/proc"},
 	"courier":         {"internal/fakecli"},
 	"cmd":             {"internal/fakecli"},
 	"scripts":         {"internal/fakecli"},

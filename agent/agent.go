@@ -78,6 +78,7 @@ type Ledger interface {
 	Claim(ctx context.Context, in ledger.ClaimIn) (*ledger.Task, error)
 	Start(ctx context.Context, ref ledger.TaskRef) error
 	Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) (ready []string, err error)
+	CompleteVerified(ctx context.Context, ref ledger.TaskRef, res ledger.Result, command string) (ready []string, err error)
 	Fail(ctx context.Context, ref ledger.TaskRef, res ledger.Result) error
 	Release(ctx context.Context, ref ledger.TaskRef) error
 	RenewLeases(ctx context.Context, sessions []string, lease time.Duration) (int64, error)

@@ -90,8 +90,8 @@ func (w *worker) releaseAll(ctx context.Context) error {
 		if t.Status != team.TaskClaimed && t.Status != team.TaskInProgress {
 			continue // assigned to us, not claimed
 		}
-		if t.Review != 0 {
-			continue // done: the reviewer has it
+		if t.Review != 0 || t.Verification != 0 {
+			continue // done: the reviewer has it, or the supervisor
 		}
 		if err := w.env.Ledger.Release(ctx, w.ref(t)); err != nil && !lost(err) {
 			return err

@@ -16,6 +16,10 @@
 //	claimed -> started -> [left-over work committed] -> [dependencies merged]
 //	        -> metadata.run -> [changes committed] -> verify -> completed | failed
 //
+// It verifies itself, and the supervisor the tasks of everybody else: its worktree is as
+// the task has left it only until it takes the next one, and nobody reads what a
+// verification that fails would say to it, so such a task fails.
+//
 // What happens on failure:
 //
 //   - The task was taken away (released, expired, deleted, assigned to another):

@@ -25,7 +25,8 @@ type outcome struct {
 	res    ledger.Result
 	why    string // of a failure, one line
 	lost   bool   // taken away: nothing is to be written any more
-	review int64  // the approval that a task waits for which is done, but not completed
+	waits  string // what for, of a task that is done but not completed
+	passed string // the command that it was verified by
 }
 
 func failed(t ledger.Task, res ledger.Result, why string) outcome {
@@ -169,7 +170,7 @@ func (w *worker) perform(ctx context.Context, t ledger.Task) (outcome, error) {
 		}
 	}
 	res.Error = ""
-	return outcome{task: t, status: team.TaskCompleted, res: res}, nil
+	return outcome{task: t, status: team.TaskCompleted, res: res, passed: t.Verify}, nil
 }
 
 // interrupted is the outcome of a command that did not end by itself or its timeout.
@@ -225,8 +226,8 @@ func (w *worker) finish(ctx context.Context, o outcome, took time.Duration) erro
 		w.release(ctx, t, "its result could not be recorded")
 		return fmt.Errorf("record the result of task %s: %w", t.ID, err)
 	}
-	if o.review != 0 {
-		w.out.line("── task %s is done in %s and waits for a review: %s", t.ID, spent, o.res.Summary)
+	if o.waits != "" {
+		w.out.line("── task %s is done in %s and waits for %s: %s", t.ID, spent, o.waits, o.res.Summary)
 		w.checkpoint(ctx, "after task "+t.ID)
 		return nil
 	}
@@ -251,11 +252,15 @@ func (w *worker) resolve(ctx context.Context, o *outcome) error {
 	ref := w.ref(o.task)
 	if o.status == team.TaskCompleted {
 		err := w.write(ctx, "complete task "+o.task.ID, func(c context.Context) error {
+			if o.passed != "" {
+				_, err := w.env.Ledger.CompleteVerified(c, ref, o.res, o.passed)
+				return err
+			}
 			_, err := w.env.Ledger.Complete(c, ref, o.res)
 			return err
 		})
 		if err == nil {
-			o.review = w.inReview(ctx, ref)
+			o.waits = w.waitsFor(ctx, ref)
 		}
 		if !team.IsCode(err, team.CodeInvalid) && !team.IsCode(err, team.CodeLimit) && team.ReasonOf(err) != tool.ReasonHookBlocked {
 			return err
@@ -267,20 +272,24 @@ func (w *worker) resolve(ctx context.Context, o *outcome) error {
 	})
 }
 
-// inReview is the approval that the task waits for now, or 0. When the ledger
-// cannot say, the task is not announced as completed: that is the reviewer's word.
-func (w *worker) inReview(ctx context.Context, ref ledger.TaskRef) int64 {
+// waitsFor is what the task waits for now that it is done, or "". When the ledger
+// cannot say, the task is not announced as completed: that is the reviewer's word. One
+// whose command was changed meanwhile is verified by the supervisor.
+func (w *worker) waitsFor(ctx context.Context, ref ledger.TaskRef) string {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
 	t, err := w.env.Ledger.Task(c, ref.ID)
 	switch {
 	case err != nil:
 		w.out.line("look at task %s: %v", ref.ID, err)
-		return -1
-	case t.Attempt == ref.Attempt:
-		return t.Review
+		return "what the ledger will say"
+	case t.Attempt != ref.Attempt:
+	case t.Verification != 0:
+		return "its verification"
+	case t.Review != 0:
+		return "a review"
 	}
-	return 0
+	return ""
 }
 
 // release gives a task back.

@@ -24,7 +24,8 @@
 //
 //	pending -> claimed -> in_progress -> completed | failed
 //
-// and back to pending by release, an expired lease, the owner's death, or the
+// A task with a command to verify it by, or on a team with a reviewer, stays in_progress
+// while it is verified and then reviewed. It goes back to pending by release, an expired lease, the owner's death, or the
 // retry of a failed task. A claim is one UPDATE .. RETURNING; it carries a
 // lease and an attempt number, and every later write of the owner is fenced by
 // owner and attempt. Dependencies are rows; a trigger keeps blockedBy and the

@@ -45,6 +45,7 @@ const (
 	ReasonOwnRequest      = "own_request"
 	ReasonExpired         = "expired"
 	ReasonInReview        = "in_review"
+	ReasonVerifying       = "verifying"
 )
 
 // sqliteCodes says what SQLite's refusals mean to a caller.

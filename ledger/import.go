@@ -11,8 +11,8 @@ import (
 
 const (
 	sqlTaskImport = `INSERT INTO tasks(id, subject, description, activeForm, status, owner, ownerName, dependsOn, blockedBy, metadata,
-		priority, verify, attempt, createdAt, claimedAt, startedAt, completedAt, result, maxRetries, retryBackoff, retries)
-		VALUES (?, ?, ?, ?, ?, ?, ?, '[]', '[]', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		priority, verify, verifyBy, attempt, createdAt, claimedAt, startedAt, completedAt, result, maxRetries, retryBackoff, retries)
+		VALUES (?, ?, ?, ?, ?, ?, ?, '[]', '[]', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlMemberNamed = `SELECT sessionKey FROM members WHERE name = ? COLLATE NOCASE AND removedAt IS NULL`
 	sqlHighWater   = `SELECT value FROM counters WHERE name = 'task'`
 	sqlTaskExists  = `SELECT count(*) FROM tasks WHERE id = ?`
@@ -159,12 +159,16 @@ func (t *tx) importTask(task Task, id, by string) error {
 	if task.CompletedAt <= 0 && (task.Status == team.TaskCompleted || task.Status == team.TaskFailed) {
 		task.CompletedAt = t.now
 	}
+	verifyBy := "" // who takes it over answers for the command
+	if task.Verify != "" {
+		verifyBy = orDefault(by, t.who)
+	}
 	var result any
 	if task.Result != nil {
 		result = mustJSON(task.Result)
 	}
 	if _, err := t.exec(sqlTaskImport, id, task.Subject, task.Description, orNull(task.ActiveForm), task.Status,
-		orNull(task.Owner), orNull(task.OwnerName), jsonOrNull(task.Metadata), task.Priority, task.Verify, max(task.Attempt, 0),
+		orNull(task.Owner), orNull(task.OwnerName), jsonOrNull(task.Metadata), task.Priority, task.Verify, verifyBy, max(task.Attempt, 0),
 		task.CreatedAt, orNull(task.ClaimedAt), orNull(task.StartedAt), orNull(task.CompletedAt), result,
 		task.MaxRetries, task.RetryBackoff, max(task.Retries, 0)); err != nil {
 		return err

@@ -24,7 +24,7 @@ func board(t *testing.T, l *Ledger) {
 		{Subject: "deleted"},
 	}, "lead"))
 	claim := func(id string) TaskRef { return ref(must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: id}))) }
-	must[[]string](t)(l.Complete(ctx, claim("1"), Result{Summary: "yes", Commit: "c0ffee", Files: []string{"x"}}))
+	must[[]string](t)(l.CompleteVerified(ctx, claim("1"), Result{Summary: "yes", Commit: "c0ffee", Files: []string{"x"}}, "true"))
 	ok(t, l.Fail(ctx, claim("2"), Result{Error: "no", ExitCode: 3}))
 	ok(t, l.Start(ctx, claim("3")))
 	must[Task](t)(l.UpdateTask(ctx, TaskPatch{ID: "4", Owner: ptr("s-b")}))

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	sqlLeaseRenew = `UPDATE tasks SET leaseUntil = ? WHERE owner = ? AND status IN ('claimed', 'in_progress') AND coalesce(leaseUntil, 0) < ? AND review IS NULL`
+	sqlLeaseRenew = `UPDATE tasks SET leaseUntil = ? WHERE owner = ? AND status IN ('claimed', 'in_progress') AND coalesce(leaseUntil, 0) < ? AND review IS NULL AND verification IS NULL`
 	// A supervised owner that lives keeps its task though nobody renewed: the
 	// supervisor was away, the agent was not. The lead is nobody's child, so
 	// its row does not show whether it lives.
@@ -15,7 +15,7 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM members m WHERE m.sessionKey = tasks.owner AND m.removedAt IS NULL
 			AND m.role = 'member' AND m.observed IN ('starting', 'running'))
 		ORDER BY seq`
-	sqlOwnerHolds    = `SELECT id FROM tasks WHERE owner = ? AND status IN ('claimed', 'in_progress') AND review IS NULL ORDER BY seq`
+	sqlOwnerHolds    = `SELECT id FROM tasks WHERE owner = ? AND status IN ('claimed', 'in_progress') AND review IS NULL AND verification IS NULL ORDER BY seq`
 	sqlOwnerAssigned = `UPDATE tasks SET owner = NULL, ownerName = NULL WHERE owner = ? AND status = 'pending'`
 )
 
@@ -36,8 +36,8 @@ func (l *Ledger) ExpireLeases(ctx context.Context) ([]string, error) {
 
 // ReleaseOwner returns everything that a dead or removed session holds to
 // pending, drops what was assigned to it, and rejects what it has asked for. It
-// returns the ids of the tasks that it had claimed; one that is being reviewed
-// stays, since the work on it is done.
+// returns the ids of the tasks that it had claimed; one that is being verified or
+// reviewed stays, since the work on it is done.
 func (l *Ledger) ReleaseOwner(ctx context.Context, session, why string) ([]string, error) {
 	return write[[]string](ctx, l, opOwnerRelease, ownerArgs{session, why})
 }

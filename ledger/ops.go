@@ -70,6 +70,10 @@ const (
 	opSettingRevise  = "setting.revise"
 
 	opTaskCompleteReviewed = "task.complete.reviewed"
+	opTaskCompleteVerified = "task.complete.verified"
+	opVerifyBegin          = "verify.begin"
+	opVerifyAbandon        = "verify.abandon"
+	opVerifyEnd            = "verify.end"
 	opApprovalAsk          = "approval.ask"
 	opApprovalAnswer       = "approval.answer"
 	opIntentFinish         = "intent.finish"
@@ -124,6 +128,10 @@ var ops = map[string]opSpec{
 	opSettingRevise:  once(reviseSetting),
 
 	opTaskCompleteReviewed: once(completeReviewed),
+	opTaskCompleteVerified: once(completeVerified),
+	opVerifyBegin:          once(beginVerification),
+	opVerifyAbandon:        again(abandonVerification),
+	opVerifyEnd:            once(endVerification),
 	opApprovalAsk:          once(askApproval),
 	opApprovalAnswer:       once(answerApproval),
 	opIntentFinish:         once(finishIntent),

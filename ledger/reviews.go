@@ -25,7 +25,8 @@ const (
 // of it is supervised.
 const AgentExternal = "external"
 
-// CompleteReviewed is Complete by somebody whose word needs no review.
+// CompleteReviewed is Complete by somebody whose word needs no review. What is to be
+// verified is verified all the same.
 func (l *Ledger) CompleteReviewed(ctx context.Context, ref TaskRef, res Result) (ready []string, err error) {
 	return write[[]string](ctx, l, opTaskCompleteReviewed, endArgs{ref, res})
 }
@@ -44,7 +45,10 @@ func completeReviewed(t *tx, a endArgs) ([]string, error) {
 			return nil, err
 		}
 	}
-	return t.complete(task, a.Result)
+	if err := notVerifying(task); err != nil {
+		return nil, err
+	}
+	return t.handIn(task, a.Result, true)
 }
 
 // toReview hands a completed task to the reviewers; false when there are none.
@@ -112,7 +116,7 @@ func (t *tx) followReview(ap Approval) error {
 				return fmt.Errorf("read the result of task %s: %w", task.ID, err)
 			}
 		}
-		_, err := t.complete(task, res)
+		_, err := t.handIn(task, res, true) // it may have got another command meanwhile
 		return err
 	}
 	note := mustJSON(map[string]reviewNote{"review": {ap.Feedback, ap.AnsweredBy, t.now, ap.Attempt}})

@@ -12,8 +12,8 @@ const (
 	// A foreign program may have inserted ids of its own.
 	sqlTaskLast = `SELECT max(value, (SELECT coalesce(max(seq), 0) FROM tasks)) FROM counters WHERE name = 'task'`
 	sqlTaskMark = `UPDATE counters SET value = ? WHERE name = 'task'`
-	sqlTaskPut  = `INSERT INTO tasks(id, subject, description, activeForm, status, dependsOn, blockedBy, metadata, createdAt, priority, unmet, verify, maxRetries, retryBackoff)
-		VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlTaskPut  = `INSERT INTO tasks(id, subject, description, activeForm, status, dependsOn, blockedBy, metadata, createdAt, priority, unmet, verify, verifyBy, maxRetries, retryBackoff)
+		VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlTaskStatus = `SELECT status FROM tasks WHERE id = ?`
 	sqlDepPut     = `INSERT INTO task_deps(task, dependsOn, pos) VALUES (?, ?, ?)`
 )
@@ -67,6 +67,9 @@ func createTasks(t *tx, a createArgs) ([]Task, error) {
 	for i := range a.Tasks {
 		made[i] = Task{ID: itoa(last + int64(i) + 1), Status: team.TaskPending, Priority: a.Tasks[i].Priority,
 			CreatedAt: t.now, DependsOn: []string{}, BlockedBy: []string{}}
+		if a.Tasks[i].Verify != "" {
+			made[i].VerifyBy = orDefault(a.By, t.who)
+		}
 		if made[i].RetryPolicy, err = a.Tasks[i].policy(); err != nil {
 			return nil, err
 		}
@@ -128,7 +131,7 @@ func (t *tx) resolve(task *Task, n NewTask, refs map[string]int, batch []Task) e
 func (t *tx) insertTask(task Task, n NewTask, by string) error {
 	_, err := t.exec(sqlTaskPut, task.ID, n.Subject, n.Description, orNull(n.ActiveForm),
 		mustJSON(task.DependsOn), mustJSON(task.BlockedBy), jsonOrNull(n.Metadata),
-		task.CreatedAt, task.Priority, len(task.BlockedBy), n.Verify, task.MaxRetries, task.RetryBackoff)
+		task.CreatedAt, task.Priority, len(task.BlockedBy), n.Verify, task.VerifyBy, task.MaxRetries, task.RetryBackoff)
 	if err != nil {
 		return err
 	}

@@ -39,9 +39,10 @@ func (l *Ledger) Start(ctx context.Context, ref TaskRef) error {
 }
 
 // Complete ends a task and returns the ids of those that became ready by it; the lead is
-// told in the same transaction (team.KindTaskCompleted), unless the task was its own. While
-// a reviewer other than the owner is on the team the task waits for a review
-// instead: it stays in_progress with Task.Review set.
+// told in the same transaction (team.KindTaskCompleted), unless the task was its own. Where
+// the task has a command to verify it by, or a reviewer other than the owner is on the
+// team, it waits for those instead, in this order: it stays in_progress with
+// Task.Verification, or Task.Review, set.
 func (l *Ledger) Complete(ctx context.Context, ref TaskRef, res Result) (ready []string, err error) {
 	return write[[]string](ctx, l, opTaskComplete, endArgs{ref, res})
 }
@@ -88,10 +89,7 @@ func completeTask(t *tx, a endArgs) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if waits, err := t.toReview(task, a.Result); waits || err != nil {
-		return []string{}, err
-	}
-	return t.complete(task, a.Result)
+	return t.handIn(task, a.Result, false)
 }
 
 func (t *tx) complete(task Task, res Result) ([]string, error) {
@@ -131,18 +129,30 @@ func failTask(t *tx, a endArgs) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	if a.Owner != "" && task.Retries < task.MaxRetries {
-		return none{}, t.retryLater(task, a.Result)
+	if a.Owner == "" {
+		return none{}, t.failForGood(task, a.Result)
 	}
-	if _, err := t.exec(sqlTaskEnd, team.TaskFailed, t.now, mustJSON(a.Result), task.ID); err != nil {
-		return none{}, err
+	return none{}, t.fail(task, a.Result)
+}
+
+// fail ends a task that its owner could not do; one with retries left comes back.
+func (t *tx) fail(task Task, res Result) error {
+	if task.Retries < task.MaxRetries {
+		return t.retryLater(task, res)
 	}
-	return none{}, t.taskEvent("task.failed", task.OwnerName, task.ID, task.Status, team.TaskFailed, a.Result)
+	return t.failForGood(task, res)
+}
+
+func (t *tx) failForGood(task Task, res Result) error {
+	if _, err := t.exec(sqlTaskEnd, team.TaskFailed, t.now, mustJSON(res), task.ID); err != nil {
+		return err
+	}
+	return t.taskEvent("task.failed", task.OwnerName, task.ID, task.Status, team.TaskFailed, res)
 }
 
 func (t *tx) toFail(ref TaskRef) (Task, error) {
 	if ref.Owner != "" {
-		return t.fenced(ref)
+		return t.fencedFor(ref, false) // also amid its verification
 	}
 	task, err := t.task(ref.ID)
 	if err == nil && task.Status != team.TaskPending {
@@ -153,7 +163,7 @@ func (t *tx) toFail(ref TaskRef) (Task, error) {
 }
 
 func releaseTask(t *tx, ref TaskRef) (none, error) {
-	task, err := t.fenced(ref)
+	task, err := t.fencedFor(ref, false) // also amid its verification
 	if err != nil {
 		return none{}, err
 	}
@@ -192,9 +202,16 @@ type releaseData struct {
 }
 
 // fenced returns the task when ref is its current claim.
-func (t *tx) fenced(ref TaskRef) (Task, error) { return t.fencedFor(ref, false) }
+func (t *tx) fenced(ref TaskRef) (Task, error) {
+	task, err := t.fencedFor(ref, false)
+	if err == nil {
+		err = notVerifying(task)
+	}
+	return task, err
+}
 
-// fencedFor is fenced; one that is being reviewed passes for the reviewer only.
+// fencedFor is fenced for what may be done amid a verification; a task that is being
+// reviewed passes for the reviewer only.
 func (t *tx) fencedFor(ref TaskRef, review bool) (Task, error) {
 	task, err := t.task(ref.ID)
 	if err != nil {

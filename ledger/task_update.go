@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-const sqlTaskSet = `UPDATE tasks SET subject = ?, description = ?, activeForm = ?, priority = ?, verify = ?,
+const sqlTaskSet = `UPDATE tasks SET subject = ?, description = ?, activeForm = ?, priority = ?, verify = ?, verifyBy = ?,
 	metadata = ?, owner = ?, ownerName = ? WHERE id = ?`
 
 // TaskPatch changes the fields of a task that are set.
@@ -42,7 +42,11 @@ func updateTask(t *tx, p TaskPatch) (Task, error) {
 	set(&task.Description, p.Description)
 	set(&task.ActiveForm, p.ActiveForm)
 	set(&task.Priority, p.Priority)
-	set(&task.Verify, p.Verify)
+	if p.Verify != nil && *p.Verify != task.Verify {
+		if task.Verify, task.VerifyBy = *p.Verify, orDefault(p.By, t.who); task.Verify == "" {
+			task.VerifyBy = ""
+		}
+	}
 	if strings.TrimSpace(task.Subject) == "" {
 		return task, team.Errorf(team.CodeInvalid, "a task needs a subject")
 	}
@@ -59,7 +63,7 @@ func updateTask(t *tx, p TaskPatch) (Task, error) {
 		}
 		what = "task.assigned"
 	}
-	if _, err := t.exec(sqlTaskSet, task.Subject, task.Description, orNull(task.ActiveForm), task.Priority, task.Verify,
+	if _, err := t.exec(sqlTaskSet, task.Subject, task.Description, orNull(task.ActiveForm), task.Priority, task.Verify, task.VerifyBy,
 		jsonOrNull(task.Metadata), orNull(task.Owner), orNull(task.OwnerName), task.ID); err != nil {
 		return task, err
 	}
@@ -67,7 +71,14 @@ func updateTask(t *tx, p TaskPatch) (Task, error) {
 	if len(is) == 0 {
 		return task, nil
 	}
-	return task, t.event(Event{Who: orDefault(p.By, t.who), What: what, ID: task.ID, Before: mustJSON(was), After: mustJSON(is)})
+	err = t.event(Event{Who: orDefault(p.By, t.who), What: what, ID: task.ID, Before: mustJSON(was), After: mustJSON(is)})
+	if err != nil || task.Verification == 0 || task.Verify == before.Verify {
+		return task, err
+	}
+	if err := t.verifyAgain(task); err != nil {
+		return task, err
+	}
+	return t.task(task.ID)
 }
 
 // changes are the fields that differ, as they were and as they are.
@@ -83,6 +94,7 @@ func changes(was, is Task) (before, after map[string]any) {
 	put("activeForm", was.ActiveForm, is.ActiveForm, was.ActiveForm != is.ActiveForm)
 	put("priority", was.Priority, is.Priority, was.Priority != is.Priority)
 	put("verify", was.Verify, is.Verify, was.Verify != is.Verify)
+	put("verifyBy", was.VerifyBy, is.VerifyBy, was.VerifyBy != is.VerifyBy)
 	put("metadata", was.Metadata, is.Metadata, !bytes.Equal(was.Metadata, is.Metadata))
 	put("owner", was.OwnerName, is.OwnerName, was.Owner != is.Owner)
 	return before, after

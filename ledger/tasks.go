@@ -14,7 +14,7 @@ import (
 const taskCols = `id, subject, description, coalesce(activeForm, ''), status, coalesce(owner, ''), coalesce(ownerName, ''),
 	coalesce(dependsOn, '[]'), coalesce(blockedBy, '[]'), metadata, priority, verify, attempt, coalesce(leaseUntil, 0),
 	createdAt, coalesce(claimedAt, 0), coalesce(startedAt, 0), coalesce(completedAt, 0), result,
-	maxRetries, retryBackoff, retries, notBefore, coalesce(review, 0)`
+	maxRetries, retryBackoff, retries, notBefore, coalesce(review, 0), verifyBy, coalesce(verification, 0)`
 
 const (
 	sqlTaskGet = `SELECT ` + taskCols + ` FROM tasks WHERE id = ?`
@@ -126,7 +126,7 @@ func scanTaskAnd(r *sql.Rows, more ...any) (Task, error) {
 		&t.ID, &t.Subject, &t.Description, &t.ActiveForm, &t.Status, &t.Owner, &t.OwnerName,
 		&deps, &blocked, &meta, &t.Priority, &t.Verify, &t.Attempt, &t.LeaseUntil,
 		&t.CreatedAt, &t.ClaimedAt, &t.StartedAt, &t.CompletedAt, &resultJS,
-		&t.MaxRetries, &t.RetryBackoff, &t.Retries, &t.NotBefore, &t.Review,
+		&t.MaxRetries, &t.RetryBackoff, &t.Retries, &t.NotBefore, &t.Review, &t.VerifyBy, &t.Verification,
 	}
 	if err := r.Scan(append(into, more...)...); err != nil {
 		return t, err

@@ -19,9 +19,10 @@ type Task struct {
 	DependsOn   []string        `json:"dependsOn"`
 	BlockedBy   []string        `json:"blockedBy"` // dependencies not completed yet
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	Priority    int             `json:"priority"` // higher first
-	Verify      string          `json:"verify,omitempty"`
-	Attempt     int             `json:"attempt"` // 1 for the first claim; later writes are fenced by it
+	Priority    int             `json:"priority"`           // higher first
+	Verify      string          `json:"verify,omitempty"`   // command that must pass before it counts as completed
+	VerifyBy    string          `json:"verifyBy,omitempty"` // who gave it; empty: nobody that may, and it is not run for a foreign agent
+	Attempt     int             `json:"attempt"`            // 1 for the first claim; later writes are fenced by it
 	RetryPolicy
 	Retries     int     `json:"retries,omitempty"`   // made by itself so far
 	NotBefore   int64   `json:"notBefore,omitempty"` // not ready earlier; only while it waits for a retry
@@ -32,6 +33,8 @@ type Task struct {
 	CompletedAt int64   `json:"completedAt,omitempty"` // also when it failed
 	Result      *Result `json:"result,omitempty"`
 	Review      int64   `json:"review,omitempty"` // the approval that an in_progress task waits for
+	// Verification is the one that an in_progress task waits for, before any review.
+	Verification int64 `json:"verification,omitempty"`
 }
 
 // RetryPolicy says how often a task that fails comes back by itself. A new task

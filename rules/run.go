@@ -8,15 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/proc"
-	"github.com/teamctl/teamctl/internal/childattr"
+	"github.com/teamctl/teamctl/backends/script"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -46,81 +41,30 @@ func run(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) 
 	if environ == nil {
 		environ = os.Environ()
 	}
-	// The processes of the rule are known by this, whatever they do to hide.
-	generation := team.NewUUID()
-	cmd := exec.Command("bash", "-c", r.Command)
-	cmd.Dir = in.Cwd
-	cmd.Env = append(environ[:len(environ):len(environ)], team.EnvTeam+"="+in.Team, team.EnvGen+"="+generation, team.EnvDetached+"=")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	childattr.DieWithUs(cmd.SysProcAttr)
 	stdout, stderr := &head{max: maxText}, &head{max: maxText}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
-	cmd.WaitDelay = grace
-
-	ended := make(chan error, 1)
-	started := make(chan error, 1)
-	go func() {
-		// The signal of DieWithUs comes when this thread ends, not the process.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			ended <- cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		return answer{}, &failure{"it could not be started: " + err.Error()}
-	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	reap := func() error { return <-ended }
-	var (
-		err  error
-		late bool
-	)
-	// Only its own exit is waited for: what it leaves in the background may hold
-	// its output open, and is ended below.
-	select {
-	case err = <-ended:
-		err = errors.Join(err, endAll(cmd.Process.Pid, generation, 0))
-	case <-timer.C:
-		late = true
-		err = endAll(cmd.Process.Pid, generation, grace)
-		_ = reap() // it was ended by us
-	case <-ctx.Done():
-		err = endAll(cmd.Process.Pid, generation, grace)
-		_ = reap() // it was ended by us
+	end, err := script.Run(ctx, script.Cmd{
+		Command: r.Command, Dir: in.Cwd, Env: append(environ[:len(environ):len(environ)], team.EnvTeam+"="+in.Team),
+		Generation: team.NewUUID(), Stdin: stdin, Stdout: stdout, Stderr: stderr, Limit: limit, Grace: grace,
+	})
+	switch {
+	case end.Cut:
 		return answer{}, errors.Join(ctx.Err(), err)
-	}
-	if late {
+	case end.Late:
 		return answer{}, &failure{fmt.Sprintf("it took longer than %s", limit)}
+	case err != nil:
+		return answer{}, &failure{err.Error()}
 	}
-	return judge(err, stdout.text(), stderr.text())
-}
-
-// endAll ends the tree of a rule. The root may be gone already, and its pid is not
-// used again before it has been waited for.
-func endAll(pid int, generation string, grace time.Duration) error {
-	var roots []backends.ProcID
-	if id, err := proc.Identify(pid); err == nil {
-		roots = append(roots, id)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	_, err := proc.KillTree(ctx, roots, generation, grace)
-	return err
+	return judge(end, stdout.text(), stderr.text())
 }
 
 // judge reads the answer of a rule that has ended.
-func judge(err error, stdout, stderr string) (answer, error) {
-	var exit *exec.ExitError
+func judge(end script.Ended, stdout, stderr string) (answer, error) {
 	switch {
-	case err == nil || errors.Is(err, exec.ErrWaitDelay):
+	case end.Err != nil:
+		return answer{}, &failure{"it could not be run: " + end.Err.Error()}
+	case end.OK():
 		return judgeOutput(stdout)
-	case !errors.As(err, &exit):
-		return answer{}, &failure{err.Error()}
-	case exit.ExitCode() == 2:
+	case end.Code == 2:
 		text := stderr
 		if text == "" {
 			text = stdout
@@ -129,10 +73,10 @@ func judge(err error, stdout, stderr string) (answer, error) {
 			text = "no reason was given"
 		}
 		return answer{block: true, text: text}, nil
-	case exit.ExitCode() < 0:
+	case end.Signal != "":
 		return answer{}, &failure{"it was ended by a signal" + after(stderr)}
 	}
-	return answer{}, &failure{fmt.Sprintf("exit status %d", exit.ExitCode()) + after(stderr)}
+	return answer{}, &failure{fmt.Sprintf("exit status %d", end.Code) + after(stderr)}
 }
 
 // judgeOutput reads the JSON that a rule may write; other text means nothing.

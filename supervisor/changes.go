@@ -52,6 +52,7 @@ func (changed) apply(s *Supervisor) {
 			s.savesOn(e)
 			s.ruled(e)
 			s.offersOn(e)
+			s.verifyOn(e)
 			switch {
 			case strings.HasPrefix(e.What, "member."):
 				roster = true

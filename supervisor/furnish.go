@@ -110,14 +110,8 @@ func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.M
 	if err != nil {
 		return nil, err
 	}
-	env := map[string]string{}
-	base, err := repo.PortBase(ctx, row.Worktree)
-	switch {
-	case err == nil:
-		env = repo.Environ(row.Worktree, base)
-	case team.IsCode(err, team.CodeLimit):
-		s.log.Warn("no ports", "member", row.Name, "err", err)
-	default:
+	env, err := s.ports(ctx, repo, row)
+	if err != nil {
 		return nil, err
 	}
 	done, err := repo.IsSetUp(row.Worktree)
@@ -135,6 +129,19 @@ func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.M
 	}
 	maps.Copy(env, row.Spec.Env) // what the person set for the member wins
 	return env, nil
+}
+
+// ports are the variables of a worktree's range of ports; none where all are taken.
+func (s *Supervisor) ports(ctx context.Context, repo *worktree.Repo, row ledger.Member) (map[string]string, error) {
+	base, err := repo.PortBase(ctx, row.Worktree)
+	switch {
+	case err == nil:
+		return repo.Environ(row.Worktree, base), nil
+	case team.IsCode(err, team.CodeLimit):
+		s.log.Warn("no ports", "member", row.Name, "err", err)
+		return map[string]string{}, nil
+	}
+	return nil, err
 }
 
 func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b Bootstrap, row ledger.Member, env map[string]string) error {

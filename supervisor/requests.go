@@ -449,7 +449,7 @@ func (idleQuit) apply(s *Supervisor) {
 }
 
 func (s *Supervisor) idle() bool {
-	if len(s.carrying) > 0 {
+	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.verifyLook.under {
 		return false
 	}
 	for _, m := range s.members {

@@ -85,6 +85,10 @@ type Supervisor struct {
 	asking      chan struct{}       // limits rules asked at once; steps use it
 	carrying    map[int64]*carrying // intents under way, by approval
 
+	verifying   map[int64]*verifying // verifications under way, by id
+	verifyLook  reading              // for what is to be verified
+	verifySlots chan struct{}        // limits verifications at once; steps use it
+
 	edits   map[string]*editing // worktrees that are watched, by session
 	trees   *treewatch.Watch    // nil before it is needed
 	noTrees bool                // there is none on this system
@@ -110,6 +114,7 @@ func New(cfg Config) *Supervisor {
 		saving: map[string]string{}, edits: map[string]*editing{}, saves: make(chan struct{}, runtime.NumCPU()),
 		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
 		asking: make(chan struct{}, maxAsking), carrying: map[int64]*carrying{},
+		verifying: map[int64]*verifying{}, verifySlots: make(chan struct{}, max(2, runtime.NumCPU())),
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
 	return s
@@ -181,6 +186,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.watchEdits()
 	s.stopsLeft()
 	openIntents{}.apply(s)
+	openVerifications{}.apply(s)
 	s.offerSoon()
 	s.publish()
 	s.armIdle()

@@ -189,6 +189,9 @@ func (b Bundle) Ready() string { return filepath.Join(string(b), "ready.json") }
 // Log is the member's output.
 func (b Bundle) Log() string { return filepath.Join(string(b), "output.log") }
 
+// VerifyLog is the output of the commands that the member's tasks were verified by.
+func (b Bundle) VerifyLog() string { return filepath.Join(string(b), "verify.log") }
+
 // Logger says which process writes the log of a generation whose terminal is not
 // the shim's own.
 func (b Bundle) Logger() string { return filepath.Join(string(b), "logger.json") }

@@ -91,7 +91,11 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 	if err != nil {
 		return err
 	}
-	if pid, _ := t.supervisorPID(); pid == 0 && len(all) <= 1 {
+	owed, err := t.owed(ctx)
+	if err != nil {
+		return err
+	}
+	if pid, _ := t.supervisorPID(); pid == 0 && len(all) <= 1 && !owed {
 		return nil // nothing was ever started
 	}
 	s, err := t.supervisor(ctx)

@@ -17,7 +17,7 @@ var modeGate = map[team.Mode][]Operation{
 	// Who delegates coordinates those that are there, and does none of the work itself:
 	// what the tools of document 001, section 12, need, messages of every type included.
 	// Spawning is not among them. A harness asks for permissions in every mode.
-	team.ModeDelegate: {OpTeamCreate, OpTeamDelete, OpSend, OpBroadcast, OpDelegate, OpShutdown, OpTaskAdd, OpTaskRetry, OpTaskManage,
+	team.ModeDelegate: {OpTeamCreate, OpTeamDelete, OpSend, OpBroadcast, OpDelegate, OpShutdown, OpTaskAdd, OpTaskRetry, OpTaskVerify, OpTaskManage,
 		OpAsk, OpAnswer, OpReview},
 }
 

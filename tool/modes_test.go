@@ -15,7 +15,7 @@ import (
 func TestTableOfModes(t *testing.T) {
 	want := map[Operation]string{
 		OpTeamCreate: "d", OpTeamDelete: "d", OpSend: "pd", OpBroadcast: "d", OpDelegate: "d", OpShutdown: "d",
-		OpTaskAdd: "d", OpTaskRetry: "d", OpTaskManage: "d", OpAsk: "pd", OpPlan: "p", OpAnswer: "d", OpReview: "d",
+		OpTaskAdd: "d", OpTaskRetry: "d", OpTaskVerify: "d", OpTaskManage: "d", OpAsk: "pd", OpPlan: "p", OpAnswer: "d", OpReview: "d",
 	}
 	for op := range roles {
 		got := ""

@@ -27,6 +27,7 @@ const (
 	OpTaskAdd     Operation = "add tasks"
 	OpTaskWork    Operation = "work on tasks"
 	OpTaskRetry   Operation = "retry tasks"
+	OpTaskVerify  Operation = "say how a task is verified"
 	OpTaskManage  Operation = "assign or change tasks"
 	OpAsk         Operation = "ask for an approval"
 	OpPlan        Operation = "submit a plan"
@@ -67,6 +68,7 @@ var roles = map[Operation]map[team.Role]grant{
 	OpTaskAdd:     {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
 	OpTaskWork:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: yes},
 	OpTaskRetry:   {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+	OpTaskVerify:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
 	OpTaskManage:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpAsk:         {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
 	OpPlan:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},

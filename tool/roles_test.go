@@ -15,7 +15,7 @@ var everyRole = []team.Role{team.RoleLeader, team.RoleExecutor, team.RoleReviewe
 func TestTableOfRoles(t *testing.T) {
 	want := map[Operation]string{
 		OpTeamCreate: "-----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpShutdown: "+---!", OpMode: "+---!", OpJoin: "+---!",
-		OpSend: "+++-+", OpBroadcast: "+ss-+", OpDelegate: "+ss-!", OpTaskAdd: "+++-+", OpTaskWork: "++--+", OpTaskRetry: "+++-+",
+		OpSend: "+++-+", OpBroadcast: "+ss-+", OpDelegate: "+ss-!", OpTaskAdd: "+++-+", OpTaskWork: "++--+", OpTaskRetry: "+++-+", OpTaskVerify: "+----",
 		OpTaskManage: "+---!", OpAsk: "+++++", OpPlan: "+++++", OpAnswer: "n-n-!", OpReview: "+-+-!", OpScratchpad: "+++-+", OpRun: "+---!",
 		OpWorktree: "+++-+", OpWorktrees: "+---!", OpMaintenance: "----!",
 	}

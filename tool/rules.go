@@ -168,7 +168,7 @@ func (t *Team) MayComplete(ctx context.Context, ref ledger.TaskRef, res ledger.R
 	if err != nil {
 		return err
 	}
-	if task.Owner != ref.Owner || task.Attempt != ref.Attempt || task.Review != 0 || task.Status == team.TaskCompleted || task.Status == team.TaskFailed {
+	if task.Owner != ref.Owner || task.Attempt != ref.Attempt || task.Review != 0 || task.Verification != 0 || task.Status == team.TaskCompleted || task.Status == team.TaskFailed {
 		return nil
 	}
 	in := rules.Input{

@@ -43,8 +43,8 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 }
 
 // freeTasks gives back what a member has that its role may not work on: it could not end
-// them, and nobody else would get them while it lives. What waits for a review is done,
-// and stays.
+// them, and nobody else would get them while it lives. What is verified or waits
+// for a review is done, and stays.
 func (t *Team) freeTasks(ctx context.Context, c Caller, m ledger.Member) error {
 	if roles[OpTaskWork][m.Role] != no {
 		return nil
@@ -54,7 +54,7 @@ func (t *Team) freeTasks(ctx context.Context, c Caller, m ledger.Member) error {
 		return err
 	}
 	for _, task := range tasks {
-		if task.Review != 0 {
+		if task.Review != 0 || task.Verification != 0 {
 			continue
 		}
 		if _, err := t.as(c).Reassign(ctx, task.ID, "", c.Name); err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved {

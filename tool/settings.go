@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -21,6 +22,7 @@ const (
 	SetMaxHops         = "max-hops"
 	SetAnswerer        = "answerer."
 	SetDeadline        = "approval-deadline"
+	SetVerifyTimeout   = supervisor.SettingVerifyTimeout
 )
 
 // setting is one row of the table of settings.
@@ -40,6 +42,7 @@ var settings = []setting{
 	{SetMaxHops, "how often a message may be handed on", strconv.Itoa(team.MaxHops), checkCount(team.MaxHops)},
 	{SetAnswerer, "who else than a person answers: answerer.plan, .permission, .delegation or .review; leader, reviewer or person", "", checkAnswerer},
 	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: for ever", "0", checkDuration},
+	{SetVerifyTimeout, "how long a task may be verified that has no metadata.timeout; 1h at most", supervisor.VerifyTimeout.String(), checkVerifyTimeout},
 }
 
 // Setting is one setting as it stands.
@@ -196,6 +199,13 @@ func checkAnswerer(v string) error {
 func checkDuration(v string) error {
 	if d, err := time.ParseDuration(v); v != "0" && (err != nil || d <= 0) {
 		return team.Errorf(team.CodeInvalid, "%q is no duration such as 10m, nor 0", v)
+	}
+	return nil
+}
+
+func checkVerifyTimeout(v string) error {
+	if d, err := time.ParseDuration(v); err != nil || d <= 0 || d > supervisor.MaxVerify {
+		return team.Errorf(team.CodeInvalid, "%q is no duration such as 10m, up to %s", v, supervisor.MaxVerify)
 	}
 	return nil
 }

@@ -2,18 +2,26 @@ package tool
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
-// TaskAdd creates a batch of tasks: all of them or none.
+// TaskAdd creates a batch of tasks: all of them or none. A command to verify one by is a
+// person's or a leader's to give: it runs outside of the owner's permissions.
 func (t *Team) TaskAdd(ctx context.Context, c Caller, in TaskAddIn) ([]ledger.Task, error) {
 	if err := t.may(ctx, c, OpTaskAdd); err != nil {
 		return nil, err
 	}
 	if len(in.Tasks) == 0 {
 		return nil, team.Errorf(team.CodeInvalid, "there is no task to add")
+	}
+	if slices.ContainsFunc(in.Tasks, func(n ledger.NewTask) bool { return n.Verify != "" }) {
+		if err := t.mayVerify(ctx, c); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.askCreated(ctx, c, in.Tasks); err != nil {
 		return nil, err
@@ -71,8 +79,9 @@ func (t *Team) TaskStart(ctx context.Context, c Caller, id string, attempt int) 
 }
 
 // TaskComplete completes a task of the caller's; its dependents are unblocked in
-// the same transaction, and the lead is told. While a reviewer is on the team it waits for a review
-// first: the task has Review set then, and is in_progress.
+// the same transaction, and the lead is told. One that is to be verified waits for that
+// first, whoever says that it is done, and then, while a reviewer is on the team, for a
+// review: the task has Verification or Review set then, and is in_progress.
 func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
 	task, err := t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error {
 		complete := l.Complete
@@ -87,8 +96,38 @@ func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt in
 	})
 	if err == nil {
 		t.MailCompleted(ctx, c, task)
+		t.Verifying(ctx, task)
 	}
 	return task, err
+}
+
+// Verifying sees to it that somebody verifies a task that waits for that: a supervisor is
+// brought up. What fails here is told to nobody, for the task is safe: the next one
+// finds it.
+func (t *Team) Verifying(ctx context.Context, tasks ...ledger.Task) {
+	if t.Env.Dial != nil && slices.ContainsFunc(tasks, func(task ledger.Task) bool { return task.Verification != 0 }) {
+		_, _ = t.Env.Dial(ctx, t.Layout, true)
+	}
+}
+
+// verifyOn brings up a supervisor where tasks wait to be verified, and the one before was
+// killed amid it.
+func (t *Team) verifyOn(ctx context.Context) error {
+	todo, err := t.Ledger.Unverified(ctx)
+	if err == nil && len(todo) > 0 && t.Env.Dial != nil {
+		_, _ = t.Env.Dial(ctx, t.Layout, true) // as in Verifying
+	}
+	return err
+}
+
+// mayVerify refuses who may not give commands that tasks are verified by.
+func (t *Team) mayVerify(ctx context.Context, c Caller) error {
+	err := t.may(ctx, c, OpTaskVerify)
+	var e *team.Error
+	if errors.As(err, &e) && e.Reason == "role" {
+		return e.WithHint("leave out verify, or ask the lead to set it: it runs with the rights of the team, not with yours")
+	}
+	return err
 }
 
 // TaskFail fails a task of the caller's.

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -26,7 +27,7 @@ type TaskUpdateIn struct {
 }
 
 // TaskUpdate changes a task. Its owner may change what it says and how it stands;
-// who owns it, what it waits for and its delegationPolicy is the lead's to say. Each part is a
+// who owns it, what it waits for, how it is verified and its delegationPolicy is the lead's to say. Each part is a
 // transaction of its own, in the order fields, dependencies, owner, status; the
 // first that is refused ends it. A new owner is told by a task_assignment.
 func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledger.Task, error) {
@@ -41,6 +42,11 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 		}
 	} else if err := t.may(ctx, c, OpTaskWork); err != nil {
 		return task, err
+	}
+	if in.Verify != nil && *in.Verify != task.Verify {
+		if err := t.mayVerify(ctx, c); err != nil {
+			return task, err
+		}
 	}
 	led := t.as(c)
 	task, err = led.UpdateTask(ctx, ledger.TaskPatch{
@@ -65,6 +71,7 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 			return task, err
 		}
 	}
+	t.Verifying(ctx, task) // maybe by another command than before
 	if in.Status != nil && *in.Status != task.Status {
 		return t.setStatus(ctx, c, task, *in.Status)
 	}
@@ -196,6 +203,11 @@ func (t *Team) TaskExport(ctx context.Context) (TaskDump, error) {
 func (t *Team) TaskImport(ctx context.Context, c Caller, d TaskDump, renumber bool) (ledger.Imported, error) {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
 		return ledger.Imported{}, err
+	}
+	if slices.ContainsFunc(d.Tasks, func(task ledger.Task) bool { return task.Verify != "" }) {
+		if err := t.mayVerify(ctx, c); err != nil {
+			return ledger.Imported{}, err
+		}
 	}
 	if d.Format != dumpFormat || d.Version != dumpVersion {
 		return ledger.Imported{}, team.Errorf(team.CodeInvalid, "this is no export of tasks that can be read here (format %q, version %d)", d.Format, d.Version)

@@ -315,13 +315,13 @@ func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
 	wanted := func(m ledger.Member) bool {
 		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
 	}
-	var open []ledger.Intent
-	if !adopted { // a spawn that was approved is wanted as well
-		if open, err = t.Ledger.Intents(ctx); err != nil {
+	owed := false
+	if !adopted { // a spawn that was approved is wanted as well, and what is to be verified
+		if owed, err = t.owed(ctx); err != nil {
 			return nil, 0, err
 		}
 	}
-	if !adopted && (len(open) > 0 || slices.ContainsFunc(members, wanted)) {
+	if !adopted && (owed || slices.ContainsFunc(members, wanted)) {
 		// It answers when it has adopted.
 		if _, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) }); err != nil {
 			return members, 0, err
@@ -342,6 +342,16 @@ func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
 		}
 	})
 	return members, pid, nil
+}
+
+// owed reports that something is to be done that only a supervisor does.
+func (t *Team) owed(ctx context.Context) (bool, error) {
+	open, err := t.Ledger.Intents(ctx)
+	if err != nil || len(open) > 0 {
+		return err == nil, err
+	}
+	todo, err := t.Ledger.Unverified(ctx)
+	return len(todo) > 0, err
 }
 
 // Member finds a member by name, name@team or session key.

@@ -22,6 +22,9 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 	}
 	defer stop()
 	look := waiting{Team: t, in: in}
+	if err := t.verifyOn(ctx); err != nil {
+		return Progress{}, err
+	}
 	for {
 		var p Progress
 		if open, err := look.again(ctx); err != nil {
@@ -45,6 +48,9 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 					return p, err
 				}
 				hint := "teamctl task ls --open"
+				if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Verification != 0 }) {
+					hint = "teamctl task ls --open shows what is being verified"
+				}
 				if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Review != 0 }) {
 					hint = "teamctl approvals shows what waits for a review"
 				}

@@ -121,7 +121,7 @@ func (b board) members() []string {
 			line += "  " + Pad("", 8)
 		}
 		if t, ok := b.s.taskOf(m.Name); ok {
-			line += fmt.Sprintf("  %s %s  %s", t.ID, Cut(Clean(t.Subject), 40), Elapsed(t.Took(b.now)))
+			line += fmt.Sprintf("  %s %s  %s", t.ID, Cut(Clean(t.Subject), 40), Elapsed(t.Took(b.now))) + b.dimmed(t.Note)
 		} else if note := Clean(m.Note); note != "" && m.State != team.Running {
 			line += "  " + b.style.Dim(note)
 		}
@@ -177,7 +177,7 @@ func (b board) tasks() []string {
 		line := fmt.Sprintf("%s %s  ", id, Pad(Clean(t.Subject), subject))
 		switch {
 		case t.Active():
-			line = b.style.Cyan("▸") + " " + line + Pad(Clean(t.Owner), 14) + Elapsed(t.Took(b.now))
+			line = b.style.Cyan("▸") + " " + line + Pad(Clean(t.Owner), 14) + Elapsed(t.Took(b.now)) + b.dimmed(t.Note)
 		case t.Status == team.TaskCompleted:
 			line = b.style.Green("✓") + " " + line + Pad(Clean(t.Owner), 14) + b.style.Dim(Duration(t.Took(b.now)))
 		case t.Status == team.TaskFailed:
@@ -192,6 +192,14 @@ func (b board) tasks() []string {
 		out = append(out, "  "+line)
 	}
 	return out
+}
+
+// dimmed is a remark behind a line.
+func (b board) dimmed(note string) string {
+	if note == "" {
+		return ""
+	}
+	return "  " + b.style.Dim(Clean(note))
 }
 
 func (b board) events() []string {

@@ -18,7 +18,7 @@ type Task struct {
 	Attempt int             `json:"attempt"`         // 1 for the first claim
 	Began   time.Time       `json:"began,omitzero"`  // zero before the claim
 	Ended   time.Time       `json:"ended,omitzero"`  // zero before it is completed or failed
-	Note    string          `json:"note,omitempty"`  // why it failed
+	Note    string          `json:"note,omitempty"`  // why it failed; what one waits for that is handed in
 }
 
 // Finished reports a task that is completed or failed.

@@ -119,9 +119,19 @@ type ruledLedger struct {
 	passed ledger.TaskRef // the claim that they have let pass: a write is tried again
 }
 
-// Complete is agent.Ledger. A rule takes its own time, so the write gets a time of
-// its own after it.
+// Complete is agent.Ledger.
 func (l *ruledLedger) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) ([]string, error) {
+	return l.ruled(ctx, ref, res, func(ctx context.Context) ([]string, error) { return l.Ledger.Complete(ctx, ref, res) })
+}
+
+// CompleteVerified is agent.Ledger.
+func (l *ruledLedger) CompleteVerified(ctx context.Context, ref ledger.TaskRef, res ledger.Result, command string) ([]string, error) {
+	return l.ruled(ctx, ref, res, func(ctx context.Context) ([]string, error) { return l.Ledger.CompleteVerified(ctx, ref, res, command) })
+}
+
+// ruled writes a completion that the rules let pass. A rule takes its own time, so the
+// write gets a time of its own after it.
+func (l *ruledLedger) ruled(ctx context.Context, ref ledger.TaskRef, res ledger.Result, write func(context.Context) ([]string, error)) ([]string, error) {
 	ctx = context.WithoutCancel(ctx)
 	if l.passed != ref {
 		if err := l.team.MayComplete(ctx, ref, res); err != nil {
@@ -131,5 +141,5 @@ func (l *ruledLedger) Complete(ctx context.Context, ref ledger.TaskRef, res ledg
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeLimit)
 	defer cancel()
-	return l.Ledger.Complete(ctx, ref, res)
+	return write(ctx)
 }

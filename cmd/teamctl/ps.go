@@ -26,6 +26,7 @@ type psTask struct {
 	ID      string `json:"id"`
 	Subject string `json:"subject"`
 	Since   int64  `json:"since"`
+	Waits   string `json:"waits,omitempty"` // what for, where it is handed in
 }
 
 func newPs(a *app) *cobra.Command {
@@ -104,7 +105,7 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 		}
 		i := slices.IndexFunc(tasks, func(t ledger.Task) bool { return t.Owner != "" && t.Owner == m.SessionKey })
 		if i >= 0 {
-			p.Task = &psTask{tasks[i].ID, tasks[i].Subject, max(tasks[i].StartedAt, tasks[i].ClaimedAt)}
+			p.Task = &psTask{tasks[i].ID, tasks[i].Subject, max(tasks[i].StartedAt, tasks[i].ClaimedAt), handedIn(tasks[i])}
 		}
 		out = append(out, p)
 	}
@@ -193,7 +194,11 @@ func taskCell(t *psTask) string {
 	if t == nil {
 		return "-"
 	}
-	return t.ID + " " + tui.Cut(tui.Clean(t.Subject), 24)
+	cell := t.ID + " " + tui.Cut(tui.Clean(t.Subject), 24)
+	if t.Waits != "" {
+		cell += " (" + t.Waits + ")"
+	}
+	return cell
 }
 
 func why(m ledger.Member) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,8 +56,9 @@ func newTaskAdd(a *app) *cobra.Command {
 		Use:   "add SUBJECT | add -f FILE",
 		Short: "Put tasks on the board; prints their ids",
 		Long: `Put a task on the board, or all tasks of a file at once. --run is the command
-that a worker runs with bash in its worktree; --verify must pass as well before
-the task counts as completed. A worker that takes a task first merges the commits
+that a worker runs with bash in its worktree. --verify is a command that must pass
+before the task counts as completed, whoever does it: it runs where the work is, and
+where it fails its owner goes on. Only a person or the lead gives one. A worker that takes a task first merges the commits
 of the tasks it depends on.
 
 A file is a list of tasks with the keys id, subject, description, run, dependsOn,
@@ -125,7 +127,7 @@ and numbers of tasks that are on the board. Either all of them are added or none
 	f.StringVar(&t.ActiveForm, "active-form", "", "what is shown while it is in work")
 	f.StringSliceVar(&depends, "depends-on", nil, "ids of tasks that must be completed first: 1,2")
 	f.IntVar(&t.Priority, "priority", 0, "higher first")
-	f.StringVar(&t.Verify, "verify", "", "command that must pass before a worker counts it as completed")
+	f.StringVar(&t.Verify, "verify", "", "command that must pass before it counts as completed")
 	f.IntVar(&t.MaxRetries, "retries", 0, "how often it comes back by itself when it fails")
 	f.DurationVar(&backoff, "retry-backoff", 0, "wait before the first retry, doubled for each further one (default 1s)")
 	f.StringArrayVar(&meta, "meta", nil, "KEY=VALUE for the metadata; JSON values are taken as such; may be repeated")
@@ -249,10 +251,23 @@ func (a *app) taskList(tasks []ledger.Task) {
 			note = "waits for " + strings.Join(t.BlockedBy, ", ")
 		case t.Status == team.TaskFailed && t.Result != nil:
 			note = failure(*t.Result)
+		default:
+			note = handedIn(t)
 		}
 		rows = append(rows, []string{t.ID, a.status(t.Status), tui.Cut(tui.Clean(t.Subject), 60), dash(t.OwnerName), took(t), dash(note)})
 	}
 	a.out.table([]string{"ID", "STATUS", "SUBJECT", "OWNER", "TIME", "NOTE"}, rows, false)
+}
+
+// handedIn says what a task waits for whose work is done.
+func handedIn(t ledger.Task) string {
+	switch {
+	case t.Verification != 0:
+		return "being verified"
+	case t.Review != 0:
+		return "waits for a review"
+	}
+	return ""
 }
 
 func (a *app) taskTable(tasks []ledger.Task) {
@@ -265,6 +280,7 @@ func (a *app) taskTable(tasks []ledger.Task) {
 				result = failure(*t.Result)
 			}
 		}
+		result = cmp.Or(result, handedIn(t))
 		text := a.status(t.Status)
 		if result = tui.Cut(tui.Clean(result), 60); result != "" {
 			text += ": " + result
@@ -357,6 +373,9 @@ func (a *app) showTask(t ledger.Task) {
 	put("subject", tui.Clean(t.Subject))
 	put("status", a.status(t.Status))
 	put("owner", t.OwnerName)
+	if t.Verification != 0 {
+		put("verifying", t.Verify)
+	}
 	if t.Review != 0 {
 		put("review", fmt.Sprintf("waits for approval %d", t.Review))
 	}
@@ -381,7 +400,14 @@ func (a *app) showTask(t ledger.Task) {
 		}
 	}
 	block("description", t.Description)
-	block("verify", t.Verify)
+	verify := "verify"
+	switch {
+	case t.Verify != "" && t.VerifyBy == "":
+		verify += " (by a built-in worker only: it is not known who gave it)"
+	case t.Verify != "":
+		verify += " (given by " + t.VerifyBy + ")"
+	}
+	block(verify, t.Verify)
 	a.showMetadata(t.Metadata, block)
 	if t.Result != nil {
 		block("error", t.Result.Error)
@@ -475,6 +501,11 @@ func (a *app) settle(cmd *cobra.Command, args []string, verb string,
 		}
 		if t.Outcome != "" {
 			a.out.line("%s is %s already: %s", t.ID, t.Status, tui.Clean(t.Subject))
+			return nil
+		}
+		if t.Verification != 0 {
+			a.out.line("%s: handed in, and being verified: %s", t.ID, tui.Clean(t.Verify))
+			a.out.hint("nothing is to be done: its owner is told if that fails")
 			return nil
 		}
 		if t.Review != 0 {

@@ -77,6 +77,9 @@ starts, completed completes, pending gives the task back.`,
 				}
 				if !a.out.value(task) {
 					a.out.line("updated %s: %s", task.ID, tui.Clean(task.Subject))
+					if task.Verification != 0 {
+						a.out.line("%s is being verified: %s", task.ID, tui.Clean(task.Verify))
+					}
 				}
 				return nil
 			})
@@ -85,7 +88,7 @@ starts, completed completes, pending gives the task back.`,
 	f := cmd.Flags()
 	for name, what := range map[string]string{
 		"subject": "the new subject", "description": "what is to be done",
-		"active-form": "what is shown while it is in work", "verify": "command that must pass before a worker counts it as completed",
+		"active-form": "what is shown while it is in work", "verify": "command that must pass before it counts as completed; empty for none",
 	} {
 		text[name] = f.String(name, "", what)
 	}

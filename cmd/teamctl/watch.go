@@ -386,6 +386,9 @@ func viewTask(t ledger.Task, stuck map[string]bool) tui.Task {
 	if t.Status == team.TaskFailed && t.Result != nil {
 		v.Note = failure(*t.Result)
 	}
+	if v.Active() {
+		v.Note = handedIn(t)
+	}
 	return v
 }
 

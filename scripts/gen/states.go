@@ -63,7 +63,9 @@ func states() ([]byte, error) {
 		tasks = append(tasks, s)
 	}
 	err = section(&b, "task", "A task", "A claim counts the attempt; every later write of the owner is fenced by owner and attempt. "+
-		"Back to `pending` is a release, an expired lease, the owner's death, or the retry of a failed task.", string(team.TaskPending), tasks)
+		"Back to `pending` is a release, an expired lease, the owner's death, or the retry of a failed task. "+
+		"A task whose owner has completed it stays `in_progress` while it is verified (`verification` is set), and then while it waits for its review (`review` is set): "+
+		"it is completed after that, goes on where the verification has failed, and is `pending` again where it is sent back or taken back.", string(team.TaskPending), tasks)
 	if err != nil {
 		return nil, err
 	}

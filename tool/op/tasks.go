@@ -15,10 +15,10 @@ import (
 func taskOps() []Op {
 	work := []tool.Operation{tool.OpTaskWork}
 	return []Op{
-		with(Op{Name: "TaskCreate", Verb: "task add", Gates: []tool.Operation{tool.OpTaskAdd}}, taskCreate),
+		with(Op{Name: "TaskCreate", Verb: "task add", Gates: []tool.Operation{tool.OpTaskAdd, tool.OpTaskVerify}}, taskCreate),
 		with(Op{Name: "TaskGet", Verb: "task show", ReadOnly: true, Idempotent: true}, taskGet),
 		with(Op{Name: "TaskList", Verb: "task ls", ReadOnly: true, Idempotent: true}, taskList),
-		with(Op{Name: "TaskUpdate", Verb: "task update", Gates: []tool.Operation{tool.OpTaskWork, tool.OpTaskManage}, Destructive: true, Idempotent: true}, taskUpdate),
+		with(Op{Name: "TaskUpdate", Verb: "task update", Gates: []tool.Operation{tool.OpTaskWork, tool.OpTaskManage, tool.OpTaskVerify}, Destructive: true, Idempotent: true}, taskUpdate),
 		with(Op{Name: "TaskClaim", Verb: "task claim", Gates: work}, taskClaim),
 		with(Op{Name: "TaskComplete", Verb: "task complete", Gates: work}, taskComplete),
 		with(Op{Name: "TaskFail", Verb: "task fail", Gates: work}, taskFail),
@@ -35,7 +35,7 @@ type TaskCreateIn struct {
 	DependsOn   []string        `json:"dependsOn,omitempty" jsonschema:"Ids of tasks that must be completed first."`
 	Metadata    json.RawMessage `json:"metadata,omitempty" jsonschema:"A JSON object of your own; the key run is the command that the built-in worker executes."`
 	Priority    int             `json:"priority,omitempty" jsonschema:"Higher is taken first."`
-	Verify      string          `json:"verify,omitempty" jsonschema:"Command that must pass before the built-in worker's task counts as completed."`
+	Verify      string          `json:"verify,omitempty" jsonschema:"Command that must pass before the task counts as completed, whoever does it. Only a person or a leader gives it."`
 }
 
 // TaskOut is one task after a change.
@@ -119,6 +119,7 @@ type TaskSummary struct {
 	Owner      string          `json:"owner,omitempty"` // name
 	BlockedBy  []string        `json:"blockedBy"`
 	Priority   int             `json:"priority,omitempty"`
+	Waits      string          `json:"waits,omitempty"` // of work that is handed in: verification or review
 }
 
 func taskList(ctx context.Context, s *Session, in TaskListIn) (TaskListOut, error) {
@@ -155,7 +156,7 @@ func Board(ctx context.Context, t *tool.Team, all []ledger.Task) (TaskListOut, e
 	for _, t := range all {
 		lines = append(lines, TaskLine(t))
 		out.Tasks = append(out.Tasks, TaskSummary{
-			ID: t.ID, Subject: t.Subject, Status: t.Status, ActiveForm: t.ActiveForm, Owner: t.OwnerName, BlockedBy: t.BlockedBy, Priority: t.Priority,
+			ID: t.ID, Subject: t.Subject, Status: t.Status, ActiveForm: t.ActiveForm, Owner: t.OwnerName, BlockedBy: t.BlockedBy, Priority: t.Priority, Waits: waitsFor(t),
 		})
 	}
 	out.Text = strings.Join(lines, "\n")
@@ -173,10 +174,27 @@ func TaskLine(t ledger.Task) string {
 	if t.OwnerName != "" && t.Status != team.TaskPending || t.Owner != "" {
 		line += " (owner: " + t.OwnerName + ")"
 	}
+	switch waitsFor(t) {
+	case "verification":
+		line += " [being verified]"
+	case "review":
+		line += " [waits for a review]"
+	}
 	if len(t.BlockedBy) > 0 {
 		line += " [blocked by #" + strings.Join(t.BlockedBy, ", #") + "]"
 	}
 	return line
+}
+
+// waitsFor is what a task waits for whose work is handed in.
+func waitsFor(t ledger.Task) string {
+	switch {
+	case t.Verification != 0:
+		return "verification"
+	case t.Review != 0:
+		return "review"
+	}
+	return ""
 }
 
 // TaskUpdateIn (R137, R166). Status deleted takes the task off the board.
@@ -187,7 +205,7 @@ type TaskUpdateIn struct {
 	Description     *string         `json:"description,omitempty" jsonschema:"New description."`
 	ActiveForm      *string         `json:"activeForm,omitempty" jsonschema:"New label for while it is in work."`
 	Priority        *int            `json:"priority,omitempty" jsonschema:"New priority."`
-	Verify          *string         `json:"verify,omitempty" jsonschema:"New command that must pass."`
+	Verify          *string         `json:"verify,omitempty" jsonschema:"New command that must pass; empty for none. Only a person or a leader gives it."`
 	Metadata        json.RawMessage `json:"metadata,omitempty" jsonschema:"Keys to set; a key that is null is deleted."`
 	Owner           *string         `json:"owner,omitempty" jsonschema:"Member to give it to; empty for whoever is ready. The member is told."`
 	AddBlocks       []string        `json:"addBlocks,omitempty" jsonschema:"Ids of tasks that have to wait for this one."`
@@ -226,6 +244,9 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 			}
 		}
 		task, err := t.TaskUpdate(ctx, c, patch)
+		if err == nil && task.Verification != 0 {
+			return taskOut(task, nil, "Updated task #%s: it is being verified (%s), its owner is told if it fails", id, task.Verify)
+		}
 		return taskOut(task, err, "Updated task #%s", id)
 	})
 }
@@ -269,6 +290,9 @@ type TaskCompleteIn struct {
 func taskComplete(ctx context.Context, s *Session, in TaskCompleteIn) (TaskOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
 		task, err := t.TaskComplete(ctx, c, taskID(in.TaskID), in.Attempt, ledger.Result{Summary: in.Summary, Commit: in.Commit, Files: in.Files})
+		if task.Verification != 0 {
+			return taskOut(task, err, "Task #%s is handed in and is being verified (%s): nothing is to be done, its owner is told if it fails", task.ID, task.Verify)
+		}
 		if task.Review != 0 {
 			return taskOut(task, err, "Task #%s is done and waits for a review (approval %d)", task.ID, task.Review)
 		}

@@ -66,7 +66,7 @@ type Task struct {
 	Description string         `json:"description,omitempty" jsonschema:"what is to be done"`
 	Run         string         `json:"run,omitempty" jsonschema:"command that a worker runs with bash in its worktree"`
 	DependsOn   []string       `json:"dependsOn,omitempty"`
-	Verify      string         `json:"verify,omitempty" jsonschema:"command that must pass before the task counts as completed"`
+	Verify      string         `json:"verify,omitempty" jsonschema:"command that must pass before the task counts as completed, whoever does it"`
 	Priority    int            `json:"priority,omitempty" jsonschema:"higher first, default 0"`
 	Metadata    map[string]any `json:"metadata,omitempty" jsonschema:"further facts for the agent that does it"`
 }

@@ -1,0 +1,111 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func cmdOf(t *testing.T, command string, out *bytes.Buffer) Cmd {
+	return Cmd{Command: command, Dir: t.TempDir(), Env: append(os.Environ(), "X=y"), Generation: team.NewUUID(), Stdin: []byte("in"), Stdout: out, Stderr: out, Grace: time.Second}
+}
+
+func TestEndings(t *testing.T) {
+	for command, want := range map[string]Ended{
+		`cat; echo " $X $PWD" >&2`: {},
+		"exit 7":                   {Code: 7},
+		"kill -KILL $$":            {Code: 137, Signal: "SIGKILL"},
+		"sleep 600 & exit 3":       {Code: 3},
+	} {
+		var out bytes.Buffer
+		c := cmdOf(t, command, &out)
+		got, err := Run(t.Context(), c)
+		if err != nil || got != want || got.OK() != (want == Ended{}) {
+			t.Errorf("%s: %+v, %v", command, got, err)
+		}
+		if want.OK() && out.String() != "in y "+c.Dir+"\n" {
+			t.Errorf("wrote %q", out.String())
+		}
+		if left := proc.ByGeneration(c.Generation); len(left) != 0 {
+			t.Errorf("%s leaves %v", command, left)
+		}
+	}
+	c := cmdOf(t, "true", nil)
+	c.Dir = filepath.Join(c.Dir, "gone")
+	if got, err := Run(t.Context(), c); err != nil || !errors.Is(got.Err, os.ErrNotExist) || got.OK() {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// What hides in a session of its own and refuses to end is ended too, at the limit, when
+// nobody waits any more, and by somebody else.
+func TestAllOfItIsEnded(t *testing.T) {
+	const hide = `setsid bash -c 'trap "" TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.1; done' & 
+until test -e pid; do sleep 0.02; done; wait`
+	for _, how := range []string{"limit", "cut", "left"} {
+		t.Run(how, func(t *testing.T) {
+			var out bytes.Buffer
+			c := cmdOf(t, hide, &out)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if how == "limit" {
+				c.Limit = time.Second
+			}
+			type result struct {
+				Ended
+				err error
+			}
+			ended := make(chan result, 1)
+			go func() {
+				e, err := Run(ctx, c)
+				ended <- result{e, err}
+			}()
+			pid := 0
+			if how != "limit" {
+				deadline := time.After(time.Minute)
+				tick := time.NewTicker(10 * time.Millisecond)
+				defer tick.Stop()
+				for pid == 0 {
+					select {
+					case <-tick.C:
+						b, _ := os.ReadFile(filepath.Join(c.Dir, "pid"))
+						pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+					case <-deadline:
+						t.Fatal("it did not come up")
+					}
+				}
+			}
+			switch how {
+			case "cut":
+				cancel()
+			case "left":
+				if err := End(nil, c.Generation, 0); err != nil {
+					t.Error(err)
+				}
+			}
+			r := <-ended
+			if r.err != nil || r.OK() || r.Late != (how == "limit") || r.Cut != (how == "cut") {
+				t.Errorf("%+v", r)
+			}
+			if left := proc.ByGeneration(c.Generation); len(left) != 0 {
+				t.Errorf("left: %v", left)
+			}
+			if _, err := proc.Identify(pid); pid != 0 && err == nil {
+				t.Errorf("%d lives", pid)
+			}
+		})
+	}
+}

@@ -1,0 +1,312 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// verifying is a team in which a has handed in a task that is to be verified, with
+// another one that waits for it.
+func verifying(t *testing.T) (l *Ledger, ref TaskRef, v Verification) {
+	t.Helper()
+	l = newTeam(t, "a", "b")
+	ctx := ctxFor(t)
+	lives(t, l, "s-a", "claude")
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Ref: "w", Subject: "work", Verify: "make check"}, {Subject: "next", DependsOn: []string{"w"}}}, team.LeadName))
+	task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
+	ref = TaskRef{ID: task.ID, Owner: "s-a", Attempt: task.Attempt}
+	if ready := must[[]string](t)(l.Complete(ctx, ref, Result{Summary: "all green"})); len(ready) != 0 {
+		t.Errorf("unblocked %v unverified", ready)
+	}
+	return l, ref, one(t, l)
+}
+
+// lives makes a member a running one of a kind of agent.
+func lives(t *testing.T, l *Ledger, session, agent string) {
+	t.Helper()
+	ok(t, sqlExec(t, l.DB(), `UPDATE members SET observed = 'running', spec = json_set(spec, '$.agent', ?) WHERE sessionKey = ?`, agent, session))
+}
+
+// one is the only verification that something is to be done about.
+func one(t *testing.T, l *Ledger) Verification {
+	t.Helper()
+	todo := must[[]Verification](t)(l.Unverified(ctxFor(t)))
+	if len(todo) != 1 {
+		t.Fatalf("%d verifications: %+v", len(todo), todo)
+	}
+	return todo[0]
+}
+
+// run begins a verification and ends it.
+func run(t *testing.T, l *Ledger, v Verification, in VerifyEnd) Verified {
+	t.Helper()
+	in.ID, in.Generation = v.ID, "gen-1"
+	ok(t, l.BeginVerification(ctxFor(t), v.ID, in.Generation, ""))
+	return must[Verified](t)(l.EndVerification(ctxFor(t), in))
+}
+
+func told(t *testing.T, l *Ledger, who string) (out []Message) {
+	t.Helper()
+	return must[[]Message](t)(l.Messages(ctxFor(t), MessageFilter{Recipient: who}))
+}
+
+func history(t *testing.T, l *Ledger, task string) string {
+	t.Helper()
+	var whats []string
+	for _, e := range must[[]Event](t)(l.Events(ctxFor(t), 0, 0, EventFilter{ID: task, What: "task."})) {
+		whats = append(whats, strings.TrimPrefix(e.What, "task."))
+	}
+	return strings.Join(whats, " ")
+}
+
+// What is handed in stays its owner's until it is known, whatever becomes of the owner.
+func TestVerifiedThenCompleted(t *testing.T) {
+	l, ref, v := verifying(t)
+	ctx := ctxFor(t)
+	if v.Task != "1" || v.Attempt != 1 || v.Session != "s-a" || v.Command != "make check" || v.By != team.LeadName || v.Result.Summary != "all green" {
+		t.Errorf("%+v", v)
+	}
+	task := must[Task](t)(l.Task(ctx, "1"))
+	if task.Status != team.TaskInProgress || task.Verification != v.ID || task.LeaseUntil != 0 || task.VerifyBy != team.LeadName {
+		t.Errorf("%+v", task)
+	}
+	_, again := l.Complete(ctx, ref, Result{})
+	_, person := l.As(team.LeadName).CompleteReviewed(ctx, ref, Result{})
+	for _, err := range []error{again, person, l.Start(ctx, ref)} {
+		refused(t, err, team.CodeConflict, ReasonVerifying)
+	}
+	must[int64](t)(l.RenewLeases(ctx, []string{"s-a"}, 0))
+	must[[]string](t)(l.ExpireLeases(ctx))
+	ok(t, l.RemoveMember(ctx, "s-a"))
+	if task := must[Task](t)(l.Task(ctx, "1")); task.Verification != v.ID || task.Status != team.TaskInProgress {
+		t.Errorf("%+v", task)
+	}
+	out := run(t, l, v, VerifyEnd{Passed: true})
+	if !out.Counts || !slices.Equal(out.Ready, []string{"2"}) || len(out.Mail) != 1 ||
+		out.Task.Status != team.TaskCompleted || out.Task.Verification != 0 || out.Task.Result.Summary != "all green" {
+		t.Errorf("%+v", out)
+	}
+	if got := told(t, l, team.LeadName); len(got) != 1 || got[0].Kind != team.KindTaskCompleted {
+		t.Errorf("the lead is told %+v", got)
+	}
+	if got, want := history(t, l, "1"), "created claimed verify verifying verified completed"; got != want {
+		t.Errorf("history %q, want %q", got, want)
+	}
+	if todo := must[[]Verification](t)(l.Unverified(ctx)); len(todo) != 0 {
+		t.Errorf("%+v", todo)
+	}
+	sound(t, l)
+}
+
+// The owner of work that did not pass goes on with it, and is told why.
+func TestVerifyFailedIsTold(t *testing.T) {
+	l, ref, v := verifying(t)
+	ctx := ctxFor(t)
+	out := run(t, l, v, VerifyEnd{ExitCode: 2, Why: "exit 2", Tail: "FAIL x", Log: "/log"})
+	task := must[Task](t)(l.Task(ctx, "1"))
+	if !out.Counts || task.Status != team.TaskInProgress || task.Owner != "s-a" || task.Attempt != 1 || task.Verification != 0 || task.LeaseUntil == 0 || task.Result != nil {
+		t.Errorf("%+v", task)
+	}
+	mail := told(t, l, "a")
+	if len(mail) != 1 || len(out.Mail) != 1 || mail[0].ID != out.Mail[0].Message.ID || mail[0].From != team.SystemName || len(out.Mail[0].Deliveries) != 1 {
+		t.Fatalf("told %+v", mail)
+	}
+	for _, want := range []string{"exit 2", "make check", "FAIL x", "/log"} {
+		if !strings.Contains(mail[0].Text, want) {
+			t.Errorf("%q is not in %q", want, mail[0].Text)
+		}
+	}
+	must[[]string](t)(l.Complete(ctx, ref, Result{Summary: "now"}))
+	second := one(t, l)
+	if second.ID == v.ID {
+		t.Fatal("not verified again")
+	}
+	if out := run(t, l, second, VerifyEnd{Passed: true}); out.Task.Status != team.TaskCompleted || out.Task.Result.Summary != "now" {
+		t.Errorf("%+v", out)
+	}
+	if got := told(t, l, team.LeadName); len(got) != 1 {
+		t.Errorf("the lead is told %d times", len(got))
+	}
+}
+
+// Who cannot go on with it loses it: a built-in worker, which reads no mail about it,
+// fails, and comes back by its retries; an owner that has ended gives it back.
+func TestVerifyFailedOfWhoCannotGoOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		agent  string
+		ends   bool
+		gone   bool
+		status team.TaskStatus
+	}{
+		"worker": {agent: "worker", status: team.TaskFailed},
+		"ended":  {agent: "claude", ends: true, status: team.TaskPending},
+		"gone":   {agent: "claude", gone: true, status: team.TaskPending},
+		"joined": {agent: AgentExternal, status: team.TaskInProgress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _, v := verifying(t)
+			lives(t, l, "s-a", tt.agent)
+			if tt.ends || tt.agent == AgentExternal {
+				ok(t, sqlExec(t, l.DB(), "UPDATE members SET observed = 'exited' WHERE sessionKey = 's-a'"))
+				must[[]string](t)(l.ReleaseOwner(ctxFor(t), "s-a", "ended"))
+			}
+			out := run(t, l, v, VerifyEnd{ExitCode: 1, Why: "exit 1", Tail: "no", Gone: tt.gone})
+			if out.Task.Status != tt.status || (out.Task.Owner == "") != (tt.status == team.TaskPending) || (len(out.Mail) == 1) != (tt.status == team.TaskInProgress) {
+				t.Errorf("%+v", out)
+			}
+			if tt.status == team.TaskFailed && (out.Task.Result.ExitCode != 1 || out.Task.Result.Error != "verify failed: exit 1\nno") {
+				t.Errorf("%+v", out.Task.Result)
+			}
+			sound(t, l)
+		})
+	}
+}
+
+// What comes of a run that nobody waits for changes nothing.
+func TestVerifyIsFenced(t *testing.T) {
+	for name, take := range map[string]func(l *Ledger, ref TaskRef) error{
+		"released": func(l *Ledger, ref TaskRef) error { return l.Release(background, ref) },
+		"failed":   func(l *Ledger, ref TaskRef) error { return l.Fail(background, ref, Result{Error: "no"}) },
+		"assigned": func(l *Ledger, ref TaskRef) error {
+			_, err := l.Reassign(background, ref.ID, "s-b", team.LeadName)
+			return err
+		},
+		"again": func(l *Ledger, ref TaskRef) error { // the same owner, at its next attempt
+			if err := l.Release(background, ref); err != nil {
+				return err
+			}
+			task, err := l.Claim(background, ClaimIn{Owner: "s-a"})
+			if err == nil {
+				_, err = l.Complete(background, TaskRef{task.ID, task.Owner, task.Attempt}, Result{})
+			}
+			return err
+		},
+		"changed": func(l *Ledger, ref TaskRef) error {
+			_, err := l.UpdateTask(background, TaskPatch{ID: ref.ID, By: team.LeadName, Verify: ptr("make all")})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, ref, v := verifying(t)
+			ctx := ctxFor(t)
+			ok(t, l.BeginVerification(ctx, v.ID, "g", "/place"))
+			ok(t, take(l, ref))
+			before := must[Task](t)(l.Task(ctx, "1"))
+			todo := must[[]Verification](t)(l.Unverified(ctx))
+			if todo[0].State != VerifyDropped || todo[0].Generation != "g" || todo[0].Place != "/place" {
+				t.Errorf("what runs is not to be found: %+v", todo)
+			}
+			out := must[Verified](t)(l.EndVerification(ctx, VerifyEnd{ID: v.ID, Generation: "g", Passed: true}))
+			if after := must[Task](t)(l.Task(ctx, "1")); out.Counts || after.Status != before.Status || after.Verification != before.Verification || after.Owner != before.Owner {
+				t.Errorf("%+v, was %+v", after, before)
+			}
+			todo = must[[]Verification](t)(l.Unverified(ctx))
+			if waits := name == "again" || name == "changed"; waits != (len(todo) == 1) || waits && (todo[0].ID != before.Verification || todo[0].Generation != "") {
+				t.Errorf("to be done: %+v", todo)
+			}
+			refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, ReasonBadStatus)
+			sound(t, l)
+		})
+	}
+}
+
+// One run at a time, and one whose runner was killed can be begun again.
+func TestVerifyIsBegunOnce(t *testing.T) {
+	l, _, v := verifying(t)
+	ctx := ctxFor(t)
+	ok(t, l.BeginVerification(ctx, v.ID, "g", ""))
+	refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, ReasonBadStatus)
+	ok(t, l.AbandonVerification(ctx, v.ID, "other"))
+	refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, ReasonBadStatus)
+	ok(t, l.AbandonVerification(ctx, v.ID, "g"))
+	if out := must[Verified](t)(l.EndVerification(ctx, VerifyEnd{ID: v.ID, Generation: "g", Passed: true})); out.Counts {
+		t.Errorf("the word of a run that was abandoned counts: %+v", out)
+	}
+	if out := run(t, l, v, VerifyEnd{Passed: true}); !out.Counts {
+		t.Errorf("%+v", out)
+	}
+}
+
+// Without its command a task is done; the new one is run where there is one.
+func TestVerifyTakenAway(t *testing.T) {
+	l, _, v := verifying(t)
+	ctx := ctxFor(t)
+	task := must[Task](t)(l.UpdateTask(ctx, TaskPatch{ID: "1", By: team.LeadName, Verify: ptr("")}))
+	if task.Status != team.TaskCompleted || task.Result.Summary != "all green" || task.VerifyBy != "" || task.Verification != 0 {
+		t.Errorf("%+v", task)
+	}
+	refused(t, l.BeginVerification(ctx, v.ID, "g", ""), team.CodeConflict, ReasonBadStatus)
+	sound(t, l)
+}
+
+// Verified first, reviewed then: a person's word, and the reviewer's, is no verification.
+func TestVerifyAndReview(t *testing.T) {
+	l, _, v := verifying(t)
+	ctx := ctxFor(t)
+	_, _, err := l.AddMember(ctx, Member{Name: "rev", SessionKey: "s-rev", Role: team.RoleReviewer}, true)
+	ok(t, err)
+	out := run(t, l, v, VerifyEnd{Passed: true})
+	if out.Task.Review == 0 || out.Task.Status != team.TaskInProgress || out.Task.Verification != 0 || len(told(t, l, "rev")) != 1 {
+		t.Fatalf("%+v", out.Task)
+	}
+	// Another command amid the review is run after it.
+	must[Task](t)(l.UpdateTask(ctx, TaskPatch{ID: "1", By: team.LeadName, Verify: ptr("make more")}))
+	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: out.Task.Review, Approve: true, By: "rev"}))
+	v = one(t, l)
+	if task := must[Task](t)(l.Task(ctx, "1")); !v.Reviewed || v.Command != "make more" || task.Review != 0 || task.Verification != v.ID {
+		t.Fatalf("%+v, %+v", v, task)
+	}
+	if out := run(t, l, v, VerifyEnd{Passed: true}); out.Task.Status != team.TaskCompleted || out.Task.Result.Summary != "all green" {
+		t.Errorf("%+v", out.Task)
+	}
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "by hand", Verify: "true"}}, team.LeadName))
+	task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: "3"}))
+	must[[]string](t)(l.As(team.LeadName).CompleteReviewed(ctx, ref(task), Result{}))
+	if v := one(t, l); v.Task != "3" || !v.Reviewed {
+		t.Fatalf("%+v", v)
+	} else if out := run(t, l, v, VerifyEnd{Passed: true}); out.Task.Status != team.TaskCompleted {
+		t.Errorf("%+v", out.Task)
+	}
+	sound(t, l)
+}
+
+// An owner that has run the command itself is done; one that has run another one is not.
+func TestVerifiedByItsOwner(t *testing.T) {
+	l := newTeam(t, "a")
+	ctx := ctxFor(t)
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "x", Verify: "true"}, {Subject: "y", Verify: "true"}}, team.LeadName))
+	for i, command := range []string{"true", "false"} {
+		task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
+		must[[]string](t)(l.CompleteVerified(ctx, ref(task), Result{}, command))
+		if got := must[Task](t)(l.Task(ctx, task.ID)); (got.Status == team.TaskCompleted) != (i == 0) || (got.Verification != 0) != (i == 1) {
+			t.Errorf("%+v", got)
+		}
+	}
+	if vs := must[[]Verification](t)(l.Verifications(ctx, "1")); len(vs) != 1 || vs[0].State != VerifyPassed || vs[0].EndedAt == 0 {
+		t.Errorf("%+v", vs)
+	}
+}
+
+// The command of an older board is run where it is known that the lead gave it.
+func TestVerifyOfAnOlderBoard(t *testing.T) {
+	path := t.TempDir() + "/ledger.db"
+	old, err := open(ctxFor(t), path, Options{Create: true}, migrations()[:14])
+	ok(t, err)
+	for _, q := range []string{
+		`INSERT INTO tasks(id, subject, description, status, createdAt, verify) VALUES ('1', 'a', '', 'pending', 1, 'true'), ('2', 'b', '', 'pending', 1, 'true'),
+			('3', 'c', '', 'pending', 1, 'true'), ('4', 'd', '', 'pending', 1, ''), ('5', 'e', '', 'pending', 1, 'true')`,
+		`INSERT INTO events(at, who, what, id, before, after) VALUES (1, 'team-lead', 'task.created', '1', '', 'pending'), (1, 'ann', 'task.created', '2', '', 'pending'),
+			(1, 'team-lead', 'task.created', '3', '', 'pending'), (1, 'ann', 'task.updated', '3', '{}', '{"verify":"true"}'),
+			(1, 'ann', 'task.updated', '1', '{}', '{"subject":"a"}'), (1, 'team-lead', 'task.created', '4', '', 'pending')`,
+	} {
+		ok(t, sqlExec(t, old, q))
+	}
+	ok(t, old.Close())
+	db := openAt(t, path)
+	if got := sqlRow[string](t, db, "SELECT group_concat(id || verifyBy, ' ') FROM tasks"); got != "1team-lead 2 3 4 5" {
+		t.Errorf("%q", got)
+	}
+}

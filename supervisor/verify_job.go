@@ -1,0 +1,314 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/script"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+const (
+	// SettingVerifyTimeout is the ledger's name of how long a verification may take
+	// whose task says nothing else, as a duration.
+	SettingVerifyTimeout = "verify-timeout"
+	// VerifyTimeout is that of a team that has set none, MaxVerify the most of any.
+	VerifyTimeout = 10 * time.Minute
+	MaxVerify     = time.Hour
+
+	verifyGrace   = 5 * time.Second // between SIGTERM and SIGKILL
+	verifyLogMax  = 1 << 20         // bytes kept of one verification, and of those before it
+	verifyTailMax = 4096            // bytes that the owner is told
+	verifyLines   = 40
+)
+
+// verifyJob is everything that it takes to run a verification.
+type verifyJob struct {
+	v          ledger.Verification
+	generation string
+	dir        string
+	gone       string // why there is nothing to run in; empty: there is
+	env        []string
+	limit      time.Duration
+	log        string // path; empty: none
+	group      *cgroup.Group
+}
+
+// verifyEnding is a VerifyEnd, or says that the command was cut short by us.
+type verifyEnding struct {
+	ledger.VerifyEnd
+	cut bool
+}
+
+// verifyJob finds out where the work of a task is, and what its command runs with.
+func (s *Supervisor) verifyJob(ctx context.Context, v ledger.Verification) (*verifyJob, error) {
+	j := &verifyJob{v: v, generation: team.NewUUID()}
+	row, err := s.cfg.Ledger.Team(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.cfg.Ledger.MemberBySession(ctx, v.Session)
+	switch {
+	case err == nil:
+		b := s.cfg.Layout.Bundle(m.Name)
+		if err := os.MkdirAll(string(b), 0o700); err == nil { // else it has no log
+			j.log = b.VerifyLog()
+		}
+	case team.IsCode(err, team.CodeNotFound): // it worked without being on the roster
+		m = ledger.Member{SessionKey: v.Session, Name: v.Name, Spec: ledger.MemberSpec{WorktreeMode: "none"}}
+	default:
+		return nil, err
+	}
+	if j.dir, err = s.verifyDir(ctx, row, m); err != nil {
+		return nil, err
+	}
+	if j.gone = missing(j.dir); j.gone != "" {
+		return j, nil
+	}
+	if j.env, err = s.verifyEnv(ctx, row, m, j.dir); err != nil {
+		return nil, err
+	}
+	j.env = append(j.env, team.EnvTaskID+"="+v.Task)
+	if j.limit, err = s.verifyLimit(ctx, v.Task); err != nil {
+		return nil, err
+	}
+	g, err := cgroup.Create(cgroup.Name(s.cfg.Layout.Key, m.Name+"-verify", j.generation))
+	if err != nil { // it runs all the same, as an agent does
+		return j, nil //nolint:nilerr // see above
+	}
+	j.group = g
+	if _, err := g.SetLimits(m.Spec.Limits); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
+		s.log.Warn("limit a verification", "member", m.Name, "err", err)
+	}
+	return j, nil
+}
+
+// verifyDir is where the owner works: its worktree, or else where it runs, by default the
+// root of the team.
+func (s *Supervisor) verifyDir(ctx context.Context, t ledger.TeamRow, m ledger.Member) (string, error) {
+	if dir := cmp.Or(m.Worktree, m.Spec.Cwd); dir != "" {
+		return dir, nil
+	}
+	return s.repoPath(ctx, t, m)
+}
+
+// missing says why a directory cannot be run in; empty: it can.
+func missing(dir string) string {
+	if dir == "" {
+		return "there is no directory to run it in"
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
+		return dir + " is gone"
+	}
+	return ""
+}
+
+// verifyEnv is the environment of a built-in worker in the owner's place, without the
+// secret of any member: what runs may read the ledger and cannot speak for anybody.
+func (s *Supervisor) verifyEnv(ctx context.Context, t ledger.TeamRow, m ledger.Member, dir string) ([]string, error) {
+	extra := map[string]string{}
+	if m.Spec.WorktreeMode == "own" && m.Worktree != "" {
+		repo, _, err := worktree.OpenWorktree(ctx, m.Worktree)
+		if err == nil {
+			extra, err = s.ports(ctx, repo, m)
+		}
+		if err != nil {
+			s.log.Warn("ports of a verification", "member", m.Name, "err", err)
+			extra = map[string]string{}
+		}
+	}
+	for k, v := range m.Spec.Env {
+		extra[k] = v
+	}
+	m.Spec.Agent, m.Spec.Command, m.Spec.Env = claimsBySelf, nil, extra
+	if m.AgentID == "" {
+		m.AgentID = team.AgentID(m.Name, s.cfg.Layout.Key)
+	}
+	plan, err := s.cfg.Launcher.Plan(ctx, PlanIn{Layout: s.cfg.Layout, Team: t, Member: m, Dir: dir, Env: s.cfg.Env, Adopt: true})
+	return plan.Env, err
+}
+
+// verifyLimit is how long the command of a task may take: as long as the task says
+// (metadata.timeout), or else the team.
+func (s *Supervisor) verifyLimit(ctx context.Context, id string) (time.Duration, error) {
+	task, err := s.cfg.Ledger.Task(ctx, id)
+	if err != nil && !team.IsCode(err, team.CodeNotFound) {
+		return 0, err
+	}
+	var said struct {
+		Timeout json.RawMessage `json:"timeout"`
+	}
+	_ = json.Unmarshal(task.Metadata, &said) // an object, or nothing
+	var text string
+	if json.Unmarshal(said.Timeout, &text) == nil {
+		if d, err := time.ParseDuration(text); err == nil && d > 0 {
+			return min(d, MaxVerify), nil
+		}
+	}
+	text = ""
+	if _, err := s.cfg.Ledger.Setting(ctx, SettingVerifyTimeout, &text); err != nil {
+		return 0, err
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return min(d, MaxVerify), nil
+	}
+	return VerifyTimeout, nil
+}
+
+func (j *verifyJob) place() string {
+	if j.group == nil {
+		return ""
+	}
+	return j.group.Path()
+}
+
+func (j *verifyJob) close() {
+	if j.group != nil {
+		_ = j.group.Remove() // what lives in it still is found by it
+	}
+}
+
+// run runs the command. The error says that something of it may be left.
+func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, error) {
+	e := verifyEnding{VerifyEnd: ledger.VerifyEnd{ID: j.v.ID, Generation: j.generation, ExitCode: -1}}
+	if j.gone != "" {
+		e.Gone, e.Why = true, j.gone
+		return e, nil
+	}
+	out := openVerifyLog(j.log, log)
+	out.line("── task %s, attempt %d, %s: verify $ %s", j.v.Task, j.v.Attempt, time.Now().UTC().Format(time.RFC3339), j.v.Command)
+	cmd := script.Cmd{
+		Command: j.v.Command, Dir: j.dir, Env: j.env, Generation: j.generation,
+		Stdout: out, Stderr: out, Limit: j.limit, Grace: verifyGrace,
+	}
+	if j.group != nil {
+		cmd.Group = j.group
+	}
+	began := time.Now()
+	end, err := script.Run(ctx, cmd)
+	e.cut, e.Passed, e.ExitCode = end.Cut, end.OK(), end.Code
+	switch {
+	case e.cut:
+		e.Why = "it was ended before it was through"
+	case end.Err != nil:
+		e.Why = "it could not be run: " + end.Err.Error()
+	case end.Late:
+		e.Why = "timed out after " + j.limit.String()
+	case end.Signal != "":
+		e.Why = "ended by " + end.Signal
+	default:
+		e.Why = "exit " + strconv.Itoa(end.Code)
+	}
+	if !e.cut && !e.Passed {
+		if why := missing(j.dir); why != "" {
+			e.Gone, e.Why = true, why
+		}
+	}
+	out.line("── %s, %s", e.Why, time.Since(began).Round(time.Millisecond))
+	e.Log = out.path
+	e.Tail = shim.LastLines(shim.Plain(out.close()), verifyLines)
+	return e, err
+}
+
+// verifyLeft ends what a supervisor that is gone has left of a verification.
+func (s *Supervisor) verifyLeft(v ledger.Verification) error {
+	var group proc.Group
+	g, err := cgroup.Open(v.Place)
+	if v.Place != "" && err == nil {
+		group = g
+	}
+	if err := script.End(group, v.Generation, verifyGrace); err != nil {
+		return fmt.Errorf("end what is left of verification %d: %w", v.ID, err)
+	}
+	if group != nil {
+		_ = g.Remove()
+	}
+	write, done := s.write()
+	defer done()
+	return s.cfg.Ledger.AbandonVerification(write, v.ID, v.Generation)
+}
+
+// verifyLog takes the output of a verification: all of it up to a bound into a file, the
+// end of it into memory.
+type verifyLog struct {
+	path string
+	log  *slog.Logger
+
+	mu   sync.Mutex
+	f    *os.File // nil: none
+	left int
+	tail []byte
+}
+
+func openVerifyLog(path string, log *slog.Logger) *verifyLog {
+	o := &verifyLog{path: path, log: log, left: verifyLogMax}
+	if path == "" {
+		return o
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > verifyLogMax {
+		_ = os.Rename(path, path+".1") // else it grows by one more
+	}
+	var err error
+	if o.f, err = os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
+		log.Warn("open the log of verifications", "err", err)
+		o.path = ""
+	}
+	return o
+}
+
+// line writes a line of our own, which is no output.
+func (o *verifyLog) line(format string, args ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.f != nil {
+		_, _ = fmt.Fprintf(o.f, format+"\n", args...)
+	}
+}
+
+// Write is io.Writer and takes everything: a disk that is full fails no verification.
+func (o *verifyLog) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.f != nil && o.left > 0 {
+		n := min(len(p), o.left)
+		_, _ = o.f.Write(p[:n])
+		if o.left -= n; o.left == 0 {
+			_, _ = o.f.WriteString("\n── the rest of the output is left out\n")
+		}
+	}
+	o.tail = append(o.tail, p[max(0, len(p)-verifyTailMax):]...)
+	if n := len(o.tail); n > verifyTailMax {
+		o.tail = append(o.tail[:0], o.tail[n-verifyTailMax:]...)
+	}
+	return len(p), nil
+}
+
+// close ends the log and returns the end of the output.
+func (o *verifyLog) close() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.f != nil {
+		if err := o.f.Close(); err != nil {
+			o.log.Warn("close the log of verifications", "err", err)
+		}
+		o.f = nil
+	}
+	return string(o.tail)
+}

@@ -1,0 +1,328 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// path is a file where the members of a rig work.
+func (r *rig) path(name string) string { return filepath.Join(r.layout.Dir, name) }
+
+func (r *rig) touch(name string) {
+	r.Helper()
+	if err := os.WriteFile(r.path(name), nil, 0o600); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// verified makes a task that is verified by a command, and has its owner hand it in.
+func (r *rig) handIn(m ledger.Member, command, timeout string) ledger.TaskRef {
+	r.Helper()
+	n := ledger.NewTask{Subject: "work", Verify: command}
+	if timeout != "" {
+		n.Metadata = json.RawMessage(fmt.Sprintf(`{"timeout":%q}`, timeout))
+	}
+	made, err := r.led.CreateTasks(r.Context(), []ledger.NewTask{n}, team.LeadName)
+	if err != nil {
+		r.Fatal(err)
+	}
+	task, err := r.led.Claim(r.Context(), ledger.ClaimIn{Owner: m.SessionKey, ID: made[0].ID})
+	if err != nil {
+		r.Fatal(err)
+	}
+	ref := ledger.TaskRef{ID: task.ID, Owner: m.SessionKey, Attempt: task.Attempt}
+	r.complete(ref)
+	return ref
+}
+
+func (r *rig) complete(ref ledger.TaskRef) {
+	r.Helper()
+	if _, err := r.led.Complete(r.Context(), ref, ledger.Result{Summary: "done"}); err != nil {
+		r.Fatal(err)
+	}
+	if task := r.task(ref.ID); task.Verification == 0 || task.Status != team.TaskInProgress {
+		r.Fatalf("not to be verified: %+v", task)
+	}
+}
+
+func (r *rig) task(id string) ledger.Task {
+	r.Helper()
+	task, err := r.led.Task(r.Context(), id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return task
+}
+
+func (r *rig) settled(id string, want team.TaskStatus) ledger.Task {
+	r.Helper()
+	var task ledger.Task
+	r.until("task "+id+" "+string(want)+" and not being verified", func() bool {
+		task = r.task(id)
+		return task.Status == want && task.Verification == 0
+	})
+	return task
+}
+
+// hang is a command that says in a file which process it has started in a session of its
+// own, and ends by itself only where it finds the file "through".
+const hang = `test -e through && exit 0
+setsid bash -c 'echo $$ > pid.new && mv pid.new pid; exec sleep 600' </dev/null >/dev/null 2>&1 &
+until test -e pid; do sleep 0.02; done; wait`
+
+// hanging waits for the process that hang has started.
+func (r *rig) hanging() (pid int) {
+	r.Helper()
+	r.until("the command to hang", func() bool {
+		b, err := os.ReadFile(r.path("pid"))
+		if err != nil {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(b)))
+		return err == nil
+	})
+	r.Cleanup(func() { // whatever the test has found
+		if id, err := proc.Identify(pid); err == nil && r.Failed() {
+			_ = proc.Signal(id, 9)
+		}
+	})
+	return pid
+}
+
+func (r *rig) gone(pid int) {
+	r.Helper()
+	r.until(fmt.Sprintf("process %d to be gone", pid), func() bool {
+		_, err := proc.Identify(pid)
+		return err != nil
+	})
+}
+
+// swept waits until nothing is to be done about any verification.
+func (r *rig) swept() {
+	r.Helper()
+	r.until("nothing left to verify", func() bool {
+		todo, err := r.led.Unverified(r.Context())
+		return err == nil && len(todo) == 0
+	})
+}
+
+// Work that does not pass goes back with the end of the output, and what passes is done.
+func TestVerifyFailsThenPasses(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	ref := r.handIn(m, `echo $TEAMCTL_TASK_ID $PWD; printf '\033[31mFAIL\033[0m\n' >&2; test -e ok || exit 3`, "")
+	task := r.settled(ref.ID, team.TaskInProgress)
+	if task.Owner != m.SessionKey || task.Attempt != ref.Attempt || task.LeaseUntil == 0 {
+		t.Errorf("%+v", task)
+	}
+	r.events("message.mailed", 1)
+	mail := r.unread("a")
+	log := r.layout.Bundle("a").VerifyLog()
+	if len(mail) != 1 || !strings.Contains(mail[0], "exit 3") || !strings.Contains(mail[0], ref.ID+" "+r.layout.Dir+"\nFAIL") || !strings.Contains(mail[0], log) {
+		t.Errorf("told %q", mail)
+	}
+	r.touch("ok")
+	r.complete(ref)
+	if task := r.settled(ref.ID, team.TaskCompleted); task.Result.Summary != "done" {
+		t.Errorf("%+v", task.Result)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil || strings.Count(string(text), "── task "+ref.ID+", attempt 1") != 2 || !strings.Contains(string(text), "── exit 3, ") || !strings.Contains(string(text), "── exit 0, ") {
+		t.Errorf("%q, %v", text, err)
+	}
+	r.swept()
+}
+
+// At its limit everything that the command has started is ended, also what hides.
+func TestVerifyTimesOut(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	ref := r.handIn(m, hang, "1s")
+	for limit := 2 * time.Second; ; limit *= 2 { // longer, where it did not come so far
+		r.settled(ref.ID, team.TaskInProgress)
+		if _, err := os.Stat(r.path("pid")); err == nil {
+			break
+		}
+		if limit > time.Minute {
+			t.Fatal("the command never ran")
+		}
+		raw := json.RawMessage(fmt.Sprintf(`{"timeout":%q}`, limit))
+		if _, err := r.led.UpdateTask(t.Context(), ledger.TaskPatch{ID: ref.ID, Metadata: raw}); err != nil {
+			t.Fatal(err)
+		}
+		r.complete(ref)
+	}
+	r.gone(r.hanging())
+	all, err := r.led.Verifications(t.Context(), ref.ID)
+	if last := all[len(all)-1]; err != nil || last.State != ledger.VerifyFailed || last.ExitCode != 124 || !strings.HasPrefix(last.Error, "timed out after ") {
+		t.Errorf("%+v, %v", last, err)
+	}
+}
+
+// What a task that is taken back was verified by is ended with all that it has started.
+func TestVerifyEndsWithTheTask(t *testing.T) {
+	for name, take := range map[string]func(r *rig, ref ledger.TaskRef) error{
+		"released": func(r *rig, ref ledger.TaskRef) error { return r.led.Release(r.Context(), ref) },
+		"assigned": func(r *rig, ref ledger.TaskRef) error {
+			_, err := r.led.Reassign(r.Context(), ref.ID, "", team.LeadName)
+			return err
+		},
+		"deleted": func(r *rig, ref ledger.TaskRef) error {
+			if err := r.led.Release(r.Context(), ref); err != nil {
+				return err
+			}
+			_, err := r.led.DeleteTask(r.Context(), ref.ID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			s := r.supervisor()
+			ref := r.handIn(r.spawn(s, "a", team.RestartNever), hang, "")
+			pid := r.hanging()
+			if err := take(r, ref); err != nil {
+				t.Fatal(err)
+			}
+			r.gone(pid)
+			r.swept()
+			if all, err := r.led.Verifications(t.Context(), ref.ID); err != nil || len(all) != 1 || all[0].State != ledger.VerifyDropped {
+				t.Errorf("%+v, %v", all, err)
+			}
+		})
+	}
+}
+
+// A supervisor that ends amid it leaves nothing, and the next one runs it again.
+func TestVerifyAgainAfterTheSupervisor(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	ref := r.handIn(r.spawn(s, "a", team.RestartNever), hang, "")
+	pid := r.hanging()
+	s.Close()
+	if _, err := proc.Identify(pid); err == nil {
+		t.Error("it outlived the supervisor")
+	}
+	if task := r.task(ref.ID); task.Verification == 0 || task.Status != team.TaskInProgress {
+		t.Fatalf("%+v", task)
+	}
+	r.touch("through")
+	r.supervisor()
+	r.settled(ref.ID, team.TaskCompleted)
+	r.swept()
+}
+
+// What a killed supervisor has left is known by its generation, ended, and run again;
+// also where nobody waits for it any more.
+func TestVerifyLeftByAKilledSupervisor(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		t.Run(fmt.Sprint("dropped=", dropped), func(t *testing.T) {
+			r := newRig(t)
+			s := r.supervisor()
+			m := r.spawn(s, "a", team.RestartNever)
+			s.Close()
+			ref := r.handIn(m, hang, "")
+			id, gen := r.task(ref.ID).Verification, team.NewUUID()
+			if err := r.led.BeginVerification(t.Context(), id, gen, ""); err != nil {
+				t.Fatal(err)
+			}
+			left := exec.Command("bash", "-c", hang)
+			left.Dir, left.Env = r.layout.Dir, append(os.Environ(), team.EnvGen+"="+gen)
+			if err := left.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() { defer close(ended); _ = left.Wait() }()
+			t.Cleanup(func() {
+				_, _ = proc.KillTree(context.Background(), nil, gen, 0)
+				<-ended
+			})
+			pid := r.hanging()
+			if dropped {
+				if err := r.led.Release(t.Context(), ref); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.touch("through")
+			r.supervisor()
+			r.gone(pid)
+			r.swept()
+			want := team.TaskCompleted
+			if dropped {
+				want = team.TaskPending
+			}
+			r.settled(ref.ID, want)
+		})
+	}
+}
+
+// Two members are verified at once, and the tasks of one after another.
+func TestVerifyOfSeveral(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	a, b := r.spawn(s, "a", team.RestartNever), r.spawn(s, "b", team.RestartNever)
+	meet := "touch %s; until test -e %s; do sleep 0.02; done"
+	refs := []ledger.TaskRef{
+		r.handIn(a, fmt.Sprintf(meet, "one", "two"), ""), r.handIn(b, fmt.Sprintf(meet, "two", "one"), ""),
+		r.handIn(a, "mkdir alone && sleep 0.1 && rmdir alone", ""), r.handIn(a, "mkdir alone && sleep 0.1 && rmdir alone", ""),
+	}
+	for _, ref := range refs {
+		r.settled(ref.ID, team.TaskCompleted)
+	}
+}
+
+// Work whose place is gone cannot be gone on with by its owner.
+func TestVerifyWithoutAWorktree(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	gone := r.path("gone")
+	if _, err := r.led.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: m.SessionKey, Worktree: &gone}); err != nil {
+		t.Fatal(err)
+	}
+	ref := r.handIn(m, "true", "")
+	if task := r.settled(ref.ID, team.TaskPending); task.Owner != "" {
+		t.Errorf("%+v", task)
+	}
+	if e := r.events("task.verify_failed", 1)[0]; !strings.Contains(string(e.Data), gone+" is gone") {
+		t.Errorf("%s", e.Data)
+	}
+}
+
+// The member has ended: what it has handed in is verified all the same, and the
+// supervisor does not leave before that is known.
+func TestVerifyAfterTheMember(t *testing.T) {
+	r := newRig(t)
+	r.idle = time.Millisecond
+	s := r.supervisor()
+	m := r.spawn(s, "a", team.RestartNever)
+	ref := r.handIn(m, "until test -e through; do sleep 0.02; done", "")
+	r.events("task.verifying", 1)
+	if err := r.m.agent(r.layout, "a").Stop(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	r.wait("a", "ended", func(m ledger.Member) bool { return m.Observed.Terminal() })
+	if task := r.task(ref.ID); task.Verification == 0 {
+		t.Errorf("%+v", task)
+	}
+	r.touch("through")
+	r.settled(ref.ID, team.TaskCompleted)
+	select {
+	case <-s.Done():
+	case <-time.After(time.Minute):
+		t.Error("the supervisor stays")
+	}
+}
