@@ -41,6 +41,9 @@ type server struct {
 	seen     map[string]string // hash of the mail's id -> message id
 	mail     map[string]string // message id -> mail id, of those given by this channel or asked about
 	answered string            // newest message that an answer has as its parent
+	given    string            // newest of our messages in the session
+	tried    string            // of our messages: the one that a turn was last begun for
+	tries    int               // and how often
 	asks     map[string]team.WaitFor
 	busy     bool
 	stamp    string // newest among the ids of the session
@@ -172,7 +175,7 @@ func (s *server) connection(ctx context.Context) (up bool) {
 	for {
 		line, err := r.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			s.take(bytes.TrimSpace(data))
+			s.take(ctx, bytes.TrimSpace(data))
 		}
 		if err != nil {
 			break
@@ -208,7 +211,7 @@ func (s *server) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	last, err := s.read(ctx, id)
+	all, err := s.read(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -217,7 +220,9 @@ func (s *server) begin(ctx context.Context) error {
 	clear(s.asks)
 	s.mu.Unlock()
 	s.see(team.Observation{Ready: true, Conversation: id, Source: "session"})
-	s.endedBy(last)
+	if len(all) > 0 {
+		s.endedBy(all[len(all)-1].Info)
+	}
 	if err := s.sync(ctx, id); err != nil {
 		return err
 	}
@@ -261,17 +266,21 @@ type messageInfo struct {
 	Time  struct{ Created, Completed int64 }
 }
 
-// read takes what the session already has, and returns its last message.
-func (s *server) read(ctx context.Context, id string) (last messageInfo, err error) {
-	var all []struct{ Info messageInfo }
+// sessionMessage is a message with what it consists of.
+type sessionMessage struct {
+	Info  messageInfo
+	Parts []struct{ Type string }
+}
+
+// read takes what the session already has, and returns it.
+func (s *server) read(ctx context.Context, id string) (all []sessionMessage, err error) {
 	if err := s.request(ctx, http.MethodGet, "/session/"+id+"/message", nil, &all); err != nil {
-		return last, err
+		return nil, err
 	}
 	for _, m := range all {
 		s.message(m.Info)
-		last = m.Info
 	}
-	return last, nil
+	return all, nil
 }
 
 // sync asks what it does now: the stream tells changes only.
@@ -281,6 +290,7 @@ func (s *server) sync(ctx context.Context, id string) error {
 		return err
 	}
 	s.changed(status[id], "GET /session/status")
+	s.takeUp(ctx)
 	var asks []permissionRequest
 	if err := s.request(ctx, http.MethodGet, "/permission", nil, &asks); err != nil {
 		return err
@@ -380,6 +390,9 @@ func (s *server) message(m messageInfo) {
 	switch {
 	case m.Role == "user" && len(m.ID) > hashLen:
 		s.seen[m.ID[len(m.ID)-hashLen:]] = m.ID
+		if minted(m.ID) {
+			s.given = max(s.given, m.ID)
+		}
 	case m.Role == "assistant" && m.ParentID > s.answered:
 		for id, mail := range s.mail {
 			if id > s.answered && id <= m.ParentID {
@@ -395,7 +408,7 @@ func (s *server) message(m messageInfo) {
 }
 
 // take is called for every event, in order.
-func (s *server) take(data []byte) {
+func (s *server) take(ctx context.Context, data []byte) {
 	var e struct {
 		Type       string
 		Properties json.RawMessage
@@ -426,6 +439,7 @@ func (s *server) take(data []byte) {
 	switch e.Type {
 	case "session.status":
 		s.changed(p.Status, e.Type)
+		s.takeUp(ctx)
 	case "message.updated":
 		s.message(p.Info.messageInfo)
 	case "session.error":

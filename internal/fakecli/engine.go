@@ -54,6 +54,10 @@ type Engine struct {
 	Compacted func(ctx context.Context)
 	// Wrote is called with each message of the conversation, and what an answer has used.
 	Wrote func(role string, content any, used Used)
+	// Broken is called when a turn was interrupted or has failed, before it is over. Where it
+	// is set, what came in during that turn and was not taken begins none: it is taken by
+	// the next, or by Begin.
+	Broken func(ctx context.Context)
 	// Keep is called with the whole conversation whenever it has grown; Load reads it.
 	Keep func(talk json.RawMessage)
 
@@ -62,6 +66,7 @@ type Engine struct {
 	used   Used   // by the last answer
 	queue  []Text // came in mid-turn: for the next boundary
 	next   []Text // for the next turn
+	left   []Text // what a broken turn has left behind
 	turn   string
 	turns  int
 	cancel context.CancelFunc // of the turn
@@ -120,6 +125,8 @@ func (e *Engine) Run(ctx context.Context) {
 		e.next = nil
 		var turn context.Context
 		if len(in) > 0 {
+			in = append(e.left, in...)
+			e.left = nil
 			e.turns++
 			e.turn = fmt.Sprintf("turn-%d", e.turns)
 			turn, e.cancel = context.WithCancel(ctx)
@@ -127,12 +134,19 @@ func (e *Engine) Run(ctx context.Context) {
 		e.mu.Unlock()
 		if turn != nil {
 			e.active(e.turnID())
-			e.do(turn, in)
+			lost := e.do(turn, in) != nil && e.Broken != nil
+			if lost {
+				e.Broken(ctx)
+			}
 			e.mu.Lock()
 			e.cancel()
 			e.cancel = nil
 			e.turn = ""
-			e.next = append(e.next, e.queue...) // what came too late begins a turn
+			if lost {
+				e.left = e.queue
+			} else {
+				e.next = append(e.next, e.queue...) // what came too late begins a turn
+			}
 			e.queue = nil
 			e.mu.Unlock()
 			e.active("")
@@ -177,6 +191,20 @@ func (e *Engine) Send(t Text, steer bool) string {
 	default:
 	}
 	return ""
+}
+
+// Begin begins a turn for what broken ones have left behind, if none is under way.
+func (e *Engine) Begin() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.turn != "" || len(e.left) == 0 {
+		return
+	}
+	e.next, e.left = append(e.left, e.next...), nil
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Interrupt breaks the turn off and reports whether there was one.
@@ -229,8 +257,8 @@ func (e *Engine) boundary() []Text {
 	return in
 }
 
-// do is one turn.
-func (e *Engine) do(ctx context.Context, in []Text) {
+// do is one turn; its error is what has broken it.
+func (e *Engine) do(ctx context.Context, in []Text) error {
 	if e.Prompted != nil && !in[0].Quiet {
 		if more := e.Prompted(ctx, in[0].Text); more != "" {
 			in = append(in, Text{Text: more})
@@ -248,18 +276,18 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 		switch {
 		case ctx.Err() != nil:
 			e.append(message{"user", "[Request interrupted by user]"})
-			return
+			return ctx.Err()
 		case err != nil && e.Failed != nil:
 			if e.Failed(ctx, err.Error()) {
 				continue
 			}
 			e.append(message{"assistant", err.Error()})
-			return
+			return err
 		case err != nil:
 			if e.Said != nil {
 				e.Said(err.Error())
 			}
-			return
+			return err
 		}
 		if call == nil {
 			e.append(message{"assistant", said})
@@ -276,13 +304,13 @@ func (e *Engine) do(ctx context.Context, in []Text) {
 					continue
 				}
 			}
-			return
+			return nil
 		}
 		e.append(message{"assistant", []any{call}})
 		result := map[string]any{"type": "tool_result", "tool_use_id": call.ID, "content": e.run(ctx, call)}
 		if ctx.Err() != nil {
 			e.append(message{"user", []any{result, map[string]string{"type": "text", "text": "[Request interrupted by user for tool use]"}}})
-			return
+			return ctx.Err()
 		}
 		more := e.boundary()
 		if e.AfterTool != nil {

@@ -16,7 +16,10 @@ import (
 
 // OpenCode is the HTTP server of an opencode TUI: what 1.18 was seen to do with the
 // paths that it has here. A message that is posted stands in its session at once;
-// the model gets it at the next tool boundary. Every other path answers with a page.
+// the model gets it at the next tool boundary. What comes while a turn is broken off, or
+// fails, stands there until a later turn takes it: its session is told to be at rest
+// before that turn is over, and again when it is. A message that stands there already and
+// is posted with no parts begins a turn. Every other path answers with a page.
 type OpenCode struct {
 	Engine *Engine
 
@@ -38,7 +41,11 @@ type OpenCode struct {
 	agents   []string // of the prompts
 	newest   string   // user message that the model was last asked with
 	retry    obj      // what the session says while it waits to try again
+	ending   bool     // its turn was broken and is not over
 }
+
+// endTakes is how long a turn that was broken goes on.
+const endTakes = 200 * time.Millisecond
 
 // StartOpenCode serves on a loopback address until Close.
 func StartOpenCode(addr, secret string, e *Engine, approve bool) (*OpenCode, error) {
@@ -67,6 +74,7 @@ func newOpenCode(secret string, e *Engine, approve bool) *OpenCode {
 		s.tell("message.updated", obj{"info": m})
 	}
 	e.Failed = s.failed
+	e.Broken = s.broken
 	var total Used
 	e.Wrote = func(role string, _ any, used Used) { // one turn at a time
 		if role != "assistant" {
@@ -199,10 +207,11 @@ func (s *OpenCode) create(w http.ResponseWriter, r *http.Request) {
 
 func (s *OpenCode) status(w http.ResponseWriter, _ *http.Request) {
 	st := obj{}
-	if s.Engine.Turn() != "" {
+	turn := s.Engine.Turn()
+	s.mu.Lock()
+	if turn != "" && !s.ending {
 		st[s.session] = obj{"type": "busy"}
 	}
-	s.mu.Lock()
 	if s.retry != nil {
 		st[s.session] = s.retry
 	}
@@ -214,7 +223,11 @@ func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
 	out := []obj{}
 	s.mu.Lock()
 	for _, m := range s.messages {
-		out = append(out, obj{"info": m})
+		parts := []obj{}
+		if text, ok := m["text"]; ok {
+			parts = append(parts, obj{"type": "text", "text": text})
+		}
+		out = append(out, obj{"info": m, "parts": parts})
 	}
 	s.mu.Unlock()
 	s.write(w, out)
@@ -225,11 +238,23 @@ func (s *OpenCode) prompt(w http.ResponseWriter, r *http.Request) {
 		MessageID, Agent string
 		Parts            []struct{ Text string }
 	}
-	if json.NewDecoder(r.Body).Decode(&in) != nil || !strings.HasPrefix(in.MessageID, "msg") || len(in.Parts) == 0 {
+	if json.NewDecoder(r.Body).Decode(&in) != nil || !strings.HasPrefix(in.MessageID, "msg") {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	m := obj{"id": in.MessageID, "role": "user", "sessionID": r.PathValue("id")}
+	s.mu.Lock()
+	known := slices.ContainsFunc(s.messages, func(m obj) bool { return m["id"] == in.MessageID })
+	s.mu.Unlock()
+	switch {
+	case known && len(in.Parts) == 0:
+		s.Engine.Begin()
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case len(in.Parts) == 0: // a turn about an empty message: nobody wants that
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	m := obj{"id": in.MessageID, "role": "user", "sessionID": r.PathValue("id"), "text": in.Parts[0].Text}
 	s.mu.Lock()
 	s.messages = append(s.messages, m)
 	s.agents = append(s.agents, in.Agent)
@@ -287,6 +312,23 @@ func (s *OpenCode) reply(w http.ResponseWriter, r *http.Request) {
 	default:
 	}
 	s.write(w, true)
+}
+
+// broken is the rest of a turn that was interrupted or has failed.
+func (s *OpenCode) broken(ctx context.Context) {
+	s.mu.Lock()
+	s.ending = true
+	s.mu.Unlock()
+	s.tell("session.status", obj{"status": obj{"type": "idle"}})
+	t := time.NewTimer(endTakes)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.ending = false
+	s.mu.Unlock()
 }
 
 // failed waits to try again where a limit is reached, for two hours or as long as the

@@ -55,6 +55,7 @@ func opencode(args []string) error {
 			return err
 		}
 		s.messages, s.sessions = k.Items, []obj{{"id": resume, "title": "resumed"}}
+		e.left = unanswered(k.Items)
 	}
 	e.Keep = func(talk json.RawMessage) {
 		s.mu.Lock()
@@ -85,6 +86,23 @@ func opencode(args []string) error {
 	}
 	t.read()
 	return nil
+}
+
+// unanswered is what no answer in a session came to, nor to a later message.
+func unanswered(items []obj) (left []Text) {
+	newest := ""
+	for _, m := range items {
+		if parent, ok := m["parentID"].(string); ok {
+			newest = max(newest, parent)
+		}
+	}
+	for _, m := range items {
+		id, _ := m["id"].(string)
+		if text, ok := m["text"].(string); ok && id > newest {
+			left = append(left, Text{ID: id, Text: text})
+		}
+	}
+	return left
 }
 
 func opencodeBottom(t *terminal) []string {
