@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,7 @@ func TestStandIns(t *testing.T) {
 		{"tokens are counted", (*standIns).counts},
 		{"shutdown, lead, peers", (*standIns).order},
 		{"compacted before it was read", (*standIns).compaction},
+		{"left by an interrupted turn", (*standIns).left},
 		{"a usage limit", (*standIns).limits},
 		{"a limit that ends by itself", (*standIns).limitEnds},
 	} {
@@ -269,6 +271,26 @@ func (s *standIns) compaction() {
 		}
 		if n := strings.Count(body, "kept-for-"+c.Name); n != 1 {
 			s.Errorf("kept-for-%s stands there %d times", c.Name, n)
+		}
+	}
+}
+
+// left: opencode keeps what came in a turn that is interrupted, and does not run it. The
+// next supervisor, which knows of no interrupt, has it run, once.
+func (s *standIns) left() {
+	const agent = "opencode"
+	i := slices.IndexFunc(s.all, func(c agentlab.Client) bool { return c.Name == agent })
+	s.busy("left", s.all[i])
+	ids := []string{s.tell(agent, "left-one"), s.tell(agent, "left-two")}
+	s.is(team.Injected, ids...)
+	s.must("interrupt", agent)
+	killSupervisor(s.T, s.w)()
+	s.must("ps")
+	s.arrives("left-one")
+	s.is(team.Accepted, ids...)
+	for _, text := range []string{"left-one", "left-two"} {
+		if n := s.w.model.Arrivals(text); n != 1 {
+			s.Errorf("%s came %d times", text, n)
 		}
 	}
 }
