@@ -494,6 +494,9 @@ func (s *server) Interrupt(ctx context.Context) error {
 	if err := s.request(ctx, http.MethodPost, "/session/"+id+"/abort", struct{}{}, nil); err != nil {
 		return fmt.Errorf("interrupt %s: %w", s.f.AgentID, err)
 	}
+	s.mu.Lock()
+	s.next = time.Time{} // of a turn that is over: nobody has to break it off again
+	s.mu.Unlock()
 	return nil
 }
 

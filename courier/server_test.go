@@ -165,10 +165,10 @@ func TestServerLimit(t *testing.T) {
 	if err := r.ch.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.wait(t, "idle", from, is(team.Idle))
 	if r.ch.(*server).Retries() {
 		t.Error("it says that it waits")
 	}
+	r.wait(t, "idle", from, is(team.Idle))
 }
 
 // A server that is still starting takes the request for its events and never answers.

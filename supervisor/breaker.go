@@ -224,3 +224,16 @@ func (s *Supervisor) breakOff(ctx context.Context, name string, l *line) {
 		s.log.Warn("interrupt: its limit is over", "member", name, "err", err)
 	}
 }
+
+// breakOffLate is for a channel that learns, after the limit was ended, that its agent
+// sits in such a turn: it was not open then, or its agent had not said so yet.
+func (s *Supervisor) breakOffLate(m *member) {
+	row, line := m.row, m.line
+	if line == nil || !m.seen.InEndedLimit() {
+		return
+	}
+	s.step(func(ctx context.Context) message {
+		s.breakOff(ctx, row.Name, line)
+		return nil
+	})
+}

@@ -130,6 +130,7 @@ func (l lineOpen) apply(s *Supervisor) {
 	}
 	s.closeLine(m)
 	m.line = &line{Channel: l.ch, asked: map[string]int64{}, early: map[string]string{}, brings: map[int64]bool{}}
+	s.breakOffLate(m)
 	s.tellMode(m) // it may have changed since the channel was asked for
 	asks := m.asks
 	m.asks = nil
@@ -371,6 +372,9 @@ func (o observed) apply(s *Supervisor) {
 	s.turnGoes(m, o.Observation)
 	s.showState(m)
 	s.turnBroken(m)
+	if o.Activity == team.Limited {
+		s.breakOffLate(m)
+	}
 	if len(o.Receipts) > 0 {
 		s.receipts(m, o.Receipts)
 	}

@@ -17,6 +17,10 @@ import (
 type wires struct {
 	mu   sync.Mutex
 	open map[string]*wire
+	// retries is what they say of themselves; first is what they report while they are
+	// opened, where it is set.
+	retries bool
+	first   *team.Observation
 }
 
 type wire struct {
@@ -31,7 +35,16 @@ func (w *wires) Open(_ context.Context, in ChannelIn) (Channel, error) {
 	defer w.mu.Unlock()
 	c := &wire{w: w, report: in.Report}
 	w.open[in.Member.Name] = c
+	if w.first != nil {
+		in.Report(*w.first)
+	}
 	return c, nil
+}
+
+func (c *wire) Retries() bool {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return c.w.retries && c.broken == 0
 }
 
 func (w *wires) of(name string) *wire {
@@ -388,4 +401,34 @@ func TestEndOfALimitThatNobodyHeard(t *testing.T) {
 	if w.of("ann").has("is over") || w.of("bob").has("is over") {
 		t.Error("told again, or to one who was never stopped")
 	}
+}
+
+// A turn that waits for the end of a limit is broken off where a person ends that limit
+// before the channel knows of the turn: it is opened, or hears of it, only then.
+func TestLimitEndedBeforeTheChannelKnows(t *testing.T) {
+	r, w, s := claudes(t, "ann")
+	o := team.Observation{Tier: team.TierChannel, Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(2 * time.Hour), At: time.Now(), Source: "retry"}
+	w.of("ann").report(o)
+	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
+	if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
+		t.Fatal(err)
+	}
+	r.sees("the prompt", func() bool { return w.of("ann").has("a prompt") && w.of("ann").has("is over") })
+	if n := w.of("ann").interrupts(); n != 0 {
+		t.Errorf("%d interrupts of one that does not wait", n)
+	}
+	w.mu.Lock()
+	w.retries = true
+	w.mu.Unlock()
+	o.At = time.Now()
+	w.of("ann").report(o)
+	r.sees("the interrupt", func() bool { return w.of("ann").interrupts() == 1 })
+	s.Close()
+	w.mu.Lock()
+	clear(w.open)
+	o.At = time.Now()
+	w.first = &o
+	w.mu.Unlock()
+	r.supervisor()
+	r.sees("the interrupt", func() bool { return w.of("ann") != nil && w.of("ann").interrupts() == 1 })
 }

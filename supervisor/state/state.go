@@ -129,6 +129,13 @@ func (e *Engine) Report(now time.Time) Report {
 	return Report{Verdict: e.Verdict(now), Tiers: e.tiers(), Recent: append([]team.Observation{}, e.recent...)}
 }
 
+// InEndedLimit reports whether the CLI itself says last that it sits in a limit which
+// was ended.
+func (e *Engine) InEndedLimit() bool {
+	o := e.last[team.TierChannel]
+	return o.Activity == team.Limited && !o.Began().After(e.Ended)
+}
+
 func (e *Engine) tiers() []team.Observation {
 	out := []team.Observation{}
 	for t := team.TierProcess; t <= team.TierScreen; t++ {
