@@ -104,6 +104,7 @@ func (s *Supervisor) whenUp(m *member, reply func(ledger.Member, error)) {
 }
 
 func (s *Supervisor) spawnOut(ctx context.Context, out SpawnOut) SpawnOut {
+	out.Warnings = append(out.Warnings, layoutWarnings(out.Member)...)
 	if at, _, err := s.attached(ctx, out.Member.Name); err == nil {
 		out.Pane, out.Warnings = at.Pane(), append(out.Warnings, limitWarnings(at.Proc())...)
 	}

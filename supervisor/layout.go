@@ -1,0 +1,24 @@
+package supervisor
+
+import (
+	"fmt"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// layoutWarnings tells of a place in tmux that was asked for where the member is not in
+// tmux: with the backend auto that is so wherever tmux cannot be used.
+func layoutWarnings(m ledger.Member) []string {
+	at, look := "", ""
+	switch m.Spec.Backend {
+	case "pty":
+		at, look = "a terminal of its own", "attach"
+	case "in-process":
+		at, look = "the supervisor's process", "logs"
+	}
+	if at == "" || backends.Layout(m.Spec.Layout) == backends.LayoutAuto {
+		return nil
+	}
+	return []string{fmt.Sprintf("it runs in %s, not in tmux: there is no %s (teamctl %s %s shows it, teamctl doctor says why)", at, m.Spec.Layout, look, m.Name)}
+}

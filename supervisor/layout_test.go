@@ -1,0 +1,25 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// Who asks for a place in tmux and does not get it is told, with what shows the member;
+// nobody else is.
+func TestLayoutWarnings(t *testing.T) {
+	for _, tt := range []struct{ backend, layout, says, hint string }{
+		{"tmux", "split", "", ""}, {"tmux", "", "", ""}, {"pty", "", "", ""}, {"in-process", "", "", ""},
+		{"pty", "split", "there is no split", "teamctl attach ann"},
+		{"pty", "window", "there is no window", "teamctl attach ann"},
+		{"pty", "session", "there is no session", "teamctl attach ann"},
+		{"in-process", "window", "there is no window", "teamctl logs ann"},
+	} {
+		w := layoutWarnings(ledger.Member{Name: "ann", Spec: ledger.MemberSpec{Backend: tt.backend, Layout: tt.layout}})
+		if len(w) > 1 || (len(w) == 1) != (tt.says != "") || len(w) == 1 && (!strings.Contains(w[0], tt.says) || !strings.Contains(w[0], tt.hint)) {
+			t.Errorf("%s with layout %q: %q", tt.backend, tt.layout, w)
+		}
+	}
+}
