@@ -360,7 +360,7 @@ func (w *world) read() story {
 	ms, err := t.Ledger.Members(ctx, true)
 	check(err)
 	for _, m := range ms {
-		s.Members = append(s.Members, fmt.Sprintln(m.AgentID, m.Role, m.Spec.Agent, m.Spec.Mode, m.Spec.Backend, m.Spec.WorktreeMode, m.Desired, m.Color))
+		s.Members = append(s.Members, fmt.Sprintln(m.AgentID, m.Role, m.Spec.Agent, m.Spec.Mode, m.Spec.Backend, m.Spec.WorktreeMode, m.Desired, m.RemovedAt != 0, m.Color))
 	}
 	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
 	check(err)
@@ -390,10 +390,8 @@ func (w *world) read() story {
 	check(err)
 	for _, e := range events {
 		switch e.What {
-		case "team.edge": // a shutdown by command takes members off the roster, and their edges
-			if e.Who == team.LeadName {
-				s.Events = append(s.Events, fmt.Sprintln(e.What, e.ID, e.After))
-			}
+		case "team.edge": // those of who has left go by the supervisor
+			s.Events = append(s.Events, fmt.Sprintln(e.What, e.ID, e.After))
 		case "task.created", "task.claimed", "task.completed", "approval.asked", "approval.answered", "member.mode", "member.desired":
 			who := e.Who
 			if who != team.LeadName {

@@ -93,7 +93,7 @@ func teamShutdown(ctx context.Context, s *Session, in TeamShutdownIn) (StopOut, 
 		if err != nil {
 			return StopOut{}, err
 		}
-		return stop(ctx, t, c, supervisor.StopIn{Reason: in.Reason, Wait: wait})
+		return stop(ctx, t, c, supervisor.StopIn{Reason: in.Reason, Wait: wait, Remove: true})
 	})
 }
 
