@@ -27,7 +27,10 @@ const (
 	sqlPruneDeliveries = `DELETE FROM deliveries WHERE message IN (SELECT m.id FROM messages m WHERE ` + pruneMessages + `)`
 	sqlPruneMsgs       = `DELETE FROM messages WHERE id IN (SELECT m.id FROM messages m WHERE ` + pruneMessages + `)`
 	sqlPruneEvents     = `DELETE FROM events WHERE at < ? AND seq <= ?`
-	sqlLastMessage     = `SELECT coalesce(max(seq), 0) FROM messages`
+	// Of a task that is in work it is known by them what has passed.
+	sqlPruneVerified = `DELETE FROM verifications WHERE endedAt > 0 AND endedAt < ? AND generation = ''
+		AND task NOT IN (SELECT id FROM tasks WHERE status = 'in_progress')`
+	sqlLastMessage = `SELECT coalesce(max(seq), 0) FROM messages`
 )
 
 // PruneMark bounds a prune: what is older than Before and was there when the mark
@@ -98,7 +101,8 @@ func (l *Ledger) Archive(ctx context.Context, m PruneMark, w io.Writer) (Pruned,
 }
 
 // Prune takes out old history: events, and the messages of runs that were closed
-// before, if nobody waits for one of them. Tasks stay. Whoever calls has archived it.
+// before, if nobody waits for one of them. Tasks stay; how they were verified is in their
+// events too, and goes. Whoever calls has archived it.
 func (l *Ledger) Prune(ctx context.Context, m PruneMark) (Pruned, error) {
 	return write[Pruned](ctx, l, opPrune, m)
 }
@@ -124,6 +128,9 @@ func prune(t *tx, m PruneMark) (Pruned, error) {
 		if *step.count, err = t.exec(step.q, m.Before, step.upTo); err != nil {
 			return n, err
 		}
+	}
+	if _, err := t.exec(sqlPruneVerified, m.Before); err != nil {
+		return n, err
 	}
 	if _, err := t.exec(sqlPruneUnmark); err != nil {
 		return n, err

@@ -310,3 +310,30 @@ func TestVerifyOfAnOlderBoard(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// How a task was verified goes with its old history, but for what is in work or runs.
+func TestVerificationsArePruned(t *testing.T) {
+	l, ref, v := verifying(t)
+	ctx := ctxFor(t)
+	run(t, l, v, VerifyEnd{Why: "exit 1"})
+	prune := func() int {
+		t.Helper()
+		ok(t, sqlExec(t, l.DB(), "UPDATE verifications SET endedAt = 1 WHERE endedAt > 0"))
+		must[Pruned](t)(l.Prune(ctx, PruneMark{Before: 2}))
+		return len(must[[]Verification](t)(l.Verifications(ctx, "1")))
+	}
+	if n := prune(); n != 1 {
+		t.Errorf("%d are left of a task in work", n)
+	}
+	must[[]string](t)(l.Complete(ctx, ref, Result{}))
+	v = one(t, l)
+	ok(t, l.BeginVerification(ctx, v.ID, "g", ""))
+	ok(t, l.Release(ctx, ref))
+	if n := prune(); n != 1 {
+		t.Errorf("%d are left, one of them may run", n)
+	}
+	ok(t, l.AbandonVerification(ctx, v.ID, "g"))
+	if n := prune(); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}

@@ -26,7 +26,8 @@
 //
 //	permission  the asker is shown as waiting until the answer
 //	plan        the same, one at a time for each member; approved: its mode changes
-//	review      a completed task stays in_progress while it is pending; approved:
+//	review      comes after the verification of a task that has a verify, which is
+//	            nobody's word and stands in no queue; a completed task stays in_progress while it is pending; approved:
 //	            completed, its dependents become ready; rejected: pending again,
 //	            assigned to its owner, the feedback in metadata.review. It outlives
 //	            its owner's exit (the work is done) and has no deadline

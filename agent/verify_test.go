@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A worker has run the command of its task itself: nobody else runs it again. One that it
+// did not run is not taken for done.
+func TestVerifiesItself(t *testing.T) {
+	r := newRig(t)
+	gate, begun, open := r.gate("g")
+	ts := r.add(task("x", "echo x > x", verify("test -e x && echo seen >> seen")), task("y", gate), task("z", "cat seen"))
+	w := r.start("ann", func(e *Env) { e.Dir = r.dir })
+	begun()
+	if got := r.task(ts[0].ID); got.Status != team.TaskCompleted || got.Verification != 0 {
+		t.Errorf("%+v", got)
+	}
+	vs, err := r.led.Verifications(t.Context(), ts[0].ID)
+	if err != nil || len(vs) != 1 || vs[0].State != ledger.VerifyPassed || vs[0].Command != "test -e x && echo seen >> seen" {
+		t.Errorf("%+v, %v", vs, err)
+	}
+	command := "true"
+	if _, err := r.led.UpdateTask(t.Context(), ledger.TaskPatch{ID: ts[1].ID, By: team.LeadName, Verify: &command}); err != nil {
+		t.Fatal(err)
+	}
+	open()
+	w.shows("waits for its verification")
+	if got := r.ended(ts[2].ID); got.Result.Summary != "seen" {
+		t.Errorf("it was verified %q", got.Result.Summary)
+	}
+	if got := r.task(ts[1].ID); got.Status != team.TaskInProgress || got.Verification == 0 {
+		t.Errorf("%+v", got)
+	}
+	for _, n := range r.messages("ann", team.KindTaskCompleted) {
+		if n.IdemKey == ledger.TaskCompletedKey(ts[1].ID, 1) {
+			t.Error("announced as completed")
+		}
+	}
+}
