@@ -183,8 +183,8 @@ func TestFailures(t *testing.T) {
 			[]string{"metadata.run is a JSON array, not a string"}},
 		{"bad timeout", ledger.NewTask{Subject: "x", Description: "d", Metadata: json.RawMessage(`{"run":"true","timeout":"soon"}`)}, 0,
 			[]string{`metadata.timeout "soon" is not a duration`}},
-		{"timeout", ledger.NewTask{Subject: "x", Description: "d", Metadata: json.RawMessage(`{"run":"echo slow; sleep 60","timeout":"200ms"}`)}, 124,
-			[]string{"timed out after 200ms", "slow"}},
+		{"timeout", ledger.NewTask{Subject: "x", Description: "d", Metadata: json.RawMessage(`{"run":"sleep 60","timeout":"200ms"}`)}, 124,
+			[]string{"timed out after 200ms"}},
 		{"long output", task("x", "seq 1 5000; exit 1"), 1, []string{"exit 1", "4961\n", "5000"}},
 		{"escapes", task("x", `printf '\033[31mred\033[0m\a 10%%\r 99%%\rend\n'; exit 1`), 1, []string{"exit 1\nend"}},
 	}
@@ -227,6 +227,25 @@ func TestFailures(t *testing.T) {
 		n, ok := f.(inbox.IdleNotification)
 		return ok && n.CompletedStatus == "failed" && strings.HasPrefix(n.FailureReason, "exit 1")
 	})
+}
+
+// What a command has said before its time was over is told, however long it took it to
+// say that.
+func TestTimedOutWithOutput(t *testing.T) {
+	r := newRig(t)
+	r.start("ann")
+	for limit := 250 * time.Millisecond; ; limit *= 2 {
+		run := metadata(map[string]any{"run": "echo slow; sleep 600", "timeout": limit.String()})
+		got := r.ended(r.add(ledger.NewTask{Subject: "x", Metadata: run})[0].ID)
+		switch {
+		case got.Status != team.TaskFailed || got.Result.ExitCode != 124 || !strings.HasPrefix(got.Result.Error, "timed out after "+limit.String()):
+			t.Fatalf("%s, %+v", got.Status, got.Result)
+		case strings.HasSuffix(got.Result.Error, "\nslow"):
+			return
+		case limit > 30*time.Second:
+			t.Fatalf("it said nothing: %q", got.Result.Error)
+		}
+	}
 }
 
 func TestMergeConflictFailsTheTask(t *testing.T) {

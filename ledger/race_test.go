@@ -58,7 +58,7 @@ func childWorker(args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	l, stopGroup, err := openChild(ctx, path, mode)
 	if err != nil {
