@@ -11,7 +11,7 @@ const (
 	// supervisor was away, the agent was not. The lead is nobody's child, so
 	// its row does not show whether it lives.
 	sqlLeaseLapsed = `SELECT id FROM tasks INDEXED BY idx_tasks_lease
-		WHERE leaseUntil IS NOT NULL AND leaseUntil < ? AND status IN ('claimed', 'in_progress')
+		WHERE leaseUntil IS NOT NULL AND leaseUntil < ? AND status IN ('claimed', 'in_progress') AND verification IS NULL
 		AND NOT EXISTS (SELECT 1 FROM members m WHERE m.sessionKey = tasks.owner AND m.removedAt IS NULL
 			AND m.role = 'member' AND m.observed IN ('starting', 'running'))
 		ORDER BY seq`

@@ -26,10 +26,12 @@ const (
 	sqlVerifyGone = `UPDATE verifications SET generation = '', place = '' WHERE id = ? AND generation = ?`
 	sqlVerifyDrop = `UPDATE verifications SET state = 'dropped', endedAt = ? WHERE id = ? AND state = 'open'`
 
-	sqlTaskVerify    = `UPDATE tasks SET status = 'in_progress', startedAt = coalesce(startedAt, ?), verification = ?, review = NULL, leaseUntil = NULL WHERE id = ?`
+	sqlTaskVerify    = `UPDATE tasks SET status = 'in_progress', startedAt = coalesce(startedAt, ?), verification = ?, review = NULL WHERE id = ?`
 	sqlMessagesAfter = `SELECT id FROM messages WHERE seq > ? ORDER BY seq`
 
-	sqlVerifyOver = `UPDATE tasks SET verification = NULL, leaseUntil = ? WHERE id = ?`
+	sqlVerifyOver = `UPDATE tasks SET verification = NULL WHERE id = ?`
+	// Whoever has its tasks for longer (the bridge's claims) has this one so too.
+	sqlVerifyBack = `UPDATE tasks SET verification = NULL, leaseUntil = max(coalesce(leaseUntil, 0), ?) WHERE id = ?`
 )
 
 // VerifyState is how far a verification has come.
@@ -253,7 +255,7 @@ func (t *tx) verifyAgain(task Task) error {
 	if _, err := t.exec(sqlVerifyDrop, t.now, v.ID); err != nil {
 		return err
 	}
-	if _, err := t.exec(sqlVerifyOver, nil, task.ID); err != nil {
+	if _, err := t.exec(sqlVerifyOver, task.ID); err != nil {
 		return err
 	}
 	task.Verification = 0
@@ -325,7 +327,7 @@ func endVerification(t *tx, a verifyEnd) (out Verified, err error) {
 		return out, err
 	}
 	if a.Passed {
-		if _, err := t.exec(sqlVerifyOver, nil, task.ID); err != nil {
+		if _, err := t.exec(sqlVerifyOver, task.ID); err != nil {
 			return out, err
 		}
 		task.Verification = 0
@@ -364,7 +366,7 @@ func (t *tx) verifyFailed(a verifyEnd, v Verification, task Task) error {
 		}
 		return t.fail(task, res)
 	}
-	if _, err := t.exec(sqlVerifyOver, t.now+Lease.Milliseconds(), task.ID); err != nil {
+	if _, err := t.exec(sqlVerifyBack, t.now+Lease.Milliseconds(), task.ID); err != nil {
 		return err
 	}
 	run, err := t.run()

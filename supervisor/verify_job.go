@@ -121,7 +121,7 @@ func missing(dir string) string {
 }
 
 // verifyEnv is the environment of a built-in worker in the owner's place, without the
-// secret of any member: what runs may read the ledger and cannot speak for anybody.
+// secret of any member: what runs is no person, and can speak for nobody.
 func (s *Supervisor) verifyEnv(ctx context.Context, t ledger.TeamRow, m ledger.Member, dir string) ([]string, error) {
 	extra := map[string]string{}
 	if m.Spec.WorktreeMode == "own" && m.Worktree != "" {
