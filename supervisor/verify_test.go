@@ -306,9 +306,11 @@ func TestVerifyWithoutAWorktree(t *testing.T) {
 // supervisor does not leave before that is known.
 func TestVerifyAfterTheMember(t *testing.T) {
 	r := newRig(t)
-	r.idle = time.Millisecond
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)
+	s.Close()
+	r.idle = time.Millisecond // it leaves as soon as it has nothing to do
+	s = r.supervisor()
 	ref := r.handIn(m, "until test -e through; do sleep 0.02; done", "")
 	r.events("task.verifying", 1)
 	if err := r.m.agent(r.layout, "a").Stop(t.Context(), 0); err != nil {
