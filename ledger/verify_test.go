@@ -276,6 +276,32 @@ func TestVerifyAndReview(t *testing.T) {
 	sound(t, l)
 }
 
+// Work that comes back from its review is verified again, though the command has passed
+// once; work that is approved is not.
+func TestVerifyAfterARejectedReview(t *testing.T) {
+	l, _, v := verifying(t)
+	ctx := ctxFor(t)
+	_, _, err := l.AddMember(ctx, Member{Name: "rev", SessionKey: "s-rev", Role: team.RoleReviewer}, true)
+	ok(t, err)
+	out := run(t, l, v, VerifyEnd{Passed: true})
+	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: out.Task.Review, By: "rev", Feedback: "not so"}))
+	task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: out.Task.ID})) // it was sent back: another attempt
+	must[[]string](t)(l.Complete(ctx, ref(task), Result{Summary: "otherwise"}))
+	again := one(t, l)
+	if again.ID == v.ID || again.Reviewed || again.Result.Summary != "otherwise" {
+		t.Fatalf("%+v", again)
+	}
+	out = run(t, l, again, VerifyEnd{Passed: true})
+	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: out.Task.Review, Approve: true, By: "rev"}))
+	if task := must[Task](t)(l.Task(ctx, out.Task.ID)); task.Status != team.TaskCompleted || task.Result.Summary != "otherwise" {
+		t.Errorf("%+v", task)
+	}
+	if vs := must[[]Verification](t)(l.Verifications(ctx, out.Task.ID)); len(vs) != 2 {
+		t.Errorf("%+v", vs)
+	}
+	sound(t, l)
+}
+
 // An owner that has run the command itself is done; one that has run another one is not.
 func TestVerifiedByItsOwner(t *testing.T) {
 	l := newTeam(t, "a")
