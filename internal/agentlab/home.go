@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/strays"
 )
@@ -120,6 +121,7 @@ func geminiRule(prefix string) string {
 func (h *Home) Run(ctx context.Context, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = h.Repo, h.Env
+	cmd.WaitDelay = 5 * time.Second // one that is killed may have children with its output
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
 	if err := cmd.Run(); err != nil {
