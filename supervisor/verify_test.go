@@ -27,7 +27,7 @@ func (r *rig) touch(name string) {
 	}
 }
 
-// verified makes a task that is verified by a command, and has its owner hand it in.
+// handIn makes a task that is verified by a command, and has its owner hand it in.
 func (r *rig) handIn(m ledger.Member, command, timeout string) ledger.TaskRef {
 	r.Helper()
 	n := ledger.NewTask{Subject: "work", Verify: command}
@@ -128,8 +128,8 @@ func TestVerifyFailsThenPasses(t *testing.T) {
 	if task.Owner != m.SessionKey || task.Attempt != ref.Attempt || task.LeaseUntil == 0 {
 		t.Errorf("%+v", task)
 	}
-	r.events("message.mailed", 1)
-	mail := r.unread("a")
+	var mail []string
+	r.until("told", func() bool { mail = r.unread("a"); return len(mail) > 0 })
 	log := r.layout.Bundle("a").VerifyLog()
 	if len(mail) != 1 || !strings.Contains(mail[0], "exit 3") || !strings.Contains(mail[0], ref.ID+" "+r.layout.Dir+"\nFAIL") || !strings.Contains(mail[0], log) {
 		t.Errorf("told %q", mail)
@@ -312,7 +312,10 @@ func TestVerifyAfterTheMember(t *testing.T) {
 	r.idle = time.Millisecond // it leaves as soon as it has nothing to do
 	s = r.supervisor()
 	ref := r.handIn(m, "until test -e through; do sleep 0.02; done", "")
-	r.events("task.verifying", 1)
+	r.until("verified", func() bool {
+		begun, err := r.led.Events(t.Context(), 0, 0, ledger.EventFilter{What: "task.verifying"})
+		return err == nil && len(begun) == 1
+	})
 	if err := r.m.agent(r.layout, "a").Stop(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
