@@ -249,6 +249,7 @@ func TestSharedWithAForeignWriter(t *testing.T) {
 	const each = 40
 	foreign := exec.Command(python, "-c", pythonWriter, b.Path(), "py", strconv.Itoa(each))
 	foreign.Stderr = os.Stderr
+	killed(t, foreign)
 	ours := worker(t, "append", dir, "go", each)
 	for _, cmd := range []*exec.Cmd{foreign, ours} {
 		if err := cmd.Start(); err != nil {
@@ -317,6 +318,7 @@ func TestPruneBesideAForeignWriter(t *testing.T) {
 	const each, keep = 60, 10
 	foreign := exec.Command(python, "-c", pythonWriter, b.Path(), "py", strconv.Itoa(each))
 	foreign.Stderr = os.Stderr
+	killed(t, foreign)
 	ours := worker(t, "append", dir, "go", each)
 	done := make(chan error, 2)
 	for _, cmd := range []*exec.Cmd{foreign, ours} {

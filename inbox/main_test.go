@@ -151,7 +151,18 @@ func worker(t testing.TB, role, dir, name string, loops int) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, dirEnv+"="+dir, nameEnv+"="+name, loopEnv+"="+strconv.Itoa(loops))
 	cmd.Stderr = os.Stderr
+	killed(t, cmd)
 	return cmd
+}
+
+// killed ends a process with the test, of one that failed; else it has ended.
+func killed(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	t.Cleanup(func() {
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill()
+		}
+	})
 }
 
 func numbered(from string, i int) Entry {

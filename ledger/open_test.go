@@ -250,6 +250,15 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", table, diff)
 		}
 	}
+	// R227 and R231: what is read by the names of the documents.
+	for view, want := range map[string]string{
+		"team_messages":           "id,team_run_id,from_agent_id,to_agent_id,kind,payload,parent_message_id,occurred_at",
+		"v_team_run_conversation": "id,team_run_id,seq,root_message_id,depth,from_agent_id,to_agent_id,kind,text,parent_message_id,occurred_at",
+	} {
+		if got := sqlRow[string](t, db, "SELECT group_concat(name) FROM pragma_table_info(?)", view); got != want {
+			t.Errorf("%s has %s, want %s", view, got, want)
+		}
+	}
 	for _, name := range []string{"idx_tasks_status", "idx_tasks_owner", "idx_tasks_created"} {
 		if sqlRow[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name = ?", name) != 1 {
 			t.Errorf("no index %s", name)

@@ -27,6 +27,11 @@ func child(t *testing.T, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), envChild+"="+name, "GORACE=halt_on_error=1")
 	cmd.Stderr = os.Stderr
+	t.Cleanup(func() { // of a test that failed; else it has ended
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill()
+		}
+	})
 	return cmd
 }
 

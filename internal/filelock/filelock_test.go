@@ -51,6 +51,11 @@ func worker(t *testing.T, role, path string, more ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, pathEnv+"="+path)
 	cmd.Env = append(cmd.Env, more...)
 	cmd.Stderr = os.Stderr
+	t.Cleanup(func() { // of a test that failed; else it has ended
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill()
+		}
+	})
 	return cmd
 }
 
