@@ -147,8 +147,30 @@ func (in HookIn) Plan() string {
 	var args struct {
 		Plan string `json:"plan"`
 	}
-	_ = json.Unmarshal(in.Input, &args) // a plan that only a file has is asked for as a permission
-	return args.Plan
+	_ = json.Unmarshal(in.Input, &args) // of another shape: then there is none
+	switch path := in.PlanPath(); {
+	case args.Plan != "":
+		return args.Plan
+	case path != "":
+		return "The plan stands in " + path
+	}
+	return noPlan
+}
+
+// noPlan is shown for the plan of an agent that wants to go on without one.
+const noPlan = "The agent has written no plan, and wants to leave its plan mode."
+
+// Granted is the input with which a tool call runs that was approved as it is: nil for all
+// but the tool that shows a plan. Claude Code leaves its dialog open over a plain yes to
+// that one, and waits for its person: only an answer with the input counts as theirs.
+func (in HookIn) Granted() json.RawMessage {
+	switch {
+	case in.Tool != exitPlan:
+		return nil
+	case len(in.Input) == 0:
+		return json.RawMessage("{}")
+	}
+	return in.Input
 }
 
 // PlanPath is the file that the plan of a tool call stands in, where it says so.

@@ -47,6 +47,9 @@ func (r *run) permission(ctx context.Context) error {
 			if err != nil { // what was approved is not known: its own dialog decides
 				return err
 			}
+			if len(with.Input) == 0 {
+				with.Input = r.hook.Granted()
+			}
 			d = &adapter.Decision{Allow: true, Input: with.Input, Updates: with.Updates, Mode: with.Mode}
 			if d.Mode == "" {
 				if d.Mode, err = r.planned(after, t, c); err != nil {

@@ -120,7 +120,9 @@ func TestPlanIsAnswered(t *testing.T) {
 	if _, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, Mode: string(team.ModeAcceptEdits)}); err != nil {
 		t.Fatal(err)
 	}
-	const set = `"behavior":"allow","updatedPermissions":[{"destination":"session","mode":"acceptEdits","type":"setMode"}]`
+	// Its input comes back with the yes: without it Claude Code leaves its dialog open.
+	const set = `"behavior":"allow","updatedInput":{"plan":"# Split the parser","planFilePath":"/plans/a.md"},` +
+		`"updatedPermissions":[{"destination":"session","mode":"acceptEdits","type":"setMode"}]`
 	if h := <-a.got; !strings.Contains(h.Stdout, set) {
 		t.Errorf("answer %s", h.Stdout)
 	}

@@ -166,7 +166,7 @@ func (c *claudeSession) trusted(ctx context.Context) error {
 func (c *claudeSession) wire() {
 	e := c.engine
 	e.Free = func(tool string, input json.RawMessage) bool {
-		return c.mode == "bypassPermissions" || harmless(tool, input)
+		return c.mode == "bypassPermissions" || tool != "ExitPlanMode" && harmless(tool, input)
 	}
 	e.Allow = c.allow
 	e.Said = func(text string) { c.screen.say("● ", text) }
@@ -226,9 +226,13 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 	defer cancel()
 	c.status("waiting", "permission prompt")
 	defer c.status("busy", "")
-	hooked := make(chan string, 1)
+	hooked := make(chan hookReply, 1)
 	go func() {
-		hooked <- c.hooks.run(ctx, "PermissionRequest", obj{"tool_name": tool, "tool_input": input}).decision
+		r := c.hooks.run(ctx, "PermissionRequest", obj{"tool_name": tool, "tool_input": input})
+		if tool == "ExitPlanMode" && r.decision == "allow" && !r.input { // a plain yes to a plan is none
+			r.decision = ""
+		}
+		hooked <- r
 	}()
 	typed := make(chan string, 1)
 	go func() {
@@ -236,14 +240,15 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 	}()
 	for {
 		select {
-		case d := <-hooked:
-			if d == "" { // nothing to say: the dialog stays
+		case r := <-hooked:
+			if r.decision == "" { // nothing to say: the dialog stays
 				hooked = nil
 				continue
 			}
 			cancel()
 			<-typed
-			return d == "allow"
+			c.engine.Refusal = r.message
+			return r.decision == "allow"
 		case key := <-typed:
 			return key == "1"
 		}

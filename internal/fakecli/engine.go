@@ -29,7 +29,8 @@ type Engine struct {
 	// Free tells the tool calls that nobody has to allow; nil for none.
 	Free func(tool string, input json.RawMessage) bool
 	// Allow decides on a tool call; nil allows all. It may wait.
-	Allow func(ctx context.Context, call string, tool string, input json.RawMessage) bool
+	Allow   func(ctx context.Context, call string, tool string, input json.RawMessage) bool
+	Refusal string // set by Allow: what the model is told of its no, instead of the usual words
 	// Around a turn and a tool call; what they return comes in as text. Stop ends the
 	// turn with "" only.
 	Prompted, AfterTool, Stop func(ctx context.Context, text string) string
@@ -335,6 +336,10 @@ func (e *Engine) run(ctx context.Context, c *toolUse) string {
 		e.Calls(c.Name)
 	}
 	if e.Allow != nil && (e.Free == nil || !e.Free(c.Name, c.Input)) && !e.Allow(ctx, c.ID, c.Name, c.Input) {
+		if why := e.Refusal; why != "" {
+			e.Refusal = ""
+			return why
+		}
 		return "The user doesn't want to proceed with this tool use"
 	}
 	if t, ok := e.Tools[c.Name]; ok {

@@ -45,6 +45,7 @@ type hookReply struct {
 	context  string // to be added
 	block    string // the turn goes on with this
 	decision string // allow, deny
+	input    bool   // with the input to run with
 	message  string
 }
 
@@ -106,7 +107,10 @@ func (r *hookReply) add(out []byte) {
 		Decision, Reason   string
 		HookSpecificOutput struct {
 			AdditionalContext string
-			Decision          struct{ Behavior, Message string }
+			Decision          struct {
+				Behavior, Message string
+				UpdatedInput      json.RawMessage
+			}
 		}
 	}
 	if json.Unmarshal(out, &a) != nil {
@@ -117,6 +121,6 @@ func (r *hookReply) add(out []byte) {
 		r.block = strings.TrimSpace(r.block + "\n" + a.Reason)
 	}
 	if d := a.HookSpecificOutput.Decision; d.Behavior != "" {
-		r.decision, r.message = d.Behavior, d.Message
+		r.decision, r.message, r.input = d.Behavior, d.Message, len(d.UpdatedInput) > 0
 	}
 }

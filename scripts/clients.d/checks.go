@@ -32,6 +32,7 @@ var checks = []check{
 	{"it is interrupted", interrupted},
 	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
 	{"it resumes the same conversation", resumes},
+	{"a plan is shown and answered", planned},
 	{"a rule of the team answers for a person", ruled},
 	{"asked to stop, it ends by itself within 10 s", shutsDown},
 	{"a turn that fails is told as failed", fails},

@@ -1,0 +1,26 @@
+package adapter
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// Claude Code's plan is what the person is asked about, also where it has written none; and
+// its input comes back with the yes, for a plain one leaves its dialog open.
+func TestPlanOfAHook(t *testing.T) {
+	for _, c := range []struct{ in, plan, granted string }{
+		{`{"tool_name":"ExitPlanMode","tool_input":{"plan":"# do it","planFilePath":"/plans/a.md"}}`, "# do it", `{"plan":"# do it","planFilePath":"/plans/a.md"}`},
+		{`{"tool_name":"ExitPlanMode","tool_input":{"planFilePath":"/plans/a.md"}}`, "The plan stands in /plans/a.md", `{"planFilePath":"/plans/a.md"}`},
+		{`{"tool_name":"ExitPlanMode","tool_input":{}}`, noPlan, `{}`},
+		{`{"tool_name":"ExitPlanMode"}`, noPlan, `{}`},
+		{`{"tool_name":"Bash","tool_input":{"plan":"x"}}`, "", ""},
+	} {
+		var in HookIn
+		if err := json.Unmarshal([]byte(c.in), &in); err != nil {
+			t.Fatal(err)
+		}
+		if in.Plan() != c.plan || string(in.Granted()) != c.granted {
+			t.Errorf("%s: plan %q, granted %s", c.in, in.Plan(), in.Granted())
+		}
+	}
+}

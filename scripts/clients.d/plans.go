@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/teamctl/teamctl/internal/agentlab"
+)
+
+// planFile is where a program tells its model to write the plan, in a request.
+var planFile = regexp.MustCompile(`/[^"\\\s]*/plans/[a-z0-9-]+\.md`)
+
+// planned: a teammate that was started to plan shows its plan, which lands in the queue as
+// one; a no brings its words, and after a yes it goes on by itself, in another mode.
+func planned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
+	if c.Plan == "" {
+		return "-", nil
+	}
+	token := w.token("planner")
+	if _, err := w.teamctl(ctx, "spawn", "planner", "--agent", c.Name, "--session", "--permission-mode", "plan", "--prompt", "@@say "+token); err != nil {
+		return "", err
+	}
+	first, err := w.answered(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	for _, approve := range []bool{false, true} {
+		if err := w.idle(ctx, "planner"); err != nil {
+			return "", err
+		}
+		plan, after := w.token("plan"), w.token("after-plan")
+		script := fmt.Sprintf("@@call %s {\"plan\":\"%s\"}\n@@say %s", c.Plan, plan, after)
+		if path := planFile.FindString(first.Body); path != "" { // this one reads it from there
+			script = fmt.Sprintf("@@call Write {\"file_path\":\"%s\",\"content\":\"%s\"}\n%s", path, plan, script)
+		}
+		if _, err := w.sendTo(ctx, "planner", script); err != nil {
+			return "", err
+		}
+		id, err := w.planInQueue(ctx, plan)
+		if err != nil {
+			return "", err
+		}
+		answer := []string{"approvals", "reject", id, "--feedback", "no-" + plan}
+		if approve {
+			answer = []string{"approvals", "approve", id}
+		}
+		if _, err := w.teamctl(ctx, answer...); err != nil {
+			return "", err
+		}
+		if !approve {
+			if _, err := w.asked(ctx, "no-"+plan); err != nil {
+				return "", err
+			}
+		}
+		if _, err := w.answered(ctx, after); err != nil {
+			return "", err
+		}
+	}
+	if err := w.idle(ctx, "planner"); err != nil {
+		return "", err
+	}
+	_, err = w.teamctl(ctx, "stop", "planner", "--wait", "1s")
+	return "", err
+}
+
+// planInQueue waits for an open plan with the text and returns its id.
+func (w *world) planInQueue(ctx context.Context, plan string) (id string, err error) {
+	err = w.until(ctx, "in the queue as a plan", func() (bool, error) {
+		out, err := w.teamctl(ctx, "approvals", "--json")
+		if err != nil {
+			return false, err
+		}
+		var open struct {
+			Approvals []struct {
+				ID            int64
+				Kind, Subject string
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &open); err != nil {
+			return false, fmt.Errorf("read the queue: %w", err)
+		}
+		for _, a := range open.Approvals {
+			if a.Kind == "plan" && a.Subject == plan {
+				id = strconv.FormatInt(a.ID, 10)
+				return true, nil
+			}
+		}
+		return false, fmt.Errorf("the queue is %s", out)
+	})
+	return id, err
+}
