@@ -148,7 +148,7 @@ func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
 	r.plans.answers = true
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
-	done := r.stop(s, StopIn{Names: []string{"a"}, Remove: true})
+	done := r.stop(s, StopIn{Names: []string{"a"}, Wait: time.Hour, Remove: true})
 	req := r.shutdownRequestTo("a")
 	r.answer("a", team.KindIdle, "", encode(r, inbox.IdleNotification{From: "a", Timestamp: "t", IdleReason: inbox.IdleAvailable}))
 	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))

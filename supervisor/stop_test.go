@@ -63,7 +63,7 @@ func TestGracefulStop(t *testing.T) {
 	r.plans.answers = true
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
-	done := r.stop(s, StopIn{Names: []string{"a"}, Reason: "all done", Remove: true})
+	done := r.stop(s, StopIn{Names: []string{"a"}, Reason: "all done", Wait: time.Hour, Remove: true})
 	req := r.shutdownRequestTo("a")
 	if req.Reason != "all done" || req.From != team.LeadName {
 		t.Errorf("request %+v", req)
@@ -99,7 +99,7 @@ func TestRejectedStopGoesOn(t *testing.T) {
 	r.plans.answers = true
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
-	done := r.stop(s, StopIn{Names: []string{"a"}})
+	done := r.stop(s, StopIn{Names: []string{"a"}, Wait: time.Hour})
 	req := r.shutdownRequestTo("a")
 	r.answer("a", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "mid-task"}))
 	got := <-done

@@ -259,7 +259,7 @@ func TestReadyByItsOwnWordOrSettledOutput(t *testing.T) {
 
 	notes := make(chan Note)
 	r.plans.reports = true
-	r.policy.Start = 50 * time.Millisecond
+	r.policy.Start = 2 * time.Second // it has to be up within it
 	r.notes = notes
 	s = r.supervisor()
 	m := r.spawn(s, "talker", team.RestartNever)
