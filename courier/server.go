@@ -44,6 +44,8 @@ type server struct {
 	given    string            // newest of our messages in the session
 	tried    string            // of our messages: the one that a turn was last begun for
 	tries    int               // and how often
+	gone     map[string]bool   // our messages that a compaction has taken away, until they are given again
+	doubt    bool              // there was a compaction: what it has taken away is not known yet
 	asks     map[string]team.WaitFor
 	busy     bool
 	stamp    string // newest among the ids of the session
@@ -70,7 +72,7 @@ func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error)
 	s := &server{
 		f: f, report: r, cancel: cancel, client: &http.Client{Transport: &http.Transport{}},
 		patience: patienceFirst, mode: f.Mode,
-		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{},
+		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{}, gone: map[string]bool{},
 	}
 	s.done.Go(func() { keepUp(ctx, s.connection) })
 	return s, nil
@@ -223,6 +225,7 @@ func (s *server) begin(ctx context.Context) error {
 	if len(all) > 0 {
 		s.endedBy(all[len(all)-1].Info)
 	}
+	s.restore(ctx, all, false)
 	if err := s.sync(ctx, id); err != nil {
 		return err
 	}
@@ -261,6 +264,8 @@ type messageInfo struct {
 	SessionID string `json:"sessionID"`
 	Role      string `json:"role"`
 	ParentID  string `json:"parentID"`
+	Mode      string `json:"mode"`
+	Finish    string `json:"finish"`
 	// Of an answer that an error has ended.
 	Error *sessionError `json:"error"`
 	Time  struct{ Created, Completed int64 }
@@ -269,7 +274,14 @@ type messageInfo struct {
 // sessionMessage is a message with what it consists of.
 type sessionMessage struct {
 	Info  messageInfo
-	Parts []struct{ Type string }
+	Parts []messagePart
+}
+
+type messagePart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	// Of a compaction: the first message that it has left as it was.
+	Tail string `json:"tail_start_id"`
 }
 
 // read takes what the session already has, and returns it.
@@ -389,13 +401,21 @@ func (s *server) message(m messageInfo) {
 	}
 	switch {
 	case m.Role == "user" && len(m.ID) > hashLen:
-		s.seen[m.ID[len(m.ID)-hashLen:]] = m.ID
+		hash := m.ID[len(m.ID)-hashLen:]
+		s.seen[hash] = max(s.seen[hash], m.ID)
 		if minted(m.ID) {
 			s.given = max(s.given, m.ID)
 		}
-	case m.Role == "assistant" && m.ParentID > s.answered:
+	case m.compacted():
+		// What it was about is a summary now, and the answers that follow are to that.
+		for id := range s.mail {
+			if id > s.answered && id < m.ParentID && !s.gone[id] {
+				s.gone[id], s.doubt = true, true
+			}
+		}
+	case m.Role == "assistant" && m.Mode != compaction && m.ParentID > s.answered:
 		for id, mail := range s.mail {
-			if id > s.answered && id <= m.ParentID {
+			if id > s.answered && id <= m.ParentID && !s.gone[id] {
 				receipts = append(receipts, team.Receipt{ID: mail, State: team.Accepted, Evidence: "answer " + m.ID})
 			}
 		}
@@ -442,6 +462,11 @@ func (s *server) take(ctx context.Context, data []byte) {
 		s.takeUp(ctx)
 	case "message.updated":
 		s.message(p.Info.messageInfo)
+	case "session.compacted":
+		s.mu.Lock()
+		s.doubt = true
+		s.mu.Unlock()
+		s.restoreNow(ctx)
 	case "session.error":
 		s.failed(p.Error, time.Time{}, e.Type)
 	case "session.updated":

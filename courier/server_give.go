@@ -82,24 +82,14 @@ func (s *server) give(ctx context.Context, session, mail, text string) team.Outc
 	if !strings.HasPrefix(mail, "prompt-") {
 		s.mail[msg] = mail
 	}
-	if known && msg <= s.answered {
+	if known && msg <= s.answered && !s.gone[msg] {
 		o.State, o.Evidence = team.Accepted, "answered after message "+msg
 	}
 	s.mu.Unlock()
 	if known {
 		return o
 	}
-	in := map[string]any{
-		"messageID": msg,
-		"parts":     []any{map[string]string{"id": "prt_" + msg[len("msg_"):], "type": "text", "text": text}},
-	}
-	s.mu.Lock()
-	agent := adapter.OpencodeAgent(s.f.Link, s.mode)
-	s.mu.Unlock()
-	if agent != "" {
-		in["agent"] = agent
-	}
-	err := s.request(ctx, http.MethodPost, "/session/"+session+"/prompt_async", in, nil)
+	err := s.prompt(ctx, session, msg, text)
 	if no := (*statusError)(nil); errors.As(err, &no) {
 		s.mu.Lock()
 		delete(s.seen, hash)
@@ -112,4 +102,19 @@ func (s *server) give(ctx context.Context, session, mail, text string) team.Outc
 		s.mu.Unlock()
 	}
 	return o
+}
+
+// prompt posts a message; without a text it adds nothing to one that is there.
+func (s *server) prompt(ctx context.Context, session, msg, text string) error {
+	in := map[string]any{"messageID": msg, "parts": []any{}}
+	if text != "" {
+		in["parts"] = []any{map[string]string{"id": "prt_" + msg[len("msg_"):], "type": "text", "text": text}}
+	}
+	s.mu.Lock()
+	agent := adapter.OpencodeAgent(s.f.Link, s.mode)
+	s.mu.Unlock()
+	if agent != "" {
+		in["agent"] = agent
+	}
+	return s.request(ctx, http.MethodPost, "/session/"+session+"/prompt_async", in, nil)
 }

@@ -2,11 +2,9 @@ package courier
 
 import (
 	"context"
-	"net/http"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/teamctl/teamctl/adapter"
 )
 
 // takeUpTries bounds how often a turn is begun for one message: a turn that comes to its
@@ -42,6 +40,7 @@ func (s *server) unanswered() (msg string, ok bool) {
 // it would have that twice). It must not be sent before the message has its text, or that
 // turn is about an empty one.
 func (s *server) takeUp(ctx context.Context) {
+	s.restoreNow(ctx)
 	if _, ok := s.unanswered(); !ok {
 		return
 	}
@@ -64,28 +63,13 @@ func (s *server) takeUp(ctx context.Context) {
 		s.tried, s.tries = msg, 0
 	}
 	s.tries++
-	agent := adapter.OpencodeAgent(s.f.Link, s.mode)
 	s.mu.Unlock()
-	in := map[string]any{"messageID": msg, "parts": []any{}}
-	if agent != "" {
-		in["agent"] = agent
-	}
 	s.f.Log.Info("begin a turn for a message that was kept and not run", "member", s.f.Name, "message", msg)
-	if err := s.request(ctx, http.MethodPost, "/session/"+session+"/prompt_async", in, nil); err != nil {
+	if err := s.prompt(ctx, session, msg, ""); err != nil {
 		s.f.Log.Warn("begin a turn for a message", "member", s.f.Name, "message", msg, "err", err)
 	}
 }
 
 func hasText(all []sessionMessage, id string) bool {
-	for _, m := range all {
-		if m.Info.ID != id {
-			continue
-		}
-		for _, p := range m.Parts {
-			if p.Type == "text" {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(m sessionMessage) bool { return m.Info.ID == id && m.text() != "" })
 }

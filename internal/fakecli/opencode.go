@@ -75,6 +75,7 @@ func newOpenCode(secret string, e *Engine, approve bool) *OpenCode {
 	}
 	e.Failed = s.failed
 	e.Broken = s.broken
+	e.Compacted = s.compacted
 	var total Used
 	e.Wrote = func(role string, _ any, used Used) { // one turn at a time
 		if role != "assistant" {
@@ -227,6 +228,9 @@ func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
 		if text, ok := m["text"]; ok {
 			parts = append(parts, obj{"type": "text", "text": text})
 		}
+		if m["compaction"] == true {
+			parts = append(parts, obj{"type": "compaction", "auto": true})
+		}
 		out = append(out, obj{"info": m, "parts": parts})
 	}
 	s.mu.Unlock()
@@ -312,6 +316,29 @@ func (s *OpenCode) reply(w http.ResponseWriter, r *http.Request) {
 	default:
 	}
 	s.write(w, true)
+}
+
+// compacted leaves the session with a summary of all that was in it, which the model goes
+// on with.
+func (s *OpenCode) compacted(context.Context) {
+	s.mu.Lock()
+	var ids [3]string
+	for i := range ids {
+		s.last++
+		ids[i] = s.mint()
+	}
+	s.messages = append(s.messages,
+		obj{"id": ids[0], "role": "user", "sessionID": s.sessionID(), "compaction": true},
+		obj{"id": ids[1], "role": "assistant", "sessionID": s.sessionID(), "parentID": ids[0], "mode": "compaction", "summary": true, "finish": "stop"},
+		obj{"id": ids[2], "role": "user", "sessionID": s.sessionID(), "text": "Continue if you have next steps"},
+	)
+	s.newest = ids[2]
+	added := s.messages[len(s.messages)-3:]
+	s.mu.Unlock()
+	for _, m := range added {
+		s.tell("message.updated", obj{"info": m})
+	}
+	s.tell("session.compacted", nil)
 }
 
 // broken is the rest of a turn that was interrupted or has failed.

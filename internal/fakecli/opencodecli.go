@@ -57,6 +57,7 @@ func opencode(args []string) error {
 		s.messages, s.sessions = k.Items, []obj{{"id": resume, "title": "resumed"}}
 		e.left = unanswered(k.Items)
 	}
+	e.Compact = compactFile("opencode")
 	e.Keep = func(talk json.RawMessage) {
 		s.mu.Lock()
 		k := kept{Talk: talk, Items: append([]obj{}, s.messages...)}

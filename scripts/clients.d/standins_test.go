@@ -237,18 +237,13 @@ func (s *standIns) order() {
 // compaction: the conversation is compacted between the hand-over of a message and the
 // next answer of the model. It is in the conversation that goes on, once.
 func (s *standIns) compaction() {
-	var who []agentlab.Client
-	for _, c := range s.all {
-		if c.Name != "opencode" { // its session is asked for what it has
-			who = append(who, c)
-		}
-	}
+	who := s.all
 	release := s.busy("compact", who...)
 	var ids []string
 	for _, c := range who {
 		id := s.tell(c.Name, "kept-for-"+c.Name)
 		ids = append(ids, id)
-		if c.Name == "codex" {
+		if c.Name == "codex" || c.Name == "opencode" {
 			s.is(team.Injected, id)
 		}
 		file := filepath.Join(s.w.User, ".compact", c.Name)

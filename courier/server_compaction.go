@@ -1,0 +1,155 @@
+package courier
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// compaction is the mode of the answer that is a summary.
+const compaction = "compaction"
+
+// compacted reports whether the message is a summary that is done.
+func (m messageInfo) compacted() bool {
+	return m.Role == "assistant" && m.Mode == compaction && m.Finish != "" && m.Error == nil
+}
+
+// text is what the message says.
+func (m sessionMessage) text() string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Type == "text" {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// takenAway is what of our messages a compaction has made part of a summary before an
+// answer came to them, by their ids in the session. The model has been asked to sum them
+// up, and goes on with that: they count for nothing then. opencode leaves the last turns
+// as they are where a conversation is long, and of a short one nothing; a prompt that was
+// too large for the model it posts again by itself. over tells that no compaction is
+// under way: what one leaves is known at its end.
+func takenAway(all []sessionMessage, over bool) map[string]string {
+	waits, gone := map[string]string{}, map[string]string{}
+	for i, m := range all {
+		id := m.Info.ID
+		switch {
+		case m.Info.Role == "user":
+			text := m.text()
+			same := func(old, was string) bool { // given again, by us or by opencode
+				return old[len(old)-hashLen:] == id[len(id)-hashLen:] || was == text
+			}
+			if len(id) > hashLen {
+				maps.DeleteFunc(gone, same)
+			}
+			if minted(id) && text != "" {
+				waits[id] = text
+			}
+		case m.Info.compacted():
+			if i == len(all)-1 && !over {
+				continue
+			}
+			tail := tailOf(all, m.Info.ParentID)
+			for old, text := range waits {
+				if old < m.Info.ParentID && (tail == "" || old < tail) {
+					gone[old] = text
+					delete(waits, old)
+				}
+			}
+		case m.Info.Mode != compaction:
+			maps.DeleteFunc(waits, func(old, _ string) bool { return old <= m.Info.ParentID })
+		}
+	}
+	return gone
+}
+
+func tailOf(all []sessionMessage, id string) string {
+	for _, m := range all {
+		for _, p := range m.Parts {
+			if m.Info.ID == id && p.Type == compaction {
+				return p.Tail
+			}
+		}
+	}
+	return ""
+}
+
+// restoreNow gives again what a compaction has taken away, where there was one.
+func (s *server) restoreNow(ctx context.Context) {
+	s.mu.Lock()
+	session, doubt, over := s.session, s.doubt, !s.busy
+	s.mu.Unlock()
+	if !doubt {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	all, err := s.read(ctx, session)
+	if err != nil {
+		s.f.Log.Warn("look for what a compaction took", "member", s.f.Name, "err", err)
+		return
+	}
+	s.restore(ctx, all, over)
+}
+
+// restore is restoreNow with what the session has. The text is taken from there, so that
+// a supervisor that knows of no mail does it too, and each is a message of its own with
+// an id that tells the same mail.
+func (s *server) restore(ctx context.Context, all []sessionMessage, over bool) {
+	lost := takenAway(all, over)
+	ended := over || len(all) == 0 || !all[len(all)-1].Info.compacted()
+	var receipts []team.Receipt
+	s.mu.Lock()
+	session := s.session
+	for id := range s.gone {
+		if _, is := lost[id]; !is && ended { // it was left as it was
+			delete(s.gone, id)
+			if mail, ours := s.mail[id]; ours && id <= s.answered {
+				receipts = append(receipts, team.Receipt{ID: mail, State: team.Accepted, Evidence: "answered after message " + id})
+			}
+		}
+	}
+	for id := range lost {
+		s.gone[id] = true
+	}
+	s.doubt = !ended
+	s.mu.Unlock()
+	if len(receipts) > 0 {
+		s.see(team.Observation{Source: "session.compacted", Receipts: receipts})
+	}
+	for _, old := range slices.Sorted(maps.Keys(lost)) {
+		hash := old[len(old)-hashLen:]
+		s.mu.Lock()
+		s.stamp = messageStamp(time.Now(), s.stamp)
+		msg := "msg_" + s.stamp + hash
+		s.mu.Unlock()
+		s.f.Log.Info("give again what a compaction took away", "member", s.f.Name, "message", old, "again", msg)
+		if err := s.prompt(ctx, session, msg, lost[old]); err != nil {
+			s.f.Log.Warn("give again what a compaction took away", "member", s.f.Name, "message", old, "err", err)
+			s.mu.Lock()
+			s.doubt = true // at the next rest
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Lock()
+		s.seen[hash] = msg
+		if mail, ours := s.mail[old]; ours {
+			delete(s.mail, old)
+			s.mail[msg] = mail
+		}
+		delete(s.gone, old)
+		s.given = max(s.given, msg)
+		answered := s.mail[msg] != "" && msg <= s.answered
+		mail := s.mail[msg]
+		s.mu.Unlock()
+		if answered { // somebody else has read of that already
+			s.see(team.Observation{Source: "session.compacted", Receipts: []team.Receipt{{ID: mail, State: team.Accepted, Evidence: "answered after message " + msg}}})
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package courier
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/fakecli"
+	"github.com/teamctl/teamctl/team"
+)
+
+// What came in mid-turn and was made part of a summary before the model answered is given
+// again, by whoever supervises it then, and the receipt waits for that.
+func TestServerGivesAgainWhatACompactionTook(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("supervisor killed %v", killed), func(t *testing.T) {
+			r, addr := openCodeRig(t)
+			e := fakecli.NewEngine(r.model.URL, r.dir)
+			e.Compact = filepath.Join(r.dir, "compact")
+			s, err := fakecli.StartOpenCode(addr, "pw", e, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			r.open(t, openServer)
+			r.wait(t, "the session", 0, up)
+			r.deliver(t, false, "m1", "@@shell until test -e go; do read -t 0.05 <> <(:); done\n@@say never")
+			r.asked(t, "never")
+			r.deliver(t, false, "m2", "a word of mine")
+			touch(t, r.dir, "compact")
+			if killed {
+				r.ch.Close()
+			}
+			from := r.mark()
+			touch(t, r.dir, "go")
+			r.asked(t, "Its summary: work was done")
+			if killed {
+				r.open(t, openServer)
+			} else {
+				r.wait(t, "the receipt", from, receipt("m2"))
+			}
+			r.asked(t, "a word of mine")
+			if out := r.deliver(t, true, "m2", "a word of mine"); out[0].State != team.Accepted {
+				t.Errorf("asked again: %+v", out)
+			}
+			r.deliver(t, false, "m3", "@@say the end")
+			r.asked(t, "@@say the end")
+			if n := r.model.Arrivals("a word of mine"); n != 1 {
+				t.Errorf("it came %d times", n)
+			}
+		})
+	}
+}
+
+func TestTakenAway(t *testing.T) {
+	id := func(n int, mail string) string { return fmt.Sprintf("msg_%012x%s", n, messageHash(mail)) }
+	user := func(id, text string) sessionMessage {
+		return sessionMessage{Info: messageInfo{ID: id, Role: "user"}, Parts: []messagePart{{Type: "text", Text: text}}}
+	}
+	answer := func(id, parent string) sessionMessage {
+		return sessionMessage{Info: messageInfo{ID: id, Role: "assistant", ParentID: parent, Mode: "build"}}
+	}
+	compact := func(tail string) []sessionMessage {
+		return []sessionMessage{
+			{Info: messageInfo{ID: "msg_000000000010AbCdEfGhIjKlMn", Role: "user"}, Parts: []messagePart{{Type: compaction, Tail: tail}}},
+			{Info: messageInfo{ID: "msg_000000000011AbCdEfGhIjKlMn", Role: "assistant", ParentID: "msg_000000000010AbCdEfGhIjKlMn", Mode: compaction, Finish: "stop"}},
+		}
+	}
+	goOn := user("msg_000000000012AbCdEfGhIjKlMn", "Continue")
+	a, b := user(id(1, "a"), "text a"), user(id(3, "b"), "text b")
+	before := []sessionMessage{a, answer("msg_000000000002AbCdEfGhIjKlMn", a.Info.ID), b}
+	failed := compact("")
+	failed[1].Info.Finish = ""
+	for _, c := range []struct {
+		name string
+		all  []sessionMessage
+		over bool
+		want []string
+	}{
+		{"nothing was compacted", before, true, nil},
+		{"an answered one stays with the summary", slices.Concat(before, compact(""), []sessionMessage{goOn}), false, []string{b.Info.ID}},
+		{"the end of it is not known yet", slices.Concat(before, compact("")), false, nil},
+		{"at rest it is", slices.Concat(before, compact("")), true, []string{b.Info.ID}},
+		{"no summary came", slices.Concat(before, failed), true, nil},
+		{"it was left as it was", slices.Concat(before, compact(b.Info.ID), []sessionMessage{goOn}), false, nil},
+		{"what follows was left", slices.Concat(before, compact(id(4, "c")), []sessionMessage{goOn}), false, []string{b.Info.ID}},
+		{"an answer to what follows", slices.Concat(before, compact(""), []sessionMessage{goOn, answer("msg_000000000013AbCdEfGhIjKlMn", goOn.Info.ID)}), true, []string{b.Info.ID}},
+		{"given again by us", slices.Concat(before, compact(""), []sessionMessage{goOn, user(id(20, "b"), "text b")}), true, nil},
+		{"given again by opencode", slices.Concat(before, compact(""), []sessionMessage{user("msg_000000000012AbCdEfGhIjKlMn", "text b")}), true, nil},
+		{"and taken again", slices.Concat(before, compact(""), []sessionMessage{goOn, user(id(15, "b"), "text b")},
+			[]sessionMessage{
+				{Info: messageInfo{ID: "msg_000000000020AbCdEfGhIjKlMn", Role: "user"}, Parts: []messagePart{{Type: compaction}}},
+				{Info: messageInfo{ID: "msg_000000000021AbCdEfGhIjKlMn", Role: "assistant", ParentID: "msg_000000000020AbCdEfGhIjKlMn", Mode: compaction, Finish: "stop"}},
+			}), true, []string{id(15, "b")}},
+	} {
+		gone := takenAway(c.all, c.over)
+		if got := slices.Sorted(maps.Keys(gone)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
