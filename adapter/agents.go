@@ -124,7 +124,7 @@ func (l Launcher) find(name string) (kind, error) {
 		}
 		names[i] = k.info.Name
 	}
-	hint := "known agents: " + strings.Join(names, ", ")
+	hint := "known agents: " + strings.Join(names, ", ") + "; teamctl agents --help says how to add one"
 	if near := nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}

@@ -14,8 +14,22 @@ func newAgents(a *app) *cobra.Command {
 		Use:   "agents",
 		Short: "List the kinds of agent that can be spawned",
 		Long: `List the kinds of agent that can be spawned. Your own stand in
-$TEAMCTL_HOME/agents/NAME.yaml: launch, resume, the patterns of a ready and a
-busy screen, and how mail gets in.`,
+$TEAMCTL_HOME/agents/NAME.yaml:
+
+    description: what it is
+    launch: [mine, --model, "{model}", "{prompt}"]
+    ready: ['^>']
+    busy: ['esc to interrupt']
+    input: '^> ?(?P<text>.*)$'
+    enter: {plain: true}
+
+launch, resume and env may name {prompt}, {model}, {mode}, {name}, {team}, {dir},
+{bundle}, {mcp} and {conversation}. ready and busy are patterns of lines of the screen;
+ready matches with a text in the input box as well, for what is typed is sent only
+while the agent is seen to be idle. input matches the line of the input box, empty is
+what that shows without a text. With plain what is typed is one line, for programs that
+take each line for a prompt. mail: pull leaves the mail to the agent's own tools, and
+needs no input. teamctl agents test NAME shows what works.`,
 		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl agents test claude\n  teamctl spawn builder --agent worker",
 		Args:    unknownVerb,
 		RunE:    func(*cobra.Command, []string) error { return a.listAgents() },

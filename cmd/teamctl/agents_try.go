@@ -122,7 +122,7 @@ func (a *app) tryAgent(ctx context.Context, t trial) (err error) {
 	}
 	if failed > 0 {
 		return team.Errorf(team.CodeUnavailable, "%s: %d of %d checks failed", t.agent, failed, len(list)).WithReason("checks_failed").
-			WithHint("teamctl agents show " + t.agent + " says what it is to do")
+			WithHint("teamctl agents show " + t.agent + " says what it is to do, teamctl agents --help what stands in a file of your own")
 	}
 	return nil
 }
