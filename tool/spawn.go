@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -210,7 +211,7 @@ func (t *Team) spawned(o supervisor.SpawnOut, in supervisor.SpawnIn) Spawned {
 	m := o.Member
 	return Spawned{
 		Status: "teammate_spawned", TeammateID: m.AgentID, AgentID: m.AgentID, ChildSessionKey: m.SessionKey,
-		Name: m.Name, Color: m.Color, TeamName: t.Layout.Key, AgentType: m.Spec.AgentType, Model: m.Spec.Model,
+		Name: m.Name, Color: m.Color, TeamName: t.Layout.Key, AgentType: cmp.Or(m.Spec.AgentType, m.Spec.Agent), Model: m.Spec.Model,
 		Prompt: m.Spec.Prompt, PlanModeRequired: in.Spec.Mode == team.ModePlan, Renamed: o.Renamed,
 		PaneID: m.PaneID, Worktree: m.Worktree, Branch: m.Branch, Pane: o.Pane, Warnings: o.Warnings,
 	}
