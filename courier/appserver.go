@@ -58,6 +58,7 @@ type serverRequest struct {
 	id     json.RawMessage
 	method string
 	grant  json.RawMessage // what askGrant wants
+	form   bool            // of askForm: a person is to fill it in
 }
 
 type threadStatus struct {
@@ -555,7 +556,11 @@ func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 		if r.Allow {
 			action = "accept" // once: nothing is said of keeping it
 		}
-		result = map[string]string{"action": action}
+		answer := map[string]any{"action": action}
+		if r.Allow && req.form && len(r.Input) > 0 {
+			answer["content"] = r.Input
+		}
+		result = answer
 	case askGrant:
 		grant := json.RawMessage(`{}`)
 		if r.Allow {

@@ -125,7 +125,7 @@ func (a *appServer) take(m rpcMessage) {
 			ask.Description = p.Command
 		}
 		a.mu.Lock()
-		a.asks[ask.ID] = serverRequest{id: m.ID, method: m.Method, grant: p.Permissions}
+		a.asks[ask.ID] = serverRequest{id: m.ID, method: m.Method, grant: p.Permissions, form: m.Method == askForm && p.Meta.Kind == ""}
 		a.mu.Unlock()
 		a.see(team.Observation{Activity: team.Waiting, For: ask.For, Source: m.Method, Turn: p.TurnID, Ask: ask})
 	}

@@ -1,6 +1,7 @@
 package courier
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -211,6 +212,38 @@ func TestAppServerOtherApprovals(t *testing.T) {
 				t.Errorf("allowed %v, and the model is told %q", allow, q.New)
 			}
 		}
+	}
+}
+
+// A form of somebody's MCP server is a question, and is answered with what a person has
+// filled in.
+func TestAppServerForm(t *testing.T) {
+	r := codexRig(t)
+	s := startCodex(t, r, true)
+	r.open(t, openAppServer)
+	r.wait(t, "the thread", 0, ready)
+	for i, c := range []struct {
+		reply team.Reply
+		want  string
+	}{
+		{team.Reply{Allow: true, Input: json.RawMessage(`{"colour":"red"}`)}, `{"colour":"red"}`},
+		{team.Reply{}, ""},
+	} {
+		from := r.mark()
+		r.deliver(t, false, fmt.Sprint("m", i), fmt.Sprintf("@@call ask_form {}\n@@say over %d", i))
+		o := r.wait(t, "the question", from, func(o team.Observation) bool { return o.Ask != nil })
+		if o.For != team.WaitQuestion || o.Ask.Description != "Which colour?" || !contains(string(o.Ask.Input), `"required":["colour"]`) {
+			t.Fatalf("asked %+v %+v", o, o.Ask)
+		}
+		c.reply.ID, c.reply.For = o.Ask.ID, o.Ask.For
+		if err := r.ch.Answer(t.Context(), c.reply); err != nil {
+			t.Fatal(err)
+		}
+		r.wait(t, "settled", from, func(o team.Observation) bool { return o.Settled == c.reply.ID })
+		if got := s.Content(); got != c.want {
+			t.Errorf("filled in %q, want %q", got, c.want)
+		}
+		r.wait(t, "idle", from, is(team.Idle))
 	}
 }
 

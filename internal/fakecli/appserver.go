@@ -36,7 +36,8 @@ type AppServer struct {
 	ctx  context.Context
 	stop context.CancelFunc
 
-	policy atomic.Value // string: what the last turn was begun with
+	policy  atomic.Value // string: what the last turn was begun with
+	content atomic.Value // string: what the last form was filled in with
 
 	mu      sync.Mutex
 	clients map[*client]bool
@@ -113,6 +114,12 @@ func (s *AppServer) Policy() string {
 	return last
 }
 
+// Content is what the last form was filled in with, as JSON; "" for nothing.
+func (s *AppServer) Content() string {
+	last, _ := s.content.Load().(string)
+	return last
+}
+
 // Drop ends every connection, as a restart of the network would.
 func (s *AppServer) Drop() {
 	s.mu.Lock()
@@ -151,12 +158,14 @@ func (s *AppServer) accept(w http.ResponseWriter, r *http.Request) {
 			Result struct {
 				Decision, Action string
 				Permissions      map[string]any
+				Content          json.RawMessage
 			}
 		}
 		if json.Unmarshal(b, &m) != nil {
 			return
 		}
 		if m.Method == "" {
+			s.content.Store(string(m.Result.Content))
 			s.settle(string(m.ID), m.Result.Decision == "accept" || m.Result.Action == "accept" || len(m.Result.Permissions) > 0)
 			continue
 		}
@@ -445,6 +454,11 @@ func (s *AppServer) allow(ctx context.Context, call, tool string, input json.Raw
 		a.method, a.params = "mcpServer/elicitation/request", obj{
 			"threadId": thread, "turnId": "t", "serverName": server, "mode": "form", "requestedSchema": obj{"type": "object", "properties": obj{}},
 			"message": fmt.Sprintf("Allow the %s MCP server to run tool %q?", server, name), "_meta": obj{"codex_approval_kind": "mcp_tool_call"},
+		}
+	} else if tool == "ask_form" { // a form of an MCP server, for a person to fill in
+		a.method, a.params = "mcpServer/elicitation/request", obj{
+			"threadId": thread, "turnId": "t", "serverName": "other", "mode": "form", "message": "Which colour?",
+			"requestedSchema": obj{"type": "object", "properties": obj{"colour": obj{"type": "string"}}, "required": []string{"colour"}},
 		}
 	} else if tool == "request_permissions" {
 		a.method, a.params = "item/permissions/requestApproval", obj{
