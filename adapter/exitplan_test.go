@@ -19,8 +19,9 @@ func TestPlanOfAHook(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.in), &in); err != nil {
 			t.Fatal(err)
 		}
-		if in.Plan() != c.plan || string(in.Granted()) != c.granted {
-			t.Errorf("%s: plan %q, granted %s", c.in, in.Plan(), in.Granted())
+		granted, ok := in.Granted(nil)
+		if in.Plan() != c.plan || string(granted) != c.granted || !ok {
+			t.Errorf("%s: plan %q, granted %s, %v", c.in, in.Plan(), granted, ok)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func ParseHook(data []byte) HookIn {
 }
 
 // What is the tool call in one line, as a person who is asked reads it: the command,
-// or the file.
+// the file, or the questions.
 func (in HookIn) What() string {
 	var args struct {
 		Command  string `json:"command"`
@@ -136,7 +136,11 @@ func (in HookIn) What() string {
 			return s
 		}
 	}
-	return ""
+	var asked []string
+	for _, q := range in.Questions() {
+		asked = append(asked, q.String())
+	}
+	return strings.Join(asked, " ")
 }
 
 // Plan is the plan that a tool call wants approved; "" for another call.
@@ -159,19 +163,6 @@ func (in HookIn) Plan() string {
 
 // noPlan is shown for the plan of an agent that wants to go on without one.
 const noPlan = "The agent has written no plan, and wants to leave its plan mode."
-
-// Granted is the input with which a tool call runs that was approved as it is: nil for all
-// but the tool that shows a plan. Claude Code leaves its dialog open over a plain yes to
-// that one, and waits for its person: only an answer with the input counts as theirs.
-func (in HookIn) Granted() json.RawMessage {
-	switch {
-	case in.Tool != exitPlan:
-		return nil
-	case len(in.Input) == 0:
-		return json.RawMessage("{}")
-	}
-	return in.Input
-}
 
 // PlanPath is the file that the plan of a tool call stands in, where it says so.
 func (in HookIn) PlanPath() string {
@@ -271,8 +262,11 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 		o.Activity = team.Working
 	case event == "PermissionRequest":
 		o.For, o.Evidence = team.WaitPermission, []string{in.Tool}
-		if in.Tool == exitPlan {
+		switch in.Tool {
+		case exitPlan:
 			o.For = team.WaitPlan
+		case askQuestion:
+			o.For = team.WaitQuestion
 		}
 	case event == "Notification":
 		switch in.Notification {

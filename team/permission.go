@@ -37,3 +37,18 @@ func (r PermissionRule) String() string {
 	}
 	return out
 }
+
+// Question is one that an agent asks its person, in words of its own.
+type Question struct {
+	Text    string   `json:"question"`
+	Options []string `json:"options,omitempty"` // to choose from; another answer may be given
+	Several bool     `json:"several,omitempty"` // several of them may be chosen
+}
+
+// String is the question with its options.
+func (q Question) String() string {
+	if len(q.Options) == 0 {
+		return q.Text
+	}
+	return q.Text + " (" + strings.Join(q.Options, " / ") + ")"
+}

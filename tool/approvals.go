@@ -35,6 +35,9 @@ type PermissionIn struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions json.RawMessage `json:"permission_suggestions,omitempty"`
 	RequestID   string          `json:"request_id,omitempty"`
+	// Questions are what the tool asks, where it asks something: an approval has to
+	// answer them, and no rule does.
+	Questions []team.Question `json:"questions,omitempty"`
 }
 
 // AnswerIn answers one approval, by its number or request id.
@@ -43,6 +46,7 @@ type AnswerIn struct {
 	Approve      bool            `json:"approve"`
 	Feedback     string          `json:"feedback,omitempty"`        // required to reject
 	Mode         string          `json:"permission_mode,omitempty"` // of an approved plan; default: default
+	Answers      []string        `json:"answers,omitempty"`         // of a permission that asks something, one for each question
 	UpdatedInput json.RawMessage `json:"updated_input,omitempty"`   // of a permission
 	Updates      json.RawMessage `json:"permission_updates,omitempty"`
 }
@@ -131,6 +135,9 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 	if err != nil {
 		return ledger.Approval{}, err
 	}
+	if len(in.Questions) > 0 && decided != nil && decided.Approve {
+		decided = nil // a rule has no answer
+	}
 	return t.ask(ctx, c, ledger.AskIn{
 		Kind: ledger.ApprovePermission, RequestID: in.RequestID, Subject: permissionSubject(in.ToolName, in.Description), Decided: decided,
 	}, in, f)
@@ -215,6 +222,9 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	}
 	if in.Mode != "" && a.Kind != ledger.ApprovePlan {
 		return a, team.Errorf(team.CodeInvalid, "only the answer to a plan sets a mode")
+	}
+	if in, err = in.withAnswers(a); err != nil {
+		return a, err
 	}
 	if err := in.checkPermission(a.Kind); err != nil {
 		return a, err

@@ -126,8 +126,9 @@ func newApprove(a *app) *cobra.Command {
 		Use:   "approve ID",
 		Short: "Say yes",
 		Long: `Approve what waits. An approved plan puts its member into the mode given; an
-approved review completes the task; an approved delegation is carried out.`,
-		Example: "  teamctl approvals approve 3\n  teamctl approvals approve 3 --mode acceptEdits",
+approved review completes the task; an approved delegation is carried out. Where the
+request asks a question, say the answer too, in the words of an option or your own.`,
+		Example: "  teamctl approvals approve 3\n  teamctl approvals approve 3 --mode acceptEdits\n  teamctl approvals approve 3 --answer \"the second one\"",
 		Args:    takes(1, 1, "the id of an approval"),
 
 		ValidArgsFunction: first(a.completeApprovals(true)),
@@ -147,6 +148,7 @@ approved review completes the task; an approved delegation is carried out.`,
 			return a.answer(cmd.Context(), args[0], in)
 		},
 	}
+	cmd.Flags().StringArrayVar(&in.Answers, "answer", nil, "of a question: what it is answered with; once for each question that is asked")
 	cmd.Flags().StringVar(&updates, "updates", "", "of a permission: what the agent need not ask for again, JSON, as its request suggests it")
 	cmd.Flags().StringVar(&in.Mode, "mode", "", "of a plan: the permission mode that the member goes on in (default default)")
 	cmd.Flags().StringVar(&input, "input", "", "of a permission: the tool's input as it may be used, JSON")

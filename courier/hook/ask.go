@@ -47,10 +47,11 @@ func (r *run) permission(ctx context.Context) error {
 			if err != nil { // what was approved is not known: its own dialog decides
 				return err
 			}
-			if len(with.Input) == 0 {
-				with.Input = r.hook.Granted()
+			input, ok := r.hook.Granted(with.Input)
+			if !ok { // a question that nobody has answered
+				return nil
 			}
-			d = &adapter.Decision{Allow: true, Input: with.Input, Updates: with.Updates, Mode: with.Mode}
+			d = &adapter.Decision{Allow: true, Input: input, Updates: with.Updates, Mode: with.Mode}
 			if d.Mode == "" {
 				if d.Mode, err = r.planned(after, t, c); err != nil {
 					return err
@@ -100,7 +101,7 @@ func (r *run) ask(ctx context.Context, t *tool.Team, c tool.Caller) (ledger.Appr
 	}
 	return t.AskPermission(ctx, c, tool.PermissionIn{
 		ToolName: r.hook.Tool, ToolUseID: r.hook.ToolUseID, Input: r.hook.Input, Suggestions: r.hook.Suggestions,
-		Description: r.hook.What(), RequestID: id,
+		Description: r.hook.What(), Questions: r.hook.Questions(), RequestID: id,
 	})
 }
 

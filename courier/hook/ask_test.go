@@ -8,6 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -131,6 +132,57 @@ func TestPlanIsAnswered(t *testing.T) {
 	}
 	if m, err := r.team.Ledger.MemberBySession(t.Context(), r.ann.SessionKey); err != nil || m.Spec.Mode != team.ModeAcceptEdits {
 		t.Errorf("its mode is %s, %v", m.Spec.Mode, err)
+	}
+}
+
+// A question waits for an answer: a plain yes is refused and changes nothing, also one that
+// a rule would give.
+func TestQuestionIsAnswered(t *testing.T) {
+	r := newRig(t)
+	rules := team.Permissions{Allow: []team.PermissionRule{{Tool: "*"}}}
+	if err := r.team.Ledger.Set(t.Context(), supervisor.SettingPermissions, rules); err != nil {
+		t.Fatal(err)
+	}
+	a := r.ask(`{"session_id":"c1","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which one?","options":[{"label":"A"},{"label":"B"}]}]}}`)
+	if a.row.Kind != ledger.ApprovePermission || !strings.Contains(a.row.Subject, "Which one? (A / B)") {
+		t.Errorf("in the queue: %s %q", a.row.Kind, a.row.Subject)
+	}
+	for _, answers := range [][]string{nil, {"A", "B"}, {" "}} {
+		_, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, Answers: answers})
+		if !team.IsCode(err, team.CodeInvalid) {
+			t.Errorf("answered with %q: %v", answers, err)
+		}
+	}
+	_, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Answers: []string{"A"}, Feedback: "no"})
+	if !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("a no with an answer: %v", err)
+	}
+	if now := r.approval(a.row.RequestID); now.State != ledger.ApprovalPending {
+		t.Fatalf("it is %s", now.State)
+	}
+	if _, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, Answers: []string{"B"}}); err != nil {
+		t.Fatal(err)
+	}
+	if h := <-a.got; !strings.Contains(h.Stdout, `"behavior":"allow","updatedInput":{"answers":{"Which one?":"B"},"questions":[`) {
+		t.Errorf("answer %s", h.Stdout)
+	}
+	if err := <-a.done; err != nil {
+		t.Error(err)
+	}
+}
+
+// An input without an answer leaves the question to the agent's own screen.
+func TestQuestionWithoutAnAnswer(t *testing.T) {
+	r := newRig(t)
+	a := r.ask(`{"session_id":"c1","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which one?"}]}}`)
+	if _, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, UpdatedInput: json.RawMessage(`{"questions":[]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if h := <-a.got; h.Stdout != "" {
+		t.Errorf("answer %s", h.Stdout)
+	}
+	if err := <-a.done; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -15,6 +15,7 @@ type Client struct {
 	Tool    string   // prefix of our tools in the model's words
 	Ask     string   // a line of a script that makes it ask for permission
 	Plan    string   // its tool that shows a plan; "" where teamctl is told of none
+	Asks    string   // its tool that asks its person something; "" where teamctl is told of none
 }
 
 // Clients are the CLIs, in the versions that scripts/test-clients installs.
@@ -23,7 +24,7 @@ func Clients() []Client {
 		{
 			Name: "claude", Version: "2.1.329", Tool: "mcp__teamctl__",
 			Program: []string{"anthropic-ai-claude-code-2.1.329/node_modules/@anthropic-ai/claude-code-linux-x64/claude"},
-			Ask:     "@@shell touch asked", Plan: "ExitPlanMode",
+			Ask:     "@@shell touch asked", Plan: "ExitPlanMode", Asks: "AskUserQuestion",
 		},
 		{
 			Name: "codex", Version: "0.169.0", Tool: "mcp__teamctl__",

@@ -115,6 +115,14 @@ type claudeSession struct {
 	dir, id, mode string
 	name, file    string
 	stopped       bool
+	answers       map[string]string // to the question that was asked last
+}
+
+// answersIn are the answers that a hook has put into the input of a question.
+func answersIn(input json.RawMessage) map[string]string {
+	var in struct{ Answers map[string]string }
+	_ = json.Unmarshal(input, &in) // of another shape: then there are none
+	return in.Answers
 }
 
 func claudeBottom(t *terminal) []string {
@@ -166,9 +174,12 @@ func (c *claudeSession) trusted(ctx context.Context) error {
 func (c *claudeSession) wire() {
 	e := c.engine
 	e.Free = func(tool string, input json.RawMessage) bool {
-		return c.mode == "bypassPermissions" || tool != "ExitPlanMode" && harmless(tool, input)
+		return c.mode == "bypassPermissions" || tool != "ExitPlanMode" && tool != "AskUserQuestion" && harmless(tool, input)
 	}
 	e.Allow = c.allow
+	e.Tools["AskUserQuestion"] = func(context.Context, json.RawMessage) string {
+		return fmt.Sprint("User has answered your questions: ", c.answers)
+	}
 	e.Said = func(text string) { c.screen.say("● ", text) }
 	e.Failed = func(ctx context.Context, words string) bool {
 		c.screen.say("● ", words)
@@ -229,7 +240,8 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 	hooked := make(chan hookReply, 1)
 	go func() {
 		r := c.hooks.run(ctx, "PermissionRequest", obj{"tool_name": tool, "tool_input": input})
-		if tool == "ExitPlanMode" && r.decision == "allow" && !r.input { // a plain yes to a plan is none
+		// A plain yes to a plan, or to a question, is none.
+		if r.decision == "allow" && (tool == "ExitPlanMode" && len(r.input) == 0 || tool == "AskUserQuestion" && len(answersIn(r.input)) == 0) {
 			r.decision = ""
 		}
 		hooked <- r
@@ -248,6 +260,7 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 			cancel()
 			<-typed
 			c.engine.Refusal = r.message
+			c.answers = answersIn(r.input)
 			return r.decision == "allow"
 		case key := <-typed:
 			return key == "1"

@@ -42,10 +42,10 @@ type hookSet struct {
 
 // hookReply is what the hooks of an event have answered.
 type hookReply struct {
-	context  string // to be added
-	block    string // the turn goes on with this
-	decision string // allow, deny
-	input    bool   // with the input to run with
+	context  string          // to be added
+	block    string          // the turn goes on with this
+	decision string          // allow, deny
+	input    json.RawMessage // to run with, where it says so
 	message  string
 }
 
@@ -121,6 +121,6 @@ func (r *hookReply) add(out []byte) {
 		r.block = strings.TrimSpace(r.block + "\n" + a.Reason)
 	}
 	if d := a.HookSpecificOutput.Decision; d.Behavior != "" {
-		r.decision, r.message, r.input = d.Behavior, d.Message, len(d.UpdatedInput) > 0
+		r.decision, r.message, r.input = d.Behavior, d.Message, d.UpdatedInput
 	}
 }

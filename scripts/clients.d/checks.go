@@ -33,6 +33,7 @@ var checks = []check{
 	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
 	{"it resumes the same conversation", resumes},
 	{"a plan is shown and answered", planned},
+	{"a question is asked and answered", questioned},
 	{"a rule of the team answers for a person", ruled},
 	{"asked to stop, it ends by itself within 10 s", shutsDown},
 	{"a turn that fails is told as failed", fails},

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
@@ -39,7 +37,7 @@ func planned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 		if _, err := w.sendTo(ctx, "planner", script); err != nil {
 			return "", err
 		}
-		id, err := w.planInQueue(ctx, plan)
+		id, err := w.inQueue(ctx, "plan", plan)
 		if err != nil {
 			return "", err
 		}
@@ -64,31 +62,4 @@ func planned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	}
 	_, err = w.teamctl(ctx, "stop", "planner", "--wait", "1s")
 	return "", err
-}
-
-// planInQueue waits for an open plan with the text and returns its id.
-func (w *world) planInQueue(ctx context.Context, plan string) (id string, err error) {
-	err = w.until(ctx, "in the queue as a plan", func() (bool, error) {
-		out, err := w.teamctl(ctx, "approvals", "--json")
-		if err != nil {
-			return false, err
-		}
-		var open struct {
-			Approvals []struct {
-				ID            int64
-				Kind, Subject string
-			}
-		}
-		if err := json.Unmarshal([]byte(out), &open); err != nil {
-			return false, fmt.Errorf("read the queue: %w", err)
-		}
-		for _, a := range open.Approvals {
-			if a.Kind == "plan" && a.Subject == plan {
-				id = strconv.FormatInt(a.ID, 10)
-				return true, nil
-			}
-		}
-		return false, fmt.Errorf("the queue is %s", out)
-	})
-	return id, err
 }

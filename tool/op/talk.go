@@ -201,13 +201,14 @@ type ApprovalAnswerIn struct {
 	Approve   bool              `json:"approve" jsonschema:"true approves, false rejects."`
 	Feedback  string            `json:"feedback,omitempty" jsonschema:"What is to be changed; required to reject."`
 	Mode      team.Mode         `json:"permission_mode,omitempty" jsonschema:"Of an approved plan: the mode in which the member goes on; default if left out."`
+	Answers   []string          `json:"answers,omitempty" jsonschema:"Of a permission that asks questions: an answer to each, in their order."`
 	Input     json.RawMessage   `json:"updated_input,omitempty" jsonschema:"Of a permission: the input with which the tool may be used instead."`
 	Updates   []json.RawMessage `json:"permission_updates,omitempty" jsonschema:"Of a permission: what is allowed from now on too, as the request suggests it."`
 }
 
 func approvalAnswer(ctx context.Context, s *Session, in ApprovalAnswerIn) (ApprovalOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (ApprovalOut, error) {
-		answer := tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode), UpdatedInput: in.Input}
+		answer := tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode), Answers: in.Answers, UpdatedInput: in.Input}
 		if len(in.Updates) > 0 {
 			var err error
 			if answer.Updates, err = json.Marshal(in.Updates); err != nil {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/agentlab"
+)
+
+// questioned: what an agent asks its person lands in the queue in its words; a yes without
+// an answer is refused, and the answer reaches the model, which goes on.
+func questioned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
+	if c.Asks == "" {
+		return "-", nil
+	}
+	token := w.token("asker")
+	if _, err := w.teamctl(ctx, "spawn", "asker", "--agent", c.Name, "--session", "--prompt", "@@say "+token); err != nil {
+		return "", err
+	}
+	if _, err := w.answered(ctx, token); err != nil {
+		return "", err
+	}
+	if err := w.idle(ctx, "asker"); err != nil {
+		return "", err
+	}
+	question, after := w.token("which")+"?", w.token("after-question")
+	input, err := json.Marshal(map[string]any{"questions": []any{map[string]any{
+		"question": question, "header": "Pick", "multiSelect": false,
+		"options": []any{map[string]string{"label": "Alpha", "description": "the first"}, map[string]string{"label": "Beta", "description": "the second"}},
+	}}})
+	if err != nil {
+		return "", err
+	}
+	if _, err := w.sendTo(ctx, "asker", fmt.Sprintf("@@call %s %s\n@@say %s", c.Asks, input, after)); err != nil {
+		return "", err
+	}
+	id, err := w.inQueue(ctx, "permission", question)
+	if err != nil {
+		return "", err
+	}
+	if _, err := w.teamctl(ctx, "approvals", "approve", id); err == nil {
+		return "", fmt.Errorf("a yes without an answer was taken")
+	}
+	if _, err := w.teamctl(ctx, "approvals", "approve", id, "--answer", "Beta"); err != nil {
+		return "", err
+	}
+	r, err := w.answered(ctx, after)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(r.New, "Beta") {
+		return "", fmt.Errorf("the model is told %q", r.New)
+	}
+	if err := w.idle(ctx, "asker"); err != nil {
+		return "", err
+	}
+	_, err = w.teamctl(ctx, "stop", "asker", "--wait", "1s")
+	return "", err
+}
+
+// inQueue waits for an open approval of a kind whose subject has the text, and returns its id.
+func (w *world) inQueue(ctx context.Context, kind, text string) (id string, err error) {
+	err = w.until(ctx, "in the queue as a "+kind, func() (bool, error) {
+		out, err := w.teamctl(ctx, "approvals", "--json")
+		if err != nil {
+			return false, err
+		}
+		var open struct {
+			Approvals []struct {
+				ID            int64
+				Kind, Subject string
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &open); err != nil {
+			return false, fmt.Errorf("read the queue: %w", err)
+		}
+		for _, a := range open.Approvals {
+			if a.Kind == kind && strings.Contains(a.Subject, text) {
+				id = strconv.FormatInt(a.ID, 10)
+				return true, nil
+			}
+		}
+		return false, fmt.Errorf("the queue is %s", out)
+	})
+	return id, err
+}
