@@ -143,14 +143,7 @@ func TestFault29MailboxDeletedOrEmptied(t *testing.T) {
 	}
 	has := func(want ...string) {
 		t.Helper()
-		entries, err := box.Entries(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var texts []string
-		for _, e := range entries {
-			texts = append(texts, e.Text)
-		}
+		texts := r.texts(box)
 		if !slices.Equal(texts, want) {
 			t.Errorf("mailbox holds %q, want %q", texts, want)
 		}

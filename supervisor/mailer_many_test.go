@@ -41,14 +41,7 @@ func TestOneMailsForAll(t *testing.T) {
 			t.Errorf("its poster is told %+v", d)
 		}
 	}
-	entries, err := box.Entries(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, e := range entries {
-		texts = append(texts, e.Text)
-	}
+	texts := r.texts(box)
 	if want = append(append([]string{"0"}, want...), "4"); !slices.Equal(texts, want) {
 		t.Errorf("the mailbox has %v, want %v", texts, want)
 	}

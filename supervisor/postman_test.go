@@ -76,14 +76,7 @@ func TestPostmanBringsAllAtOnce(t *testing.T) {
 	if w.marks != 1 {
 		t.Errorf("they were marked in %d operations, want one for all", w.marks)
 	}
-	entries, err := box.Entries(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, e := range entries {
-		texts = append(texts, e.Text)
-	}
+	texts := r.texts(box)
 	if !slices.Equal(texts, want) {
 		t.Errorf("the mailbox has %v, want %v", texts, want)
 	}

@@ -40,16 +40,22 @@ func (r *rig) mailed(texts ...string) (Mailer, ledger.Member, *inbox.Box) {
 	return m, to, box
 }
 
-func (r *rig) holds(box *inbox.Box, want ...string) {
+// texts are what a mailbox has, in its order.
+func (r *rig) texts(box *inbox.Box) (out []string) {
 	r.Helper()
 	entries, err := box.Entries(r.Context())
 	if err != nil {
 		r.Fatal(err)
 	}
-	var texts []string
 	for _, e := range entries {
-		texts = append(texts, e.Text)
+		out = append(out, e.Text)
 	}
+	return out
+}
+
+func (r *rig) holds(box *inbox.Box, want ...string) {
+	r.Helper()
+	texts := r.texts(box)
 	slices.Sort(texts)
 	if !slices.Equal(texts, want) {
 		r.Errorf("the mailbox holds %v; want %v", texts, want)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -193,17 +192,7 @@ func permission(ctx context.Context, w *world, c agentlab.Client) (string, error
 	if _, err := w.send(ctx, c.Ask+"\n@@say "+after); err != nil {
 		return "", err
 	}
-	var open struct {
-		Approvals []struct{ ID int64 }
-	}
-	err = w.until(ctx, "in the queue", func() (bool, error) {
-		out, err := w.teamctl(ctx, "approvals", "--json")
-		if err != nil {
-			return false, err
-		}
-		err = json.Unmarshal([]byte(out), &open)
-		return len(open.Approvals) > 0, err
-	})
+	id, err := w.inQueue(ctx, "permission", "")
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +200,7 @@ func permission(ctx context.Context, w *world, c agentlab.Client) (string, error
 	if _, err := os.Stat(path); err == nil {
 		return "", errors.New("it ran before it was allowed")
 	}
-	if _, err := w.teamctl(ctx, "approvals", "approve", strconv.FormatInt(open.Approvals[0].ID, 10)); err != nil {
+	if _, err := w.teamctl(ctx, "approvals", "approve", id); err != nil {
 		return "", err
 	}
 	if _, err := w.answered(ctx, after); err != nil {

@@ -17,11 +17,7 @@ func planned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if c.Plan == "" {
 		return "-", nil
 	}
-	token := w.token("planner")
-	if _, err := w.teamctl(ctx, "spawn", "planner", "--agent", c.Name, "--session", "--permission-mode", "plan", "--prompt", "@@say "+token); err != nil {
-		return "", err
-	}
-	first, err := w.answered(ctx, token)
+	first, err := w.another(ctx, c, "planner", "--permission-mode", "plan")
 	if err != nil {
 		return "", err
 	}
@@ -57,9 +53,5 @@ func planned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 			return "", err
 		}
 	}
-	if err := w.idle(ctx, "planner"); err != nil {
-		return "", err
-	}
-	_, err = w.teamctl(ctx, "stop", "planner", "--wait", "1s")
-	return "", err
+	return "", w.enough(ctx, "planner")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
 // questioned: what an agent asks its person lands in the queue in its words; a yes without
@@ -16,11 +17,7 @@ func questioned(ctx context.Context, w *world, c agentlab.Client) (string, error
 	if c.Asks == "" {
 		return "-", nil
 	}
-	token := w.token("asker")
-	if _, err := w.teamctl(ctx, "spawn", "asker", "--agent", c.Name, "--session", "--prompt", "@@say "+token); err != nil {
-		return "", err
-	}
-	if _, err := w.answered(ctx, token); err != nil {
+	if _, err := w.another(ctx, c, "asker"); err != nil {
 		return "", err
 	}
 	if err := w.idle(ctx, "asker"); err != nil {
@@ -54,11 +51,26 @@ func questioned(ctx context.Context, w *world, c agentlab.Client) (string, error
 	if !strings.Contains(r.New, "Beta") {
 		return "", fmt.Errorf("the model is told %q", r.New)
 	}
-	if err := w.idle(ctx, "asker"); err != nil {
-		return "", err
+	return "", w.enough(ctx, "asker")
+}
+
+// another starts a further teammate for one row, and returns its first request.
+func (w *world) another(ctx context.Context, c agentlab.Client, name string, flags ...string) (first fakemodel.Request, err error) {
+	token := w.token(name)
+	args := append([]string{"spawn", name, "--agent", c.Name, "--session", "--prompt", "@@say " + token}, flags...)
+	if _, err := w.teamctl(ctx, args...); err != nil {
+		return first, err
 	}
-	_, err = w.teamctl(ctx, "stop", "asker", "--wait", "1s")
-	return "", err
+	return w.answered(ctx, token)
+}
+
+// enough ends a further teammate when it is at rest.
+func (w *world) enough(ctx context.Context, name string) error {
+	if err := w.idle(ctx, name); err != nil {
+		return err
+	}
+	_, err := w.teamctl(ctx, "stop", name, "--wait", "1s")
+	return err
 }
 
 // inQueue waits for an open approval of a kind whose subject has the text, and returns its id.
