@@ -76,6 +76,8 @@ var shapes = map[string]shape{
 	"mcp config":        {name: "client", reads: true},
 	"usage budget":      {list: "members", name: "name"},
 	"usage resume":      {name: "resumed", note: "`resumed` is the agent whose usage limit is over."},
+	"docs man":          {list: "files", name: itself, note: "`dir` is the directory as given, `files` the names of all files in it that were written."},
+	"docs completions":  {list: "files", name: itself, note: "As of docs man."},
 	"service install":   {name: "path", note: "`path` and `text` are the unit's, `enable` and `disable` lists of what to run."},
 	"service uninstall": {name: "path", note: "As of service install; `outcome` is `already_removed` where there was no unit."},
 

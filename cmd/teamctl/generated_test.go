@@ -5,22 +5,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 )
 
-// Man pages, completions and docs/cli.md are made from the table of commands,
-// docs/cli-json.md from its shapes and their goldens:
+// docs/cli.md is generated from the table of commands, docs/cli-json.md from its
+// shapes and their goldens:
 //
 //	go test ./cmd/teamctl -run TestGeneratedFiles -update
 //
@@ -28,31 +24,13 @@ import (
 
 var update = flag.Bool("update", false, "write the generated files and goldens anew")
 
-// TestGeneratedFiles: what is checked in is what the commands say now. A file that
-// no command is behind any more is stale, too.
+// TestGeneratedFiles: what is checked in is what the commands say now.
 func TestGeneratedFiles(t *testing.T) {
 	files, err := generated()
 	if err != nil {
 		t.Fatal(err)
 	}
 	root := filepath.Join("..", "..")
-	for _, dir := range []string{"docs/man", "completions"} {
-		have, err := os.ReadDir(filepath.Join(root, dir))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		for _, f := range have {
-			path := dir + "/" + f.Name()
-			if _, ok := files[path]; ok {
-				continue
-			}
-			if !*update {
-				t.Errorf("%s is of no command: go generate ./cmd/teamctl", path)
-			} else if err := os.Remove(filepath.Join(root, path)); err != nil {
-				t.Error(err)
-			}
-		}
-	}
 	for path, want := range files {
 		full := filepath.Join(root, path)
 		have, err := os.ReadFile(full)
@@ -72,27 +50,14 @@ func TestGeneratedFiles(t *testing.T) {
 func generated() (map[string][]byte, error) {
 	o := &output{stdout: os.Stdout, stderr: os.Stderr}
 	root := (&app{out: o, stdin: strings.NewReader("")}).root(nil)
-	root.DisableAutoGenTag = true
 	root.InitDefaultHelpCmd()
 	files := map[string][]byte{}
-	for name, gen := range map[string]func(*bytes.Buffer) error{
-		"teamctl.bash": func(b *bytes.Buffer) error { return root.GenBashCompletionV2(b, true) },
-		"_teamctl":     func(b *bytes.Buffer) error { return root.GenZshCompletion(b) },
-		"teamctl.fish": func(b *bytes.Buffer) error { return root.GenFishCompletion(b, true) },
-	} {
-		var b bytes.Buffer
-		if err := gen(&b); err != nil {
-			return nil, err
-		}
-		files["completions/"+name] = b.Bytes()
-	}
 	var ref bytes.Buffer
 	ref.WriteString(cliHead)
 	err := walkCommands(root, func(c *cobra.Command) error {
-		page, err := manPage(c)
-		files["docs/man/"+strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"] = page
+		c.InitDefaultHelpFlag() // so that its line of use ends in [flags], as --help has it
 		section(&ref, c)
-		return err
+		return nil
 	})
 	if err == nil {
 		files["docs/cli-json.md"], err = cliJSON()
@@ -100,52 +65,6 @@ func generated() (map[string][]byte, error) {
 	files["docs/cli.md"] = append(bytes.TrimRight(ref.Bytes(), "\n"), '\n')
 	return files, err
 }
-
-// walkCommands visits every command that people see, parents first.
-func walkCommands(c *cobra.Command, visit func(*cobra.Command) error) error {
-	if err := visit(c); err != nil {
-		return err
-	}
-	for _, sub := range c.Commands() {
-		if !sub.IsAvailableCommand() || sub.Name() == "completion" {
-			continue
-		}
-		if err := walkCommands(sub, visit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// titleDate is the date that the page would carry; it says nothing and changes.
-var titleDate = regexp.MustCompile(`(?m)^\.TH ("[^"]*" "1") "[^"]*"`)
-
-// manPage is a command's page. A long form refers to the page of its short form.
-func manPage(c *cobra.Command) ([]byte, error) {
-	if short := shortForm(strings.TrimPrefix(c.CommandPath(), "teamctl ")); short != "" {
-		return []byte(".so man1/teamctl-" + strings.ReplaceAll(short, " ", "-") + ".1\n"), nil
-	}
-	var b bytes.Buffer
-	epoch := time.Unix(0, 0)
-	head := &doc.GenManHeader{
-		Title: strings.ToUpper(strings.ReplaceAll(c.CommandPath(), " ", "-")), Section: "1",
-		Source: "teamctl", Manual: "teamctl manual", Date: &epoch,
-	}
-	if err := doc.GenMan(c, head, &b); err != nil {
-		return nil, err
-	}
-	page := titleDate.ReplaceAll(b.Bytes(), []byte(`.TH $1 ""`))
-	if c.Parent() == nil {
-		page = append(page, exitStatusMan...)
-	}
-	return page, nil
-}
-
-const exitStatusMan = `
-.SH EXIT STATUS
-0 done; 1 internal error, or a task failed; 2 invalid use or input; 3 not found; 4 conflict; 5 denied; 6 a limit is
-reached; 7 unavailable; 8 timeout; 128 + N ended by signal N.
-`
 
 const cliHead = `# Commands
 
@@ -161,10 +80,9 @@ Both are the same command. Flags of all commands:
 | ` + "`-o wide\\|json\\|jsonl\\|name`" + ` | the form of the result; ` + "`--json`" + ` is ` + "`-o json`" + `. What is in it: [cli-json.md](cli-json.md) |
 | ` + "`-h`, `--help`" + ` | help for the command |
 
-Exit status: 0 done; 1 an internal error, or a task that failed; 2 invalid use or input; 3 not found; 4 conflict; 5 denied; 6 a limit is reached;
-7 unavailable; 8 timeout; 128 + N ended by signal N.
+Exit status: ` + exitStatuses + `
 
-Shell completion is in ` + "[completions/](../completions)" + ` (bash, zsh, fish), man pages are in ` + "[man/](man)" + `.
+Man pages and the completion scripts of bash, zsh and fish are written by ` + "[`teamctl docs`](#teamctl-docs)" + `.
 `
 
 // section is a command in docs/cli.md.

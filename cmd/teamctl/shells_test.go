@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Each driver reads the completion script that is checked in and prints what its
+// Each driver reads the completion script of its shell and prints what its
 // shell would offer for the words after it, one a line, descriptions cut off.
 const (
 	// Without the bash-completion package, which the script asks for the words.
@@ -46,8 +46,8 @@ true
 `
 )
 
-// TestCompletionScripts drives the scripts that are checked in by the shells that
-// are installed: nouns, verbs, flags, and what stands in a ledger.
+// TestCompletionScripts runs the scripts that docs completions writes in the shells
+// that are installed: nouns, verbs, flags, and what is in a ledger.
 func TestCompletionScripts(t *testing.T) {
 	dir, err := os.MkdirTemp("", "tc") // sockets lie in it: a short path
 	if err != nil {
@@ -65,10 +65,7 @@ func TestCompletionScripts(t *testing.T) {
 	if err := os.Symlink(exe, filepath.Join(dir, "teamctl")); err != nil {
 		t.Fatal(err)
 	}
-	scripts, err := filepath.Abs("../../completions")
-	if err != nil {
-		t.Fatal(err)
-	}
+	scripts := filepath.Join(dir, "completions")
 	env := []string{
 		"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "TERM=dumb", "ZDOTDIR=" + dir,
 		team.EnvHome + "=" + filepath.Join(dir, "h"), team.EnvRuntime + "=" + filepath.Join(dir, "r"),
@@ -82,6 +79,7 @@ func TestCompletionScripts(t *testing.T) {
 		}
 		return string(out)
 	}
+	run(t, filepath.Join(dir, "teamctl"), "docs", "completions", scripts)
 	run(t, filepath.Join(dir, "teamctl"), "create", "demo")
 	run(t, filepath.Join(dir, "teamctl"), "task", "add", "first thing")
 	run(t, filepath.Join(dir, "teamctl"), "task", "add", "second: thing")

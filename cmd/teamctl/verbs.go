@@ -44,7 +44,7 @@ var verbs = []struct {
 	{groupMore, []verb{
 		{"doctor", newDoctor}, {"version", newVersion}, {"agents", newAgents}, {"mcp", newMCP}, {"call", newCall},
 		{"service", newService}, {"debug", newDebug}, {"explain", newExplain}, {"usage", newUsage}, {"interrupt", newInterrupt},
-		{"prune", newPrune}, {"bridge", newBridge},
+		{"prune", newPrune}, {"bridge", newBridge}, {"docs", newDocs},
 	}},
 	{"", []verb{
 		{"worker", newWorker}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"acp", newACP},
@@ -67,10 +67,11 @@ func only(args []string) string {
 	return ""
 }
 
-// aboutAll says that a command line may be about the long forms of verbs.
+// aboutAll says that a command line may be about the long forms of verbs, or about
+// all commands.
 func aboutAll(args []string) bool {
 	return slices.ContainsFunc(args, func(s string) bool {
-		return s == "-h" || s == "--help" || s == "help" || strings.HasPrefix(s, cobra.ShellCompRequestCmd) ||
+		return s == "-h" || s == "--help" || s == "help" || s == "docs" || strings.HasPrefix(s, cobra.ShellCompRequestCmd) ||
 			slices.ContainsFunc(nouns, func(n noun) bool { return n.name == s })
 	})
 }
