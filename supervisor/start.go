@@ -361,7 +361,7 @@ func (s *Supervisor) dropTree(tree *worktree.Worktree, branch bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = repo.Remove(ctx, tree.Path, worktree.RemoveIn{DeleteBranch: branch})
+	_, err = repo.Remove(ctx, tree.Path, worktree.RemoveIn{Unused: true, DeleteBranch: branch})
 	return err
 }
 

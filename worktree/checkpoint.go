@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -115,11 +116,17 @@ func (r *Repo) treesOf(ctx context.Context, sha string) (string, error) {
 	if index == "" {
 		return head, nil
 	}
-	out, err := r.read(ctx, "rev-parse", sha+"^{tree}", index+"^{tree}")
+	out, err := r.read(ctx, "log", "--no-walk=unsorted", "--no-show-signature", "--format=%T %s", sha, index, index+"^@")
 	if err != nil {
 		return "", failed("read the snapshot "+sha, err)
 	}
-	return head + " " + string(out), nil
+	trees := head
+	for _, l := range lines(out, '\n') {
+		if tree, subject, _ := strings.Cut(l, " "); strings.HasPrefix(subject, snapshotMark) {
+			trees += " " + tree
+		}
+	}
+	return trees, nil
 }
 
 func (t tree) stamped() stamp {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +17,10 @@ import (
 // facts are what a removal is decided by. There is no half of them: a fact that
 // cannot be had is an error.
 type facts struct {
-	status Status
-	loose  int   // commits of a detached HEAD that nothing else reaches
-	busy   []int // processes inside
+	status  Status
+	loose   int      // commits of a detached HEAD that nothing else reaches
+	ignored []string // ignored files that are work; only for a removal
+	busy    []int    // processes inside
 }
 
 // inspect gathers the facts. Any doubt is worktree_unknown; a repository inside
@@ -63,12 +65,53 @@ func (r *Repo) tryInspect(ctx context.Context, t tree, wait time.Duration) (f fa
 	return f, err
 }
 
+// inspectFor is inspect for a removal.
+func (r *Repo) inspectFor(ctx context.Context, t tree, in RemoveIn) (facts, error) {
+	f, err := r.inspect(ctx, t, in.patience())
+	if err == nil && !in.Unused {
+		f.ignored, err = r.ignoredWork(ctx, t)
+	}
+	if err == nil && !in.Force {
+		err = t.refusal(f)
+	}
+	return f, err
+}
+
+// CheckRemove looks, for each of paths, whether Remove would remove it now, and
+// returns the errors that it would give. A path that is gone is no error.
+func (r *Repo) CheckRemove(ctx context.Context, paths []string, in RemoveIn) []error {
+	errs := make([]error, len(paths))
+	each(len(paths), func(i int) {
+		p, err := cleanPath(paths[i])
+		if err == nil && in.Force {
+			err = checkOwner(in.Team, in.Agent)
+		}
+		var t tree
+		if err == nil {
+			t, err = r.tree(p)
+		}
+		switch {
+		case err == nil:
+			if err = t.notMain("remove the worktree"); err == nil {
+				_, err = r.inspectFor(ctx, t, in)
+			}
+		case team.ReasonOf(err) == ReasonPathMissing, in.Force && r.orphaned(p):
+			err = nil
+		}
+		errs[i] = err
+	})
+	return errs
+}
+
 // refusal says why a worktree with these facts is not removed, or nil.
 func (t tree) refusal(f facts) error {
 	force := "commit the work, or force the removal: a snapshot is taken first"
 	switch {
 	case !f.status.Clean():
 		return conflict(ReasonDirty, "%s has work that is not committed: %s", t.at, f.status.summary()).WithHint(force)
+	case len(f.ignored) > 0:
+		return conflict(ReasonDirty, "%s has ignored files that are nowhere else: %s", t.at, names(f.ignored)).
+			WithHint("move them away, or force the removal: a snapshot with them is taken first")
 	case f.loose > 0:
 		return conflict(ReasonDirty, "%s has %d commits on no branch", t.at, f.loose).
 			WithHint("git -C " + t.at + " branch NAME, or force the removal: a snapshot is taken first")
@@ -76,6 +119,20 @@ func (t tree) refusal(f facts) error {
 		return conflict(ReasonBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("end it, or force the removal")
 	}
 	return lockFile(t.locks())
+}
+
+// names lists the first few of paths, quoted.
+func names(paths []string) string {
+	const most = 5
+	var quoted []string
+	for i, p := range paths {
+		if i == most {
+			quoted = append(quoted, fmt.Sprintf("and %d more", len(paths)-most))
+			break
+		}
+		quoted = append(quoted, strconv.Quote(p))
+	}
+	return strings.Join(quoted, " ")
 }
 
 func pids(list []int) string {

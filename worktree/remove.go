@@ -17,6 +17,7 @@ import (
 type RemoveIn struct {
 	Force        bool   // remove it with work in it, after a snapshot
 	Team, Agent  string // whose it is: they name the snapshot; needed with Force
+	Unused       bool   // nobody has worked in it: ignored files, as set-up commands make them, do not count
 	DeleteBranch bool   // delete its branch too, if its commits are contained elsewhere
 	Background   bool   // return before the files are deleted; Repo.Wait waits for that
 }
@@ -44,7 +45,8 @@ type Removed struct {
 }
 
 // Remove removes the worktree at path: directory and registration. Without
-// Force it is kept when there is anything in it that is not committed, commits
+// Force it is kept when there is anything in it that is not committed, ignored
+// files that are work (see ignoredWork), commits
 // of a detached HEAD that nothing else reaches, or a process; a git that works
 // there, as for a checkpoint, is waited for some seconds. Commits on its
 // branch are no reason: the branch stays, unless DeleteBranch is asked and they
@@ -71,11 +73,7 @@ func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, e
 		if err := t.notMain("remove the worktree"); err != nil {
 			return Removed{}, err
 		}
-		f, err := r.inspect(ctx, t, in.patience())
-		if err == nil && !in.Force {
-			err = t.refusal(f)
-		}
-		if err != nil {
+		if _, err := r.inspectFor(ctx, t, in); err != nil {
 			return Removed{}, err
 		}
 	}
@@ -209,19 +207,19 @@ func (r *Repo) secure(ctx context.Context, t tree, o *op, in RemoveIn, res *Remo
 			return err
 		}
 	} else {
-		f, err := r.inspect(ctx, t, in.patience())
-		if err == nil && !in.Force {
-			err = t.refusal(f)
-		}
+		f, err := r.inspectFor(ctx, t, in)
 		if err != nil {
 			return err
 		}
 		res.Branch, res.Head, res.Busy = f.status.Branch, f.status.Head, f.busy
-		if !f.status.Clean() || f.loose > 0 {
+		if !f.status.Clean() || f.loose > 0 || len(f.ignored) > 0 {
 			if sha, err = r.snapshot(ctx, t, true, "a forced removal"); err != nil {
 				return err
 			}
-			res.Notes = append(res.Notes, t.large(f.status.Changes)...)
+			res.Notes = append(res.Notes, t.large(f)...)
+			if len(f.ignored) > 0 {
+				res.Notes = append(res.Notes, "the snapshot of "+t.at+" has ignored files: "+names(f.ignored))
+			}
 		}
 	}
 	if sha != "" {
@@ -234,7 +232,8 @@ func (r *Repo) secure(ctx context.Context, t tree, o *op, in RemoveIn, res *Remo
 	return o.doom()
 }
 
-// snapshotOrphan saves all files that are not ignored; HEAD and index are lost.
+// snapshotOrphan saves all files but those that are ignored and rebuildable; HEAD
+// and index are lost.
 func (r *Repo) snapshotOrphan(ctx context.Context, t tree) (string, error) {
 	index, drop, err := r.tempIndex("")
 	if err != nil {
@@ -248,7 +247,12 @@ func (r *Repo) snapshotOrphan(ctx context.Context, t tree) (string, error) {
 	if err := t.nested(ctx, nil, changes); err != nil {
 		return "", err
 	}
-	return r.commitTree(ctx, t, snapshotIn{index: index, changes: changes, durable: true, why: "a forced removal without its registration"})
+	ignored, err := r.ignoredWork(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	return r.commitTree(ctx, t, snapshotIn{index: index, changes: changes, ignored: ignored, durable: true,
+		why: "a forced removal without its registration"})
 }
 
 // putBack undoes the move of a removal that was refused.

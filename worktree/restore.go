@@ -1,11 +1,9 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -73,7 +71,16 @@ func (t tree) fill(ctx context.Context, head, work, index string) error {
 	if _, err := git(ctx, t.call("read-tree", "-m", "-u", head, work)); err != nil {
 		return t.lockedOr("check the snapshot out", err)
 	}
-	if err := t.exact(ctx, head, work); err != nil {
+	files, err := t.changedIn(ctx, head, work)
+	if err == nil {
+		var exact []exactFile
+		exact, err = t.exactOf(ctx, index)
+		files = overlay(files, exact)
+	}
+	if err == nil {
+		err = t.giveBack(ctx, files)
+	}
+	if err != nil {
 		return failed("check the snapshot out", err)
 	}
 	if _, err := git(ctx, t.call("read-tree", index)); err != nil {
@@ -85,53 +92,45 @@ func (t tree) fill(ctx context.Context, head, work, index string) error {
 	return nil
 }
 
-// exact rewrites the files that the conversion of line ends changed on their
-// way out: a snapshot holds their bytes.
-func (t tree) exact(ctx context.Context, head, work string) error {
+// changedIn are the regular files that a snapshot holds by their bytes: those that
+// differ from head, unless a filter converts them.
+func (t tree) changedIn(ctx context.Context, head, work string) ([]exactFile, error) {
 	out, err := t.read(ctx, "diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AMT", head, work)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fields := lines(out, 0) // ":<mode> <mode> <sha> <sha> <status>", path
-	want := map[string]string{}
-	var files []Change
+	var files []exactFile
+	var paths []string
 	for i := 0; i+1 < len(fields); i += 2 {
 		f := strings.Fields(fields[i])
 		if len(f) != 5 {
-			return fmt.Errorf("git diff-tree answered %q", fields[i])
+			return nil, fmt.Errorf("git diff-tree answered %q", fields[i])
 		}
 		if strings.HasPrefix(f[1], "100") {
-			want[fields[i+1]] = f[3]
-			files = append(files, Change{Path: fields[i+1]})
+			files = append(files, exactFile{path: fields[i+1], mode: f[1], id: f[3]})
+			paths = append(paths, fields[i+1])
 		}
 	}
-	raw, _, err := t.split(ctx, files)
+	list, err := t.conversions(ctx, paths)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	have, err := t.hash(ctx, raw, nil)
-	if err != nil {
-		return err
-	}
-	for i, p := range raw {
-		if have[i] == want[p] {
-			continue
-		}
-		data, err := t.read(ctx, "cat-file", "blob", want[p])
-		if err != nil {
-			return err
-		}
-		f, err := os.OpenFile(filepath.Join(t.path, filepath.FromSlash(p)), os.O_WRONLY|os.O_TRUNC, 0)
-		if err != nil {
-			return err
-		}
-		_, err = f.ReadFrom(bytes.NewReader(data))
-		if closing := f.Close(); err == nil {
-			err = closing
-		}
-		if err != nil {
-			return err
+	kept := files[:0]
+	for i, f := range files {
+		if !list[i].filtered {
+			kept = append(kept, f)
 		}
 	}
-	return nil
+	return kept, nil
+}
+
+// overlay is list with the entries of over in place of those of the same path.
+func overlay(list, over []exactFile) []exactFile {
+	replaced := make(map[string]bool, len(over))
+	for _, f := range over {
+		replaced[f.path] = true
+	}
+	kept := slices.DeleteFunc(list, func(f exactFile) bool { return replaced[f.path] })
+	return append(kept, over...)
 }

@@ -122,7 +122,7 @@ func TestRestoreInto(t *testing.T) {
 	w := f.messy()
 	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
 	f.must(err)
-	want := f.withoutIgnored(w.Path, f.state(w.Path))
+	want := f.state(w.Path).withoutBuild()
 	want.Status = strings.Replace(want.Status, "D  kept.txt", " M hidden.txt\x00D  kept.txt", 1) // the mark is not kept, the change is
 	f.git(w.Path, "update-index", "--no-assume-unchanged", "hidden.txt")
 	f.git(w.Path, "add", "--all")
@@ -130,16 +130,10 @@ func TestRestoreInto(t *testing.T) {
 	f.write("wt/w/later.txt", "later")
 	f.write("wt/w/a.txt", "later\n")
 	f.must(os.Remove(filepath.Join(w.Path, "bin")))
-	// What is committed has its line ends from git again.
-	plain := func(s state) state {
-		delete(s.Files, "crlf.txt")
-		delete(s.Files, "eol.txt")
-		return s
-	}
-	later := f.withoutIgnored(w.Path, f.state(w.Path))
+	later := f.state(w.Path).withoutBuild()
 	rescue, err := f.repo.RestoreInto(f.ctx(), w.Path, ref, "demo", "w")
 	f.must(err)
-	if d := cmp.Diff(want, f.withoutIgnored(w.Path, f.state(w.Path))); d != "" {
+	if d := cmp.Diff(want, f.state(w.Path).withoutBuild()); d != "" {
 		t.Error(d)
 	}
 	if b := f.git(w.Path, "symbolic-ref", "--short", "HEAD"); b != "team/w" {
@@ -147,7 +141,7 @@ func TestRestoreInto(t *testing.T) {
 	}
 	again, err := f.repo.RestoreInto(f.ctx(), w.Path, rescue, "demo", "w")
 	f.must(err)
-	if d := cmp.Diff(plain(later), plain(f.withoutIgnored(w.Path, f.state(w.Path)))); d != "" || again == "" {
+	if d := cmp.Diff(later, f.state(w.Path).withoutBuild()); d != "" || again == "" {
 		t.Errorf("%q %s", again, d)
 	}
 	if f.state(w.Path).Files["noise.log"] == "" {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -26,12 +27,16 @@ const snapshotMark = "teamctl snapshot"
 // repository until the snapshot is dropped.
 const largeFile = 50 << 20
 
-// large names the large files among changes.
-func (t tree) large(changes []Change) (notes []string) {
-	for _, c := range changes {
-		info, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(c.Path)))
+// large names the large files of a snapshot.
+func (t tree) large(f facts) (notes []string) {
+	paths := slices.Clone(f.ignored)
+	for _, c := range f.status.Changes {
+		paths = append(paths, c.Path)
+	}
+	for _, p := range paths {
+		info, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(p)))
 		if err == nil && info.Mode().IsRegular() && info.Size() >= largeFile {
-			notes = append(notes, fmt.Sprintf("%s in the snapshot has %d MiB", c.Path, info.Size()>>20))
+			notes = append(notes, fmt.Sprintf("%s in the snapshot has %d MiB", p, info.Size()>>20))
 		}
 	}
 	return notes
@@ -41,8 +46,8 @@ func (t tree) large(changes []Change) (notes []string) {
 const snapshotTries = 3
 
 // Snapshot saves the complete state of the worktree at path: HEAD, index,
-// tracked and untracked files that are not ignored, byte for byte but where a
-// filter such as LFS stands between. Index and files are not touched. The
+// tracked and untracked files that are not ignored, byte for byte unless a
+// filter such as LFS converts them. Index and files are not touched. The
 // answer is a commit; for a clean worktree it is HEAD itself. With ref, a full
 // name below refs/teamctl/, the ref is set to it, wherever it pointed before.
 //
@@ -66,8 +71,9 @@ func (r *Repo) Snapshot(ctx context.Context, path, ref string) (string, error) {
 	return sha, nil
 }
 
-// snapshot is Snapshot without a ref; durable has every object on the disk
-// before it returns.
+// snapshot is Snapshot without a ref. With durable, every object is on the disk
+// before it returns, and the snapshot has the ignored files that are work and the
+// exact bytes of unchanged files too: what is in the worktree may be removed.
 func (r *Repo) snapshot(ctx context.Context, t tree, durable bool, why string) (sha string, err error) {
 	for range snapshotTries {
 		if sha, err = r.trySnapshot(ctx, t, durable, why); err == nil || ctx.Err() != nil {
@@ -87,10 +93,16 @@ func (r *Repo) trySnapshot(ctx context.Context, t tree, durable bool, why string
 	if err != nil {
 		return "", err
 	}
-	if st.Clean() && st.Head != "" {
+	var ignored []string
+	if durable {
+		if ignored, err = r.ignoredWork(ctx, t); err != nil {
+			return "", err
+		}
+	}
+	if st.Clean() && len(ignored) == 0 && st.Head != "" {
 		return st.Head, nil
 	}
-	return r.commitTree(ctx, t, snapshotIn{index: index, head: st.Head, changes: st.Changes, durable: durable, why: why})
+	return r.commitTree(ctx, t, snapshotIn{index: index, head: st.Head, changes: st.Changes, ignored: ignored, durable: durable, why: why})
 }
 
 // snapshotIn is what a snapshot is made of.
@@ -98,6 +110,7 @@ type snapshotIn struct {
 	index   string   // temporary; becomes the working tree's
 	head    string   // "" on a branch without commits
 	changes []Change // as status reports them through index
+	ignored []string // ignored files that are work
 	durable bool
 	why     string
 }
@@ -114,7 +127,8 @@ func (r *Repo) commitTree(ctx context.Context, t tree, in snapshotIn) (string, e
 		return "", wrap(err)
 	}
 	r.step("snapshot-begun")
-	if err := t.stage(ctx, in, conf); err != nil {
+	exact, err := t.stage(ctx, in, conf)
+	if err != nil {
 		return "", wrap(err)
 	}
 	work, err := r.indexTree(ctx, t.call(), in.index, conf)
@@ -126,8 +140,14 @@ func (r *Repo) commitTree(ctx context.Context, t tree, in snapshotIn) (string, e
 	if in.head != "" {
 		parents = []string{in.head}
 	}
+	more := t.pending(ctx)
+	if id, err := r.exact(ctx, t, in, exact, conf); err != nil {
+		return "", wrap(err)
+	} else if id != "" {
+		more = append(more, id)
+	}
 	of := filepath.Base(t.at) + ", " + in.why
-	index, err := t.commitOf(ctx, staged, append(parents, t.pending(ctx)...), snapshotMark+": index of "+of, conf)
+	index, err := t.commitOf(ctx, staged, append(parents[:len(parents):len(parents)], more...), snapshotMark+": index of "+of, conf)
 	if err != nil {
 		return "", wrap(err)
 	}
@@ -162,9 +182,11 @@ func (t tree) commitOf(ctx context.Context, treeID string, parents []string, mes
 
 // stage brings the temporary index up to what is on disk. Files go in by their
 // bytes, without the conversions of line ends that `git add` would do.
-func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) error {
+//
+// The answer are those that attributes convert.
+func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) (exact []exactFile, err error) {
 	var info, byGit bytes.Buffer
-	var regular []Change
+	var regular []string
 	modes := map[string]string{}
 	for _, c := range in.changes {
 		full := filepath.Join(t.path, filepath.FromSlash(c.Path))
@@ -182,27 +204,37 @@ func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) error {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir), err == nil && fi.IsDir():
 			fmt.Fprintf(&info, "0 %s\t%s\x00", strings.Repeat("0", 40), c.Path)
 		case err != nil:
-			return err
+			return nil, err
 		case fi.Mode().IsRegular():
-			regular = append(regular, c)
+			regular = append(regular, c.Path)
 			modes[c.Path] = c.fileMode(fi)
 		default: // a symlink
 			byGit.WriteString(c.Path + "\x00")
 		}
 	}
-	raw, filtered, err := t.split(ctx, regular)
+	list, err := t.conversions(ctx, regular)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, p := range filtered {
-		byGit.WriteString(p + "\x00")
+	var raw []string
+	converted := map[string]bool{}
+	for i, p := range regular {
+		if list[i].filtered {
+			byGit.WriteString(p + "\x00")
+			continue
+		}
+		raw = append(raw, p)
+		converted[p] = list[i].changes
 	}
 	ids, err := t.hash(ctx, raw, conf)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, p := range raw {
 		fmt.Fprintf(&info, "%s %s\t%s\x00", modes[p], ids[i], p)
+		if converted[p] {
+			exact = append(exact, exactFile{path: p, mode: modes[p], id: ids[i]})
+		}
 	}
 	for _, step := range []struct {
 		args  []string
@@ -218,10 +250,10 @@ func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) error {
 		c.env = append(c.env, "GIT_INDEX_FILE="+in.index)
 		c.stdin, c.conf = step.stdin, conf
 		if _, err := git(ctx, c); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return exact, nil
 }
 
 // fileMode is the mode of a regular file, as git sees it where it says so (on a
@@ -234,35 +266,6 @@ func (c Change) fileMode(fi fs.FileInfo) string {
 		return "100755"
 	}
 	return "100644"
-}
-
-// split separates the files that a filter driver (LFS, encryption) stands in
-// front of: their bytes on disk are not what belongs into a repository.
-func (t tree) split(ctx context.Context, files []Change) (raw, filtered []string, err error) {
-	if len(files) == 0 {
-		return nil, nil, nil
-	}
-	c := t.readCall("check-attr", "-z", "--stdin", "filter")
-	for _, f := range files {
-		c.stdin = append(append(c.stdin, f.Path...), 0)
-	}
-	out, err := git(ctx, c)
-	if err != nil {
-		return nil, nil, err
-	}
-	answers := lines(out, 0) // path, "filter", value
-	if len(answers) != 3*len(files) {
-		return nil, nil, fmt.Errorf("git check-attr gave %d fields for %d files", len(answers), len(files))
-	}
-	for i := 0; i < len(answers); i += 3 {
-		switch answers[i+2] {
-		case "unspecified", "unset":
-			raw = append(raw, answers[i])
-		default:
-			filtered = append(filtered, answers[i])
-		}
-	}
-	return raw, filtered, nil
 }
 
 // hash stores the bytes of files and returns their object ids.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,17 +26,24 @@ func (f *fixture) state(dir string) state {
 	f.Helper()
 	return state{
 		Files:  contents(f.T, dir),
-		Status: f.git(dir, "status", "--porcelain=v1", "--no-renames", "-z", "--untracked-files=all"),
+		Status: f.status(dir),
 		Staged: f.git(dir, "ls-files", "--stage", "-z"),
 		Head:   f.git(dir, "rev-parse", "HEAD"),
 	}
 }
 
-// withoutIgnored drops the files that nobody promised to keep.
-func (f *fixture) withoutIgnored(dir string, s state) state {
-	for _, p := range strings.Split(f.git(dir, "ls-files", "-z", "--others", "--ignored", "--exclude-standard"), "\x00") {
-		delete(s.Files, p)
-	}
+// status is what git says of dir, without its complaints of files that no attribute fits.
+func (f *fixture) status(dir string) string {
+	f.Helper()
+	cmd := exec.Command("git", "-C", dir, "status", "--porcelain=v1", "--no-renames", "-z", "--untracked-files=all")
+	out, err := cmd.Output()
+	f.must(err)
+	return string(out)
+}
+
+// withoutBuild drops the ignored file of mess that any build makes again.
+func (s state) withoutBuild() state {
+	delete(s.Files, "build/made")
 	return s
 }
 
@@ -69,6 +77,7 @@ func (f *fixture) mess(rel string) {
 	f.must(os.Remove(f.path(in("tolink"))))
 	f.must(os.Symlink("a.txt", f.path(in("tolink"))))
 	f.write(in("noise.log"), "ignored")
+	f.write(in("build/made"), "ignored, and made again by any build")
 	f.write(in("hidden.txt"), "edited behind git's back\n")
 }
 
@@ -141,10 +150,10 @@ func TestSnapshot(t *testing.T) {
 func TestForcedRemovalAndRestore(t *testing.T) {
 	f := newFixture(t)
 	w := f.messy()
-	want := f.withoutIgnored(w.Path, f.state(w.Path))
+	want := f.state(w.Path).withoutBuild()
 	// What git was told not to look at is restored as the plain change that it is.
 	f.git(w.Path, "update-index", "--no-assume-unchanged", "hidden.txt")
-	want.Status = f.git(w.Path, "status", "--porcelain=v1", "--no-renames", "-z", "--untracked-files=all")
+	want.Status = f.status(w.Path)
 	f.git(w.Path, "update-index", "--assume-unchanged", "hidden.txt")
 
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
@@ -164,6 +173,59 @@ func TestForcedRemovalAndRestore(t *testing.T) {
 	}
 }
 
+// What attributes convert comes back by its bytes, whether it was staged, renamed,
+// made executable or left as it was.
+func TestConvertedFilesComeBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("main/.gitattributes", "*.crlf text eol=crlf\n*.id ident\n*.u16 text working-tree-encoding=UTF-16LE\n*.auto text=auto eol=crlf\n")
+	for _, name := range []string{"plain", "staged", "moved", "mode", "back"} {
+		for _, end := range []string{"crlf", "id", "auto"} {
+			f.write("main/"+name+"."+end, "$Id$ one\ntwo\n")
+		}
+	}
+	f.commitMain("files")
+	w := f.create("w")
+	for _, end := range []string{"crlf", "id", "auto"} {
+		f.write("wt/w/plain."+end, "$Id$ one\ntwo\n") // unchanged to git
+		f.git(w.Path, "add", "plain."+end)
+		f.write("wt/w/staged."+end, "$Id$ new\ntwo\n")
+		f.write("wt/w/back."+end, "$Id$ staged\n")
+		f.git(w.Path, "add", "staged."+end, "back."+end)
+		f.write("wt/w/back."+end, "$Id$ one\ntwo\n") // as in HEAD again, by its bytes
+		f.git(w.Path, "mv", "moved."+end, "renamed."+end)
+		f.must(os.Chmod(f.path("wt/w/mode."+end), 0o755))
+		f.git(w.Path, "add", "mode."+end)
+		f.write("wt/w/new."+end, "new\r\nmixed\n")
+	}
+	f.write("wt/w/text.u16", "o\x00n\x00e\x00\n\x00")
+	f.git(w.Path, "add", "text.u16")
+	want := f.state(w.Path)
+	in := RemoveIn{Force: true, Team: "t", Agent: "a"}
+	res, err := f.repo.Remove(f.ctx(), w.Path, in)
+	f.must(err)
+	_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: res.RescueRef, Path: w.Path, Branch: w.Branch, Reuse: true})
+	f.must(err)
+	if d := cmp.Diff(want, f.state(w.Path)); d != "" {
+		t.Error(d)
+	}
+	// A checkpoint has those that were changed.
+	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "t", "a", "a test")
+	f.must(err)
+	f.must(os.Remove(f.path("wt/w/staged.crlf")))
+	f.write("wt/w/mode.crlf", "else\n")
+	_, err = f.repo.RestoreInto(f.ctx(), w.Path, ref, "t", "a")
+	f.must(err)
+	got := f.state(w.Path)
+	for _, name := range []string{"plain.crlf", "plain.id", "plain.auto"} { // reset by git, unchanged to it
+		delete(want.Files, name)
+		delete(got.Files, name)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // Random work, several seeds: whatever is done, it comes back.
 func TestRandomWorkComesBack(t *testing.T) {
 	did := map[string]int{}
@@ -172,20 +234,28 @@ func TestRandomWorkComesBack(t *testing.T) {
 			did[args[0]]++
 		}
 	}
-	for seed := range int64(6) {
+	for seed := range int64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f := newFixture(t)
 			rnd := rand.New(rand.NewSource(seed))
 			for i := range 12 {
 				f.write(fmt.Sprintf("main/d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintln(i), i))
 			}
+			// Attributes that make the bytes on disk differ from those in a commit.
+			f.write("main/.gitattributes", "f1 text eol=crlf\nf2 text eol=lf\nf3 ident\nf4 text working-tree-encoding=UTF-16LE\n"+
+				"f5 text=auto\nf6 text=auto eol=crlf\nf7 -text\n")
 			f.commitMain("files")
 			w := f.create("w")
 			name := func() string { return fmt.Sprintf("d%d/f%d", rnd.Intn(4), rnd.Intn(14)) }
 			for range 40 {
 				n := name()
 				full := filepath.Join(w.Path, n)
-				switch rnd.Intn(10) {
+				switch rnd.Intn(12) {
+				case 10, 11: // text in either form of line ends
+					end := []string{"\n", "\r\n"}[rnd.Intn(2)]
+					_ = os.Remove(full)
+					f.write("wt/w/"+n, strings.Repeat(fmt.Sprint("$Id$ line ", rnd.Intn(4), end), rnd.Intn(4)))
+					did["text"]++
 				case 0, 1:
 					b := make([]byte, rnd.Intn(200))
 					_, _ = rnd.Read(b)
@@ -233,7 +303,7 @@ func TestRandomWorkComesBack(t *testing.T) {
 			}
 		})
 	}
-	for _, what := range []string{"binary", "symlink", "mode", "add", "mv", "rm", "commit", "stash"} {
+	for _, what := range []string{"binary", "text", "symlink", "mode", "add", "mv", "rm", "commit", "stash"} {
 		if did[what] == 0 {
 			t.Errorf("no seed did a %s: %v", what, did)
 		}
@@ -314,8 +384,7 @@ func TestSnapshotKilled(t *testing.T) {
 		f.must(err)
 		_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: res.RescueRef, Path: w.Path, Branch: w.Branch, Reuse: true})
 		f.must(err)
-		delete(want.Files, "noise.log") // ignored
-		if d := cmp.Diff(want.Files, f.state(w.Path).Files); d != "" {
+		if d := cmp.Diff(want.withoutBuild().Files, f.state(w.Path).Files); d != "" {
 			t.Error(step, d)
 		}
 		f.must(f.sweep())

@@ -1,0 +1,79 @@
+package worktree
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Ignored files that are nowhere else keep a worktree, are named, and come back
+// from the snapshot of a forced removal.
+func TestIgnoredWork(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("main/.gitignore", "*.log\n/build/\n.env*\n*.db\n/data/\nnode_modules/\nlink\n__pycache__/\n")
+	f.commitMain("ignore more")
+	f.write("main/.env", "from the main checkout\n")
+	f.write("main/.env.local", "of the main checkout\n")
+	w := f.create("w")
+	for name, text := range map[string]string{
+		".env": "from the main checkout\n", "build/out": "x", "node_modules/a/b.log": "x", "sub/__pycache__/m.log": "x",
+	} {
+		f.write("wt/w/"+name, text)
+	}
+	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
+	if err != nil || res.RescueRef != "" {
+		t.Fatalf("with what others have and what is made again: %v %+v", err, res)
+	}
+	f.git(f.root, "branch", "-D", "team/w")
+	w = f.create("w")
+	f.write("wt/w/.env", "from the main checkout\n")
+	f.write("wt/w/.env.local", "changed by the agent\n")
+	f.write("wt/w/app.db", "\x00rows\xff")
+	f.write("wt/w/data/deep/set.bin", "\x01\x02")
+	f.write("wt/w/data/run.sh", "#!/bin/sh\n")
+	f.must(os.Chmod(f.path("wt/w/data/run.sh"), 0o755))
+	f.must(os.Symlink("data/run.sh", f.path("wt/w/link")))
+	f.write("wt/w/node_modules/a/b.log", "x")
+	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
+	wantErr(t, err, team.CodeConflict, ReasonDirty)
+	for _, name := range []string{".env.local", "app.db", "data/deep/set.bin"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not named: %v", name, err)
+		}
+	}
+	if errs := f.repo.CheckRemove(f.ctx(), []string{w.Path, f.path("wt/none")}, RemoveIn{}); team.ReasonOf(errs[0]) != ReasonDirty || errs[1] != nil {
+		t.Errorf("looked at beforehand: %v", errs)
+	}
+	in := RemoveIn{Force: true, Team: "t", Agent: "a"}
+	if errs := f.repo.CheckRemove(f.ctx(), []string{w.Path}, in); errs[0] != nil {
+		t.Errorf("looked at beforehand: %v", errs)
+	}
+	want := contents(t, w.Path)
+	delete(want, "node_modules/a/b.log")
+	delete(want, ".env") // as the main checkout has it
+	res, err = f.repo.Remove(f.ctx(), w.Path, in)
+	f.must(err)
+	if !strings.Contains(strings.Join(res.Notes, "\n"), "app.db") {
+		t.Errorf("what was saved is not named: %q", res.Notes)
+	}
+	w2, err := f.repo.Restore(f.ctx(), RestoreIn{Ref: res.RescueRef, Path: f.path("wt/back")})
+	f.must(err)
+	got := contents(t, w2.Path)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s came back as %q, not %q", name, got[name], want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("came back: %q", got)
+	}
+	// A worktree that nobody has worked in goes with what its set-up made.
+	w3 := f.create("w3")
+	f.write("wt/w3/app.db", "made by a set-up command")
+	if _, err := f.repo.Remove(f.ctx(), w3.Path, RemoveIn{Unused: true}); err != nil || f.exists(w3.Path) {
+		t.Error(err)
+	}
+}
