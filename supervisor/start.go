@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
@@ -226,8 +229,48 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	if err != nil {
 		return res, err
 	}
+	if row.StartedAt == 0 && h.Proc().Agent.PID == 0 { // it was not executed, and never has been
+		return res, s.neverRan(ctx, h, row.Name, dir)
+	}
 	res.at = h
 	return res, nil
+}
+
+// neverRan is why an agent could not be executed. Nothing of its generation is left.
+func (s *Supervisor) neverRan(ctx context.Context, h backends.Handle, name, dir string) error {
+	defer h.Detach()
+	select {
+	case <-h.Exited():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := h.Dispose(ctx); err != nil {
+		s.log.Warn("dispose", "member", name, "err", err)
+	}
+	e := h.Exit()
+	return notExecutable(name, dir, strings.TrimPrefix(e.Reason, "exec failed: "), e.Code == exitNoProgram)
+}
+
+// exitNoProgram is the status of a program that does not exist, as in a shell.
+const exitNoProgram = 127
+
+// ReasonNotExecutable is the reason of a start whose program cannot be executed.
+const ReasonNotExecutable = "not_executable"
+
+// NotExecutable is the error of a member whose program, looked up from dir, cannot be
+// executed: CodeNotFound where it does not exist, else CodeUnavailable.
+func NotExecutable(name, dir string, why error) error {
+	missing := errors.Is(why, fs.ErrNotExist) || errors.Is(why, syscall.ENOTDIR)
+	return notExecutable(name, dir, why.Error(), missing)
+}
+
+func notExecutable(name, dir, why string, missing bool) error {
+	code := team.CodeUnavailable
+	if missing {
+		code = team.CodeNotFound
+	}
+	return team.Errorf(code, "start %s: cannot execute %s", name, strings.TrimPrefix(why, "stat ")).WithReason(ReasonNotExecutable).
+		WithHint("a name is looked up in the member's PATH, a path from " + dir)
 }
 
 // prepare writes the secret of the generation, and keeps from it what an earlier
@@ -481,6 +524,9 @@ func (f failedStart) apply(s *Supervisor) {
 
 // permanent errors of a start do not go away by trying again.
 func permanent(err error) bool {
+	if team.ReasonOf(err) == ReasonNotExecutable {
+		return true
+	}
 	switch team.CodeOf(err) {
 	case team.CodeInvalid, team.CodeNotFound, team.CodeDenied:
 		return true

@@ -23,7 +23,7 @@ func (s *state) spawn() (pid int, err error) {
 		slave := s.own.Slave().Fd()
 		files, tty = []uintptr{slave, slave, slave}, int(slave)
 	}
-	path, err := find(l.Argv[0], l.Dir, env)
+	path, err := Find(l.Argv[0], l.Dir, env)
 	if err != nil {
 		return 0, err
 	}
@@ -54,8 +54,10 @@ func (s *state) spawn() (pid int, err error) {
 	return pid, nil
 }
 
-// find resolves the command with the agent's PATH, not with the shim's.
-func find(name, dir string, env []string) (string, error) {
+// Find resolves a program as the shim does: with the agent's PATH and from its
+// directory, not with those of this process. The error names the program and wraps
+// the system's error number.
+func Find(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) && dir != "" {
 			name = filepath.Join(dir, name)

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -64,6 +66,17 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 	}
 	if len(out.Argv) > 0 && !filepath.IsAbs(out.Argv[0]) && filepath.Base(out.Argv[0]) != out.Argv[0] {
 		out.Argv[0] = filepath.Join(in.Dir, out.Argv[0])
+	}
+	if !in.Adopt {
+		programs := out.Argv[:min(1, len(out.Argv))]
+		if info, err := ad.Lookup(m.Spec.Agent); err == nil && info.TakesCommand { // it may run behind a program of ours
+			programs = append(slices.Clip(programs), m.Spec.Command[:min(1, len(m.Spec.Command))]...)
+		}
+		for _, p := range programs {
+			if _, err := shim.Find(p, in.Dir, out.Env); err != nil {
+				return supervisor.Plan{}, supervisor.NotExecutable(m.Name, in.Dir, err)
+			}
+		}
 	}
 	return supervisor.Plan{
 		Argv: out.Argv, Env: out.Env, AnswersShutdown: out.AnswersShutdown, ReportsReady: out.ReportsReady,
