@@ -11,8 +11,7 @@ import (
 
 // Wait returns when every task (or every one named) has ended: completed, failed,
 // or pending behind a failed one. The error says which did not complete. It wakes
-// by event. Where nobody is left who could take what is pending, it says so
-// instead of waiting for ever.
+// by event. Where no member can take what is pending, it fails and says why.
 func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 	limit, cancel := bounded(ctx, in.Timeout)
 	defer cancel()
@@ -36,7 +35,11 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
 			if in.Each != nil {
 				in.Each(p)
 			}
-			if done, err := ended(p, in.Tasks); done || err != nil {
+			hands, err := t.hands(ctx, p.Members)
+			if err != nil {
+				return p, err
+			}
+			if done, err := ended(p, in.Tasks, hands); done || err != nil {
 				return p, err
 			}
 		}
@@ -138,7 +141,7 @@ func (w *waiting) byNumbers(ctx context.Context, p Progress) (open bool, err err
 	if p.Counts.Pending == p.Counts.Stuck {
 		return false, nil
 	}
-	return w.anyWorking(ctx, p)
+	return w.takeable(ctx, p)
 }
 
 // byTasks reports whether one of the tasks named has not ended.
@@ -147,31 +150,47 @@ func (w *waiting) byTasks(ctx context.Context, p Progress) (open bool, err error
 	for _, task := range p.Tasks {
 		there[task.ID] = task
 	}
-	pending := false
+	var ready []string
+	blocked := false
 	for _, id := range w.in.Tasks {
 		switch task, ok := there[id]; {
 		case !ok:
 			return false, nil
+		case task.Status == team.TaskPending && p.Part.Stuck[id]:
+		case task.Status == team.TaskPending && len(task.BlockedBy) > 0:
+			blocked = true
 		case task.Status == team.TaskPending:
-			pending = pending || !p.Part.Stuck[id]
+			ready = append(ready, id)
 		case task.Status != team.TaskCompleted && task.Status != team.TaskFailed:
 			open = true
 		}
 	}
-	if !pending {
-		return open, nil
+	if open || blocked && p.Counts.Claimed+p.Counts.InProgress > 0 {
+		return true, nil
 	}
-	return w.anyWorking(ctx, p)
+	if blocked { // whatever goes on may be what it waits for
+		return w.takeable(ctx, p)
+	}
+	if len(ready) > 0 {
+		return w.takeable(ctx, p, ready...)
+	}
+	return false, nil
 }
 
-func (w *waiting) anyWorking(ctx context.Context, p Progress) (bool, error) {
+// takeable reports whether a member can take a pending task, of those with the ids
+// where there are some.
+func (w *waiting) takeable(ctx context.Context, p Progress, ids ...string) (bool, error) {
 	if p.Members == nil {
 		var err error
 		if p.Members, err = w.Ledger.Members(ctx, false); err != nil {
 			return false, err
 		}
 	}
-	return anyWorking(p), nil
+	h, err := w.hands(ctx, p.Members)
+	if err != nil || len(h.Any)+len(h.Run) == 0 {
+		return false, err
+	}
+	return w.Ledger.Takeable(ctx, h.Takers, ids...)
 }
 
 // Progress is the board as it stands.
@@ -189,7 +208,7 @@ func (t *Team) Progress(ctx context.Context) (Progress, error) {
 }
 
 // ended reports whether the tasks waited for have ended, and what went wrong.
-func ended(p Progress, ids []string) (bool, error) {
+func ended(p Progress, ids []string, by hands) (bool, error) {
 	byID := make(map[string]ledger.Task, len(p.Tasks))
 	for _, task := range p.Tasks {
 		byID[task.ID] = task
@@ -201,7 +220,11 @@ func ended(p Progress, ids []string) (bool, error) {
 	}
 	dead := map[string]bool{}
 	var failed, stuck []string
-	open, ready := false, false
+	var left []ledger.Task // pending, and no member can take them
+	open, blocked := false, false
+	goesOn := p.Counts.Claimed+p.Counts.InProgress > 0 || slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool {
+		return t.Status == team.TaskPending && len(t.BlockedBy) == 0 && t.TakenBy(by.Takers)
+	})
 	for _, id := range ids {
 		task, ok := byID[id]
 		switch {
@@ -212,18 +235,26 @@ func ended(p Progress, ids []string) (bool, error) {
 			failed = append(failed, id)
 		case task.Status == team.TaskPending && deadEnd(byID, task, dead):
 			stuck = append(stuck, id)
-		case task.Status == team.TaskPending:
-			open, ready = true, true
+		case task.Status == team.TaskPending && len(task.BlockedBy) > 0:
+			open, blocked = open || goesOn, true
+		case task.Status == team.TaskPending && !task.TakenBy(by.Takers):
+			left = append(left, task)
 		default:
 			open = true
 		}
 	}
 	switch {
-	case open && ready && !anyWorking(p):
-		return true, team.Errorf(team.CodeUnavailable, "tasks are pending and no member is running that could take them").
-			WithReason("no_member_running").WithHint("teamctl spawn NAME, or teamctl start NAME")
 	case open:
 		return false, nil
+	case len(left) == 0 && blocked: // what they wait for is what nobody takes
+		for _, task := range p.Tasks {
+			if task.Status == team.TaskPending && len(task.BlockedBy) == 0 {
+				left = append(left, task)
+			}
+		}
+		return true, by.none(left)
+	case len(left) > 0:
+		return true, by.none(left)
 	case len(failed)+len(stuck) == 0:
 		return true, nil
 	}
@@ -256,16 +287,4 @@ func deadEnd(byID map[string]ledger.Task, task ledger.Task, memo map[string]bool
 		}
 	}
 	return memo[task.ID]
-}
-
-// anyWorking reports whether somebody is there who could take a task. A team
-// without any member is taken to be driven by hand.
-func anyWorking(p Progress) bool {
-	if len(p.Members) <= 1 || p.Counts.Claimed+p.Counts.InProgress > 0 {
-		return true
-	}
-	return slices.ContainsFunc(p.Members, func(m ledger.Member) bool {
-		external := m.Spec.Agent == ledger.AgentExternal // nobody starts or sees it: it comes when it comes
-		return m.Name != team.LeadName && (external || m.Desired == team.WantRunning && !m.Observed.Terminal())
-	})
 }

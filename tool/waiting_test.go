@@ -32,6 +32,7 @@ func TestWaitReadsWhatHasChanged(t *testing.T) {
 	batch := make([]ledger.NewTask, 300)
 	for i := range batch {
 		batch[i].Subject = fmt.Sprint("task ", i+1)
+		batch[i].Metadata = []byte(`{"run":"true"}`)
 	}
 	batch[0].Ref, batch[298].Ref = "first", "last but one"
 	batch[298].DependsOn = []string{"first"}
@@ -102,7 +103,7 @@ func TestWaitReadsWhatHasChanged(t *testing.T) {
 	// More than that at once is read whole, once.
 	more := make([]ledger.NewTask, manyChanged+1)
 	for i := range more {
-		more[i].Subject = "more"
+		more[i].Subject, more[i].Metadata = "more", []byte(`{"run":"true"}`)
 	}
 	if _, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: more}); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,65 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Takers are the session keys of members that could take a task now or soon.
+type Takers struct {
+	Any     []string // take any task
+	Run     []string // take only tasks that have a command
+	RunFree bool     // one of Run also takes tasks that are assigned to nobody
+}
+
+// sqlTakeable looks for a pending task that waits for no other one, though maybe for
+// its time, and that one of the takers may take. ?1 and ?2 are JSON arrays of session
+// keys, ?3 and ?4 say whether anybody takes any free task, and one with a command.
+const (
+	takeable = `status = 'pending' AND unmet = 0 AND `
+	freeOnes = `owner IS NULL AND (?3 OR ?4` + hasCommand + `)`
+	ownOnes  = `owner IS NOT NULL AND (owner IN (SELECT value FROM json_each(?1)) OR owner IN (SELECT value FROM json_each(?2))` + hasCommand + `)`
+
+	sqlTakeable = `SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_ready WHERE ` + takeable + `notBefore = 0 AND ` + freeOnes + `)
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned WHERE ` + takeable + `notBefore = 0 AND ` + ownOnes + `)
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND ` + takeable + `(` + freeOnes + ` OR ` + ownOnes + `))`
+	sqlTakeableOf = `SELECT EXISTS (SELECT 1 FROM tasks WHERE id IN (SELECT value FROM json_each(?5)) AND ` + takeable + `(` + freeOnes + ` OR ` + ownOnes + `))`
+)
+
+// Takeable reports whether one of the takers may take a pending task that waits for no
+// other one: of those with the ids, where there are some.
+func (l *Ledger) Takeable(ctx context.Context, by Takers, ids ...string) (bool, error) {
+	list := func(keys []string) string { return mustJSON(append([]string{}, keys...)) }
+	q, args := sqlTakeable, []any{list(by.Any), list(by.Run), len(by.Any) > 0, by.RunFree}
+	if len(ids) > 0 {
+		q, args = sqlTakeableOf, append(args, list(ids))
+	}
+	some, err := read(ctx, l.db, "look for tasks that can be taken", func(r *sql.Rows) (yes bool, err error) {
+		return yes, r.Scan(&yes)
+	}, q, args...)
+	return err == nil && some[0], err
+}
+
+// HasCommand reports whether a worker may take the task: it runs metadata.run.
+func (t Task) HasCommand() bool {
+	var has struct {
+		Run any `json:"run"`
+	}
+	if len(t.Metadata) == 0 || json.Unmarshal(t.Metadata, &has) != nil || has.Run == nil {
+		return false
+	}
+	text, isText := has.Run.(string)
+	return !isText || strings.Trim(text, "\t\n\r ") != ""
+}
+
+// TakenBy reports whether one of the takers may take the task, which is pending and
+// waits for no other one: [Ledger.Takeable] of a task that was read already.
+func (t Task) TakenBy(by Takers) bool {
+	if t.Owner == "" {
+		return len(by.Any) > 0 || by.RunFree && t.HasCommand()
+	}
+	return slices.Contains(by.Any, t.Owner) || slices.Contains(by.Run, t.Owner) && t.HasCommand()
+}

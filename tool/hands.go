@@ -1,0 +1,140 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// workerAgent is the kind of agent that takes only tasks with a command.
+const workerAgent = "worker"
+
+// hands are the members that can take tasks, and why each other one cannot.
+type hands struct {
+	ledger.Takers
+	idle []idleHand
+}
+
+type idleHand struct{ name, why, remedy string }
+
+// hands sorts the roster by who can take a task now, or will without anybody's doing.
+func (t *Team) hands(ctx context.Context, roster []ledger.Member) (h hands, err error) {
+	auto, err := t.Ledger.AutoClaim(ctx)
+	if err != nil {
+		return h, err
+	}
+	for _, m := range roster {
+		if m.Name == team.LeadName {
+			continue
+		}
+		if why, remedy := cannotTake(m); why != "" {
+			h.idle = append(h.idle, idleHand{m.Name, why, remedy})
+			continue
+		}
+		if m.Spec.Agent != workerAgent {
+			h.Any = append(h.Any, m.SessionKey)
+			continue
+		}
+		h.Run = append(h.Run, m.SessionKey)
+		h.RunFree = h.RunFree || auto.On(m.Name)
+	}
+	return h, nil
+}
+
+// cannotTake says why a member takes no task, and the command that changes it.
+func cannotTake(m ledger.Member) (why, remedy string) {
+	mode := Caller{Role: m.Role, Mode: m.Spec.Mode}
+	switch {
+	case granted(Caller{Role: m.Role}, OpTaskWork) == no:
+		return "is " + string(m.Role), ""
+	case granted(mode, OpTaskWork) == no:
+		return fmt.Sprintf("is in mode %s", m.Spec.Mode), "teamctl mode " + m.Name + " default"
+	case m.Spec.Agent == ledger.AgentExternal: // nobody starts or sees it: it comes when it comes
+		return "", ""
+	case m.Desired != team.WantRunning:
+		return "is stopped", "teamctl start " + m.Name
+	case m.Observed.Terminal():
+		return "has " + map[team.Observed]string{team.Completed: "ended", team.Failed: "failed", team.Killed: "been killed"}[m.Observed],
+			"teamctl start " + m.Name
+	case m.Observed == team.Running && m.Reason == supervisor.PausedReason:
+		return "is paused", "teamctl resume " + m.Name
+	}
+	return "", ""
+}
+
+// none is the error of tasks that are pending while no member can take one: left are
+// those that wait for no other task.
+func (h hands) none(left []ledger.Task) error {
+	const most = 5
+	what := "pending tasks"
+	if len(left) > 0 {
+		ids := make([]string, 0, most+1)
+		for i, task := range left {
+			if i == most {
+				ids = append(ids, "...")
+				break
+			}
+			ids = append(ids, task.ID)
+		}
+		what = "task " + ids[0]
+		if len(ids) > 1 {
+			what = "tasks " + strings.Join(ids, ", ")
+		}
+	}
+	var why []string
+	hint := ""
+	for i, m := range h.idle {
+		if hint == "" {
+			hint = m.remedy
+		}
+		if i == most {
+			why = append(why, fmt.Sprintf("%d more", len(h.idle)-most))
+			break
+		}
+		why = append(why, m.name+" "+m.why)
+	}
+	reason := "no_member_running"
+	if len(h.Any)+len(h.Run) > 0 { // somebody runs, and these are not for it
+		reason = "no_taker"
+		why, hint = h.misfit(left)
+	}
+	if len(why) == 0 {
+		why = []string{"the team has no members"}
+	}
+	if hint == "" {
+		hint = "teamctl spawn NAME"
+	}
+	return team.Errorf(team.CodeUnavailable, "no member can take %s: %s", what, strings.Join(why, ", ")).WithReason(reason).WithHint(hint)
+}
+
+// misfit says why members that do take tasks do not take these.
+func (h hands) misfit(left []ledger.Task) (why []string, hint string) {
+	say := func(text, remedy string) {
+		if !slices.Contains(why, text) {
+			why = append(why, text)
+		}
+		if hint == "" {
+			hint = remedy
+		}
+	}
+	for _, task := range left {
+		i := slices.IndexFunc(h.idle, func(m idleHand) bool { return m.name == task.OwnerName })
+		switch {
+		case task.Owner != "" && i >= 0:
+			say(fmt.Sprintf("%s is assigned to %s, which %s", task.ID, task.OwnerName, h.idle[i].why), h.idle[i].remedy)
+		case !task.HasCommand():
+			say("workers take only tasks with a command, and "+task.ID+" has none", "teamctl spawn NAME --agent AGENT, or teamctl task claim "+task.ID)
+		default:
+			say(task.ID+" is assigned to nobody, and claiming is off", "teamctl task assign "+task.ID+" NAME")
+		}
+		if len(why) == 3 {
+			break
+		}
+	}
+	return why, hint
+}
