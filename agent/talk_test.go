@@ -101,7 +101,7 @@ func TestTalkOneTurnAtATime(t *testing.T) {
 	}
 	m.finish <- nil
 	got := <-m.prompts
-	if !strings.Contains(got, "number &lt;one&gt;") || strings.Index(got, "one") > strings.Index(got, "number two") || !strings.Contains(got, `teammate_id="team-lead"`) {
+	if !strings.Contains(got, "number <one>") || strings.Index(got, "one") > strings.Index(got, "number two") || !strings.Contains(got, `teammate_id="team-lead"`) {
 		t.Fatalf("given %q", got)
 	}
 	m.finish <- nil

@@ -38,11 +38,7 @@ type TaskNotification struct {
 	Message    string
 }
 
-// inElement escapes what means something between two tags; quotes stay as the row has
-// them.
-var inElement = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
-// String is the element with everything in it escaped, and the line that says what
+// String is the element with tags in it escaped, and the line that says what
 // to read.
 func (n TaskNotification) String() string {
 	var b strings.Builder
@@ -50,9 +46,9 @@ func (n TaskNotification) String() string {
 	for _, e := range [][2]string{
 		{"task_id", n.TaskID}, {"output_file", n.OutputFile}, {"status", string(n.Status)}, {"message", n.Message},
 	} {
-		b.WriteString("<" + e[0] + ">" + inElement.Replace(clean(e[1], e[0] != "message")) + "</" + e[0] + ">\n")
+		b.WriteString("<" + e[0] + ">" + inElement(clean(e[1], e[0] != "message")) + "</" + e[0] + ">\n")
 	}
-	b.WriteString("</task_notification>\nRead the output file to retrieve the result: " + inElement.Replace(clean(n.OutputFile, true)))
+	b.WriteString("</task_notification>\nRead the output file to retrieve the result: " + inElement(clean(n.OutputFile, true)))
 	return b.String()
 }
 

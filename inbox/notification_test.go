@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/teamctl/teamctl/team"
@@ -48,7 +47,7 @@ func TestTaskNotificationGolden(t *testing.T) {
 func TestTaskNotificationStaysInside(t *testing.T) {
 	for _, s := range forgeries {
 		n := TaskNotification{TaskID: s, OutputFile: s, Status: NoticeIdle, Message: s}.String()
-		if strings.Count(n, "<") != 10 || strings.Count(n, ">") != 10 {
+		if len(frameTags().FindAllString(n, -1))+len(noticeTags().FindAllString(n, -1)) != 10 {
 			t.Errorf("%q gets out: %s", s, n)
 		}
 	}

@@ -36,9 +36,9 @@ type RenderOptions struct {
 }
 
 // Render is the text that brings messages into a conversation: the Notice, then one
-// <teammate-message> element for each, blank lines between. Everything in it is
-// escaped and stripped of control characters, so no message can end its element or
-// begin another. A protocol message whose kind the facts confirm is put in words;
+// <teammate-message> element for each, blank lines between. Tags that could end its element
+// or begin another are escaped in it, and control characters are dropped; all else stays
+// as it was written. A protocol message whose kind the facts confirm is put in words;
 // JSON that only looks like one stays text. A notice that a teammate is idle, has
 // failed or is gone, and whose output file the facts know, is a <task_notification>
 // instead. No entries give "".
@@ -98,7 +98,7 @@ func renderOne(b *strings.Builder, e Entry, a Attributes, limit int) {
 		body = Describe(f)
 	}
 	body, cut := shorten(clean(body, false), limit)
-	escape(b, body)
+	b.WriteString(escape(body))
 	if cut > 0 {
 		fmt.Fprintf(b, "\n[%d more bytes were left out; the whole text is in your mailbox]", cut)
 	}
@@ -113,31 +113,11 @@ func attribute(b *strings.Builder, name, value string) {
 	b.WriteByte(' ')
 	b.WriteString(name)
 	b.WriteString(`="`)
-	escape(b, value)
+	b.WriteString(inAttribute.Replace(value))
 	if cut > 0 {
 		b.WriteString("...")
 	}
 	b.WriteByte('"')
-}
-
-// escape writes s with the five characters that mean something in a tag as entities.
-func escape(b *strings.Builder, s string) {
-	for _, r := range s {
-		switch r {
-		case '&':
-			b.WriteString("&amp;")
-		case '<':
-			b.WriteString("&lt;")
-		case '>':
-			b.WriteString("&gt;")
-		case '"':
-			b.WriteString("&quot;")
-		case '\'':
-			b.WriteString("&#39;")
-		default:
-			b.WriteRune(r)
-		}
-	}
 }
 
 // clean drops the control characters C0 (but newline and tab), DEL and C1, which

@@ -70,7 +70,7 @@ func TestConversation(t *testing.T) {
 			t.Fatal(err)
 		}
 		inOrder(t, in.Prompt, state, inbox.Notice,
-			`<teammate-message teammate_id="builder" type="message" color="`, `" summary="news"`, ">\na &lt; b\n</teammate-message>",
+			`<teammate-message teammate_id="builder" type="message" color="`, `" summary="news"`, ">\na < b\n</teammate-message>",
 			"<task_id>builder@demo</task_id>\n<output_file>"+r.Layout.Bundle("builder").Log()+"</output_file>\n<status>idle</status>\n<message>Teammate \"builder\" is idle and ready for new work.</message>",
 			"<task_id>gone@demo</task_id>", "<status>killed</status>\n<message>Teammate \"gone\" was stopped.</message>")
 	}

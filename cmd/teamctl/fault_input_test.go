@@ -198,7 +198,7 @@ func TestFault39Messages(t *testing.T) {
 	}
 	shown := inbox.Render(entries, inbox.RenderOptions{})
 	if strings.Count(shown, "<teammate-message ") != 1 || strings.Count(shown, "</teammate-message>") != 1 ||
-		strings.ContainsAny(shown, "\x1b\x07\u009b") || !strings.Contains(shown, "&lt;/teammate-message&gt;") {
+		strings.ContainsAny(shown, "\x1b\x07\u009b") || !strings.Contains(shown, "&lt;/teammate-message>") {
 		t.Errorf("shown to an agent:\n%s", shown)
 	}
 	for _, args := range [][]string{{"inbox", "box"}, {"message", "ls"}, {"thread"}, {"message", "show", entries[0].ID}, {"events"}} {

@@ -147,7 +147,7 @@ func TestMailIsGivenOnceAndAcceptedOnEvidence(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.Stdout), &answer); err != nil {
 		t.Fatal(err)
 	}
-	if text := answer.Out.AdditionalContext; !strings.Contains(text, "&lt;/teammate-message&gt;") || !strings.Contains(text, id) {
+	if text := answer.Out.AdditionalContext; !strings.Contains(text, "&lt;/teammate-message>") || !strings.Contains(text, id) {
 		t.Errorf("the mail is not escaped, or has no id: %s", text)
 	}
 	r.want(id, team.Injected)

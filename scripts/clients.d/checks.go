@@ -26,6 +26,8 @@ var checks = []check{
 	{"a message wakes it when idle", wakes},
 	{"the message is accepted on evidence", accepted},
 	{"a message in mid-turn arrives", midTurn},
+	{"50 messages of any content while idle", mailIdle},
+	{"50 messages of any content in mid-turn", mailBusy},
 	{"it calls our tools", callsTools},
 	{"a permission is routed and answered", permission},
 	{"it is interrupted", interrupted},
