@@ -112,6 +112,7 @@ type TeamDeleteOut struct {
 	TeamName string       `json:"team_name"`
 	Kept     []KeptBranch `json:"kept_branches,omitempty"`
 	Rescued  []string     `json:"rescued,omitempty"` // refs of snapshots of unsaved work
+	Restore  []string     `json:"restore,omitempty"` // commands that bring them back, one each
 	Removed  []string     `json:"removed_worktrees,omitempty"`
 	Notes    []string     `json:"notes,omitempty"` // a teardown that failed, a large file in a snapshot
 }

@@ -57,14 +57,12 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (Tea
 		return out, err
 	}
 	trees = append(trees, more...)
-	if !force {
-		if err := looseWork(ctx, trees); err != nil {
-			return out, err
-		}
-		if len(others) > 0 {
-			return out, team.Errorf(team.CodeConflict, "no worktree of the team, and in its directory: %s", strings.Join(others, ", ")).
-				WithReason("worktree_dirty").WithHint("move it away, or teamctl delete --force (which moves it to " + filepath.Join(e.Home.Dir, "kept") + ")")
-		}
+	if err := checkTrees(ctx, t.Layout.Key, trees, force); err != nil {
+		return out, err
+	}
+	if len(others) > 0 && !force {
+		return out, team.Errorf(team.CodeConflict, "no worktree of the team, and in its directory: %s", strings.Join(others, ", ")).
+			WithReason("worktree_dirty").WithHint("move it away, or teamctl delete --force (which moves it to " + e.keptDir() + ")")
 	}
 	for _, at := range trees {
 		if err := t.removeTrees(ctx, at, boot, force, &out); err != nil {
@@ -168,12 +166,15 @@ func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 	return out, nil
 }
 
-// looseWork refuses while a worktree has work that is not committed. All are looked
-// at before the first is removed.
-func looseWork(ctx context.Context, trees []treesAt) error {
+// checkTrees refuses while a worktree cannot be removed. All are inspected before
+// the first is removed.
+func checkTrees(ctx context.Context, key string, trees []treesAt, force bool) error {
 	var bad []error
 	for _, at := range trees {
 		repo, err := worktree.OpenRepo(ctx, at.root)
+		if force && repoGone(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -181,31 +182,44 @@ func looseWork(ctx context.Context, trees []treesAt) error {
 		for i, m := range at.members {
 			paths[i] = m.Worktree
 		}
-		list, errs := repo.StatusAll(ctx, paths)
+		// The name that a snapshot would get is checked where it is taken.
+		errs := repo.CheckRemove(ctx, paths, worktree.RemoveIn{Force: force, Team: key, Agent: "any"})
 		for i, m := range at.members {
-			switch {
-			case team.ReasonOf(errs[i]) == worktree.ReasonPathMissing: // nothing to lose
-			case errs[i] != nil:
+			if errs[i] != nil {
 				bad = append(bad, fmt.Errorf("worktree of %s: %w", m.Name, errs[i]))
-			case !list[i].Clean():
-				bad = append(bad, team.Errorf(team.CodeConflict, "worktree of %s has work that is not committed (%s)", m.Name, m.Worktree))
 			}
 		}
 	}
-	if len(bad) == 0 {
+	switch {
+	case len(bad) == 0:
 		return nil
+	case force:
+		return team.Errorf(team.CodeConflict, "nothing was removed: %w", joinErrors(bad)).
+			WithReason(team.ReasonOf(bad[0])).WithHint(team.HintOf(bad[0]))
 	}
-	return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason("worktree_dirty").
-		WithHint("commit or move that work, or teamctl delete --force (which keeps a snapshot)")
+	hint := "commit or move that work, or teamctl delete --force (which keeps a snapshot)"
+	for _, err := range bad {
+		switch team.ReasonOf(err) {
+		case worktree.ReasonDirty, worktree.ReasonBusy, worktree.ReasonLockFile:
+		default:
+			hint = team.HintOf(err) // force would be refused, too
+		}
+	}
+	return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason("worktree_dirty").WithHint(hint)
+}
+
+// repoGone reports that there is no repository any more where one was.
+func repoGone(err error) bool {
+	return team.IsCode(err, team.CodeInvalid) || team.IsCode(err, team.CodeNotFound)
 }
 
 // removeTrees removes the worktrees of one repository.
 func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Bootstrap, force bool, out *TeamDeleteOut) error {
 	repo, err := worktree.OpenRepo(ctx, at.root)
+	if force && repoGone(err) {
+		return nil // what is in its worktrees is moved away
+	}
 	if err != nil {
-		if force {
-			return nil // the repository is gone: what is in its worktrees is moved away
-		}
 		return err
 	}
 	defer repo.Wait()
@@ -218,12 +232,13 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Boot
 		own := supervisor.OwnBranch(t.Layout.Key, m.Branch)
 		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: own})
 		if err != nil {
-			return fmt.Errorf("remove worktree of %s: %w", m.Name, err)
+			return out.cutShort(fmt.Errorf("remove worktree of %s: %w", m.Name, err))
 		}
 		out.Removed = append(out.Removed, m.Worktree)
 		out.Notes = append(out.Notes, r.Notes...)
 		if r.RescueRef != "" {
 			out.Rescued = append(out.Rescued, r.RescueRef)
+			out.Restore = append(out.Restore, restoreCommand(repo, r.RescueRef))
 		}
 		if r.BranchKept != "" && !own {
 			r.BranchKept = "it was there before " + m.Name
@@ -233,6 +248,20 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Boot
 		}
 	}
 	return nil
+}
+
+// restoreCommand is what a person types to get a saved state back, wherever they are.
+func restoreCommand(repo *worktree.Repo, ref string) string {
+	return "teamctl rescue restore " + strings.TrimPrefix(ref, "refs/teamctl/") + " --repo " + team.ShellQuote(repo.Root())
+}
+
+// cutShort says in the error itself what a deletion that fails has saved so far:
+// programs see the error alone.
+func (out *TeamDeleteOut) cutShort(err error) error {
+	if len(out.Rescued) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; saved before that: %s", err, strings.Join(out.Rescued, ", "))
 }
 
 // removeDir takes the team's directory out of the way in one step and then

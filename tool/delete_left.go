@@ -79,7 +79,7 @@ func (e *Env) keepLeft(l team.Layout) (notes []string, err error) {
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	to := filepath.Join(e.Home.Dir, "kept", l.Key+"-"+team.NewUUID()[:8])
+	to := filepath.Join(e.keptDir(), l.Key+"-"+team.NewUUID()[:8])
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "keep what is in %s: %w", l.Worktrees(), err)
 	}

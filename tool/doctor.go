@@ -63,7 +63,7 @@ func (e *Env) Doctor(ctx context.Context) []Check {
 		containCheck(cgroup.Probe()),
 	}
 	list = append(list, watchChecks()...)
-	return append(list, e.teamChecks(ctx)...)
+	return append(append(list, e.keptChecks(ctx)...), e.teamChecks(ctx)...)
 }
 
 // ask runs a program that prints its version.

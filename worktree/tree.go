@@ -128,6 +128,23 @@ func adminOf(path string) (string, error) {
 	return filepath.Join(parent, filepath.Base(to)), nil
 }
 
+// RepoOf is the root of the repository that the linked worktree at path names, if
+// both it and the registration are there, whatever path that one names; else "".
+func RepoOf(ctx context.Context, path string) string {
+	admin, err := adminOf(path)
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Lstat(filepath.Join(admin, "HEAD")); err != nil {
+		return ""
+	}
+	r, err := OpenRepo(ctx, filepath.Dir(filepath.Dir(admin)))
+	if err != nil {
+		return ""
+	}
+	return r.root
+}
+
 // backlink is the worktree that an admin directory belongs to.
 func backlink(admin string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(admin, "gitdir"))

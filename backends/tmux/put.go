@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/team"
 )
 
 // How many teammates share a window of the private server before the next window
@@ -348,9 +349,7 @@ func title(l backends.Launch) string {
 func (b *Backend) pipe(id string, l backends.Launch) []string {
 	cmd := "export " + shim.EnvThreads + "; exec"
 	for _, w := range append(append([]string{}, b.opt.ShimArgv...), shim.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
-		cmd += " " + shellQuote(w)
+		cmd += " " + team.ShellQuote(w)
 	}
 	return []string{"pipe-pane", "-O", "-t", id, literal(cmd, true)}
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -70,9 +70,6 @@ func TestFault26Quote(t *testing.T) {
 	if got := strings.Join(escapeAll([]string{"a;", ";", "b;c"}), "|"); got != `a\;|\;|b;c` {
 		t.Errorf("escapeAll = %q", got)
 	}
-	if got := shellQuote("it's"); got != `'it'\''s'` {
-		t.Errorf("shellQuote = %s", got)
-	}
 }
 
 // Every layout that we compute is one that tmux takes, at every size.

@@ -56,20 +56,30 @@ func (a *app) target(ctx context.Context) (*tool.Env, string, tool.Caller, error
 func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Caller, force bool) error {
 	res, err := env.Delete(ctx, c, key, force)
 	if err != nil {
+		a.rescued(res, a.out.note)
 		return errors.Join(err, a.out.failed)
 	}
 	if a.out.value(res) {
 		return nil
 	}
 	a.out.line("deleted team %s", key)
-	for _, n := range res.Notes {
-		a.out.note("%s", n)
-	}
-	for _, r := range res.Rescued {
-		a.out.line("saved unsaved work as %s (git show %s)", r, r)
-	}
+	a.rescued(res, a.out.line)
 	for _, k := range res.Kept {
 		a.out.line("kept branch %s at %.10s, the work of %s", k.Branch, k.Head, k.Member)
 	}
 	return nil
+}
+
+// rescued names what a deletion has saved, and how to get it back.
+func (a *app) rescued(res tool.TeamDeleteOut, line func(format string, args ...any)) {
+	if a.out.json { // the result has it, and a failure says it in the error
+		return
+	}
+	for _, n := range res.Notes {
+		a.out.note("%s", n)
+	}
+	for i, r := range res.Rescued {
+		line("saved unsaved work as %s", r)
+		line("  to get it back: %s", res.Restore[i])
+	}
 }

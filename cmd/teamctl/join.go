@@ -35,7 +35,7 @@ teamctl leave. --json names the file of the token instead of printing it.`,
 				}
 				for _, kv := range out.Env {
 					name, value, _ := strings.Cut(kv, "=")
-					a.out.line("export %s=%s", name, shellQuoted(value))
+					a.out.line("export %s=%s", name, team.ShellQuote(value))
 				}
 				for _, w := range out.Warnings {
 					a.out.note("warning: it is %s: %s", out.Member.Name, w)
@@ -80,14 +80,6 @@ and its token is worth nothing any more. Its process, if any, is yours to end.`,
 			})
 		},
 	}
-}
-
-// shellQuoted is a word that a POSIX shell reads as s.
-func shellQuoted(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // asFlag is --as: to act as a member whose token is in the environment.

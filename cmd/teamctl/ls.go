@@ -30,9 +30,18 @@ func newLs(a *app) *cobra.Command {
 			if teams == nil {
 				teams = []tool.TeamInfo{}
 			}
-			if a.out.value(map[string]any{"teams": teams}) {
+			kept, err := env.Kept(cmd.Context())
+			if err != nil {
+				a.out.note("%v", err)
+			}
+			shape := map[string]any{"teams": teams}
+			if len(kept) > 0 {
+				shape["kept"] = kept
+			}
+			if a.out.value(shape) {
 				return nil
 			}
+			defer a.kept(kept)
 			if len(teams) == 0 {
 				a.out.note("there is no team yet")
 				a.out.hint("teamctl create NAME --repo .")
@@ -52,6 +61,17 @@ func newLs(a *app) *cobra.Command {
 			a.out.table([]string{"TEAM", "RUNNING", "DONE", "SUPERVISOR", "AGE", "REPO"}, rows, false)
 			return nil
 		},
+	}
+}
+
+// kept names what deleted teams left behind, and how to get it back.
+func (a *app) kept(list []tool.Kept) {
+	if a.out.json {
+		return
+	}
+	for _, k := range list {
+		a.out.note("kept of a deleted team: %s", k.Path)
+		a.out.hint("%s", k.Restore)
 	}
 }
 

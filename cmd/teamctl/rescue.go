@@ -89,7 +89,15 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 					none = fmt.Sprintf("nothing of team %s had to be rescued; %d saved of other teams: teamctl rescue ls --all", in.Team, len(others))
 				}
 			}
-			return a.savedList("rescues", list, none)
+			kept, err := env.Kept(cmd.Context())
+			if err != nil {
+				a.out.note("%v", err)
+			}
+			if err := a.savedList("rescues", list, none); err != nil {
+				return err
+			}
+			a.kept(kept)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&agent, "member", "", "of this member only")

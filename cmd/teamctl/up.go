@@ -226,7 +226,9 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 func (a *app) takeBack(ctx context.Context, env *tool.Env, c tool.Caller, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	if _, err := env.Delete(ctx, c, key, true); err != nil {
+	res, err := env.Delete(ctx, c, key, true)
+	a.rescued(res, a.out.note)
+	if err != nil {
 		a.out.note("could not take team %s back: %v", key, err)
 		a.out.hint("teamctl delete %s --force", key)
 	}

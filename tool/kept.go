@@ -1,0 +1,69 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// Kept is a directory that a forced deletion of its team moved aside because
+// nothing could be saved of it: its repository was not there.
+type Kept struct {
+	Path    string `json:"path"`
+	Restore string `json:"restore"` // the command that brings it back
+}
+
+// keptDir is where forced deletions move what they cannot save.
+func (e *Env) keptDir() string { return filepath.Join(e.Home.Dir, "kept") }
+
+// Kept lists what forced deletions moved aside, by path.
+func (e *Env) Kept(ctx context.Context) ([]Kept, error) {
+	teams, err := os.ReadDir(e.keptDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []Kept
+	for _, d := range teams {
+		dir := filepath.Join(e.keptDir(), d.Name())
+		entries, readErr := os.ReadDir(dir)
+		if readErr != nil {
+			err = errors.Join(err, readErr)
+			continue
+		}
+		for _, entry := range entries {
+			path := filepath.Join(dir, entry.Name())
+			list = append(list, Kept{Path: path, Restore: restoreKept(ctx, path)})
+		}
+	}
+	if err != nil {
+		return list, team.Errorf(team.CodeUnavailable, "list what is kept: %w", err)
+	}
+	return list, nil
+}
+
+// restoreKept is the command that makes a directory usable again: git's own for a
+// worktree whose repository is there, else a plain move.
+func restoreKept(ctx context.Context, path string) string {
+	if root := worktree.RepoOf(ctx, path); root != "" {
+		return "git -C " + team.ShellQuote(root) + " worktree repair " + team.ShellQuote(path)
+	}
+	return "mv " + team.ShellQuote(path) + " ."
+}
+
+// keptChecks is the doctor's word on what is kept.
+func (e *Env) keptChecks(ctx context.Context) []Check {
+	list, err := e.Kept(ctx)
+	if err != nil {
+		return []Check{checked("kept", "%v", err).fail("ls -lR " + team.ShellQuote(e.keptDir()))}
+	}
+	checks := make([]Check, len(list))
+	for i, k := range list {
+		checks[i] = checked("kept", "%s, of a deleted team", k.Path).warn(k.Restore)
+	}
+	return checks
+}
