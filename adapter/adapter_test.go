@@ -18,9 +18,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// The socket's path must not depend on who runs the tests.
+func TestMain(m *testing.M) {
+	if err := os.Setenv(team.EnvRuntime, "/run/tc"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // input is a member with everything set that is always set.
 func input(t *testing.T) Input {
-	t.Setenv(team.EnvRuntime, "/run/tc") // the socket's path must not depend on who runs the test
 	return Input{
 		Layout:        team.Home{Dir: "/home/ann/.teamctl"}.Team("demo"),
 		Team:          "demo",
@@ -71,6 +78,7 @@ func plan(t *testing.T, in Input) Output {
 // Every combination of the optional flags, one per line: other programs parse
 // this argument vector.
 func TestWorkerFlagsGolden(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	modes := []team.Mode{"", team.ModeDefault, team.ModeAcceptEdits, team.ModeBypass, team.ModePlan, team.ModeDelegate, team.ModeDontAsk}
 	for _, planned := range []bool{false, true} {
@@ -92,6 +100,7 @@ func TestWorkerFlagsGolden(t *testing.T) {
 }
 
 func TestPlanGolden(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func(*Input){
 		"worker": func(in *Input) { in.Prompt = "not for a worker" },
 		"worker_full": func(in *Input) {
@@ -123,6 +132,7 @@ func TestPlanGolden(t *testing.T) {
 }
 
 func TestPlanIsPure(t *testing.T) {
+	t.Parallel()
 	in := input(t)
 	in.Command = []string{"sleep", "1"}
 	env := slices.Clone(in.Env)
@@ -138,6 +148,7 @@ func TestPlanIsPure(t *testing.T) {
 }
 
 func TestPlanRefusals(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, reason, hint string
 		change             func(*Input)
@@ -172,12 +183,14 @@ func TestPlanRefusals(t *testing.T) {
 }
 
 func TestWorkerNeedsExe(t *testing.T) {
+	t.Parallel()
 	if _, err := (Launcher{}).Plan(input(t)); !team.IsCode(err, team.CodeInternal) {
 		t.Fatalf("got %v", err)
 	}
 }
 
 func TestAgentsAndLookup(t *testing.T) {
+	t.Parallel()
 	list := Agents()
 	if len(list) != len(kinds) {
 		t.Fatalf("%d agents of %d", len(list), len(kinds))
@@ -198,6 +211,7 @@ func TestAgentsAndLookup(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	t.Parallel()
 	names := []string{"worker", "command"}
 	for in, want := range map[string]string{
 		"Worker": "worker", "wroker": "worker", "work": "worker", "comand": "command", "cmd": "", "": "", "clod": "",

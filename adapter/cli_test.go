@@ -21,6 +21,7 @@ func foreign(t *testing.T, agent, version string) Input {
 
 // What other programs read: argv, environment and files of each CLI.
 func TestForeignPlansGolden(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func() Input{
 		"claude":        func() Input { return foreign(t, Claude, "2.1.329 (Claude Code)") },
 		"claude_2.1.34": func() Input { return foreign(t, Claude, "2.1.34 (Claude Code)") },
@@ -102,6 +103,7 @@ func show(out Output, env []string) string {
 
 // A second hook that waits is a hook that hangs on a version that runs it in front.
 func TestNoWaiterOnVersionsWithoutIt(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[string]bool{"2.1.34": false, "2.1.111": false, "2.1.112": true, "2.1.329": true, "3.0.1": true, "": false} {
 		out := plan(t, foreign(t, Claude, version))
 		all := ""
@@ -115,6 +117,7 @@ func TestNoWaiterOnVersionsWithoutIt(t *testing.T) {
 }
 
 func TestFilesStayInTheBundle(t *testing.T) {
+	t.Parallel()
 	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
 		for _, f := range plan(t, foreign(t, agent, "999.0.0")).Files {
 			if strings.ContainsAny(f.Path, `/\`) || strings.HasPrefix(f.Path, ".") || f.Mode.Perm() != 0o600 {
@@ -128,6 +131,7 @@ func TestFilesStayInTheBundle(t *testing.T) {
 }
 
 func TestPromptThatLooksLikeAFlag(t *testing.T) {
+	t.Parallel()
 	for _, agent := range []string{Claude, Codex, Gemini} {
 		in := foreign(t, agent, "999.0.0")
 		in.Prompt = "--help me"
@@ -140,6 +144,7 @@ func TestPromptThatLooksLikeAFlag(t *testing.T) {
 }
 
 func TestProgramOfItsOwn(t *testing.T) {
+	t.Parallel()
 	in := foreign(t, Codex, "codex-cli 0.169.0")
 	in.Env = append(in.Env, "TEAMCTL_PROGRAM_CODEX=/opt/codex/bin/codex")
 	n := 0
@@ -162,6 +167,7 @@ func TestProgramOfItsOwn(t *testing.T) {
 }
 
 func TestParseVersion(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"2.1.329 (Claude Code)": "2.1.329", "codex-cli 0.169.0": "0.169.0", "v1.18.33\n": "1.18.33",
 		"": "unknown", "nightly": "unknown", "1.2": "unknown",
@@ -174,6 +180,7 @@ func TestParseVersion(t *testing.T) {
 }
 
 func TestShowEveryKind(t *testing.T) {
+	t.Parallel()
 	for _, a := range Agents() {
 		p, err := Launcher{}.Show(a.Name)
 		if err != nil {

@@ -25,6 +25,7 @@ waiting:
 `
 
 func TestCustomAgent(t *testing.T) {
+	t.Parallel()
 	c, err := ParseCustom("/x/agents/aider.yaml", []byte(aider))
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +57,7 @@ func TestCustomAgent(t *testing.T) {
 }
 
 func TestCustomRefusals(t *testing.T) {
+	t.Parallel()
 	for file, want := range map[string]string{
 		"launch: [x]\nlanch: 1\ninput: a":             "[2:1]",
 		"description: x":                              "launch is missing",

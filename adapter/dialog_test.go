@@ -11,6 +11,7 @@ import (
 // they are the same while the mark of the choice moves, and another one for any other
 // command.
 func TestDialogsOfThePrograms(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ agent, version, allow, deny, mark string }{
 		{Claude, "2.1.329", "1", "4", "❯"}, {Codex, "0.169.0", "1", "3", "›"}, {Gemini, "0.61.0", "1", "3", "●"},
 	} {
@@ -46,6 +47,7 @@ func TestDialogsOfThePrograms(t *testing.T) {
 
 // A message that was typed ahead looks like the beginning of a turn.
 func TestTypedAhead(t *testing.T) {
+	t.Parallel()
 	rules, _, err := BuiltinRules(Claude)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 // Claude Code's plan is what the person is asked about, also where it has written none; and
 // its input comes back with the yes, for a plain one leaves its dialog open.
 func TestPlanOfAHook(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ in, plan, granted string }{
 		{`{"tool_name":"ExitPlanMode","tool_input":{"plan":"# do it","planFilePath":"/plans/a.md"}}`, "# do it", `{"plan":"# do it","planFilePath":"/plans/a.md"}`},
 		{`{"tool_name":"ExitPlanMode","tool_input":{"planFilePath":"/plans/a.md"}}`, "The plan stands in /plans/a.md", `{"planFilePath":"/plans/a.md"}`},

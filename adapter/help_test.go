@@ -12,6 +12,7 @@ import (
 // The file that the help shows is one that works: its box takes a text, and is idle with
 // and without one.
 func TestFileInTheHelp(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)

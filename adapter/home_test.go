@@ -11,6 +11,7 @@ import (
 // The screen with which opencode 1.18.33 starts, that with words typed into it, and those
 // of conversations.
 func TestHomeScreen(t *testing.T) {
+	t.Parallel()
 	rules, _, err := BuiltinRules(Opencode)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 // What each CLI reads from its hooks: mail at every event, and decisions.
 func TestHookRepliesGolden(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	text := "a \"quoted\" <b> &\nline"
 	for _, cli := range []string{Claude, Codex, Gemini} {
@@ -38,6 +39,7 @@ func TestHookRepliesGolden(t *testing.T) {
 }
 
 func TestNothingToGiveIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	for _, cli := range []string{Claude, Codex, Gemini} {
 		for _, event := range HookEvents(cli) {
 			if r := GiveMail(cli, event, claudeTested, ""); r != (HookReply{}) {
@@ -48,6 +50,7 @@ func TestNothingToGiveIsNoAnswer(t *testing.T) {
 }
 
 func TestHookSees(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	for _, c := range []struct {
 		cli, event, input string
@@ -78,6 +81,7 @@ func TestHookSees(t *testing.T) {
 }
 
 func TestScreens(t *testing.T) {
+	t.Parallel()
 	box := func(text string) string {
 		return "\n────────────\n❯ " + text + "\n────────────\n  ? for shortcuts\n"
 	}
@@ -116,6 +120,7 @@ func TestScreens(t *testing.T) {
 }
 
 func TestEveryRuleFileReads(t *testing.T) {
+	t.Parallel()
 	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
 		if r, ok, err := BuiltinRules(agent); !ok || err != nil || r.Agent != agent || len(r.List) == 0 {
 			t.Errorf("%s: %v %v", agent, ok, err)
@@ -139,6 +144,7 @@ func TestEveryRuleFileReads(t *testing.T) {
 }
 
 func TestLastTitle(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"": "", "plain": "", "\x1b]0;one\x07text\x1b]2;two\x1b\\": "two", "\x1b]0;one\x07\x1b]0;cut": "one", "\x1b]9;4;1;50\x07": "",
 	} {
@@ -150,6 +156,7 @@ func TestLastTitle(t *testing.T) {
 
 // U29: how a turn has failed, in the words of each program that calls hooks.
 func TestFailedTurns(t *testing.T) {
+	t.Parallel()
 	const user, answer = `{"id":"1","type":"user","content":[{"text":"go"}]}`, `{"id":"2","type":"gemini","content":"done"}`
 	const broken = `{"id":"3","type":"error","content":"[API Error: bad thing]"}`
 	const after = `{"$set":{"lastUpdated":"now"}}` + "\n" + `{"id":"4","type":"info","content":"This request failed."}`

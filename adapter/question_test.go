@@ -12,6 +12,7 @@ import (
 // What Claude Code asks its person is known by its words, and answered only with answers:
 // a plain yes leaves its dialog open.
 func TestQuestionOfAHook(t *testing.T) {
+	t.Parallel()
 	const asked = `{"tool_name":"AskUserQuestion","tool_input":{"questions":[` +
 		`{"question":"Which one?","header":"Pick","options":[{"label":"A"},{"label":"B"}],"multiSelect":false},{"question":"Why?","options":[],"multiSelect":true}]}}`
 	in := ParseHook([]byte(asked))

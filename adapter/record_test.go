@@ -8,6 +8,7 @@ import (
 )
 
 func TestScrub(t *testing.T) {
+	t.Parallel()
 	p := Private{
 		Home: "/home/bob", Dirs: []string{"/home/bob", "/srv/parser", "/srv/parser/tree"}, User: "bob", Host: "tower7",
 		Secrets: []string{"correct-horse-battery-9", "short"},
@@ -42,6 +43,7 @@ func TestScrub(t *testing.T) {
 }
 
 func TestScreenNames(t *testing.T) {
+	t.Parallel()
 	for _, agent := range []string{Claude, "my-agent-2"} {
 		for _, rule := range []string{"trust-dialog", "ready-1"} {
 			name, err := ScreenName(agent, Version{2, 1, 329}, rule)

@@ -14,6 +14,7 @@ import (
 // Screens of the real programs, each under an empty home: testdata/screens has one file
 // for each, named by the program, its version and the rule that is to know it.
 func TestRecordedScreens(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/screens/*.txt")
 	if err != nil || len(files) < 8 {
 		t.Fatal(len(files), err)
@@ -55,6 +56,7 @@ func TestRecordedScreens(t *testing.T) {
 // What an older turn shows is the past, whatever the input box holds, and whether there
 // is one: on the screens that were recorded the words of a dialog stand in it.
 func TestOlderTurnIsThePast(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ agent, prompt, words string }{
 		{Claude, "❯ %s", "Do you want to proceed?\n  ❯ 1. Yes\n    2. No\n  You've hit your limit · resets 3pm"},
 		{Codex, "› %s", "Update available\n  1. Update now\n  Would you like to run the following command?\n  You've hit your usage limit. Try again at 3pm."},
@@ -100,6 +102,7 @@ func TestOlderTurnIsThePast(t *testing.T) {
 
 // The input box of Gemini CLI with a text of which it shows the last ten lines.
 func TestLongTextInTheBox(t *testing.T) {
+	t.Parallel()
 	rules, _, err := BuiltinRules(Gemini)
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +122,7 @@ func TestLongTextInTheBox(t *testing.T) {
 // opencode's box has its agent and model under what is typed, and bars along everything
 // that was said: neither is input, what is typed is, and what was said before is the past.
 func TestFramedBox(t *testing.T) {
+	t.Parallel()
 	rules, _, err := BuiltinRules(Opencode)
 	if err != nil {
 		t.Fatal(err)

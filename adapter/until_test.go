@@ -9,6 +9,7 @@ import (
 
 // The words of the programs about a limit, and what is none.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 	claude := func(above string) string {
 		return above + "\n────────────\n❯ \n────────────\n  ? for shortcuts\n"
@@ -59,6 +60,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestParseUntil(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 12, 31, 23, 30, 0, 0, time.UTC)
 	for s, want := range map[string]time.Time{
 		"12am": now.Add(30 * time.Minute), "12:15 pm": now.Add(12*time.Hour + 45*time.Minute), "23:45": now.Add(15 * time.Minute),

@@ -9,6 +9,7 @@ import (
 
 // The lines are those that Claude Code 2.1.329 writes, without what does not matter.
 func TestCountTranscript(t *testing.T) {
+	t.Parallel()
 	text := `{"type":"user","message":{"role":"user","content":"hello"}}
 {"type":"assistant","message":{"id":"msg_1","content":[{"type":"text"}],"usage":{"input_tokens":100,"cache_creation_input_tokens":20,"cache_read_input_tokens":1000,"output_tokens":1}}}
 {"type":"assistant","message":{"id":"msg_1","content":[{"type":"tool_use"}],"usage":{"input_tokens":100,"cache_creation_input_tokens":20,"cache_read_input_tokens":1000,"output_tokens":10}}}
@@ -30,6 +31,7 @@ not JSON, with "usage"
 // The file is one that Gemini CLI 0.61.0 has written: a turn of two answers, the first
 // of which it wrote again when its tool had run.
 func TestCountGeminiChat(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("testdata/gemini-0.61.0-chat.jsonl")
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ func group(t *testing.T, file string) int {
 // Two workers, a diamond: every task once, after its dependencies, in a tree that
 // has their files; a task without a commit of its own passes on what it depends on.
 func TestDiamondWithCommits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	repo := r.repo()
 	ts := r.add(
@@ -134,6 +135,7 @@ func TestDiamondWithCommits(t *testing.T) {
 // A dependency that changed nothing hands on the commits that it stood on, also
 // to a worker whose tree never saw them.
 func TestDependenciesAreTransitive(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	repo := r.repo()
 	ts := r.add(task("top", "echo top > top"), task("check", "cat top", after("top")))
@@ -153,6 +155,7 @@ func TestDependenciesAreTransitive(t *testing.T) {
 
 // A command that commits by itself: its commit is the result.
 func TestOwnCommitIsTheResult(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	repo := r.repo()
 	env := "git -c user.name=x -c user.email=x@example.org "
@@ -170,6 +173,7 @@ func TestOwnCommitIsTheResult(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name  string
 		task  ledger.NewTask
@@ -232,6 +236,7 @@ func TestFailures(t *testing.T) {
 // What a command has said before its time was over is told, however long it took it to
 // say that.
 func TestTimedOutWithOutput(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("ann")
 	for limit := 250 * time.Millisecond; ; limit *= 2 {
@@ -249,6 +254,7 @@ func TestTimedOutWithOutput(t *testing.T) {
 }
 
 func TestMergeConflictFailsTheTask(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	repo := r.repo()
 	side := gitSpace{r.worktree(repo, "side").dir}
@@ -279,6 +285,7 @@ func TestMergeConflictFailsTheTask(t *testing.T) {
 
 // What a failed task leaves is in a commit of its own, not in that of the next.
 func TestLeftoversAreSeparate(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	repo := r.repo()
 	ws := r.worktree(repo, "ann")
@@ -299,6 +306,7 @@ func TestLeftoversAreSeparate(t *testing.T) {
 }
 
 func TestStopReleasesAndLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	pidfile := r.path("group")
 	// Children that ignore SIGTERM, and one that is stopped.
@@ -329,6 +337,7 @@ func TestStopReleasesAndLeavesNoProcess(t *testing.T) {
 // What a command leaves behind in its group ends with it, and output of a
 // process substitution still counts.
 func TestBackgroundEndsWithTheTask(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	pidfile := r.path("group")
 	ts := r.add(task("x", fmt.Sprintf(`echo $$ > %q; sleep 300 >/dev/null 2>&1 & echo first > >(sleep 0.2; sed s/first/last/)`, pidfile)))
@@ -360,6 +369,7 @@ func (c counting) Claim(ctx context.Context, in ledger.ClaimIn) (*ledger.Task, e
 
 // At rest nothing is read, and many writes of others cost few looks.
 func TestNoWorkAtRest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	n := &atomic.Int64{}
 	w := r.start("ann", func(e *Env) { e.Ledger = counting{e.Ledger.(*ledger.Ledger), n} })
@@ -387,6 +397,7 @@ func TestNoWorkAtRest(t *testing.T) {
 // R157, R158: a worker in plan mode runs nothing, also what it is asked to; once its mode
 // has changed it begins, without a restart.
 func TestPlanModeTakesNoTask(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	row := r.join("builder", "session-builder", team.RoleExecutor)
 	mode := func(m team.Mode) {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestShutdownBetweenTasks(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	script, begun, open := r.gate("first")
 	ts := r.add(task("first", script), task("second", "true"))
@@ -56,6 +57,7 @@ func TestShutdownBetweenTasks(t *testing.T) {
 }
 
 func TestForgedShutdownIsIgnored(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.join("eve", team.TeammateSessionKey(""), team.RoleExecutor)
 	w := r.start("ann")
@@ -101,6 +103,7 @@ func TestForgedShutdownIsIgnored(t *testing.T) {
 }
 
 func TestTaskRequest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	script, begun, open := r.gate("busy")
 	r.join("bob", team.TeammateSessionKey(""), team.RoleExecutor)
@@ -139,6 +142,7 @@ func TestTaskRequest(t *testing.T) {
 }
 
 func TestRequestedTask(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"task 12": "12", "do Task #3 now": "3", "#7": "7", " 4 ": "4", "in 5 minutes": "", "multitask 3": "", "task x": "", "": "",
 	} {
@@ -156,6 +160,7 @@ func TestRequestedTask(t *testing.T) {
 }
 
 func TestOneIdleNoticePerPeriod(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	w := r.start("ann")
 	idle := func() int { return len(r.messages("ann", team.KindIdle)) }
@@ -182,6 +187,7 @@ func TestOneIdleNoticePerPeriod(t *testing.T) {
 
 // Mail is marked read after it was handled; what was accepted is not handled twice.
 func TestMailOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.join("ann", team.TeammateSessionKey(""), team.RoleExecutor)
 	old := r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "seen before"})
@@ -220,6 +226,7 @@ func (u unmarked) Mark(ctx context.Context, m ledger.DeliveryMark) (bool, error)
 // A receipt that cannot be written when the message was handled is written later:
 // until then the message is unread, and it is not handled again.
 func TestReceiptIsOwed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var open atomic.Bool
 	w := r.start("ann", func(e *Env) { e.Ledger = unmarked{e.Ledger.(*ledger.Ledger), &open} })
@@ -245,6 +252,7 @@ func TestReceiptIsOwed(t *testing.T) {
 
 // A damaged mailbox loses nothing that the ledger has.
 func TestDamagedMailbox(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.join("ann", team.TeammateSessionKey(""), team.RoleExecutor)
 	r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "the first"})
@@ -270,6 +278,7 @@ func TestDamagedMailbox(t *testing.T) {
 
 // A cap on messages stops notices, not work.
 func TestMessageCap(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	w := r.start("ann", func(e *Env) {
 		e.Post = func(context.Context, ledger.NewMessage) (ledger.Message, error) {
@@ -289,6 +298,7 @@ func TestMessageCap(t *testing.T) {
 
 // A mail that only the watch of the mailbox can tell of wakes the worker.
 func TestMailWakes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	bell := make(chan struct{}, 1)
 	w := r.start("ann", func(e *Env) { e.Mail = bell })

@@ -13,6 +13,7 @@ import (
 // What has no command is for somebody else: a worker that claims by itself passes it by,
 // however important, and one that is told to do it says why it does not.
 func TestTasksWithoutACommandAreLeft(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	prose := ledger.NewTask{Subject: "think", Description: "prose", Priority: 9}
 	blank := task("blank", " \n\t")

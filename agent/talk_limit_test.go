@@ -70,6 +70,7 @@ func (r *rig) coder() ledger.Member {
 // A turn that a limit ends leaves the member limited, not idle, and no prompt is given.
 // What the agent had refused comes when the limit is over, once, with what came since.
 func TestTalkAtALimit(t *testing.T) {
+	t.Parallel()
 	for _, begun := range []bool{false, true} {
 		r, m := newRig(t), newMate()
 		g := newGate(r)
@@ -114,6 +115,7 @@ func TestTalkAtALimit(t *testing.T) {
 // Mail that the agent has refused at a limit is given again, and a shutdown request comes
 // through all the same.
 func TestTalkMailAtALimit(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	g := newGate(r)
 	m.mute = true
@@ -144,6 +146,7 @@ func TestTalkMailAtALimit(t *testing.T) {
 // The time of a limit that is over makes the member idle; its mail waits for the team to
 // go on. Another error of a turn is no limit.
 func TestTalkAfterALimit(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	g := newGate(r)
 	wait := talkTo(t, r, m, TalkIn{Prompt: "work", Quota: g})
@@ -171,6 +174,7 @@ type counter struct{ *mate }
 func (counter) Usage() team.Usage { return team.Usage{InputTokens: 7} }
 
 func TestTalkTellsWhatItUsed(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	g := newGate(r)
 	wait := talkTo(t, r, counter{m}, TalkIn{Prompt: "work", Quota: g})

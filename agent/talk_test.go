@@ -90,6 +90,7 @@ func message(text string) ledger.NewMessage {
 }
 
 func TestTalkOneTurnAtATime(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	wait := talkTo(t, r, m, TalkIn{Prompt: "the prompt"})
 	if got := <-m.prompts; got != "the prompt" {
@@ -124,6 +125,7 @@ func TestTalkOneTurnAtATime(t *testing.T) {
 }
 
 func TestTalkAcceptsOnEvidenceOnly(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	m.mute = true
 	talkTo(t, r, m, TalkIn{})
@@ -144,6 +146,7 @@ func TestTalkAcceptsOnEvidenceOnly(t *testing.T) {
 }
 
 func TestTalkInterrupt(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	turns := make(chan struct{})
 	talkTo(t, r, m, TalkIn{Prompt: "long work", Interrupt: turns})
@@ -159,6 +162,7 @@ func TestTalkInterrupt(t *testing.T) {
 
 // An interrupt that came when no turn was under way ends none.
 func TestTalkLateInterrupt(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	turns := make(chan struct{}, 1)
 	turns <- struct{}{}
@@ -191,6 +195,7 @@ func (m slowMate) Cancel(context.Context) error {
 
 // An interrupt that an agent may have had before the prompt comes once more.
 func TestTalkEarlyInterrupt(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), slowMate{newMate(), make(chan struct{})}
 	turns := make(chan struct{})
 	talkTo(t, r, m, TalkIn{Prompt: "long work", Interrupt: turns})
@@ -204,6 +209,7 @@ func TestTalkEarlyInterrupt(t *testing.T) {
 }
 
 func TestTalkEndsWithTheAgent(t *testing.T) {
+	t.Parallel()
 	for _, working := range []bool{false, true} {
 		r, m := newRig(t), newMate()
 		in := TalkIn{}
@@ -235,6 +241,7 @@ func (m moded) SetMode(_ context.Context, mode team.Mode) (bool, error) {
 // R158: the conversation follows the member's mode, before a turn and in the middle of
 // one; one that is its own is left alone.
 func TestTalkFollowsTheMode(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m := moded{newMate(), make(chan team.Mode, 10)}
 	wait := talkTo(t, r, m, TalkIn{Prompt: "plan it"})
@@ -267,6 +274,7 @@ func TestTalkFollowsTheMode(t *testing.T) {
 // U29: a turn that an error has ended, or that the agent has not brought to its end, is
 // told as failed, and the row says so until the next one.
 func TestTalkTellsOfAFailedTurn(t *testing.T) {
+	t.Parallel()
 	r, m := newRig(t), newMate()
 	talkTo(t, r, m, TalkIn{Prompt: "work"})
 	<-m.prompts

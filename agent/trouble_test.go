@@ -22,6 +22,7 @@ func (brokenSpace) Commit(context.Context, string) (string, []string, bool, erro
 }
 
 func TestBrokenWorktreeGivesTheTaskBack(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ts := r.add(task("x", "true"))
 	w := r.start("ann", func(e *Env) { e.Workspace = brokenSpace{} })
@@ -34,6 +35,7 @@ func TestBrokenWorktreeGivesTheTaskBack(t *testing.T) {
 }
 
 func TestTakenAwayWhileRunning(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	pidfile := r.path("group")
 	ts := r.add(task("x", fmt.Sprintf(`echo $$ > %q.new; mv %q.new %q; sleep 300`, pidfile, pidfile, pidfile)))
@@ -59,6 +61,7 @@ func TestTakenAwayWhileRunning(t *testing.T) {
 
 // A result that comes too late is refused by the fence, told, and not fatal.
 func TestLateResultIsRefused(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ts := r.add(task("x", "true"))
 	var once sync.Once
@@ -119,6 +122,7 @@ func (f flaky) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Resu
 }
 
 func TestBusyLedgerIsNotFatal(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ts := r.add(task("x", "true"), task("y", "true"))
 	left := &atomic.Int32{}
@@ -140,6 +144,7 @@ func TestBusyLedgerIsNotFatal(t *testing.T) {
 // The next life of a worker that was killed gives back what it held and says
 // again what it may not have lived to say, once.
 func TestNextLifeRecovers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m := r.join("ann", team.TeammateSessionKey(""), team.RoleExecutor)
 	ts := r.add(task("done", "true"), task("held", "true"))
@@ -173,6 +178,7 @@ func TestNextLifeRecovers(t *testing.T) {
 }
 
 func TestRemovedMemberEnds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	w := r.start("ann")
 	w.idle()

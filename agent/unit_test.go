@@ -13,6 +13,7 @@ import (
 )
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"plain\ttext\n":                  "plain\ttext\n",
 		"\x1b[1;31mred\x1b[0m":           "red",
@@ -35,6 +36,7 @@ func TestClean(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
+	t.Parallel()
 	var a tail
 	long := strings.Repeat("ä", 3*tailBytes)
 	for _, s := range []string{long, "\nlast\n"} {
@@ -59,6 +61,7 @@ func TestTail(t *testing.T) {
 }
 
 func TestOutputKeepsLines(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	o := newOutput(&b)
 	o.line("begin")
@@ -72,6 +75,7 @@ func TestOutputKeepsLines(t *testing.T) {
 }
 
 func TestWhoseSignal(t *testing.T) {
+	t.Parallel()
 	// A stop signals the whole tree: the command may be gone before our own
 	// context ends, and did not fail then.
 	w := &worker{env: Env{Dir: t.TempDir(), Environ: os.Environ(), Grace: time.Second}, out: newOutput(&bytes.Buffer{})}

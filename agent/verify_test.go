@@ -10,6 +10,7 @@ import (
 // A worker has run the command of its task itself: nobody else runs it again. One that it
 // did not run is not taken for done.
 func TestVerifiesItself(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	gate, begun, open := r.gate("g")
 	ts := r.add(task("x", "echo x > x", verify("test -e x && echo seen >> seen")), task("y", gate), task("z", "cat seen"))

@@ -23,6 +23,7 @@ func childContext() (context.Context, func()) {
 // TestRoster: each side has the other's members, and what the program wrote of its own
 // stays as it was.
 func TestRoster(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	codex := r.member("codex")
 	r.once()
@@ -80,6 +81,7 @@ func TestRoster(t *testing.T) {
 // TestNamesClash: both sides have a builder. Each keeps its own, the other gets another
 // name, and mail finds the right one.
 func TestNamesClash(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	builder := r.member("builder")
 	cfg := r.config()
@@ -114,6 +116,7 @@ func TestNamesClash(t *testing.T) {
 // TestMail: mail to the lead and to theirs goes there in the order of delivery, mail from
 // there comes here, each once; what the program has taken is accepted.
 func TestMail(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	codex := r.member("codex")
 	r.send(r.caller(codex), team.LeadName, "from before")
@@ -181,6 +184,7 @@ func (r *rig) state(id, to string, want team.DeliveryState) {
 // TestUnreadFirst: an older program marks all as read that came while it read; what is
 // sent to it waits until nothing is unread. One that takes bursts gets it at once.
 func TestUnreadFirst(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	codex := r.member("codex")
 	r.once()
@@ -216,6 +220,7 @@ func TestUnreadFirst(t *testing.T) {
 // TestNoPowerByMail: a teammate's text is never read there as an answer to a permission
 // request, an answer there approves nothing here, and strangers post nothing.
 func TestNoPowerByMail(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	codex := r.member("codex")
 	r.once()
@@ -255,6 +260,7 @@ func TestNoPowerByMail(t *testing.T) {
 // TestHalfWrittenConfig: a config that is being written is neither a team without
 // members nor replaced; the bridge goes on with what it says when it is whole.
 func TestHalfWrittenConfig(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.member("codex")
 	r.once()
@@ -286,6 +292,7 @@ func TestHalfWrittenConfig(t *testing.T) {
 // TestOverwritten: a program that had config.json open when it was replaced writes into
 // a file that has no name any more; what it wrote is taken over.
 func TestOverwritten(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	n, calls := r.native(), 0
 	err := n.editConfig(t.Context(), func(cfg *team.Config) bool {
@@ -315,6 +322,7 @@ func TestOverwritten(t *testing.T) {
 // TestTasks: one board. Each side's tasks appear in the other, with what they wait for;
 // theirs claim and complete by the file, ours as always.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	codex := r.member("codex")
 	r.task("1", `"subject":"First","description":"do it","status":"pending","blocks":["2"],"blockedBy":[],"metadata":{"k":"v"}`)
@@ -455,6 +463,7 @@ func (r *rig) setTask(id, fields string) {
 
 // TestTaskAssignment: the lead's notice names the task by its id here.
 func TestTaskAssignment(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.member("codex")
 	if _, err := r.team.Ledger.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "a"}, {Subject: "b"}}, "person"); err != nil {
@@ -479,6 +488,7 @@ func TestTaskAssignment(t *testing.T) {
 
 // TestGone: when the team there is deleted its members leave ours, and the bridge ends.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.member("codex")
 	r.once()
@@ -506,6 +516,7 @@ func TestGone(t *testing.T) {
 
 // TestRemove takes the members of each side out of the other, and leaves the rest.
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.member("codex")
 	before, err := os.ReadFile(r.native().config())
@@ -526,6 +537,7 @@ func TestRemove(t *testing.T) {
 
 // TestFindNative: a team is found by itself where it is the only one.
 func TestFindNative(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := FindNative(dir, ""); team.ReasonOf(err) != "no_native_team" {
 		t.Errorf("none: %v", err)

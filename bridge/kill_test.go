@@ -19,6 +19,7 @@ import (
 // writes and reads its mailboxes, writes its config in place and without a lock, and both
 // boards grow. Nothing is lost on either side, and nothing is doubled.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	const each, kills = 24, 5
 	r := newRig(t)
 	codex := r.member("codex")

@@ -12,6 +12,7 @@ import (
 // TestRest: with nothing to bring over the bridge does nothing, also while mail waits
 // behind unread mail and a refused entry lies in a mailbox.
 func TestRest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	codex := r.member("codex")
 	r.once()

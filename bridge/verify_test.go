@@ -10,6 +10,7 @@ import (
 // What is completed there and is to be verified here is in progress there until it is, and
 // again where that has failed.
 func TestCompletedThereIsVerifiedHere(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ours, err := r.team.Ledger.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "Ours", Verify: "true"}}, team.LeadName)
 	if err != nil {

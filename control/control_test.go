@@ -31,8 +31,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "ghost" {
 		os.Exit(ghostMain(os.Args[2]))
 	}
+	done := strays.Place(team.EnvRuntime)
 	// A supervisor's reaper ends with the supervisor, a moment after its lock is free.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/teamctl/teamctl/control.reap"), goleak.Cleanup(func(code int) {
+		code = done(code)
 		if builtDir != "" {
 			_ = os.RemoveAll(builtDir)
 		}
@@ -75,7 +77,6 @@ func newTeam(t *testing.T) team.Layout {
 			t.Error(err)
 		}
 	})
-	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("t")
 	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -130,6 +131,7 @@ func waitGone(t *testing.T, l team.Layout) {
 }
 
 func TestStartedOnceByManyStarters(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	var wg sync.WaitGroup
 	pids := make([]int, 16)
@@ -160,6 +162,7 @@ func TestStartedOnceByManyStarters(t *testing.T) {
 }
 
 func TestSecondSupervisorNamesTheFirst(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	c := dial(t, l)
 	st, err := c.Status(t.Context())
@@ -176,6 +179,7 @@ func TestSecondSupervisorNamesTheFirst(t *testing.T) {
 }
 
 func TestKilledSupervisorIsReplaced(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	c := dial(t, l)
 	for range 3 {
@@ -211,6 +215,7 @@ func TestFailedStartSaysWhy(t *testing.T) {
 }
 
 func TestNobodyThereAndNoStart(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	s, err := Dialer([]string{os.Args[0]})(t.Context(), l, false)
 	if s != nil || err != nil {
@@ -219,6 +224,7 @@ func TestNobodyThereAndNoStart(t *testing.T) {
 }
 
 func TestErrorsKeepCodeReasonAndHint(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	c := dial(t, l)
 	_, err := c.Capture(t.Context(), "nobody", 0)
@@ -230,6 +236,7 @@ func TestErrorsKeepCodeReasonAndHint(t *testing.T) {
 // Writes go through the socket while a supervisor is up and directly when it is
 // killed; an answer that was lost is asked for again by the operation's id.
 func TestWritesSurviveTheSupervisor(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	c := dial(t, l)
 	const writers, each = 4, 25
@@ -272,6 +279,7 @@ func TestWritesSurviveTheSupervisor(t *testing.T) {
 }
 
 func TestSocketIsPrivate(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	dial(t, l)
 	for path, want := range map[string]os.FileMode{l.Socket(): 0o600, l.Runtime(): 0o700} {

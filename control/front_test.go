@@ -10,6 +10,7 @@ import (
 // A socket that is deleted under a living supervisor, alone or with its whole
 // directory, is there again for the next who wants it: with the same supervisor.
 func TestDeletedSocketComesBack(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	st, err := dial(t, l).Status(t.Context())
 	if err != nil {

@@ -41,6 +41,7 @@ func ghostMain(socket string) int {
 // A child that a killed supervisor was just starting has its socket open until it
 // has executed its program: what one can connect to is no supervisor for that.
 func TestDeadListenerIsNotReached(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "tc")
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func TestNewFindsItsProgram(t *testing.T) {
 
 // A program of another module needs nothing but the import.
 func TestUsableFromAnotherModule(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // What is to be mailed goes to the supervisor and comes back as far as it has come; where
 // it is refused, or nobody is there, or one who does not know of it, it is the caller's.
 func TestMailGoesToTheSupervisor(t *testing.T) {
+	t.Parallel()
 	d := ledger.Delivery{MessageID: "m", Recipient: "a", Session: "s", State: team.Posted}
 	var refused atomic.Bool
 	socket := filepath.Join(t.TempDir(), "s")

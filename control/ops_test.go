@@ -72,7 +72,10 @@ func serveStreams(t *testing.T, socket, path string, s *streams) (stop func()) {
 	return stop
 }
 
-func TestOpsStream(t *testing.T) { eachWay(t, testOpsStream) }
+func TestOpsStream(t *testing.T) {
+	t.Parallel()
+	eachWay(t, testOpsStream)
+}
 
 func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 	socket := filepath.Join(t.TempDir(), "s")
@@ -139,6 +142,7 @@ func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 // A caller that gives up has its context's error; the answer that comes later is
 // nobody's, least of all the next caller's.
 func TestOpsStreamGivenUp(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
 	hold := make(chan struct{})
 	serveOps(t, socket, writerFunc(func(op ledger.Op) (json.RawMessage, error) {
@@ -164,7 +168,10 @@ func TestOpsStreamGivenUp(t *testing.T) {
 
 // What has come is answered before a supervisor leaves, and a supervisor that knows
 // no frames is spoken to as before.
-func TestOpsStreamLeavesAndFallsBack(t *testing.T) { eachWay(t, testOpsStreamLeaves) }
+func TestOpsStreamLeavesAndFallsBack(t *testing.T) {
+	t.Parallel()
+	eachWay(t, testOpsStreamLeaves)
+}
 
 func testOpsStreamLeaves(t *testing.T, way func(writerFunc) ledger.Writer) {
 	dir := t.TempDir()
@@ -216,7 +223,10 @@ func testOpsStreamLeaves(t *testing.T, way func(writerFunc) ledger.Writer) {
 }
 
 // What is no frame ends the connection and reaches no writer.
-func TestOpsStreamRefusesNonsense(t *testing.T) { eachWay(t, testOpsStreamNonsense) }
+func TestOpsStreamRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	eachWay(t, testOpsStreamNonsense)
+}
 
 func testOpsStreamNonsense(t *testing.T, way func(writerFunc) ledger.Writer) {
 	socket := filepath.Join(t.TempDir(), "s")
@@ -260,12 +270,12 @@ func FuzzFrame(f *testing.F) {
 // A process that has written through a supervisor and keeps the connection writes by
 // itself once that supervisor is gone, the same operation, and asks the next one again.
 func TestWriterGoesOnAlone(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "tc") // short: a socket's path is
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	layout := team.Home{Dir: filepath.Join(dir, "h")}.Team("t")
 	if err := PrivateDir(layout.Runtime()); err != nil {
 		t.Fatal(err)

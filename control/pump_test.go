@@ -52,6 +52,7 @@ func wantAnswer(t *testing.T, r *bufio.Reader, want string) {
 
 // Whoever sends many at once, in pieces of any size, has an answer to each, in order.
 func TestOpsTogetherInPieces(t *testing.T) {
+	t.Parallel()
 	conn, _, _ := dialTogether(t, argsBack)
 	var all []byte
 	var want []string
@@ -79,6 +80,7 @@ func TestOpsTogetherInPieces(t *testing.T) {
 
 // What came together with the request to upgrade is an operation too.
 func TestOpsTogetherAtOnce(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
 	serveOps(t, socket, together{argsBack})
 	conn, err := net.Dial("unix", socket)
@@ -107,6 +109,7 @@ func TestOpsTogetherAtOnce(t *testing.T) {
 // A client that does not take its answers holds up nobody else, and has all of them
 // once it does.
 func TestOpsTogetherNotTaken(t *testing.T) {
+	t.Parallel()
 	const answer = 100_000
 	big := `"` + strings.Repeat("x", answer) + `"`
 	var mu sync.Mutex
@@ -164,6 +167,7 @@ func TestOpsTogetherNotTaken(t *testing.T) {
 // Many processes' operations, some of which are refused, reach a real ledger and are
 // answered to who sent them.
 func TestOpsTogetherLedger(t *testing.T) {
+	t.Parallel()
 	db, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,7 @@ func reviver(t *testing.T, l team.Layout) *Client {
 // A supervisor that is killed while it is asked is started again and asked, where
 // that may be done twice.
 func TestAskedAgainAfterAKill(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	asked := dying(t, l, 1)
 	c := reviver(t, l)
@@ -81,6 +82,7 @@ func TestAskedAgainAfterAKill(t *testing.T) {
 // What may not be done twice is not asked again: that it is not known what became
 // of it is said, with where to look. What has reached nobody is.
 func TestNotDoneTwice(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	asked := dying(t, l, 2)
 	c := reviver(t, l)
@@ -101,6 +103,7 @@ func TestNotDoneTwice(t *testing.T) {
 // A stop whose answer was lost may have taken the member off the roster: that it is
 // not there any more is no answer.
 func TestStoppedAndGone(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	dying(t, l, 1)
 	c := reviver(t, l)
@@ -116,6 +119,7 @@ func TestStoppedAndGone(t *testing.T) {
 
 // Where no other supervisor can be started, it stays said that the outcome is not known.
 func TestNoneToAskAgain(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	asked := dying(t, l, 1)
 	c := NewClient(l.Socket())

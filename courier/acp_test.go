@@ -70,6 +70,7 @@ func acpRig(t *testing.T, permit func(context.Context, team.Ask) (team.Reply, er
 }
 
 func TestACPTurns(t *testing.T) {
+	t.Parallel()
 	r, a, out := acpRig(t, nil)
 	signs := 0
 	for i := range 3 {
@@ -85,6 +86,7 @@ func TestACPTurns(t *testing.T) {
 
 // What a turn has used is added up, and a limit is told from another error.
 func TestACPUsageAndLimits(t *testing.T) {
+	t.Parallel()
 	_, a, _ := acpRig(t, nil)
 	var last team.Usage
 	for range 2 {
@@ -114,6 +116,7 @@ func TestACPUsageAndLimits(t *testing.T) {
 // An agent that repeats the prompt has it in its conversation, whatever becomes of the turn;
 // one that lists its commands says nothing of it.
 func TestACPSignsOfAPrompt(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		update acp.SessionUpdate
 		sign   bool
@@ -131,6 +134,7 @@ func TestACPSignsOfAPrompt(t *testing.T) {
 }
 
 func TestACPLimitWords(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		err   error
@@ -156,6 +160,7 @@ func TestACPLimitWords(t *testing.T) {
 
 // The agents tell of it in two ways: by the protocol's, and Gemini CLI by its own.
 func TestACPCounts(t *testing.T) {
+	t.Parallel()
 	a := &ACP{}
 	a.count(acp.PromptResponse{Meta: map[string]any{"quota": map[string]any{"token_count": map[string]any{"input_tokens": 7, "output_tokens": 2}}}})
 	a.count(acp.PromptResponse{Usage: &acp.Usage{InputTokens: 10, OutputTokens: 3, CachedReadTokens: acp.Ptr(5), ThoughtTokens: acp.Ptr(4)}})
@@ -167,6 +172,7 @@ func TestACPCounts(t *testing.T) {
 }
 
 func TestACPOneAtATimeAndCancel(t *testing.T) {
+	t.Parallel()
 	r, a, _ := acpRig(t, nil)
 	begun := make(chan struct{})
 	over := make(chan string, 1)
@@ -193,6 +199,7 @@ func TestACPOneAtATimeAndCancel(t *testing.T) {
 }
 
 func TestACPPermission(t *testing.T) {
+	t.Parallel()
 	allow := false
 	r, a, _ := acpRig(t, func(_ context.Context, ask team.Ask) (team.Reply, error) {
 		if ask.ID == "" || ask.Tool != "execute" || !contains(string(ask.Input), "touch") {
@@ -212,6 +219,7 @@ func TestACPPermission(t *testing.T) {
 
 // U26: what a turn asks for ends with it, whoever was to answer.
 func TestACPCancelEndsItsRequest(t *testing.T) {
+	t.Parallel()
 	asked, ended := make(chan struct{}), make(chan error, 1)
 	r, a, _ := acpRig(t, func(ctx context.Context, ask team.Ask) (team.Reply, error) {
 		close(asked)
@@ -238,6 +246,7 @@ func TestACPCancelEndsItsRequest(t *testing.T) {
 
 // An agent that is killed ends its turn with an error, and what says Done.
 func TestACPAgentDies(t *testing.T) {
+	t.Parallel()
 	_, a, _ := acpRig(t, nil)
 	begun := make(chan struct{})
 	over := make(chan error, 1)
@@ -260,6 +269,7 @@ func TestACPAgentDies(t *testing.T) {
 }
 
 func TestACPRefusals(t *testing.T) {
+	t.Parallel()
 	for _, argv := range [][]string{{"/nonexistent/agent"}, {"true"}, {"echo", "hello"}} {
 		_, err := StartACP(t.Context(), ACPIn{Argv: argv, Dir: t.TempDir()})
 		if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != "acp" || team.HintOf(err) == "" {

@@ -36,6 +36,7 @@ func codexRig(t *testing.T) *rig {
 func ready(o team.Observation) bool { return o.Ready && o.Conversation == "thread-1" }
 
 func TestAppServerDelivers(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	r.open(t, openAppServer)
 	if out := r.deliver(t, false, "m0", "x"); out[0].State != team.Held || out[0].Reason == "" {
@@ -81,6 +82,7 @@ func TestAppServerDelivers(t *testing.T) {
 // The supervisor is killed in mid-turn, with one message waiting for the boundary:
 // the next one must not give it again.
 func TestAppServerTakenUpAgain(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	startCodex(t, r, false)
 	r.open(t, openAppServer)
@@ -119,6 +121,7 @@ func TestAppServerTakenUpAgain(t *testing.T) {
 }
 
 func TestAppServerPromptOnce(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	r.facts.Link.Prompt = "the prompt"
 	s := startCodex(t, r, false)
@@ -137,6 +140,7 @@ func TestAppServerPromptOnce(t *testing.T) {
 }
 
 func TestAppServerApproval(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	startCodex(t, r, true)
 	r.open(t, openAppServer)
@@ -175,6 +179,7 @@ func TestAppServerApproval(t *testing.T) {
 // A tool of somebody's MCP server asks by a form, more rights by a request of their
 // own: both are asked and answered like a command.
 func TestAppServerOtherApprovals(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	startCodex(t, r, true)
 	r.open(t, openAppServer)
@@ -218,6 +223,7 @@ func TestAppServerOtherApprovals(t *testing.T) {
 // A form of somebody's MCP server is a question, and is answered with what a person has
 // filled in.
 func TestAppServerForm(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	s := startCodex(t, r, true)
 	r.open(t, openAppServer)
@@ -248,6 +254,7 @@ func TestAppServerForm(t *testing.T) {
 }
 
 func TestAppServerInterrupt(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	startCodex(t, r, false)
 	r.open(t, openAppServer)
@@ -276,6 +283,7 @@ func TestAppServerInterrupt(t *testing.T) {
 
 // Messages in random states of the agent: each comes once.
 func TestAppServerSoak(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	s := startCodex(t, r, false)
 	r.open(t, openAppServer)
@@ -342,6 +350,7 @@ func soak(t *testing.T, r *rig, n int, disturb func(i int)) {
 // TestAnswerOvertakesBusy: a thread that was idle when a turn was accepted may not have
 // told yet that it is busy; what that turn was begun with is not given again then.
 func TestAnswerOvertakesBusy(t *testing.T) {
+	t.Parallel()
 	a := &appServer{report: func(team.Observation) {}, poke: make(chan struct{}, 1), began: map[string]int{}}
 	a.changed(threadStatus{Type: "idle"})
 	a.began["m"] = a.rests // as start does once the turn is accepted

@@ -80,6 +80,7 @@ func (w *screenOf) pressed() string {
 // A dialog that only the screen shows becomes a question, once, and its keys answer it
 // while it is the very one that asked.
 func TestDialogOnTheScreenOnly(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, keys string
 		allow      bool
@@ -114,6 +115,7 @@ func TestDialogOnTheScreenOnly(t *testing.T) {
 // A program that is slow to take its key gets no second one, which would stand in its
 // input box; and what goes then was answered.
 func TestKeyThatIsTakenLate(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		w := watchDialogs(t, b, &fakeScreen{})
@@ -143,6 +145,7 @@ func TestKeyThatIsTakenLate(t *testing.T) {
 // No key is pressed into another dialog, whatever it looks like, and a question goes with
 // its dialog.
 func TestAnswerOfAnotherDialog(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		w := watchDialogs(t, b, &fakeScreen{})
@@ -185,6 +188,7 @@ func TestAnswerOfAnotherDialog(t *testing.T) {
 // A dialog that a policy of the program's own answers at once is no question, and one
 // that is not to be seen in the middle of drawing is not over.
 func TestDialogThatIsDrawn(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		w := watchDialogs(t, b, &fakeScreen{above: geminiDialog, dialog: true})
@@ -209,6 +213,7 @@ func TestDialogThatIsDrawn(t *testing.T) {
 // The next supervisor goes on with the question that stands, and takes one out of the
 // queue whose dialog has gone meanwhile.
 func TestDialogOfAnEarlierSupervisor(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		w := watchDialogs(t, b, &fakeScreen{})
@@ -237,6 +242,7 @@ func TestDialogOfAnEarlierSupervisor(t *testing.T) {
 
 // A program that tells of its dialogs by itself is not asked for twice.
 func TestDialogOfOneThatAsksItself(t *testing.T) {
+	t.Parallel()
 	for _, l := range []adapter.Link{
 		{Agent: adapter.Gemini, Version: "0.61.0", Ways: []adapter.Way{adapter.WayHooks, adapter.WayTyping}},
 		{Agent: adapter.Claude, Version: "2.1.329", Ways: []adapter.Way{adapter.WayHooks, adapter.WayTyping}},

@@ -15,6 +15,7 @@ import (
 // U29: an error that ends a turn of Codex is told, with its words, before the thread is
 // told to be at rest, and by the thread to whoever takes over.
 func TestAppServerFailedTurn(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	startCodex(t, r, false)
 	r.open(t, openAppServer)
@@ -51,6 +52,7 @@ func failsFirst(t *testing.T, r *rig, from int) {
 
 // The same of opencode; a turn that somebody has ended did not fail.
 func TestServerFailedTurn(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)
 	r.open(t, openServer)
@@ -80,6 +82,7 @@ func TestServerFailedTurn(t *testing.T) {
 // turn has failed: what the hook says is waited for, and of an interrupt, which no hook
 // tells, not for long.
 func TestSessionWaitsForTheHook(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "sessions"), 0o700); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 // Claude Code tells of an interrupt in sessions/PID.json only, and makes that
 // directory with the first session.
 func TestSessionStatusIsSeen(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := Facts{
 		Bundle: team.Bundle(t.TempDir()), PID: 4242, Log: slog.New(slog.DiscardHandler), hub: newHub(),
@@ -56,6 +57,7 @@ func TestSessionStatusIsSeen(t *testing.T) {
 // A hook that waits for mail may be killed after it was relied on: what waits is tried
 // again though nothing else is seen of the agent.
 func TestWaiterThatIsKilled(t *testing.T) {
+	t.Parallel()
 	f := Facts{
 		Bundle: team.Bundle(t.TempDir()), Log: slog.New(slog.DiscardHandler), hub: newHub(),
 		Link: adapter.Link{Agent: adapter.Claude, Ways: []adapter.Way{adapter.WayHooks}},

@@ -12,6 +12,7 @@ import (
 // The words of a limit name an hour and stay on the screen when that is over: they
 // mean the hour that they meant first, also to the next supervisor.
 func TestLimitMeansItsFirstHour(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{}
 	_, f, _ := typed(t, s, openTyping, adapter.WayTyping)
 	clock := func(day, hour, minute int) time.Time { return time.Date(2026, 11, day, hour, minute, 0, 0, time.UTC) }
@@ -58,6 +59,7 @@ func TestLimitMeansItsFirstHour(t *testing.T) {
 // A limit that the supervisor has not heard of holds mail; what it then gives all the
 // same, it gives because a person went on.
 func TestLimitIsToldBeforeItIsTypedPast(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{above: "> go\n✕ Usage limit reached for x.\n"}
 	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
 	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || !strings.Contains(out[0].Reason, "usage limit") {
@@ -79,6 +81,7 @@ func TestLimitIsToldBeforeItIsTypedPast(t *testing.T) {
 // account. The thread is at rest because of it, and the next turn ends that. The first
 // turn of a thread may be over before anybody could subscribe to it.
 func TestAppServerLimit(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	startCodex(t, r, false)
 	r.open(t, openAppServer)

@@ -29,6 +29,7 @@ func (s *slowScreen) Capture(ctx context.Context, lines int) (string, error) {
 // A screen that comes to rest while nobody can read it is read later: its program may
 // not write again until somebody has been told what it shows.
 func TestScreenThatCannotBeReadIsReadLater(t *testing.T) {
+	t.Parallel()
 	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
 	if !ok || err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 // R158: the mode of an approved plan goes with the next turn of a Codex that runs, with
 // what it may write to; one that nobody has changed is not said at all.
 func TestAppServerTakesAMode(t *testing.T) {
+	t.Parallel()
 	r := codexRig(t)
 	r.facts.Mode, r.facts.Link.Mode, r.facts.Link.Writable = team.ModePlan, team.ModePlan, []string{"/repo/.git"}
 	s := startCodex(t, r, false)
@@ -51,6 +52,7 @@ func TestAppServerTakesAMode(t *testing.T) {
 // A prompt that names no agent would go to the default one, whatever opencode was started
 // with: one that plans is told so with each, and no more once its plan was approved.
 func TestServerTakesAMode(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	r.facts.Mode, r.facts.Link.Mode = team.ModePlan, team.ModePlan
 	s := startOpenCode(t, r, addr, false)
@@ -70,6 +72,7 @@ func TestServerTakesAMode(t *testing.T) {
 }
 
 func TestHooksSayWhenAModeTakesEffect(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, adapter.Link{Agent: adapter.Claude, Version: "2.1.329", Mode: team.ModePlan, Ways: []adapter.Way{adapter.WayHooks}})
 	r.open(t, openHooks)
 	for mode, want := range map[team.Mode]string{team.ModePlan: "", team.ModeAcceptEdits: adapter.WithItsNextRequest} {
@@ -98,6 +101,7 @@ func TestHooksSayWhenAModeTakesEffect(t *testing.T) {
 // An agent on the protocol is put into its own mode of the kind, and the answer to its
 // plan says in which it goes on.
 func TestACPModes(t *testing.T) {
+	t.Parallel()
 	answer := team.Reply{Allow: true, Mode: team.ModeAcceptEdits}
 	var asked team.Ask
 	r, a, _ := acpRig(t, func(_ context.Context, ask team.Ask) (team.Reply, error) {

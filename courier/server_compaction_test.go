@@ -14,6 +14,7 @@ import (
 // What came in mid-turn and was made part of a summary before the model answered is given
 // again, by whoever supervises it then, and the receipt waits for that.
 func TestServerGivesAgainWhatACompactionTook(t *testing.T) {
+	t.Parallel()
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("supervisor killed %v", killed), func(t *testing.T) {
 			r, addr := openCodeRig(t)
@@ -55,6 +56,7 @@ func TestServerGivesAgainWhatACompactionTook(t *testing.T) {
 }
 
 func TestTakenAway(t *testing.T) {
+	t.Parallel()
 	id := func(n int, mail string) string { return fmt.Sprintf("msg_%012x%s", n, messageHash(mail)) }
 	user := func(id, text string) sessionMessage {
 		return sessionMessage{Info: messageInfo{ID: id, Role: "user"}, Parts: []messagePart{{Type: "text", Text: text}}}

@@ -10,6 +10,7 @@ import (
 // A program that takes long to listen is asked as often as any: only a request that was
 // not answered in its time gives the next one more.
 func TestServerThatStartsIsNotWaitedForLonger(t *testing.T) {
+	t.Parallel()
 	r, _ := openCodeRig(t)
 	s := &server{f: r.facts, report: r.report, client: &http.Client{Transport: &http.Transport{}}, patience: 50 * time.Second}
 	t.Cleanup(s.client.CloseIdleConnections)

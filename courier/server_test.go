@@ -48,6 +48,7 @@ func up(o team.Observation) bool {
 }
 
 func TestServerDelivers(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	r.facts.Link.Prompt = "the prompt"
 	r.open(t, openServer)
@@ -95,6 +96,7 @@ func TestServerDelivers(t *testing.T) {
 }
 
 func TestServerApproval(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, true)
 	r.open(t, openServer)
@@ -127,6 +129,7 @@ func TestServerApproval(t *testing.T) {
 }
 
 func TestServerInterrupt(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)
 	r.open(t, openServer)
@@ -144,6 +147,7 @@ func TestServerInterrupt(t *testing.T) {
 // A session that waits for the end of a limit does so since the limit was told first,
 // for whoever takes over too, and is free once its turn is broken off.
 func TestServerLimit(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)
 	r.open(t, openServer)
@@ -173,6 +177,7 @@ func TestServerLimit(t *testing.T) {
 
 // A server that is still starting takes the request for its events and never answers.
 func TestServerThatNeverAnswersAtFirst(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -194,6 +199,7 @@ func TestServerThatNeverAnswersAtFirst(t *testing.T) {
 
 // A wrong password is no reason to say anything of the agent.
 func TestServerRefuses(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)
 	r.facts.Link.Secret = "wrong"
@@ -207,6 +213,7 @@ func TestServerRefuses(t *testing.T) {
 }
 
 func TestMessageIDsAscend(t *testing.T) {
+	t.Parallel()
 	// As opencode 1.18.33 made one at 1795260403.872 s: msg_1fddbd09b001gtYVWth0AV7Bzn
 	at := unixMilli(1795260403867)
 	for _, c := range []struct{ last, want string }{
@@ -222,6 +229,7 @@ func TestMessageIDsAscend(t *testing.T) {
 }
 
 func TestServerSoak(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	s := startOpenCode(t, r, addr, false)
 	r.open(t, openServer)

@@ -15,6 +15,7 @@ import (
 // for it once the session is at rest, by whoever supervises it then, and the model has it
 // once.
 func TestServerTakesUpWhatABrokenTurnLeft(t *testing.T) {
+	t.Parallel()
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("supervisor killed %v", killed), func(t *testing.T) {
 			r, addr := openCodeRig(t)
@@ -53,6 +54,7 @@ func TestServerTakesUpWhatABrokenTurnLeft(t *testing.T) {
 // The session is told to be at rest while a turn that has failed, or was interrupted, is
 // not over: what is given right then is run too.
 func TestServerTakesUpWhatCameTooEarly(t *testing.T) {
+	t.Parallel()
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)
 	r.open(t, openServer)
@@ -79,6 +81,7 @@ func TestServerTakesUpWhatCameTooEarly(t *testing.T) {
 // A turn that never comes to an answer is not begun for ever, and none is begun for a
 // message that has not got its text yet.
 func TestServerTakesUpWithinBounds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		parts []map[string]string
 		want  int

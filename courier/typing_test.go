@@ -127,6 +127,7 @@ func mail(ids ...string) (out []team.Mail) {
 // An idle agent whose hooks fetch the mail is woken once for what waits, and at once
 // again for what comes after that was fetched.
 func TestWakesAgainForNewMail(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{}
 	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
 	ch.Deliver(t.Context(), mail("a"))
@@ -142,6 +143,7 @@ func TestWakesAgainForNewMail(t *testing.T) {
 
 // A wake-up that was typed, and could not be sent then, is sent by the next attempt.
 func TestWakeThatStandsThereIsSent(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{}
 	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to read back just then
 	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
@@ -158,6 +160,7 @@ func TestWakeThatStandsThereIsSent(t *testing.T) {
 // A wake-up that a slow program shows only after it was typed once more stands there twice:
 // it is ours all the same, and is sent, where what a person wrote behind it is not.
 func TestWakeThatStandsThereTwiceIsSent(t *testing.T) {
+	t.Parallel()
 	twice := adapter.WakeText + adapter.WakeText
 	s := &fakeScreen{input: twice}
 	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
@@ -204,6 +207,7 @@ func TestEnterThatIsNotTaken(t *testing.T) {
 
 // An Enter that was taken and not seen to be is not followed by another message.
 func TestEnterThatIsSeenLate(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{deaf: 1}
 	ch, _, _ := typed(t, s, openTyping, adapter.WayTyping)
 	ch.Deliver(t.Context(), mail("a"))
@@ -246,6 +250,7 @@ func TestTypingIsHeld(t *testing.T) {
 
 // The end of a person's reading back makes no output: the mail is tried again.
 func TestHeldForAReaderIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{scrolls: true}
 	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
 	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held {
@@ -259,6 +264,7 @@ func TestHeldForAReaderIsTriedAgain(t *testing.T) {
 }
 
 func TestCloseEndsWhatIsLeftForLater(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{scrolls: true}
 	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
 	ch.Deliver(t.Context(), mail("a"))
@@ -333,6 +339,7 @@ func TestAnswerByKey(t *testing.T) {
 
 // An agent that asks for its mail is not typed at, and its screen is read all the same.
 func TestPullLeavesMailAlone(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{above: "✦ done"}
 	c := New(nil)
 	t.Cleanup(c.Close)
@@ -355,6 +362,7 @@ func TestPullLeavesMailAlone(t *testing.T) {
 
 // An Escape with a paste right behind it is another key to the program.
 func TestEscapeStandsAlone(t *testing.T) {
+	t.Parallel()
 	s := &fakeScreen{}
 	ch, _, _ := typed(t, s, openTyping, adapter.WayTyping)
 	if err := ch.Interrupt(t.Context()); err != nil {

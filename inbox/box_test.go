@@ -13,6 +13,7 @@ import (
 )
 
 func TestFormatGolden(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	add(t, b,
 		Entry{From: "team-lead", Text: "hello <you> & \"all\"\n\u2028\x01", Timestamp: "2026-02-09T15:08:17.410Z"},
@@ -38,6 +39,7 @@ func TestFormatGolden(t *testing.T) {
 // Those of testdata are in that form with words of our own; where a recorded team lies
 // beside the repository it is read as well.
 func TestNativeMailboxesGoRound(t *testing.T) {
+	t.Parallel()
 	own, err := filepath.Glob(filepath.Join("testdata", "native", "*.json"))
 	if err != nil || len(own) != 2 {
 		t.Fatalf("%q, %v", own, err)
@@ -107,6 +109,7 @@ func TestNativeMailboxesGoRound(t *testing.T) {
 }
 
 func TestForeignFormsAreRead(t *testing.T) {
+	t.Parallel()
 	one := `{"from":"a","text":"1","timestamp":"t","read":false}`
 	for name, tc := range map[string]struct{ text, want string }{
 		"empty file":       {"", ""},
@@ -162,6 +165,7 @@ func TestForeignFormsAreRead(t *testing.T) {
 
 // What another program wrote survives every operation of ours but its read mark.
 func TestForeignKeysSurvive(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	put(t, b, `[{"z":1e2,"from":"a","text":"caf\u00e9","deep":{"k":[1,2]},"lead_sig":"s"},5]`)
 	if n, err := b.MarkAllRead(bg(t)); n != 1 || err != nil {
@@ -171,6 +175,7 @@ func TestForeignKeysSurvive(t *testing.T) {
 }
 
 func TestMissingAndEmpty(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	ctx := bg(t)
 	if got := entries(t, b); len(got) != 0 {
@@ -219,6 +224,7 @@ func TestMissingAndEmpty(t *testing.T) {
 }
 
 func TestAppendChecks(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	ctx := bg(t)
 	if err := b.Append(ctx, Entry{Text: "x"}); !team.IsCode(err, team.CodeInvalid) {
@@ -245,6 +251,7 @@ func TestAppendChecks(t *testing.T) {
 }
 
 func TestAppendOnce(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	ctx := bg(t)
 	for i, want := range []bool{true, false} {
@@ -268,6 +275,7 @@ func TestAppendOnce(t *testing.T) {
 // TestDeletedUnderAnAppend: a file that is deleted or emptied after the mailbox was
 // looked at is not made anew by what is appended if and only if it was there.
 func TestDeletedUnderAnAppend(t *testing.T) {
+	t.Parallel()
 	for name, hurt := range map[string]func(string) error{"deleted": os.Remove, "emptied": func(p string) error { return os.Truncate(p, 0) }} {
 		b, _ := newBox(t)
 		ctx := bg(t)
@@ -285,6 +293,7 @@ func TestDeletedUnderAnAppend(t *testing.T) {
 // TestRenew: what makes a file has a mark of its own, so that one who restored the
 // file before does not call the new one whole.
 func TestRenew(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	ctx := bg(t)
 	first, err := b.Lack(ctx)
@@ -310,6 +319,7 @@ func TestRenew(t *testing.T) {
 }
 
 func TestConsume(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	ctx := bg(t)
 	for i := range 6 {
@@ -348,6 +358,7 @@ func TestConsume(t *testing.T) {
 }
 
 func TestKeyOfAnEntryWithoutID(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	put(t, b, `[{"from":"a","text":"1","timestamp":"x"},{"from":"a","text":"1","timestamp":"y"}]`)
 	all := entries(t, b)
@@ -364,6 +375,7 @@ func TestKeyOfAnEntryWithoutID(t *testing.T) {
 
 // The remembered place must not hide anything when others rewrite the file.
 func TestForeignRewritesBetweenOurReads(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	other := boxIn(t, dir)
 	ctx := bg(t)
@@ -404,6 +416,7 @@ func TestForeignRewritesBetweenOurReads(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	ctx := bg(t)
 	put(t, b, `[7,{"from":"a","text":"0","read":true},{"from":"a","text":"1","read":false},{"from":"a","text":"2","read":true},{"from":"a","text":"3","read":true},{"from":"a","text":"4"}]`)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestSixteenProcessesLoseNothing(t *testing.T) {
+	t.Parallel()
 	const procs, each = 16, 50
 	b, dir := newBox(t)
 	var cmds []*exec.Cmd
@@ -50,6 +51,7 @@ func inOrder(t *testing.T, all []Entry, n int) {
 }
 
 func TestProcessesAndGoroutinesTogether(t *testing.T) {
+	t.Parallel()
 	const goroutines, each = 8, 40
 	b, dir := newBox(t)
 	cmd := worker(t, "append", dir, "other", each)
@@ -81,6 +83,7 @@ func TestProcessesAndGoroutinesTogether(t *testing.T) {
 
 // Four consumers and four senders: every message goes to exactly one consumer.
 func TestEachMessageIsConsumedOnce(t *testing.T) {
+	t.Parallel()
 	const senders, each, consumers = 4, 50, 4
 	_, dir := newBox(t)
 	type consumer struct {
@@ -145,6 +148,7 @@ func TestEachMessageIsConsumedOnce(t *testing.T) {
 // Writers are killed in the middle of large writes: what they reported as sent is
 // there, the file is readable or says that it was repaired, and the lock is free.
 func TestKilledWritersLoseNothingThatWasSent(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	sent := map[string]int{}
 	torn := 0
@@ -204,6 +208,7 @@ func TestKilledWritersLoseNothingThatWasSent(t *testing.T) {
 }
 
 func TestFullDiskLeavesTheMailboxIntact(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	if err := worker(t, "full", dir, "", 0).Run(); err != nil {
 		t.Fatal(err)
@@ -240,6 +245,7 @@ for i in range(n):
 
 // A second implementation that rewrites the whole file under the foreign lock.
 func TestSharedWithAForeignWriter(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3 here")
@@ -309,6 +315,7 @@ func TestSharedWithAForeignWriter(t *testing.T) {
 // Two programs write and one of ours prunes: nothing that was not read is lost, and
 // what was read left the file or stands there, once.
 func TestPruneBesideAForeignWriter(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3 here")

@@ -14,6 +14,7 @@ import (
 )
 
 func TestFreshForeignLockIsObeyed(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	lock := b.Path() + ".lock"
@@ -45,6 +46,7 @@ func TestFreshForeignLockIsObeyed(t *testing.T) {
 }
 
 func TestAbandonedForeignLock(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	lock := b.Path() + ".lock"
@@ -66,6 +68,7 @@ func TestAbandonedForeignLock(t *testing.T) {
 
 // A holder that was paused for too long finds its lock taken and writes nothing.
 func TestRobbedOfTheForeignLock(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	before := content(t, b)
@@ -97,6 +100,7 @@ func TestRobbedOfTheForeignLock(t *testing.T) {
 // A teamctl that was killed leaves its lock directory. Nobody waits for it: whoever has
 // the guard knows that its owner is dead.
 func TestLockOfAKilledHolder(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	root, err := os.OpenRoot(filepath.Join(dir, "inboxes"))
@@ -121,6 +125,7 @@ func TestLockOfAKilledHolder(t *testing.T) {
 // for it while the mailbox is held. Where it was taken away another one is made; where
 // something else stands in its place the lock works without it.
 func TestOurLockDirectoryIsKept(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	lock := b.Path() + ".lock"
@@ -172,6 +177,7 @@ func TestOurLockDirectoryIsKept(t *testing.T) {
 
 // What is renamed away and turns out to be a fresh lock of somebody else goes back.
 func TestStealingAFreshLockIsUndone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestHostileFiles(t *testing.T) {
+	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "outside.json")
 	if err := os.WriteFile(outside, []byte("[]"), 0o600); err != nil {
 		t.Fatal(err)

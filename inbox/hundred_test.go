@@ -8,6 +8,7 @@ import (
 
 // R125: a hundred who write at once, each with a mailbox of its own on the same file.
 func TestHundredWritersLoseNothing(t *testing.T) {
+	t.Parallel()
 	const writers, each = 100, 3
 	b, dir := newBox(t)
 	var wg sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 // Who repairs a mailbox marks it, and a mark is taken away only by who has put back
 // what was lost before that mark.
 func TestRepairMarksWhatIsLacking(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	damage := func() string {
 		t.Helper()

@@ -14,6 +14,7 @@ import (
 )
 
 func TestHeldLockTimesOut(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	l, err := filelock.Lock(bg(t), filepath.Join(dir, "locks", "bob.guard"))
@@ -41,6 +42,7 @@ func TestHeldLockTimesOut(t *testing.T) {
 }
 
 func TestOwnerIsVisibleWhileHeldForLong(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	if pid, ok, err := b.Owner(); ok || err != nil {
@@ -68,6 +70,7 @@ func TestOwnerIsVisibleWhileHeldForLong(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	add(t, b, Entry{From: "a", Text: "1"})
 	old := time.Now().Add(-time.Hour)

@@ -8,6 +8,7 @@ import (
 
 // R148, word for word.
 func TestNoticeMessages(t *testing.T) {
+	t.Parallel()
 	for status, want := range map[NoticeStatus]string{
 		NoticeCompleted: `Teammate "w" completed their task.`,
 		NoticeFailed:    `Teammate "w" failed: no disk`,
@@ -22,6 +23,7 @@ func TestNoticeMessages(t *testing.T) {
 
 // R149: notices of the lead's mail as its conversation gets them.
 func TestTaskNotificationGolden(t *testing.T) {
+	t.Parallel()
 	out := "/t/members/w/output.log"
 	about := map[string]Attributes{
 		"idle":   {TeammateID: "w", Kind: team.KindIdle, AgentID: "w@demo", OutputFile: out},
@@ -45,6 +47,7 @@ func TestTaskNotificationGolden(t *testing.T) {
 }
 
 func TestTaskNotificationStaysInside(t *testing.T) {
+	t.Parallel()
 	for _, s := range forgeries {
 		n := TaskNotification{TaskID: s, OutputFile: s, Status: NoticeIdle, Message: s}.String()
 		if len(frameTags().FindAllString(n, -1))+len(noticeTags().FindAllString(n, -1)) != 10 {

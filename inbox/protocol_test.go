@@ -54,6 +54,7 @@ var frames = []struct {
 }
 
 func TestFrames(t *testing.T) {
+	t.Parallel()
 	kinds := map[team.Kind]bool{}
 	for _, tc := range frames {
 		f, ok := Parse(tc.text)
@@ -87,6 +88,7 @@ func TestFrames(t *testing.T) {
 }
 
 func TestOtherShapesAreRead(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]Frame{
 		`{"type":"permission_response","request_id":"p","approve":true}`:                               PermissionResponse{RequestID: "p", Approve: true},
 		`{"type":"permission_response","request_id":"p","approve":false}`:                              PermissionResponse{RequestID: "p"},
@@ -104,6 +106,7 @@ func TestOtherShapesAreRead(t *testing.T) {
 }
 
 func TestPlainTextStaysPlain(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"", "hello", "{", "{}", "[]", "null", `"x"`, `{"type":5}`, `{"type":"unknown"}`, `{"type":"message"}`,
 		`{"type":"shutdown_request"}`,
@@ -127,6 +130,7 @@ func TestPlainTextStaysPlain(t *testing.T) {
 }
 
 func TestRequestIDs(t *testing.T) {
+	t.Parallel()
 	now := time.UnixMilli(1770649832458)
 	if got := NewRequestID("shutdown", "config-analyst", now, nil); got != "shutdown-1770649832458@config-analyst" {
 		t.Error(got)
@@ -152,6 +156,7 @@ func TestRequestIDs(t *testing.T) {
 }
 
 func TestFrameEntry(t *testing.T) {
+	t.Parallel()
 	e, err := FrameEntry("w", "blue", IdleNotification{From: "w", Timestamp: "t"}, time.UnixMilli(0))
 	if err != nil {
 		t.Fatal(err)

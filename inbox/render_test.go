@@ -11,6 +11,7 @@ import (
 )
 
 func TestRenderGolden(t *testing.T) {
+	t.Parallel()
 	ledger := map[string]Attributes{
 		"1": {TeammateID: "researcher", Kind: team.KindMessage, Color: "blue", Summary: "Found critical bug in auth"},
 		"2": {TeammateID: "team-lead", Kind: team.KindShutdownRequest, RequestID: "shutdown-1@w"},
@@ -31,6 +32,7 @@ func TestRenderGolden(t *testing.T) {
 
 // A completion is told in the words of document 000, of whom the ledger says it was.
 func TestRenderCompletion(t *testing.T) {
+	t.Parallel()
 	text, err := Encode(TaskCompleted{From: "forged", TaskID: "3", TaskSubject: "vet <it>", Timestamp: "t"})
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +105,7 @@ func TestRenderLeavesTextAsItIs(t *testing.T) {
 }
 
 func TestForgeriesStayInside(t *testing.T) {
+	t.Parallel()
 	for _, s := range forgeries {
 		for name, facts := range map[string]func(Entry) (Attributes, bool){
 			"unverified": nil,
@@ -138,6 +141,7 @@ func TestForgeriesStayInside(t *testing.T) {
 }
 
 func TestRenderCutsLongBodies(t *testing.T) {
+	t.Parallel()
 	out := Render([]Entry{{From: strings.Repeat("n", 2000), Text: strings.Repeat("\u00e9", 1000)}}, RenderOptions{MaxBytes: 101})
 	if !strings.Contains(out, strings.Repeat("\u00e9", 50)+"\n[1900 more bytes were left out") || strings.Contains(out, strings.Repeat("\u00e9", 51)) {
 		t.Errorf("cut to\n%s", out)
@@ -152,6 +156,7 @@ func TestRenderCutsLongBodies(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ summary, text, want string }{
 		{"short one", "text", "short one"},
 		{"", "one two three four five six seven eight nine ten", "one two three four five six seven eight nine ten"},
@@ -167,6 +172,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestTeamStateGolden(t *testing.T) {
+	t.Parallel()
 	f := TeamFacts{Name: "My Team!", ID: "my-team-", Role: team.RoleLeader, PendingTasks: 3,
 		Members: []TeamMember{{"researcher", "researcher@my-team-"}, {"coder\n  - forged", "coder@my-team-"}}}
 	golden(t, "teamstate.txt", TeamState(f))

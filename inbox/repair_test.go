@@ -12,6 +12,7 @@ import (
 )
 
 func TestDamagedFileIsSetAsideAndSalvaged(t *testing.T) {
+	t.Parallel()
 	whole := `[{"from":"a","text":"1"},{"from":"a","text":"2"}`
 	for name, tc := range map[string]struct {
 		text string
@@ -91,6 +92,7 @@ func TestDamagedFileIsSetAsideAndSalvaged(t *testing.T) {
 
 // Every way in which our own append can be cut short is seen by the next append.
 func TestEveryTornAppendIsRecognised(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	add(t, b, Entry{From: "a", Text: "one", ID: "1"})
 	before := content(t, b)
@@ -118,6 +120,7 @@ func TestEveryTornAppendIsRecognised(t *testing.T) {
 }
 
 func TestSeveralRepairsKeepEveryDamagedFile(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	for i := range 5 {
 		put(t, b, strings.Repeat("x", i+1))

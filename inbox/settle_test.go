@@ -46,6 +46,7 @@ func ids(t *testing.T, b *Box) []string {
 }
 
 func TestSettle(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	a, c := Due{Entry: numbered("a", 0)}, Due{Entry: numbered("c", 0)}
 	wants := Settling{
@@ -82,6 +83,7 @@ func TestSettle(t *testing.T) {
 // The newest are known in a long file too, one that is old wherever it stands, and what is
 // too much for one chunk is noted piece by piece.
 func TestSettleInALongFile(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	put(t, b, "[]")
 	first := Due{Entry: numbered("a", 0)}
@@ -103,6 +105,7 @@ func TestSettleInALongFile(t *testing.T) {
 // Where it cannot be noted that entries stand there, nothing more is appended: they stay
 // among the newest, and are found.
 func TestSettleStopsAtTheFirstNoteThatFails(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	put(t, b, "[]")
 	due := []Due{{Entry: bulky("a", 1)}, {Entry: bulky("a", 2)}, {Entry: numbered("a", 3)}}
@@ -128,6 +131,7 @@ func TestSettleStopsAtTheFirstNoteThatFails(t *testing.T) {
 
 // An entry that no mailbox takes does not keep the others back.
 func TestSettleLeavesOutWhatIsRefused(t *testing.T) {
+	t.Parallel()
 	b, _ := newBox(t)
 	put(t, b, "[]")
 	bad, good := Due{Entry: numbered("", 1)}, Due{Entry: numbered("a", 2)}

@@ -25,6 +25,7 @@ func signalled(t *testing.T, what string, ch <-chan struct{}) {
 }
 
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	b, dir := newBox(t)
 	inboxes := filepath.Join(dir, "inboxes")
 	w, err := Watch(context.Background(), inboxes)
@@ -79,6 +80,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestWatchEnds(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "inboxes")
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := Watch(ctx, dir)
@@ -106,6 +108,7 @@ func TestWatchEnds(t *testing.T) {
 }
 
 func TestOverflowWakesEverybody(t *testing.T) {
+	t.Parallel()
 	w := &Watcher{boxes: map[string]chan struct{}{}}
 	a, b := w.Changes("a"), w.Changes("b")
 	w.signalAll()
@@ -124,6 +127,7 @@ func TestOverflowWakesEverybody(t *testing.T) {
 
 // Without events every mailbox is looked at, and the end of the directory is seen.
 func TestWatchWithoutEvents(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "inboxes")
 	hub := &dirwatch.Hub{Every: 5 * time.Millisecond, Open: func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }}
 	w, err := WatchBy(t.Context(), hub, dir)

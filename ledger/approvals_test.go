@@ -24,6 +24,7 @@ func yes(id int64) AnswerIn {
 }
 
 func TestPlanApproval(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	asked := must[Settled](t)(l.Ask(ctx, planOf("a", "plan-1")))
@@ -73,6 +74,7 @@ func TestPlanApproval(t *testing.T) {
 }
 
 func TestApprovalIsNoMail(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	for _, k := range []team.Kind{team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse} {
 		_, _, err := l.Post(ctxFor(t), NewMessage{Kind: k, From: team.LeadName, To: "a", Text: "{}", RequestID: "x"})
@@ -81,6 +83,7 @@ func TestApprovalIsNoMail(t *testing.T) {
 }
 
 func TestApprovalDeadline(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	c := &clock{at: time.Now()}
 	l.now = c.now
@@ -104,6 +107,7 @@ func TestApprovalDeadline(t *testing.T) {
 
 // Whoever exits cannot use an answer any more; nobody can approve it later.
 func TestApprovalsAreRejectedAtExit(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	exit := must[Settled](t)(l.Ask(ctx, planOf("a", "plan-1"))).Approval
@@ -148,6 +152,7 @@ func reviewed(t *testing.T) (l *Ledger, ref TaskRef, ap Approval) {
 }
 
 func TestReviewApproved(t *testing.T) {
+	t.Parallel()
 	l, ref, ap := reviewed(t)
 	ctx := ctxFor(t)
 	task := must[Task](t)(l.Task(ctx, "1"))
@@ -180,6 +185,7 @@ func TestReviewApproved(t *testing.T) {
 }
 
 func TestReviewRejected(t *testing.T) {
+	t.Parallel()
 	l, ref, ap := reviewed(t)
 	ctx := ctxFor(t)
 	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: ap.ID, By: "rev", Feedback: "add tests", Message: &NewMessage{
@@ -207,6 +213,7 @@ func TestReviewRejected(t *testing.T) {
 
 // Sent back to a member that has ended for good, a task is for whoever is ready.
 func TestReviewRejectedAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	l, _, ap := reviewed(t)
 	ctx := ctxFor(t)
 	for _, o := range []team.Observed{team.Starting, team.Running, team.Exited, team.Completed} {
@@ -223,6 +230,7 @@ func TestReviewRejectedAfterTheEnd(t *testing.T) {
 }
 
 func TestReviewByThePerson(t *testing.T) {
+	t.Parallel()
 	l, ref, ap := reviewed(t)
 	ctx := ctxFor(t)
 	ready := must[[]string](t)(l.As(team.LeadName).CompleteReviewed(ctx, ref, Result{Summary: "by hand"}))
@@ -235,6 +243,7 @@ func TestReviewByThePerson(t *testing.T) {
 }
 
 func TestReviewOfATaskTakenBack(t *testing.T) {
+	t.Parallel()
 	l, _, ap := reviewed(t)
 	ctx := ctxFor(t)
 	must[Task](t)(l.Reassign(ctx, "1", "", "lead"))
@@ -249,6 +258,7 @@ func TestReviewOfATaskTakenBack(t *testing.T) {
 
 // Nobody reviews what it did itself, and who is gone reviews nothing.
 func TestWhoReviews(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		m    Member
 		want bool
@@ -283,6 +293,7 @@ func TestWhoReviews(t *testing.T) {
 // Several writers, each with the file opened for itself: an approval is answered
 // once, and a member has one plan that waits.
 func TestApprovalRaces(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	const writers = 4
@@ -331,6 +342,7 @@ func TestApprovalRaces(t *testing.T) {
 
 // R119: that a member had to plan first stays what it is when the plan is approved.
 func TestPlanRequiredStays(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	ctx := ctxFor(t)
 	_, _, err := l.AddMember(ctx, Member{Name: "a", SessionKey: "s-a", Spec: MemberSpec{Mode: team.ModePlan}}, true)

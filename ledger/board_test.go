@@ -26,6 +26,7 @@ func end(t *testing.T, l *Ledger, fails bool, ids ...int) {
 // However long the board is, what is read of it is what a screen has lines for: what is
 // in work, and of the rest the first that a person wants to see.
 func TestBoardReadsWhatCanBeShown(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	c := &clock{at: l.now()}
@@ -95,6 +96,7 @@ func TestBoardReadsWhatCanBeShown(t *testing.T) {
 
 // What changed is read with what is in work, and nothing else of the board.
 func TestBoardOf(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	batch := make([]NewTask, 30)
@@ -142,6 +144,7 @@ func plan(t *testing.T, l *Ledger, query string) string {
 
 // No part of it walks the tasks, or sorts more of them than it returns.
 func TestBoardWalksNoTable(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	plan := plan(t, l, strings.ReplaceAll(sqlBoard, "?1", "100"))
 	for _, kind := range []string{"completedAt DESC", "completedAt, seq"} {

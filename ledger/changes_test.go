@@ -36,6 +36,7 @@ func awaitEvent(t *testing.T, l *Ledger, wakes <-chan struct{}, what string) {
 
 // A commit of any process wakes, and is there to be read.
 func TestChanges(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db := openAt(t, path)
 	l := New(db, Direct(db))
@@ -56,6 +57,7 @@ func TestChanges(t *testing.T) {
 // Another DB in the same process is as foreign as another process; every one of
 // many quick commits is followed by a wake.
 func TestChangesMissesNothing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	writer := openAt(t, path)
 	w := New(writer, Direct(writer))
@@ -75,6 +77,7 @@ func TestChangesMissesNothing(t *testing.T) {
 }
 
 func TestChangesEnd(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	ended := func(wakes <-chan struct{}) {
 		t.Helper()

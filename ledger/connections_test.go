@@ -16,6 +16,7 @@ import (
 // What is written stays in the log until it has the pages of SQLite's threshold; the
 // writer who passes it moves them into the database.
 func TestCheckpointAtItsThreshold(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := t.Context() // without an end of its own: the disk may be slow
 	ok(t, l.Checkpoint(ctx))
@@ -43,6 +44,7 @@ func TestCheckpointAtItsThreshold(t *testing.T) {
 // One that is refused for a lock tries again after pauses that double, each with half of
 // it more or less at random, to 50 ms.
 func TestPausesGrow(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -69,6 +71,7 @@ func TestPausesGrow(t *testing.T) {
 // However many read at once, there are as many connections as the pool has, and they are
 // used again; the writer keeps the one that it has.
 func TestConnectionsAreUsedAgain(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := t.Context() // without an end of its own: the disk may be slow
 	db := l.DB()

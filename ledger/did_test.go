@@ -8,6 +8,7 @@ import (
 
 // R135, R151: what an idle notice says of a turn is what has happened in it.
 func TestDidSince(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a", "b", "c")
 	a := must[Member](t)(l.Member(ctx, "a"))

@@ -9,6 +9,7 @@ import (
 // R145 and R147: the end of a process has its time, once, whatever follows it; a new start
 // has none.
 func TestEndedAt(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	move := func(o team.Observed, at *int64) Member {

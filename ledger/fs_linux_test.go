@@ -7,6 +7,7 @@ import (
 )
 
 func TestNetworkFileSystemsAreRefused(t *testing.T) {
+	t.Parallel()
 	for magic, name := range networkFS {
 		refused(t, checkFSType("/x", magic), team.CodeUnavailable, "network_filesystem")
 		if name == "" {

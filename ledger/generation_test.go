@@ -10,6 +10,7 @@ import (
 // requests without an answer are dropped with it, other mail stays, and a request
 // that was on its way is refused.
 func TestShutdownRequestIsForOneGeneration(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	a := must[Member](t)(l.Member(ctx, "a"))

@@ -32,6 +32,7 @@ func board(t *testing.T, l *Ledger) {
 }
 
 func TestImportRoundTrip(t *testing.T) {
+	t.Parallel()
 	from := newTeam(t, "a", "b")
 	board(t, from)
 	ctx := ctxFor(t)
@@ -71,6 +72,7 @@ func TestImportRoundTrip(t *testing.T) {
 }
 
 func TestImportIntoAFullBoard(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	board(t, l)
 	ctx := ctxFor(t)
@@ -96,6 +98,7 @@ func TestImportIntoAFullBoard(t *testing.T) {
 }
 
 func TestImportRefuses(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ok1 := Task{ID: "1", Subject: "s", Status: team.TaskPending}
 	with := func(f func(*Task)) []Task { c := ok1; f(&c); return []Task{c} }
@@ -125,6 +128,7 @@ func TestImportRefuses(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	c := &clock{time.Now().Add(-100 * 24 * time.Hour)}

@@ -15,6 +15,7 @@ func askToSpawn(t *testing.T, l *Ledger, id string) int64 {
 // What an approval lets happen is kept with the answer until somebody says what came of
 // it, and the asker is told once.
 func TestIntents(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	no, yes := askToSpawn(t, l, "d-1"), askToSpawn(t, l, "d-2")
@@ -48,6 +49,7 @@ func TestIntents(t *testing.T) {
 
 // Whoever asked may have left: then nobody is told, and the intent ends all the same.
 func TestIntentOfOneThatLeft(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	id := askToSpawn(t, l, "d-1")
@@ -63,6 +65,7 @@ func TestIntentOfOneThatLeft(t *testing.T) {
 
 // There is one member of each that an approval has let be spawned, also after it left.
 func TestApprovedMemberIsAddedOnce(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	add := func(nth int) Member {

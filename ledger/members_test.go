@@ -10,6 +10,7 @@ import (
 )
 
 func TestTeamRow(t *testing.T) {
+	t.Parallel()
 	db := openAt(t, t.TempDir()+"/ledger.db")
 	l := New(db, Direct(db))
 	ctx := ctxFor(t)
@@ -40,6 +41,7 @@ func TestTeamRow(t *testing.T) {
 }
 
 func TestAddMember(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ctx := ctxFor(t)
 	lead, renamed, err := l.AddMember(ctx, Member{Name: team.LeadName, SessionKey: "lead", Role: team.RoleLeader}, true)
@@ -75,6 +77,7 @@ func TestAddMember(t *testing.T) {
 }
 
 func TestFindMember(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	for _, name := range []string{"a", "A", "a@demo", "s-a"} {
@@ -93,6 +96,7 @@ func TestFindMember(t *testing.T) {
 
 // A name is free again when its member has left; the old row stays.
 func TestRemoveMember(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "1"}, {Subject: "2"}}, "lead"))
@@ -126,6 +130,7 @@ func TestRemoveMember(t *testing.T) {
 }
 
 func TestUpdateMember(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a").As("tester")
 	ctx := ctxFor(t)
 	before := must[Member](t)(l.Member(ctx, "a"))
@@ -172,6 +177,7 @@ func TestUpdateMember(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	ctx := ctxFor(t)
 	start := must[int64](t)(l.LastEvent(ctx))
@@ -209,6 +215,7 @@ func TestEvents(t *testing.T) {
 }
 
 func TestScratchpad(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ctx := ctxFor(t)
 	pad := must[Scratchpad](t)(l.Scratchpad(ctx))

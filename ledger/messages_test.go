@@ -27,6 +27,7 @@ func post(t testing.TB, l *Ledger, n NewMessage) Message {
 }
 
 func TestPost(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	m, ds, err := l.Post(ctx, NewMessage{Kind: team.KindInfo, From: "a", To: "B@demo", Text: "hi", Summary: "s", RequestID: "r", Hop: 3, Payload: raw(`{"k":1}`)})
@@ -59,6 +60,7 @@ func TestPost(t *testing.T) {
 }
 
 func TestPostRefuses(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	first := post(t, l, NewMessage{From: "a", To: "b"})
@@ -110,6 +112,7 @@ func TestPostRefuses(t *testing.T) {
 
 // R234: whoever is not on the roster sends nothing, also not who has left it.
 func TestStrangersSendNothing(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	ok(t, l.RemoveMember(ctx, "s-b"))
@@ -125,6 +128,7 @@ func TestStrangersSendNothing(t *testing.T) {
 }
 
 func TestPostIdempotent(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	first := post(t, l, NewMessage{From: "a", To: "b", IdemKey: "k", Text: "1"})
 	again := post(t, l, NewMessage{From: "a", To: "b", IdemKey: "k", Text: "2"})
@@ -149,6 +153,7 @@ func TestPostIdempotent(t *testing.T) {
 
 // Mail for a name that is used again belongs to the session it was sent to.
 func TestMailIsBoundToTheSession(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	old := post(t, l, NewMessage{From: "a", To: "b"})
@@ -168,6 +173,7 @@ func TestMailIsBoundToTheSession(t *testing.T) {
 }
 
 func TestCap(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	g := startGroup(t, l.DB())
@@ -201,6 +207,7 @@ func TestCap(t *testing.T) {
 }
 
 func TestUndelivered(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	for _, n := range []NewMessage{
@@ -232,6 +239,7 @@ func TestUndelivered(t *testing.T) {
 }
 
 func TestMark(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	all := []team.DeliveryState{team.Posted, team.Held, team.Mailed, team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped}
@@ -286,6 +294,7 @@ func TestMark(t *testing.T) {
 }
 
 func TestReplyAnswersItsParent(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	ask := post(t, l, NewMessage{Kind: team.KindTaskRequest, From: "a", To: "b"})
@@ -302,6 +311,7 @@ func TestReplyAnswersItsParent(t *testing.T) {
 }
 
 func TestMessageFilters(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b", "c")
 	ctx := ctxFor(t)
 	first := post(t, l, NewMessage{From: "a", To: "b", Text: "1", RequestID: "r"})

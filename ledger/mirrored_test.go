@@ -10,6 +10,7 @@ import (
 // brought, also when a new run has begun meanwhile; and a task that has an owner there
 // is never free for all.
 func TestMirroredOnce(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ctx := t.Context()
 	row := func(kind MirrorKind, there string) Mirrored { return Mirrored{Bridge: "b", Kind: kind, There: there} }

@@ -12,6 +12,7 @@ const gone = `{"type":"teammate_terminated","message":"Teammate \"a\" was stoppe
 
 // R109: whoever is taken off the roster, the lead is told by the system, in one go.
 func TestLeaveTellsTheLead(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a", "b")
 	n := Notice{Kind: team.KindTeammateTerminated, Text: gone, Summary: "gone", IdemKey: "terminated:g1"}
@@ -50,6 +51,7 @@ func TestLeaveTellsTheLead(t *testing.T) {
 // R56: the lead is told of every completed task of a member, once, also by whoever posts
 // the notice himself, and not of its own.
 func TestCompletionTellsTheLead(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	told := func() []Message {
@@ -79,6 +81,7 @@ func TestCompletionTellsTheLead(t *testing.T) {
 }
 
 func TestNobodyIsTheSystem(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	for _, name := range []string{"system", "System"} {
@@ -103,6 +106,7 @@ func TestNobodyIsTheSystem(t *testing.T) {
 
 // An idle period is told once, also by a supervisor that has to look anew.
 func TestIdleIsToldOncePerPeriod(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	told := 0
@@ -130,6 +134,7 @@ func TestIdleIsToldOncePerPeriod(t *testing.T) {
 
 // R146: what a teammate whose life is over has not got is dropped, in these words.
 func TestDroppedMessageSaysTheStatus(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	killed := team.Killed
@@ -148,6 +153,7 @@ func TestDroppedMessageSaysTheStatus(t *testing.T) {
 
 // What leads from or to a member goes with it, and the log says so.
 func TestEdgesGoWithTheirMember(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a", "b", "aa")
 	for _, e := range []string{"a.reviews.b", "b.delegates.A", "aa.reviews.b", "b.handoff.aa"} {
@@ -167,6 +173,7 @@ func TestEdgesGoWithTheirMember(t *testing.T) {
 // A ledger of the schema before keeps its messages, threads and deliveries, and
 // gives no number out again.
 func TestNoticesComeToAnOlderLedger(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := open(ctx, path, Options{Create: true}, migrations()[:7])
@@ -214,6 +221,7 @@ func TestNoticesComeToAnOlderLedger(t *testing.T) {
 
 // A step that leaves rows that refer to nothing is taken back.
 func TestMigrationChecksWhatRefersToWhat(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	ok(t, openAt(t, path).Close())
 	last := len(migrations()) + 1
@@ -232,6 +240,7 @@ func TestMigrationChecksWhatRefersToWhat(t *testing.T) {
 // A turn that has failed is told once for each idle period, also where that was told as
 // any other before its failure was heard of; what it failed of is forgotten with it.
 func TestFailedTurnIsToldOncePerPeriod(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	told := 0

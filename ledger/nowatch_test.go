@@ -14,6 +14,7 @@ import (
 // Where the kernel has no instance left, another process's commits are seen all the
 // same, a little later, and nobody is woken for nothing.
 func TestChangesWithoutEvents(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := Open(t.Context(), path, Options{Create: true})
 	if err != nil {

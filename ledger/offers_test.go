@@ -31,6 +31,7 @@ func offers(t *testing.T, l *Ledger, taken []string, names ...string) []string {
 // U5, U6: idle members are told of ready tasks in the order of claims, each of one, and
 // of the same attempt once; also of what a dead owner leaves.
 func TestOfferTasks(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a", "b", "c")
 	offered := func(want []string, taken []string, names ...string) {
@@ -65,6 +66,7 @@ func TestOfferTasks(t *testing.T) {
 // What was assigned while it had to wait is told when it is ready; what was ready then
 // was told with the assignment. Who does not claim by itself hears of no other.
 func TestOfferOfAssignedTasks(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a", "b")
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "first"}}, "lead"))
@@ -86,6 +88,7 @@ func TestOfferOfAssignedTasks(t *testing.T) {
 // Whoever gives a task back again and again is not asked for ever, and what the team
 // itself says leaves the cap of a run alone.
 func TestOffersEnd(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "again"}}, "lead"))

@@ -16,6 +16,7 @@ import (
 )
 
 func TestOpenMakesAPrivateFile(t *testing.T) {
+	t.Parallel()
 	// The path has every character that a DSN could trip over.
 	dir := filepath.Join(t.TempDir(), "a b?c#d%20e&f")
 	ok(t, os.Mkdir(dir, 0o700))
@@ -40,6 +41,7 @@ func TestOpenMakesAPrivateFile(t *testing.T) {
 }
 
 func TestReopenKeepsDataAndMode(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	for i := range 3 {
 		db, err := Open(ctxFor(t), path, Options{Create: i == 0})
@@ -62,6 +64,7 @@ func TestReopenKeepsDataAndMode(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		make   func(t *testing.T, path string)
@@ -109,11 +112,13 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenInAMissingDirectory(t *testing.T) {
+	t.Parallel()
 	_, err := Open(ctxFor(t), filepath.Join(t.TempDir(), "no", "ledger.db"), Options{Create: true})
 	refused(t, err, team.CodeUnavailable, "readonly")
 }
 
 func TestSQLiteErrorsAreCoded(t *testing.T) {
+	t.Parallel()
 	db := &DB{}
 	for no, want := range sqliteCodes {
 		err := db.asCoded("write", fmt.Errorf("step: %w", sqlite3.Error{Code: no}))
@@ -128,6 +133,7 @@ func TestSQLiteErrorsAreCoded(t *testing.T) {
 
 // What a killed process leaves is an empty file, or one without our schema.
 func TestOpenFinishesWhatAKilledProcessBegan(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	ok(t, os.WriteFile(path, nil, 0o600))
 	db, err := Open(ctxFor(t), path, Options{})
@@ -137,6 +143,7 @@ func TestOpenFinishesWhatAKilledProcessBegan(t *testing.T) {
 }
 
 func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	var wg sync.WaitGroup
 	for range 16 {
@@ -155,6 +162,7 @@ func TestOpenAtOnce(t *testing.T) {
 }
 
 func TestMigrateOlder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ledger.db")
 	db := openAt(t, path)
@@ -206,6 +214,7 @@ func TestMigrateOlder(t *testing.T) {
 // A copy has its name only when all of it is there; what an interrupted one leaves is
 // no copy. The newest is the one that was made last, whatever its version.
 func TestBackupIsWholeOrNotThere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ledger.db")
 	db := openAt(t, path)
@@ -237,6 +246,7 @@ func TestBackupIsWholeOrNotThere(t *testing.T) {
 
 // The columns of the design document, by name, type, NOT NULL and primary key.
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	db := newLedger(t).DB()
 	for table, want := range map[string]string{
 		"tasks": "id TEXT 0 1|subject TEXT 1 0|description TEXT 1 0|activeForm TEXT 0 0|status TEXT 1 0|owner TEXT 0 0|" +
@@ -268,6 +278,7 @@ func TestSchema(t *testing.T) {
 
 // Another program writes with the columns of the design document alone.
 func TestForeignWriter(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	const ins = `INSERT INTO tasks(id, subject, description, status, createdAt) VALUES (?, 's', '', ?, 1)`
 	if err := sqlExec(t, l.DB(), ins, "1", "done"); err == nil {
@@ -291,6 +302,7 @@ func TestForeignWriter(t *testing.T) {
 }
 
 func TestAppendOnly(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	_, _, err := l.Post(ctxFor(t), NewMessage{Kind: team.KindMessage, From: "a", To: "team-lead", Text: "x"})
 	ok(t, err)
@@ -307,6 +319,7 @@ func TestAppendOnly(t *testing.T) {
 
 // R240: there are five roles, whoever writes, and two of the older column.
 func TestRolesAreChecked(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	for _, role := range []string{"leader", "executor", "reviewer", "observer", "operator"} {
 		ok(t, sqlExec(t, l.DB(), "UPDATE members SET teamRole = ? WHERE name = 'a'", role))
@@ -323,12 +336,14 @@ func TestRolesAreChecked(t *testing.T) {
 }
 
 func TestReadersCannotWrite(t *testing.T) {
+	t.Parallel()
 	db := newLedger(t).DB()
 	_, err := read(ctxFor(t), db, "test", scanOne[int], "DELETE FROM tasks RETURNING 1")
 	refused(t, err, team.CodeUnavailable, "readonly")
 }
 
 func TestCheckFindsDrift(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "a"}}, "lead"))
 	sound(t, l)
@@ -341,6 +356,7 @@ func TestCheckFindsDrift(t *testing.T) {
 // A long reader keeps no writer waiting. The log cannot shrink while he reads, which
 // is typed, and does when he has gone.
 func TestFault33LongReader(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ctx := ctxFor(t)
 	pool := must[*sql.DB](t)(l.DB().reader())
@@ -376,6 +392,7 @@ func TestFault33LongReader(t *testing.T) {
 }
 
 func TestWALStaysSmall(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ctx := ctxFor(t)
 	batch := make([]NewTask, 1500)

@@ -9,6 +9,7 @@ import (
 // What every write runs costs the same whatever the ledger has seen: no statement
 // of the hot path walks a table.
 func TestHotStatementsUseIndexes(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	for name, q := range map[string]string{
 		"the log of applied ids": sqlAppliedPrune, "its look-up": sqlAppliedGet,

@@ -8,6 +8,7 @@ import (
 // A reader keeps its prepared queries while another process changes the schema or packs
 // the file: they hold nothing that is in its way, and see what is there afterwards.
 func TestPreparedQueriesOutliveTheSchema(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := t.Context() // without an end of its own: the disk may be slow
 	id := must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "first"}}, "a"))[0].ID

@@ -108,6 +108,7 @@ func (m *model) lapsed() []*modelTask {
 // Whatever is done to the tasks, in whatever order, the ledger says the same as
 // the model, and blockedBy is what its definition says.
 func TestTasksMatchTheModel(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		sub, err := os.MkdirTemp(dir, "")

@@ -128,6 +128,7 @@ func layered(n int) []NewTask {
 // dependencies, and no error surfaces; also when some are killed on the way,
 // and when one of them writes in groups.
 func TestProcessesRace(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		modes [8]string

@@ -24,6 +24,7 @@ func claimAndFail(t *testing.T, l *Ledger, why string) *Task {
 }
 
 func TestRetriesWithBackoffAndCap(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	c := &clock{time.UnixMilli(1_000_000_000)}
@@ -71,6 +72,7 @@ func TestRetriesWithBackoffAndCap(t *testing.T) {
 // What waits does not stand in the way of what is ready, and comes in its place
 // when its time has come.
 func TestWaitingTaskLetsOthersPass(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	c := &clock{time.UnixMilli(1_000_000_000)}
@@ -89,6 +91,7 @@ func TestWaitingTaskLetsOthersPass(t *testing.T) {
 }
 
 func TestRetryPolicyOfMetadata(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	for _, tt := range []struct {
 		meta   string
@@ -119,6 +122,7 @@ func TestRetryPolicyOfMetadata(t *testing.T) {
 }
 
 func TestBackoffIsCapped(t *testing.T) {
+	t.Parallel()
 	p := RetryPolicy{MaxRetries: 100, RetryBackoff: 60_000}
 	if got := p.backoff(90); got != MaxBackoff.Milliseconds() {
 		t.Errorf("%d ms", got)
@@ -127,6 +131,7 @@ func TestBackoffIsCapped(t *testing.T) {
 
 // Nobody writes when the time of a task has come; who waits for work hears of it.
 func TestWatchTellsOfADueTask(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "s", RetryPolicy: RetryPolicy{MaxRetries: 1, RetryBackoff: 300}}}, "lead"))
@@ -147,6 +152,7 @@ func TestWatchTellsOfADueTask(t *testing.T) {
 }
 
 func TestAutoClaimSwitch(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
@@ -186,6 +192,7 @@ func TestAutoClaimSwitch(t *testing.T) {
 }
 
 func TestAgentBusy(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
@@ -198,6 +205,7 @@ func TestAgentBusy(t *testing.T) {
 }
 
 func TestReassign(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
@@ -226,6 +234,7 @@ func TestReassign(t *testing.T) {
 // R137: a new owner and the message that tells it are one change; where the one is
 // refused the other is not done.
 func TestAssignTells(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
@@ -273,6 +282,7 @@ func (w olderWriter) Write(ctx context.Context, op Op) (json.RawMessage, error) 
 }
 
 func TestAssignThroughAnOlderSupervisor(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "s"}}, "lead"))
@@ -287,6 +297,7 @@ func TestAssignThroughAnOlderSupervisor(t *testing.T) {
 
 // The log of a task says every change with what was before and what is after.
 func TestHistoryIsComplete(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "old", Description: "d", Metadata: raw(`{"k":1}`)}, {Subject: "dep"}}, "lead"))

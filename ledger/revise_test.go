@@ -44,6 +44,7 @@ func childRevise(args []string) error {
 // Processes change one setting at once, two of them in groups: nobody's change is
 // overwritten by one that had not seen it, and each has its event, in the same order.
 func TestReviseLosesNothing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := New(openAt(t, path), nil)
 	var all []*exec.Cmd
@@ -72,6 +73,7 @@ func TestReviseLosesNothing(t *testing.T) {
 
 // A change that fails, or has nothing to do, writes nothing.
 func TestReviseOfNothing(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ok(t, l.Set(ctxFor(t), "shared", []string{"a"}))
 	before := must[int64](t)(l.LastEvent(ctxFor(t)))

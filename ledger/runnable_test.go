@@ -5,6 +5,7 @@ import "testing"
 // A worker claims by itself only what has a command, in the order of all claims; what it
 // is told by id it gets, and while AutoClaim is off only what was assigned to it.
 func TestClaimRunnable(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	run := raw(`{"run":"true"}`)

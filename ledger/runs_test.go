@@ -10,6 +10,7 @@ import (
 )
 
 func TestRuns(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	if r := must[Run](t)(l.CurrentRun(ctx)); r.ID != 1 || r.Depth != 0 {
@@ -75,6 +76,7 @@ func TestRuns(t *testing.T) {
 }
 
 func TestSubRunsHaveADepth(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	for depth := 1; depth <= MaxRunDepth; depth++ {
@@ -97,6 +99,7 @@ func TestSubRunsHaveADepth(t *testing.T) {
 
 // The cap is the run's: a new run, and a sub-run, has all of it.
 func TestCapIsOfTheRun(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	post := func() error {

@@ -31,6 +31,7 @@ func foreign(t *testing.T, path string) *sql.Conn {
 // without an error; after its end they read what it wrote. Meanwhile a second writer
 // is kept out, and readers are not: what SQLite calls RESERVED.
 func TestReadersBesideAWriter(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db := openAt(t, path)
@@ -71,6 +72,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 // A claim that finds the database busy is tried again until it is free, and then has
 // one winner; it is not told as an error.
 func TestClaimWaitsForAForeignWriter(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db := openAt(t, path)
@@ -122,6 +124,7 @@ func TestClaimWaitsForAForeignWriter(t *testing.T) {
 // A chain and a diamond come free one completion at a time, and blockedBy is at every
 // moment what is not completed yet.
 func TestCompletionFreesWhatWaits(t *testing.T) {
+	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{

@@ -10,6 +10,7 @@ import (
 
 // R10: what docs/protocol.md says may be relied on in the ledger is there by that name.
 func TestSchemaIsAsDocumented(t *testing.T) {
+	t.Parallel()
 	db := openAt(t, t.TempDir()+"/ledger.db")
 	doc, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {

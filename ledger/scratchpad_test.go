@@ -14,6 +14,7 @@ import (
 // R244, R245: of those who merge into one version one wins, whether they share a
 // connection or not, and all others are told the version that is.
 func TestOneMergeWinsPerVersion(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db := openAt(t, path)
 	first := New(db, Direct(db))
@@ -50,6 +51,7 @@ func TestOneMergeWinsPerVersion(t *testing.T) {
 
 // R245: where there is no run, that is said, and is no conflict to try again.
 func TestScratchpadWithoutARun(t *testing.T) {
+	t.Parallel()
 	db := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
 	l := New(db, Direct(db))
 	_, err := l.MergeScratchpad(ctxFor(t), raw(`{"a":1}`), 0)
@@ -65,6 +67,7 @@ func TestScratchpadWithoutARun(t *testing.T) {
 // R247: who always comes too late gives up after a bounded number of tries, with the
 // conflict; what changes it makes are computed from what is there each time.
 func TestScratchpadGivesUp(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ctx := ctxFor(t)
 	tries := int64(0)

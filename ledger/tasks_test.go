@@ -12,6 +12,7 @@ import (
 )
 
 func TestCreateTasks(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	want := []NewTask{
@@ -39,6 +40,7 @@ func TestCreateTasks(t *testing.T) {
 }
 
 func TestCreateTasksRefuses(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "there"}}, "lead"))
@@ -84,6 +86,7 @@ func TestCreateTasksRefuses(t *testing.T) {
 }
 
 func TestTaskLife(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	c := &clock{time.UnixMilli(1_000_000)}
@@ -145,6 +148,7 @@ func TestTaskLife(t *testing.T) {
 }
 
 func TestClaimByIDRefuses(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b", "gone")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "claimed"}, {Subject: "done"}, {Subject: "failed"}, {Subject: "blocked", DependsOn: []string{}}, {Subject: "assigned"}}, "lead"))
@@ -187,6 +191,7 @@ func TestClaimByIDRefuses(t *testing.T) {
 }
 
 func TestClaimOrder(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "1"}, {Subject: "2", Priority: 5}, {Subject: "3"}, {Subject: "4", Priority: 5}, {Subject: "5"}, {Subject: "6", Priority: -1}}, "lead"))
@@ -201,6 +206,7 @@ func TestClaimOrder(t *testing.T) {
 }
 
 func TestFence(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "x"}}, "lead"))
@@ -230,6 +236,7 @@ func TestFence(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "alive", "dead")
 	ctx := ctxFor(t)
 	c := &clock{time.UnixMilli(1_000_000)}
@@ -270,6 +277,7 @@ func TestLeases(t *testing.T) {
 
 // An owner whose process nobody sees keeps its task by starting it again.
 func TestStartAgainRenews(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t)
 	ctx := ctxFor(t)
 	c := &clock{time.UnixMilli(1_000_000)}
@@ -292,6 +300,7 @@ func TestStartAgainRenews(t *testing.T) {
 }
 
 func TestUpdateTask(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "s", Metadata: raw(`{"keep":1,"drop":2,"change":{"a":1}}`)}}, "lead"))
@@ -318,6 +327,7 @@ func TestUpdateTask(t *testing.T) {
 }
 
 func TestDependencies(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "1"}, {Subject: "2", DependsOn: nil}, {Subject: "3"}, {Subject: "4"}}, "lead"))
@@ -356,6 +366,7 @@ func TestDependencies(t *testing.T) {
 }
 
 func TestTaskFilters(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
@@ -395,6 +406,7 @@ func make12() []NewTask {
 
 // The next task is found through its index, without sorting, whatever the size.
 func TestClaimUsesIndexes(t *testing.T) {
+	t.Parallel()
 	db := newLedger(t).DB()
 	plan := must[[]string](t)(read(ctxFor(t), db, "test", func(r *sql.Rows) (detail string, err error) {
 		var skip int

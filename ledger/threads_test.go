@@ -19,6 +19,7 @@ func drawn(th Thread) string {
 }
 
 func TestThread(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	root := post(t, l, NewMessage{From: "a", To: "b", Text: "root"})
@@ -40,6 +41,7 @@ func TestThread(t *testing.T) {
 }
 
 func TestThreadIsBounded(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	ids := []string{}
@@ -69,6 +71,7 @@ func TestThreadIsBounded(t *testing.T) {
 }
 
 func TestFindMessage(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	m := post(t, l, NewMessage{From: "a", To: "b"})
@@ -84,6 +87,7 @@ func TestFindMessage(t *testing.T) {
 }
 
 func TestReached(t *testing.T) {
+	t.Parallel()
 	order := []team.DeliveryState{team.Posted, team.Mailed, team.Injected, team.Accepted, team.Read, team.Answered}
 	for i, have := range order {
 		for j, want := range order {
@@ -101,6 +105,7 @@ func TestReached(t *testing.T) {
 
 // A name that is used again gets nothing that was sent to the one before.
 func TestMailOfWhoLeftIsDropped(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	posted := post(t, l, NewMessage{From: "b", To: "a", Text: "posted"})
@@ -121,6 +126,7 @@ func TestMailOfWhoLeftIsDropped(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
 	check := func(session, token string, want bool) {

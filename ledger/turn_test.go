@@ -12,6 +12,7 @@ import (
 // The lock is kept between writes that follow each other, and not for longer: at
 // rest, and once a ledger is closed, it is free.
 func TestTurnEnds(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	db := l.DB()
 	ctx := ctxFor(t)
@@ -29,6 +30,7 @@ func TestTurnEnds(t *testing.T) {
 
 // Who never pauses does not keep the others out.
 func TestTurnIsBounded(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	busy, calm := New(openAt(t, path), nil), New(openAt(t, path), nil)
 	busy.w, calm.w = Direct(busy.DB()), Direct(calm.DB())
@@ -57,6 +59,7 @@ func TestTurnIsBounded(t *testing.T) {
 
 // A checkpoint may be the first thing that a process does to the ledger.
 func TestCheckpointFirst(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	openAt(t, path)
 	db := must[*DB](t)(Open(ctxFor(t), path, Options{}))

@@ -64,6 +64,7 @@ func history(t *testing.T, l *Ledger, task string) string {
 
 // What is handed in stays its owner's until it is known, whatever becomes of the owner.
 func TestVerifiedThenCompleted(t *testing.T) {
+	t.Parallel()
 	l, ref, v := verifying(t)
 	ctx := ctxFor(t)
 	if v.Task != "1" || v.Attempt != 1 || v.Session != "s-a" || v.Command != "make check" || v.By != team.LeadName || v.Result.Summary != "all green" {
@@ -104,6 +105,7 @@ func TestVerifiedThenCompleted(t *testing.T) {
 
 // The owner of work that did not pass goes on with it, and is told why.
 func TestVerifyFailedIsTold(t *testing.T) {
+	t.Parallel()
 	l, ref, v := verifying(t)
 	ctx := ctxFor(t)
 	const far = int64(1) << 50 // as the bridge claims
@@ -138,6 +140,7 @@ func TestVerifyFailedIsTold(t *testing.T) {
 // Who cannot go on with it loses it: a built-in worker, which reads no mail about it,
 // fails, and comes back by its retries; an owner that has ended gives it back.
 func TestVerifyFailedOfWhoCannotGoOn(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		agent  string
 		ends   bool
@@ -170,6 +173,7 @@ func TestVerifyFailedOfWhoCannotGoOn(t *testing.T) {
 
 // What comes of a run that nobody waits for changes nothing.
 func TestVerifyIsFenced(t *testing.T) {
+	t.Parallel()
 	for name, take := range map[string]func(l *Ledger, ref TaskRef) error{
 		"released": func(l *Ledger, ref TaskRef) error { return l.Release(background, ref) },
 		"failed":   func(l *Ledger, ref TaskRef) error { return l.Fail(background, ref, Result{Error: "no"}) },
@@ -218,6 +222,7 @@ func TestVerifyIsFenced(t *testing.T) {
 
 // One run at a time, and one whose runner was killed can be begun again.
 func TestVerifyIsBegunOnce(t *testing.T) {
+	t.Parallel()
 	l, _, v := verifying(t)
 	ctx := ctxFor(t)
 	ok(t, l.BeginVerification(ctx, v.ID, "g", ""))
@@ -235,6 +240,7 @@ func TestVerifyIsBegunOnce(t *testing.T) {
 
 // Without its command a task is done; the new one is run where there is one.
 func TestVerifyTakenAway(t *testing.T) {
+	t.Parallel()
 	l, _, v := verifying(t)
 	ctx := ctxFor(t)
 	task := must[Task](t)(l.UpdateTask(ctx, TaskPatch{ID: "1", By: team.LeadName, Verify: ptr("")}))
@@ -247,6 +253,7 @@ func TestVerifyTakenAway(t *testing.T) {
 
 // Verified first, reviewed then: a person's word, and the reviewer's, is no verification.
 func TestVerifyAndReview(t *testing.T) {
+	t.Parallel()
 	l, _, v := verifying(t)
 	ctx := ctxFor(t)
 	_, _, err := l.AddMember(ctx, Member{Name: "rev", SessionKey: "s-rev", Role: team.RoleReviewer}, true)
@@ -279,6 +286,7 @@ func TestVerifyAndReview(t *testing.T) {
 // Work that comes back from its review is verified again, though the command has passed
 // once; work that is approved is not.
 func TestVerifyAfterARejectedReview(t *testing.T) {
+	t.Parallel()
 	l, _, v := verifying(t)
 	ctx := ctxFor(t)
 	_, _, err := l.AddMember(ctx, Member{Name: "rev", SessionKey: "s-rev", Role: team.RoleReviewer}, true)
@@ -304,6 +312,7 @@ func TestVerifyAfterARejectedReview(t *testing.T) {
 
 // An owner that has run the command itself is done; one that has run another one is not.
 func TestVerifiedByItsOwner(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "x", Verify: "true"}, {Subject: "y", Verify: "true"}}, team.LeadName))
@@ -321,6 +330,7 @@ func TestVerifiedByItsOwner(t *testing.T) {
 
 // The command of an older board is run where it is known that the lead gave it.
 func TestVerifyOfAnOlderBoard(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
 	old, err := open(ctxFor(t), path, Options{Create: true}, migrations()[:14])
 	ok(t, err)
@@ -342,6 +352,7 @@ func TestVerifyOfAnOlderBoard(t *testing.T) {
 
 // How a task was verified goes with its old history, but for what is in work or runs.
 func TestVerificationsArePruned(t *testing.T) {
+	t.Parallel()
 	l, ref, v := verifying(t)
 	ctx := ctxFor(t)
 	run(t, l, v, VerifyEnd{Why: "exit 1"})

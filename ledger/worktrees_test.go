@@ -28,6 +28,7 @@ func pair(t *testing.T) (l *Ledger, a, b Member) {
 }
 
 func TestFileLeases(t *testing.T) {
+	t.Parallel()
 	l, a, b := pair(t)
 	ctx := ctxFor(t)
 	now := time.Now()
@@ -74,6 +75,7 @@ func TestFileLeases(t *testing.T) {
 }
 
 func TestOverlapIsToldOnce(t *testing.T) {
+	t.Parallel()
 	l, a, b := pair(t)
 	ctx := ctxFor(t)
 	shared, err := l.SetTouched(ctx, a.SessionKey, []Touch{{Path: "one"}, {Path: "two", Dirty: true}})
@@ -109,6 +111,7 @@ func TestOverlapIsToldOnce(t *testing.T) {
 }
 
 func TestMergeQueue(t *testing.T) {
+	t.Parallel()
 	l, a, b := pair(t)
 	ctx := ctxFor(t)
 	one := Merge{Member: a.Name, Session: a.SessionKey, Branch: "t/a", Tip: "1", Target: "main", Strategy: "merge", Gates: []string{"true"}}
@@ -174,6 +177,7 @@ func TestMergeQueue(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	l, _, _ := pair(t)
 	ctx := ctxFor(t)
 	var v map[string]int

@@ -42,6 +42,7 @@ func taskID(t testing.TB, res json.RawMessage) string {
 
 // The same id with another writer returns the first result.
 func TestOpIsAppliedOnce(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	g := startGroup(t, l.DB())
@@ -66,6 +67,7 @@ func TestOpIsAppliedOnce(t *testing.T) {
 }
 
 func TestAppliedOpsArePruned(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	ok(t, sqlExec(t, l.DB(), "DELETE FROM applied_ops")) // they are of the true time
@@ -90,6 +92,7 @@ func TestAppliedOpsArePruned(t *testing.T) {
 }
 
 func TestSwitching(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
@@ -124,6 +127,7 @@ func (f writerFunc) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 
 // One refused operation of a group leaves no trace and harms no neighbour.
 func TestGroupRollsBackOneOnly(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	batch := []*job{
@@ -156,6 +160,7 @@ func TestPanicIsAnError(t *testing.T) {
 
 // While somebody else holds the lock, a write waits for its turn, then says "busy".
 func TestFault33BusyIsTypedAndBounded(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
 	openAt(t, path)
 	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second})) // a connection is opened in that time, too
@@ -172,6 +177,7 @@ func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 
 // A program that knows nothing of our lock holds SQLite's own.
 func TestFault33ForeignTransaction(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
 	other := openAt(t, path)
 	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second}))
@@ -185,6 +191,7 @@ func TestFault33ForeignTransaction(t *testing.T) {
 }
 
 func TestGroupLife(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	op := Op{Name: opEvent, Args: raw(`{"what":"x"}`)}
@@ -253,6 +260,7 @@ func TestGroupSkipsWhatWasGivenUp(t *testing.T) {
 // A group waits for those who were in the last one, for a moment, and for nobody when
 // they are there.
 func TestGroupWaitsForItsLast(t *testing.T) {
+	t.Parallel()
 	next := func() *waiting { return &waiting{answer: make(chan struct{})} }
 	for _, tt := range []struct {
 		name            string
@@ -303,6 +311,7 @@ func TestGroupWaitsForItsLast(t *testing.T) {
 }
 
 func TestWriteEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), l.DB().LockPath()))
 	defer func() { ok(t, lock.Unlock()) }()
@@ -317,6 +326,7 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 }
 
 func TestEveryOpRefusesNonsense(t *testing.T) {
+	t.Parallel()
 	db := openAt(t, t.TempDir()+"/ledger.db")
 	for name := range ops {
 		for _, args := range []string{``, `nope`, `"x"`, `[1]`} {
@@ -330,6 +340,7 @@ func TestEveryOpRefusesNonsense(t *testing.T) {
 
 // A full disk refuses what does not fit, typed, and nothing else is lost.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	g := startGroup(t, l.DB())
@@ -365,6 +376,7 @@ func TestDiskFull(t *testing.T) {
 // Operations that come together are answered each for itself, a refused one too, and
 // a stopped group says that it is gone.
 func TestWriteAll(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "a"}, {Subject: "b"}}, "lead"))
 	g := NewGroup(l.DB())

@@ -14,6 +14,7 @@ func rule(tool, path, command string, members ...string) team.PermissionRule {
 }
 
 func TestDecide(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, d := range []string{"src/deep", "secrets"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
@@ -111,6 +112,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestOf(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		tool, input, command string
 		paths                []string
@@ -133,6 +135,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	for r, good := range map[*team.PermissionRule]bool{
 		{Tool: "edit", Path: "src/**/*.{go,mod}"}:  true,
 		{Tool: "shell", Command: "go *"}:           true,

@@ -116,6 +116,7 @@ func (r *rig) delivery(id string) ledger.Delivery {
 // A hook gives a message while the channel tries to: what the channel says of it comes
 // too late to have it given again.
 func TestHeldDoesNotTakeBackWhatAHookGave(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	var r *rig
 	handed := make(chan struct{})
@@ -143,6 +144,7 @@ func TestHeldDoesNotTakeBackWhatAHookGave(t *testing.T) {
 // An agent becomes idle while the channel still looks at what it was before: what the
 // channel leaves then is tried again, though nothing more is seen.
 func TestIdleDuringAHandOver(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	tries, first := make(chan struct{}), make(chan struct{})
 	c.deliver = func(ctx context.Context, mail []team.Mail) (out []team.Outcome) {
@@ -170,6 +172,7 @@ func TestIdleDuringAHandOver(t *testing.T) {
 // The supervisor that handed a message over is gone before anything showed that the
 // agent has it: the next one has the channel find out, and gives it to no other.
 func TestHandedOverBeforeIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	for _, settles := range []bool{true, false} {
 		c := &fakeCourier{settles: settles}
 		c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
@@ -252,6 +255,7 @@ func (r *rig) response() (d ledger.Delivery) {
 // What an agent asks is told to the lead, has a deadline, and is answered by the
 // request that asked: not as mail beside.
 func TestAskIsAnsweredByItsRequest(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	tries, tried := 0, make(chan struct{})
 	c.answer = func(team.Reply) error {
@@ -288,6 +292,7 @@ func TestAskIsAnsweredByItsRequest(t *testing.T) {
 // A channel lets a request through as it is: what was approved with another input is
 // refused, and the agent told with what it may try again.
 func TestAskApprovedWithAnotherInput(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	r.reply(r.asked(say), true, `{"command":"ls x"}`)
@@ -301,6 +306,7 @@ func TestAskApprovedWithAnotherInput(t *testing.T) {
 
 // A request that nobody has answered by its deadline is refused in the agent too.
 func TestAskThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	if err := r.led.Set(r.Context(), settingDeadline, "50ms"); err != nil {
@@ -321,6 +327,7 @@ func TestAskThatNobodyAnswers(t *testing.T) {
 }
 
 func TestAnswerThatComesTooLate(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{answer: func(team.Reply) error { return team.Errorf(team.CodeNotFound, "it is over") }}
 	r, say := talking(t, c)
 	r.reply(r.asked(say), false)
@@ -328,6 +335,7 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 }
 
 func TestAskThatIsAnsweredInTheAgent(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	a := r.asked(say)
@@ -345,6 +353,7 @@ func TestAskThatIsAnsweredInTheAgent(t *testing.T) {
 
 // A key says yes or no: the words of a refusal follow as mail.
 func TestWordsThatNoKeySays(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		yes   bool
@@ -386,6 +395,7 @@ func TestWordsThatNoKeySays(t *testing.T) {
 
 // What stands on a screen may be any program's words: no rule of the team answers it.
 func TestScreenIsAnsweredByNoRule(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	if err := r.led.Set(r.Context(), SettingPermissions, team.Permissions{Allow: []team.PermissionRule{{Tool: "*"}}}); err != nil {

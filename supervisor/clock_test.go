@@ -38,6 +38,7 @@ func (c *moved) clock() Clock {
 // The wall clock jumps while no supervisor runs: the back-off goes on as it was,
 // neither skipped nor stretched.
 func TestFault14BackoffOverClockJumpAndRestart(t *testing.T) {
+	t.Parallel()
 	for name, by := range map[string]time.Duration{"forward": 24 * time.Hour, "back": -24 * time.Hour, "not": 0} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -62,6 +63,7 @@ func TestFault14BackoffOverClockJumpAndRestart(t *testing.T) {
 }
 
 func TestPauseLeft(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.policy = Policy{FirstBackoff: time.Hour, MaxBackoff: 60 * time.Hour, Jitter: 0.5}
 	c := &moved{boot: "one"}
@@ -96,6 +98,7 @@ func TestPauseLeft(t *testing.T) {
 // How long a generation lived is never read off the wall clock where a better one
 // was looked at.
 func TestRanIsNotByTheWall(t *testing.T) {
+	t.Parallel()
 	at := time.Now()
 	row := ledger.Member{StartedAt: at.Add(-24 * time.Hour).UnixMilli()}
 	for _, c := range []struct {

@@ -34,6 +34,7 @@ func (m *machine) blinded(err error) {
 // An adoption that fails says nothing about the agent: while its lock is held its
 // state is unknown, nothing is started beside it, and it is adopted when it can be.
 func TestAdoptionThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	for name, err := range map[string]error{
 		"tmux away":          team.Errorf(team.CodeUnavailable, "tmux is not installed"),
 		"no descriptor left": errors.New("too many open files"),
@@ -73,6 +74,7 @@ func TestAdoptionThatFailsIsTriedAgain(t *testing.T) {
 
 // What two probes call dead is dead, whatever the backend's trouble.
 func TestTwoProbesSayDead(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartNever)
@@ -88,6 +90,7 @@ func TestTwoProbesSayDead(t *testing.T) {
 // A stop of a member in doubt looks once more: it stops what it finds, and says so
 // where it cannot tell; what is wanted stays written.
 func TestStopInDoubt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)

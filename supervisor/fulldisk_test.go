@@ -75,6 +75,7 @@ func TestFault32VerdictOfAFullDisk(t *testing.T) {
 
 // So is a start that failed.
 func TestFault32FailedStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	full := &fullDisk{Writer: ledger.Direct(r.db)}
 	r.led = ledger.New(r.db, full)
@@ -108,6 +109,7 @@ func TestFault32FailedStartOnAFullDisk(t *testing.T) {
 
 // Its tasks are given back too: nobody else would take them for as long as their leases last.
 func TestFault32TasksOfAnExitOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, stop := range []bool{false, true} {
 		r := newRig(t)
 		full := &fullDisk{Writer: ledger.Direct(r.db)}

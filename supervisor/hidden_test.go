@@ -12,6 +12,7 @@ import (
 // TestHiddenPanesThatAreGone: config.json lists a hidden pane while a member is in it,
 // and the pane of a new member is not taken for one that was hidden under its id (R77).
 func TestHiddenPanesThatAreGone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	stale := []string{"%1001", "%1003", "%77"} // the second member's pane will be %1002
 	if _, err := r.led.UpdateTeam(t.Context(), ledger.TeamPatch{Hidden: &stale}); err != nil {

@@ -74,6 +74,7 @@ func (r *rig) started() int {
 // An approved spawn that nobody came to do is done by the next supervisor, and what is
 // approved later by the one that there is; both once, whoever asks again.
 func TestApprovedSpawnIsCarriedOut(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	before := r.approve(1)
 	s := r.supervisor()
@@ -105,6 +106,7 @@ func TestApprovedSpawnIsCarriedOut(t *testing.T) {
 // The supervisor ends amid an approved spawn: the next one brings up what is on the
 // roster already and spawns the rest, and there are as many as were approved.
 func TestApprovedSpawnCutShort(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	gate := make(chan struct{})
 	r.m.gate = gate
@@ -138,6 +140,7 @@ func TestApprovedSpawnCutShort(t *testing.T) {
 
 // A spawn that fails ends the intent as well, and the asker hears why.
 func TestApprovedSpawnFails(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.m.fail = team.Errorf(team.CodeUnavailable, "no terminal left")
 	id := r.approve(1)

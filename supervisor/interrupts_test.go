@@ -32,6 +32,7 @@ func (r *rig) idleNotices() (out []inbox.IdleNotification) {
 // R135, U26: an interrupted turn is told as one, once it is over, and what was asked in it
 // waits no longer; what was asked by a tool does.
 func TestInterruptEndsWhatWasAsked(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	see := func(o team.Observation) {
@@ -94,6 +95,7 @@ func TestInterruptEndsWhatWasAsked(t *testing.T) {
 
 // An agent that cannot be told to end its turn was not interrupted.
 func TestFailedInterruptIsNone(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	seen := func(does team.Activity) {
@@ -124,6 +126,7 @@ func TestFailedInterruptIsNone(t *testing.T) {
 // R135, R151: the notice of a foreign agent has the task that its turn has completed, and
 // what it has told its peers.
 func TestIdleNoticeSaysWhatWasDone(t *testing.T) {
+	t.Parallel()
 	r, say := talking(t, &fakeCourier{})
 	seen := func(does team.Activity) {
 		t.Helper()

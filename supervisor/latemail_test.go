@@ -12,6 +12,7 @@ import (
 // same, before it returns: no supervisor need be there. What another has mailed in
 // its place it does not mail again.
 func TestLatePosterMailsOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartNever)

@@ -10,6 +10,7 @@ import (
 // Who asks for a place in tmux and does not get it is told, with what shows the member;
 // nobody else is.
 func TestLayoutWarnings(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ backend, layout, says, hint string }{
 		{"tmux", "split", "", ""}, {"tmux", "", "", ""}, {"pty", "", "", ""}, {"in-process", "", "", ""},
 		{"pty", "split", "there is no split", "teamctl attach ann"},

@@ -8,6 +8,7 @@ import (
 )
 
 func TestLimitWarnings(t *testing.T) {
+	t.Parallel()
 	if w := limitWarnings(backends.Proc{Limits: backends.Kept{Memory: backends.KeptByCgroup}}); w != nil {
 		t.Errorf("a limit that is kept: %q", w)
 	}

@@ -12,6 +12,7 @@ import (
 // What a writer left that was killed amid a secret is removed once no living one
 // can be at work on it.
 func TestLitterOfBundlesIsSwept(t *testing.T) {
+	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")
 	dir := string(l.Bundle("a"))
 	mkdir(t, dir)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestUnmailedMessageIsMailedOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.policy.Repair = 10 * time.Millisecond
 	// The poster dies between posting and mailing, before and after its append.
@@ -71,6 +72,7 @@ func TestUnmailedMessageIsMailedOnce(t *testing.T) {
 }
 
 func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartNever)
@@ -124,6 +126,7 @@ func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
 // A mailbox that is deleted or emptied has everything again once the next message
 // or the next supervisor comes; what its owner took stays taken.
 func TestFault29MailboxDeletedOrEmptied(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)

@@ -13,6 +13,7 @@ import (
 // last, which the ledger has as mailed. The first supervisor of the next boot puts that
 // back. One of the same boot leaves the file as it is: there was no loss.
 func TestFault34MailboxOlderThanTheLedger(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	boot := "boot 1"
 	r.clock.SinceBoot = func() (string, time.Duration, error) { return boot, time.Minute, nil }

@@ -14,6 +14,7 @@ import (
 // A mailbox keeps what is unread and the newest of what was read. The ledger keeps
 // all of it, and that it was read, which nothing but the file said.
 func TestReadMailLeavesTheFile(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	row, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: ledger.AgentExternal}}, true)
@@ -84,6 +85,7 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 // A held member is on the roster and runs when it is told to, also after the
 // supervisor that holds it was killed.
 func TestHeldMember(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	hold := func(name string) {
@@ -117,6 +119,7 @@ func TestHeldMember(t *testing.T) {
 
 // What is asked for in the lead's mailbox is looked at when it comes.
 func TestLeadMailIsLookedAt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	looks := make(chan struct{}, 100)
 	r.leadMail = func() { looks <- struct{}{} }

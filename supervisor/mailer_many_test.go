@@ -15,6 +15,7 @@ import (
 // Whoever mails brings what others have posted to the same member, in the order in
 // which it was posted, and marks it: when it is their turn they find it mailed.
 func TestOneMailsForAll(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m, _, box := r.mailed("0")
 	var want []string
@@ -63,6 +64,7 @@ func (w *unmarked) Write(ctx context.Context, op ledger.Op) (json.RawMessage, er
 // What stands in a mailbox and could not be marked is marked by the next one who mails,
 // and not appended again.
 func TestWhatWasNotMarkedIsMarkedNext(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m, _, box := r.mailed("0")
 	w := &unmarked{Writer: ledger.Direct(r.led.DB()), lost: errors.New("lost")}

@@ -45,6 +45,7 @@ func (r *rig) shutdown(s *Supervisor, name string) {
 // U30: a is shut down with unread mail and its name is used again. The new a
 // gets what was sent to it and nothing else, and the sender is told.
 func TestNameReuseNeverMisroutes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	old := r.spawn(s, "a", team.RestartNever)
@@ -96,6 +97,7 @@ func TestNameReuseNeverMisroutes(t *testing.T) {
 
 // What is sent to a new member before it is up is not taken for an old one's.
 func TestMailBeforeTheFirstStartStays(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	row, _, err := r.led.AddMember(t.Context(), ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: "command"}}, true)
 	if err != nil {
@@ -135,6 +137,7 @@ func (r *rig) token(name string) string {
 }
 
 func TestEveryGenerationHasItsToken(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartAlways)
@@ -195,6 +198,7 @@ func TestEveryGenerationHasItsToken(t *testing.T) {
 
 // The supervisor has no process of a program that joined by itself to care for.
 func TestJoinedMembersAreNotSupervised(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	before, _, err := r.led.AddMember(t.Context(), ledger.Member{
 		Name: "guest", Desired: team.WantStopped, Spec: ledger.MemberSpec{Agent: ledger.AgentExternal},

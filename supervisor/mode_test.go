@@ -30,6 +30,7 @@ func (c modeCourier) SetMode(mode team.Mode) string {
 // R158: what an approved plan or a person chose reaches the agent that runs, by its
 // channel, and explain says when it takes effect.
 func TestModeReachesTheAgent(t *testing.T) {
+	t.Parallel()
 	c := modeCourier{&fakeCourier{}, make(chan team.Mode, 8)}
 	r := newRig(t)
 	c.opened = make(chan ChannelIn, 1)

@@ -30,6 +30,7 @@ func notices[F inbox.Frame](r *rig, kind team.Kind) (list []ledger.Message, fram
 
 // R109 and R148: the lead hears once of each that is gone, by the system.
 func TestTheLeadHearsWhoIsGone(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		end    func(r *rig, s *Supervisor)
@@ -74,6 +75,7 @@ func TestTheLeadHearsWhoIsGone(t *testing.T) {
 
 // A restart is no end.
 func TestARestartIsNotTold(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	first := r.spawn(s, "a", team.RestartAlways)
@@ -88,6 +90,7 @@ func TestARestartIsNotTold(t *testing.T) {
 
 // U29: one that is given up is told as failed, with the reason, and not as idle.
 func TestTheLeadHearsWhoFailed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartNever)
@@ -110,6 +113,7 @@ func TestTheLeadHearsWhoFailed(t *testing.T) {
 // R151: the end of a foreign agent's turn is told, once for each idle period, also
 // when a new supervisor sees it idle again.
 func TestAnIdleForeignAgentIsTold(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	count := func() int { list, _ := notices[inbox.IdleNotification](r, team.KindIdle); return len(list) }
@@ -144,6 +148,7 @@ func TestAnIdleForeignAgentIsTold(t *testing.T) {
 // During a shutdown an agent that says it is idle gets no answer in the lead's name:
 // it has the request, and the deadline stands.
 func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.plans.answers = true
 	s := r.supervisor()
@@ -166,6 +171,7 @@ func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
 // error, once, and the row says so until its next turn; what a process before it has
 // failed of is not its.
 func TestAFailedTurnIsTold(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
 	see := func(o team.Observation) {

@@ -34,6 +34,7 @@ func (r *rig) offered() (names []string) {
 // U5, U6: a ready task is offered to an idle agent of another program, to one at a time,
 // and to the next one when that one has not taken it; also when its owner has died.
 func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{opened: make(chan ChannelIn, 1)}
 	c.answer = func(team.Reply) error { return nil }
 	c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
@@ -89,6 +90,7 @@ func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
 
 // Who is not known to be idle, plans, reads only or is a built-in worker is told nothing.
 func TestWhoHearsOfReadyTasks(t *testing.T) {
+	t.Parallel()
 	idle := ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
 		Spec: ledger.MemberSpec{Agent: "claude"}}
 	if !(&member{row: idle}).takesOffers() {

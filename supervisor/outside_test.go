@@ -17,6 +17,7 @@ import (
 // What waits for the person is told outside, what members say to each other is
 // not, and a sink that fails is seen.
 func TestOutsideIsTold(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	out := filepath.Join(t.TempDir(), "out")
 	if err := r.led.Set(t.Context(), SettingNotify, []string{"command:exit 3", "command:cat >> " + out}); err != nil {

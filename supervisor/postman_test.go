@@ -50,6 +50,7 @@ func hand(t *testing.T, p *Postman, d ledger.Delivery) ledger.Delivery {
 // Many who have posted to one member have all of it brought by the first of them, with
 // one mark; the others are told of theirs.
 func TestPostmanBringsAllAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	_, to, box := r.mailed("0")
 	w := &counted{Writer: ledger.Direct(r.led.DB())}
@@ -112,6 +113,7 @@ func (away) Mail(_ context.Context, d ledger.Delivery) (ledger.Delivery, bool) {
 
 // Who gets no answer of a postman mails by himself.
 func TestMailedWithoutThePostman(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m, _, box := r.mailed("0")
 	m.Ledger = ledger.New(r.led.DB(), away{ledger.Direct(r.led.DB())})

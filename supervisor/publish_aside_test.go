@@ -11,6 +11,7 @@ import (
 
 // A config.json that cannot be read is moved aside, and the log says so once.
 func TestConfigAsideIsAnEvent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	publish := func() {
 		t.Helper()
@@ -48,6 +49,7 @@ func TestConfigAsideIsAnEvent(t *testing.T) {
 // What others do to the file between two writings of one supervisor counts: its words
 // are kept, a file that is gone is made anew, a damaged one is moved aside.
 func TestPublishSeesWhatOthersWrote(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var f configFile
 	publish := func() string {

@@ -12,6 +12,7 @@ import (
 // TestRosterInConfig: config.json says of each kind of member what document 001 has for it
 // (R73 to R77): the lead has no colour, prompt, backend or plan mode, and an empty pane.
 func TestRosterInConfig(t *testing.T) {
+	t.Parallel()
 	row := ledger.TeamRow{Key: "demo", Name: "Demo", Description: "d", CreatedAt: 5, LeadSession: "agent:default:team:demo", Hidden: []string{"%3", "%9"}}
 	cfg := &team.Config{}
 	fillConfig(cfg, row, []ledger.Member{

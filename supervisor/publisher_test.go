@@ -12,6 +12,7 @@ import (
 // TestAnswersComeAfterConfig: whoever is told of a change finds it in config.json,
 // however many changes share one writing.
 func TestAnswersComeAfterConfig(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	const n = 40
@@ -44,6 +45,7 @@ func TestAnswersComeAfterConfig(t *testing.T) {
 // TestPublisherCoversWhatWasWanted: an answer waits for the writing that began after
 // its change, and changes meanwhile are one writing.
 func TestPublisherCoversWhatWasWanted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := New(Config{Layout: r.layout, Ledger: r.led})
 	s.msgs = make(chan message, 10)

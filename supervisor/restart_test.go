@@ -14,6 +14,7 @@ import (
 
 // A restart answers when the member is up again, not while it is still being stopped.
 func TestRestartAnswersWhenUpAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.plans = plans{answers: true}
 	s := r.supervisor()
@@ -35,6 +36,7 @@ func TestRestartAnswersWhenUpAgain(t *testing.T) {
 // A restart that its agent rejects, or that cannot stop it, is answered as that, and the
 // agent goes on: nobody restarts it later.
 func TestRestartOfOneThatStays(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		code team.Code
@@ -81,6 +83,7 @@ func TestRestartOfOneThatStays(t *testing.T) {
 // one: the next one brings it to its end, whether the agent has gone already or
 // has yet to go, and whatever its restart policy.
 func TestRestartOutlivesItsSupervisor(t *testing.T) {
+	t.Parallel()
 	for _, gone := range []bool{false, true} {
 		r := newRig(t)
 		s := r.supervisor()
@@ -116,6 +119,7 @@ func TestRestartOutlivesItsSupervisor(t *testing.T) {
 
 // A back-off whose end a moved wall clock has put far away is not waited for.
 func TestFault14BackoffAfterAClockJump(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartOnFailure)

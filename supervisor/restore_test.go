@@ -65,6 +65,7 @@ func (r *rig) holds(box *inbox.Box, want ...string) {
 // Damage that restoring itself meets costs no message: the one whose turn it was
 // is put back too.
 func TestRestoreMeetsDamage(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m, to, box := r.mailed("1", "2", "3")
 	if err := os.WriteFile(box.Path(), []byte("[]garbage"), 0o600); err != nil {
@@ -78,6 +79,7 @@ func TestRestoreMeetsDamage(t *testing.T) {
 
 // A restoring that was cut short is gone on with, though the mailbox looks sound.
 func TestRestoreCutShortIsGoneOnWith(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]func(*testing.T, Mailer) []string{
 		"the next supervisor": func(t *testing.T, m Mailer) []string {
 			if err := m.Rebuild(t.Context()); err != nil {
@@ -122,6 +124,7 @@ func TestRestoreCutShortIsGoneOnWith(t *testing.T) {
 // A member that starts again finds the mail in its mailbox that a damaged or deleted
 // file had lost: whoever finds the damage repairs it, and then nothing shows it.
 func TestStartPutsBackLostMail(t *testing.T) {
+	t.Parallel()
 	for name, hurt := range map[string]func(r *rig, box *inbox.Box) error{
 		"damaged": func(_ *rig, box *inbox.Box) error { return os.WriteFile(box.Path(), []byte("[{"), 0o600) },
 		"deleted": func(_ *rig, box *inbox.Box) error { return os.Remove(box.Path()) },
@@ -163,6 +166,7 @@ func TestStartPutsBackLostMail(t *testing.T) {
 // A mailbox is deleted while a message waits for its lock: the message does not make
 // a file that hides what is missing.
 func TestMailboxDeletedUnderASender(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m, _, box := r.mailed("1", "2")
 	held, err := filelock.Lock(t.Context(), filepath.Join(r.layout.Locks(), "a.guard"))
@@ -199,6 +203,7 @@ func TestMailboxDeletedUnderASender(t *testing.T) {
 // TestMailboxDeletedAtAnyMoment: whatever the moment at which a mailbox is deleted
 // while it is written and restored, a file that is there lacks nothing, or is marked.
 func TestMailboxDeletedAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	m, _, box := r.mailed("first")
 	want := []string{"first"}

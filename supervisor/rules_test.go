@@ -54,6 +54,7 @@ func (r *rig) activity(m ledger.Member, a team.Activity) {
 
 // An agent that a rule never lets rest is left alone in the end.
 func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.config("hooks: {TeammateIdle: 'echo go on >&2; exit 2'}")
 	s := r.supervisor()
@@ -74,6 +75,7 @@ func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
 
 // A rule about an exit speaks to the lead, for the member reads nothing any more.
 func TestRuleAboutAnExit(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.config("hooks: {TeammateExited: 'grep -q signal || exit 0; echo look at it >&2; exit 2'}")
 	s := r.supervisor()
@@ -96,6 +98,7 @@ func TestRuleAboutAnExit(t *testing.T) {
 // The stop that a rule asked for is carried out by the next supervisor, when the one
 // that saw it was killed; a member that was started again since goes on.
 func TestStopOfARuleIsNotLost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "old", team.RestartAlways)
@@ -117,6 +120,7 @@ func TestStopOfARuleIsNotLost(t *testing.T) {
 
 // The loop does not wait for a rule: a slow one holds up nobody.
 func TestSlowRuleHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	mark := filepath.Join(t.TempDir(), "asked")
 	r.config("hooks: {TeammateIdle: 'touch " + mark + "; exec sleep 300'}")

@@ -16,10 +16,8 @@ import (
 // TestSavesWhenAtRest: an agent of any kind that says it is idle, completes a task
 // or ends has its state saved, once for each change.
 func TestSavesWhenAtRest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
-	for k, v := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1"} {
-		t.Setenv(k, v)
-	}
 	root := filepath.Join(t.TempDir(), "repo")
 	mkdir(t, root)
 	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"}} {

@@ -14,6 +14,7 @@ import (
 // TestSettlerLetsChattyOutputBe: output that goes on is not watched line by line, and
 // has settled once it rests.
 func TestSettlerLetsChattyOutputBe(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	log, err := os.Create(b.Log())
 	if err != nil {
@@ -79,6 +80,7 @@ func TestSettlerLetsChattyOutputBe(t *testing.T) {
 // TestSettlerWithoutWatches: where the kernel has no watch left, output is looked for
 // instead, and none is no evidence.
 func TestSettlerWithoutWatches(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	if err := os.WriteFile(b.Log(), []byte("of the generation before\n"), 0o600); err != nil {
 		t.Fatal(err)

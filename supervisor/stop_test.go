@@ -59,6 +59,7 @@ func (r *rig) answer(name string, kind team.Kind, id, text string) {
 }
 
 func TestGracefulStop(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.plans.answers = true
 	s := r.supervisor()
@@ -95,6 +96,7 @@ func (r *rig) stop(s *Supervisor, in StopIn) <-chan stopResult {
 }
 
 func TestRejectedStopGoesOn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.plans.answers = true
 	s := r.supervisor()
@@ -114,6 +116,7 @@ func TestRejectedStopGoesOn(t *testing.T) {
 // R106, R163: an agent of another program is asked as others are, and once it has approved
 // it is ended when its turn is over, not by the deadline: it does not exit by itself.
 func TestForeignAgentIsAsked(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{answers: true, grace: time.Hour}
 	r, say := talking(t, c)
 	say(team.Observation{Tier: team.TierHook, Activity: team.Working, Ready: true, Source: "a hook"})
@@ -138,6 +141,7 @@ func TestForeignAgentIsAsked(t *testing.T) {
 
 // One that takes no messages yet cannot be asked, and is not waited for.
 func TestForeignAgentThatIsNotReadyIsNotAsked(t *testing.T) {
+	t.Parallel()
 	c := &fakeCourier{answers: true}
 	r, _ := talking(t, c)
 	got := <-r.stop(c.s, StopIn{Names: []string{"a"}, Wait: time.Hour})
@@ -150,6 +154,7 @@ func TestForeignAgentThatIsNotReadyIsNotAsked(t *testing.T) {
 }
 
 func TestForeignAnswerIsIgnored(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.plans.answers = true
 	r.policy.StopWait = 300 * time.Millisecond
@@ -171,6 +176,7 @@ func TestForeignAnswerIsIgnored(t *testing.T) {
 // R54: an answer that comes when its sender is being ended already changes nothing of what
 // is said of the end.
 func TestLateApprovalIsIgnored(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.plans.answers = true
 	s := r.supervisor()
@@ -205,6 +211,7 @@ func TestLateApprovalIsIgnored(t *testing.T) {
 }
 
 func TestConcurrentIntentsLastWins(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)

@@ -19,7 +19,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	for k, v := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1"} {
+		if err := os.Setenv(k, v); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func mkdir(t *testing.T, dir string) {
 	t.Helper()
@@ -29,6 +36,7 @@ func mkdir(t *testing.T, dir string) {
 }
 
 func TestExitIsFollowedByPolicy(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		restart team.RestartPolicy
@@ -60,6 +68,7 @@ func TestExitIsFollowedByPolicy(t *testing.T) {
 }
 
 func TestFault11CrashLoopGivesUpAndStartForgets(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartOnFailure)
@@ -82,6 +91,7 @@ func TestFault11CrashLoopGivesUpAndStartForgets(t *testing.T) {
 }
 
 func TestFailedSpawnLeavesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.m.fail = team.Errorf(team.CodeUnavailable, "no pane")
 	s := r.supervisor()
@@ -102,6 +112,7 @@ func TestFailedSpawnLeavesNothing(t *testing.T) {
 // A start that takes too long is given up and says so: the first one is answered, a
 // later one is a failure like others.
 func TestStartTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
@@ -121,6 +132,7 @@ func TestStartTimeout(t *testing.T) {
 }
 
 func TestSupervisorKilledAdopts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	before := r.spawn(s, "a", team.RestartOnFailure)
@@ -145,6 +157,7 @@ func TestSupervisorKilledAdopts(t *testing.T) {
 }
 
 func TestExitNobodySawIsUnknown(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartNever)
@@ -157,6 +170,7 @@ func TestExitNobodySawIsUnknown(t *testing.T) {
 }
 
 func TestInterruptedStartIsTakenUp(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.m.gate = make(chan struct{})
 	s := r.supervisor()
@@ -179,6 +193,7 @@ func TestInterruptedStartIsTakenUp(t *testing.T) {
 }
 
 func TestDeadMembersTasksReturn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)
@@ -198,6 +213,7 @@ func TestDeadMembersTasksReturn(t *testing.T) {
 }
 
 func TestLeavesWhenIdle(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.idle = 20 * time.Millisecond
 	s := r.supervisor()
@@ -219,6 +235,7 @@ func TestLeavesWhenIdle(t *testing.T) {
 }
 
 func TestBackoffGrowsToItsCap(t *testing.T) {
+	t.Parallel()
 	p := Policy{Jitter: -1}.withDefaults()
 	var got []time.Duration
 	for n := 1; n <= 8; n++ {
@@ -243,6 +260,7 @@ func TestBackoffGrowsToItsCap(t *testing.T) {
 }
 
 func TestReadyByItsOwnWordOrSettledOutput(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.policy.Settle, r.policy.Silent, r.policy.Start = 20*time.Millisecond, time.Minute, time.Minute
 	s := r.supervisor()
@@ -277,6 +295,7 @@ func TestReadyByItsOwnWordOrSettledOutput(t *testing.T) {
 // A datagram is lost where the socket was deleted or the loop is late: the bundle has
 // the same word.
 func TestReadyByItsWordInTheBundle(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.plans.reports = true
 	r.policy.Start = time.Minute
@@ -305,6 +324,7 @@ func TestReadyByItsWordInTheBundle(t *testing.T) {
 }
 
 func TestRecoverStartsOnlyWhatWasLost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	for _, n := range []string{"lost", "failed", "stopped", "up"} {

@@ -168,6 +168,7 @@ func (r *rig) seen(what string) (n int) {
 // then; the team goes on by itself, and tells the one whose turn was broken off. When it
 // is over is said once all else was looked at: a slow machine has the time it needs.
 func TestProviderLimited(t *testing.T) {
+	t.Parallel()
 	for _, killed := range []bool{false, true} {
 		r, w, s := claudes(t, "ann", "bob")
 		r.budgets(Budgets{Resume: true})
@@ -225,6 +226,7 @@ func TestProviderLimited(t *testing.T) {
 
 // Without a word in the team file a person ends it; what no CLI dated stays until then.
 func TestProviderLimitedUntilResumed(t *testing.T) {
+	t.Parallel()
 	r, w, _ := claudes(t, "ann")
 	past := time.Now().Add(-time.Minute).UnixMilli()
 	for _, l := range []Limited{{Since: 1, Members: []string{"ann"}}, {Since: 2, Until: past}} {
@@ -246,6 +248,7 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 // At 80 % it is told, at 100 % the turn is broken off and prompts are held; totals of
 // conversations add up, and a higher budget lets it go on.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
 	r.budgets(Budgets{Members: map[string]team.Budget{"ann": {Tokens: 1000}}, Team: team.Budget{CostUSD: 100}})
 	report := func(name, conversation string, u team.Usage) {
@@ -300,6 +303,7 @@ func TestBudget(t *testing.T) {
 // What a person has ended stays ended while its words stand on the screen; words that
 // come later begin another.
 func TestWordsOfALimitThatWasEnded(t *testing.T) {
+	t.Parallel()
 	r, w, s := claudes(t, "ann")
 	began := time.Now()
 	say := func(since time.Time) {
@@ -338,6 +342,7 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 // while a person ends one: that one stays ended, whoever writes last. Mail held by a
 // breaker that nobody sees closed would never come.
 func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
+	t.Parallel()
 	r, w, _ := claudes(t, "ann")
 	for i := range 20 {
 		began, until := time.Now(), time.Now().Add(time.Hour)
@@ -376,6 +381,7 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 // A supervisor that is killed between the end of a limit and the word of it leaves that
 // word to the next: the agent whose turn was broken off is told once.
 func TestEndOfALimitThatNobodyHeard(t *testing.T) {
+	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
 	w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
 	r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
@@ -406,6 +412,7 @@ func TestEndOfALimitThatNobodyHeard(t *testing.T) {
 // A turn that waits for the end of a limit is broken off where a person ends that limit
 // before the channel knows of the turn: it is opened, or hears of it, only then.
 func TestLimitEndedBeforeTheChannelKnows(t *testing.T) {
+	t.Parallel()
 	r, w, s := claudes(t, "ann")
 	o := team.Observation{Tier: team.TierChannel, Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(2 * time.Hour), At: time.Now(), Source: "retry"}
 	w.of("ann").report(o)

@@ -120,6 +120,7 @@ func (r *rig) swept() {
 
 // Work that does not pass goes back with the end of the output, and what passes is done.
 func TestVerifyFailsThenPasses(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)
@@ -148,6 +149,7 @@ func TestVerifyFailsThenPasses(t *testing.T) {
 
 // At its limit everything that the command has started is ended, also what hides.
 func TestVerifyTimesOut(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)
@@ -175,6 +177,7 @@ func TestVerifyTimesOut(t *testing.T) {
 
 // What a task that is taken back was verified by is ended with all that it has started.
 func TestVerifyEndsWithTheTask(t *testing.T) {
+	t.Parallel()
 	for name, take := range map[string]func(r *rig, ref ledger.TaskRef) error{
 		"released": func(r *rig, ref ledger.TaskRef) error { return r.led.Release(r.Context(), ref) },
 		"assigned": func(r *rig, ref ledger.TaskRef) error {
@@ -208,6 +211,7 @@ func TestVerifyEndsWithTheTask(t *testing.T) {
 
 // A supervisor that ends amid it leaves nothing, and the next one runs it again.
 func TestVerifyAgainAfterTheSupervisor(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	ref := r.handIn(r.spawn(s, "a", team.RestartNever), hang, "")
@@ -228,6 +232,7 @@ func TestVerifyAgainAfterTheSupervisor(t *testing.T) {
 // What a killed supervisor has left is known by its generation, ended, and run again;
 // also where nobody waits for it any more.
 func TestVerifyLeftByAKilledSupervisor(t *testing.T) {
+	t.Parallel()
 	for _, dropped := range []bool{false, true} {
 		t.Run(fmt.Sprint("dropped=", dropped), func(t *testing.T) {
 			r := newRig(t)
@@ -271,6 +276,7 @@ func TestVerifyLeftByAKilledSupervisor(t *testing.T) {
 
 // Two members are verified at once, and the tasks of one after another.
 func TestVerifyOfSeveral(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	a, b := r.spawn(s, "a", team.RestartNever), r.spawn(s, "b", team.RestartNever)
@@ -286,6 +292,7 @@ func TestVerifyOfSeveral(t *testing.T) {
 
 // Work whose place is gone cannot be gone on with by its owner.
 func TestVerifyWithoutAWorktree(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)
@@ -305,6 +312,7 @@ func TestVerifyWithoutAWorktree(t *testing.T) {
 // The member has ended: what it has handed in is verified all the same, and the
 // supervisor does not leave before that is known.
 func TestVerifyAfterTheMember(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)

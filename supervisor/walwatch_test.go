@@ -33,6 +33,7 @@ func (l *lines) has(text string) bool {
 // A log that has grown is emptied when nobody is in the way, and if somebody is that
 // is said, and tried again.
 func TestFault33LogIsEmptied(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.policy.Log, r.policy.LogPause, r.policy.LogRest = 1<<20, 200*time.Millisecond, 50*time.Millisecond
 	out := new(lines)

@@ -3,6 +3,7 @@ package team
 import "testing"
 
 func TestParseBudget(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		tokens, cost string
 		want         Budget
@@ -29,6 +30,7 @@ func TestParseBudget(t *testing.T) {
 
 // What comes from a cache costs next to nothing, and is not counted.
 func TestBudgetShare(t *testing.T) {
+	t.Parallel()
 	u := Usage{InputTokens: 1000, CachedTokens: 900, OutputTokens: 100, CostUSD: 1}
 	for _, c := range []struct {
 		b    Budget

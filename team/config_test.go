@@ -62,6 +62,7 @@ func parse(t *testing.T, text string) *Config {
 }
 
 func TestConfigGolden(t *testing.T) {
+	t.Parallel()
 	no, yes := false, true
 	c := &Config{
 		Name: "my-team", Description: "fix <all> & \"sundry\" \u2028 bugs", CreatedAt: 1770649635547,
@@ -82,6 +83,7 @@ func TestConfigGolden(t *testing.T) {
 }
 
 func TestRecordedConfigsGoRound(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"config-live.json", "config-final.json"} {
 		t.Run(name, func(t *testing.T) {
 			data := recorded(t, name)
@@ -112,6 +114,7 @@ func TestRecordedConfigsGoRound(t *testing.T) {
 }
 
 func TestUnknownKeysStayInTheirPlace(t *testing.T) {
+	t.Parallel()
 	const before = `{
   "new": {"b":1,"a":[]},
   "name": "x",
@@ -142,6 +145,7 @@ func TestUnknownKeysStayInTheirPlace(t *testing.T) {
 }
 
 func TestParseConfigRefuses(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"empty":       "",
 		"torn":        `{"name":"x","members":[`,
@@ -162,6 +166,7 @@ func TestParseConfigRefuses(t *testing.T) {
 }
 
 func TestReadConfig(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.json")
 	if _, err := ReadConfig(path); !IsCode(err, CodeNotFound) {
 		t.Errorf("missing: %v", err)
@@ -187,6 +192,7 @@ func TestReadConfig(t *testing.T) {
 }
 
 func TestMemberHelpers(t *testing.T) {
+	t.Parallel()
 	yes := true
 	fresh := func() *Config {
 		return &Config{Name: "x", Members: []ConfigMember{

@@ -11,6 +11,7 @@ import (
 )
 
 func TestCodesAndStatuses(t *testing.T) {
+	t.Parallel()
 	coded := Errorf(CodeConflict, "claim task %d", 7).WithReason("already_claimed").WithHint("run x")
 	for _, tc := range []struct {
 		name   string
@@ -50,6 +51,7 @@ func TestCodesAndStatuses(t *testing.T) {
 }
 
 func TestEveryCodeHasItsStatus(t *testing.T) {
+	t.Parallel()
 	for code, want := range map[Code]int{
 		CodeInternal: 1, CodeInvalid: 2, CodeNotFound: 3, CodeConflict: 4,
 		CodeDenied: 5, CodeLimit: 6, CodeUnavailable: 7, CodeTimeout: 8,
@@ -61,6 +63,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 }
 
 func TestErrorKeepsItsCauses(t *testing.T) {
+	t.Parallel()
 	one := Errorf(CodeInternal, "read: %w", fs.ErrNotExist)
 	if !errors.Is(one, fs.ErrNotExist) || one.Error() != "read: file does not exist" {
 		t.Errorf("%v", one)
@@ -75,6 +78,7 @@ func TestErrorKeepsItsCauses(t *testing.T) {
 }
 
 func TestWithReturnsACopy(t *testing.T) {
+	t.Parallel()
 	e := Errorf(CodeInvalid, "x")
 	if f := e.WithHint("h").WithReason("r"); f.Hint != "h" || f.Reason != "r" || f == e {
 		t.Errorf("%+v", f)
@@ -85,6 +89,7 @@ func TestWithReturnsACopy(t *testing.T) {
 }
 
 func TestErrorTravelsAsJSON(t *testing.T) {
+	t.Parallel()
 	in := Errorf(CodeLimit, "too many: %w", io.EOF).WithReason("cap").WithHint("wait")
 	data, err := json.Marshal(in)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 )
 
 func TestGlobMatch(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		glob, path string
 		want       bool
@@ -27,6 +28,7 @@ func TestGlobMatch(t *testing.T) {
 }
 
 func TestGlobsMeet(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		a, b string
 		want bool

@@ -32,6 +32,7 @@ func TestFindHome(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	h := Home{Dir: "/h"}
 	l := h.Team("eps")
 	b := l.Bundle("w")
@@ -66,6 +67,7 @@ func TestLayout(t *testing.T) {
 
 // A mailbox's lock is <agent>.guard in the same directory, whatever the agent's name.
 func TestTeamLocksAreNoMailboxLocks(t *testing.T) {
+	t.Parallel()
 	l := Home{Dir: "/h"}.Team("eps")
 	for _, path := range []string{l.ConfigLock(), l.StartingLock(), l.LedgerLock()} {
 		if filepath.Dir(path) != l.Locks() {
@@ -108,6 +110,7 @@ func TestSocketsAreShortAndApart(t *testing.T) {
 }
 
 func TestParseSupervisorPID(t *testing.T) {
+	t.Parallel()
 	for content, want := range map[string]struct {
 		pid     int
 		adopted bool

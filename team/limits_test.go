@@ -3,6 +3,7 @@ package team
 import "testing"
 
 func TestParseLimits(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		memory, pids, cpu string
 		want              Limits
@@ -31,6 +32,7 @@ func TestParseLimits(t *testing.T) {
 }
 
 func TestFormatSize(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int64]string{
 		5: "5B", 16 << 20: "16MiB", 3 << 29: "1.5GiB", 2 << 40: "2TiB", 1 << 10: "1KiB",
 	} {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestTeamKey(t *testing.T) {
+	t.Parallel()
 	for raw, want := range map[string]string{
 		"My Team!":              "my-team-",
 		"a.b":                   "a-b",
@@ -44,6 +45,7 @@ var hostile = []string{
 }
 
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	for _, raw := range hostile {
 		if got, err := TeamKey(raw); !IsCode(err, CodeInvalid) || got != "" || HintOf(err) == "" {
 			t.Errorf("TeamKey(%q) = %q, %v", raw, got, err)
@@ -55,6 +57,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func TestAgentKey(t *testing.T) {
+	t.Parallel()
 	for raw, want := range map[string]string{
 		"Bob": "bob", "bob": "bob", "-x": "x", "--rf": "rf", "a b": "a-b", "CON": "con", "7": "7",
 		strings.Repeat("b", 32): strings.Repeat("b", 32), "team-lead2": "team-lead2", "lead": "lead",
@@ -102,6 +105,7 @@ func FuzzNames(f *testing.F) {
 }
 
 func TestUniqueName(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a", 32)
 	for _, tc := range []struct {
 		name  string
@@ -131,6 +135,7 @@ func TestUniqueName(t *testing.T) {
 }
 
 func TestAgentIDs(t *testing.T) {
+	t.Parallel()
 	if got := AgentID("worker", "eps"); got != "worker@eps" {
 		t.Error(got)
 	}
@@ -146,6 +151,7 @@ func TestAgentIDs(t *testing.T) {
 }
 
 func TestInboxName(t *testing.T) {
+	t.Parallel()
 	for agent, want := range map[string]string{"a@t": "a-t", "a@b@c": "a-b-c", "team-lead": "team-lead", "Real Name": "Real Name", "\u00e9": "\u00e9"} {
 		if got, err := InboxName(agent); got != want || err != nil {
 			t.Errorf("InboxName(%q) = %q, %v", agent, got, err)
@@ -159,6 +165,7 @@ func TestInboxName(t *testing.T) {
 }
 
 func TestSessionKeys(t *testing.T) {
+	t.Parallel()
 	if got := LeadSessionKey("", "my-project"); got != "agent:default:team:my-project" {
 		t.Error(got)
 	}
@@ -177,6 +184,7 @@ func TestSessionKeys(t *testing.T) {
 }
 
 func TestNextColor(t *testing.T) {
+	t.Parallel()
 	var used []string
 	for i := range 2 * len(Colors) {
 		c := NextColor(used)

@@ -8,6 +8,7 @@ import (
 
 // The member table, spelled out once more: a change of an edge has to be meant.
 func TestObservedTable(t *testing.T) {
+	t.Parallel()
 	want := map[Observed]string{
 		Pending:   "starting killed completed failed",
 		Starting:  "running exited failed killed",
@@ -41,6 +42,7 @@ func TestObservedTable(t *testing.T) {
 }
 
 func TestNextIsACopy(t *testing.T) {
+	t.Parallel()
 	Pending.Next()[0] = Killed
 	if Pending.Next()[0] != Starting {
 		t.Error("the table can be changed from outside")
@@ -48,6 +50,7 @@ func TestNextIsACopy(t *testing.T) {
 }
 
 func TestAliveAndTerminal(t *testing.T) {
+	t.Parallel()
 	for _, o := range ObservedStates() {
 		if want := o == Starting || o == Running; o.Alive() != want {
 			t.Errorf("%s alive: %v", o, o.Alive())
@@ -62,6 +65,7 @@ func TestAliveAndTerminal(t *testing.T) {
 }
 
 func TestTaskTable(t *testing.T) {
+	t.Parallel()
 	want := map[TaskStatus]string{
 		TaskPending:    "claimed failed",
 		TaskClaimed:    "in_progress completed failed pending",
@@ -79,6 +83,7 @@ func TestTaskTable(t *testing.T) {
 }
 
 func TestParsers(t *testing.T) {
+	t.Parallel()
 	type result struct {
 		got string
 		err error

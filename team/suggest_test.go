@@ -3,6 +3,7 @@ package team
 import "testing"
 
 func TestClosest(t *testing.T) {
+	t.Parallel()
 	options := []string{"dependsOn", "description", "subject", "id", "run"}
 	for in, want := range map[string]string{
 		"dependOn": "dependsOn", "depends_on": "dependsOn", "DEPENDSON": "dependsOn",

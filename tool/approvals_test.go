@@ -29,6 +29,7 @@ func (r talkRig) lastText(name string) string {
 }
 
 func TestPlanTravelsByMail(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -76,6 +77,7 @@ func TestPlanTravelsByMail(t *testing.T) {
 }
 
 func TestPermissionTravelsByMail(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -110,6 +112,7 @@ func TestPermissionTravelsByMail(t *testing.T) {
 
 // Whoever writes what it likes into mailboxes, in any name, approves nothing.
 func TestMailNeverApproves(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -149,6 +152,7 @@ func TestMailNeverApproves(t *testing.T) {
 }
 
 func TestWhoAnswers(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -190,6 +194,7 @@ func TestWhoAnswers(t *testing.T) {
 }
 
 func TestApprovalsExpire(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -226,6 +231,7 @@ func TestApprovalsExpire(t *testing.T) {
 }
 
 func TestCompletionWaitsForReview(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a, rev := r.as("a", team.RoleExecutor), r.as("rev", team.RoleReviewer)
@@ -283,6 +289,7 @@ func TestCompletionWaitsForReview(t *testing.T) {
 // own words. That comes to the queue, once, and the answer goes back in words that
 // they know; what is not from a member does not.
 func TestAskedInTheLeadsMailbox(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("worker", team.RoleExecutor)
@@ -371,6 +378,7 @@ func TestAskedInTheLeadsMailbox(t *testing.T) {
 // asker's mailbox. What it has answered does not wait for a person any more; but no
 // mode changes on the word of a file, and nobody else ends anything.
 func TestAnsweredByTheLeadItself(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	worker := r.as("worker", team.RoleExecutor)

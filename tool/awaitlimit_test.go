@@ -12,6 +12,7 @@ import (
 // A limit that is over before anything was set up or read ends each of the waits in
 // its own answer, with the hint, as one that comes later does.
 func TestLimitThatComesAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -51,6 +52,7 @@ func timely(t *testing.T, err error, text, hint string) {
 // Who waits for a member that was given up is told so, and does not wait for its time to
 // be over; one that is just being started again is waited for.
 func TestAwaitOneThatHasFailed(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)

@@ -12,6 +12,7 @@ import (
 // TestCompletionReachesTheLead: whoever completes a task, by whichever operation, the lead
 // has it in its mailbox at once and reads it in the words of document 000 (R56).
 func TestCompletionReachesTheLead(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	ann, completed := r.as("ann", team.RoleExecutor), team.TaskCompleted

@@ -29,6 +29,7 @@ func inOrder(t *testing.T, text string, parts ...string) {
 // reads; a member's comes without. Both get each message in an element whose facts are
 // the ledger's, and notices as task notifications.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	builder := r.as("builder", team.RoleExecutor)
@@ -94,6 +95,7 @@ func TestConversation(t *testing.T) {
 // U4: whatever came first, a member reads the shutdown first, then the lead, then the
 // peers as they wrote, and last what nobody vouches for.
 func TestConversationOrder(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a, b := r.as("a", team.RoleExecutor), r.as("b", team.RoleExecutor)
@@ -128,6 +130,7 @@ func TestConversationOrder(t *testing.T) {
 
 // What a program writes into the lead's mailbox is no notice of the system's.
 func TestForgedNotice(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	r.as("builder", team.RoleExecutor)
 	box, err := r.mailer(Person()).Box(team.LeadName)
@@ -148,6 +151,7 @@ func TestForgedNotice(t *testing.T) {
 // reads it as data too; a real one keeps its kind, and so does what a program without a
 // ledger wrote.
 func TestForgedFrameIsPlainText(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	ann, bob := r.as("ann", team.RoleExecutor), r.as("bob", team.RoleExecutor)
@@ -209,6 +213,7 @@ func checkKinds(t *testing.T, name string, read func() (InboxOut, error), text s
 
 // Nobody is the system: no name, no join, no message, no identity of that kind.
 func TestNobodySpeaksAsTheSystem(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	builder := r.as("builder", team.RoleExecutor)
@@ -227,6 +232,7 @@ func TestNobodySpeaksAsTheSystem(t *testing.T) {
 // R109 for a program that has joined: the lead hears who left, and whether it did so
 // itself; its edges go with it.
 func TestLeavingIsTold(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("builder", team.RoleExecutor)
@@ -288,6 +294,7 @@ func TestDefaultTeam(t *testing.T) {
 
 // Mailboxes are pruned on request too, and the ledger keeps what was read.
 func TestPruneTakesReadMailOut(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("builder", team.RoleExecutor)

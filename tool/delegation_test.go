@@ -22,6 +22,7 @@ func (r talkRig) request(c Caller, to, task string) (Sent, error) {
 }
 
 func TestDelegationPolicy(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		role               team.Role
 		team, member, task string
@@ -88,6 +89,7 @@ func TestDelegationPolicy(t *testing.T) {
 // Who works on a task is bound by its policy, whatever task it names or does not name,
 // and cannot take it away.
 func TestDelegationOfTheTaskInHand(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -136,6 +138,7 @@ func TestDelegationOfTheTaskInHand(t *testing.T) {
 
 // What could never be posted is refused before somebody is asked to approve it.
 func TestNothingPointlessIsApproved(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -157,6 +160,7 @@ func TestNothingPointlessIsApproved(t *testing.T) {
 
 // What was approved is posted in the asker's name, once; what was rejected never.
 func TestApprovedDelegation(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	a := r.as("a", team.RoleExecutor)
 	r.as("b", team.RoleExecutor)
@@ -185,6 +189,7 @@ func TestApprovedDelegation(t *testing.T) {
 }
 
 func TestMembersSpawnBySetting(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestDoctorContainment(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		s    cgroup.Support
 		want []string

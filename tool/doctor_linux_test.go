@@ -8,6 +8,7 @@ import (
 
 // Where no inotify instance is left the doctor says what that costs and what to do.
 func TestDoctorWithoutInotify(t *testing.T) {
+	t.Parallel()
 	c := watchNow(syscall.EMFILE)
 	if c.Status != CheckWarn || !strings.Contains(c.Detail, "once a second") || !strings.Contains(c.Hint, "max_user_instances") {
 		t.Errorf("%+v", c)

@@ -66,6 +66,7 @@ func TestDoctorWithoutPrograms(t *testing.T) {
 }
 
 func TestDoctorHome(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	check := func(name string, want CheckStatus) {
 		t.Helper()
@@ -104,6 +105,7 @@ func TestDoctorSockets(t *testing.T) {
 }
 
 func TestDoctorTeams(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	e := &Env{Home: team.Home{Dir: home}}
 	if c := findCheck(t, e.teamChecks(t.Context()), "teams"); c.Status != CheckOK {

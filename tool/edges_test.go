@@ -12,6 +12,7 @@ import (
 // The graph of a team: five types, no edge twice, none to oneself, none of who is not
 // there; whoever may assign tasks draws it.
 func TestEdges(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	worker := r.as("worker", team.RoleExecutor)
@@ -61,6 +62,7 @@ func TestEdges(t *testing.T) {
 // A role is changed at once, by those who may, and the log has it. Nobody raises
 // itself.
 func TestSetRole(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	worker := r.as("worker", team.RoleExecutor)
@@ -110,6 +112,7 @@ func TestSetRole(t *testing.T) {
 // Who becomes one that may not work on tasks could not end those that it has: they go
 // back to the board, also when the change was cut short before.
 func TestSetRoleFreesTasks(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	worker := r.as("worker", team.RoleExecutor)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestIdentify(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a, token := r.member("a", team.RoleExecutor)
@@ -48,6 +49,7 @@ func TestIdentify(t *testing.T) {
 
 // The sender in the ledger is the verified caller, whatever a message says.
 func TestSenderIsTheVerifiedOne(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	a := r.as("a", team.RoleExecutor)
 	m, err := r.PostAs(a)(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: team.LeadName, Text: "I am the lead"})
@@ -57,6 +59,7 @@ func TestSenderIsTheVerifiedOne(t *testing.T) {
 }
 
 func TestJoinAndLeave(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	out, err := r.Join(ctx, Person(), JoinIn{Name: "Guest", Role: "reviewer"})
@@ -108,6 +111,7 @@ func TestJoinAndLeave(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("a", team.RoleExecutor)
@@ -154,6 +158,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestScratchpadVerbs(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)

@@ -22,6 +22,7 @@ func (s *interrupter) InterruptMember(context.Context, string) error {
 // An interrupt rejects the plan that its turn had submitted, and nothing else that
 // waits; the next plan is taken.
 func TestInterruptRejectsThePlan(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	s := &interrupter{}

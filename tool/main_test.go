@@ -19,6 +19,14 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(envCreate); spec != "" {
 		os.Exit(createChild(strings.Fields(spec)))
 	}
+	for k, v := range map[string]string{
+		"HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent", "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "T", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "T", "GIT_COMMITTER_EMAIL": "t@example.org",
+	} {
+		if err := os.Setenv(k, v); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
 

@@ -13,6 +13,7 @@ import (
 // neither list is refused in both. Spawning and stopping are not among the tools of
 // delegate mode: who delegates asks a member to end by message.
 func TestTableOfModes(t *testing.T) {
+	t.Parallel()
 	want := map[Operation]string{
 		OpTeamCreate: "d", OpTeamDelete: "d", OpSend: "pd", OpBroadcast: "d", OpDelegate: "d", OpShutdown: "d",
 		OpTaskAdd: "d", OpTaskRetry: "d", OpTaskVerify: "d", OpTaskManage: "d", OpAsk: "pd", OpPlan: "p", OpAnswer: "d", OpReview: "d",
@@ -39,6 +40,7 @@ func TestTableOfModes(t *testing.T) {
 // A leader in delegate mode meets the same at the operations themselves, whichever
 // door leads to them.
 func TestDelegateAtTheDoors(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("bob", team.RoleExecutor)
@@ -78,6 +80,7 @@ func TestDelegateAtTheDoors(t *testing.T) {
 // R154: a mode that is there already writes nothing, a new one stands in config.json,
 // and an unknown member or mode changes nothing.
 func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("bob", team.RoleExecutor)
@@ -129,6 +132,7 @@ func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
 // R121: a member that is spawned without a mode answers permissions as its lead does; it is
 // not made to plan, to delegate or to skip permissions by that.
 func TestModeOfTheLeadIsHandedDown(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	for lead, want := range map[team.Mode]team.Mode{
 		team.ModeDefault: team.ModeDefault, team.ModeAcceptEdits: team.ModeAcceptEdits, team.ModeDontAsk: team.ModeDontAsk,

@@ -15,6 +15,7 @@ import (
 // Rules answer at once, say who and why, and tell nobody who need not know; what none
 // of them names waits for a person as before.
 func TestRulesAnswer(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	ann := r.as("ann", team.RoleExecutor)
@@ -80,6 +81,7 @@ func TestRulesAnswer(t *testing.T) {
 // What is asked by writing into the lead's mailbox is answered by no rule: anybody
 // who can write the file can be anybody there.
 func TestRulesDoNotAnswerMail(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("ann", team.RoleExecutor)

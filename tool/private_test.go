@@ -14,6 +14,7 @@ import (
 // U33: whatever a team keeps is its user's alone: files 0600, directories 0700. Lock
 // directories have a mode that tells ours from others', in a directory nobody enters.
 func TestStateIsPrivate(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	_, err := r.Join(ctx, Person(), JoinIn{Name: "guest"})

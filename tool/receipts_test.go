@@ -27,6 +27,7 @@ func (r talkRig) say(c Caller, to, text string) Sent {
 }
 
 func TestReceipts(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -85,6 +86,7 @@ func TestReceipts(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -150,6 +152,7 @@ func TestAwait(t *testing.T) {
 
 // One mailbox that cannot be written hides neither the others' mail nor itself.
 func TestBroadcastFailsForOne(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	for _, name := range []string{"a", "b", "c"} {
@@ -193,6 +196,7 @@ func TestBroadcastFailsForOne(t *testing.T) {
 }
 
 func TestSendRefuses(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -227,6 +231,7 @@ func TestSendRefuses(t *testing.T) {
 
 // A message that is handed on too often is dropped: the sender is told, and the log.
 func TestHops(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	c := []Caller{r.as("a", team.RoleExecutor), r.as("b", team.RoleExecutor)}
@@ -259,6 +264,7 @@ func TestHops(t *testing.T) {
 }
 
 func TestShutdownResponse(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a, b := r.as("a", team.RoleExecutor), r.as("b", team.RoleExecutor)
@@ -295,6 +301,7 @@ func TestShutdownResponse(t *testing.T) {
 // Who approves is told so in the words of the document, and the lead is told where the
 // approver runs, from the roster (R105, R107).
 func TestShutdownApproval(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)
@@ -323,6 +330,7 @@ func TestShutdownApproval(t *testing.T) {
 
 // R105, R108: the lead hears the answer too where an operator has asked.
 func TestLeadHearsTheAnswerToAnOperator(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)

@@ -13,6 +13,7 @@ import (
 // A repair tells of every step that it takes, also of those that found nothing, and of
 // the mail that it brings in a killed poster's place.
 func TestRepairReportsEachStep(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	r.as("a", team.RoleExecutor)
 	if _, _, err := r.Ledger.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "x"}); err != nil {

@@ -13,6 +13,7 @@ var everyRole = []team.Role{team.RoleLeader, team.RoleExecutor, team.RoleReviewe
 // The table as people read it: l e r o p for leader, executor, reviewer,
 // observer and operator; - no, + yes, s by setting, n where named, ! logged.
 func TestTableOfRoles(t *testing.T) {
+	t.Parallel()
 	want := map[Operation]string{
 		OpTeamCreate: "-----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpShutdown: "+---!", OpMode: "+---!", OpJoin: "+---!",
 		OpSend: "+++-+", OpBroadcast: "+ss-+", OpDelegate: "+ss-!", OpTaskAdd: "+++-+", OpTaskWork: "++--+", OpTaskRetry: "+++-+", OpTaskVerify: "+----",
@@ -69,6 +70,7 @@ func TestTableOfRoles(t *testing.T) {
 
 // What each role meets at the operations themselves, not at the table.
 func TestEveryDoorAsksTheTable(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	if _, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: newTasks("one")}); err != nil {

@@ -30,6 +30,7 @@ func (a *adopter) Status(ctx context.Context) (supervisor.Status, error) {
 // A supervisor that was started this moment (by a teammate, say) holds the lock
 // before it knows who lives: until then the ledger says what an earlier one saw.
 func TestRosterWaitsForAdoption(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	r.member("a", team.RoleExecutor)
 	m, err := r.Ledger.Member(t.Context(), "a")

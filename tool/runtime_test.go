@@ -15,6 +15,7 @@ import (
 // R118: what the runtime record of document 001 has is known of each member, and nothing of
 // the one is said of the other.
 func TestRuntimes(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	c := map[string]Caller{}

@@ -10,6 +10,7 @@ import (
 // Who waits at its own screen is listed with the command that leads there; whose
 // question is in the queue is not listed a second time, and neither is who is gone.
 func TestAtScreens(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	waits := func(name string, w team.WaitFor) Caller {
 		t.Helper()

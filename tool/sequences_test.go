@@ -12,6 +12,7 @@ import (
 // R232, R233: the three sequences of document 004, as members go through them. Failure
 // of one ends nothing: the run goes on.
 func TestSequences(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	lead, a, b := Person(), r.as("a", team.RoleExecutor), r.as("b", team.RoleExecutor)

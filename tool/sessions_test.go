@@ -10,6 +10,7 @@ import (
 // R51: each session of a team carries the team it is of and its role in it; and what it may do follows the role that stands
 // there now, not one that it had.
 func TestSessionsCarryTeamAndRole(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	ann, token := r.member("ann", team.RoleExecutor)

@@ -38,6 +38,7 @@ func (s *starter) Spawn(_ context.Context, in supervisor.SpawnIn) (supervisor.Sp
 
 // Whoever is started finds the whole team on the roster, its reviewer too.
 func TestAllAreOnTheRosterBeforeOneStarts(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	s := &starter{}
 	r.Env.Dial = func(context.Context, team.Layout, bool) (Supervisor, error) { return s, nil }
@@ -85,6 +86,7 @@ func (s *renamer) Spawn(_ context.Context, in supervisor.SpawnIn) (supervisor.Sp
 // R116: who gets another name than it was to have is told who there is, and further ones of
 // several have their numbers without a word.
 func TestTakenNameNamesTheMembers(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	r.member("builder", team.RoleExecutor)
 	r.member("probe", team.RoleExecutor)

@@ -13,6 +13,7 @@ import (
 // U21: one that works and shows nothing for ten minutes has stalled; nothing is
 // guessed of the others.
 func TestStalled(t *testing.T) {
+	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")
 	now := time.UnixMilli(1_800_000_000_000)
 	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
@@ -61,6 +62,7 @@ func TestStalled(t *testing.T) {
 // Who shows them is woken when the next one will have stalled, and now and then while one
 // has.
 func TestStallDue(t *testing.T) {
+	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")
 	now := time.UnixMilli(1_800_000_000_000)
 	works := func(name string, silent time.Duration) ledger.Member {

@@ -27,6 +27,7 @@ func dump() TaskDump {
 }
 
 func TestTaskDirRoundTrip(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "tasks", "demo")
 	want := dump()
 	for range 2 { // writing over what is there
@@ -82,6 +83,7 @@ func TestTaskDirRoundTrip(t *testing.T) {
 
 // What a real client writes, and what it changes in a file of ours.
 func TestTaskDirOfAForeignClient(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -126,6 +128,7 @@ func TestTaskDirOfAForeignClient(t *testing.T) {
 // A lock of another client is waited for while it is fresh, and taken over when it
 // was abandoned.
 func TestTaskDirLocks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "1.json.lock")
 	if err := os.Mkdir(lock, 0o700); err != nil {
@@ -147,6 +150,7 @@ func TestTaskDirLocks(t *testing.T) {
 
 // A file that another client is writing in place, under its lock, is read when it is whole.
 func TestReadTaskDirWaitsForAWriter(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	want := dump()
 	if err := WriteTaskDir(t.Context(), dir, want); err != nil {

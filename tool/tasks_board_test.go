@@ -9,6 +9,7 @@ import (
 // R137: who sets an owner has a task_assignment sent to it, once for each new owner;
 // who takes a task itself, or gives it to nobody, tells nobody.
 func TestOwnerIsTold(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	r.as("ann", team.RoleExecutor)

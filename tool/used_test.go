@@ -11,6 +11,7 @@ import (
 // Nobody sees whether the lead lives, or a program that joined by itself: they keep
 // their tasks by using them. What others do with a task keeps it for nobody.
 func TestUsingATaskKeepsIt(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	guest, _ := r.memberOf(ledger.AgentExternal, "guest", team.RoleExecutor)

@@ -11,6 +11,7 @@ import (
 // Whoever completes a task that is to be verified, by whichever door: it waits for that,
 // and a supervisor is brought up where none is.
 func TestEveryDoorVerifies(t *testing.T) {
+	t.Parallel()
 	completed := team.TaskCompleted
 	for name, tt := range map[string]struct {
 		person bool
@@ -72,6 +73,7 @@ func TestEveryDoorVerifies(t *testing.T) {
 // A command that runs with the rights of the team is a person's or a leader's to give, to
 // change and to bring along.
 func TestWhoGivesAVerify(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	with := []ledger.NewTask{{Subject: "x", Verify: "true"}}

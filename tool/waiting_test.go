@@ -26,6 +26,7 @@ func (p Progress) ids() string {
 // Who waits for some tasks of a long board, or watches it, has no more of it read at a
 // change than what has changed, what is in work, and what is waited for.
 func TestWaitReadsWhatHasChanged(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
 	a := r.as("a", team.RoleExecutor)

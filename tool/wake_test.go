@@ -13,6 +13,7 @@ import (
 // What holds mail back may end while the supervisor is gone: who ends it has another
 // brought, or what is held would wait for the next command.
 func TestEndOfALimitStartsASupervisor(t *testing.T) {
+	t.Parallel()
 	r := newTalkRig(t)
 	started := 0
 	r.Env.Dial = func(_ context.Context, _ team.Layout, start bool) (Supervisor, error) {

@@ -30,10 +30,6 @@ func newTreeRig(t *testing.T) *treeRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for k, v := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
-		"GIT_AUTHOR_NAME": "T", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "T", "GIT_COMMITTER_EMAIL": "t@example.org"} {
-		t.Setenv(k, v)
-	}
 	g := &treeRig{T: t, root: filepath.Join(dir, "repo")}
 	g.git(dir, "init", "--quiet", "--initial-branch=main", g.root)
 	g.write("a.txt", "one\n")
@@ -119,6 +115,7 @@ func refusedWith(t *testing.T, err error, code team.Code) {
 
 // The owner of a branch that conflicts gets the task; once it is mended it lands.
 func TestMergeGivesTheOwnerATask(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ctx := t.Context()
 	g.join("ann", "claude", map[string]string{"a.txt": "ann\n"})
@@ -150,6 +147,7 @@ func TestMergeGivesTheOwnerATask(t *testing.T) {
 // A run that was killed leaves rows in every open state: the next one completes
 // them, and nothing lands or is told twice.
 func TestMergeResumes(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ctx := t.Context()
 	ann := g.join("ann", "worker", map[string]string{"ann": "x"})
@@ -198,6 +196,7 @@ func TestMergeResumes(t *testing.T) {
 // What is taken back, or asked for anew, between the reading of the queue and the
 // landing is not landed as it was.
 func TestMergeQueueChanges(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ann := g.join("ann", "worker", map[string]string{"ann": "x"})
 	g.join("bob", "worker", map[string]string{"bob": "x"})
@@ -263,6 +262,7 @@ func TestMergeQueueChanges(t *testing.T) {
 
 // What may go by itself leaves the queue as it is; what cannot ends the merge.
 func TestMergeStopped(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	g.join("ann", "worker", map[string]string{"ann": "x"})
 	in := MergeIn{Members: []string{"ann"}, Into: "release", Gates: []string{"sleep 30"}}
@@ -297,6 +297,7 @@ func TestMergeStopped(t *testing.T) {
 
 // Ready is idle, clean, without a task, and with something to merge. Unknown is never idle.
 func TestMergeReady(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ctx := t.Context()
 	g.join("done", "worker", map[string]string{"done": "x"})
@@ -324,6 +325,7 @@ func TestMergeReady(t *testing.T) {
 }
 
 func TestWorktreeRoles(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ctx := t.Context()
 	ann := g.join("ann", "worker", map[string]string{"ann": "x"})
@@ -355,6 +357,7 @@ func TestWorktreeRoles(t *testing.T) {
 // Both have changed a file by themselves: the lead and both are told, once. What
 // one has merged from the other is no overlap.
 func TestNoteChanges(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ctx := t.Context()
 	ann := g.join("ann", "worker", map[string]string{"shared": "ann", "hers": "x"})
@@ -394,6 +397,7 @@ func TestNoteChanges(t *testing.T) {
 // A checkpoint of a member that is not running comes back, also after the worktree
 // has been worked in since.
 func TestCheckpointRestore(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ctx := t.Context()
 	ann := g.join("ann", "worker", nil)
@@ -418,6 +422,7 @@ func TestCheckpointRestore(t *testing.T) {
 }
 
 func TestPullRequests(t *testing.T) {
+	t.Parallel()
 	g := newTreeRig(t)
 	ctx := t.Context()
 	g.join("ann", "worker", map[string]string{"new": "x"})

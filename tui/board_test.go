@@ -8,6 +8,7 @@ import (
 )
 
 func TestBoardFrames(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int{{100, 30}, {80, 16}, {40, 12}, {100, 0}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			lines := Board(sample(), size[0], size[1], epoch, Style{})
@@ -22,6 +23,7 @@ func TestBoardFrames(t *testing.T) {
 // Whatever the terminal's size, the frame fits it: a line too many or too wide
 // would scroll the screen.
 func TestBoardFits(t *testing.T) {
+	t.Parallel()
 	big := sample()
 	for i := range 60 {
 		big.Tasks = append(big.Tasks, Task{ID: fmt.Sprint(100 + i), Subject: "more", Status: "pending"})
@@ -50,6 +52,7 @@ func TestBoardFits(t *testing.T) {
 
 // Of a long board a snapshot has only what fits; the numbers are those of the whole.
 func TestBoardOfALongOne(t *testing.T) {
+	t.Parallel()
 	s := sample()
 	s.Whole = &Counts{Done: 4000, Failed: 1, Active: 2, Ready: 900, Waiting: 90, Stuck: 7, Total: 5000}
 	for rows, more := range map[int]string{30: "   … and 4994 more", 16: "   … and 4998 more"} {
@@ -63,6 +66,7 @@ func TestBoardOfALongOne(t *testing.T) {
 
 // U21: the board says who has stalled, and since when.
 func TestBoardShowsWhoHasStalled(t *testing.T) {
+	t.Parallel()
 	s := sample()
 	for i := range s.Members {
 		if s.Members[i].Name == "builder" {
@@ -84,6 +88,7 @@ func TestBoardShowsWhoHasStalled(t *testing.T) {
 }
 
 func TestBoardColors(t *testing.T) {
+	t.Parallel()
 	text := strings.Join(Board(sample(), 100, 30, epoch, Style{On: true}), "\n")
 	if !strings.Contains(text, "\x1b[34m") {
 		t.Error("the blue member is not blue")

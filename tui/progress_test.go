@@ -69,6 +69,7 @@ func story() []Snapshot {
 }
 
 func TestProgressPlain(t *testing.T) {
+	t.Parallel()
 	var out buffer
 	p := NewProgress(&out, Options{Now: func() time.Time { return epoch }})
 	for _, s := range story() {
@@ -79,6 +80,7 @@ func TestProgressPlain(t *testing.T) {
 }
 
 func TestProgressTerminal(t *testing.T) {
+	t.Parallel()
 	var out buffer
 	p := NewProgress(&out, Options{Terminal: true, Size: func() (int, int) { return 60, 10 }, Now: func() time.Time { return epoch }})
 	for _, s := range story() {
@@ -91,6 +93,7 @@ func TestProgressTerminal(t *testing.T) {
 // A view that is shown, after the first, only what is in work and what has changed draws
 // the same.
 func TestProgressOfParts(t *testing.T) {
+	t.Parallel()
 	for name, opt := range map[string]Options{
 		"progress-plain.txt":    {},
 		"progress-terminal.txt": {Terminal: true, Size: func() (int, int) { return 60, 10 }},
@@ -121,6 +124,7 @@ func TestProgressOfParts(t *testing.T) {
 // A view that is on a terminal draws once a second while a task is in work, and
 // not at all otherwise.
 func TestProgressTicksOnlyWhileSomethingRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out buffer
 		p := NewProgress(&out, Options{Terminal: true})

@@ -72,6 +72,7 @@ func (x *terminal) await(t *testing.T, want string) {
 }
 
 func TestScreen(t *testing.T) {
+	t.Parallel()
 	x := openTerminal(t)
 	before, err := term.GetState(int(x.tty.Fd()))
 	if err != nil {
@@ -118,6 +119,7 @@ func TestScreen(t *testing.T) {
 
 // Whatever ends the screen, it leaves the terminal, and says why.
 func TestScreenEnds(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
 		src  Source

@@ -6,6 +6,7 @@ import (
 )
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"plain":                             "plain",
 		"two\nlines\tand a tab":             "two lines and a tab",
@@ -28,6 +29,7 @@ func TestClean(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[time.Duration]string{
 		-time.Second:            "0s",
 		1240 * time.Millisecond: "1.2s",
@@ -46,6 +48,7 @@ func TestDuration(t *testing.T) {
 }
 
 func TestPadAndCut(t *testing.T) {
+	t.Parallel()
 	style := Style{On: true}
 	for _, c := range []struct {
 		in    string

@@ -15,6 +15,7 @@ import (
 )
 
 func TestSetup(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("main/.gitignore", "*.log\n/build/\n.env*\nnode_modules\nvendor/\n")
 	f.write("main/.worktreeinclude", "# secrets\n.env*\n!.env.person\na.txt\nnew.txt\n")
@@ -84,6 +85,7 @@ func TestSetup(t *testing.T) {
 
 // No path leads out of the worktree, and no link in it does either.
 func TestSetupStaysInside(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("outside/x", "the person's")
 	f.write("main/out/secret.log", "s")
@@ -107,6 +109,7 @@ func TestSetupStaysInside(t *testing.T) {
 }
 
 func TestPortBase(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a, b := f.create("a"), f.create("b")
 	one, err := f.repo.PortBase(f.ctx(), a.Path)
@@ -139,6 +142,7 @@ func TestPortBase(t *testing.T) {
 // The record of a worktree is replaced and never emptied first: who is killed while
 // the end of a setup is noted leaves the one before, with the base.
 func TestRecordIsReplaced(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	tr, err := f.repo.tree(w.Path)
@@ -158,6 +162,7 @@ func TestRecordIsReplaced(t *testing.T) {
 
 // A record that cannot be read is not overwritten: it is moved aside.
 func TestDamagedRecordIsKept(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	tr, err := f.repo.tree(w.Path)

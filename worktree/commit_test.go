@@ -11,6 +11,7 @@ import (
 )
 
 func TestCommit(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	for _, hook := range []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction"} {
@@ -54,6 +55,7 @@ func TestCommit(t *testing.T) {
 }
 
 func TestCommitLeavesNestedOut(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.git(f.dir, "init", "--quiet", f.path("wt/w/clone"))
@@ -73,6 +75,7 @@ func TestCommitLeavesNestedOut(t *testing.T) {
 }
 
 func TestCommitRefuses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	commit := func(path, msg string) error {

@@ -9,6 +9,7 @@ import (
 // Many pairs counted at once are what git counts for each, in a history with
 // merges, and where commits have nothing in common.
 func TestCountPairs(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	rnd := rand.New(rand.NewSource(1))
 	commits := []string{f.git(f.root, "rev-parse", "HEAD")}

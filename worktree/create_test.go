@@ -17,6 +17,7 @@ import (
 )
 
 func TestCreate(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	head := f.git(f.root, "rev-parse", "HEAD")
 	before := f.git(f.root, "status", "--porcelain")
@@ -44,6 +45,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCreateDetachedAtBase(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.git(f.root, "rev-parse", "HEAD")
 	f.git(f.root, "tag", "-a", "v1", "-m", "v1")
@@ -61,6 +63,7 @@ func TestCreateDetachedAtBase(t *testing.T) {
 }
 
 func TestCreateTenAtOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for i := range 150 {
 		f.write(fmt.Sprintf("main/many/%03d", i), strings.Repeat("x", i))
@@ -101,6 +104,7 @@ func TestCreateTenAtOnce(t *testing.T) {
 }
 
 func TestFault40CreateRefuses(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name   string
 		given  func(f *fixture)
@@ -180,6 +184,7 @@ func TestFault40CreateRefuses(t *testing.T) {
 
 // The age and path of a left-over lock are in the message: a person decides by them.
 func TestFault40LeftOverLock(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("main/.git/packed-refs.lock", "")
 	f.write("main/.git/refs/heads/b.lock", "")
@@ -196,6 +201,7 @@ func TestFault40LeftOverLock(t *testing.T) {
 }
 
 func TestCreateReuse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("alice")
 	f.write("wt/alice/work.txt", "work")
@@ -223,6 +229,7 @@ func TestCreateReuse(t *testing.T) {
 // Only the registration at the path is pruned; another may be on a disk that is
 // not mounted now.
 func TestCreatePrunesOnlyItsOwn(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a, b := f.create("a"), f.create("b")
 	f.must(os.RemoveAll(a.Path))
@@ -236,6 +243,7 @@ func TestCreatePrunesOnlyItsOwn(t *testing.T) {
 }
 
 func TestFault02CreateKilled(t *testing.T) {
+	t.Parallel()
 	for _, step := range []string{"begun", "added", "recorded", "checked-out", "ended"} {
 		t.Run(step, func(t *testing.T) {
 			f := newFixture(t)
@@ -265,6 +273,7 @@ func TestFault02CreateKilled(t *testing.T) {
 
 // A person put a file into the half-made worktree before the repair.
 func TestCreateKilledThenUsed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	in := CreateIn{Path: f.path("wt/w"), Branch: "team/w"}
 	killed(t, childJob{Repo: f.root, Do: "create", Create: in, KillAt: "recorded"})
@@ -291,6 +300,7 @@ func TestCreateKilledThenUsed(t *testing.T) {
 // git itself is killed inside `worktree add`: it leaves a registration that
 // names no path, marked so that prune never takes it, and a lone .git file.
 func TestCreateGitKilled(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	in := CreateIn{Path: f.path("wt/w"), Branch: "team/w"}
 	killed(t, childJob{Repo: f.root, Do: "create", Create: in, KillAt: "added"})
@@ -339,6 +349,7 @@ func (f *fixture) slowCheckout() (started, release func()) {
 }
 
 func TestCreateGivenUp(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	started, _ := f.slowCheckout()
 	refs := f.git(f.root, "for-each-ref")
@@ -360,6 +371,7 @@ func TestCreateGivenUp(t *testing.T) {
 // The supervisor is killed, its git is not: nothing may be undone under a git
 // that still writes.
 func TestCreateOrphanGit(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	started, release := f.slowCheckout()
 	cmd := childCmd(t, childJob{Repo: f.root, Do: "create", Create: CreateIn{Path: f.path("wt/w"), Branch: "team/w"}})
@@ -384,6 +396,7 @@ func TestCreateOrphanGit(t *testing.T) {
 }
 
 func TestFault13CreateDiskFull(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("needs a mount namespace")
 	}
@@ -412,6 +425,7 @@ func TestFault13CreateDiskFull(t *testing.T) {
 }
 
 func TestCreateNotesSubmodules(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.dir, "init", "--quiet", "--initial-branch=main", f.path("lib"))
 	f.write("lib/l", "l")
@@ -428,6 +442,7 @@ func TestCreateNotesSubmodules(t *testing.T) {
 }
 
 func TestCreateBare(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.dir, "clone", "--quiet", "--bare", f.root, f.path("bare.git"))
 	r, err := OpenRepo(f.ctx(), f.path("bare.git"))
@@ -448,6 +463,7 @@ func TestCreateBare(t *testing.T) {
 }
 
 func TestNamedFor(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		id, base string
 		want     bool
@@ -459,6 +475,7 @@ func TestNamedFor(t *testing.T) {
 }
 
 func TestCheckBranch(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a", "a/b", "teamctl/t/alice", "a.b", "@a", "ä"} {
 		if err := checkBranch(name); err != nil {
 			t.Errorf("%q: %v", name, err)

@@ -71,6 +71,7 @@ func (f *fixture) member(name string, files map[string]string) Worktree {
 // A repository that a gate makes where git ignores it is nobody's work: the scratch
 // worktree goes all the same.
 func TestLaneGateMakesRepository(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.root, "branch", "release")
 	f.member("w", map[string]string{"new": "new"})
@@ -91,6 +92,7 @@ func TestLaneGateMakesRepository(t *testing.T) {
 // Twenty branches, two pairs that conflict, one that breaks the gate: it ends as
 // specified whatever the strategy, and with a git that cannot merge in mind.
 func TestLaneTwenty(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		strategy string
 		old      bool
@@ -180,6 +182,7 @@ func TestLaneTwenty(t *testing.T) {
 
 // A branch that conflicts with a red one is not in conflict with the target.
 func TestLaneConflictWithRed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.root, "branch", "release")
 	f.member("red", map[string]string{"a.txt": "red\n", "broken": "x"})
@@ -199,6 +202,7 @@ func TestLaneConflictWithRed(t *testing.T) {
 }
 
 func TestLaneRefuses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.root, "branch", "release")
 	f.member("a", map[string]string{"new.txt": "a\n"})
@@ -237,6 +241,7 @@ func TestLaneRefuses(t *testing.T) {
 
 // Somebody else commits to the target while the gate runs: nothing of theirs is lost.
 func TestLaneTargetMoves(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.root, "branch", "release")
 	f.member("a", map[string]string{"new.txt": "a\n"})
@@ -251,6 +256,7 @@ func TestLaneTargetMoves(t *testing.T) {
 }
 
 func TestLaneDryRun(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.member("a", map[string]string{"a.txt": "by a\n"})
 	f.member("b", map[string]string{"a.txt": "b\n"})
@@ -329,6 +335,7 @@ func TestLaneKilled(t *testing.T) {
 // git is killed in the middle of a fast-forward of the person's checkout: the next
 // run puts it right, unless the person has worked there since.
 func TestLaneForwardKilled(t *testing.T) {
+	t.Parallel()
 	for _, touched := range []bool{false, true} {
 		t.Run(fmt.Sprint("touched ", touched), func(t *testing.T) {
 			f := newFixture(t)
@@ -367,6 +374,7 @@ func TestLaneForwardKilled(t *testing.T) {
 }
 
 func TestRunCommand(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	log := f.path("logs/x.log")
 	ran, err := RunCommand(f.ctx(), Command{Run: "echo out; echo err >&2; echo $X; exit 3", Dir: f.root, Env: []string{"X=set"}, Log: log})
@@ -393,6 +401,7 @@ func TestRunCommand(t *testing.T) {
 }
 
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a := f.member("a", map[string]string{"a.txt": "by a\n"})
 	b := f.member("b", map[string]string{"b.txt": "b\n"})

@@ -10,6 +10,7 @@ import (
 )
 
 func TestLook(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a, b, c := f.create("a"), f.create("b"), f.create("c")
 	f.write("wt/a/a.txt", "by a\n")
@@ -51,6 +52,7 @@ func TestLook(t *testing.T) {
 }
 
 func TestStatusAll(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	var paths []string
 	for i := range 7 {
@@ -69,6 +71,7 @@ func TestStatusAll(t *testing.T) {
 
 // What a member merged from another is not its own change.
 func TestTouchedAndSides(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a, b := f.create("a"), f.create("b")
 	f.write("wt/a/a.txt", "by a\n")

@@ -11,6 +11,7 @@ import (
 
 // A task that depends on two others sees the commits of both.
 func TestMergeDependent(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.root, "config", "merge.ff", "false")
 	a, b, c := f.create("a"), f.create("b"), f.create("c")
@@ -43,6 +44,7 @@ func TestMergeDependent(t *testing.T) {
 }
 
 func TestMergeConflict(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.root, "config", "merge.autoStash", "true")
 	f.git(f.root, "config", "rerere.enabled", "true")
@@ -71,6 +73,7 @@ func TestMergeConflict(t *testing.T) {
 }
 
 func TestMergeRefuses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a, c := f.create("a"), f.create("c")
 	f.write("wt/a/new.txt", "a")
@@ -99,6 +102,7 @@ func TestMergeRefuses(t *testing.T) {
 
 // ctx ends while git merges: the worktree is as before.
 func TestMergeGivenUp(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a, c := f.create("a"), f.create("c")
 	f.write("wt/a/x.txt", "a")

@@ -8,6 +8,7 @@ import (
 )
 
 func TestProgressWriter(t *testing.T) {
+	t.Parallel()
 	var got []Progress
 	w := &progressWriter{tell: func(p Progress) { got = append(got, p) }, rest: &capped{max: 1000}}
 	for _, part := range []string{"Updating fi", "les:  10% (1/10)\rUpdating files: 100% (10/10), ", "done.\nfatal: it ", "broke\nFiltering content:  50% (1/2), 3.0 MiB | 1.00 MiB/s\rtail"} {

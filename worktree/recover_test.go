@@ -34,6 +34,7 @@ func (f *fixture) killGits(dir string) {
 // that was to be a fast-forward, and a true one. The next worker finds the last
 // commit, its untracked files, and can merge.
 func TestRecoverMergeKilled(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"fast-forward", "true merge"} {
 		t.Run(kind, func(t *testing.T) {
 			f := newFixture(t)
@@ -83,6 +84,7 @@ func TestRecoverMergeKilled(t *testing.T) {
 
 // Killed at a step of its own, with no git at work.
 func TestRecoverSteps(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a := f.create("a")
 	f.write("wt/a/x.txt", "x")
@@ -122,6 +124,7 @@ func TestRecoverSteps(t *testing.T) {
 
 // What the agent's own git left over.
 func TestRecoverLeftOver(t *testing.T) {
+	t.Parallel()
 	conflicting := func(f *fixture) Worktree {
 		f.write("main/a.txt", "one\ntwo\n")
 		f.commitMain("two lines")
@@ -178,6 +181,7 @@ func TestRecoverLeftOver(t *testing.T) {
 }
 
 func TestRecoverLeavesOrderAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	c := f.create("c")
 	f.write("wt/c/a.txt", "in work\n")
@@ -193,6 +197,7 @@ func TestRecoverLeavesOrderAlone(t *testing.T) {
 
 // A rebase of ours that was killed: the branch is where it was.
 func TestRecoverRefreshKilled(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	c := f.create("c")
 	f.write("wt/c/c.txt", "c")

@@ -12,6 +12,7 @@ import (
 // Files are cloned where the file system can, and copied where it cannot, one by
 // one: a directory may lie on another file system than its neighbour.
 func TestSetupClones(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("main/.gitignore", "*.log\n/build/\ncache\n")
 	f.commitMain("ignore")
@@ -54,6 +55,7 @@ func TestSetupClones(t *testing.T) {
 
 // The real one either clones or says that it cannot, and then has written nothing.
 func TestReflink(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	src, err := os.Create(dir + "/src")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 // What is read from the files of a repository is what git says, or unknown.
 func TestRefsFromFiles(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.git(f.root, "rev-parse", "HEAD")
 	want := func(state, head, branch, tip string, known bool) {
@@ -96,6 +97,7 @@ func TestCreateStartsTwoGits(t *testing.T) {
 
 // A HEAD that names a commit which is gone is told as what it is, and nothing stays.
 func TestCreateFromLostCommit(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.git(f.root, "rev-parse", "HEAD")
 	lost := f.path("main/.git/objects/" + first[:2] + "/" + first[2:])

@@ -13,6 +13,7 @@ import (
 )
 
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("wt/w/work.txt", "work")
@@ -51,6 +52,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestRemoveKeeps(t *testing.T) {
+	t.Parallel()
 	clone := func(f *fixture, at string) string {
 		f.git(f.dir, "init", "--quiet", "--bare", f.path("remote.git"))
 		f.git(f.dir, "clone", "--quiet", f.path("remote.git"), f.path(at))
@@ -128,6 +130,7 @@ func TestRemoveKeeps(t *testing.T) {
 }
 
 func TestRemoveBusy(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	cmd := exec.Command("cat")
@@ -148,6 +151,7 @@ func TestRemoveBusy(t *testing.T) {
 }
 
 func TestRemoveForcedKeepsLooseCommits(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.git(w.Path, "checkout", "--quiet", "--detach")
@@ -170,6 +174,7 @@ func TestRemoveForcedKeepsLooseCommits(t *testing.T) {
 
 // Only what is, or was, registered here is ever deleted.
 func TestRemoveNotOurs(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	force := RemoveIn{Force: true, Team: "t", Agent: "a"}
 	_, err := f.repo.Remove(f.ctx(), f.root, force)
@@ -189,6 +194,7 @@ func TestRemoveNotOurs(t *testing.T) {
 
 // The registration was pruned behind the worktree's back.
 func TestRemoveOrphan(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("wt/w/new.txt", "new")
@@ -209,6 +215,7 @@ func TestRemoveOrphan(t *testing.T) {
 
 // Its directory is gone: the registration goes, others stay, staged work is saved.
 func TestRemoveMissing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w, other := f.create("w"), f.create("other")
 	f.write("wt/w/staged.txt", "staged")
@@ -227,6 +234,7 @@ func TestRemoveMissing(t *testing.T) {
 }
 
 func TestRemoveSubmodules(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.git(f.dir, "init", "--quiet", "--initial-branch=main", f.path("lib"))
 	f.write("lib/l", "l")
@@ -257,6 +265,7 @@ func TestRemoveSubmodules(t *testing.T) {
 
 // Without its .git file a worktree is kept, and the way to have it back is told.
 func TestRemoveWithoutGitFile(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.must(os.Remove(filepath.Join(w.Path, ".git")))
@@ -274,6 +283,7 @@ func TestRemoveWithoutGitFile(t *testing.T) {
 // What is ignored is in no snapshot, and is deleted; a repository in it that has work
 // of its own is not.
 func TestRemoveKeepsIgnoredRepository(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	lib := filepath.Join(w.Path, "build", "deep", "lib")
@@ -311,6 +321,7 @@ func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 }
 
 func TestRemoveKilled(t *testing.T) {
+	t.Parallel()
 	for _, force := range []bool{false, true} {
 		for _, step := range []string{"remove-begun", "moved", "rescued", "doomed", "dropped", "branch-done", "deleted"} {
 			if step == "rescued" && !force {
@@ -358,6 +369,7 @@ func TestRemoveKilled(t *testing.T) {
 
 // Something else was put where the directory stood while its removal was cut short.
 func TestRemoveKilledThenTaken(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	killed(t, childJob{Repo: f.root, Do: "remove", Path: w.Path, KillAt: "moved"})
@@ -380,6 +392,7 @@ func TestRemoveKilledThenTaken(t *testing.T) {
 
 // Writers are at it while others remove: nothing fails, nothing is left.
 func TestRemoveManyAtOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	errs := make(chan error, 6)
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {

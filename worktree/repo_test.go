@@ -15,6 +15,7 @@ import (
 )
 
 func TestOpenRepo(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.must(os.Symlink(f.root, f.path("link")))
@@ -97,6 +98,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestRevisions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first, err := f.repo.Head(f.ctx())
 	f.must(err)
@@ -144,6 +146,7 @@ func TestRevisions(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	ctx, cancel := context.WithDeadline(f.ctx(), time.Now().Add(-time.Second))
 	defer cancel()
@@ -154,6 +157,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	head := f.git(f.root, "rev-parse", "HEAD")
 	f.create("a")

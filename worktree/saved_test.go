@@ -102,6 +102,7 @@ func TestCheckpoint(t *testing.T) {
 
 // A checkpoint taken at any step of a kill is whole or not there.
 func TestCheckpointKilled(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("wt/w/work.txt", "work")
@@ -118,6 +119,7 @@ func TestCheckpointKilled(t *testing.T) {
 
 // A worktree goes back to a checkpoint byte for byte, and what was there before is saved.
 func TestRestoreInto(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.messy()
 	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
@@ -150,6 +152,7 @@ func TestRestoreInto(t *testing.T) {
 }
 
 func TestRestoreIntoRefuses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
@@ -169,6 +172,7 @@ func TestRestoreIntoRefuses(t *testing.T) {
 }
 
 func TestSaves(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, name := range []string{"x", "y"} {
 		w := f.create(name)

@@ -47,6 +47,7 @@ func (f *fixture) heldCheckpoint(path string) (release, end func()) {
 
 // A restore that meets a checkpoint of the supervisor waits for it.
 func TestRestoreWaitsForCheckpoint(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("wt/w/work.txt", "then")
@@ -80,6 +81,7 @@ func TestRestoreWaitsForCheckpoint(t *testing.T) {
 
 // A git that ends just after it was seen is nobody who works there.
 func TestLookFor(t *testing.T) {
+	t.Parallel()
 	none := func([]int) []int { return nil }
 	all := func(list []int) []int { return list }
 	for _, c := range []struct {
@@ -105,6 +107,7 @@ func TestLookFor(t *testing.T) {
 // An unforced removal waits for a git that reads the worktree, whoever began it,
 // and not for longer than its context; a forced one does not.
 func TestRemoveWaitsForGit(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	hold := func(w Worktree) (release func()) {
 		cmd := exec.Command("git", "-C", w.Path, "cat-file", "--batch")

@@ -98,6 +98,7 @@ func (f *fixture) messy() Worktree {
 }
 
 func TestSnapshot(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	sha, err := f.repo.Snapshot(f.ctx(), w.Path, "refs/teamctl/checkpoint/w")
@@ -148,6 +149,7 @@ func TestSnapshot(t *testing.T) {
 
 // Work and its removal by force, then everything is back, byte for byte.
 func TestForcedRemovalAndRestore(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.messy()
 	want := f.state(w.Path).withoutBuild()
@@ -228,6 +230,7 @@ func TestConvertedFilesComeBack(t *testing.T) {
 
 // Random work, several seeds: whatever is done, it comes back.
 func TestRandomWorkComesBack(t *testing.T) {
+	t.Parallel()
 	did := map[string]int{}
 	git := func(f *fixture, dir string, args ...string) {
 		if _, err := f.tryGit(dir, args...); err == nil {
@@ -322,6 +325,7 @@ func (f *fixture) stashLog() string {
 // In the middle of a conflicting merge: the files come back with their conflict
 // marks, and the other side is reachable from the snapshot.
 func TestSnapshotOfAConflict(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("wt/w/a.txt", "w\n")
@@ -346,6 +350,7 @@ func TestSnapshotOfAConflict(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("wt/w/x", "x")
@@ -368,6 +373,7 @@ func TestRestore(t *testing.T) {
 // Killed in the middle of a snapshot: worktree and index are as before, the
 // removal has not happened, and the next one completes.
 func TestSnapshotKilled(t *testing.T) {
+	t.Parallel()
 	for _, step := range []string{"snapshot-begun", "snapshot-staged", "snapshot-made"} {
 		f := newFixture(t)
 		w := f.messy()
@@ -403,6 +409,7 @@ func (f *fixture) sweep() error {
 }
 
 func TestLargeFilesAreTold(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("wt/w/big.bin", "")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	base := w.Base
@@ -68,6 +69,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestStatusBehind(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("main/c", "c")
 	f.commitMain("c")
@@ -84,6 +86,7 @@ func TestStatusBehind(t *testing.T) {
 }
 
 func TestStatusOperation(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.create("w")
 	f.write("main/a.txt", "main\n")
@@ -108,6 +111,7 @@ func TestStatusOperation(t *testing.T) {
 
 // Whatever cannot be read is an error and never clean.
 func TestStatusUnknown(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name   string
 		given  func(f *fixture, w Worktree)
@@ -151,6 +155,7 @@ func TestStatusUnknown(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
+	t.Parallel()
 	if _, err := parseStatus([]byte("# branch.oid abc\x00# branch.head main\x00X what\x00")); err == nil {
 		t.Error("an unknown entry was ignored")
 	}

@@ -15,6 +15,7 @@ import (
 // TestEveryStepIsKilled: each step that the package has stands in the table of
 // docs/worktrees.md and is one at which a test kills the process.
 func TestEveryStepIsKilled(t *testing.T) {
+	t.Parallel()
 	steps, tests := map[string]bool{}, ""
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -116,6 +117,7 @@ func TestRestoreAndRecoverKilled(t *testing.T) {
 // A setup that is killed between its files and its commands is done again, and
 // leaves alone what the first one brought.
 func TestSetupKilled(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.write("main/.gitignore", ".env\nmade\n")
 	f.write("main/"+IncludeFile, ".env\n")

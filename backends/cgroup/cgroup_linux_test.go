@@ -92,6 +92,7 @@ func line(t *testing.T, r *bufio.Reader) string {
 // What hides (a new session, no environment, another parent) is in the group all
 // the same, and is killed with it.
 func TestGroupHoldsAll(t *testing.T) {
+	t.Parallel()
 	g := real(t)
 	c, out := inside(t, g, `env -i setsid sh -c 'sleep 1000 & echo $!; exec sleep 1000' & echo up; wait`)
 	line(t, out)
@@ -121,6 +122,7 @@ func TestGroupHoldsAll(t *testing.T) {
 
 // A frozen group makes no progress, thaws, and can be killed while it is frozen.
 func TestFreeze(t *testing.T) {
+	t.Parallel()
 	g := real(t)
 	// Reading a FIFO paces it: each line that we take is progress.
 	_, out := inside(t, g, `i=0; while :; do i=$((i+1)); echo $i; done`)
@@ -171,6 +173,7 @@ func TestFreeze(t *testing.T) {
 // TestFault09GroupKill: processes that multiply as fast as they can do not outrun
 // the killing. The bombs bound themselves.
 func TestFault09GroupKill(t *testing.T) {
+	t.Parallel()
 	g := real(t)
 	_, out := inside(t, g, `echo up; b() { [ "$1" -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & }; sleep 30; }; b 5`)
 	line(t, out)
@@ -182,6 +185,7 @@ func TestFault09GroupKill(t *testing.T) {
 }
 
 func TestNestedGroups(t *testing.T) {
+	t.Parallel()
 	g := real(t)
 	sub := filepath.Join(g.Path(), "own")
 	if err := os.Mkdir(sub, 0o755); err != nil {
@@ -203,6 +207,7 @@ func TestNestedGroups(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	g := real(t)
 	again, err := Open(g.Path())
 	if err != nil || again.Path() != g.Path() {
@@ -224,6 +229,7 @@ func TestOpen(t *testing.T) {
 
 // A process leaves the group of the agent that started it.
 func TestLeave(t *testing.T) {
+	t.Parallel()
 	g := real(t)
 	c, out := inside(t, g, "echo up; exec sleep 1000")
 	line(t, out)
@@ -244,6 +250,7 @@ func TestLeave(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	if got := Name("demo", "builder-2", "0123456789ab"); got != "demo/builder-2-01234567" {
 		t.Error(got)
 	}

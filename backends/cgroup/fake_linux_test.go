@@ -100,6 +100,7 @@ func (f *tree) delegate(path string) {
 
 // TestProbe: where groups are made, and what they can do there.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	all := Support{Kill: true, Freeze: true, Memory: true, PIDs: true, CPU: true}
 	bare := Support{Kill: true, Freeze: true}
 	for _, c := range []struct {
@@ -170,6 +171,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestLimitsGoToTheControllers(t *testing.T) {
+	t.Parallel()
 	f := newTree(t, "/svc/supervisor")
 	f.dir("/svc", "memory pids cpu io", "", "")
 	f.dir("/svc/supervisor", "", "", "77")
@@ -211,6 +213,7 @@ func TestLimitsGoToTheControllers(t *testing.T) {
 }
 
 func TestLimitsWithoutControllers(t *testing.T) {
+	t.Parallel()
 	f := newTree(t, "/s")
 	f.dir("/s", "", "", "77")
 	g, err := f.m.create("demo/a-1")
@@ -227,6 +230,7 @@ func TestLimitsWithoutControllers(t *testing.T) {
 
 // The last group of a team may go, with the team's directory, while another is made.
 func TestCreateWhileTheTeamGoes(t *testing.T) {
+	t.Parallel()
 	f := newTree(t, "/s")
 	f.dir("/s", "", "", "77")
 	n := 0

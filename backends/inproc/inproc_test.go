@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 
 // A goroutine has no process, signal or terminal of its own: declared to the suite.
 func TestExercise(t *testing.T) {
+	t.Parallel()
 	backendtest.Exercise(t, backendtest.Capabilities{}, func(t *testing.T) *backendtest.Rig {
 		return &backendtest.Rig{
 			Layout: team.Home{Dir: t.TempDir()}.Team("demo"),
@@ -153,6 +154,7 @@ func exit(t *testing.T, a backends.Attached) backends.Exit {
 }
 
 func TestExits(t *testing.T) {
+	t.Parallel()
 	b := open(t, nil)
 	at := bundle(t)
 	for _, c := range []struct {
@@ -203,6 +205,7 @@ func TestExits(t *testing.T) {
 }
 
 func TestStartStopCapture(t *testing.T) {
+	t.Parallel()
 	b := open(t, nil)
 	at := bundle(t)
 	l := launch(t, at, "idle")
@@ -275,6 +278,7 @@ func mustRead(t *testing.T, path string) []byte {
 
 // What an agent that has ended leaves takes its time to end: that is no leak.
 func TestLeftoversAreNoLeak(t *testing.T) {
+	t.Parallel()
 	b := open(t, make(chan struct{}))
 	at := bundle(t)
 	h, err := b.Start(within(t), launch(t, at, "leaves deaf"))
@@ -306,6 +310,7 @@ func TestLeftoversAreNoLeak(t *testing.T) {
 
 // TestFault15LeakedIsNeverDoubled: what ignores its cancel keeps its place until it ends.
 func TestFault15LeakedIsNeverDoubled(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	b := open(t, release)
 	at := bundle(t)
@@ -345,6 +350,7 @@ func TestFault15LeakedIsNeverDoubled(t *testing.T) {
 
 // TestCloseIsNotAnExit: the next supervisor starts it again.
 func TestCloseIsNotAnExit(t *testing.T) {
+	t.Parallel()
 	b := open(t, nil)
 	at := bundle(t)
 	l := launch(t, at, "idle")
@@ -370,6 +376,7 @@ func TestCloseIsNotAnExit(t *testing.T) {
 }
 
 func TestLeftoversAreEnded(t *testing.T) {
+	t.Parallel()
 	b := open(t, nil)
 	at := bundle(t)
 	h, err := b.Start(within(t), launch(t, at, "leaves"))
@@ -409,6 +416,7 @@ func ownAndWait(at team.Bundle) int {
 
 // TestOwnerKilled: kill -9 of the supervisor; the next one starts the member again.
 func TestOwnerKilled(t *testing.T) {
+	t.Parallel()
 	at := bundle(t)
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), owner+"="+string(at))
@@ -470,6 +478,7 @@ func TestOwnerKilled(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	b := open(t, nil)
 	at := bundle(t)
 	for name, l := range map[string]backends.Launch{

@@ -10,6 +10,7 @@ import (
 // Agents that end together share a look at the processes, and none of them one that
 // began before it had ended.
 func TestLeftoversAreLookedForTogether(t *testing.T) {
+	t.Parallel()
 	const agents = 200
 	var looks int
 	began, goOn := make(chan struct{}), make(chan struct{})

@@ -9,6 +9,7 @@ import (
 
 // One that was sent SIGKILL has its pid until the kernel gets to it.
 func TestDying(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]bool{
 		"12 (a) b) S 1 20 20 34816 77 4194304 1 2": false,
 		"12 (a) b) D 1 20 20 34816 77 4194308 1 2": true, // PF_EXITING

@@ -15,6 +15,7 @@ import (
 
 // Who comes while a look is put off shares it; who comes later gets a later one.
 func TestLooksAreShared(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &Looks{rest: time.Now().Add(time.Hour)}
 		const many = 20
@@ -44,6 +45,7 @@ func TestLooksAreShared(t *testing.T) {
 // Many trees, ended together with their looks shared, end as one by one: those that
 // ignore SIGTERM after their grace, those without a mark by their parent.
 func TestKillTreesTogether(t *testing.T) {
+	t.Parallel()
 	const many = 3
 	var looks Looks
 	var trees [many][]backends.ProcID
@@ -75,6 +77,7 @@ func TestKillTreesTogether(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		environ  string
 		gens     []string

@@ -102,6 +102,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func TestFault04PIDReuse(t *testing.T) {
+	t.Parallel()
 	_, id := run(t, "g-reuse", "idle")
 	if !Alive(id) {
 		t.Fatal("a living process reads as dead")
@@ -137,6 +138,7 @@ func TestFault04PIDReuse(t *testing.T) {
 }
 
 func TestAge(t *testing.T) {
+	t.Parallel()
 	self, err := Self()
 	if err != nil {
 		t.Fatal(err)
@@ -156,6 +158,7 @@ func TestAge(t *testing.T) {
 }
 
 func TestFault05ZombieIsDead(t *testing.T) {
+	t.Parallel()
 	c, id := run(t, "g-zombie", "idle")
 	w, err := Watch(id)
 	if err != nil {
@@ -186,6 +189,7 @@ func TestFault05ZombieIsDead(t *testing.T) {
 }
 
 func TestWatchClose(t *testing.T) {
+	t.Parallel()
 	_, id := run(t, "g-close", "idle")
 	w, err := Watch(id)
 	if err != nil {
@@ -201,6 +205,7 @@ func TestWatchClose(t *testing.T) {
 }
 
 func TestPollFallback(t *testing.T) {
+	t.Parallel()
 	_, id := run(t, "g-poll", "idle")
 	wait, stop, err := poll(id)
 	if err != nil {
@@ -218,6 +223,7 @@ func TestPollFallback(t *testing.T) {
 }
 
 func TestKillTree(t *testing.T) {
+	t.Parallel()
 	const gen = "g-tree-5ffb"
 	file := filepath.Join(t.TempDir(), "up")
 	_, id := run(t, gen, "tree", file)
@@ -278,6 +284,7 @@ func byFile(t *testing.T, prefix string) backends.ProcID {
 }
 
 func TestKillTreeStopped(t *testing.T) {
+	t.Parallel()
 	_, id := run(t, "g-stopped", "idle")
 	if err := Signal(id, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -292,6 +299,7 @@ func TestKillTreeStopped(t *testing.T) {
 }
 
 func TestKillTreeCancelEndsTheGrace(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "up")
 	_, id := run(t, "g-cancel", "stubborn", file)
 	eventually(t, "it is up", func() bool { return byFile(t, file+".") == id })
@@ -384,6 +392,7 @@ func TestDetachedIsNobodys(t *testing.T) {
 }
 
 func TestSignalName(t *testing.T) {
+	t.Parallel()
 	for s, want := range map[syscall.Signal]string{syscall.SIGKILL: "SIGKILL", syscall.SIGHUP: "SIGHUP", 63: "signal 63"} {
 		if got := SignalName(s); got != want {
 			t.Errorf("signal %d = %q; want %q", s, got, want)

@@ -6,6 +6,7 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
+	t.Parallel()
 	rest := " S 1 20 20 34816 77 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2"
 	for _, c := range []struct {
 		line string

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAttachDetachAttach(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "size 60x15")
@@ -73,6 +74,7 @@ func TestAttachDetachAttach(t *testing.T) {
 // TestSameScreenAfterOwnerIsKilled: what the supervisor held is gone, the terminal
 // is not.
 func TestSameScreenAfterOwnerIsKilled(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	l := launch(t, r, "a", "full")
 	b := r.Open(t)
@@ -113,6 +115,7 @@ func TestSameScreenAfterOwnerIsKilled(t *testing.T) {
 
 // TestVim: a program that we have not written.
 func TestVim(t *testing.T) {
+	t.Parallel()
 	vim, err := exec.LookPath("vim")
 	if err != nil {
 		t.Skip("no vim")
@@ -149,6 +152,7 @@ func TestVim(t *testing.T) {
 }
 
 func TestTwoClientsAndReadOnly(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "typed:")
@@ -190,6 +194,7 @@ func TestTwoClientsAndReadOnly(t *testing.T) {
 }
 
 func TestPrefix(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		in, out string
 		detach  bool
@@ -214,6 +219,7 @@ func TestPrefix(t *testing.T) {
 
 // TestInputEnds: a person whose terminal is gone has detached.
 func TestInputEnds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "typed:")
@@ -238,6 +244,7 @@ func TestInputEnds(t *testing.T) {
 
 // TestShimKilledUnderAClient: the person is told, the exit is unknown.
 func TestShimKilledUnderAClient(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "typed:")

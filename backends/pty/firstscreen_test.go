@@ -9,6 +9,7 @@ import (
 // TestFirstScreen: a person sees the screen at once, whatever the history: as soon as
 // that of an agent that has none, but for what the machine is at.
 func TestFirstScreen(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	first := func(name, last string, mode ...string) time.Duration {
 		a := start(t, r, launch(t, r, name, mode...))

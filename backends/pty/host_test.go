@@ -51,6 +51,7 @@ func rawClient(t *testing.T, socket, role string) (net.Conn, *frames) {
 
 // TestLogRotation: 10 MiB while nobody looks, and nobody misses a line.
 func TestLogRotation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const lines = 105_000
 	l := launch(t, r, "a", "flood", fmt.Sprint(lines))
@@ -83,6 +84,7 @@ func TestLogRotation(t *testing.T) {
 // TestFault27SlowClientIsDropped: it does not read; neither the agent nor another client
 // notices.
 func TestFault27SlowClientIsDropped(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const lines = 60_000
 	a := start(t, r, launch(t, r, "a", "flood", fmt.Sprint(lines)))
@@ -109,6 +111,7 @@ func TestFault27SlowClientIsDropped(t *testing.T) {
 
 // TestInputToADeafAgent: a megabyte that nobody reads.
 func TestInputToADeafAgent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "deaf"))
 	captured(t, a, "idle")
@@ -151,6 +154,7 @@ func TestInputToADeafAgent(t *testing.T) {
 }
 
 func TestTypeTextTakesBack(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	// More than a terminal keeps: the first part of it is in the terminal.
 	a := start(t, r, launch(t, r, "a", "deaf"))
@@ -176,6 +180,7 @@ func TestTypeTextTakesBack(t *testing.T) {
 }
 
 func TestBracketedPaste(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "paste"))
 	captured(t, a, "idle")
@@ -187,6 +192,7 @@ func TestBracketedPaste(t *testing.T) {
 
 // TestKey: a key that is no text comes as the terminal sends it, outside of a paste.
 func TestKey(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "paste"))
 	captured(t, a, "idle")
@@ -204,6 +210,7 @@ func TestKey(t *testing.T) {
 
 // TestOneAnswer: a question has one answer, whoever looks.
 func TestOneAnswer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "ask"))
 	captured(t, a, "idle")
@@ -257,6 +264,7 @@ func TestOneAnswer(t *testing.T) {
 
 // TestSocketRemoved: the runtime directory is swept by others.
 func TestSocketRemoved(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "typed:")
@@ -284,6 +292,7 @@ func TestSocketRemoved(t *testing.T) {
 
 // TestAgentClosesItsTerminal: that is not its end.
 func TestAgentClosesItsTerminal(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "blind"))
 	captured(t, a, "idle")
@@ -301,6 +310,7 @@ func TestAgentClosesItsTerminal(t *testing.T) {
 
 // TestShimIsSmall counts what clients leave behind in the shim: nothing.
 func TestShimIsSmall(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "typed:")
@@ -345,6 +355,7 @@ func private(t *testing.T, pid int) int {
 }
 
 func TestStrangersAndOldClients(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "typed:")
@@ -416,6 +427,7 @@ func TestRefusals(t *testing.T) {
 
 // TestAdoptDuringStart: the owner died between the fork and proc.json.
 func TestAdoptDuringStart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	l := launch(t, r, "a", "full")
 	b := r.Open(t).(*Backend)
@@ -450,6 +462,7 @@ func TestAdoptDuringStart(t *testing.T) {
 
 // TestStoppedShimTimesOut: a holder that does not answer is no reason to hang.
 func TestStoppedShimTimesOut(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "full"))
 	captured(t, a, "typed:")
@@ -496,6 +509,7 @@ func stopped(t *testing.T, pid int) {
 }
 
 func TestModelSkipsWhatNobodySees(t *testing.T) {
+	t.Parallel()
 	var flood bytes.Buffer
 	flood.WriteString("\x1b[31mred\x1b[0m\r\n")
 	for i := range 14000 {
@@ -528,6 +542,7 @@ func BenchmarkModelFlood(b *testing.B) {
 }
 
 func TestSocketsDirIsPrivate(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	if err := os.RemoveAll(r.Layout.Runtime()); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 		os.Exit(status)
 	}
 	flag.Parse()
-	goleak.VerifyTestMain(m)
+	done := strays.Place(team.EnvRuntime)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Exit(done(code)) }))
 }
 
 func newRig(t *testing.T) *backendtest.Rig {
@@ -45,7 +46,6 @@ func newRig(t *testing.T) *backendtest.Rig {
 			t.Error(err)
 		}
 	})
-	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
 	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
 		t.Fatal(err)
@@ -73,5 +73,6 @@ func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
 }
 
 func TestExercise(t *testing.T) {
+	t.Parallel()
 	backendtest.Exercise(t, backendtest.Capabilities{Process: true, Terminal: true}, newRig)
 }

@@ -24,6 +24,7 @@ func cmdOf(t *testing.T, command string, out *bytes.Buffer) Cmd {
 }
 
 func TestEndings(t *testing.T) {
+	t.Parallel()
 	for command, want := range map[string]Ended{
 		`cat; echo " $X $PWD" >&2`: {},
 		"exit 7":                   {Code: 7},
@@ -53,6 +54,7 @@ func TestEndings(t *testing.T) {
 // What hides in a session of its own and refuses to end is ended too, at the limit, when
 // nobody waits any more, and by somebody else.
 func TestAllOfItIsEnded(t *testing.T) {
+	t.Parallel()
 	const hide = `setsid bash -c 'trap "" TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.1; done' & 
 until test -e pid; do sleep 0.02; done; wait`
 	for _, how := range []string{"limit", "cut", "left"} {

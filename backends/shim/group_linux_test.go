@@ -81,6 +81,7 @@ func gone(t *testing.T, dir string) {
 // its environment is found when the shim was killed, and so is no longer anybody's
 // child: only the control group knows it.
 func TestFault08HiddenAfterShimKilled(t *testing.T) {
+	t.Parallel()
 	needGroups(t)
 	l := bundle(t, "sh", "-c", `env -i setsid sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 1; done' >pids & exec sleep 1000`)
 	c, pr := up(t, l)
@@ -117,6 +118,7 @@ func TestFault08HiddenAfterShimKilled(t *testing.T) {
 
 // TestFault08LeftoversInGroup: the same, with the shim alive: the exit counts it.
 func TestFault08LeftoversInGroup(t *testing.T) {
+	t.Parallel()
 	needGroups(t)
 	l := bundle(t, "sh", "-c", `env -i setsid sh -c 'echo up >up; exec sleep 1000' & while [ ! -s up ]; do :; done; exit 3`)
 	c, pr := up(t, l)
@@ -131,6 +133,7 @@ func TestFault08LeftoversInGroup(t *testing.T) {
 
 // TestFault07FrozenStops: a paused member is ended by SIGTERM all the same.
 func TestFault07FrozenStops(t *testing.T) {
+	t.Parallel()
 	needGroups(t)
 	l := bundle(t, "sh", "-c", `trap 'exit 9' TERM; echo up >up; while :; do sleep 0.05; done`)
 	c, pr := up(t, l)
@@ -156,6 +159,7 @@ func TestFault07FrozenStops(t *testing.T) {
 }
 
 func TestFreezeRefused(t *testing.T) {
+	t.Parallel()
 	l := backends.Launch{Agent: "a"}
 	err := Freeze(t.Context(), l, backends.Proc{Uncontained: "no cgroup v2 hierarchy is mounted"}, true)
 	if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != "no_freezer" || !strings.Contains(err.Error(), "no cgroup v2") {
@@ -169,6 +173,7 @@ func TestFreezeRefused(t *testing.T) {
 // A file that cannot be executed leaves no group, and is no reason to give up the
 // containment of others.
 func TestExecFailureLeavesNoGroup(t *testing.T) {
+	t.Parallel()
 	needGroups(t)
 	file := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(file, []byte("\x7fELF no"), 0o700); err != nil {
@@ -197,6 +202,7 @@ func TestExecFailureLeavesNoGroup(t *testing.T) {
 // TestRlimits: without controllers a limit of memory is one of the agent's
 // resources, from its first instruction on, and cannot be raised again.
 func TestRlimits(t *testing.T) {
+	t.Parallel()
 	if cgroup.Probe().Memory {
 		t.Skip("limits are kept by the memory controller here")
 	}
@@ -232,6 +238,7 @@ func TestRlimits(t *testing.T) {
 // TestFault10MemoryLimit: a process that wants more than its share gets an error,
 // and the machine stays as it was.
 func TestFault10MemoryLimit(t *testing.T) {
+	t.Parallel()
 	if cgroup.Probe().Memory {
 		t.Skip("limits are kept by the memory controller here")
 	}
@@ -257,6 +264,7 @@ func TestFault10MemoryLimit(t *testing.T) {
 // stays in charge, and one stop ends all of it. It runs as a user of its own that
 // has no other process; root is bound by no such limit.
 func TestFault09ForkBomb(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become a user without processes")
 	}
@@ -352,6 +360,7 @@ func (g oomGroup) OOMKills() (int64, error) { return g.kills, nil }
 // TestFault10OOMNamed: an end by SIGKILL is called oom if the kernel has counted one
 // in the group, and only then.
 func TestFault10OOMNamed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		exit  backends.Exit
 		kills int
@@ -373,6 +382,7 @@ func TestFault10OOMNamed(t *testing.T) {
 }
 
 func TestParseExec(t *testing.T) {
+	t.Parallel()
 	m, p, path, argv, err := parseExec([]string{"--memory=5", "--pids=6", "--", "/bin/x", "x", "--", "-y"})
 	if err != nil || m != 5 || p != 6 || path != "/bin/x" || !slices.Equal(argv, []string{"x", "--", "-y"}) {
 		t.Errorf("%d %d %q %q %v", m, p, path, argv, err)

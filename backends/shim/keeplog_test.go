@@ -20,6 +20,7 @@ import (
 // The mark ends the log wherever a read cuts it, and never appears in it; what only
 // looks like its beginning does.
 func TestCopyLog(t *testing.T) {
+	t.Parallel()
 	mark := string(endMark("g1"))
 	for _, c := range []struct {
 		name   string
@@ -79,6 +80,7 @@ func TestCopyLog(t *testing.T) {
 
 // The logger says who it is, and a wait for it ends with it.
 func TestLoggerProcess(t *testing.T) {
+	t.Parallel()
 	b, gen := team.Bundle(t.TempDir()), team.NewUUID()
 	c := exec.Command(os.Args[0], "shim", StepLog, "--bundle", string(b), "--generation", gen)
 	in, err := c.StdinPipe()
@@ -121,6 +123,7 @@ func TestLoggerProcess(t *testing.T) {
 
 // The index turns over with the log, and finds what it is asked for in every part.
 func TestLogTimes(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := OpenLog(path)
 	if err != nil {
@@ -164,6 +167,7 @@ func TestLogTimes(t *testing.T) {
 }
 
 func TestAgentGone(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	if agentGone(b, "g") {
 		t.Error("gone without proc.json")

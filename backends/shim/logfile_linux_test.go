@@ -12,6 +12,7 @@ import (
 
 // TestLogOnALimitedFile: a write that is cut in its middle.
 func TestLogOnALimitedFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8192"); err != nil {
 		t.Skipf("mount a small file system: %v", err)

@@ -32,6 +32,7 @@ func read(t *testing.T, path string) string {
 }
 
 func TestLogRotates(t *testing.T) {
+	t.Parallel()
 	l, path := openTestLog(t, 100)
 	for i := range 40 {
 		_, _ = fmt.Fprintf(l, "line %04d\n", i)
@@ -73,6 +74,7 @@ func lines(from, to int) string {
 
 // TestLogOnAFullDisk: what does not fit is counted, and said when there is room.
 func TestLogOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("no /dev/full")
@@ -103,6 +105,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 }
 
 func TestLogIsRemoved(t *testing.T) {
+	t.Parallel()
 	l, path := openTestLog(t, 1000)
 	_, _ = l.Write([]byte("one\n"))
 	if err := os.Remove(path); err != nil {
@@ -121,6 +124,7 @@ func TestLogIsRemoved(t *testing.T) {
 }
 
 func TestLogOfManyWriters(t *testing.T) {
+	t.Parallel()
 	l, path := openTestLog(t, 1<<20)
 	var wg sync.WaitGroup
 	for i := range 4 {

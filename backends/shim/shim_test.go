@@ -72,6 +72,7 @@ func exitCode(t *testing.T, c *exec.Cmd) int {
 }
 
 func TestStatusAndEvents(t *testing.T) {
+	t.Parallel()
 	n, err := Listen(filepath.Join(t.TempDir(), "n"))
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +115,7 @@ func TestStatusAndEvents(t *testing.T) {
 }
 
 func TestOneGeneration(t *testing.T) {
+	t.Parallel()
 	l := bundle(t, "sh", "-c", "exec sleep 1000")
 	c := start(t, l)
 	tick := time.NewTicker(time.Millisecond)
@@ -152,6 +154,7 @@ func TestOneGeneration(t *testing.T) {
 }
 
 func TestWaitsForStartLock(t *testing.T) {
+	t.Parallel()
 	l := bundle(t, "sh", "-c", "exit 5")
 	lk, err := LockStart(l.Bundle)
 	if err != nil {
@@ -185,6 +188,7 @@ func TestWaitsForStartLock(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{nil, {"--bundle"}, {"--bundle", "x"}, {"--generation", "x"}, {"--else", "x"}} {
 		if _, _, err := parse(args); err == nil {
 			t.Errorf("parse(%q) succeeded", args)
@@ -215,6 +219,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestTransientStartFailureIsUnknown(t *testing.T) {
+	t.Parallel()
 	for err, permanent := range map[error]bool{
 		syscall.EAGAIN: false, syscall.ENOMEM: false, syscall.EMFILE: false,
 		syscall.ENOENT: true, syscall.EACCES: true, syscall.ENOEXEC: true,
@@ -228,6 +233,7 @@ func TestTransientStartFailureIsUnknown(t *testing.T) {
 
 // What an agent without our packages sends.
 func TestReadyFromAnAgent(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "n")
 	n, err := Listen(path)
 	if err != nil {
@@ -281,6 +287,7 @@ func TestReadyFromAnAgent(t *testing.T) {
 }
 
 func TestSocketPathTooLong(t *testing.T) {
+	t.Parallel()
 	if _, err := Listen("/tmp/" + strings.Repeat("x", 120)); !team.IsCode(err, team.CodeInvalid) {
 		t.Errorf("listen: %v; want invalid", err)
 	}
@@ -288,6 +295,7 @@ func TestSocketPathTooLong(t *testing.T) {
 
 // A deleted socket comes back, for those who subscribed before, too.
 func TestDeletedNotifySocketComesBack(t *testing.T) {
+	t.Parallel()
 	n, err := Listen(filepath.Join(t.TempDir(), "n"))
 	if err != nil {
 		t.Fatal(err)
@@ -330,6 +338,7 @@ func TestDeletedNotifySocketComesBack(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	if _, err := ReadPane(b, "g"); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("missing: %v", err)
@@ -363,6 +372,7 @@ func TestFiles(t *testing.T) {
 // An agent's command may bring a supervisor up: that one is not the agent's to
 // take along.
 func TestDetachedOutlivesTheAgent(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	// The agent ends only when what it detached has its mark: until the exec it is
 	// a copy of the shell.

@@ -13,6 +13,7 @@ import (
 // An agent whose proc.json cannot be written (a full disk) could never be adopted
 // nor ended by anybody: it does not go on, and its exit is unknown.
 func TestFault13AgentThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	l := bundle(t, "sh", "-c", "echo $$ >"+pidFile+"; exec sleep 1000")
 	if err := os.MkdirAll(filepath.Join(l.Bundle.Proc(), "in the way"), 0o700); err != nil {

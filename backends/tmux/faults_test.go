@@ -48,6 +48,7 @@ func idle(t *testing.T, l backends.Launch) {
 
 // TestFault19UserKillsPane: no hook fires, and yet it is seen and named.
 func TestFault19UserKillsPane(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	for _, mode := range []string{"idle", "stubborn"} {
@@ -78,6 +79,7 @@ func TestFault19UserKillsPane(t *testing.T) {
 // TestFault18ServerKilled: the server is killed under an agent that ignores
 // SIGHUP and has children in sessions of their own.
 func TestFault18ServerKilled(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	file := filepath.Join(t.TempDir(), "pids")
@@ -126,6 +128,7 @@ func TestFault18ServerKilled(t *testing.T) {
 
 // TestFault21SocketDeleted: somebody cleans /tmp.
 func TestFault21SocketDeleted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	l := backendtest.Launch(t, r, "a", "idle")
@@ -155,6 +158,7 @@ func TestFault21SocketDeleted(t *testing.T) {
 // The socket is deleted, nobody lives whose pane leads to the server, and the
 // supervisor is a new one: the server is still the only one.
 func TestSocketDeletedAndNobodyToAdopt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
@@ -185,6 +189,7 @@ func TestSocketDeletedAndNobodyToAdopt(t *testing.T) {
 // The socket is deleted and brought back while everybody wants the server: a client
 // that finds nobody listening just then must not start a second one.
 func TestSocketDeletedUnderMany(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	var bundles []team.Bundle
@@ -244,6 +249,7 @@ func TestSocketDeletedUnderMany(t *testing.T) {
 // A server was started, and its starter killed before it could record it; then its
 // socket is deleted too. Nobody may start another beside it.
 func TestServerThatNobodyRecorded(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	l := backendtest.Launch(t, r, "a", "idle")
@@ -271,6 +277,7 @@ func TestServerThatNobodyRecorded(t *testing.T) {
 
 // TestFault22KillThenStart: a server that is just going away.
 func TestFault22KillThenStart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	for range 3 {
@@ -291,6 +298,7 @@ func TestFault22KillThenStart(t *testing.T) {
 // TestFault02KilledWhileStarting: the supervisor dies between making the pane and
 // anything after it; the shim goes on when the kernel has freed start.lock.
 func TestFault02KilledWhileStarting(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	l := backendtest.Launch(t, r, "a", "idle")
@@ -341,6 +349,7 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 // A start that was given up before its shim came up: the shim goes by itself and
 // the next start is not in its way.
 func TestStartGivenUp(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	if err := b.Check(ctxFor(t)); err != nil {
@@ -389,6 +398,7 @@ func TestStartGivenUp(t *testing.T) {
 
 // Two supervisors' worth of backends on one team: one server, no lost pane.
 func TestTwoBackendsStartTheServer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var wg sync.WaitGroup
 	hs := make([]backends.Handle, 8)
@@ -426,6 +436,7 @@ func needControl(t *testing.T) {
 
 // The control client is only a connection: killed, it is replaced.
 func TestControlClientReconnects(t *testing.T) {
+	t.Parallel()
 	needControl(t)
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
@@ -460,6 +471,7 @@ func TestControlClientReconnects(t *testing.T) {
 // Requests of many goroutines, answers of megabytes, arguments that try to be
 // commands.
 func TestFault27ControlClientUnderLoad(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
@@ -503,6 +515,7 @@ func TestFault27ControlClientUnderLoad(t *testing.T) {
 // A teammate beside the lead, then the next window; nobody is put into a pane
 // that is too small.
 func TestPrivateLayout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	const n = besideLead + perWindow + 2
@@ -543,6 +556,7 @@ func TestPrivateLayout(t *testing.T) {
 
 // A Ctrl-Z in a pane without a shell would stop the agent for good.
 func TestCtrlZDoesNotStopTheAgent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	l := backendtest.Launch(t, r, "a", "lines")

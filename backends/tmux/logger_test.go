@@ -31,6 +31,7 @@ func logger(t *testing.T, l backends.Launch) backends.ProcID {
 // TestLoggerKilled: the process that writes the log is killed; another goes on where
 // it was, the agent notices nothing, and nothing of either is left in the end.
 func TestLoggerKilled(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	l := backendtest.Launch(t, r, "a", "lines")
@@ -60,6 +61,7 @@ func TestLoggerKilled(t *testing.T) {
 // TestLoggerMissed: a tmux before 3.6 misses deaths, those of the logs' writers as
 // well. It is reminded of one that is a zombie, also when the shim is reaped.
 func TestLoggerMissed(t *testing.T) {
+	t.Parallel()
 	l := backends.Launch{Bundle: team.Bundle(t.TempDir()), Generation: "g"}
 	srv := exec.Command("sh", "-c", `trap 'echo reminded; exit' CHLD; echo up; while read -r _ <&3; do :; done`)
 	in, never, err := os.Pipe()
@@ -118,6 +120,7 @@ func TestLoggerMissed(t *testing.T) {
 
 // TestLogRotates: a member that writes a lot keeps a bounded log, with its newest output.
 func TestLogRotates(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("26 MB through a terminal: not in a short run")
 	}

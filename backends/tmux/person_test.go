@@ -97,6 +97,7 @@ func mustEnd(t *testing.T, h backends.Attached) {
 }
 
 func TestSplitOfThePersonsWindow(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	p := newPerson(t)
@@ -152,6 +153,7 @@ func TestSplitOfThePersonsWindow(t *testing.T) {
 }
 
 func TestWindowOnThePersonsServer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	p := newPerson(t)
@@ -189,6 +191,7 @@ func TestWindowOnThePersonsServer(t *testing.T) {
 // The person's own arrangement of panes is never changed but for the pane that is
 // split.
 func TestSplitBesideThePersonsPanes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	p := newPerson(t)
@@ -210,6 +213,7 @@ func TestSplitBesideThePersonsPanes(t *testing.T) {
 }
 
 func TestPlaceThatIsGone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	l := backendtest.Launch(t, r, "a", "idle")
@@ -227,6 +231,7 @@ func TestPlaceThatIsGone(t *testing.T) {
 }
 
 func TestAttachArgv(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
@@ -263,6 +268,7 @@ func TestAttachArgv(t *testing.T) {
 }
 
 func TestHideAndShow(t *testing.T) {
+	t.Parallel()
 	for _, where := range []string{"private", "person"} {
 		t.Run(where, func(t *testing.T) {
 			r := newRig(t)

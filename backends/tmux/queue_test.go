@@ -146,6 +146,7 @@ func (c *crowd) tap(after func(*control, int32)) *tapped {
 // Launches that wait together cost as many questions as one alone: what is there,
 // the panes, the rest. One window more is one round more.
 func TestPlacedTogether(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct{ n, questions int }{{1, 3}, {besideLead, 3}, {besideLead + 2, 6}} {
 		t.Run(fmt.Sprint(k.n), func(t *testing.T) {
 			c := newCrowd(t, k.n)
@@ -166,6 +167,7 @@ func TestPlacedTogether(t *testing.T) {
 // The control client dies after any of the questions: every launch is placed, and
 // none twice.
 func TestPlacedTogetherWithoutAnswers(t *testing.T) {
+	t.Parallel()
 	for fatal := range int32(3) {
 		t.Run(fmt.Sprint(fatal+1), func(t *testing.T) {
 			c := newCrowd(t, 4)
@@ -186,6 +188,7 @@ func TestPlacedTogetherWithoutAnswers(t *testing.T) {
 // A caller that gives up while it waits, or while others are placed with it, has
 // its error at once and leaves no pane; the others are not concerned.
 func TestGivenUpInTheQueue(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, 3)
 	c.cancel[0]()
 	waitFor(t, "the first has left", func() bool {
@@ -226,6 +229,7 @@ func TestGivenUpInTheQueue(t *testing.T) {
 
 // Close does not wait for a server that does not answer.
 func TestCloseBreaksOffPlacing(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, 2)
 	if err := proc.Signal(c.server.id, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

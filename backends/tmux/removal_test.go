@@ -14,6 +14,7 @@ import (
 // panes, what is left, the layouts. One that a person has closed is no error, and one
 // that a later process has is left alone.
 func TestTakenAwayTogether(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, besideLead+1)
 	c.b.place.Unlock()
 	if up := c.wait(t); up != besideLead+1 {
@@ -66,6 +67,7 @@ func TestTakenAwayTogether(t *testing.T) {
 
 // A window that is linked into several sessions is laid out once, by its own panes.
 func TestByWindow(t *testing.T) {
+	t.Parallel()
 	ps := []pane{
 		{id: "%0", window: "@0", session: "$0"}, {id: "%1", window: "@0", session: "$0"},
 		{id: "%0", window: "@0", session: "$1"}, {id: "%1", window: "@0", session: "$1"},

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Unsetenv("TMUX")
 	os.Unsetenv("TMUX_PANE")
-	goleak.VerifyTestMain(m)
+	done := strays.Place(team.EnvRuntime)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Exit(done(code)) }))
 }
 
 // newRig makes a team whose private server ends with the test.
@@ -40,7 +41,6 @@ func newRig(t *testing.T) *backendtest.Rig {
 			t.Error(err)
 		}
 	})
-	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
 	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
 		t.Fatal(err)
@@ -75,5 +75,6 @@ func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
 }
 
 func TestExercise(t *testing.T) {
+	t.Parallel()
 	backendtest.Exercise(t, backendtest.Capabilities{Process: true, Terminal: true}, newRig)
 }

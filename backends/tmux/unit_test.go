@@ -14,6 +14,7 @@ import (
 )
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		out          string
 		major, minor int
@@ -30,6 +31,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestFault28TmuxMissingOrOld(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old")
 	if err := os.WriteFile(old, []byte("#!/bin/sh\necho tmux 2.8\n"), 0o700); err != nil {
@@ -52,6 +54,7 @@ func TestFault28TmuxMissingOrOld(t *testing.T) {
 }
 
 func TestFault26Quote(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"":              `""`,
 		"plain":         `"plain"`,
@@ -74,6 +77,7 @@ func TestFault26Quote(t *testing.T) {
 
 // Every layout that we compute is one that tmux takes, at every size.
 func TestGridIsTakenByTmux(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "tg")
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +131,7 @@ func shape(l string) string {
 }
 
 func TestGridTooSmall(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		n, w, h int
 		main    bool
@@ -142,6 +147,7 @@ func TestGridTooSmall(t *testing.T) {
 }
 
 func TestTypedAndPlain(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"a\r\nb\rc\td": "a\nb\nc\td", "\x1b[201~x": "[201~x", "a\x00\u009bb\xff": "ab\uFFFD", "✓": "✓",
 	} {
@@ -165,6 +171,7 @@ func TestTypedAndPlain(t *testing.T) {
 }
 
 func TestParsePane(t *testing.T) {
+	t.Parallel()
 	p, err := parsePane("%3|@1|$0|80|24|200|50|1234|1|0|1|1||lead|demo|a|@2|4")
 	want := pane{id: "%3", window: "@1", session: "$0", w: 80, h: 24, winW: 200, winH: 50, pid: 1234,
 		dead: true, piped: true, grid: true, role: "lead", team: "demo", agent: "a", home: "@2", index: 4}
@@ -179,6 +186,7 @@ func TestParsePane(t *testing.T) {
 }
 
 func TestRuntimeDirectoryOpenToOthers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	if err := os.Chmod(r.Layout.Runtime(), 0o755); err != nil {

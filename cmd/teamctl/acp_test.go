@@ -11,6 +11,7 @@ import (
 // An interrupt that comes while nobody looks is kept, a second one is the same, and SIGTERM
 // ends more than a turn.
 func TestRelayedSignals(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	signals := make(chan os.Signal)
 	turns, ended := relaySignals(ctx, signals, cancel)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestSnapshot(t *testing.T) {
+	t.Parallel()
 	p := tool.Progress{
 		Tasks: []ledger.Task{
 			{ID: "1", Subject: "a", Status: team.TaskFailed, OwnerName: "w", Attempt: 1, ClaimedAt: 1000, StartedAt: 2000, CompletedAt: 5000,
@@ -51,6 +52,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestNumbersOfABoard(t *testing.T) {
+	t.Parallel()
 	got := numbers(ledger.Board{Free: 4, Counts: ledger.Counts{Pending: 9, Ready: 3, Claimed: 1, InProgress: 2, Completed: 20, Failed: 5, Stuck: 3}})
 	if diff := cmp.Diff(&tui.Counts{Done: 20, Failed: 5, Active: 3, Ready: 4, Waiting: 2, Stuck: 3, Total: 37}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -74,6 +76,7 @@ func TestSpawnInFromFile(t *testing.T) {
 }
 
 func TestWanted(t *testing.T) {
+	t.Parallel()
 	e := ledger.Event{Who: "w", What: "task.failed"}
 	for _, c := range []struct {
 		f    ledger.EventFilter

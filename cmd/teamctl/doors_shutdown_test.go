@@ -12,6 +12,7 @@ import (
 // TestShutdownRequest: a member that is asked by message is not waited for; when it
 // approves it ends and leaves the roster, and the lead has its answer (R104, R109).
 func TestShutdownRequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d := w.viaCall()
 	w.must(d, "TeamCreate", map[string]any{"team_name": "demo"}, nil)

@@ -508,6 +508,7 @@ func TestSameRefusals(t *testing.T) {
 
 // TestVerbs: every operation that is there has the command that it names.
 func TestVerbs(t *testing.T) {
+	t.Parallel()
 	for _, o := range op.All() {
 		if o.Verb == "" {
 			continue

@@ -12,6 +12,7 @@ import (
 // A full disk: the sender is told, the mailbox is as it was, nothing half is left,
 // and it works again when there is space.
 func TestFault32DiskFull(t *testing.T) {
+	t.Parallel()
 	p := newProofOn(t, func(home string) {
 		if err := os.MkdirAll(home, 0o700); err != nil {
 			t.Fatal(err)

@@ -97,6 +97,7 @@ func (p *proof) asides(pattern string) int {
 // A damaged mailbox is moved aside, never overwritten: what can be read of it and
 // what the ledger has is in the new one, each message once.
 func TestFault29MailboxDamaged(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func([]byte) []byte{
 		"cut off":         func(b []byte) []byte { return b[:len(b)*2/3] },
 		"torn write":      func(b []byte) []byte { return append(b[:len(b)-2], ",\n  {\n    \"from\": \"te"...) },
@@ -137,6 +138,7 @@ func TestFault29MailboxDamaged(t *testing.T) {
 
 // What was read is not put back, though the file has forgotten it.
 func TestFault29ReadMailStaysRead(t *testing.T) {
+	t.Parallel()
 	p := newProof(t, "box")
 	p.must("send", "box", "old")
 	led := p.ledger()
@@ -158,6 +160,7 @@ func TestFault29ReadMailStaysRead(t *testing.T) {
 // config.json and the registry are made from the ledger; what was there is kept
 // aside if it could not be read, and keys that we do not know stay if it could.
 func TestFault29ConfigAndRegistry(t *testing.T) {
+	t.Parallel()
 	p := newProof(t, "box")
 	config, registry := p.layout.Config(), p.layout.Home.Registry()
 	p.repair()
@@ -209,6 +212,7 @@ func lockHolder(args []string) int {
 
 // Who is killed while it holds a lock blocks nobody, and what it left is swept.
 func TestFault31KilledWhileHoldingTheLock(t *testing.T) {
+	t.Parallel()
 	p := newProof(t, "box")
 	p.must("send", "box", "first")
 	for _, path := range []string{filepath.Join(p.layout.Locks(), "box.guard"), p.layout.LedgerLock()} {
@@ -283,6 +287,7 @@ func TestFault31KilledWhileHoldingTheLock(t *testing.T) {
 // A ledger that cannot be used is refused with a reason and a hint, and nothing of
 // it is touched, by the doctor neither.
 func TestFault35LedgerUnusable(t *testing.T) {
+	t.Parallel()
 	patch := func(off int64, data []byte) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -375,6 +380,7 @@ func fingerprint(t *testing.T, path string) string {
 // A link in the place of a mailbox, or of all of them, is not followed: what it
 // points at is as it was. The message is safe, and the doctor makes a mailbox.
 func TestFault36Symlinks(t *testing.T) {
+	t.Parallel()
 	for name, trap := range map[string]func(p *proof, outside string){
 		"a mailbox": func(p *proof, outside string) {
 			link(p.t, filepath.Join(outside, "key"), filepath.Join(p.layout.Inboxes(), "box.json"))

@@ -16,6 +16,7 @@ import (
 // through, and of many who come at once none gets in another's way. What no lock of a
 // mailbox can be is refused and left as it is.
 func TestFault30StaleLocks(t *testing.T) {
+	t.Parallel()
 	old := time.Now().Add(-time.Minute)
 	for name, tt := range map[string]struct {
 		prepare func(p *proof, lock, pid string)
@@ -81,6 +82,7 @@ func TestFault30StaleLocks(t *testing.T) {
 
 // A fresh lock of another program is obeyed for as long as it is kept fresh.
 func TestFault30LockOfTheLiving(t *testing.T) {
+	t.Parallel()
 	p := newProof(t, "box")
 	p.must("send", "box", "first")
 	lock := p.box("box").Path() + ".lock"
@@ -125,6 +127,7 @@ func (p *proof) unlocked(path string) int {
 // A name that cannot be one is refused with a hint and changes nothing; names that
 // differ in what a person does not see are one name.
 func TestFault38Names(t *testing.T) {
+	t.Parallel()
 	p := newProof(t)
 	roster := func() string { return p.must("member", "ls", "-o", "name") }
 	empty := roster()
@@ -167,6 +170,7 @@ func TestFault38Names(t *testing.T) {
 // What a message says cannot pass for anything else: not in a conversation, not on a
 // terminal, not in the file. One that is too long or no text is refused and is nowhere.
 func TestFault39Messages(t *testing.T) {
+	t.Parallel()
 	p := newProof(t, "box")
 	long := filepath.Join(p.dir, "long")
 	for text, want := range map[string]int{

@@ -158,6 +158,7 @@ func (p *proof) killSender(led *ledger.Ledger) (id string) {
 // A sender killed between mailbox and mark leaves a message that is there and not
 // known to be. Whoever mails it next finds it.
 func TestMailOnceThoughTheSenderIsKilled(t *testing.T) {
+	t.Parallel()
 	p := newProof(t, "box")
 	led := p.ledger()
 	for how, repair := range map[string]func(){
@@ -187,6 +188,7 @@ func TestMailOnceThoughTheSenderIsKilled(t *testing.T) {
 
 // So does a supervisor that is killed there while it mails in a dead sender's place.
 func TestMailOnceThoughTheSupervisorIsKilled(t *testing.T) {
+	t.Parallel()
 	p := newProof(t, "box")
 	led := p.ledger()
 	for _, how := range []string{"the next supervisor", "the next message"} {

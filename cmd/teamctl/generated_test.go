@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write the generated files and goldens a
 
 // TestGeneratedFiles: what is checked in is what the commands say now.
 func TestGeneratedFiles(t *testing.T) {
+	t.Parallel()
 	files, err := generated()
 	if err != nil {
 		t.Fatal(err)

@@ -162,6 +162,7 @@ func (n normal) text(s string) string {
 
 // TestJSONContract: every command that reads has a golden, every golden a command.
 func TestJSONContract(t *testing.T) {
+	t.Parallel()
 	for key, s := range shapes {
 		data, err := os.ReadFile(goldenPath(key))
 		if errors.Is(err, fs.ErrNotExist) {

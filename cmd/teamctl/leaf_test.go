@@ -11,6 +11,7 @@ import (
 // Every command that people can run has a shape, and every shape is of a command: a
 // new verb says what it writes, or why it writes nothing, before it is let in.
 func TestEveryLeafHasAShape(t *testing.T) {
+	t.Parallel()
 	o, _, _ := testOutput(false)
 	root := (&app{out: o, stdin: strings.NewReader("")}).root(nil)
 	noun := reflect.ValueOf(needsVerb).Pointer()

@@ -13,6 +13,7 @@ import (
 
 // The page of limits has the numbers that hold.
 func TestLimitsPage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/limits.md")
 	if err != nil {
 		t.Fatal(err)

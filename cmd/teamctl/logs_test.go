@@ -17,6 +17,7 @@ import (
 )
 
 func TestPlainLog(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"plain\n":                  "plain\n",
 		"\x1b[32mgreen\x1b[0m\r\n": "green\n",
@@ -34,6 +35,7 @@ func TestPlainLog(t *testing.T) {
 }
 
 func TestParseSince(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2025, 3, 4, 12, 30, 0, 0, time.UTC)
 	for in, want := range map[string]string{
 		"10m": "2025-03-04T12:20:00Z", "0s": "2025-03-04T12:30:00Z", "2h30m": "2025-03-04T10:00:00Z",

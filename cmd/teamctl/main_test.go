@@ -24,12 +24,20 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(placed{m}, map[string]func(){
 		"teamctl":     func() { os.Exit(runIn(killedAt(), os.Args[1:])) },
 		"fakeagent":   func() { os.Exit(fakeAgent(os.Args[1:])) },
 		"lockholder":  func() { os.Exit(lockHolder(os.Args[1:])) },
 		"foreignpeer": func() { os.Exit(foreignPeer(os.Args[1:])) },
 	})
+}
+
+// placed are the tests of this package with the sockets of their teams in one place.
+type placed struct{ m *testing.M }
+
+func (p placed) Run() int {
+	done := strays.Place(team.EnvRuntime)
+	return done(p.m.Run())
 }
 
 // fakeAgent is a foreign agent: it says who it is, and then does as it is told.
@@ -64,6 +72,7 @@ func mustWd() string {
 const patience = time.Minute
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: false,

@@ -18,6 +18,7 @@ func testOutput(json bool) (*output, *bytes.Buffer, *bytes.Buffer) {
 }
 
 func TestOutputError(t *testing.T) {
+	t.Parallel()
 	coded := team.Errorf(team.CodeConflict, "claim task 3: %w", errors.New("already\x1b[2J claimed")).
 		WithReason("already_claimed").WithHint("teamctl task ls")
 	for name, c := range map[string]struct {
@@ -59,6 +60,7 @@ func TestOutputError(t *testing.T) {
 }
 
 func TestOutputTable(t *testing.T) {
+	t.Parallel()
 	o, out, _ := testOutput(false)
 	o.table([]string{"NAME", "WHAT"}, [][]string{{"数据", "wide"}, {tui.Style{On: true}.Red("red"), "coloured"}, {"x", ""}}, false)
 	want := "NAME  WHAT\n数据  wide\n\x1b[31mred\x1b[0m   coloured\nx\n"
@@ -69,6 +71,7 @@ func TestOutputTable(t *testing.T) {
 
 // With --json nothing but JSON comes to stdout.
 func TestOutputJSONIsAlone(t *testing.T) {
+	t.Parallel()
 	o, out, _ := testOutput(true)
 	o.line("for people")
 	if !o.value(map[string]string{"run": "a < b && c"}) {
@@ -85,6 +88,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 // A result that could not be written is a failure of the command.
 func TestOutputBrokenStdout(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"version"}, {"version", "--json"}} {
 		var errs bytes.Buffer
 		a := &app{out: &output{stdout: broken{}, stderr: &errs, json: wantsJSON(args)}, stdin: strings.NewReader("")}
@@ -108,6 +112,7 @@ func TestColorful(t *testing.T) {
 }
 
 func TestWantsJSON(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]bool{
 		"ps --json": true, "--json ps": true, "ps": false, "spawn x -- prog --json": false, "ps --json=true": true,
 	} {
@@ -119,6 +124,7 @@ func TestWantsJSON(t *testing.T) {
 
 // Every verb has an example and a group, and examples name verbs that there are.
 func TestCommandsTeach(t *testing.T) {
+	t.Parallel()
 	o, _, _ := testOutput(false)
 	root := (&app{out: o, stdin: strings.NewReader("")}).root(nil)
 	for _, c := range root.Commands() {

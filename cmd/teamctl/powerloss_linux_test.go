@@ -19,6 +19,7 @@ import (
 // machine cannot lose its power in a test. A write to the ledger's log makes it
 // dirty and a sync of it makes it clean; no answer leaves while it is dirty.
 func TestFault34PowerLossOrder(t *testing.T) {
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("no strace")

@@ -55,10 +55,8 @@ func newProofOn(t *testing.T, prepare func(home string), members ...string) *pro
 			p.env = append(p.env, kv)
 		}
 	}
-	p.env = append(p.env, team.EnvHome+"="+p.layout.Home.Dir, team.EnvRuntime+"="+filepath.Join(dir, "r"),
+	p.env = append(p.env, team.EnvHome+"="+p.layout.Home.Dir, team.EnvRuntime+"="+team.RuntimeRoot(),
 		"HOME="+dir, "GORACE=atexit_sleep_ms=0 halt_on_error=1", envIdle+"=1m")
-	// The layout's sockets follow the environment of who asks; here it is the test.
-	t.Setenv(team.EnvRuntime, filepath.Join(dir, "r"))
 	t.Cleanup(func() {
 		if err := errors.Join(endAll(dir), os.RemoveAll(dir)); err != nil {
 			t.Error(err)
@@ -174,6 +172,7 @@ func (p *proof) during(n int, work func(writer int) error) {
 // 16 processes at a time write while the supervisor that commits for them is
 // killed and started again: nothing is lost, nothing is there twice.
 func TestProofWritersSwitch(t *testing.T) {
+	t.Parallel()
 	p := newProof(t)
 	const writers, each = 16, 8
 	var added atomic.Int64
@@ -236,6 +235,7 @@ func TestProofWritersSwitch(t *testing.T) {
 // processes is killed on the way, as are the supervisors. Whatever became durable
 // is in the mailbox once, in the order in which its writer sent it.
 func TestProofSendersAreKilled(t *testing.T) {
+	t.Parallel()
 	// Each writer repeats what it does not know the end of, with the same key: then
 	// every message is there.
 	t.Run("and repeat", func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 // takes mail while the real program sends: nothing is lost, nothing is there twice,
 // everybody's order is kept, and neither finds a damaged file.
 func TestProofSecondImplementation(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3")

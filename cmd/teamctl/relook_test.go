@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// home gives the test a home and a runtime directory of its own.
-func home(t *testing.T) {
+// ownHome gives the test a home and a runtime directory of its own.
+func ownHome(t *testing.T) {
 	t.Helper()
 	t.Setenv(team.EnvHome, t.TempDir())
 	t.Setenv(team.EnvRuntime, t.TempDir())
@@ -35,7 +35,7 @@ func command(t *testing.T, args ...string) string {
 
 // A watched list says what is new when it is new, and ends with what it lists.
 func TestWatchedListFollows(t *testing.T) {
-	home(t)
+	ownHome(t)
 	command(t, "create", "demo")
 	command(t, "task", "add", "one")
 	for _, c := range []struct {
@@ -108,6 +108,7 @@ func TestWatchedListFollows(t *testing.T) {
 // What a program reads line by line is written once for each new line; what people
 // read follows after an empty line.
 func TestReviser(t *testing.T) {
+	t.Parallel()
 	var out, notes bytes.Buffer
 	r := reviser{out: &output{stdout: &out, stderr: &notes, format: formatName}}
 	for _, text := range []string{"1\n2\n", "1\n2\n", "2\n3\n", "1\n"} {

@@ -49,6 +49,7 @@ true
 // TestCompletionScripts runs the scripts that docs completions writes in the shells
 // that are installed: nouns, verbs, flags, and what is in a ledger.
 func TestCompletionScripts(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "tc") // sockets lie in it: a short path
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 // U21: ps says that a teammate has stalled, and for how long.
 func TestStalledInPs(t *testing.T) {
+	t.Parallel()
 	a := &app{out: &output{}}
 	m := psMember{Member: ledger.Member{Observed: team.Running, Activity: team.Working}}
 	if got := a.activity(m); got != "working" {

@@ -9,6 +9,7 @@ import (
 // TestVerbsAlone: a verb is called in verbs what it calls itself, and is the same
 // command whether it was made with all others or alone.
 func TestVerbsAlone(t *testing.T) {
+	t.Parallel()
 	a := func() *app { return &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader("")} }
 	full := a().root(nil)
 	seen := map[string]bool{}

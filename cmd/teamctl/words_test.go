@@ -10,6 +10,7 @@ import (
 // The words that people bring along lead to verbs that there are, from where they
 // are said, and are none themselves.
 func TestOtherWords(t *testing.T) {
+	t.Parallel()
 	o, _, _ := testOutput(false)
 	root := (&app{out: o, stdin: strings.NewReader("")}).root(nil)
 	for path, words := range otherWords {

@@ -56,6 +56,7 @@ func (r *rig) approval(id string) ledger.Approval {
 
 // The hook brings the answer; the mail that tells of it is not given as well.
 func TestPermissionIsAnsweredByThePerson(t *testing.T) {
+	t.Parallel()
 	for _, approve := range []bool{true, false} {
 		r := newRig(t)
 		a := r.ask(askLs)
@@ -82,6 +83,7 @@ func TestPermissionIsAnsweredByThePerson(t *testing.T) {
 // R139: what was approved with another input is done with that, and never as it was
 // asked.
 func TestPermissionIsAnsweredWithAnotherInput(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := r.ask(askLs)
 	_, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, UpdatedInput: json.RawMessage(`{"command":"ls -l"}`)})
@@ -110,6 +112,7 @@ func TestPermissionIsAnsweredWithAnotherInput(t *testing.T) {
 
 // A plan that an agent shows is a plan in the queue, and its approval changes the mode.
 func TestPlanIsAnswered(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := r.ask(`{"session_id":"c1","tool_name":"ExitPlanMode","tool_input":{"plan":"# Split the parser","planFilePath":"/plans/a.md"}}`)
 	if !strings.Contains(string(a.row.Payload), `"plan_file_path":"/plans/a.md"`) {
@@ -138,6 +141,7 @@ func TestPlanIsAnswered(t *testing.T) {
 // A question waits for an answer: a plain yes is refused and changes nothing, also one that
 // a rule would give.
 func TestQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	rules := team.Permissions{Allow: []team.PermissionRule{{Tool: "*"}}}
 	if err := r.team.Ledger.Set(t.Context(), supervisor.SettingPermissions, rules); err != nil {
@@ -173,6 +177,7 @@ func TestQuestionIsAnswered(t *testing.T) {
 
 // An input without an answer leaves the question to the agent's own screen.
 func TestQuestionWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	a := r.ask(`{"session_id":"c1","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which one?"}]}}`)
 	if _, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, UpdatedInput: json.RawMessage(`{"questions":[]}`)}); err != nil {
@@ -189,6 +194,7 @@ func TestQuestionWithoutAnAnswer(t *testing.T) {
 // R158: an agent that plans still, by its own word, and need not any more gets its new
 // mode with the answer to its next request; R139: and what else is allowed from now on.
 func TestAnswerBringsModeAndUpdates(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const rule = `{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"session"}`
 	set := `{"destination":"session","mode":"dontAsk","type":"setMode"}`
@@ -224,6 +230,7 @@ func TestAnswerBringsModeAndUpdates(t *testing.T) {
 // What a person answers at the agent's own dialog leaves the queue: the agent ends
 // its hook, or goes on.
 func TestAnsweredAtItsOwnDialog(t *testing.T) {
+	t.Parallel()
 	for name, over := range map[string]func(*rig, *asking){
 		"the hook is ended": func(_ *rig, a *asking) { a.cancel() },
 		"the tool has run": func(r *rig, _ *asking) {
@@ -248,6 +255,7 @@ func TestAnsweredAtItsOwnDialog(t *testing.T) {
 }
 
 func TestOtherToolsAndOtherRequestsStayOpen(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	caller, err := r.team.Identify(t.Context(), "ann@demo", r.vars[team.EnvToken])
 	if err != nil {

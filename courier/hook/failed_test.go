@@ -12,6 +12,7 @@ import (
 // U29: the hook of Gemini CLI for the end of a turn does not say that it has failed: the
 // transcript does.
 func TestFailedTurnOfATranscript(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	file := filepath.Join(t.TempDir(), "chat.jsonl")
 	for _, c := range []struct{ record, failed string }{

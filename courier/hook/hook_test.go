@@ -17,13 +17,17 @@ import (
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	done := strays.Place(team.EnvRuntime)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Exit(done(code)) }))
+}
 
 // rig is a team with one member, ann, whose agent is Claude Code.
 type rig struct {
@@ -38,7 +42,6 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	t.Setenv(team.EnvRuntime, t.TempDir())
 	ctx := t.Context()
 	r := &rig{t: t, env: &tool.Env{Home: team.Home{Dir: t.TempDir()}}}
 	if _, err := r.env.TeamCreate(ctx, tool.Person(), tool.TeamCreateIn{TeamName: "demo"}); err != nil {
@@ -132,6 +135,7 @@ func (r *rig) want(id string, s team.DeliveryState) {
 const inC1 = `{"session_id":"c1"}`
 
 func TestMailIsGivenOnceAndAcceptedOnEvidence(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	if got := r.call("PostToolUse", inC1); got != (adapter.HookReply{}) {
 		t.Errorf("without mail it answers %+v", got)
@@ -162,6 +166,7 @@ func TestMailIsGivenOnceAndAcceptedOnEvidence(t *testing.T) {
 }
 
 func TestStopBlocksOnlyForMail(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.call("UserPromptSubmit", inC1)
 	if got := r.call("Stop", inC1); got != (adapter.HookReply{}) {
@@ -185,6 +190,7 @@ func TestStopBlocksOnlyForMail(t *testing.T) {
 
 // A hook may be killed anywhere: what was claimed and not given is given by the next.
 func TestKilledBetweenClaimAndAnswer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	id := r.post("important")
 	died := errors.New("killed")
@@ -201,6 +207,7 @@ func TestKilledBetweenClaimAndAnswer(t *testing.T) {
 
 // Killed after its answer, before the note: the transcript shows that it arrived.
 func TestKilledAfterTheAnswer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	id := r.post("important")
 	if err := Run(t.Context(), r.in("PostToolUse", inC1, func(adapter.HookReply) error { return errors.New("killed") })); err == nil {
@@ -218,6 +225,7 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 
 // What went into a conversation that does not go on has to be given to the next.
 func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	id := r.post("important")
 	r.call("PostToolUse", inC1)
@@ -235,6 +243,7 @@ func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
 // What was given and not read when the conversation was compacted is given once more,
 // and then is in the conversation once.
 func TestCompactedBeforeItWasRead(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	file := filepath.Join(t.TempDir(), "transcript.jsonl")
 	in := func(more string) string { return `{"session_id":"c1","transcript_path":"` + file + `"` + more + `}` }
@@ -270,6 +279,7 @@ func TestCompactedBeforeItWasRead(t *testing.T) {
 
 // Tools run in parallel, and so do their hooks.
 func TestParallelHooksGiveEachMessageOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var ids []string
 	for range 20 {
@@ -298,6 +308,7 @@ func TestParallelHooksGiveEachMessageOnce(t *testing.T) {
 
 // A hook is never in the agent's way.
 func TestHookWithoutATeam(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.post("secret")
 	for name, change := range map[string]func(map[string]string){
@@ -327,6 +338,7 @@ func TestHookWithoutATeam(t *testing.T) {
 }
 
 func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.call("Stop", inC1)
 	got := make(chan adapter.HookReply, 1)
@@ -364,6 +376,7 @@ func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
 // An agent that nobody has logged in is not woken: the mail would be gone with a turn
 // that fails. It is once somebody has.
 func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.call("Stop", inC1)
 	does := func(a team.Activity, w team.WaitFor) {
@@ -402,6 +415,7 @@ func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
 
 // One look that fails does not end the hook that waits: nobody else would wake the agent.
 func TestWaiterOutlivesAFailure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	b := r.team.Layout.Bundle("ann")
 	link, err := courier.ReadLink(b, r.vars[team.EnvGen])

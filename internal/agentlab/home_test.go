@@ -53,6 +53,7 @@ func TestHome(t *testing.T) {
 
 // A program that is not installed is said to be missing, and nothing is left behind.
 func TestHomeMissing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := NewHome(t.Context(), dir, filepath.Join(dir, "none"), "", Clients()[:1]); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "claude is not installed") {
 		t.Errorf("got %v", err)

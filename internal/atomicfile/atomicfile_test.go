@@ -11,6 +11,7 @@ import (
 )
 
 func TestWriteReplaces(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f.json")
 	for _, tc := range []struct {
 		data string
@@ -36,6 +37,7 @@ func TestWriteReplaces(t *testing.T) {
 }
 
 func TestWriteReplacesASymlinkNotItsTarget(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
 	if err := os.WriteFile(target, []byte("keep"), 0o600); err != nil {
@@ -56,6 +58,7 @@ func TestWriteReplacesASymlinkNotItsTarget(t *testing.T) {
 }
 
 func TestFailedWriteLeavesTheOldFileAndNoLitter(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
 		t.Fatal(err)
@@ -100,6 +103,7 @@ func TestFullDiskLeavesTheOldFile(t *testing.T) {
 }
 
 func TestSweepTemp(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{

@@ -55,6 +55,7 @@ func touch(t *testing.T, dir, name string) {
 
 // One instance serves many, each hears of its own directory, and the last gives it back.
 func TestOneInstanceForMany(t *testing.T) {
+	t.Parallel()
 	opened := 0
 	h := &Hub{Open: func() (*fsnotify.Watcher, error) { opened++; return fsnotify.NewWatcher() }}
 	parent := t.TempDir()
@@ -99,6 +100,7 @@ func TestOneInstanceForMany(t *testing.T) {
 // Without an instance the hub tells its listeners to look, says why, and has events
 // again when one is free.
 func TestLooksWhereThereIsNoInstance(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	full := true
 	var told []error
@@ -140,6 +142,7 @@ func TestLooksWhereThereIsNoInstance(t *testing.T) {
 // After a write the hub leaves the kernel alone for its rest, goes on then, and a stop
 // does not wait for it.
 func TestRestAfterWrite(t *testing.T) {
+	t.Parallel()
 	write := func(e Event) bool { return e.Op == fsnotify.Write }
 	dir := t.TempDir()
 	long := &Hub{Rest: time.Hour}

@@ -17,6 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A turn that is broken off while the model answers has nothing of that answer in its
 // conversation. What comes afterwards is done at once, and not what was broken off.
 func TestInterruptedWhileTheModelAnswers(t *testing.T) {
+	t.Parallel()
 	model, err := fakemodel.Start("", nil)
 	if err != nil {
 		t.Fatal(err)

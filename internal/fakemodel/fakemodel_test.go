@@ -151,6 +151,7 @@ func said(t *testing.T, protocol, answer string, stream bool) (text, tool, input
 }
 
 func TestEveryProtocol(t *testing.T) {
+	t.Parallel()
 	for protocol, b := range bodies {
 		for _, stream := range []bool{false, true} {
 			name := protocol
@@ -204,6 +205,7 @@ func TestEveryProtocol(t *testing.T) {
 
 // A request without tools is the CLI's own: the script in it is not carried out.
 func TestSideWork(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	_, answer := post(t, s.URL+"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"title for: @@fail 500\n@@fail 500"}]}`)
 	if !strings.Contains(answer, `"side"`) {
@@ -224,6 +226,7 @@ func TestSideWork(t *testing.T) {
 }
 
 func TestListsAndCounts(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for path, want := range map[string]string{
 		"/v1/messages/count_tokens": "input_tokens", "/v1beta/models/m:countTokens": "totalTokens",
@@ -245,6 +248,7 @@ func TestListsAndCounts(t *testing.T) {
 }
 
 func TestSleepEndsWithTheClient(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
@@ -266,6 +270,7 @@ func TestSleepEndsWithTheClient(t *testing.T) {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	in := func(s string) part { return part{text: s} }
 	result := func(s string) part { return part{text: s, tool: true} }
 	model := part{model: true}

@@ -140,6 +140,7 @@ func countUntilEOF(path string) error {
 }
 
 func TestManyProcessesAndGoroutinesLoseNoUpdate(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "n")
 	if err := os.WriteFile(path, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
@@ -183,6 +184,7 @@ func TestManyProcessesAndGoroutinesLoseNoUpdate(t *testing.T) {
 }
 
 func TestFairBetweenProcesses(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	const procs = 4
 	type run struct {
@@ -243,6 +245,7 @@ func TestFairBetweenProcesses(t *testing.T) {
 }
 
 func TestWaitEndsWithContext(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	held, err := Lock(context.Background(), path)
 	if err != nil {
@@ -267,6 +270,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 }
 
 func TestKilledHolderFreesTheLock(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	cmd := worker(t, "hold", path)
 	in, err := cmd.StdinPipe()
@@ -314,6 +318,7 @@ func TestKilledHolderFreesTheLock(t *testing.T) {
 }
 
 func TestTryLock(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	if held, err := IsHeld(path); held || err != nil {
 		t.Errorf("IsHeld on a missing file: %v, %v", held, err)
@@ -346,6 +351,7 @@ func TestTryLock(t *testing.T) {
 }
 
 func TestReplacedFileIsLockedAnew(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	old, err := Lock(context.Background(), path)
 	if err != nil {
@@ -388,6 +394,7 @@ func TestReplacedFileIsLockedAnew(t *testing.T) {
 }
 
 func TestRefusesWhatIsNoFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "target")
 	link := filepath.Join(dir, "link")

@@ -66,6 +66,7 @@ func reader(t *testing.T, path string) *Reader {
 }
 
 func TestWhole(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	if err := New(path).Start(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no log: %v", err)
@@ -86,6 +87,7 @@ func TestWhole(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	long := strings.Repeat(strings.Repeat("x", 999)+"\n", 100) // more than one block
 	for _, c := range []struct {
@@ -147,6 +149,7 @@ func indexed(t *testing.T, path string, lines ...time.Time) {
 }
 
 func TestSince(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	noon := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 	at := func(min int) time.Time { return noon.Add(time.Duration(min) * time.Minute) }
@@ -194,6 +197,7 @@ func TestSince(t *testing.T) {
 // Between two looks the log may be turned over once, twice, or so often that what
 // we were reading is gone; it may be cut, replaced or removed.
 func TestGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(t *testing.T, path string)
@@ -250,6 +254,7 @@ func TestGoesOn(t *testing.T) {
 // A reader that follows a writer that turns its log all the time misses nothing and
 // reads nothing twice, as long as it is not two whole parts behind.
 func TestFollowsThroughTurns(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	r := reader(t, path)
 	if err := r.Watch(); err != nil {
@@ -304,6 +309,7 @@ func TestFollowsThroughTurns(t *testing.T) {
 }
 
 func TestWait(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "member")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestExcludes: a counter that is read and then written loses no step. It is atomic
 // only for the race detector, which does not know what a directory orders.
 func TestExcludes(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.json.lock")
 	var all sync.WaitGroup
 	var n, in atomic.Int32
@@ -49,6 +50,7 @@ func TestExcludes(t *testing.T) {
 
 // TestAbandoned: a fresh lock of somebody else is waited for, an old one is taken.
 func TestAbandoned(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.lock")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -70,6 +72,7 @@ func TestAbandoned(t *testing.T) {
 // TestStolen: who slept while another took the lock must not write, and must not free
 // the other's.
 func TestStolen(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.lock")
 	err := Hold(t.Context(), dir, 0o700, func(held func() error) error {
 		if err := os.Remove(dir); err != nil {
@@ -94,6 +97,7 @@ func TestStolen(t *testing.T) {
 
 // TestRefreshed: the time of a lock moves on while it is held.
 func TestRefreshed(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.lock")
 	l := &lock{dir: dir, perm: 0o700}
 	if err := l.take(t.Context()); err != nil {
@@ -121,6 +125,7 @@ func TestRefreshed(t *testing.T) {
 
 // TestSweep: what one who was killed has left is freed, and nobody else's.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	in := t.TempDir()
 	for name, perm := range map[string]os.FileMode{"ours.lock": 0o711, "theirs.lock": 0o755, "ours": 0o711} {
 		if err := os.Mkdir(filepath.Join(in, name), perm); err != nil {

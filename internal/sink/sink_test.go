@@ -19,6 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The whole truth table of the gate.
 func TestGate(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		wants   bool
 		channel string
@@ -49,6 +50,7 @@ func TestGate(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
+	t.Parallel()
 	for _, spec := range []string{
 		"desktop", "command:notify.sh --fast", "webhook:https://example.com/hook?x=1", "webhook:http://localhost:8080/x",
 		"webhook:http://127.0.0.1/x", "webhook:http://[::1]:9/x",
@@ -69,6 +71,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	n := Notice{Team: "demo", What: "approval.asked", Title: "a $(touch x)", Text: "b", At: 7}
 	s, err := Parse("command:cat > " + out)
@@ -101,6 +104,7 @@ func TestCommand(t *testing.T) {
 }
 
 func TestWebhook(t *testing.T) {
+	t.Parallel()
 	var got []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -14,6 +14,7 @@ import (
 // What hangs below nobody is found and ended, with what it keeps starting; what is not
 // of the directory is left alone.
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("no /proc")
 	}

@@ -33,6 +33,7 @@ func write(t *testing.T, entries ...[2]float64) (string, time.Time) {
 }
 
 func TestSince(t *testing.T) {
+	t.Parallel()
 	file, start := write(t,
 		[2]float64{100, 0}, [2]float64{100, 0.5}, [2]float64{100, 1}, [2]float64{100, 2}, [2]float64{10, 3}, [2]float64{100, 3.5},
 		[2]float64{5, 1000}, [2]float64{100, 2000})
@@ -61,6 +62,7 @@ func TestSince(t *testing.T) {
 }
 
 func TestSinceCut(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f")
 	now := time.UnixMilli(1_700_000_000_000)
 	w, err := Open(file)
@@ -83,6 +85,7 @@ func TestSinceCut(t *testing.T) {
 }
 
 func TestTornAndMissing(t *testing.T) {
+	t.Parallel()
 	file, start := write(t, [2]float64{100, 0}, [2]float64{100, 5})
 	b, err := os.ReadFile(Path(file))
 	if err != nil || len(b) != 2*recordSize {
@@ -124,6 +127,7 @@ func TestTornAndMissing(t *testing.T) {
 }
 
 func TestFewBytesFewRecords(t *testing.T) {
+	t.Parallel()
 	entries := make([][2]float64, 1000)
 	for i := range entries {
 		entries[i] = [2]float64{1, float64(i)}

@@ -14,6 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestTellsOncePerArm: the first change in a directory is told with the key of its
 // tree, later ones only once it is armed again; a dropped tree is not told of.
 func TestTellsOncePerArm(t *testing.T) {
+	t.Parallel()
 	told := make(chan string, 100)
 	w, err := New(func(key string) { told <- key })
 	if err != nil {
@@ -78,6 +79,7 @@ func TestTellsOncePerArm(t *testing.T) {
 
 // TestClosedWatch: a watch that was closed arms nothing and says so.
 func TestClosedWatch(t *testing.T) {
+	t.Parallel()
 	w, err := New(func(string) {})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ func seen(tier team.Tier, at time.Duration, a team.Activity) team.Observation {
 }
 
 func TestVerdict(t *testing.T) {
+	t.Parallel()
 	const s = time.Second
 	cases := []struct {
 		name string
@@ -58,6 +59,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestLimitIsOver(t *testing.T) {
+	t.Parallel()
 	var e Engine
 	o := seen(team.TierScreen, 0, team.Limited)
 	o.Until = t0.Add(time.Hour)
@@ -73,6 +75,7 @@ func TestLimitIsOver(t *testing.T) {
 // What was ended stays so, whatever is still seen of it; what is seen first later is
 // another limit.
 func TestLimitThatWasEnded(t *testing.T) {
+	t.Parallel()
 	e := Engine{Ended: t0.Add(time.Minute)}
 	o := seen(team.TierScreen, time.Hour, team.Limited)
 	for since, want := range map[time.Duration]team.Activity{0: team.ActivityUnknown, time.Minute: team.ActivityUnknown, 2 * time.Minute: team.Limited} {
@@ -85,6 +88,7 @@ func TestLimitThatWasEnded(t *testing.T) {
 }
 
 func TestReadyAndReport(t *testing.T) {
+	t.Parallel()
 	var e Engine
 	e.Take(seen(team.TierScreen, 0, team.Waiting))
 	if e.Verdict(t0).Ready {
@@ -101,6 +105,7 @@ func TestReadyAndReport(t *testing.T) {
 
 // U29: what ended the last turn is said of one that is at rest, until another turn begins.
 func TestFailedTurn(t *testing.T) {
+	t.Parallel()
 	const s = time.Second
 	fails := func(tier team.Tier, at time.Duration, a team.Activity) team.Observation {
 		o := seen(tier, at, a)

@@ -26,6 +26,7 @@ func (b bearer) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // TestHTTP: over HTTP a client needs the token, and names this machine.
 func TestHTTP(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	s, err := New(t.Context(), r.person(), "v0")
 	if err != nil {
@@ -102,6 +103,7 @@ func TestHTTP(t *testing.T) {
 
 // TestListen: nobody else's network.
 func TestListen(t *testing.T) {
+	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", "192.0.2.1:80", "example.com:80", "[::]:0", "80", "127.0.0.1"} {
 		ln, err := Listen(t.Context(), addr)
 		if err == nil {

@@ -17,6 +17,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // R159: the three texts, word for word as a client gets them. They are read by models,
 // so a word that changes is a change of behaviour. What they name as a tool is one.
 func TestPromptsGolden(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	cs, _ := r.client(r.person())
 	list, err := cs.ListPrompts(t.Context(), nil)

@@ -19,6 +19,7 @@ import (
 
 // TestLead: a person's client creates a team, works on it and deletes it.
 func TestLead(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) { lead(newRig(t), version) })
 	}
@@ -68,6 +69,7 @@ func lead(t rig, version string) {
 // TestMember: a member's client is that member, by its token; the tools are those
 // of its role, and what is not offered says why when it is called.
 func TestMember(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	r.tasks("one")
 	id, token := r.join("bob", team.RoleExecutor)
@@ -102,6 +104,7 @@ func TestMember(t *testing.T) {
 // TestModes: the mode of a member narrows what it is offered and may do, and a
 // change of it is announced.
 func TestModes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	r.tasks("one")
 	id, token := r.join("bob", team.RoleExecutor)
@@ -130,6 +133,7 @@ func TestModes(t *testing.T) {
 
 // TestDelegate: a lead in delegate mode has the coordination tools and no other.
 func TestDelegate(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	cs, h := r.client(r.person())
 	r.setMode(team.LeadName, team.ModeDelegate)
@@ -174,6 +178,7 @@ func TestDelegate(t *testing.T) {
 // TestResources: what a client has subscribed to is notified when it changes, and
 // nothing else.
 func TestResources(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) { watched(newRig(t).create(), version) })
 	}
@@ -215,6 +220,7 @@ func watched(r rig, version string) {
 // roster has the board in numbers, so it changes whenever the board does; it comes
 // first, so the board would be told of before the roster is the next time.
 func TestUnsubscribe(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	cs, h := r.client(r.person(), "2025-11-25")
 	for _, uri := range []string{URITasks, URIRoster} {
@@ -246,6 +252,7 @@ func TestUnsubscribe(t *testing.T) {
 
 // TestWaits: waiting is by event, tells of progress, and can be cancelled.
 func TestWaits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	r.tasks("one")
 	id, token := r.join("bob", team.RoleExecutor)
@@ -295,6 +302,7 @@ func TestWaits(t *testing.T) {
 
 // TestLogs: a client that wants logs hears of a refusal.
 func TestLogs(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).create()
 	cs, h := r.client(r.person(), "2025-11-25")
 	if err := cs.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "warning"}); err != nil { //nolint:staticcheck // as in server.go
@@ -306,6 +314,7 @@ func TestLogs(t *testing.T) {
 
 // TestDescribed: every tool's results fit the output schema that it declares.
 func TestDescribed(t *testing.T) {
+	t.Parallel()
 	for _, o := range op.All() {
 		tool, err := describe(o)
 		if err != nil {

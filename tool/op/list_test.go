@@ -14,6 +14,7 @@ import (
 // R37, R38: a list leaves out what is completed unless it is asked for, oldest first, and
 // each filter holds alone and with the others.
 func TestTaskListFilters(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	lead, bob, ann := h.as("lena", team.RoleLeader, ""), h.as("bob", team.RoleExecutor, ""), h.as("ann", team.RoleExecutor, "")
 	call := func(s *Session, op, in string) json.RawMessage {

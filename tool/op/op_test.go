@@ -13,6 +13,7 @@ import (
 
 // TestTable: every operation has what a door shows of it, and its names are single.
 func TestTable(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	verbs := map[string]string{}
 	for _, o := range All() {
@@ -55,6 +56,7 @@ func TestTable(t *testing.T) {
 // TestDocs: each description says what it does, when to use it and what it refuses,
 // and its example is an input that the operation takes.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	example := regexp.MustCompile("(?s)```json\n(.*?)\n```")
 	files, err := fs.Glob(docs, "doc/*.md")
 	if err != nil {
@@ -83,6 +85,7 @@ func TestDocs(t *testing.T) {
 }
 
 func TestCheckInput(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ op, in, want string }{
 		{"TaskCreate", `{"subject":"a","description":""}`, ""},
 		{"TaskCreate", `{"subject":"a","description":"","dependsOn":null,"metadata":{"k":null}}`, ""},
@@ -123,6 +126,7 @@ func TestCheckInput(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
+	t.Parallel()
 	if _, err := Find("TaskLst"); team.HintOf(err) != "did you mean TaskList?" {
 		t.Errorf("%v, hint %q", err, team.HintOf(err))
 	}

@@ -103,6 +103,7 @@ var fiveRoles = []team.Role{team.RoleLeader, team.RoleExecutor, team.RoleReviewe
 // executor, reviewer, observer, operator; then what is left in plan mode and in
 // delegate mode of what a leader has.
 func TestRefusalsByRole(t *testing.T) {
+	t.Parallel()
 	const everybody = "+++++"
 	want := map[string]string{
 		"TeamCreate": "----- --", "TeamDelete": "+---+ -+", "TeamShutdown": "+---+ --", "TeamStatus": everybody + " +-",
@@ -203,6 +204,7 @@ func pass(t *testing.T, s *Session, o Op, in json.RawMessage) string {
 // TestOffered: what is offered to a role or mode is what it may call; what it may
 // not call is offered to nobody.
 func TestOffered(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	names := func(s *Session) []string {
 		list, err := s.Offered(t.Context())

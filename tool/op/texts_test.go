@@ -11,6 +11,7 @@ import (
 
 // TestTextsOfTheDocuments: programs that were written for the documents compare these.
 func TestTextsOfTheDocuments(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	lead, bob, inside := h.as("lena", team.RoleLeader, ""), h.as("bob", team.RoleExecutor, ""), h.as("inside", team.RoleLeader, "")
 	h.team(func(tm *tool.Team) error {

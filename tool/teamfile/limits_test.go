@@ -8,6 +8,7 @@ import (
 )
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("f", []byte("team: x\nmembers:\n- name: a\n  limits: {memory: 2GiB, pids: 200, cpu: 150%}\n- name: b\n  limits: {memory: 536870912}\n"))
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ tasks:
 `
 
 func TestParseWhole(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("teamctl.yaml", []byte(whole))
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +87,7 @@ func TestParseWhole(t *testing.T) {
 }
 
 func TestNewTasks(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("x", []byte(whole))
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +110,7 @@ func TestNewTasks(t *testing.T) {
 
 // A JSON file is read the same way, with tabs, escapes and surrogate pairs.
 func TestParseJSON(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("t.json", []byte("{\n\t\"team\": \"demo\",\r\n\t\"tasks\": [\n\t\t{\"id\": \"a\", \"subject\": \"say \\\"hi\\\" \\ud83d\\ude42 \\/ \\u00fc\", \"run\": \"echo 'a: b' # c\"}\n\t]\n}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +124,7 @@ func TestParseJSON(t *testing.T) {
 }
 
 func TestParseProblems(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		in   string
 		want []string // substrings of the problems, in order
@@ -199,6 +203,7 @@ func TestParseProblems(t *testing.T) {
 
 // A short file may not name itself a billion times.
 func TestParseBomb(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString("team: x\ntasks:\n- subject: s\n  metadata:\n    a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
 	for i := range 12 {
@@ -216,6 +221,7 @@ func TestParseBomb(t *testing.T) {
 }
 
 func TestParseTasks(t *testing.T) {
+	t.Parallel()
 	for name, in := range map[string]string{
 		"list":    "- subject: a\n  dependsOn: [12]\n- {id: b, subject: b}\n",
 		"mapping": "tasks:\n  - subject: a\n    dependsOn: [\"12\"]\n  - {id: b, subject: b}\n",
@@ -245,6 +251,7 @@ func TestParseTasks(t *testing.T) {
 }
 
 func TestReadMissing(t *testing.T) {
+	t.Parallel()
 	_, err := Read(filepath.Join(t.TempDir(), "none.yaml"))
 	if !team.IsCode(err, team.CodeNotFound) || team.HintOf(err) == "" {
 		t.Errorf("error %v (hint %q), want not_found with a hint", err, team.HintOf(err))
@@ -255,6 +262,7 @@ func TestReadMissing(t *testing.T) {
 }
 
 func TestSchemaNamesEveryKey(t *testing.T) {
+	t.Parallel()
 	raw, err := Schema()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("f", []byte(`team: x
 permissions:
   allow:

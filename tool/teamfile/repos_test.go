@@ -8,6 +8,7 @@ import (
 )
 
 func TestRepos(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("t.yaml", []byte("team: demo\nrepo: .\nrepos: {api: ../api, web-2: ../web}\nmembers:\n"+
 		"  - {name: a, repo: api}\n  - {name: b, worktree: false}\n  - {name: c, worktree: true}\n  - {name: d, worktree: ../there}\n"))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestWorktrees(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("t.yaml", []byte("team: demo\nworktrees:\n  root: ../trees\n  copy: [a, b]\n  link: node_modules\n  setup:\n    - npm ci\n    - make\n  teardown: docker compose down\n  timeout: 90s\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,7 @@ func TestWorktrees(t *testing.T) {
 
 // What worktrees.repos says is of a repository that there is, wherever repos stands.
 func TestWorktreesOfRepos(t *testing.T) {
+	t.Parallel()
 	f, err := Parse("t.yaml", []byte("team: demo\nworktrees:\n  setup: a\n  repos:\n    api: {setup: [b], timeout: 1m}\n    web: {}\nrepos: {api: x, web: y}\n"))
 	if err != nil {
 		t.Fatal(err)

@@ -125,6 +125,7 @@ func vocabulary(r *rand.Rand, cols, rows int, alt *bool) string {
 
 // TestAgainstTmux compares with an interpreter that is not ours.
 func TestAgainstTmux(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux to compare with")
 	}

@@ -15,6 +15,7 @@ func play(cols, rows, history int, stream string) *Screen {
 }
 
 func TestText(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, in, want string }{
 		{"lines", "one\r\ntwo", "one\ntwo"},
 		{"wrap", strings.Repeat("x", 12), "xxxxxxxxxx\nxx"},
@@ -58,6 +59,7 @@ func TestText(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	s := New(10, 3, 4)
 	for i := range 10 {
 		_, _ = fmt.Fprintf(s, "line %d\r\n", i)
@@ -82,6 +84,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestResize(t *testing.T) {
+	t.Parallel()
 	s := play(10, 4, 10, "1\r\n2\r\n3\r\n4")
 	s.Resize(6, 2)
 	if got := s.Text(10); got != "1\n2\n3\n4" {
@@ -107,6 +110,7 @@ func TestResize(t *testing.T) {
 // TestRedraw: a terminal that gets the redraw is in the same state, and stays so
 // with what comes after.
 func TestRedraw(t *testing.T) {
+	t.Parallel()
 	modes := []string{
 		"\x1b[?1h", "\x1b[?2004h", "\x1b[?1002h\x1b[?1006h", "\x1b[?25l", "\x1b=", "\x1b[5 q", "\x1b[>5u",
 		"\x1b]2;a title\x07", "\x1b[?6h", "\x1b[4h", "\x1b[4:3;58;5;9mcurly\x1b[24;59m", "\x1b[48;5;200m\x1b[K", "\x1b[>4;2m",
@@ -149,6 +153,7 @@ func TestRedraw(t *testing.T) {
 }
 
 func TestRestoreLeavesDefaults(t *testing.T) {
+	t.Parallel()
 	s := play(20, 5, 10, "x\x1b[?1049h\x1b[?1h\x1b[?2004h\x1b[?1003h\x1b[?1006h\x1b[?25l\x1b=\x1b[5 q\x1b[>5u\x1b[>4;2m\x1b[?6h\x1b[2;3r\x1b[4h\x1b(0\x1b[1;31m\x1b]2;unfinished")
 	_, _ = s.Write(Restore(true))
 	if s.onAlt || len(s.modes) > 0 || s.keypad || s.insert || s.shape != 0 || len(s.kitty) > 0 || len(s.xtkeys) > 0 ||
@@ -158,6 +163,7 @@ func TestRestoreLeavesDefaults(t *testing.T) {
 }
 
 func TestScanner(t *testing.T) {
+	t.Parallel()
 	type piece struct {
 		k Kind
 		s string
@@ -206,6 +212,7 @@ func TestScanner(t *testing.T) {
 }
 
 func TestAnswer(t *testing.T) {
+	t.Parallel()
 	s := play(20, 5, 0, "\x1b[3;7H\x1b[?2004h\x1b[>3u")
 	for q, want := range map[string]string{
 		"\x1b[6n":         "\x1b[3;7R",
@@ -229,6 +236,7 @@ func TestAnswer(t *testing.T) {
 // TestStylesAreBounded: a picture of a million colours neither grows the table
 // nor loses what is on the screen.
 func TestStylesAreBounded(t *testing.T) {
+	t.Parallel()
 	s := New(80, 24, 10)
 	for i := range 200_000 {
 		_, _ = fmt.Fprintf(s, "\x1b[%d;%dH\x1b[38;2;%d;%d;%dmx", i%24+1, i%80+1, i>>16, i>>8&255, i&255)

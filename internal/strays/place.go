@@ -1,0 +1,29 @@
+package strays
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Place sets variable, which names where sockets are made, to a short directory of this
+// test binary alone: a test that sets it for itself cannot run in parallel. Call Place
+// in TestMain. done(code) waits for the processes that have the variable in their
+// environment, removes the directory, and returns the exit status.
+func Place(variable string) (done func(code int) int) {
+	dir, err := os.MkdirTemp("/tmp", "tc")
+	if err == nil {
+		err = os.Setenv(variable, filepath.Join(dir, "r"))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return func(code int) int {
+		if err := errors.Join(Gone(Below(dir)), os.RemoveAll(dir)); err != nil {
+			fmt.Fprintln(os.Stderr, "FAIL:", err)
+			return max(code, 1)
+		}
+		return code
+	}
+}
