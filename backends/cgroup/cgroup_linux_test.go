@@ -27,7 +27,7 @@ func real(t *testing.T) *Group {
 	if s := Probe(); !s.Kill || !s.Freeze {
 		t.Skipf("no control groups here: %s", s.Why)
 	}
-	g, err := Create(Name("test-"+strconv.Itoa(os.Getpid()), "a", team.NewUUID()))
+	g, err := Create(Name("test-"+strconv.Itoa(os.Getpid())+"-"+strings.ToLower(t.Name()), "a", team.NewUUID()))
 	if err != nil {
 		t.Fatal(err)
 	}

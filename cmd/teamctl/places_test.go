@@ -80,7 +80,6 @@ func parent(t *testing.T, pid string) string {
 // each backend, layout and place of the person; a place that cannot be had is refused
 // where it was asked for, and nothing is left of it.
 func TestWhereTeammatesRun(t *testing.T) {
-	t.Parallel()
 	p := newPlaces(t)
 	gone := []string{"TMUX=" + p.dir + "/nobody,1,0", "TMUX_PANE=%0"}
 	const (
