@@ -155,8 +155,9 @@ type MemberSpec struct {
 	Bypass        bool               `json:"bypass,omitempty"`       // it may be in mode bypassPermissions: said so at spawn
 	Restart       team.RestartPolicy `json:"restart"`
 	Env           map[string]string  `json:"env,omitempty"`
-	WorktreeMode  string             `json:"worktreeMode"`   // "own", "none", or a path
-	Repo          string             `json:"repo,omitempty"` // name of the repository; "" is the team's own
+	WorktreeMode  string             `json:"worktreeMode"`    // "own", "none", or a path
+	Fresh         bool               `json:"fresh,omitempty"` // a new worktree, though an earlier member of the name has left one
+	Repo          string             `json:"repo,omitempty"`  // name of the repository; "" is the team's own
 	Cwd           string             `json:"cwd"`
 	ParentSession string             `json:"parentSession,omitempty"`
 	SpawnedBy     string             `json:"spawnedBy,omitempty"` // session key

@@ -58,6 +58,7 @@ type SpawnIn struct {
 type SpawnOut struct {
 	Member   ledger.Member `json:"member"`
 	Renamed  bool          `json:"renamed,omitempty"` // the asked name was taken
+	Again    bool          `json:"again,omitempty"`   // it has the worktree that an earlier member of its name left
 	Pane     backends.Pane `json:"pane"`
 	Warnings []string      `json:"warnings,omitempty"`
 }

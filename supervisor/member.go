@@ -36,6 +36,7 @@ type member struct {
 	owes        bool            // its exit is written, and its tasks are not given back yet
 	released    []string        // tasks given back at its last exit
 	notes       []string        // what its new worktree should be known for
+	again       bool            // its worktree is what an earlier member of the name has left
 	idleBlocks  int             // times in a row that a rule has kept it from being idle
 	asks        []team.Ask      // asked before its channel was known to be open
 	mark        ledger.TurnMark // what its turn is told from

@@ -37,14 +37,14 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 	if err != nil {
 		return SpawnOut{}, err
 	}
-	var notes []string
+	var about started
 	if row.RemovedAt != 0 { // an approval lets it be spawned once
 		return SpawnOut{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(ledger.ReasonMemberRemoved)
 	}
 	// The loop may still read row when ctx has ended the waiting.
 	up, err := ask(ctx, s, func(reply func(ledger.Member, error)) {
 		if m := s.members[row.SessionKey]; m != nil { // of an approval too: by a supervisor before us
-			s.whenUp(m, withNotes(m, &notes, reply))
+			s.whenUp(m, about.of(m, reply))
 			return
 		}
 		m := &member{row: row, first: true, held: in.Hold}
@@ -53,26 +53,32 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 			reply(row, nil)
 			return
 		}
-		m.up = append(m.up, withNotes(m, &notes, reply))
+		m.up = append(m.up, about.of(m, reply))
 		s.reconcile(m)
 	})
 	if err != nil {
 		return SpawnOut{}, err
 	}
-	return s.spawnOut(ctx, SpawnOut{Member: up, Renamed: renamed, Warnings: notes}), nil
+	return s.spawnOut(ctx, SpawnOut{Member: up, Renamed: renamed, Again: about.again, Warnings: about.notes}), nil
 }
 
-// withNotes is reply, which first takes down what there is to say about m's start.
-func withNotes(m *member, notes *[]string, reply func(ledger.Member, error)) func(ledger.Member, error) {
+// started is what there is to say about a start.
+type started struct {
+	notes []string
+	again bool
+}
+
+// of is reply, which first takes down what there is to say about m's start.
+func (st *started) of(m *member, reply func(ledger.Member, error)) func(ledger.Member, error) {
 	return func(row ledger.Member, err error) {
-		*notes = m.notes
+		st.notes, st.again = m.notes, m.again
 		reply(row, err)
 	}
 }
 
 // spawnHeld starts a member that was spawned to be held.
 func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, error) {
-	var notes []string
+	var about started
 	row, err := ask(ctx, s, func(reply func(ledger.Member, error)) {
 		ms, err := s.byName([]string{name})
 		if err != nil {
@@ -81,12 +87,12 @@ func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, erro
 		}
 		m := ms[0]
 		m.held = false
-		s.whenUp(m, withNotes(m, &notes, reply))
+		s.whenUp(m, about.of(m, reply))
 	})
 	if err != nil {
 		return SpawnOut{}, err
 	}
-	return s.spawnOut(ctx, SpawnOut{Member: row, Warnings: notes}), nil
+	return s.spawnOut(ctx, SpawnOut{Member: row, Again: about.again, Warnings: about.notes}), nil
 }
 
 // whenUp answers once a member is up that is on the roster already. A supervisor that

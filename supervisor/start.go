@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -162,8 +160,9 @@ func (k kick) apply(s *Supervisor) {
 type startResult struct {
 	at      backends.Attached
 	plan    Plan
-	tree    *worktree.Worktree // created by this step
-	created bool
+	tree    *worktree.Worktree
+	created bool // tree, by this step
+	again   bool // tree is what an earlier member of the name has left
 }
 
 // start makes the worktree where it is missing, plans the launch, and has the
@@ -190,6 +189,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	}
 	if tree != nil {
 		res.tree, res.created, dir = tree, created, tree.Path
+		res.again = row.Worktree == "" && !created && row.Spec.WorktreeMode == "own"
 		row.Worktree, row.Branch, row.Base = tree.Path, tree.Branch, tree.Base
 	}
 	defer func() {
@@ -317,97 +317,6 @@ func (s *Supervisor) backend(ctx context.Context, name string) (backends.Backend
 	return nil, first
 }
 
-// ensureTree returns the member's worktree, created if need be; nil without one.
-func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledger.Member) (*worktree.Worktree, bool, error) {
-	if row.Spec.WorktreeMode == "none" {
-		return nil, false, nil
-	}
-	root, err := s.repoPath(ctx, t, row)
-	switch {
-	case err != nil || root == "":
-		return nil, false, err
-	case row.Spec.WorktreeMode != "own":
-		return &worktree.Worktree{Path: row.Spec.WorktreeMode, Repo: root, Branch: row.Branch, Base: row.Base}, false, nil
-	}
-	repo, err := worktree.OpenRepo(ctx, root)
-	if err != nil {
-		return nil, false, err
-	}
-	if row.Worktree != "" {
-		// One whose creation was cut short looks like any other until it is undone,
-		// and then it is gone under the agent.
-		if _, err := repo.Repair(ctx); err != nil {
-			return nil, false, err
-		}
-		_, err := repo.Status(ctx, row.Worktree)
-		switch team.ReasonOf(err) {
-		case worktree.ReasonPathMissing, worktree.ReasonNotWorktree: // deleted under us: the branch has every commit
-		default:
-			return &worktree.Worktree{Path: row.Worktree, Repo: root, Branch: row.Branch, Base: row.Base}, false, err
-		}
-		tree, err := repo.Create(ctx, worktree.CreateIn{Path: row.Worktree, Branch: row.Branch, Base: row.Base, Reuse: true, Progress: s.checkoutProgress(row.Name)})
-		return &tree, false, err
-	}
-	dir := t.WorktreeDir
-	if dir == "" {
-		dir = s.cfg.Layout.Worktrees()
-	}
-	base := row.Base
-	if base == "" && row.Spec.Repo == "" { // the team's base is a commit of its own repository
-		base = t.Base
-	}
-	name := row.Name
-	for n := 2; ; n++ {
-		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base,
-			Reuse: row.Branch != "", Progress: s.checkoutProgress(row.Name)}
-		if n <= 50 && taken(ctx, repo, in) {
-			name = row.Name + "-" + itoa(n)
-			continue
-		}
-		// Where it will be is written first: killed right after Create, the next
-		// supervisor finds it there.
-		_, err := s.cfg.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &in.Path, Branch: &in.Branch})
-		if err != nil {
-			return nil, false, err
-		}
-		tree, err := repo.Create(ctx, in)
-		switch team.ReasonOf(err) {
-		case worktree.ReasonBranchExists, worktree.ReasonCheckedOut, worktree.ReasonPathExists, worktree.ReasonWorktreeExists:
-			if n <= 50 && (!in.Reuse || team.ReasonOf(err) != worktree.ReasonCheckedOut) {
-				name = row.Name + "-" + itoa(n)
-				continue
-			}
-		}
-		return &tree, err == nil, err
-	}
-}
-
-// taken reports that a member of this name was here before and left work behind,
-// which stays. A branch that was asked for is to be there.
-func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool {
-	if _, err := os.Lstat(in.Path); err == nil {
-		return true
-	}
-	if in.Reuse {
-		return false
-	}
-	has, err := repo.HasBranch(ctx, in.Branch)
-	return err == nil && has
-}
-
-// dropTree takes back a worktree that this start made: it holds nothing yet, and
-// anything else keeps it. Its branch goes only if this start made that too.
-func (s *Supervisor) dropTree(tree *worktree.Worktree, branch bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	repo, err := worktree.OpenRepo(ctx, tree.Repo)
-	if err != nil {
-		return err
-	}
-	_, err = repo.Remove(ctx, tree.Path, worktree.RemoveIn{Unused: true, DeleteBranch: branch})
-	return err
-}
-
 // startDone is the end of a start step.
 type startDone struct {
 	session, generation string
@@ -426,7 +335,7 @@ func (d startDone) apply(s *Supervisor) {
 		return
 	}
 	m.at, m.plan, m.upSince = d.at, d.plan, time.Now()
-	if d.tree != nil {
+	if m.again = d.again; d.tree != nil {
 		m.notes = d.tree.Notes
 	}
 	s.writeUp(m, d)

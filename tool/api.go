@@ -145,6 +145,7 @@ type SpawnIn struct {
 	Repo      string            `json:"repo,omitempty"` // name of a further repository of the team
 	Base      string            `json:"base,omitempty"`
 	Branch    string            `json:"branch,omitempty"` // work on this one, which exists, instead of a new one
+	Fresh     bool              `json:"fresh,omitempty"`  // a new worktree, though an earlier member of the name has left one; so with Base
 	Exact     bool              `json:"exact,omitempty"`
 	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1
 	Place     backends.Place    `json:"place"`           // $TMUX and $TMUX_PANE of the asking shell
@@ -165,6 +166,7 @@ type Spawned struct {
 	Prompt           string        `json:"prompt,omitempty"`
 	PlanModeRequired bool          `json:"plan_mode_required"`
 	Renamed          bool          `json:"renamed,omitempty"`
+	Again            bool          `json:"again,omitempty"` // it has the worktree and branch that an earlier member of its name left
 	PaneID           string        `json:"pane_id"`
 	Worktree         string        `json:"worktree,omitempty"`
 	Branch           string        `json:"branch,omitempty"`

@@ -21,7 +21,9 @@ func TestLimitThatComesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: newTasks("one")}); err != nil {
+	one := newTasks("one")
+	one[0].Metadata = []byte(`{"run":"true"}`)
+	if _, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: one}); err != nil {
 		t.Fatal(err)
 	}
 	const limit = time.Nanosecond

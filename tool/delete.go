@@ -149,10 +149,12 @@ func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 		return nil, err
 	}
 	var out []treesAt
-	for _, m := range all {
-		if m.Worktree == "" || m.Spec.WorktreeMode != "own" {
+	seen := map[string]bool{} // a name that came back has the worktree of the one that left
+	for _, m := range slices.Backward(all) {
+		if m.Worktree == "" || m.Spec.WorktreeMode != "own" || seen[m.Worktree] {
 			continue
 		}
+		seen[m.Worktree] = true
 		root, err := supervisor.RepoPath(ctx, t.Ledger, row, m.Spec.Repo)
 		if err != nil {
 			return nil, err
@@ -162,6 +164,9 @@ func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 			i, out = len(out), append(out, treesAt{root: root})
 		}
 		out[i].members = append(out[i].members, m)
+	}
+	for i := range out {
+		slices.Reverse(out[i].members)
 	}
 	return out, nil
 }

@@ -62,7 +62,7 @@ func (t *Team) afterMerge(ctx context.Context, c Caller, led *ledger.Ledger, rep
 	if err != nil {
 		return nil, err
 	}
-	ms, err := t.treeMembers(ctx, nil)
+	ms, err := t.treeMembers(ctx, nil, false)
 	if err != nil {
 		return nil, err
 	}

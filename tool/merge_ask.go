@@ -63,7 +63,7 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 			return nil, nil, nil, err
 		}
 	}
-	groups, err := t.treesByRepo(ctx, in.Members)
+	groups, err := t.treesByRepo(ctx, in.Members, true)
 	if err != nil {
 		return nil, nil, nil, err
 	}

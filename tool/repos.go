@@ -71,10 +71,10 @@ func (t *Team) repos(ctx context.Context) ([]repoTrees, error) {
 }
 
 // treesByRepo are the members that have a worktree of their own (those named, or all on
-// the roster), by repository, in the order in which the repositories come first.
-// A team without a repository is an error.
-func (t *Team) treesByRepo(ctx context.Context, names []string) ([]repoTrees, error) {
-	ms, err := t.treeMembers(ctx, names)
+// the roster, and with left all that have left one behind), by repository, in the order
+// in which the repositories come first. A team without a repository is an error.
+func (t *Team) treesByRepo(ctx context.Context, names []string, left bool) ([]repoTrees, error) {
+	ms, err := t.treeMembers(ctx, names, left)
 	if err != nil {
 		return nil, err
 	}

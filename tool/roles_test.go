@@ -114,7 +114,7 @@ func TestEveryDoorAsksTheTable(t *testing.T) {
 			return passed(err)
 		}},
 		"start": {[]team.Role{team.RoleLeader, team.RoleOperator}, func(c Caller) error {
-			_, err := r.Start(ctx, c, nil)
+			_, err := r.Start(ctx, c, []string{c.Name})
 			return passed(err)
 		}},
 		"spawn": {[]team.Role{team.RoleLeader, team.RoleOperator}, func(c Caller) error {

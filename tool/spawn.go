@@ -140,7 +140,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	}
 	base := in.Base
 	if in.Branch != "" {
-		if base, err = existingBranch(ctx, root, row.Base, tree, in); err != nil {
+		if base, err = t.existingBranch(ctx, root, row.Base, tree, name, in); err != nil {
 			return none, err
 		}
 	}
@@ -154,7 +154,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		Spec: ledger.MemberSpec{
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
 			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Bypass: in.Bypass, Restart: restart,
-			Env: in.Env, WorktreeMode: tree, Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
+			Env: in.Env, WorktreeMode: tree, Fresh: in.Fresh || in.Base != "" && in.Branch == "", Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
 			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits,
 		},
 	}, nil
@@ -212,7 +212,7 @@ func (t *Team) spawned(o supervisor.SpawnOut, in supervisor.SpawnIn) Spawned {
 	return Spawned{
 		Status: "teammate_spawned", TeammateID: m.AgentID, AgentID: m.AgentID, ChildSessionKey: m.SessionKey,
 		Name: m.Name, Color: m.Color, TeamName: t.Layout.Key, AgentType: cmp.Or(m.Spec.AgentType, m.Spec.Agent), Model: m.Spec.Model,
-		Prompt: m.Spec.Prompt, PlanModeRequired: in.Spec.Mode == team.ModePlan, Renamed: o.Renamed,
+		Prompt: m.Spec.Prompt, PlanModeRequired: in.Spec.Mode == team.ModePlan, Renamed: o.Renamed, Again: o.Again,
 		PaneID: m.PaneID, Worktree: m.Worktree, Branch: m.Branch, Pane: o.Pane, Warnings: o.Warnings,
 	}
 }
@@ -252,11 +252,6 @@ func (t *Team) stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supe
 		in.From = c.Name
 	}
 	return supervise(ctx, t, func(s Supervisor) ([]supervisor.Stopped, error) { return s.StopMembers(ctx, in) })
-}
-
-// Start starts stopped or failed members.
-func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]ledger.Member, error) {
-	return t.rule(ctx, c, names, Supervisor.StartMembers)
 }
 
 // Restart stops members and starts them again.

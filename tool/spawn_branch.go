@@ -9,10 +9,11 @@ import (
 
 // existingBranch checks a branch that a member is to work on, before anything is
 // started, and answers with the commit where it parted from the base of the team,
-// of which teamBase is the name ("" for HEAD).
+// of which teamBase is the name ("" for HEAD). The branch may be checked out in the
+// worktree that the last member called name has left, which it takes again.
 //
 // Errors: invalid, unknown_branch (not found), branch_checked_out (conflict).
-func existingBranch(ctx context.Context, root, teamBase, tree string, in SpawnIn) (base string, err error) {
+func (t *Team) existingBranch(ctx context.Context, root, teamBase, tree, name string, in SpawnIn) (base string, err error) {
 	switch {
 	case tree != "own":
 		return "", team.Errorf(team.CodeInvalid, "a branch needs a worktree of the member's own").WithHint("leave out --worktree, or --branch")
@@ -27,5 +28,18 @@ func existingBranch(ctx context.Context, root, teamBase, tree string, in SpawnIn
 	if from == "" && in.Repo == "" { // the team's base is a commit of its own repository
 		from = teamBase
 	}
-	return repo.BranchBase(ctx, in.Branch, from)
+	base, err = repo.BranchBase(ctx, in.Branch, from)
+	if team.ReasonOf(err) != worktree.ReasonCheckedOut || in.Fresh {
+		return base, err
+	}
+	left, lerr := t.leftTrees(ctx)
+	if lerr != nil {
+		return "", lerr
+	}
+	for _, m := range left {
+		if m.Name == name && m.Branch == in.Branch && m.Spec.Repo == in.Repo {
+			return m.Base, nil
+		}
+	}
+	return "", err
 }

@@ -27,6 +27,7 @@ type WorktreeInfo struct {
 	Into     string        `json:"into,omitempty"` // branch that it is compared with
 	Activity team.Activity `json:"activity"`
 	Observed team.Observed `json:"observed"`
+	Left     bool          `json:"left,omitempty"` // the member is no longer on the roster
 	worktree.View
 	Shared []ledger.TouchedFile `json:"shared,omitempty"` // files that others change too
 }
@@ -41,7 +42,7 @@ type WorktreesOut struct {
 // problem in its place.
 func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, error) {
 	out := WorktreesOut{Worktrees: []WorktreeInfo{}}
-	groups, err := t.treesByRepo(ctx, in.Members)
+	groups, err := t.treesByRepo(ctx, in.Members, true)
 	if err != nil {
 		return out, err
 	}
@@ -66,7 +67,7 @@ func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, err
 			return out, err
 		}
 		for i, m := range g.Members {
-			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, View: views[i], Shared: shared[m.Name]}
+			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, Left: m.RemovedAt != 0, View: views[i], Shared: shared[m.Name]}
 			for k := range w.Shared {
 				w.Shared[k].Path = supervisor.OutOfRepo(g.Name, w.Shared[k].Path)
 			}
@@ -117,7 +118,7 @@ type WorktreeDiff struct {
 // WorktreeDiffs is what members have changed since their branches began, commits
 // and uncommitted work together.
 func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]WorktreeDiff, error) {
-	groups, err := t.treesByRepo(ctx, names)
+	groups, err := t.treesByRepo(ctx, names, true)
 	if err != nil {
 		return nil, err
 	}

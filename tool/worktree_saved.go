@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -262,7 +261,7 @@ func (t *Team) CheckpointTake(ctx context.Context, c Caller, names []string, why
 	if err := t.may(ctx, c, OpWorktree); err != nil {
 		return nil, err
 	}
-	groups, err := t.treesByRepo(ctx, names)
+	groups, err := t.treesByRepo(ctx, names, false)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +295,7 @@ func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref strin
 		}
 		ref = list[0].Ref
 	} else {
-		groups, err := t.treesByRepo(ctx, []string{agent})
+		groups, err := t.treesByRepo(ctx, []string{agent}, false)
 		if err != nil {
 			return RestoredOut{}, err
 		}
@@ -311,7 +310,7 @@ func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref strin
 
 func (t *Team) restoreInto(ctx context.Context, agent, ref string) (RestoredOut, error) {
 	out := RestoredOut{Ref: ref}
-	groups, err := t.treesByRepo(ctx, []string{agent})
+	groups, err := t.treesByRepo(ctx, []string{agent}, false)
 	if err != nil {
 		return out, err
 	}
@@ -323,34 +322,4 @@ func (t *Team) restoreInto(ctx context.Context, agent, ref string) (RestoredOut,
 	out.Path, out.Branch = m.Worktree, m.Branch
 	out.Rescue, err = r.RestoreInto(ctx, m.Worktree, ref, t.Layout.Key, m.Name)
 	return out, err
-}
-
-// treeMembers are the members that have a worktree of their own: those named, or
-// all on the roster.
-func (t *Team) treeMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
-	own := func(m ledger.Member) bool { return m.Worktree != "" && m.Spec.WorktreeMode == "own" }
-	var out []ledger.Member
-	if len(names) == 0 {
-		all, err := t.Ledger.Members(ctx, false)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range all {
-			if own(m) {
-				out = append(out, m)
-			}
-		}
-		return out, nil
-	}
-	for _, n := range names {
-		m, err := t.Member(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		if !own(m) {
-			return nil, team.Errorf(team.CodeInvalid, "%s has no worktree of its own", m.Name).WithReason("no_worktree")
-		}
-		out = append(out, m)
-	}
-	return out, nil
 }

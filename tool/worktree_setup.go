@@ -148,7 +148,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", supervisor.FileList(setup)).
 			WithReason("consent_needed").WithHint("read them, then: teamctl worktree prepare --allow")
 	}
-	groups, err := t.treesByRepo(ctx, in.Members)
+	groups, err := t.treesByRepo(ctx, in.Members, false)
 	if err != nil {
 		return nil, err
 	}

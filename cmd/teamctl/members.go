@@ -21,10 +21,11 @@ func newShutdown(a *app) *cobra.Command {
 		Long: `Ask members to shut down: each gets a request in its mailbox, finishes what it
 is doing and approves, or rejects with a reason. Whoever has not answered by the
 deadline is ended (SIGTERM, then SIGKILL). Tasks that were held go back to the
-board; worktrees and branches stay; the member leaves the roster (ps --all shows
-it still). The exit status is not 0 if a member rejected.
+board, and the member leaves the roster. Its worktree and branch stay (ps --all,
+worktree ls, merge), and start or a spawn of the same name takes them again. The
+exit status is not 0 if a member rejected.
 
-To have a member back later, stop it instead.`,
+To end the day and go on with the same team tomorrow, stop it instead.`,
 		Example: `  teamctl shutdown                   # everybody
   teamctl shutdown builder --reason "done for today"
   teamctl shutdown --wait 5m         # give long tasks time to finish`,
@@ -44,12 +45,12 @@ To have a member back later, stop it instead.`,
 func newStop(a *app) *cobra.Command {
 	var in supervisor.StopIn
 	cmd := &cobra.Command{
-		Use:   "stop MEMBER...",
-		Short: "Stop members; start brings them back",
+		Use:   "stop [MEMBER...]",
+		Short: "Stop members, or all of them; start brings them back",
 		Long: `Stop members gracefully, as shutdown does, and keep them on the roster with
 their worktree and branch. teamctl start brings them back.`,
-		Example:           "  teamctl stop builder\n  teamctl start builder",
-		Args:              takes(1, -1, "the name of a member"),
+		Example:           "  teamctl stop                       # everybody\n  teamctl stop builder\n  teamctl start builder",
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Names = args
@@ -166,10 +167,13 @@ func notStopped(list []supervisor.Stopped) error {
 
 func newStart(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:               "start MEMBER...",
-		Short:             "Start stopped members again",
-		Example:           "  teamctl start builder",
-		Args:              takes(1, -1, "the name of a member"),
+		Use:   "start [MEMBER...]",
+		Short: "Start stopped members, or all of them, again",
+		Long: `Start members that are stopped or have failed; without names, all that are
+stopped. A member that has left the team is named to come back, as it was spawned,
+to the worktree and branch that it left.`,
+		Example:           "  teamctl start                      # all that are stopped\n  teamctl start builder",
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.started(cmd.Context(), args, "started", (*tool.Team).Start)

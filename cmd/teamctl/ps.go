@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,9 +57,7 @@ that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 					return nil
 				}
 				if len(members) <= 1 {
-					a.out.note("team %s has no members yet", t.Layout.Key)
-					a.out.hint("teamctl spawn NAME --team %s", t.Layout.Key)
-					return nil
+					return a.noMembers(cmd.Context(), t)
 				}
 				a.psTable(members, a.out.wide())
 				return nil
@@ -77,15 +76,11 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 		return nil, 0, err
 	}
 	if all {
-		past, err := t.Ledger.Members(ctx, true)
+		left, err := t.Left(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		for _, m := range past {
-			if m.RemovedAt != 0 {
-				members = append(members, m)
-			}
-		}
+		members = append(members, left...)
 	}
 	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{OpenOnly: true})
 	if err != nil {
@@ -110,6 +105,26 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 		out = append(out, p)
 	}
 	return out, sup, nil
+}
+
+// noMembers says that nobody is on the roster, and who has left.
+func (a *app) noMembers(ctx context.Context, t *tool.Team) error {
+	left, err := t.Left(ctx)
+	if err != nil {
+		return err
+	}
+	if len(left) == 0 {
+		a.out.note("team %s has no members yet", t.Layout.Key)
+		a.out.hint("teamctl spawn NAME --team %s", t.Layout.Key)
+		return nil
+	}
+	var names []string
+	for _, m := range left {
+		names = append(names, m.Name)
+	}
+	a.out.note("team %s has no members now; %s left", t.Layout.Key, strings.Join(names, ", "))
+	a.out.hint("teamctl start %s --team %s", strings.Join(names, " "), t.Layout.Key)
+	return nil
 }
 
 // stallDue is when to look again at who has stalled.

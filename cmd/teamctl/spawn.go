@@ -28,7 +28,8 @@ command is a teammate too: give it after --.
 
 Inside tmux your window is split: you at the left, teammates at the right, the
 focus stays where it is. Outside, the team gets a tmux server of its own, and
-teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
+teamctl attach shows it. A name that is taken gets -2, -3, and so on; one whose
+member has left takes its worktree and branch again, unless you say --fresh.`,
 		Example: `  teamctl spawn builder                     # a worker
   teamctl spawn builder -n 3                # builder, builder-2, builder-3
   teamctl spawn probe -- htop               # any command
@@ -118,7 +119,8 @@ teamctl attach shows it. A name that is taken gets -2, -3, and so on.`,
 	f.StringArrayVar(&env, "env", nil, "environment variable KEY=VALUE; may be repeated")
 	f.StringVar(&in.Worktree, "worktree", "", "own (default with a repository), none, or the PATH of a directory")
 	f.StringVar(&in.Repo, "repo", "", "name of the repository to work on, of several")
-	f.StringVar(&in.Base, "base", "", "revision that its branch starts from (default the team's)")
+	f.StringVar(&in.Base, "base", "", "revision that its new branch starts from (default the team's)")
+	f.BoolVar(&in.Fresh, "fresh", false, "a new worktree and branch, though a member of the name has left its own")
 	f.StringVar(&in.Branch, "branch", "", "existing branch to work on (default a new one, teamctl/TEAM/NAME)")
 	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")
@@ -182,6 +184,9 @@ func (a *app) spawned(t *tool.Team, list []tool.Spawned) {
 		}
 		if s.Renamed {
 			line += " (the name asked for was taken)"
+		}
+		if s.Again {
+			line += ", as it left them"
 		}
 		a.out.line("%s", line)
 		for _, w := range s.Warnings {

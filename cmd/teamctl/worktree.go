@@ -33,7 +33,7 @@ func newWorktreeLs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the members' worktrees and what merging them would meet",
-		Long: `List the worktree of each member. AHEAD and BEHIND count commits against the branch
+		Long: `List the worktree of each member, and of each that has left one behind. AHEAD and BEHIND count commits against the branch
 that is checked out in the repository, or --into. CONFLICTS are the files that would
 conflict if the branch were merged there now; "?" says that this git cannot tell (it
 takes 2.38). SHARED counts files that another member changes too.`,
@@ -52,15 +52,19 @@ takes 2.38). SHARED counts files that another member changes too.`,
 				}
 				var rows [][]string
 				for _, w := range res.Worktrees {
+					name := w.Member
+					if w.Left {
+						name += " (left)"
+					}
 					if w.Err != nil {
-						rows = append(rows, []string{w.Member, "-", "-", "-", "-", "-", "-", "-", "-", printable(w.Problem)})
+						rows = append(rows, []string{name, "-", "-", "-", "-", "-", "-", "-", "-", printable(w.Problem)})
 						continue
 					}
 					disk := "-"
 					if in.Disk {
 						disk = sizeText(w.DiskBytes)
 					}
-					rows = append(rows, []string{w.Member, dash(w.Branch), count(w.ToTarget), count(w.FromTarget), work(w.Status), count(w.Unpushed),
+					rows = append(rows, []string{name, dash(w.Branch), count(w.ToTarget), count(w.FromTarget), work(w.Status), count(w.Unpushed),
 						conflicts(w.View), fmt.Sprint(sharedFiles(w)), disk, w.Path})
 				}
 				a.out.table([]string{"MEMBER", "BRANCH", "AHEAD", "BEHIND", "WORK", "UNPUSHED", "CONFLICTS", "SHARED", "DISK", "PATH"}, rows, false)
@@ -156,7 +160,11 @@ func (a *app) worktreeStatus(w tool.WorktreeInfo) {
 	row := func(name, format string, args ...any) {
 		a.out.line("%s %s", tui.Pad(name, 10), printable(fmt.Sprintf(format, args...)))
 	}
-	row("member", "%s (%s, %s)", w.Member, w.Observed, w.Activity)
+	if w.Left {
+		row("member", "%s (left)", w.Member)
+	} else {
+		row("member", "%s (%s, %s)", w.Member, w.Observed, w.Activity)
+	}
 	row("path", "%s", w.Path)
 	if w.Repo != "" {
 		row("repo", "%s", w.Repo)

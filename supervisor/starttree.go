@@ -1,0 +1,190 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// ensureTree returns the member's worktree, created if need be; nil without one.
+func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledger.Member) (*worktree.Worktree, bool, error) {
+	if row.Spec.WorktreeMode == "none" {
+		return nil, false, nil
+	}
+	root, err := s.repoPath(ctx, t, row)
+	switch {
+	case err != nil || root == "":
+		return nil, false, err
+	case row.Spec.WorktreeMode != "own":
+		return &worktree.Worktree{Path: row.Spec.WorktreeMode, Repo: root, Branch: row.Branch, Base: row.Base}, false, nil
+	}
+	repo, err := worktree.OpenRepo(ctx, root)
+	if err != nil {
+		return nil, false, err
+	}
+	if row.Worktree == "" && !row.Spec.Fresh {
+		if row, err = s.again(ctx, repo, row); err != nil {
+			return nil, false, err
+		}
+	} else if row.Worktree == "" {
+		s.clearLeft(ctx, t.Key, repo, row)
+	}
+	if row.Worktree != "" {
+		// One whose creation was cut short looks like any other until it is undone,
+		// and then it is gone under the agent.
+		if _, err := repo.Repair(ctx); err != nil {
+			return nil, false, err
+		}
+		_, err := repo.Status(ctx, row.Worktree)
+		switch team.ReasonOf(err) {
+		case worktree.ReasonPathMissing, worktree.ReasonNotWorktree: // deleted under us: the branch has every commit
+		default:
+			return &worktree.Worktree{Path: row.Worktree, Repo: root, Branch: row.Branch, Base: row.Base}, false, err
+		}
+		tree, err := repo.Create(ctx, worktree.CreateIn{Path: row.Worktree, Branch: row.Branch, Base: row.Base, Reuse: true, Progress: s.checkoutProgress(row.Name)})
+		return &tree, false, err
+	}
+	dir := t.WorktreeDir
+	if dir == "" {
+		dir = s.cfg.Layout.Worktrees()
+	}
+	base := row.Base
+	if base == "" && row.Spec.Repo == "" { // the team's base is a commit of its own repository
+		base = t.Base
+	}
+	name := row.Name
+	for n := 2; ; n++ {
+		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base,
+			Reuse: row.Branch != "", Progress: s.checkoutProgress(row.Name)}
+		if n <= maxTrees && taken(ctx, repo, in) {
+			name = row.Name + "-" + itoa(n)
+			continue
+		}
+		// Where it will be is written first: killed right after Create, the next
+		// supervisor finds it there.
+		_, err := s.cfg.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &in.Path, Branch: &in.Branch})
+		if err != nil {
+			return nil, false, err
+		}
+		tree, err := repo.Create(ctx, in)
+		switch team.ReasonOf(err) {
+		case worktree.ReasonBranchExists, worktree.ReasonCheckedOut, worktree.ReasonPathExists, worktree.ReasonWorktreeExists:
+			if n <= maxTrees && (!in.Reuse || team.ReasonOf(err) != worktree.ReasonCheckedOut) {
+				name = row.Name + "-" + itoa(n)
+				continue
+			}
+		}
+		return &tree, err == nil, err
+	}
+}
+
+// maxTrees is how many worktrees of one name are looked past for a free path.
+const maxTrees = 10_000
+
+// taken reports that the path or the branch exists. A branch that was asked for is to be there.
+func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool {
+	if _, err := os.Lstat(in.Path); err == nil {
+		return true
+	}
+	if in.Reuse {
+		return false
+	}
+	has, err := repo.HasBranch(ctx, in.Branch)
+	return err == nil && has
+}
+
+// dropTree takes back a worktree that this start made: it holds nothing yet, and
+// anything else keeps it. Its branch goes only if this start made that too.
+func (s *Supervisor) dropTree(tree *worktree.Worktree, branch bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	repo, err := worktree.OpenRepo(ctx, tree.Repo)
+	if err != nil {
+		return err
+	}
+	_, err = repo.Remove(ctx, tree.Path, worktree.RemoveIn{Unused: true, DeleteBranch: branch})
+	return err
+}
+
+// LeftTrees are the members that have left a worktree of their own behind, newest
+// first: one for each worktree that no member of the roster works in. Whether it still
+// exists is for the caller to see. all is the roster with those who left.
+func LeftTrees(all []ledger.Member) []ledger.Member {
+	var out []ledger.Member
+	for _, m := range all {
+		if m.RemovedAt != 0 && m.StartedAt != 0 && m.Worktree != "" && m.Spec.WorktreeMode == "own" {
+			out = append(out, m)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ledger.Member) int { return int(b.RemovedAt - a.RemovedAt) })
+	used := map[string]bool{}
+	for _, m := range all {
+		if m.RemovedAt == 0 {
+			used[m.Worktree], used[m.Spec.WorktreeMode] = true, true
+		}
+	}
+	return slices.DeleteFunc(out, func(m ledger.Member) bool {
+		was := used[m.Worktree]
+		used[m.Worktree] = true
+		return was
+	})
+}
+
+// left are the worktrees of a repository that members of a name have left, newest first.
+func (s *Supervisor) left(ctx context.Context, row ledger.Member) ([]ledger.Member, error) {
+	all, err := s.cfg.Ledger.Members(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(LeftTrees(all), func(m ledger.Member) bool {
+		return m.Name != row.Name || m.Spec.Repo != row.Spec.Repo
+	}), nil
+}
+
+// again gives a new member the worktree and the branch that the last one of its name
+// has left. A worktree that was deleted is made again where its branch exists. What is
+// written first is found by the next supervisor.
+func (s *Supervisor) again(ctx context.Context, repo *worktree.Repo, row ledger.Member) (ledger.Member, error) {
+	left, err := s.left(ctx, row)
+	if err != nil {
+		return row, err
+	}
+	for _, m := range left {
+		if row.Branch != "" && row.Branch != m.Branch {
+			continue
+		}
+		if _, err := os.Lstat(m.Worktree); err != nil {
+			if has, err := repo.HasBranch(ctx, m.Branch); err != nil || !has {
+				continue
+			}
+		}
+		return s.cfg.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &m.Worktree, Branch: &m.Branch, Base: &m.Base})
+	}
+	return row, nil
+}
+
+// clearLeft removes the worktrees that members of the name have left and that hold nothing
+// which is not elsewhere; their commits stay on their branches. What cannot be removed
+// is not in the way of a new one.
+func (s *Supervisor) clearLeft(ctx context.Context, teamKey string, repo *worktree.Repo, row ledger.Member) {
+	left, err := s.left(ctx, row)
+	if err != nil {
+		s.log.Warn("read members", "err", err)
+		return
+	}
+	for _, m := range left {
+		if ctx.Err() != nil {
+			return
+		}
+		_, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{DeleteBranch: OwnBranch(teamKey, m.Branch)})
+		if err != nil {
+			s.log.Info("keep a worktree", "of", m.Name, "path", m.Worktree, "why", err)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package tool
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// treeMembers are the members that have a worktree of their own: those named, or
+// all on the roster, and with left those who have left one that still exists.
+func (t *Team) treeMembers(ctx context.Context, names []string, left bool) ([]ledger.Member, error) {
+	own := func(m ledger.Member) bool { return m.Worktree != "" && m.Spec.WorktreeMode == "own" }
+	var out []ledger.Member
+	if len(names) == 0 {
+		all, err := t.Ledger.Members(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range all {
+			if own(m) {
+				out = append(out, m)
+			}
+		}
+		if left {
+			gone, err := t.leftTrees(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, gone...)
+		}
+		return out, nil
+	}
+	for _, n := range names {
+		m, err := t.Member(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if !own(m) {
+			return nil, team.Errorf(team.CodeInvalid, "%s has no worktree of its own", m.Name).WithReason("no_worktree")
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// leftTrees are the members that have left a worktree behind which still exists, in
+// the order in which they joined.
+func (t *Team) leftTrees(ctx context.Context) ([]ledger.Member, error) {
+	all, err := t.Ledger.Members(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	left := slices.DeleteFunc(supervisor.LeftTrees(all), func(m ledger.Member) bool {
+		_, err := os.Lstat(m.Worktree)
+		return err != nil
+	})
+	sortJoined(left)
+	return left, nil
+}
+
+// Left are the members that are no longer on the roster and ran once, or had joined:
+// of those with the same name and worktree the last, and none that has come back to its
+// worktree. They are in the order in which they joined.
+func (t *Team) Left(ctx context.Context) ([]ledger.Member, error) {
+	all, err := t.Ledger.Members(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	type life struct{ name, worktree string }
+	newest := map[life]int64{}
+	for _, m := range all {
+		at := life{m.Name, m.Worktree}
+		newest[at] = max(newest[at], m.JoinedAt)
+	}
+	var out []ledger.Member
+	for _, m := range all {
+		ran := m.StartedAt != 0 || m.Spec.Agent == ledger.AgentExternal
+		if m.RemovedAt != 0 && ran && newest[life{m.Name, m.Worktree}] == m.JoinedAt {
+			out = append(out, m)
+		}
+	}
+	sortJoined(out)
+	return out, nil
+}
+
+func sortJoined(ms []ledger.Member) {
+	slices.SortStableFunc(ms, func(a, b ledger.Member) int { return int(a.JoinedAt - b.JoinedAt) })
+}
