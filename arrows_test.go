@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -375,6 +376,9 @@ func goFiles(t *testing.T) []goFile {
 		if d.IsDir() {
 			if p != "." && (name == "testdata" || name == "vendor" || name[0] == '.' || name[0] == '_') {
 				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(p, "go.mod")); p != "." && err == nil {
+				return filepath.SkipDir // a module of its own
 			}
 			return nil
 		}
