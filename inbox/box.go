@@ -22,8 +22,10 @@ type Box struct {
 	dir   string // the inboxes directory, absolute
 	name  string // the file's name in it
 	guard string // the lock file
-	pid   string // the visible owner
-	lack  string // stands while entries are missing
+	// reader is the lock of readers, see LockReader.
+	reader string
+	pid    string // the visible owner
+	lack   string // stands while entries are missing
 	// parked is our lock directory for foreign clients while it is not in place.
 	parked string
 
@@ -52,8 +54,11 @@ func Open(inboxesDir, locksDir, agent string) (*Box, error) {
 		dir:   dir,
 		name:  name + ".json",
 		guard: filepath.Join(locks, name+".guard"),
-		pid:   filepath.Join(locks, name+".pid"),
-		lack:  filepath.Join(locks, name+".restore"),
+
+		reader: filepath.Join(locks, name+".reader"),
+
+		pid:  filepath.Join(locks, name+".pid"),
+		lack: filepath.Join(locks, name+".restore"),
 
 		parked: filepath.Join(locks, name+".lockdir"),
 	}, nil

@@ -87,15 +87,23 @@ func noRoom(err error) bool {
 	return false
 }
 
-func (b *Box) lockGuard(ctx context.Context) (*filelock.Held, error) {
-	l, err := filelock.Lock(ctx, b.guard)
+func (b *Box) lockGuard(ctx context.Context) (*filelock.Held, error) { return lockFile(ctx, b.guard) }
+
+// LockReader takes the lock of readers that mark what they have read only after they have
+// passed it on: two of them must not pass on the same message. It locks nothing else; the
+// mailbox is written and read meanwhile.
+func (b *Box) LockReader(ctx context.Context) (*filelock.Held, error) { return lockFile(ctx, b.reader) }
+
+// lockFile locks a file and makes its directory where that is missing.
+func lockFile(ctx context.Context, path string) (*filelock.Held, error) {
+	l, err := filelock.Lock(ctx, path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return l, err
 	}
-	if err := makeDir(filepath.Dir(b.guard)); err != nil {
+	if err := makeDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	return filelock.Lock(ctx, b.guard)
+	return filelock.Lock(ctx, path)
 }
 
 // makeDir makes the last directory of a path only: a message must not bring back

@@ -67,7 +67,11 @@ func (b *Box) Consume(ctx context.Context, max int, keep func(Entry) bool) ([]En
 // MarkRead marks the entries with these keys (see Entry.Key) as read and returns how
 // many of them were unread.
 func (b *Box) MarkRead(ctx context.Context, keys ...string) (int, error) {
-	return b.markWhere(ctx, func(e Entry) bool { return slices.Contains(keys, e.Key()) })
+	set := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		set[k] = true
+	}
+	return b.markWhere(ctx, func(e Entry) bool { return set[e.Key()] })
 }
 
 // MarkReadAt marks the entry at a place in the array, counted from 0. It returns

@@ -28,6 +28,8 @@ const (
 		ORDER BY d.rank, d.seq`
 	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_session
 		WHERE state IN ('posted', 'mailed', 'held', 'injected') GROUP BY session`
+	sqlReceived = `SELECT ` + messageCols + `, d.message IS NOT NULL, coalesce(d.state, '') FROM json_each(?1) j JOIN messages m ON m.id = j.value
+		LEFT JOIN deliveries d ON d.message = m.id AND d.recipient = ?2`
 	sqlMailbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
 		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.seq > ? ORDER BY d.seq`
 )
@@ -53,6 +55,7 @@ type DeliveryMark struct {
 	Reason    string               `json:"reason,omitempty"`   // required for held and dropped
 	Evidence  string               `json:"evidence,omitempty"` // required for accepted and later
 	IfStates  []team.DeliveryState `json:"ifStates,omitempty"`
+	IfKnown   bool                 `json:"ifKnown,omitempty"` // an unknown delivery is skipped
 }
 
 // Undelivered returns at most limit (0: all) deliveries that are only posted, in
@@ -90,6 +93,34 @@ func (l *Ledger) Delivery(ctx context.Context, messageID, recipient string) (Del
 		return Delivery{}, err
 	}
 	return ds[0], nil
+}
+
+// Received is what the ledger has of a message that stands in somebody's mailbox.
+type Received struct {
+	Message Message
+	Sent    bool               // to the owner of the mailbox
+	State   team.DeliveryState // of that delivery
+}
+
+// Received returns what the ledger has of messages, by id, and whether they were sent to
+// recipient. Ids that it does not know are missing from the result.
+func (l *Ledger) Received(ctx context.Context, recipient string, ids []string) (map[string]Received, error) {
+	out := make(map[string]Received, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := read(ctx, l.db, "read messages of a mailbox", func(r *sql.Rows) (g Received, err error) {
+		g.Message, err = scanMessageAnd(r, &g.Sent, &g.State)
+		return g, err
+	}, sqlReceived, string(list), recipient)
+	for _, g := range rows {
+		out[g.Message.ID] = g
+	}
+	return out, err
 }
 
 // Mark moves one delivery forward and reports whether it moved: news that comes
@@ -135,6 +166,9 @@ func (t *tx) mark(m DeliveryMark) (bool, error) {
 	}, m.MessageID, m.Recipient)
 	if err != nil {
 		return false, err
+	}
+	if !found && m.IfKnown {
+		return false, nil
 	}
 	if !found {
 		return false, team.Errorf(team.CodeNotFound, "message %s was not sent to %q", m.MessageID, m.Recipient).

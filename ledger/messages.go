@@ -113,11 +113,14 @@ type auditLine struct {
 	Size      int       `json:"size"`
 }
 
-func scanMessage(r *sql.Rows) (Message, error) {
+func scanMessage(r *sql.Rows) (Message, error) { return scanMessageAnd(r) }
+
+// scanMessageAnd scans the columns that follow too.
+func scanMessageAnd(r *sql.Rows, more ...any) (Message, error) {
 	var m Message
 	var payload sql.NullString
-	err := r.Scan(&m.ID, &m.Seq, &m.Run, &m.Kind, &m.From, &m.To, &m.Parent, &m.Hop,
-		&m.IdemKey, &m.RequestID, &m.Text, &m.Summary, &payload, &m.At)
+	err := r.Scan(append([]any{&m.ID, &m.Seq, &m.Run, &m.Kind, &m.From, &m.To, &m.Parent, &m.Hop,
+		&m.IdemKey, &m.RequestID, &m.Text, &m.Summary, &payload, &m.At}, more...)...)
 	m.Payload = rawJSON(payload)
 	return m, err
 }

@@ -366,7 +366,7 @@ func TestAskedInTheLeadsMailbox(t *testing.T) {
 	write("worker", strings.ReplaceAll(permission, "n9s5pf3", "late"))
 	c := Person()
 	c.Name = team.LeadName
-	if _, err := r.InboxConsume(ctx, c); err != nil {
+	if _, err := r.consume(ctx, c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Ledger.Approval(ctx, "perm-1795237187660-late"); err != nil {

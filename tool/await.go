@@ -26,18 +26,11 @@ func over(ctx context.Context, limit time.Duration) bool {
 	return limit > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
-// InboxNext reads the caller's unread mail, and marks it read unless it peeks.
-// Where there is none it waits up to limit for some, by event; then, or at once
-// with a limit of 0, the mailbox is empty and that is no error.
-func (t *Team) InboxNext(ctx context.Context, c Caller, peek bool, limit time.Duration) (InboxOut, error) {
-	read := func(ctx context.Context) (InboxOut, error) {
-		if peek {
-			return t.InboxPeek(ctx, c)
-		}
-		return t.InboxConsume(ctx, c)
-	}
+// InboxNext is InboxTake. Where there is no mail it waits up to limit for some, by
+// event; then, or at once with a limit of 0, the mailbox is empty and that is no error.
+func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (InboxOut, error) {
 	if limit <= 0 {
-		return read(ctx)
+		return t.InboxTake(ctx, c)
 	}
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
@@ -48,7 +41,7 @@ func (t *Team) InboxNext(ctx context.Context, c Caller, peek bool, limit time.Du
 	defer func() { _ = w.Close() }() // it has no error to give
 	mail := w.Changes(c.Name)
 	for {
-		in, err := read(ctx) // not bounded by the wait: what is marked read is returned
+		in, err := t.InboxTake(ctx, c) // not bounded by the wait
 		if err != nil || len(in.Entries) > 0 {
 			return in, err
 		}

@@ -49,7 +49,7 @@ func TestCompletionReachesTheLead(t *testing.T) {
 		t.Fatal(err)
 	}
 	lead := Caller{Name: team.LeadName, Role: team.RoleLeader}
-	in, err := r.InboxConsume(ctx, lead)
+	in, err := r.consume(ctx, lead)
 	if err != nil || len(in.Entries) != 3 {
 		t.Fatalf("%+v, %v", in.Entries, err)
 	}

@@ -25,17 +25,19 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 	about := map[string]inbox.Attributes{}
 	const unknown = 3
 	list, rank := make([]inbox.Entry, 0, len(entries)), map[string]int{}
+	got, err := t.Ledger.Received(ctx, c.Name, InboxOut{Entries: entries}.IDs())
+	if err != nil {
+		return "", err
+	}
+	member := t.members()
 	for _, e := range entries {
 		x := inbox.Entry{From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp, Color: e.Color, ID: e.ID}
-		if e.ID != "" {
-			a, msg, err := t.facts(ctx, c, e.ID)
-			switch {
-			case team.IsCode(err, team.CodeNotFound): // of a program that knows no ledger
-			case err != nil:
+		if g := got[e.ID]; g.Sent { // else of a program that knows no ledger, or somebody else's
+			a, err := t.facts(ctx, g.Message, member)
+			if err != nil {
 				return "", err
-			default:
-				x.Text, about[e.ID], rank[e.ID] = msg.Text, a, msg.Rank()
 			}
+			x.Text, about[e.ID], rank[e.ID] = g.Message.Text, a, g.Message.Rank()
 		}
 		list = append(list, x)
 	}
@@ -53,33 +55,25 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 	return strings.TrimLeft(state, "\n") + mail, nil
 }
 
-// InboxPeek is the caller's own unread mail, left unread.
-func (t *Team) InboxPeek(ctx context.Context, c Caller) (InboxOut, error) {
-	in, err := t.Inbox(ctx, c.Name, true)
-	if err != nil {
-		return in, err
+// members looks members up by name, each once. One that is not found is the zero Member.
+func (t *Team) members() func(ctx context.Context, name string) (ledger.Member, error) {
+	known := map[string]ledger.Member{}
+	return func(ctx context.Context, name string) (ledger.Member, error) {
+		m, ok := known[name]
+		if ok {
+			return m, nil
+		}
+		m, err := t.Ledger.Member(ctx, name)
+		if err != nil && !team.IsCode(err, team.CodeNotFound) {
+			return m, err
+		}
+		known[name] = m
+		return m, nil
 	}
-	return t.prompted(ctx, c, in), nil
-}
-
-// prompted adds the prompt. Mail that is marked read already is returned in any case:
-// without the prompt where that cannot be made.
-func (t *Team) prompted(ctx context.Context, c Caller, in InboxOut) InboxOut {
-	if prompt, err := t.Conversation(ctx, c, in.Entries); err == nil {
-		in.Prompt = prompt
-	}
-	return in
 }
 
 // facts is what the ledger says of a message that the caller got.
-func (t *Team) facts(ctx context.Context, c Caller, id string) (inbox.Attributes, ledger.Message, error) {
-	msg, err := t.Ledger.Message(ctx, id)
-	if err != nil {
-		return inbox.Attributes{}, msg, err
-	}
-	if _, err := t.Ledger.Delivery(ctx, id, c.Name); err != nil { // somebody else's
-		return inbox.Attributes{}, msg, err
-	}
+func (t *Team) facts(ctx context.Context, msg ledger.Message, member func(context.Context, string) (ledger.Member, error)) (inbox.Attributes, error) {
 	a := inbox.Attributes{TeammateID: msg.From, Kind: msg.Kind, Summary: msg.Summary, RequestID: msg.RequestID, MessageID: msg.ID}
 	about := msg.From
 	if f, ok := inbox.Parse(msg.Text); ok && msg.Kind == team.KindTeammateTerminated {
@@ -87,12 +81,9 @@ func (t *Team) facts(ctx context.Context, c Caller, id string) (inbox.Attributes
 			about, _, _ = team.ParseAgentID(gone.AgentID)
 		}
 	}
-	m, err := t.Ledger.Member(ctx, about)
-	if team.IsCode(err, team.CodeNotFound) {
-		return a, msg, nil
-	}
-	if err != nil {
-		return a, msg, err
+	m, err := member(ctx, about)
+	if err != nil || m.Name == "" {
+		return a, err
 	}
 	if msg.From == m.Name {
 		a.Color = m.Color
@@ -100,7 +91,7 @@ func (t *Team) facts(ctx context.Context, c Caller, id string) (inbox.Attributes
 	if m.Name != team.LeadName {
 		a.AgentID, a.OutputFile = m.AgentID, t.Layout.Bundle(m.Name).Log()
 	}
-	return a, msg, nil
+	return a, nil
 }
 
 // stateFor is the team state block of who leads, and "" for everybody else.

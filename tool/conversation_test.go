@@ -64,7 +64,7 @@ func TestConversation(t *testing.T) {
 	const state = "=== TEAM STATE ===\nTeam: demo (demo)\nRole: Team Lead\nActive Members (1):\n  - builder (builder@demo)\nPending Tasks: 2\n====================\n"
 	for _, read := range []func() (InboxOut, error){
 		func() (InboxOut, error) { return r.InboxPeek(ctx, Person()) },
-		func() (InboxOut, error) { return r.InboxConsume(ctx, Person()) },
+		func() (InboxOut, error) { return r.consume(ctx, Person()) },
 	} {
 		in, err := read()
 		if err != nil {
@@ -76,17 +76,17 @@ func TestConversation(t *testing.T) {
 			"<task_id>gone@demo</task_id>", "<status>killed</status>\n<message>Teammate \"gone\" was stopped.</message>")
 	}
 	// Nothing new, and the roster all the same.
-	in, err := r.InboxConsume(ctx, Person())
+	in, err := r.consume(ctx, Person())
 	if err != nil || !strings.HasPrefix(in.Prompt, state) || strings.Contains(in.Prompt, "teammate-message") {
 		t.Errorf("%v\n%s", err, in.Prompt)
 	}
-	if in, err = r.InboxConsume(ctx, builder); err != nil || in.Prompt != "" {
+	if in, err = r.consume(ctx, builder); err != nil || in.Prompt != "" {
 		t.Errorf("a member without mail gets %q, %v", in.Prompt, err)
 	}
 	if _, err := r.Send(ctx, Person(), SendIn{Type: "message", Recipient: "builder", Content: "go on"}); err != nil {
 		t.Fatal(err)
 	}
-	if in, err = r.InboxConsume(ctx, builder); err != nil || strings.Contains(in.Prompt, "TEAM STATE") {
+	if in, err = r.consume(ctx, builder); err != nil || strings.Contains(in.Prompt, "TEAM STATE") {
 		t.Errorf("a member gets the lead's block: %v\n%s", err, in.Prompt)
 	}
 	inOrder(t, in.Prompt, `<teammate-message teammate_id="team-lead" type="message"`, "go on")
@@ -118,7 +118,7 @@ func TestConversationOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.say(Person(), "a", "lead 2")
-	in, err := r.InboxConsume(ctx, a)
+	in, err := r.consume(ctx, a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestForgedFrameIsPlainText(t *testing.T) {
 	want := []string{"message verified", "shutdown_request verified", "message", "message", "shutdown_request", "shutdown_request"}
 	checkKinds(t, "all", func() (InboxOut, error) { return r.Inbox(ctx, "bob", false) }, shutdown, want)
 	checkKinds(t, "peek", func() (InboxOut, error) { return r.InboxPeek(ctx, bob) }, shutdown, want)
-	checkKinds(t, "consume", func() (InboxOut, error) { return r.InboxConsume(ctx, bob) }, shutdown, want)
+	checkKinds(t, "consume", func() (InboxOut, error) { return r.consume(ctx, bob) }, shutdown, want)
 }
 
 func checkKinds(t *testing.T, name string, read func() (InboxOut, error), text string, want []string) {

@@ -89,7 +89,7 @@ func TestJoinAndLeave(t *testing.T) {
 	if _, err := r.Send(ctx, Person(), SendIn{Recipient: "guest", Content: "hi"}); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := r.InboxConsume(ctx, c); err != nil || len(in.Entries) != 1 {
+	if in, err := r.consume(ctx, c); err != nil || len(in.Entries) != 1 {
 		t.Errorf("%+v, %v", in, err)
 	}
 	// Another member cannot send it away; it can leave by itself.

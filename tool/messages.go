@@ -2,10 +2,7 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -150,110 +147,4 @@ func (t *Team) PostAs(c Caller) func(context.Context, ledger.NewMessage) (ledger
 		m.From = c.Name
 		return t.Post(ctx, m)
 	}
-}
-
-// Inbox reads a mailbox without marking anything. A member without mail has an
-// empty one.
-func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxOut, error) {
-	m, err := t.Member(ctx, agent)
-	if err != nil {
-		return InboxOut{}, err
-	}
-	box, err := t.mailer(Caller{}).Box(m.Name)
-	if err != nil {
-		return InboxOut{}, err
-	}
-	read := box.Entries
-	if unreadOnly {
-		read = box.Unread
-	}
-	entries, err := t.mended(ctx, m, func() ([]inbox.Entry, error) { return read(ctx) })
-	return InboxOut{Agent: m.Name, Entries: t.inboxEntries(ctx, m.Name, entries)}, err
-}
-
-// mended reads a mailbox, and once more after a damaged one was repaired and what
-// it had lost was put back from the ledger.
-func (t *Team) mended(ctx context.Context, m ledger.Member, read func() ([]inbox.Entry, error)) ([]inbox.Entry, error) {
-	entries, err := read()
-	var damaged *inbox.CorruptError
-	if !errors.As(err, &damaged) {
-		return entries, err
-	}
-	if err := t.mailer(Caller{Name: m.Name}).Restore(ctx, m); err != nil {
-		return entries, errors.Join(damaged, err)
-	}
-	_, err = t.Ledger.Event(ctx, ledger.Event{What: "mailbox.repaired", ID: m.Name, After: filepath.Base(damaged.Moved)})
-	if err != nil {
-		return entries, err
-	}
-	return read()
-}
-
-// InboxConsume returns the caller's own unread mail and marks it read, and its
-// deliveries as read.
-func (t *Team) InboxConsume(ctx context.Context, c Caller) (InboxOut, error) {
-	box, err := t.mailer(c).Box(c.Name)
-	if err != nil {
-		return InboxOut{}, err
-	}
-	m, err := t.Ledger.Member(ctx, c.Name)
-	if err != nil {
-		return InboxOut{}, err
-	}
-	if m.Name == team.LeadName { // what is asked there outlives its entry
-		if err := t.TakeAsked(ctx); err != nil && !refusal(err) {
-			return InboxOut{}, err
-		}
-	}
-	entries, err := t.mended(ctx, m, func() ([]inbox.Entry, error) { return box.Consume(ctx, 0, nil) })
-	if err != nil {
-		return InboxOut{}, err
-	}
-	led := t.as(c)
-	for _, e := range entries {
-		if e.ID == "" {
-			continue
-		}
-		_, err := led.Mark(ctx, ledger.DeliveryMark{MessageID: e.ID, Recipient: c.Name, State: team.Read, Evidence: "consumed by " + c.Name})
-		if err != nil && !team.IsCode(err, team.CodeNotFound) {
-			return InboxOut{}, err
-		}
-	}
-	return t.prompted(ctx, c, InboxOut{Agent: c.Name, Entries: t.inboxEntries(ctx, m.Name, entries)}), nil
-}
-
-func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.Entry) []InboxEntry {
-	out := make([]InboxEntry, 0, len(entries))
-	for _, e := range entries {
-		x := InboxEntry{
-			From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp,
-			Color: e.Color, Read: e.Read, ID: e.ID, Kind: string(team.KindMessage),
-		}
-		kind, known, verified := t.vouched(ctx, owner, e)
-		x.Verified = verified
-		if f, ok := inbox.Parse(e.Text); ok && (kind == f.Kind() || !known) {
-			x.Kind, x.Frame = string(f.Kind()), json.RawMessage(e.Text)
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-// vouched is what the ledger says of an entry: of which kind it was posted, whether it
-// knows the message at all, and whether the entry is that message, to this mailbox, from
-// this sender and in these words. A teammate may write any text: what came through the
-// ledger has the kind that it was posted with, and where that cannot be read the entry is
-// plain text. Of what programs without a ledger wrote there is only the text.
-func (t *Team) vouched(ctx context.Context, owner string, e inbox.Entry) (kind team.Kind, known, verified bool) {
-	if e.ID == "" {
-		return "", false, false
-	}
-	msg, err := t.Ledger.Message(ctx, e.ID)
-	if err != nil {
-		return "", !team.IsCode(err, team.CodeNotFound), false
-	}
-	if _, err := t.Ledger.Delivery(ctx, e.ID, owner); err != nil || !strings.EqualFold(msg.From, e.From) {
-		return "", true, false
-	}
-	return msg.Kind, true, msg.Text == e.Text
 }

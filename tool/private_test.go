@@ -24,7 +24,7 @@ func TestStateIsPrivate(t *testing.T) {
 	a := r.as("a", team.RoleExecutor)
 	r.say(Person(), "a", "hello")
 	r.say(a, "guest", "hello")
-	if _, err := r.InboxConsume(ctx, a); err != nil {
+	if _, err := r.consume(ctx, a); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.TaskAdd(ctx, a, TaskAddIn{Tasks: newTasks("one")}); err != nil {

@@ -103,7 +103,7 @@ func TestAwait(t *testing.T) {
 		_, err := r.Await(ctx, sent.MessageID, team.Accepted, 20*time.Second)
 		waited <- err
 	}()
-	if _, err := r.InboxConsume(ctx, a); err != nil {
+	if _, err := r.consume(ctx, a); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-waited; err != nil {

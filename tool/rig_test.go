@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -62,6 +63,15 @@ func (r talkRig) as(name string, role team.Role) Caller {
 	r.Helper()
 	c, _ := r.member(name, role)
 	return c
+}
+
+// consume is InboxConsume for a reader that has got it.
+func (r talkRig) consume(ctx context.Context, c Caller) (in InboxOut, err error) {
+	err = r.InboxConsume(ctx, c, func(got InboxOut) error {
+		in = got
+		return nil
+	})
+	return in, err
 }
 
 func (r talkRig) set(name, value string) {

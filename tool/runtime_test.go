@@ -78,7 +78,7 @@ func TestRuntimes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := r.InboxConsume(ctx, c["idle"]); err != nil {
+	if _, err := r.consume(ctx, c["idle"]); err != nil {
 		t.Fatal(err)
 	}
 	if list, err = r.Runtimes(ctx, members); err != nil || list[1].PendingMessages != 0 {

@@ -30,7 +30,7 @@ func TestSequences(t *testing.T) {
 	}
 	got := func(c Caller) string { // what a member reads, once
 		t.Helper()
-		in, err := r.InboxConsume(ctx, c)
+		in, err := r.consume(ctx, c)
 		if err != nil {
 			t.Fatal(err)
 		}

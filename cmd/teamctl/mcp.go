@@ -151,7 +151,10 @@ all of them with their schemas.`,
 				return err
 			}
 			a.out.value(out)
-			return nil
+			if a.out.failed != nil {
+				return a.out.failed
+			}
+			return s.Received(cmd.Context())
 		},
 	}
 }

@@ -190,8 +190,9 @@ func newInbox(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox [MEMBER]",
 		Short: "Read a mailbox; without a name your own",
-		Long: `Read a mailbox without marking anything. --consume marks what it shows as read;
-that is possible with your own only: what a member has read, the member decides.
+		Long: `Read a mailbox without marking anything. --consume marks as read what it has written,
+once that is out; when it is killed or cannot write, nothing is marked and the next
+call writes the same messages. It works with your own mailbox only.
 --prompt writes your unread mail as an agent's conversation gets it: for the lead
 the state of the team, then each message in an element of its own.`,
 		Example: `  teamctl inbox
@@ -217,32 +218,26 @@ the state of the team, then each message in an element of its own.`,
 					return team.Errorf(team.CodeDenied, "the mailbox of %s is not yours to mark", who).WithReason("not_yours").
 						WithHint("teamctl inbox " + who + " --unread shows it")
 				}
+				show := func(in tool.InboxOut) error {
+					a.showInbox(in, prompt)
+					return a.out.failed
+				}
+				if consume { // marked once it is written
+					return t.InboxConsume(cmd.Context(), c, show)
+				}
 				var (
 					in  tool.InboxOut
 					err error
 				)
-				switch {
-				case consume:
-					in, err = t.InboxConsume(cmd.Context(), c)
-				case prompt:
+				if prompt {
 					in, err = t.InboxPeek(cmd.Context(), c)
-				default:
+				} else {
 					in, err = t.Inbox(cmd.Context(), who, unread)
 				}
-				if err != nil || a.out.value(in) {
+				if err != nil {
 					return err
 				}
-				if prompt {
-					a.out.line("%s", in.Prompt)
-					return nil
-				}
-				if len(in.Entries) == 0 {
-					a.out.note("no mail for %s", in.Agent)
-				}
-				for _, e := range in.Entries {
-					a.mail(e)
-				}
-				return nil
+				return show(in)
 			})
 		},
 	}
@@ -250,6 +245,23 @@ the state of the team, then each message in an element of its own.`,
 	cmd.Flags().BoolVar(&consume, "consume", false, "unread mail of your own, and mark it as read")
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "unread mail of your own, as an agent's conversation gets it")
 	return cmd
+}
+
+// showInbox writes a mailbox, or as it is put into a conversation.
+func (a *app) showInbox(in tool.InboxOut, prompt bool) {
+	if a.out.value(in) {
+		return
+	}
+	if prompt {
+		a.out.line("%s", in.Prompt)
+		return
+	}
+	if len(in.Entries) == 0 {
+		a.out.note("no mail for %s", in.Agent)
+	}
+	for _, e := range in.Entries {
+		a.mail(e)
+	}
 }
 
 func (a *app) mail(e tool.InboxEntry) {

@@ -53,7 +53,7 @@ func (a *app) await(ctx context.Context, t *tool.Team, c tool.Caller, w awaited,
 		limit = forever
 	}
 	if w.mail {
-		box, err := t.InboxNext(ctx, c, true, limit)
+		box, err := t.InboxNext(ctx, c, limit)
 		if err == nil && len(box.Entries) == 0 {
 			err = team.Errorf(team.CodeTimeout, "no mail for %s in %s", c.Name, limit)
 		}

@@ -262,6 +262,9 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 		switch {
 		case d.State != team.Injected:
 			open = append(open, o)
+		case r.tookFromTool(d.MessageID):
+			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: d.Recipient, State: team.Accepted,
+				Evidence: r.CLI + " has the answer of " + r.hook.Tool})
 		case slices.Contains(g.IDs, d.MessageID) && g.Conversation == r.hook.Conversation:
 			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: d.Recipient, State: team.Accepted,
 				Evidence: r.CLI + " took the answer of its hook " + g.Event + " and called " + r.Event})
@@ -280,6 +283,12 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	}
 	_, err := t.Ledger.MarkMany(ctx, marks)
 	return open, err
+}
+
+// tookFromTool reports that this hook is told of an answer of InboxRead that has a message:
+// the agent has it, though its transcript may not yet.
+func (r *run) tookFromTool(id string) bool {
+	return adapter.EndsTool(r.CLI, r.Event) && strings.HasSuffix(r.hook.Tool, "InboxRead") && bytes.Contains(r.In.Input, []byte(id))
 }
 
 // lose notes that the conversation was compacted before anything showed that the model

@@ -159,7 +159,7 @@ func TestMailIsGivenOnceAndAcceptedOnEvidence(t *testing.T) {
 		t.Errorf("given again: %+v", got)
 	}
 	r.want(id, team.Accepted)
-	in, err := r.team.InboxConsume(t.Context(), tool.Caller{Name: "ann", Session: r.ann.SessionKey, Role: team.RoleExecutor})
+	in, err := r.team.InboxPeek(t.Context(), tool.Caller{Name: "ann", Session: r.ann.SessionKey, Role: team.RoleExecutor})
 	if err != nil || len(in.Entries) != 0 {
 		t.Errorf("its mailbox shows what it was given: %d, %v", len(in.Entries), err)
 	}
@@ -466,5 +466,32 @@ func until(t *testing.T, what string, ok func() bool) {
 		case <-deadline:
 			t.Fatalf("no %s", what)
 		}
+	}
+}
+
+// Mail that the agent has taken with InboxRead is not given once more by the hook that
+// follows that tool; without the answer in its hands it is.
+func TestMailTakenByTheToolIsNotGivenAgain(t *testing.T) {
+	r := newRig(t)
+	took := func() string {
+		t.Helper()
+		id := r.post("by the tool")
+		c := tool.Caller{Name: "ann", Session: r.ann.SessionKey, Role: team.RoleExecutor}
+		if err := r.team.InboxGiven(t.Context(), c, []string{id}); err != nil {
+			t.Fatal(err)
+		}
+		r.want(id, team.Injected)
+		return id
+	}
+	id := took()
+	got := r.call("PostToolUse", `{"session_id":"c1","tool_name":"mcp__teamctl__InboxRead","tool_response":[{"text":"{\"msg_id\":\"`+id+`\"}"}]}`)
+	if got != (adapter.HookReply{}) {
+		t.Errorf("given again: %+v", got)
+	}
+	r.want(id, team.Accepted)
+	id = took()
+	got = r.call("PostToolUse", `{"session_id":"c1","tool_name":"Bash","tool_response":"`+id+`"}`)
+	if !strings.Contains(got.Stdout, id) {
+		t.Errorf("another tool's output counts as the answer: %+v", got)
 	}
 }

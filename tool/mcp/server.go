@@ -164,7 +164,7 @@ func (s *Server) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallT
 			})
 		})
 	}
-	out, err := s.session.CallJSON(ctx, req.Params.Name, req.Params.Arguments)
+	out, err := s.session.CallJSON(op.WithClient(ctx, req.Session.ID()), req.Params.Name, req.Params.Arguments)
 	s.wake()
 	if err != nil {
 		s.log(ctx, req.Session, req.Params.Name, err)

@@ -30,6 +30,8 @@ type Session struct {
 	Place backends.Place
 	mu    sync.Mutex
 	team  string // key of the current team; "" until one is named or created
+	// given is the mail that was returned and not confirmed.
+	given map[reader]map[string]bool
 }
 
 // NewSession returns a session on a team, or on the one that the environment and

@@ -61,26 +61,6 @@ func send(ctx context.Context, s *Session, in SendIn) (tool.Sent, error) {
 	})
 }
 
-// InboxReadIn reads the caller's own mail.
-type InboxReadIn struct {
-	TeamRef
-	WaitSeconds int  `json:"wait_seconds,omitempty" jsonschema:"Where there is none, wait so long for it."`
-	Peek        bool `json:"peek,omitempty" jsonschema:"Leave it unread."`
-}
-
-func inboxRead(ctx context.Context, s *Session, in InboxReadIn) (tool.InboxOut, error) {
-	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.InboxOut, error) {
-		wait, err := seconds("wait_seconds", in.WaitSeconds)
-		if err != nil {
-			return tool.InboxOut{}, err
-		}
-		if wait > 0 {
-			progress(ctx, 0, 1, "waiting for mail")
-		}
-		return t.InboxNext(ctx, c, in.Peek, wait)
-	})
-}
-
 // ThreadShowIn names a conversation.
 type ThreadShowIn struct {
 	TeamRef

@@ -72,7 +72,10 @@ func wait(ctx context.Context, s *Session, in WaitIn) (WaitOut, error) {
 			return WaitOut{Done: true, Message: fmt.Sprintf("%s is %s, %s", m.Name, m.Observed, m.Activity), Member: &info}, nil
 		case in.Message:
 			progress(ctx, 0, 1, "waiting for mail")
-			box, err := t.InboxNext(ctx, c, true, limit)
+			if err := s.acked(ctx, t, c, nil); err != nil { // it is about other mail
+				return WaitOut{}, err
+			}
+			box, err := t.InboxNext(ctx, c, limit)
 			if err == nil && len(box.Entries) == 0 {
 				err = team.Errorf(team.CodeTimeout, "no mail for %s in %s", c.Name, limit)
 			}

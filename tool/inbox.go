@@ -1,0 +1,243 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Reading has two steps, so that no message is lost with a reader: InboxTake returns the
+// unread mail and leaves it unread, and InboxAck marks what the reader has confirmed.
+// Mail that was returned and not confirmed is returned again, with the same id.
+
+// Inbox reads a mailbox without marking anything. A member without mail has an
+// empty one.
+func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxOut, error) {
+	m, err := t.Member(ctx, agent)
+	if err != nil {
+		return InboxOut{}, err
+	}
+	entries, err := t.mailOf(ctx, m, unreadOnly)
+	return InboxOut{Agent: m.Name, Entries: t.inboxEntries(ctx, m.Name, entries)}, err
+}
+
+// mailOf reads a member's mailbox. A damaged file is repaired first.
+func (t *Team) mailOf(ctx context.Context, m ledger.Member, unreadOnly bool) ([]inbox.Entry, error) {
+	box, err := t.mailer(Caller{}).Box(m.Name)
+	if err != nil {
+		return nil, err
+	}
+	read := box.Entries
+	if unreadOnly {
+		read = box.Unread
+	}
+	return t.mended(ctx, m, func() ([]inbox.Entry, error) { return read(ctx) })
+}
+
+// mended reads a mailbox, and once more after a damaged one was repaired and what
+// it had lost was put back from the ledger.
+func (t *Team) mended(ctx context.Context, m ledger.Member, read func() ([]inbox.Entry, error)) ([]inbox.Entry, error) {
+	entries, err := read()
+	var damaged *inbox.CorruptError
+	if !errors.As(err, &damaged) {
+		return entries, err
+	}
+	if err := t.mailer(Caller{Name: m.Name}).Restore(ctx, m); err != nil {
+		return entries, errors.Join(damaged, err)
+	}
+	_, err = t.Ledger.Event(ctx, ledger.Event{What: "mailbox.repaired", ID: m.Name, After: filepath.Base(damaged.Moved)})
+	if err != nil {
+		return entries, err
+	}
+	return read()
+}
+
+// InboxPeek is the caller's own unread mail, left unread.
+func (t *Team) InboxPeek(ctx context.Context, c Caller) (InboxOut, error) {
+	in, err := t.Inbox(ctx, c.Name, true)
+	if err != nil {
+		return in, err
+	}
+	return t.prompted(ctx, c, in), nil
+}
+
+// InboxTake is InboxPeek for a reader that confirms with InboxAck what it has got. What
+// others have asked the lead for in its mailbox file is put on the queue first, since the
+// entry may leave the file once it is read.
+func (t *Team) InboxTake(ctx context.Context, c Caller) (InboxOut, error) {
+	if c.Name == team.LeadName {
+		if err := t.TakeAsked(ctx); err != nil && !refusal(err) {
+			return InboxOut{}, err
+		}
+	}
+	return t.InboxPeek(ctx, c)
+}
+
+// maxMarks bounds how many deliveries are marked in one transaction: other writers wait
+// for it.
+const maxMarks = 5000
+
+// InboxAck marks mail of the caller as read, in the ledger and then in the mailbox file,
+// by the ids of its entries (InboxEntry.ID). evidence says how that is known. Mail that is
+// marked already is no error; an id that is not in the mailbox and not of a message to
+// the caller is CodeNotFound (message_not_found), and nothing is marked then.
+func (t *Team) InboxAck(ctx context.Context, c Caller, evidence string, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	got, err := t.Ledger.Received(ctx, c.Name, ids)
+	if err != nil {
+		return err
+	}
+	var marks []ledger.DeliveryMark
+	var foreign []string // of programs that know no ledger
+	for _, id := range ids {
+		if got[id].Sent {
+			marks = append(marks, ledger.DeliveryMark{MessageID: id, Recipient: c.Name, State: team.Read, Evidence: evidence})
+		} else {
+			foreign = append(foreign, id)
+		}
+	}
+	box, err := t.mailer(c).Box(c.Name)
+	if err != nil {
+		return err
+	}
+	if len(foreign) > 0 {
+		entries, err := box.Entries(ctx)
+		if err != nil {
+			return err
+		}
+		there := make(map[string]bool, len(entries))
+		for _, e := range entries {
+			there[e.Key()] = true
+		}
+		if i := slices.IndexFunc(foreign, func(id string) bool { return !there[id] }); i >= 0 {
+			return team.Errorf(team.CodeNotFound, "no message %q in the mailbox of %s", foreign[i], c.Name).
+				WithReason(ledger.ReasonMessageNotFound).WithHint("the ids are the msg_id of each entry of \"teamctl inbox --json\"")
+		}
+	}
+	led := t.as(c)
+	for part := range slices.Chunk(marks, maxMarks) {
+		if _, err := led.MarkMany(ctx, part); err != nil {
+			return err
+		}
+	}
+	_, err = box.MarkRead(ctx, ids...)
+	return err
+}
+
+// readerWait bounds the wait for another InboxConsume of the same mailbox.
+const readerWait = 30 * time.Second
+
+// InboxConsume calls give with the caller's unread mail, and marks that mail as read once
+// give has returned nil. After an error, or when the process is killed before give has
+// returned, all of it stays unread. Consumers of one mailbox take turns, so that no two
+// get the same message. CodeTimeout (mailbox_read): another one does not return.
+func (t *Team) InboxConsume(ctx context.Context, c Caller, give func(InboxOut) error) error {
+	m, err := t.Ledger.Member(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	box, err := t.mailer(c).Box(m.Name)
+	if err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, readerWait)
+	lock, err := box.LockReader(wait)
+	cancel()
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return team.Errorf(team.CodeTimeout, "another program is reading the mailbox of %s and has not finished", m.Name).
+			WithReason("mailbox_read").WithHint("\"teamctl inbox --unread\" shows the mail and leaves it unread")
+	case err != nil:
+		return err
+	}
+	defer func() { _ = lock.Unlock() }() // the kernel frees it in any case
+	in, err := t.InboxTake(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := give(in); err != nil {
+		return err
+	}
+	return t.InboxAck(ctx, c, "consumed by "+c.Name, in.IDs()...)
+}
+
+// IDs are the ids of the entries.
+func (in InboxOut) IDs() []string {
+	ids := make([]string, len(in.Entries))
+	for i, e := range in.Entries {
+		ids[i] = e.ID
+	}
+	return ids
+}
+
+// InboxGiven records that mail was handed to an agent whose mail the supervisor or a hook
+// brings otherwise: they look for the message in the conversation before they bring it
+// too.
+func (t *Team) InboxGiven(ctx context.Context, c Caller, ids []string) error {
+	m, err := t.Ledger.Member(ctx, c.Name)
+	if err != nil || slices.Contains(readsItself, m.Spec.Agent) {
+		return err
+	}
+	marks := make([]ledger.DeliveryMark, len(ids))
+	for i, id := range ids {
+		marks[i] = ledger.DeliveryMark{MessageID: id, Recipient: m.Name, State: team.Injected, Evidence: "returned to " + m.Name,
+			IfStates: []team.DeliveryState{team.Mailed, team.Held}, IfKnown: true}
+	}
+	_, err = t.as(c).MarkMany(ctx, marks)
+	return err
+}
+
+// prompted adds the prompt, unless it cannot be made: the mail itself comes first.
+func (t *Team) prompted(ctx context.Context, c Caller, in InboxOut) InboxOut {
+	if prompt, err := t.Conversation(ctx, c, in.Entries); err == nil {
+		in.Prompt = prompt
+	}
+	return in
+}
+
+// received is what the ledger has of the messages in a mailbox, by id. Without an answer
+// of the ledger every entry that has an id counts as known, and says nothing of itself.
+func (t *Team) received(ctx context.Context, owner string, ids []string) func(id string) (got ledger.Received, known bool) {
+	all, err := t.Ledger.Received(ctx, owner, slices.DeleteFunc(ids, func(id string) bool { return id == "" }))
+	return func(id string) (ledger.Received, bool) {
+		got, ok := all[id]
+		return got, ok || err != nil && id != ""
+	}
+}
+
+func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.Entry) []InboxEntry {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.ID
+	}
+	received := t.received(ctx, owner, ids)
+	out := make([]InboxEntry, 0, len(entries))
+	for _, e := range entries {
+		x := InboxEntry{
+			From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp,
+			Color: e.Color, Read: e.Read, ID: e.Key(), Kind: string(team.KindMessage),
+		}
+		got, known := received(e.ID)
+		kind := team.Kind("")
+		if got.Sent && strings.EqualFold(got.Message.From, e.From) {
+			kind, x.Verified = got.Message.Kind, got.Message.Text == e.Text
+		}
+		// A teammate may write any text: what came through the ledger has the kind that it
+		// was posted with. Of other programs' entries there is only the text.
+		if f, ok := inbox.Parse(e.Text); ok && (kind == f.Kind() || !known) {
+			x.Kind, x.Frame = string(f.Kind()), json.RawMessage(e.Text)
+		}
+		out = append(out, x)
+	}
+	return out
+}
