@@ -17,17 +17,17 @@ import (
 
 // MergeIn asks for branches of members to be merged.
 type MergeIn struct {
-	Members        []string      `json:"members,omitempty"`
-	Ready          bool          `json:"ready,omitempty"`    // everybody who is idle, clean and has something to merge
-	Resume         bool          `json:"resume,omitempty"`   // only what is in the queue already
-	Repo           string        `json:"repo,omitempty"`     // with Ready: of this repository only
-	Into           string        `json:"into,omitempty"`     // default: the branch checked out in each repository
-	Strategy       string        `json:"strategy,omitempty"` // merge (default), rebase, squash
-	Gates          []string      `json:"gates,omitempty"`    // commands that must pass
-	GateTimeout    time.Duration `json:"gate_timeout,omitempty"`
-	DryRun         bool          `json:"dry_run,omitempty"`
-	Refresh        bool          `json:"refresh,omitempty"`         // rebase the other worktrees that are clean and idle
-	UpdateCheckout bool          `json:"update_checkout,omitempty"` // fast-forward a clean checkout of the target
+	Members      []string      `json:"members,omitempty"`
+	Ready        bool          `json:"ready,omitempty"`    // everybody who is idle, clean and has something to merge
+	Resume       bool          `json:"resume,omitempty"`   // only what is in the queue already
+	Repo         string        `json:"repo,omitempty"`     // with Ready: of this repository only
+	Into         string        `json:"into,omitempty"`     // default: the branch checked out in each repository
+	Strategy     string        `json:"strategy,omitempty"` // merge (default), rebase, squash
+	Gates        []string      `json:"gates,omitempty"`    // commands that must pass
+	GateTimeout  time.Duration `json:"gate_timeout,omitempty"`
+	DryRun       bool          `json:"dry_run,omitempty"`
+	Refresh      bool          `json:"refresh,omitempty"`       // rebase the other worktrees that are clean and idle
+	KeepCheckout bool          `json:"keep_checkout,omitempty"` // refuse a target that is checked out, instead of fast-forwarding a clean checkout
 	// Each is called with every step, from one goroutine; Waits once before it is
 	// another's turn first.
 	Each  func(worktree.LaneNote) `json:"-"`
@@ -93,7 +93,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 	led := t.as(c)
 	if len(asked) > 0 {
 		for _, l := range lanes {
-			if err := l.repo.MayMove(ctx, l.into, in.UpdateCheckout); err != nil {
+			if err := l.repo.MayMove(ctx, l.into, !in.KeepCheckout); err != nil {
 				return out, err
 			}
 		}

@@ -126,7 +126,7 @@ func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLan
 		}
 		l.list = append(l.list, ledger.Merge{Member: m.Name, Session: m.SessionKey, Branch: v.Branch, Tip: v.Head, Target: into,
 			Strategy: in.Strategy, Gates: append([]string{}, in.Gates...),
-			Options: ledger.MergeOptions{Repo: g.Name, UpdateCheckout: in.UpdateCheckout, GateTimeout: in.GateTimeout}})
+			Options: ledger.MergeOptions{Repo: g.Name, UpdateCheckout: !in.KeepCheckout, GateTimeout: in.GateTimeout}})
 	}
 	return notes, nil
 }

@@ -45,7 +45,7 @@ func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
 		}
 		if !update {
 			return conflict(ReasonTargetCheckedOut, "%s is checked out in %s", branch, w.Path).
-				WithHint("--update-checkout fast-forwards it with the branch; or merge into another branch: --into BRANCH")
+				WithHint("leave out --update-checkout=false to fast-forward it; or merge into another branch: --into BRANCH")
 		}
 	}
 	return nil

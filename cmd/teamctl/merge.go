@@ -16,6 +16,7 @@ import (
 
 func newMerge(a *app) *cobra.Command {
 	var in tool.MergeIn
+	var update bool
 	cmd := &cobra.Command{
 		Use:   "merge [MEMBER...|--ready|--resume]",
 		Short: "Merge members' branches into a branch, through a gate",
@@ -26,20 +27,21 @@ the target moves by compare-and-swap. A branch that conflicts, or that breaks th
 is left out (a red stack is halved until the one at fault stands alone), and its owner
 gets a task with the conflict or the output; the lead gets it for a built-in worker.
 
-Nothing is ever forced. A target that is checked out with changes is refused; a clean
-checkout is fast-forwarded with --update-checkout. Members' branches are not changed.
+Nothing is ever forced. A clean checkout of the target is fast-forwarded with it; one
+with changes is never touched, and its branch not moved. Members' branches stay as
+they are.
 
 What is asked for stands in a queue first (teamctl merge queue). When this command is
 killed, the next merge, or --resume, completes what it began. The exit status is not 0
 unless every branch landed.`,
 		Example: `  teamctl merge --ready --dry-run
-  teamctl merge builder tester --gate 'go test ./...' --update-checkout
+  teamctl merge builder tester --gate 'go test ./...'
   teamctl merge --ready --into integration --strategy squash --gate make --refresh
   teamctl merge --resume`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in.Members = args
+			in.Members, in.KeepCheckout = args, !update
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error { return a.merge(cmd.Context(), t, c, in) })
 		},
 	}
@@ -53,7 +55,7 @@ unless every branch landed.`,
 	f.DurationVar(&in.GateTimeout, "gate-timeout", 30*time.Minute, "how long one gate command may take")
 	f.BoolVar(&in.DryRun, "dry-run", false, "show what would be done; no gate runs, nothing moves")
 	f.BoolVar(&in.Refresh, "refresh", false, "then rebase the other worktrees that are clean and idle")
-	f.BoolVar(&in.UpdateCheckout, "update-checkout", false, "fast-forward a clean checkout of the target")
+	f.BoolVar(&update, "update-checkout", true, "fast-forward a clean checkout of the target")
 	a.complete(cmd, "strategy", words("merge", "rebase", "squash"))
 	cmd.AddCommand(newMergeQueue(a), newMergeCancel(a))
 	return cmd
@@ -123,6 +125,22 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 
 // errMerge ends a merge that left branches out.
 var errMerge = team.Errorf(team.CodeConflict, "not every branch was merged").WithReason("merge_incomplete")
+
+// workHint says where the members' work is and how to get it, where there is any.
+func (a *app) workHint(ctx context.Context, t *tool.Team) error {
+	members, err := t.Ledger.Members(ctx, true)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.Worktree != "" && m.Spec.WorktreeMode == "own" {
+			a.out.hint("teamctl worktree diff    # what the members changed")
+			a.out.hint("teamctl merge --ready    # bring it into your branch")
+			return nil
+		}
+	}
+	return nil
+}
 
 func laneNames(items []worktree.LaneItem) string {
 	names := make([]string, len(items))

@@ -91,7 +91,7 @@ func TestMergeKilledAtEveryStep(t *testing.T) {
 // mergeKilledAt runs a merge that dies at a step.
 func (r *faultRig) mergeKilledAt(step string, members []string) {
 	r.Helper()
-	cmd := exec.Command(r.exe, append([]string{"merge", "--update-checkout", "--gate", "test ! -e broken"}, members...)...)
+	cmd := exec.Command(r.exe, append([]string{"merge", "--gate", "test ! -e broken"}, members...)...)
 	cmd.Dir, cmd.Env = r.dir, append(r.env[:len(r.env):len(r.env)], envKillAt+"="+step)
 	out, _ := cmd.CombinedOutput()
 	if st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || st.Signal() != syscall.SIGKILL {

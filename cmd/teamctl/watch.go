@@ -175,7 +175,7 @@ func (a *app) wait(ctx context.Context, t *tool.Team, in tool.WaitIn, progress b
 	if !a.out.value(last) && !progress {
 		a.out.line("%d of %d tasks completed", last.Counts.Completed, last.Counts.Total())
 	}
-	return nil
+	return a.workHint(ctx, t)
 }
 
 func newBoard(a *app) *cobra.Command {
