@@ -163,7 +163,7 @@ var rooms = map[string]room{
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
 	"courier": {
-		may: []string{"team", leaf, "inbox", "adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk"}, never: noSQL,
+		may: []string{"team", leaf, "inbox", "adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/tailscale/hujson"}, never: noSQL,
 		why: "carries out what adapters describe: it speaks to agents and knows no supervisor, ledger or backend",
 	},
 	"courier/hook": {

@@ -153,8 +153,8 @@ func TestProgramOfItsOwn(t *testing.T) {
 			n++
 		}
 	}
-	if n != 2 {
-		t.Errorf("the program stands in the plan %d times, want server and screen", n)
+	if n != 3 {
+		t.Errorf("the program stands in the plan %d times, want server, question and screen", n)
 	}
 	argv, ok := Launcher{}.Probe(in)
 	if !ok || !slices.Equal(argv, []string{"/opt/codex/bin/codex", "--version"}) {
@@ -188,6 +188,25 @@ func TestShowEveryKind(t *testing.T) {
 		}
 		if len(p.Ways) == 0 || len(p.States) == 0 || p.MidTurn == "" || p.Interrupt == "" || p.Config == "" {
 			t.Errorf("%s does not declare everything: %+v", a.Name, p)
+		}
+	}
+}
+
+// No plan declares that the person trusts the directory.
+func TestNobodyIsTrustedUnasked(t *testing.T) {
+	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
+		for _, version := range []string{"999.0.0", "0.0.1", ""} {
+			for _, socket := range []string{"/run/tc/a/b.sock", ""} {
+				in := foreign(t, agent, version)
+				in.Mint.Socket = socket
+				p := plan(t, in)
+				all := strings.Join(append(p.Argv, p.Env...), "\n")
+				for _, no := range []string{"trust_level", "skip-trust", "TRUST_WORKSPACE=", "hasTrustDialogAccepted", "bypass-project-trust"} {
+					if strings.Contains(all, no) {
+						t.Errorf("%s %q declares trust: %s", agent, version, no)
+					}
+				}
+			}
 		}
 	}
 }

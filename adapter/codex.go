@@ -40,7 +40,6 @@ var codex = cli{
 func planCodex(exe string, in Input, v Version) (launch, error) {
 	common := []string{
 		"-c", "check_for_update_on_startup=false",
-		"-c", "projects={" + tomlString(in.Dir) + `={trust_level="trusted"}}`,
 		"-c", "mcp_servers.teamctl={command=" + tomlString(exe) + `,args=["mcp"],env=` + tomlTable(toolEnv(in)) +
 			",env_vars=" + tomlList([]string{team.EnvToken, team.EnvGen}) + `,default_tools_approval_mode="approve"}`,
 		"-c", "developer_instructions=" + tomlString(briefing(in)),
@@ -79,12 +78,18 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 			tui = tui[len(codexMode(in)):]
 		}
 		screen = append(append(screen, "--remote", "unix://"+in.Mint.Socket), tui...)
-		l.argv = append([]string{exe, "beside", "--socket", in.Mint.Socket, "--count", strconv.Itoa(len(server)), "--"}, server...)
-		l.argv = append(l.argv, screen...)
+		asks := append([]string{program}, codexAsks...)
+		l.argv = append([]string{exe, "beside", "--socket", in.Mint.Socket, "--count", strconv.Itoa(len(server)), "--trust", strconv.Itoa(len(asks)), "--"}, server...)
+		l.argv = append(append(l.argv, asks...), screen...)
 	}
 	l.argv = append(l.argv, positional(firstPrompt(in))...)
 	return l, nil
 }
+
+// codexAsks are the arguments with which the TUI asks whether its directory is to be
+// trusted. Attached to a server it does not ask, and leaves the configuration of the
+// repository aside. Trust of a repository covers its worktrees.
+var codexAsks = []string{"--disable", "daemon_auto_start", "-c", "check_for_update_on_startup=false"}
 
 func codexMode(in Input) []string {
 	mode := in.Mode

@@ -1,6 +1,11 @@
 package adapter
 
-import "github.com/teamctl/teamctl/team"
+import (
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
 
 // Gemini CLI. Its settings come in by GEMINI_CLI_SYSTEM_DEFAULTS_PATH, the layer
 // below the person's own: lists of hooks and servers are joined with theirs, and
@@ -75,7 +80,8 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 		l.notes = append(l.notes, "the defaults of "+other+" are not in force for this member")
 	}
 	l.env[envGeminiDefaults] = bundleFile(in, "gemini.json")
-	argv := []string{"gemini", "--skip-trust", "--approval-mode", geminiMode(in)}
+	program := programOf(in, in.Agent, "gemini")
+	argv := []string{program, "--approval-mode", geminiMode(in)}
 	if in.Model != "" {
 		argv = append(argv, "-m", in.Model)
 	}
@@ -93,8 +99,25 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 		}
 		argv = append(argv, "--prompt-interactive="+p)
 	}
-	l.argv = argv
+	// It asks about the directory when a turn may have begun already, and starts itself
+	// anew with the answer: the session that it is to have is there then.
+	l.argv = append([]string{exe, "trusted", "--count", "1", "--", program}, argv...)
 	return l, nil
+}
+
+// GeminiAsks is the environment of a Gemini CLI that is only to ask whether its directory
+// is trusted.
+func GeminiAsks(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, envGeminiDefaults+"=") })
+}
+
+// GeminiTrusted is a command line of Gemini CLI in a directory that its person trusts, or
+// of which it knows by itself. It takes a work tree for a directory of its own.
+func GeminiTrusted(argv []string, trusted bool) []string {
+	if !trusted {
+		return argv
+	}
+	return append([]string{argv[0], "--skip-trust"}, argv[1:]...)
 }
 
 func geminiMode(in Input) string {

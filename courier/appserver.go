@@ -172,14 +172,7 @@ func (a *appServer) connect(ctx context.Context) (*rpc, error) {
 func (a *appServer) hello(ctx context.Context, conn *rpc) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	err := conn.call(ctx, "initialize", map[string]any{
-		"clientInfo":   map[string]string{"name": "teamctl", "title": "teamctl", "version": "1"},
-		"capabilities": map[string]bool{"experimentalApi": true},
-	}, nil)
-	if err != nil {
-		return err
-	}
-	return conn.send(ctx, map[string]string{"method": "initialized"})
+	return conn.hello(ctx, nil)
 }
 
 func (a *appServer) wake() {

@@ -57,6 +57,10 @@ func (l *looker) read(ctx context.Context) (seen, past adapter.Seen, err error) 
 		return seen, seen, err
 	}
 	seen, past = l.at(text, time.Now())
+	if seen.Activity != team.Waiting && l.asking() {
+		seen = adapter.Seen{Activity: team.ActivityUnknown}
+		past = seen
+	}
 	return seen, past, nil
 }
 

@@ -143,6 +143,19 @@ func (r *rpc) call(ctx context.Context, method string, params, result any) error
 	}
 }
 
+// hello opens the conversation with an app-server; server, if it is not nil, gets what it
+// says of itself.
+func (r *rpc) hello(ctx context.Context, server any) error {
+	err := r.call(ctx, "initialize", map[string]any{
+		"clientInfo":   map[string]string{"name": "teamctl", "title": "teamctl", "version": "1"},
+		"capabilities": map[string]bool{"experimentalApi": true},
+	}, server)
+	if err != nil {
+		return err
+	}
+	return r.send(ctx, map[string]string{"method": "initialized"})
+}
+
 // errGone is a connection that ended before the answer.
 var errGone = errors.New("the connection has ended")
 

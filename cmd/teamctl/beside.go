@@ -7,13 +7,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -27,14 +27,15 @@ func newBeside(a *app) *cobra.Command {
 	var (
 		socket string
 		count  int
+		trust  int
 	)
 	cmd := &cobra.Command{
-		Use: "beside --socket PATH --count N -- SERVER ARG... PROGRAM ARG...", Short: "Run a server and the program that shows it", Hidden: true,
+		Use: "beside --socket PATH --count N [--trust N] -- SERVER ARG... [ASKER ARG...] PROGRAM ARG...", Short: "Run a server and the program that shows it", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if count < 1 || count >= len(args) || socket == "" {
-				return usage(cmd, "a server of --count words, a program after it, and --socket")
+			if count < 1 || trust < 0 || count+trust >= len(args) || socket == "" {
+				return usage(cmd, "a server of --count words, a program after it and after the --trust words, and --socket")
 			}
-			code, err := beside(cmd.Context(), socket, args[:count], args[count:], a.out.stderr)
+			code, err := beside(cmd.Context(), socket, args[:count], args[count:count+trust], args[count+trust:], a.out.stderr)
 			if err != nil {
 				return err
 			}
@@ -46,10 +47,11 @@ func newBeside(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&socket, "socket", "", "unix socket that the server listens on")
 	cmd.Flags().IntVar(&count, "count", 0, "how many words are the server's")
+	cmd.Flags().IntVar(&trust, "trust", 0, "how many words after them are of the program that asks whether the directory is trusted")
 	return cmd
 }
 
-func beside(ctx context.Context, socket string, server, program []string, stderr io.Writer) (int, error) {
+func beside(ctx context.Context, socket string, server, asker, program []string, stderr io.Writer) (int, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "make the directory of %s: %w", socket, err)
 	}
@@ -84,35 +86,19 @@ func beside(ctx context.Context, socket string, server, program []string, stderr
 		return 0, err
 	}
 	defer stop()
-	cmd := exec.Command(program[0], program[1:]...) //nolint:gosec,noctx // a signal to this process is handed on
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if err := cmd.Start(); err != nil {
-		return 0, team.Errorf(team.CodeUnavailable, "start %s: %w", program[0], err)
-	}
-	// The terminal signals its whole group, the program with it; a signal to this
-	// process alone is handed on.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
-	defer signal.Stop(signals)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for {
-		select {
-		case s := <-signals:
-			if n, ok := s.(syscall.Signal); ok && n != syscall.SIGINT {
-				_ = cmd.Process.Signal(n)
-			}
-		case err := <-ended:
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				if st, ok := exit.Sys().(syscall.WaitStatus); ok && st.Signaled() {
-					return 128 + int(st.Signal()), nil
-				}
-				return exit.ExitCode(), nil
-			}
-			return 0, err
+	if len(asker) > 0 {
+		read := func(ctx context.Context, dir string) (courier.Trust, error) {
+			return courier.CodexTrust(ctx, socket, dir)
+		}
+		if _, code, over, err := askTrust(ctx, read, asker, nil); over || err != nil {
+			return code, err
 		}
 	}
+	p, err := inForeground(program, nil)
+	if err != nil {
+		return 0, err
+	}
+	return p.wait(nil)
 }
 
 // listening waits until somebody answers at the socket.

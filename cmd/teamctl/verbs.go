@@ -47,7 +47,7 @@ var verbs = []struct {
 		{"prune", newPrune}, {"bridge", newBridge}, {"docs", newDocs},
 	}},
 	{"", []verb{
-		{"worker", newWorker}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"acp", newACP},
+		{"worker", newWorker}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"trusted", newTrusted}, {"acp", newACP},
 		{"hook", newHook},
 	}},
 }

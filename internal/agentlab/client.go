@@ -15,7 +15,11 @@ type Client struct {
 	Tool    string   // prefix of our tools in the model's words
 	Ask     string   // a line of a script that makes it ask for permission
 	Plan    string   // its tool that shows a plan; "" where teamctl is told of none
-	Asks    string   // its tool that asks its person something; "" where teamctl is told of none
+	// AsksTrust: it asks its person whether a repository is trusted. Trusts is the key that
+	// says yes, "" where that is not a key.
+	AsksTrust bool
+	Trusts    string
+	Asks      string // its tool that asks its person something; "" where teamctl is told of none
 }
 
 // Clients are the CLIs, in the versions that scripts/test-clients installs.
@@ -24,17 +28,17 @@ func Clients() []Client {
 		{
 			Name: "claude", Version: "2.1.329", Tool: "mcp__teamctl__",
 			Program: []string{"anthropic-ai-claude-code-2.1.329/node_modules/@anthropic-ai/claude-code-linux-x64/claude"},
-			Ask:     "@@shell touch asked", Plan: "ExitPlanMode", Asks: "AskUserQuestion",
+			Ask:     "@@shell touch asked", Plan: "ExitPlanMode", Asks: "AskUserQuestion", AsksTrust: true,
 		},
 		{
 			Name: "codex", Version: "0.169.0", Tool: "mcp__teamctl__",
 			Program: []string{"openai-codex-0.169.0/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"},
-			Ask:     `@@call exec_command {"cmd":"touch asked","sandbox_permissions":"require_escalated","justification":"need it"}`,
+			Ask:     `@@call exec_command {"cmd":"touch asked","sandbox_permissions":"require_escalated","justification":"need it"}`, AsksTrust: true, Trusts: "Enter",
 		},
 		{
 			Name: "gemini", Version: "0.61.0", Tool: "mcp_teamctl_",
 			Program: []string{"node", "google-gemini-cli-0.61.0/node_modules/@google/gemini-cli/bundle/gemini.js"},
-			Ask:     "@@shell touch asked",
+			Ask:     "@@shell touch asked", AsksTrust: true, Trusts: "Enter",
 		},
 		{
 			Name: "opencode", Version: "1.18.33", Tool: "teamctl_",

@@ -101,7 +101,10 @@ wire_api = "responses"
 enabled = false
 [tui]
 screen_reader_detection_done = true
+[projects."` + repo + `"]
+trust_level = "trusted"
 `,
+		".gemini/trustedFolders.json": `{"` + repo + `":"TRUST_FOLDER"}`,
 		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},` +
 			`"environmentVariableRedaction":{"enabled":true,"allowed":["OF_THE_PERSON"]}},"privacy":{"usageStatisticsEnabled":false}}`,
 		".gemini/policies/free.toml": geminiRule("sleep") + geminiRule("cat"),

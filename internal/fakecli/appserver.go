@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,8 @@ type AppServer struct {
 	Cwd    string
 	// Approve makes every tool call ask.
 	Approve bool
+	// Begins is called when a thread begins; it may be nil.
+	Begins func() error
 
 	srv  *http.Server
 	done sync.WaitGroup
@@ -224,6 +227,14 @@ func (s *AppServer) thread() string {
 
 // begin makes a thread of the id, or takes up the one that was kept under it.
 func (s *AppServer) begin(id string, resume bool) error {
+	s.mu.Lock()
+	begins := s.Begins
+	s.mu.Unlock()
+	if begins != nil {
+		if err := begins(); err != nil {
+			return err
+		}
+	}
 	file, err := homeFile(".codex", "sessions", id+".json")
 	if err != nil {
 		return err
@@ -282,7 +293,21 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 	}
 	switch method {
 	case "initialize":
-		return obj{"userAgent": "codex-tui/0.169.0 (fake)"}, ""
+		home, err := homeFile(".codex", "x")
+		if err != nil {
+			return nil, err.Error()
+		}
+		return obj{"userAgent": "codex-tui/0.169.0 (fake)", "codexHome": filepath.Dir(home)}, ""
+	case "config/read":
+		levels, err := codexTrust(nil)
+		if err != nil {
+			return nil, err.Error()
+		}
+		projects := obj{}
+		for dir, level := range levels {
+			projects[dir] = obj{"trust_level": level}
+		}
+		return obj{"config": obj{"projects": projects}}, ""
 	case "initialized":
 		return nil, ""
 	case "thread/loaded/list":

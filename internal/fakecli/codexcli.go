@@ -24,7 +24,7 @@ func codex(args []string) error {
 	}
 	socket, ok := strings.CutPrefix(one(flags, "--remote"), "unix://")
 	if !ok {
-		return errors.New("the fake has a TUI for --remote only")
+		return codexAlone(flags["-c"])
 	}
 	var resume string
 	if len(rest) > 1 && rest[0] == "resume" {
@@ -68,6 +68,18 @@ func codexServer(listen string, config []string) error {
 		return err
 	}
 	defer s.Close()
+	s.mu.Lock()
+	s.Begins = func() error { // a thread reads the configuration of its directory
+		servers, err := codexProjectServers(ctx, dir, config)
+		for _, m := range servers { // not waited for: they may be no servers at all
+			cmd := command(ctx, m.argv()[0], m.argv()[1:]...)
+			if err = errors.Join(err, cmd.Start()); err == nil {
+				go func() { _ = cmd.Wait() }()
+			}
+		}
+		return err
+	}
+	s.mu.Unlock()
 	select {} // until it is killed
 }
 

@@ -36,7 +36,12 @@ func gemini(args []string) error {
 	if err != nil {
 		return err
 	}
-	settings, err := geminiSettingsOf()
+	trusted, err := geminiTrusted(dir)
+	if err != nil {
+		return err
+	}
+	_, skip := flags["--skip-trust"]
+	settings, err := geminiSettingsOf(trusted || skip)
 	if err != nil {
 		return err
 	}
@@ -130,6 +135,16 @@ func gemini(args []string) error {
 		t.line(p)
 	}
 	go e.Run(ctx)
+	if !trusted && !skip {
+		go func() {
+			if geminiAsk(ctx, t, dir) == nil {
+				t.say("", "Gemini CLI is restarting to apply the trust changes...")
+				if again, err := os.Executable(); err == nil {
+					_ = syscall.Exec(again, append([]string{"gemini"}, args...), os.Environ())
+				}
+			}
+		}()
+	}
 	t.read()
 	return nil
 }
@@ -160,21 +175,33 @@ type geminiSettings struct {
 
 // geminiSettingsOf reads the defaults that a session is given and the person's own, who
 // win. In both a $NAME is replaced from the whole environment.
-func geminiSettingsOf() (s geminiSettings, err error) {
+func geminiSettingsOf(trusted bool) (s geminiSettings, err error) {
 	own, err := homeFile(".gemini", "settings.json")
 	if err != nil {
 		return s, err
 	}
-	for _, path := range []string{os.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), own} {
+	paths := []string{os.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"), own, ".gemini/settings.json"}
+	for i, path := range paths {
+		if i == 2 && !trusted {
+			break
+		}
 		b, err := os.ReadFile(path)
-		if path == own && errors.Is(err, os.ErrNotExist) {
+		if (i > 0 || path == "") && errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return s, err
 		}
-		if err := json.Unmarshal([]byte(os.Expand(string(b), inJSON)), &s); err != nil { // lists and values that both have are the second's
+		var all geminiSettings
+		into := &s // lists and values that both have are the second's
+		if i == 2 {
+			into = &all
+		}
+		if err := json.Unmarshal([]byte(os.Expand(string(b), inJSON)), into); err != nil {
 			return s, fmt.Errorf("read %s: %w", path, err)
+		}
+		for event, groups := range all.Hooks { // of the repository
+			s.Hooks[event] = append(s.Hooks[event], groups...)
 		}
 	}
 	return s, nil

@@ -39,6 +39,7 @@ var checks = []check{
 	{"asked to stop, it ends by itself within 10 s", shutsDown},
 	{"a turn that fails is told as failed", fails},
 	{"the person's configuration is as it was", untouched},
+	{"a stranger's repository runs nothing before its person trusts it", inStrangersRepository},
 }
 
 func promptArrives(ctx context.Context, w *world, c agentlab.Client) (string, error) {

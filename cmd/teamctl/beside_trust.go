@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/internal/dirwatch"
+	"github.com/teamctl/teamctl/team"
+)
+
+// foreground is a program that has the terminal.
+type foreground struct {
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// inForeground starts a program with the terminal; env nil is this process's own.
+func inForeground(argv, env []string) (*foreground, error) {
+	p := &foreground{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan error, 1)} //nolint:gosec,noctx // a signal to this process is handed on
+	p.cmd.Env = env
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := p.cmd.Start(); err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "start %s: %w", argv[0], err)
+	}
+	go func() { p.ended <- p.cmd.Wait() }()
+	return p, nil
+}
+
+// endWithin is how long a program may take to end once it was told to.
+const endWithin = 5 * time.Second
+
+// wait returns the program's exit status. A program that is not needed any more is ended:
+// its status is 0 then. The terminal signals its whole group, the program with it; a
+// signal to this process alone is handed on.
+func (p *foreground) wait(unneeded <-chan struct{}) (int, error) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	defer signal.Stop(signals)
+	for ended := false; ; {
+		select {
+		case s := <-signals:
+			if n, ok := s.(syscall.Signal); ok && n != syscall.SIGINT {
+				_ = p.cmd.Process.Signal(n)
+			}
+		case <-unneeded:
+			unneeded, ended = nil, true
+			if id, err := proc.Identify(p.cmd.Process.Pid); err == nil {
+				_, _ = proc.KillTree(context.Background(), []backends.ProcID{id}, "", endWithin) // what is left the shim ends
+			}
+		case err := <-p.ended:
+			if ended {
+				return 0, nil
+			}
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				if st, ok := exit.Sys().(syscall.WaitStatus); ok && st.Signaled() {
+					return 128 + int(st.Signal()), nil
+				}
+				return exit.ExitCode(), nil
+			}
+			return 0, err
+		}
+	}
+}
+
+// readTrust tells what is known of whether the working directory is trusted.
+type readTrust func(ctx context.Context, dir string) (courier.Trust, error)
+
+// askTrust runs the program that asks its person whether the directory is trusted, until
+// it has an answer; it runs nothing where it has one already. over: the person has left
+// the program without an answer, and code is its exit status.
+func askTrust(ctx context.Context, read readTrust, asker, env []string) (t courier.Trust, code int, over bool, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return t, 0, false, team.Errorf(team.CodeUnavailable, "find the working directory: %w", err)
+	}
+	t, err = read(ctx, dir)
+	if err != nil {
+		return t, 0, false, team.Errorf(team.CodeUnavailable, "ask whether %s is trusted: %w", dir, err)
+	}
+	if t.Known {
+		return t, 0, false, nil
+	}
+	written := make(chan struct{}, 1)
+	var hub dirwatch.Hub
+	var tick <-chan time.Time
+	watched := t.Dir
+	if _, err := os.Stat(watched); err != nil { // a program that is run for the first time makes it
+		watched = dir
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		tick = t.C
+	}
+	stop, err := hub.Watch(watched, func(dirwatch.Event) {
+		select {
+		case written <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return t, 0, false, team.Errorf(team.CodeUnavailable, "watch %s: %w", watched, err)
+	}
+	defer stop()
+	if name, key, ok := team.ParseAgentID(os.Getenv(team.EnvAgentID)); ok {
+		layout := team.Home{Dir: os.Getenv(team.EnvHome)}.Team(key)
+		over, err := courier.Ask(layout.Bundle(name), os.Getenv(team.EnvGen))
+		if err != nil {
+			return t, 0, false, err
+		}
+		defer over()
+	}
+	p, err := inForeground(asker, env)
+	if err != nil {
+		return t, 0, false, err
+	}
+	answered, looked := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	var now courier.Trust
+	go func() {
+		defer close(looked)
+		for {
+			select {
+			case <-written:
+			case <-tick:
+			case <-ctx.Done():
+				return
+			}
+			if s, err := read(ctx, dir); err == nil && (s.Known || s.Said != t.Said) {
+				now = s
+				close(answered)
+				return
+			}
+		}
+	}()
+	code, err = p.wait(answered)
+	cancel()
+	<-looked
+	select {
+	case <-answered:
+		return now, 0, false, err
+	default:
+		return t, code, true, err
+	}
+}
+
+// newTrusted runs an agent whose person has to say first whether its directory is
+// trusted. It is that program afterwards.
+func newTrusted(*app) *cobra.Command {
+	var count int
+	cmd := &cobra.Command{
+		Use: "trusted --count N -- ASKER ARG... PROGRAM ARG...", Short: "Run Gemini CLI once its directory is trusted or not", Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if count < 1 || count >= len(args) {
+				return usage(cmd, "a program that asks, of --count words, and a program after it")
+			}
+			read := func(ctx context.Context, dir string) (courier.Trust, error) {
+				return courier.GeminiTrust(ctx, dir, os.Getenv)
+			}
+			t, code, over, err := askTrust(cmd.Context(), read, args[:count], adapter.GeminiAsks(os.Environ()))
+			if err != nil {
+				return err
+			}
+			if over {
+				if code != 0 {
+					return exitError(code)
+				}
+				return nil
+			}
+			program, err := exec.LookPath(args[count])
+			if err != nil {
+				return team.Errorf(team.CodeUnavailable, "start %s: %w", args[count], err)
+			}
+			return syscall.Exec(program, adapter.GeminiTrusted(args[count:], t.Trusted), os.Environ()) //nolint:gosec // the member's own agent
+		},
+	}
+	cmd.Flags().IntVar(&count, "count", 0, "how many words are of the program that asks")
+	return cmd
+}

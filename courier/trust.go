@@ -1,0 +1,195 @@
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Trust is what a program's person has said of the directory that it is to work in. It
+// is read from the program's own configuration, which nobody but the program writes.
+type Trust struct {
+	Known   bool   // there is an answer, or the program asks for none
+	Trusted bool   // the person trusts it, or the repository that it is a work tree of
+	Said    string // all answers: it changes when one is given
+	Dir     string // the directory whose files change with an answer
+}
+
+// askingFile is in the bundle while a program is shown that only asks whether the
+// directory is trusted; it holds the generation.
+const askingFile = "asking"
+
+// Ask notes that a program is shown that only asks about trust, and returns what takes the
+// note back. What its screen shows beside the question means nothing.
+func Ask(b team.Bundle, generation string) (over func(), err error) {
+	path := filepath.Join(string(b), askingFile)
+	if err := atomicfile.Write(path, []byte(generation+"\n"), 0o600, false); err != nil {
+		return nil, fmt.Errorf("note that the question of trust is open: %w", err)
+	}
+	return func() { _ = os.Remove(path) }, nil // the next start replaces it
+}
+
+// asking reports whether such a program is shown now.
+func (l *looker) asking() bool {
+	data, err := os.ReadFile(filepath.Join(string(l.f.Bundle), askingFile))
+	return err == nil && strings.TrimSpace(string(data)) == l.f.Generation
+}
+
+// CodexTrust asks the app-server at the socket. Codex looks for the answer at the
+// directory, at its work tree and at the repository of that; an error of a server that
+// does not say is an answer: Codex leaves the configuration of the repository aside.
+func CodexTrust(ctx context.Context, socket, dir string) (Trust, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	conn, err := dialRPC(ctx, socket)
+	if err != nil {
+		return Trust{}, err
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() { _ = conn.serve(ctx, func(rpcMessage) {}) }) // a call says why it ended
+	defer reader.Wait()
+	defer conn.close()
+	var server struct{ CodexHome string }
+	if err := conn.hello(ctx, &server); err != nil {
+		return Trust{}, err
+	}
+	var out struct {
+		Config struct {
+			Projects map[string]struct {
+				Level string `json:"trust_level"`
+			} `json:"projects"`
+		} `json:"config"`
+	}
+	err = conn.call(ctx, "config/read", map[string]string{"cwd": dir}, &out)
+	if no := (*rpcError)(nil); errors.As(err, &no) {
+		return Trust{Known: true}, nil
+	}
+	if err != nil {
+		return Trust{}, err
+	}
+	said, err := json.Marshal(out.Config.Projects)
+	t := Trust{Said: string(said), Dir: server.CodexHome}
+	for _, p := range append([]string{dir}, repositoryOf(ctx, dir)...) {
+		for _, p := range []string{p, realPath(p)} {
+			level := out.Config.Projects[p].Level
+			t.Known = t.Known || level != ""
+			t.Trusted = t.Trusted || level == "trusted"
+		}
+	}
+	return t, err
+}
+
+// GeminiTrust reads the files of Gemini CLI, whose environment getenv has. It looks for
+// the answer at the directory and those above it only; trust of a repository is carried
+// over to its work trees here.
+func GeminiTrust(ctx context.Context, dir string, getenv func(string) string) (Trust, error) {
+	home := getenv("GEMINI_CLI_HOME")
+	if home == "" {
+		home = getenv("HOME")
+	}
+	home = filepath.Join(home, ".gemini")
+	file := getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
+	if file == "" {
+		file = filepath.Join(home, "trustedFolders.json")
+	}
+	t := Trust{Dir: filepath.Dir(file)}
+	if getenv("GEMINI_RESTRICTED_MODE") == "true" || getenv("GEMINI_CLI_TRUST_WORKSPACE") != "" {
+		t.Known = true
+		return t, nil
+	}
+	system := getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+	if system == "" {
+		system = "/etc/gemini-cli/settings.json"
+	}
+	asks := true
+	for _, settings := range []string{filepath.Join(home, "settings.json"), system} { // the system's win
+		var s struct {
+			Security struct{ FolderTrust struct{ Enabled *bool } }
+		}
+		if err := readJSONC(settings, &s); err != nil {
+			continue // the program says so itself, and goes on without it
+		}
+		if on := s.Security.FolderTrust.Enabled; on != nil {
+			asks = *on
+		}
+	}
+	if !asks {
+		t.Known = true
+		return t, nil
+	}
+	levels := map[string]string{}
+	if err := readJSONC(file, &levels); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be in the middle of writing it
+		return t, fmt.Errorf("read %s: %w", file, err)
+	}
+	said, err := json.Marshal(levels)
+	t.Said = string(said)
+	t.Known, t.Trusted = geminiLevel(levels, dir)
+	if !t.Known {
+		for _, p := range repositoryOf(ctx, dir) {
+			if _, trusted := geminiLevel(levels, p); trusted {
+				t.Known, t.Trusted = true, true
+			}
+		}
+	}
+	return t, err
+}
+
+// geminiLevel is the answer of the longest rule that covers a directory.
+func geminiLevel(levels map[string]string, dir string) (known, trusted bool) {
+	longest := -1
+	for rule, level := range levels {
+		covers := rule
+		if level == "TRUST_PARENT" {
+			covers = filepath.Dir(rule)
+		}
+		rel, err := filepath.Rel(realPath(covers), realPath(dir))
+		if err != nil || !filepath.IsLocal(rel) || len(rule) <= longest {
+			continue
+		}
+		longest, known, trusted = len(rule), true, level != "DO_NOT_TRUST"
+	}
+	return known, trusted
+}
+
+// repositoryOf is the work tree that a directory is in, and the directory of the
+// repository that this is a work tree of: none where there is no repository.
+func repositoryOf(ctx context.Context, dir string) []string {
+	out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir").Output()
+	top, common, ok := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || !ok {
+		return nil
+	}
+	return []string{top, filepath.Dir(common)}
+}
+
+func realPath(p string) string {
+	if r, err := filepath.EvalSymlinks(p); err == nil {
+		return r
+	}
+	return p
+}
+
+// readJSONC reads JSON with comments.
+func readJSONC(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if data, err = hujson.Standardize(data); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
