@@ -373,7 +373,7 @@ func (w *worker) noCommand(ctx context.Context, id string) string {
 		return ""
 	}
 	return "task " + id + " waits: it has no command (metadata.run), and I run commands only. Give it one: " +
-		"teamctl task update " + id + " --meta run=COMMAND, or assign it to another member"
+		"teamctl task edit " + id + " --meta run=COMMAND, or assign it to another member"
 }
 
 func (w *worker) claimRequested(ctx context.Context, id string) string {

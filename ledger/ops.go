@@ -50,6 +50,7 @@ const (
 	opTaskDepsRemove = "task.deps.remove"
 	opTaskDelete     = "task.delete"
 	opTaskRetry      = "task.retry"
+	opTaskCancel     = "task.cancel"
 	opOwnerRelease   = "owner.release"
 	opLeasesRenew    = "leases.renew"
 	opLeasesExpire   = "leases.expire"
@@ -108,6 +109,7 @@ var ops = map[string]opSpec{
 	opTaskDepsRemove: once(removeDeps),
 	opTaskDelete:     once(deleteTask),
 	opTaskRetry:      once(retryTask),
+	opTaskCancel:     once(cancelTask),
 	opOwnerRelease:   once(releaseOwner),
 	opLeasesRenew:    again(renewLeases),
 	opLeasesExpire:   once(expireLeases),

@@ -66,7 +66,10 @@ func (t *tx) reassign(a reassignArgs) (Task, error) {
 		if err := t.free(task, by, "reassigned by "+by); err != nil {
 			return task, err
 		}
-	case team.TaskPending:
+	case team.TaskPending: // it is not held back from whom it is given to
+		if _, err := t.exec(sqlTaskHold, 0, task.ID); err != nil {
+			return task, err
+		}
 	}
 	return updateTask(t, TaskPatch{ID: a.ID, Owner: &a.Owner, By: by})
 }

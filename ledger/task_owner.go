@@ -167,7 +167,15 @@ func releaseTask(t *tx, ref TaskRef) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, t.free(task, task.OwnerName, "released by its owner")
+	by := orDefault(t.who, task.OwnerName)
+	if by == task.OwnerName {
+		return none{}, t.free(task, by, "released by its owner")
+	}
+	if err := t.free(task, by, "released by "+by); err != nil {
+		return none{}, err
+	}
+	_, err = t.exec(sqlTaskHold, t.now+ReleaseHold.Milliseconds(), task.ID)
+	return none{}, err
 }
 
 func retryTask(t *tx, id string) (none, error) {

@@ -167,7 +167,7 @@ func stopErrors(out []Stopped) error {
 		return all.Errors[0]
 	}
 	return team.Errorf(team.CodeOf(all.Errors[0]), "%d members did not stop: %w", len(all.Errors), all).
-		WithHint("teamctl kill --force NAME ends a member without asking")
+		WithHint("teamctl kill NAME ends a member without asking")
 }
 
 // StartMembers makes running what is wanted of stopped or failed members, forgets their

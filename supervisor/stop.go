@@ -169,7 +169,7 @@ func (s *Supervisor) answered(msg ledger.Message) {
 // errRejected says that an agent goes on, which was asked to end.
 func errRejected(name, reason string) error {
 	return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", name, reason).WithReason("rejected").
-		WithHint("teamctl kill " + name + " --force ends it all the same")
+		WithHint("teamctl kill " + name + " ends it without asking")
 }
 
 // endTree ends the member's whole process tree in a step.

@@ -3,14 +3,17 @@ package team
 import "strings"
 
 // Closest is the option that word is most likely a slip of, or "" when none is
-// near: at most a third of its letters differ, counting a swap of neighbours as
-// one. Case does not count. Of two that are as near, the one that begins alike is
+// near: at most a third of its letters differ and at most two, counting a swap of
+// neighbours as one. Case does not count. Of two that are as near, the one that begins alike is
 // meant: a first letter is seldom wrong.
 func Closest(word string, options []string) string {
-	best, bestAt := "", len(word)/3+1
+	best, bestAt := "", 0
+	if n := len([]rune(word)); n > 2 {
+		bestAt = min((n+1)/3, 2)
+	}
 	for _, o := range options {
 		d := distance(strings.ToLower(word), strings.ToLower(o))
-		if d < bestAt || d == bestAt && (best == "" && len(word) > 2 || best != "" && alike(word, o) && !alike(word, best)) {
+		if d < bestAt || d == bestAt && (best == "" || alike(word, o) && !alike(word, best)) {
 			best, bestAt = o, d
 		}
 	}

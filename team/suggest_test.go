@@ -7,6 +7,7 @@ func TestClosest(t *testing.T) {
 	options := []string{"dependsOn", "description", "subject", "id", "run"}
 	for in, want := range map[string]string{
 		"dependOn": "dependsOn", "depends_on": "dependsOn", "DEPENDSON": "dependsOn",
+		"reason": "", "subbbbject": "", "disruption": "", "ru": "run", "dx": "",
 		"sujbect": "subject", "desc": "description", "rnu": "run", "owner": "", "": "", "zz": "",
 	} {
 		if got := Closest(in, options); got != want {

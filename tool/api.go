@@ -63,6 +63,9 @@ type Env struct {
 	Writer func(l team.Layout, direct ledger.Writer) ledger.Writer
 	// Watch tells of changes; nil: every opened team has its own.
 	Watch *dirwatch.Hub
+	// Dir is the directory by which a team is chosen where several exist and none is
+	// named; "" chooses none.
+	Dir string
 
 	step func(name string) // of a test
 }

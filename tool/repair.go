@@ -53,7 +53,7 @@ func (e *Env) Repair(ctx context.Context, c Caller, key string) ([]RepairStep, e
 	keys := []string{key}
 	if key == "" {
 		var err error
-		if keys, err = e.keys(); err != nil {
+		if keys, err = e.Keys(); err != nil {
 			return nil, err
 		}
 	}

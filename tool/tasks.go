@@ -140,6 +140,14 @@ func (t *Team) TaskRelease(ctx context.Context, c Caller, id string, attempt int
 	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Release(ctx, r) })
 }
 
+// TaskCancel ends a task that is not done, whoever works on it.
+func (t *Team) TaskCancel(ctx context.Context, c Caller, id, reason string) (ledger.Task, error) {
+	if err := t.may(ctx, c, OpTaskManage); err != nil {
+		return ledger.Task{}, err
+	}
+	return t.as(c).Cancel(ctx, id, reason)
+}
+
 // TaskRetry makes a failed task pending again.
 func (t *Team) TaskRetry(ctx context.Context, c Caller, id string) (ledger.Task, error) {
 	if err := t.may(ctx, c, OpTaskRetry); err != nil {

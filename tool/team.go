@@ -67,7 +67,7 @@ func firstCoded(err error) error {
 
 // rebuildRegistry writes teams.json, a cache of name -> path, from the directories.
 func (e *Env) rebuildRegistry() error {
-	keys, err := e.keys()
+	keys, err := e.Keys()
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (e *Env) rebuildRegistry() error {
 	return nil
 }
 
-// keys are the teams that have a directory with a ledger, sorted.
-func (e *Env) keys() ([]string, error) {
+// Keys are the teams that have a directory with a ledger, sorted.
+func (e *Env) Keys() ([]string, error) {
 	entries, err := os.ReadDir(e.Home.TeamsDir())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -110,12 +110,13 @@ func (e *Env) keys() ([]string, error) {
 }
 
 // Resolve finds the team that a command means: the one named, else $TEAMCTL_TEAM,
-// else the only one there is, else the one called team.DefaultTeam.
-func (e *Env) Resolve(_ context.Context, name string) (string, error) {
+// else the only one there is, else the one that the directory Dir belongs to, else the
+// one called team.DefaultTeam.
+func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		name = os.Getenv(team.EnvTeam)
 	}
-	keys, err := e.keys()
+	keys, err := e.Keys()
 	if err != nil {
 		return "", err
 	}
@@ -129,8 +130,16 @@ func (e *Env) Resolve(_ context.Context, name string) (string, error) {
 		}
 		return key, nil
 	}
-	if len(keys) > 1 && slices.Contains(keys, team.DefaultTeam) {
-		return team.DefaultTeam, nil
+	several, where := keys, ""
+	if len(keys) > 1 {
+		switch near := e.here(ctx, keys); {
+		case len(near) == 1:
+			return near[0], nil
+		case len(near) > 1:
+			several, where = near, " on this repository"
+		case slices.Contains(keys, team.DefaultTeam):
+			return team.DefaultTeam, nil
+		}
 	}
 	switch len(keys) {
 	case 0:
@@ -139,8 +148,8 @@ func (e *Env) Resolve(_ context.Context, name string) (string, error) {
 	case 1:
 		return keys[0], nil
 	default:
-		return "", team.Errorf(team.CodeInvalid, "there are %d teams: %s", len(keys), strings.Join(keys, ", ")).
-			WithReason("team_ambiguous").WithHint("name one: --team NAME, or set " + team.EnvTeam)
+		return "", team.Errorf(team.CodeInvalid, "there are %d teams%s: %s", len(several), where, strings.Join(several, ", ")).
+			WithReason("team_ambiguous").WithHint("add --team " + several[0] + ", or export " + team.EnvTeam + "=" + several[0])
 	}
 }
 
@@ -159,7 +168,7 @@ func (e *Env) noTeam(key string, keys []string) error {
 func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
 	l := e.Home.Team(key)
 	if _, err := os.Lstat(l.Ledger()); err != nil {
-		keys, _ := e.keys()
+		keys, _ := e.Keys()
 		return nil, e.noTeam(key, keys)
 	}
 	hub := e.Watch
@@ -226,7 +235,7 @@ func refused(err error) bool {
 
 // Teams lists every team, sorted by key.
 func (e *Env) Teams(ctx context.Context) ([]TeamInfo, error) {
-	keys, err := e.keys()
+	keys, err := e.Keys()
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ needs no input. teamctl agents test NAME shows what works.`,
 		RunE:    func(*cobra.Command, []string) error { return a.listAgents() },
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Short: "What one kind of agent can, and how it is reached", Args: takes(1, 1, "the name of a kind of agent"),
+		Use: "show NAME", Short: "Show what a kind of agent can do, and how it is reached", Args: takes(1, 1, "the name of a kind of agent"),
 		Example: "  teamctl agents show claude\n  teamctl agents show codex --json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := a.adapters()
@@ -57,7 +57,7 @@ needs no input. teamctl agents test NAME shows what works.`,
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "ls", Short: "List the kinds of agent", Args: takes(0, 0, ""), Example: "  teamctl agents ls",
+		Use: "ls", Short: "List the kinds of agent", Args: takes(0, 0, ""), Example: "  teamctl agents ls\n  teamctl agents ls --json",
 		RunE: func(*cobra.Command, []string) error { return a.listAgents() },
 	}, show, newAgentsTest(a))
 	return cmd

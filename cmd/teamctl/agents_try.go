@@ -52,7 +52,7 @@ func newAgentsTest(a *app) *cobra.Command {
 	t := trial{}
 	cmd := &cobra.Command{
 		Use:   "test NAME [-- COMMAND ARG...]",
-		Short: "Start an agent in a team of its own, and show what works",
+		Short: "Start an agent in a temporary team and show what works",
 		Long: `Start one agent in a team that exists for the test alone, with a home directory, a
 runtime directory and a tmux server of its own, and show what works: whether it
 starts, is seen to be ready, takes a prompt and mail and by which way, can be

@@ -21,7 +21,8 @@ type settledTask struct {
 
 // settledAs is how a task stands after a verb of settle.
 var settledAs = map[string]team.TaskStatus{
-	"completed": team.TaskCompleted, "failed": team.TaskFailed, "released": team.TaskPending, "back on the board:": team.TaskPending,
+	"completed": team.TaskCompleted, "failed": team.TaskFailed, "released": team.TaskPending, "ready again:": team.TaskPending,
+	"canceled": team.TaskFailed,
 }
 
 // alreadySettled forgives the refusal of a verb whose task is as it would be then:

@@ -41,16 +41,18 @@ const (
 	groupMore   = "more"
 )
 
-var rootLong = `teamctl runs a team of coding agents on this machine. Every teammate is a
-supervised process in its own tmux pane, with its own git worktree and branch;
-the team shares a task board and one mailbox per member.
+var rootLong = `Run a team of coding agents on this machine. Every member is a supervised
+process in its own tmux pane, with its own git worktree and branch; the team shares
+its tasks, and has one mailbox per member.
 
 The verbs of every day are short: teamctl spawn is teamctl member spawn, and so on;
-team, member, task and message are nouns with all of theirs.
+team, member, task and message are nouns with all of theirs. Without a verb, in a
+terminal, teamctl shows where you are, what runs, what waits for you and what to type
+next.
 
-A team is started by hand, verb by verb, or from a file (teamctl up). The
-supervisor behind it starts by itself and leaves by itself; nothing is lost when
-it, a teammate or this command is killed.`
+A team is started by hand, verb by verb, or from a file (teamctl up). The supervisor
+behind it starts and exits by itself; nothing is lost when it, a member or this
+command is killed.`
 
 var rootExample = `  teamctl create demo --repo .                    # a team on this repository
   teamctl spawn builder -n 3                      # three workers: builder, builder-2, builder-3
@@ -74,23 +76,26 @@ func (a *app) root(args []string) *cobra.Command {
 		if *asked {
 			return newVersion(a).RunE(cmd, nil)
 		}
+		if a.atTerminal() {
+			return a.welcome(cmd.Context())
+		}
 		return cmd.Help()
 	}
 	root.SetOut(a.out.stdout)
 	root.SetErr(a.out.stderr)
 	root.SetIn(a.stdin)
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().StringVar(&a.team, "team", "", "team to work on (default $TEAMCTL_TEAM, else the only team)")
+	root.PersistentFlags().StringVar(&a.team, "team", "", "team to work on (default $TEAMCTL_TEAM, else the only team, else the one of the current directory)")
 	a.outputFlags(root)
 	a.complete(root, "team", a.completeTeams)
 	a.asFlag(root)
 	root.AddGroup(
-		&cobra.Group{ID: groupTeam, Title: "The team:"},
-		&cobra.Group{ID: groupMember, Title: "Its members:"},
-		&cobra.Group{ID: groupTask, Title: "Its tasks:"},
-		&cobra.Group{ID: groupTree, Title: "Its worktrees:"},
-		&cobra.Group{ID: groupTalk, Title: "Talking and watching:"},
-		&cobra.Group{ID: groupMore, Title: "More:"},
+		&cobra.Group{ID: groupTeam, Title: "Teams (also teamctl team VERB):"},
+		&cobra.Group{ID: groupMember, Title: "Members (also teamctl member VERB):"},
+		&cobra.Group{ID: groupTask, Title: "Tasks:"},
+		&cobra.Group{ID: groupTree, Title: "Worktrees and merging:"},
+		&cobra.Group{ID: groupTalk, Title: "Messages, approvals and notifications:"},
+		&cobra.Group{ID: groupMore, Title: "Setting up, other programs, looking inside:"},
 	)
 	only := only(args)
 	for _, g := range verbs {
@@ -108,12 +113,15 @@ func (a *app) root(args []string) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = only != ""
 	a.addWatch(root)
-	root.SetHelpCommand(newHelp(root))
+	root.SetHelpCommand(newHelp(a, root))
+	a.helps(root)
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
 	root.InitDefaultCompletionCmd(args...)
 	for _, c := range root.Commands() {
-		if c.Name() == "completion" { // else a shell that it does not know is no error
+		if c.Name() == "completion" {
+			c.Short, c.Example = "Generate a completion script for a shell", "  teamctl completion bash\n  teamctl completion zsh"
+			// else a shell that it does not know is no error
 			c.Args, c.RunE = unknownVerb, needsVerb
 		}
 	}
@@ -137,6 +145,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	var status exitError
 	if errors.As(err, &status) {
 		return int(status)
+	}
+	if s := (*slip)(nil); errors.As(err, &s) {
+		err = s.err.WithHint("did you mean: " + s.mended(args))
 	}
 	if err != nil && !errors.Is(err, errSaid) {
 		a.out.error(withHelp(cmd, err))
@@ -200,7 +211,11 @@ func (a *app) tools() (*tool.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tool.Env{Home: home, Dial: control.Dialer([]string{exe}), Writer: control.Writer, Watch: a.watch}, nil
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "" // it was removed: it chooses no team
+	}
+	return &tool.Env{Home: home, Dial: control.Dialer([]string{exe}), Writer: control.Writer, Watch: a.watch, Dir: dir}, nil
 }
 
 // executable is the path of this program, for what it starts.

@@ -16,7 +16,7 @@ func newApprovalRules(a *app) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "rules [-f FILE]",
-		Short: "What is allowed or denied without asking you",
+		Short: "Show or replace the rules that answer requests",
 		Long: `Show the rules by which the team answers permission requests itself, or replace
 them with those that stand below permissions in a team file. Rules that deny come
 first; what no rule names waits for a person. Plans are never answered by rules, and

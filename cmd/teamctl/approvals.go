@@ -19,8 +19,8 @@ func newApprovals(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "approvals [VERB]",
-		Short: "What waits for your word: ls, show, approve, reject, rules",
-		Long: `Everything that waits for somebody's word: plans, permissions, tasks to review,
+		Short: "Answer requests: ls, show, approve, reject, rules",
+		Long: `List what waits for an answer, and answer it: plans, permissions, tasks to review,
 work that a member wants to hand on. A person answers all of them; a member only
 what names its role (teamctl settings answerer.plan leader), and rules of the team
 file answer permission requests that they name (teamctl approvals rules). An answer
@@ -35,7 +35,7 @@ command that leads there: nothing is typed into such a question.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also what was answered")
 	ls := &cobra.Command{
-		Use: "ls", Short: "List what waits", Example: "  teamctl approvals ls --all", Args: takes(0, 0, ""),
+		Use: "ls", Short: "List the requests that wait for an answer", Example: "  teamctl approvals ls --all\n  teamctl approvals ls -o wide", Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listApprovals(cmd.Context(), all) },
 	}
 	ls.Flags().BoolVar(&all, "all", false, "also what was answered")
@@ -84,8 +84,8 @@ func (a *app) showApprovals(list []ledger.Approval) {
 func newApprovalShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",
-		Short:   "Show what is asked in full",
-		Example: "  teamctl approvals show 3",
+		Short:   "Show a request in full",
+		Example: "  teamctl approvals show 3\n  teamctl approvals show 3 --json",
 		Args:    takes(1, 1, "the id of an approval"),
 
 		ValidArgsFunction: first(a.completeApprovals(false)),
@@ -124,7 +124,7 @@ func newApprove(a *app) *cobra.Command {
 	var input, updates string
 	cmd := &cobra.Command{
 		Use:   "approve ID",
-		Short: "Say yes",
+		Short: "Approve a request",
 		Long: `Approve what waits. An approved plan puts its member into the mode given; an
 approved review completes the task; an approved delegation is carried out. Where the
 request asks a question, say the answer too, in the words of an option or your own.`,
@@ -161,8 +161,8 @@ func newReject(a *app) *cobra.Command {
 	var in tool.AnswerIn
 	cmd := &cobra.Command{
 		Use:     "reject ID --feedback TEXT",
-		Short:   "Say no, and why",
-		Example: "  teamctl approvals reject 3 --feedback \"add tests first\"",
+		Short:   "Reject a request, with feedback",
+		Example: "  teamctl approvals reject 3 --feedback \"add tests first\"\n  teamctl approvals reject 3 --feedback \"use the parser that is there\"",
 		Args:    takes(1, 1, "the id of an approval"),
 
 		ValidArgsFunction: first(a.completeApprovals(true)),
@@ -220,7 +220,7 @@ func approvalID(s string) string { return strings.TrimPrefix(strings.TrimSpace(s
 func newAsk(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ask VERB",
-		Short:   "Ask for an approval, as a member: plan, permission",
+		Short:   "Ask for an approval as a member: plan, permission",
 		Example: "  teamctl ask plan - --wait < plan.md\n  teamctl ask permission Bash --input '{\"command\":\"make\"}' --wait",
 		Args:    unknownVerb,
 		RunE:    needsVerb,
@@ -247,10 +247,10 @@ func newAskPlan(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "plan TEXT...",
-		Short: "Submit a plan; - reads it from standard input",
+		Short: "Submit a plan; - reads standard input",
 		Long: `Submit a plan to the lead. One plan of a member waits at a time; it is rejected
 when the member exits. When it is approved the member's permission mode changes.`,
-		Example: "  teamctl ask plan - --path plan.md --wait < plan.md",
+		Example: "  teamctl ask plan \"split the parser, then port it\"\n  teamctl ask plan - --path plan.md --wait < plan.md",
 		Args:    takes(1, -1, "the plan"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -277,7 +277,7 @@ func newAskPermission(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "permission TOOL",
 		Short:   "Ask whether a tool may be used",
-		Example: "  teamctl ask permission Bash --description \"run the tests\" --input '{\"command\":\"make test\"}' --wait",
+		Example: "  teamctl ask permission Bash --input '{\"command\":\"make test\"}'\n  teamctl ask permission Bash --description \"run the tests\" --wait --timeout 5m",
 		Args:    takes(1, 1, "the name of a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.ToolName = args[0]
@@ -371,7 +371,7 @@ func newSettings(a *app) *cobra.Command {
 	var unset bool
 	cmd := &cobra.Command{
 		Use:   "settings [NAME [VALUE]]",
-		Short: "Show or change what is set for the team",
+		Short: "Show or change the settings of the team",
 		Long: `Show what is set for the team, or set it. Who hands on work is decided by
 delegation.MEMBER, else delegation, else the role: a leader may, others may not.
 delegationPolicy in a task's metadata can only tighten that: for the task that is

@@ -13,12 +13,13 @@ import (
 
 func newBridge(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bridge PROGRAM",
-		Short: "Join the team with the native team of an agent CLI: claude",
-		Long: `Join the team with the team that an agent CLI keeps by itself: members, mail and
+		Use:   "bridge VERB",
+		Short: "Bridge the team to the native team of an agent: claude",
+		Long: `Bridge the team to the team that an agent CLI keeps by itself: members, mail and
 tasks of each appear in the other. See docs/bridge.md.`,
-		Args: unknownVerb,
-		RunE: needsVerb,
+		Example: "  teamctl bridge claude --help\n  teamctl bridge claude --team demo",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
 	}
 	cmd.AddCommand(a.bridgeClaude())
 	return cmd
@@ -28,7 +29,7 @@ func (a *app) bridgeClaude() *cobra.Command {
 	in, remove := bridge.In{}, false
 	cmd := &cobra.Command{
 		Use:   "claude",
-		Short: "Join the team with one that a Claude Code lead has made",
+		Short: "Bridge the team to one that a Claude Code lead created",
 		Long: `Join the team with one that a Claude Code lead has made for itself. Members of each
 appear in the other, what they write to each other arrives, and the two boards are
 one. The lead there is the lead here as well: its mail comes as team-lead's, it gets

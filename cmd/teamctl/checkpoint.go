@@ -9,10 +9,11 @@ import (
 func newCheckpoint(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checkpoint VERB",
-		Short: "States of members' worktrees that were saved in passing: ls, take, restore",
-		Long: `When a worker becomes idle or completes a task, the state of its worktree is saved
-below refs/teamctl/checkpoint/TEAM/MEMBER/ if it has changed; the newest twenty of
-each member stay. Nobody's index or files are touched by that.`,
+		Short: "Manage checkpoints of worktrees: ls, take, restore",
+		Long: `Manage checkpoints, saved states of members' worktrees. One is taken when a worker
+becomes idle or completes a task and its worktree has changed, below
+refs/teamctl/checkpoint/TEAM/MEMBER/; the newest twenty of each member stay. Taking
+one touches neither the index nor the files.`,
 		Example: `  teamctl checkpoint ls builder
   teamctl checkpoint take
   teamctl stop builder && teamctl checkpoint restore builder`,
@@ -27,7 +28,7 @@ func newCheckpointLs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls [MEMBER]",
 		Short:             "List checkpoints, the newest first",
-		Example:           "  teamctl checkpoint ls builder",
+		Example:           "  teamctl checkpoint ls builder\n  teamctl checkpoint ls --json",
 		Args:              takes(0, 1, "the name of one member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ func newCreate(a *app) *cobra.Command {
 	var repos []string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Create a team",
+		Short: "Create a team, on a git repository with --repo",
 		Long: `Create a team: its directory, its task ledger and you as its lead. Nothing is
 started. With --repo every member gets a git worktree and a branch of its own;
 your own checkout is not touched.`,

@@ -11,18 +11,19 @@ import (
 
 func newDebug(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "debug",
+		Use:   "debug VERB",
 		Short: "Look inside the team's supervisor",
 		Long: `Look inside the running supervisor of a team. Nothing of the team is changed, and
 no supervisor is started. Profiles are on its socket, under /debug/pprof/:
 
   curl --unix-socket "$(teamctl ps --json | jq -r .socket)" http://x/debug/pprof/heap`,
-		Args: unknownVerb,
-		RunE: needsVerb,
+		Example: "  teamctl debug state\n  teamctl debug events",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
 	}
 	sub := func(use, short string, run func(*cobra.Command, tool.Supervisor) error) {
 		cmd.AddCommand(&cobra.Command{
-			Use: use, Short: short, Args: takes(0, 0, ""), Example: "  teamctl debug " + use,
+			Use: use, Short: short, Args: takes(0, 0, ""), Example: "  teamctl debug " + use + "\n  teamctl debug " + use + " --json",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 					s, err := t.RunningSupervisor(cmd.Context())
@@ -34,10 +35,10 @@ no supervisor is started. Profiles are on its socket, under /debug/pprof/:
 			},
 		})
 	}
-	sub("state", "What its loop knows of each member, and which timers are armed", a.debugState)
-	sub("events", "The newest messages of its loop, and how long each took", a.debugEvents)
-	sub("panes", "Where each member's screen is", a.debugPanes)
-	sub("goroutines", "The stacks of its goroutines", func(cmd *cobra.Command, s tool.Supervisor) error {
+	sub("state", "Show what its loop knows of members, and its timers", a.debugState)
+	sub("events", "Show the newest messages of its loop", a.debugEvents)
+	sub("panes", "Show where each member's screen is", a.debugPanes)
+	sub("goroutines", "Show the stacks of its goroutines", func(cmd *cobra.Command, s tool.Supervisor) error {
 		text, err := s.Goroutines(cmd.Context())
 		if err == nil && !a.out.value(map[string]string{"goroutines": text}) {
 			a.out.text(text)

@@ -44,7 +44,7 @@ func newDebugRecord(a *app) *cobra.Command {
 	var r recording
 	cmd := &cobra.Command{
 		Use:   "record MEMBER",
-		Short: "Write a member's screen down, for a test of the rules that read it",
+		Short: "Record a member's screen, for a test of its patterns",
 		Long: `Write what is on a member's screen to a file whose name says by which rule it is to
 be known: PROGRAM-VERSION-RULE.txt, as the tests of the rules read them. Your home
 directory, the repository's, your name and machine, addresses, ids, and what looks

@@ -13,7 +13,7 @@ func newDelete(a *app) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "delete [TEAM]",
-		Short: "Delete a team and its worktrees; work that is nowhere else is kept",
+		Short: "Delete a team and its worktrees, keeping unmerged work",
 		Long: `Delete a team: its directory, its worktrees and, where nothing is lost by it,
 its branches. It refuses while members run, and while a worktree has work that
 is nowhere else. With --force members are ended first and such work is saved as

@@ -24,10 +24,11 @@ type docsWritten struct {
 // They are generated from the commands themselves, so none of them is checked in.
 func newDocs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "docs",
-		Short: "Write man pages or completion scripts to a directory",
-		Args:  unknownVerb,
-		RunE:  needsVerb,
+		Use:     "docs VERB",
+		Short:   "Write man pages or completion scripts to a directory",
+		Example: "  teamctl docs man ~/.local/share/man/man1\n  teamctl docs completions ./completions",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
 	}
 	sub := func(name, short, example string, generate func(root *cobra.Command) (map[string][]byte, error)) {
 		cmd.AddCommand(&cobra.Command{

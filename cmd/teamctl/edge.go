@@ -11,8 +11,8 @@ import (
 func newEdge(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edge VERB",
-		Short: "Say who works with whom, and how: ls, add, rm",
-		Long: `The graph of the team: who delegates to whom, who reviews whom, who reports to
+		Short: "Manage edges, who works with whom: ls, add, rm",
+		Long: `Manage the graph of the team: who delegates to whom, who reviews whom, who reports to
 whom, who shares what it learns with whom, and who goes on where another ends. It is
 for those who look at the team; an edge grants nothing, which is what roles are for. When a member leaves, its edges go.`,
 		Example: `  teamctl edge add lina delegates builder
@@ -29,7 +29,7 @@ func newEdgeLs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
 		Short:   "List the edges between members of the team",
-		Example: "  teamctl edge ls",
+		Example: "  teamctl edge ls\n  teamctl edge ls --json",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
@@ -54,7 +54,7 @@ func newEdgeAdd(a *app) *cobra.Command {
 		Short: "Add an edge",
 		Long: `Add an edge of the type delegates, reviews, reports_to, shares_context or
 handoff. One that is there already is no error.`,
-		Example: "  teamctl edge add judge reviews builder",
+		Example: "  teamctl edge add judge reviews builder\n  teamctl edge add builder reports_to judge",
 	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (op.EdgeOut, error) {
 		e, changed, err := t.EdgeAdd(cmd.Context(), c, e)
 		if !changed {
@@ -67,8 +67,8 @@ handoff. One that is there already is no error.`,
 func newEdgeRm(a *app) *cobra.Command {
 	return a.edgeVerb(&cobra.Command{
 		Use:     "rm FROM TYPE TO",
-		Short:   "Take an edge away",
-		Example: "  teamctl edge rm judge reviews builder",
+		Short:   "Remove an edge",
+		Example: "  teamctl edge rm judge reviews builder\n  teamctl edge rm builder reports_to judge",
 	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (op.EdgeOut, error) {
 		e, err := t.EdgeRemove(cmd.Context(), c, e)
 		return op.EdgeOut{Status: "removed", Edge: e}, err

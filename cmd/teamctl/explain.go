@@ -20,12 +20,12 @@ type explained struct {
 func newExplain(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain MEMBER",
-		Short: "Why a member is shown as it is: who said what, and when",
+		Short: "Explain why a member is shown as it is",
 		Long: `Print what a member does as far as is known, which source says so, and what each
 source said last: its process, the CLI's own status, its hooks, the terminal's
 title, and the rules over its screen with the lines that matched. A source that is
 trusted less counts only where a better one cannot know.`,
-		Example: "  teamctl explain ann\n  teamctl explain ann --json", Args: takes(1, 1, "a member"),
+		Example: "  teamctl explain builder\n  teamctl explain builder --json", Args: takes(1, 1, "a member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
@@ -89,11 +89,11 @@ func seenAs(o team.Observation) string {
 func newInterrupt(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "interrupt MEMBER",
-		Short: "End the turn that an agent is in",
+		Short: "Interrupt the turn of an agent; the agent stays",
 		Long: `End the turn that an agent is in, by its own means: a call of its server, Escape, or
 Ctrl-C. The agent stays; its conversation goes on with the next message. The built-in
 worker has no turns: take its task away instead.`,
-		Example: "  teamctl interrupt ann", Args: takes(1, 1, "a member"), ValidArgsFunction: first(a.completeMembers(false)),
+		Example: "  teamctl interrupt builder\n  teamctl interrupt builder --json", Args: takes(1, 1, "a member"), ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				if err := memberNames(cmd.Context(), t, args); err != nil {

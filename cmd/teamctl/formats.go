@@ -35,10 +35,21 @@ type shape struct {
 // itself is the name of elements that are texts.
 const itself = "."
 
+// severalTasks is the note of commands that take several tasks.
+const severalTasks = "With one id the [Task](#task) itself; with several, or a flag in their place, `tasks`. Where some of them were refused, `tasks` are the others, and the exit status says so."
+
 // shapes is every command with a result, by its short form where it has one.
 var shapes = map[string]shape{
 	"ls":     {list: "teams", name: "team", reads: true, watch: true},
 	"create": {name: "team_name"},
+	"status": {
+		name: "team", reads: true, watch: true,
+		note: "Where no team is chosen, `team` is left out. Of `waiting`, `what` is for people, and `command` shows more; `next` are commands.",
+	},
+	"show": {
+		name: "kind", reads: true, watch: true,
+		note: "`kind` is `member`, `task`, `approval` or `message`, and under that key is what ps, task show, approvals show and message show write of it.",
+	},
 	"delete": {name: "team_name"},
 	"down":   {name: "team_name"},
 	"up":     {list: "members", name: "name"},
@@ -85,19 +96,20 @@ var shapes = map[string]shape{
 		list: "members", name: "name", reads: true, watch: true,
 		note: "`socket` while a supervisor runs. Of each member `isIdle`, `awaitingPlanApproval`, `shutdownRequested`, `pendingMessages` (sent, and not known to have reached it), `tokens` that it has used, where its CLI tells, and `stalledSince` (Unix ms) of one that works and has shown nothing for ten minutes: its last sign.",
 	},
-	"spawn":    {list: "members", name: "name"},
-	"start":    {list: "members", name: "name"},
-	"restart":  {list: "members", name: "name"},
-	"pause":    {list: "members", name: "name"},
-	"resume":   {list: "members", name: "name"},
-	"shutdown": {list: "members", name: "name"},
-	"stop":     {list: "members", name: "name"},
-	"kill":     {list: "members", name: "name"},
-	"leave":    {name: "left", note: "`left` and `outcome`: `left` or `already_left`."},
-	"join":     {note: "`member` is the [Member](#member), `env` what its environment needs but for the token, which stands in the file `tokenFile`."},
-	"recover":  {list: "members", name: "name"},
-	"hide":     {name: "member"},
-	"show":     {name: "member"},
+	"spawn":       {list: "members", name: "name"},
+	"start":       {list: "members", name: "name"},
+	"restart":     {list: "members", name: "name"},
+	"pause":       {list: "members", name: "name"},
+	"resume":      {list: "members", name: "name"},
+	"shutdown":    {list: "members", name: "name"},
+	"stop":        {list: "members", name: "name"},
+	"kill":        {list: "members", name: "name"},
+	"leave":       {name: "left", note: "`left` and `outcome`: `left` or `already_left`."},
+	"join":        {note: "`member` is the [Member](#member), `env` what its environment needs but for the token, which stands in the file `tokenFile`."},
+	"recover":     {list: "members", name: "name"},
+	"pane hide":   {name: "member"},
+	"pane unhide": {name: "member"},
+	"member show": {name: "name", reads: true, watch: true, note: "As an element of ps."},
 	"attach": {
 		reads: true,
 		note:  "It only says how: of a terminal in tmux `argv`, of one of its own `socket` and `generation`.",
@@ -116,13 +128,14 @@ var shapes = map[string]shape{
 	"task auto":     {reads: true},
 	"task add":      {list: "tasks", name: "id"},
 	"task claim":    {},
-	"task complete": {name: "id"},
-	"task fail":     {name: "id"},
-	"task release":  {name: "id"},
-	"task retry":    {name: "id"},
-	"task update":   {name: "id"},
+	"task complete": {list: "tasks", name: "id", note: severalTasks},
+	"task fail":     {list: "tasks", name: "id", note: severalTasks},
+	"task release":  {list: "tasks", name: "id", note: severalTasks},
+	"task retry":    {list: "tasks", name: "id", note: severalTasks},
+	"task cancel":   {list: "tasks", name: "id", note: severalTasks},
+	"task edit":     {name: "id"},
 	"task assign":   {name: "id"},
-	"task rm":       {name: "deleted"},
+	"task rm":       {list: "tasks", name: "deleted", note: "With one id `deleted` and `ready`, the ids that wait for nothing else now; with several or a flag `tasks`, a list of those."},
 	"task import":   {},
 
 	"worktree ls":        {list: "worktrees", name: "member", reads: true, watch: true},

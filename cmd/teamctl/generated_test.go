@@ -54,7 +54,7 @@ func generated() (map[string][]byte, error) {
 	root.InitDefaultHelpCmd()
 	files := map[string][]byte{}
 	var ref bytes.Buffer
-	ref.WriteString(cliHead)
+	ref.WriteString(cliHead + endingTable())
 	err := walkCommands(root, func(c *cobra.Command) error {
 		c.InitDefaultHelpFlag() // so that its line of use ends in [flags], as --help has it
 		section(&ref, c)
@@ -71,12 +71,12 @@ const cliHead = `# Commands
 
 <!-- Generated from the table of commands by go generate ./cmd/teamctl; do not edit. -->
 
-The verbs of every day stand below teamctl itself and, as their long forms, below a noun: ` + "`teamctl spawn`" + ` is ` + "`teamctl member spawn`" + `.
+The verbs of every day are below teamctl itself and, as their long forms, below a noun: ` + "`teamctl spawn`" + ` is ` + "`teamctl member spawn`" + `.
 Both are the same command. Flags of all commands:
 
 | flag | meaning |
 |---|---|
-| ` + "`--team NAME`" + ` | the team to work on; default ` + "`$TEAMCTL_TEAM`" + `, else the only one |
+| ` + "`--team NAME`" + ` | the team to work on; default ` + "`$TEAMCTL_TEAM`" + `, else the only one, else the one of the current directory (its repository, or a worktree of it) |
 | ` + "`--as NAME`" + ` | act as this member; ` + "`$TEAMCTL_TOKEN`" + ` must have its token |
 | ` + "`-o wide\\|json\\|jsonl\\|name`" + ` | the form of the result; ` + "`--json`" + ` is ` + "`-o json`" + `. What is in it: [cli-json.md](cli-json.md) |
 | ` + "`-h`, `--help`" + ` | help for the command |
@@ -85,6 +85,16 @@ Exit status: ` + exitStatuses + `
 
 Man pages and the completion scripts of bash, zsh and fish are written by ` + "[`teamctl docs`](#teamctl-docs)" + `.
 `
+
+// endingTable is the table of teamctl help ending.
+func endingTable() string {
+	var b strings.Builder
+	b.WriteString("\n## What ends what\n\n| verb | ends | and then | back with |\n|---|---|---|---|\n")
+	for _, e := range endings {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` |\n", e.verb, e.what, e.then, e.back)
+	}
+	return b.String() + "\nA member that is stopped, shut down or killed gives its task back. Its branch and its commits stay in every case.\n"
+}
 
 // section is a command in docs/cli.md.
 func section(b *bytes.Buffer, c *cobra.Command) {

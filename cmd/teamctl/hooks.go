@@ -20,10 +20,10 @@ import (
 func newHooks(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hooks VERB",
-		Short: "Your own rules, asked when something happens: ls, allow",
-		Long: `Commands of your own that are asked before a task is created or completed, and when
-a teammate is idle, has exited or has taken a message. They stand in config.yaml of
-teamctl's home directory, or in a team file. Exit status 2 blocks, with what the
+		Short: "Manage hooks, commands that run on events: ls, allow",
+		Long: `Manage hooks: commands of your own that run before a task is created or completed,
+and when a member is idle, has exited or has taken a message. They are set in
+config.yaml of teamctl's home directory, or in a team file. Exit status 2 blocks, with what the
 command writes to standard error as feedback; docs/hooks.md has the rest.`,
 		Example: "  teamctl hooks ls\n  teamctl hooks allow",
 		Args:    unknownVerb,
@@ -31,7 +31,7 @@ command writes to standard error as feedback; docs/hooks.md has the rest.`,
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "ls", Short: "List the rules that hold for the team", Example: "  teamctl hooks ls", Args: takes(0, 0, ""),
+			Use: "ls", Short: "List the hooks of the team", Example: "  teamctl hooks ls\n  teamctl hooks ls --json", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 					out, err := t.Hooks(cmd.Context())
@@ -43,11 +43,11 @@ command writes to standard error as feedback; docs/hooks.md has the rest.`,
 			},
 		},
 		&cobra.Command{
-			Use: "allow", Short: "Let the rules run that came with the repository",
+			Use: "allow", Short: "Allow the hooks that came with the repository",
 			Long: `Let the rules of the team's file run although they came with the repository. That
 holds on this machine, for exactly these commands and the files of the repository that
 they name: when one of them changes, the rules wait for your consent again.`,
-			Example: "  teamctl hooks ls && teamctl hooks allow", Args: takes(0, 0, ""),
+			Example: "  teamctl hooks ls\n  teamctl hooks allow", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 					out, err := t.HooksAllow(cmd.Context(), c)

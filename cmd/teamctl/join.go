@@ -14,14 +14,14 @@ func newJoin(a *app) *cobra.Command {
 	var in tool.JoinIn
 	cmd := &cobra.Command{
 		Use:   "join NAME",
-		Short: "Let a program of your own be a member; prints its environment",
+		Short: "Join a program of your own to the team as a member",
 		Long: `Put a program that teamctl does not start on the roster, and print what it
 needs in its environment to act as that member, its secret token included. No
 process is supervised: a task that it claims is its own until two minutes after its
 last call about it (teamctl task show ID is one), and it leaves with
 teamctl leave. --json names the file of the token instead of printing it.`,
-		Example: `  eval "$(teamctl join helper)"; teamctl inbox
-  env $(teamctl join helper | sed 's/^export //') ./helper`,
+		Example: `  teamctl join helper --json
+  eval "$(teamctl join helper)" && teamctl inbox`,
 		Args: takes(1, 1, "a name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Name = args[0]
@@ -53,10 +53,10 @@ teamctl leave. --json names the file of the token instead of printing it.`,
 func newLeave(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "leave [NAME]",
-		Short: "Take a program that joined off the roster; without a name yourself",
+		Short: "Remove a program that joined; without a name yourself",
 		Long: `Take a program that joined off the roster. What it holds goes back to the board,
 and its token is worth nothing any more. Its process, if any, is yours to end.`,
-		Example:           "  teamctl leave helper",
+		Example:           "  teamctl leave helper\n  teamctl leave helper --json",
 		Args:              takes(0, 1, "the name of one member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {

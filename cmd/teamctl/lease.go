@@ -14,10 +14,10 @@ import (
 func newLease(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lease VERB",
-		Short: "Say which files somebody is about to change: take, release, ls",
-		Long: `A lease says that a member is about to change some files. It is advisory: whoever
-asks for the same files is told, and so is the holder, but nobody is kept out. It ends
-by itself.`,
+		Short: "Manage advisory leases of files: take, release, ls",
+		Long: `Manage leases. A lease says that a member is about to change some files. It is
+advisory: a member that asks for the same files is told, and so is the holder, but
+nobody is kept out. It expires by itself.`,
 		Example: `  teamctl lease take 'internal/store/**' --for 2h --why "new schema"
   teamctl lease ls
   teamctl lease release 'internal/store/**'`,
@@ -117,8 +117,8 @@ func newLeaseRelease(a *app) *cobra.Command {
 func newLeaseLs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
-		Short:   "List the leases that hold",
-		Example: "  teamctl lease ls",
+		Short:   "List the current leases",
+		Example: "  teamctl lease ls\n  teamctl lease ls --json",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {

@@ -26,7 +26,7 @@ func newLogs(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "logs MEMBER",
-		Short: "Print what a member has put out; -f keeps printing",
+		Short: "Print the output of a member; -f follows it",
 		Long: `Print the output of a member, from its first byte on, or as far back as it is
 kept (24 MiB). On a terminal it appears with its colours; elsewhere escape sequences
 are taken out, unless --raw is given. --since is exact to about a second, and never

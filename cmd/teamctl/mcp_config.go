@@ -39,7 +39,7 @@ func newMCPConfig(a *app) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "config " + strings.ToUpper("client"),
-		Short: "Print how to register teamctl mcp with a client: " + strings.Join(names, ", "),
+		Short: "Print how to register teamctl mcp with a client",
 		Long: `Print the exact registration of this program as an MCP server for a client: claude,
 codex, gemini, opencode, or json for any other. Nothing is written anywhere: put it
 where the note says. --team binds the server to one team.`,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ func newShutdown(a *app) *cobra.Command {
 	var in supervisor.StopIn
 	cmd := &cobra.Command{
 		Use:   "shutdown [MEMBER...]",
-		Short: "Ask members, or all of them, to finish and leave",
+		Short: "Shut members down: they finish, and leave the team",
 		Long: `Ask members to shut down: each gets a request in its mailbox, finishes what it
 is doing and approves, or rejects with a reason. Whoever has not answered by the
 deadline is ended (SIGTERM, then SIGKILL). Tasks that were held go back to the
@@ -63,28 +62,26 @@ their worktree and branch. teamctl start brings them back.`,
 }
 
 func newKill(a *app) *cobra.Command {
-	in := supervisor.StopIn{}
+	in := supervisor.StopIn{Force: true, Remove: true}
 	cmd := &cobra.Command{
-		Use:   "kill MEMBER... --force",
-		Short: "End members at once, without asking them",
-		Long: `End members by force: SIGTERM to the whole process tree, then SIGKILL. Nothing
-is asked, so what a task has not committed stays uncommitted in the worktree.
-Tasks that were held go back to the board, and the member leaves the roster. It needs --force: shutdown is the way
-that loses nothing.`,
-		Example:           "  teamctl kill builder --force",
+		Use:   "kill MEMBER...",
+		Short: "Kill members at once; tells where their work is",
+		Long: `Kill members: SIGTERM to the whole process tree, then SIGKILL. Nothing is asked, so
+what a task has not committed stays uncommitted in the worktree; a checkpoint of it is
+taken, and the answer says where the work is. Claimed tasks go back to the others, and
+the member leaves the team. shutdown asks first; stop keeps the member (teamctl help
+ending).`,
+		Example:           "  teamctl kill builder\n  teamctl kill builder builder-2 --reason \"wrong branch\"",
 		Args:              takes(1, -1, "the name of a member"),
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !in.Force {
-				return usage(cmd, "kill ends %s without asking: it needs --force", args[0]).WithReason("force_needed").
-					WithHint("teamctl shutdown " + args[0] + ", or teamctl kill " + args[0] + " --force")
-			}
-			in.Names, in.Remove = args, true
+			in.Names = args
 			return a.stop(cmd.Context(), in)
 		},
 	}
-	cmd.Flags().BoolVar(&in.Force, "force", false, "yes, without asking the member")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "why; it is recorded")
+	cmd.Flags().Bool("force", true, "")
+	_ = cmd.Flags().MarkHidden("force") // what kill does; scripts may still say it
 	return cmd
 }
 
@@ -156,10 +153,10 @@ func notStopped(list []supervisor.Stopped) error {
 		switch s.Outcome {
 		case "rejected":
 			return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", s.Name, dash(s.Reason)).
-				WithReason("shutdown_rejected").WithHint("teamctl kill " + s.Name + " --force ends it all the same")
+				WithReason("shutdown_rejected").WithHint("teamctl kill " + s.Name + " ends it without asking")
 		case "failed":
 			return team.Errorf(team.CodeInternal, "%s could not be stopped: %s", s.Name, dash(s.Reason)).
-				WithHint("teamctl kill " + s.Name + " --force")
+				WithHint("teamctl kill " + s.Name)
 		}
 	}
 	return nil
@@ -186,7 +183,7 @@ func newRestart(a *app) *cobra.Command {
 		Use:               "restart MEMBER...",
 		Short:             "Stop and start members",
 		Long:              "Stop members gracefully and start them again, in the same worktree.",
-		Example:           "  teamctl restart builder",
+		Example:           "  teamctl restart builder\n  teamctl restart builder builder-2",
 		Args:              takes(1, -1, "the name of a member"),
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -223,55 +220,6 @@ func (a *app) started(ctx context.Context, names []string, verb string,
 				continue
 			}
 			a.out.line("%s %s: %s", verb, m.Name, m.Observed)
-		}
-		return nil
-	})
-}
-
-func newHide(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "hide MEMBER",
-		Short:             "Take a member's pane out of sight; it keeps running",
-		Example:           "  teamctl hide builder\n  teamctl show builder",
-		Args:              takes(1, 1, "the name of a member"),
-		ValidArgsFunction: first(a.completeMembers(false)),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.hide(cmd.Context(), args[0], true) },
-	}
-}
-
-func newShow(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show MEMBER",
-		Short:             "Bring a hidden pane back",
-		Example:           "  teamctl show builder",
-		Args:              takes(1, 1, "the name of a member"),
-		ValidArgsFunction: first(a.completeMembers(false)),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.hide(cmd.Context(), args[0], false) },
-	}
-}
-
-func (a *app) hide(ctx context.Context, name string, hidden bool) error {
-	return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
-		if err := memberNames(ctx, t, []string{name}); err != nil {
-			return err
-		}
-		was, err := isHidden(ctx, t, name)
-		if err != nil {
-			return err
-		}
-		if err := t.Hide(ctx, name, hidden); err != nil {
-			return err
-		}
-		out := hiddenMember{name, hidden, "shown"}
-		if hidden {
-			out.Outcome = "hidden"
-		}
-		already := ""
-		if was == hidden {
-			out.Outcome, already = "already_"+out.Outcome, " already"
-		}
-		if !a.out.value(out) {
-			a.out.line("%s is %s%s", name, strings.TrimPrefix(out.Outcome, "already_"), already)
 		}
 		return nil
 	})

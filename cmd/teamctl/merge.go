@@ -19,7 +19,7 @@ func newMerge(a *app) *cobra.Command {
 	var update bool
 	cmd := &cobra.Command{
 		Use:   "merge [MEMBER...|--ready|--resume]",
-		Short: "Merge members' branches into a branch, through a gate",
+		Short: "Merge members' branches, through a gate",
 		Long: `Merge the branches of members into a branch of the repository, by default the one
 that is checked out there. The branches are stacked in order without touching any
 checkout; the gate commands run on the stack in a scratch worktree and must pass; then
@@ -185,7 +185,7 @@ func newPR(a *app) *cobra.Command {
 	var body bool
 	cmd := &cobra.Command{
 		Use:   "pr [MEMBER...]",
-		Short: "Prepare pull requests of members' branches; nothing is pushed",
+		Short: "Prepare pull requests of branches; nothing is pushed",
 		Long: `Write the text of a pull request for the branch of each member (or of all that have
 commits which the target lacks) and print the commands that would push the branch and
 open it with gh or glab, where one of them is installed. None of them is run.`,

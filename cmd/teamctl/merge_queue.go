@@ -113,10 +113,10 @@ func (a *app) watchMerges(ctx context.Context, t *tool.Team) error {
 func newMergeCancel(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel [MEMBER...]",
-		Short: "Take queued merges back, of all members without a name",
+		Short: "Cancel queued merges, of one member or of all",
 		Long: `Take merges back that wait in the queue. One that is under way (its gate runs) goes on:
 end the command that does it, or wait for it.`,
-		Example:           "  teamctl merge cancel builder",
+		Example:           "  teamctl merge cancel builder\n  teamctl merge cancel",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ import (
 func newMessage(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "message VERB",
-		Short: "Messages and their receipts: ls, show, audit",
+		Short: "Manage messages and receipts: send, ls, show and more",
 		Example: `  teamctl message ls
   teamctl message show 3f2a`,
 		Args: unknownVerb,
@@ -31,7 +31,7 @@ func newMessage(a *app) *cobra.Command {
 func newMessageShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show how far a message has come, since when and on what evidence",
+		Short: "Show how far a message has come, and on what evidence",
 		Long: `Show a message and its receipts: for each recipient how far it has come, since
 when, and what showed it. The first characters of an id are enough.`,
 		Example: "  teamctl message show 3f2a\n  teamctl message show 3f2a --json",
@@ -90,7 +90,7 @@ func newMessageLs(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "ls",
-		Short:   "List messages and how far they have come",
+		Short:   "List messages and how far each has come",
 		Example: "  teamctl message ls\n  teamctl message ls --with builder --limit 20",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -169,8 +169,8 @@ func reached(ds []ledger.Delivery) string {
 func newMessageAudit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "audit",
-		Short:   "Write who sent what to whom as JSON lines, without the texts",
-		Example: "  teamctl message audit > audit.jsonl",
+		Short:   "Write who sent what to whom, as JSON lines",
+		Example: "  teamctl message audit > audit.jsonl\n  teamctl message audit | head -n 20",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
@@ -183,7 +183,7 @@ func newMessageAudit(a *app) *cobra.Command {
 func newThread(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "thread [ID]",
-		Short: "Show a conversation: each message below the one that it answers",
+		Short: "Show a conversation as a tree of answers",
 		Long: `Show the conversation that a message belongs to, or without an id all those of
 the current run. Answers stand below what they answer, 50 deep at most.`,
 		Example: "  teamctl thread\n  teamctl thread 3f2a",

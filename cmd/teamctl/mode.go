@@ -26,7 +26,7 @@ type modeOut struct {
 func newMode(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mode NAME [MODE]",
-		Short: "Show or change the permission mode of a member, or of the lead",
+		Short: "Show or change a permission mode",
 		Long: `Show a permission mode, or change it: default, acceptEdits, plan, delegate or
 dontAsk, and bypassPermissions for a member that was spawned with
 --dangerously-skip-permissions. What teamctl itself lets the member do changes at

@@ -13,9 +13,9 @@ import (
 func newNotify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify VERB",
-		Short: "Where you are told what waits for you: ls, add, rm, test",
-		Long: `Where the team tells you that something waits for your word, that a member gave
-up, or that a task failed: a command (it gets JSON on its standard input), a
+		Short: "Manage notifications: ls, add, rm, test",
+		Long: `Manage the sinks of notifications: where you are told that something waits for your
+answer, that a member gave up, or that a task failed: a command (it gets JSON on its standard input), a
 webhook (https, or http on this machine), or the desktop. What members say to
 each other never leaves the team.`,
 		Example: `  teamctl notify add desktop
@@ -44,16 +44,16 @@ each other never leaves the team.`,
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "ls", Short: "List the sinks", Example: "  teamctl notify ls", Args: takes(0, 0, ""),
+			Use: "ls", Short: "List the sinks of notifications", Example: "  teamctl notify ls\n  teamctl notify ls --json", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error { return a.sinks(cmd.Context(), t, "") })
 			},
 		},
-		change("add", "Add a sink", "  teamctl notify add desktop", "already_there",
+		change("add", "Add a sink for notifications", "  teamctl notify add desktop\n  teamctl notify add 'command:cat >> ~/team.jsonl'", "already_there",
 			words("desktop", "command:", "webhook:https://"), (*tool.Team).SinkAdd),
-		change("rm", "Take a sink away", "  teamctl notify rm desktop", "already_gone", a.completeSinks(), (*tool.Team).SinkRemove),
+		change("rm", "Remove a sink", "  teamctl notify rm desktop\n  teamctl notify rm 'command:cat >> ~/team.jsonl'", "already_gone", a.completeSinks(), (*tool.Team).SinkRemove),
 		&cobra.Command{
-			Use: "test", Short: "Tell every sink something now", Example: "  teamctl notify test", Args: takes(0, 0, ""),
+			Use: "test", Short: "Send a test notification to every sink", Example: "  teamctl notify test\n  teamctl notify test --json", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 					told, err := t.SinkTest(cmd.Context(), c)

@@ -24,22 +24,21 @@ type noun struct {
 // nouns are the long forms of the daily verbs.
 var nouns = []noun{
 	{
-		name: "team", group: groupTeam, short: "Teams: create, ls, delete, up, down, wait, board, settings, events",
+		name: "team", group: groupTeam, short: "Manage teams: create, ls, delete, up, down and more",
 		example: "  teamctl team create demo --repo .\n  teamctl team ls",
 		forms: []longForm{
 			{"create", "create", newCreate}, {"ls", "ls", newLs}, {"delete", "delete", newDelete}, {"up", "up", newUp}, {"down", "down", newDown},
-			{"wait", "wait", newWait}, {"board", "board", newBoard}, {"settings", "settings", newSettings}, {"events", "events", newEvents},
+			{"status", "status", newStatus}, {"wait", "wait", newWait}, {"board", "board", newBoard}, {"settings", "settings", newSettings}, {"events", "events", newEvents},
 		},
 	},
 	{
-		name: "member", group: groupMember, short: "Members: spawn, ls, stop, start, logs, attach, mode and more",
-		example: "  teamctl member spawn builder\n  teamctl member ls -o wide\n  teamctl member mode builder plan",
+		name: "member", group: groupMember,
 		forms: []longForm{
 			{"spawn", "spawn", newSpawn}, {"ls", "ps", newPs}, {"join", "join", newJoin}, {"leave", "leave", newLeave},
 			{"shutdown", "shutdown", newShutdown}, {"stop", "stop", newStop}, {"start", "start", newStart}, {"restart", "restart", newRestart},
 			{"mode", "mode", newMode}, {"role", "role", newRole}, {"pause", "pause", newPause}, {"resume", "resume", newResume}, {"recover", "recover", newRecover}, {"kill", "kill", newKill},
 			{"attach", "attach", newAttach}, {"logs", "logs", newLogs}, {"capture", "capture", newCapture},
-			{"hide", "hide", newHide}, {"unhide", "show", newShow},
+			{"explain", "explain", newExplain}, {"interrupt", "interrupt", newInterrupt},
 		},
 	},
 	{

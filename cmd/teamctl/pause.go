@@ -6,13 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
 func newPause(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause MEMBER...",
-		Short: "Freeze members where they are; resume lets them go on",
+		Short: "Pause members where they are; resume continues them",
 		Long: `Freeze every process of a member where it is, by its control group. It keeps its
 pane, its worktree and its tasks, and costs no CPU. Stopping or killing it works all
 the same. Where there is no control group (teamctl doctor says so) it is refused: a
@@ -29,14 +31,19 @@ stop signal would not hold, since tmux continues what is stopped.`,
 func newResume(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "resume MEMBER...",
-		Short:             "Let paused members go on",
-		Example:           "  teamctl resume builder",
+		Short:             "Resume paused members",
+		Example:           "  teamctl resume builder\n  teamctl resume builder builder-2",
 		Args:              takes(1, -1, "the name of a member"),
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.started(cmd.Context(), args, "resumed", pausing(false))
 		},
 	}
+}
+
+// paused reports a member whose processes stand still.
+func paused(m ledger.Member) bool {
+	return m.Observed == team.Running && m.Reason == supervisor.PausedReason
 }
 
 func pausing(on bool) func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error) {

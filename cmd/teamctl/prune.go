@@ -15,13 +15,13 @@ func newPrune(a *app) *cobra.Command {
 	var older string
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
-		Short: "Take old history out of the ledger, into an archive",
+		Short: "Move old history out of the ledger into an archive",
 		Long: `Take events, and the messages of closed runs, that are older than AGE out of the
 team's ledger. They are in a file of the team's archive directory, one JSON object
 a line, before the ledger lets go of them. A run with a message that a member has
 not read stays whole, and so do all tasks. Mailboxes keep their newest 200 read
 messages, whatever their age; the ledger has the others too. AGE is a number with d, h or m: 30d, 12h.`,
-		Example: "  teamctl prune --older-than 30d",
+		Example: "  teamctl prune --older-than 30d\n  teamctl prune --older-than 30d --json",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if older == "" {

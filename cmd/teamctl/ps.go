@@ -34,7 +34,7 @@ func newPs(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "ps",
-		Short: "List the members: what they do, where they run",
+		Short: "List the members, what they do and where they run",
 		Long: `List the members of the team. STATE is the process (running, backoff, ...),
 ACTIVITY what the agent does; unknown means just that, not idle, and stalled that one
 that works has shown nothing for ten minutes (interrupt or restart aborts it).`,

@@ -11,7 +11,7 @@ import (
 func newRecover(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "recover [MEMBER...]",
-		Short: "Bring members back after a reboot or the death of their terminal",
+		Short: "Recover members after a reboot or a lost terminal",
 		Long: `Bring back members that should run and do not, because the machine or their tmux
 server went away: also those whose restart policy is never, if nobody saw how they
 ended. A member is taken for dead only when no process holds its lock and none

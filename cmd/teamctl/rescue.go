@@ -18,8 +18,8 @@ func newRescue(a *app) *cobra.Command {
 	var repo string
 	cmd := &cobra.Command{
 		Use:   "rescue VERB",
-		Short: "Work that was saved before something was removed: ls, show, restore, drop",
-		Long: `Before a worktree with work in it is removed by force, or an operation of git
+		Short: "Manage rescued work: ls, show, restore, drop",
+		Long: `Manage saved work. Before a worktree with work in it is removed by force, or an operation of git
 that was cut short is undone, the complete state (staged, changed and untracked
 files, everything but what is ignored) is saved as a commit below
 refs/teamctl/rescue/TEAM/MEMBER/ in the repository. It stays until it is dropped,
@@ -132,7 +132,7 @@ func newRescueShow(a *app, repo *string) *cobra.Command {
 		Use:     "show REF",
 		Short:   "Show what is in a saved state",
 		Long:    "Show the files of a saved state that were not committed; --patch shows their text too.",
-		Example: "  teamctl rescue show rescue/demo/builder/20260102T030405.678Z --patch",
+		Example: "  teamctl rescue show rescue/demo/builder/20260102T030405.678Z --patch\n  teamctl rescue show rescue/demo/builder/20260102T030405.678Z",
 		Args:    takes(1, 1, "the ref of one saved state"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			env, in, _, err := a.saved(cmd.Context(), *repo)
@@ -176,7 +176,7 @@ func newRescueRestore(a *app, repo *string) *cobra.Command {
 	in := tool.RestoreSavedIn{}
 	cmd := &cobra.Command{
 		Use:   "restore REF",
-		Short: "Make a worktree of a saved state",
+		Short: "Restore a saved state into a worktree",
 		Long: `Make a worktree in which branch point, staged, changed and untracked files are
 what they were, on a branch of its own. With --into it becomes the state of a
 member's worktree instead; what is there now is rescued first, and the member must
@@ -226,7 +226,7 @@ func newRescueDrop(a *app, repo *string) *cobra.Command {
 		Use:     "drop REF...",
 		Short:   "Delete saved states for good",
 		Long:    "Delete saved states. Git deletes their files some weeks later; until then the commits that are printed find them.",
-		Example: "  teamctl rescue drop rescue/demo/builder/20260102T030405.678Z",
+		Example: "  teamctl rescue drop rescue/demo/builder/20260102T030405.678Z\n  teamctl rescue drop rescue/demo/builder/20260102T030405.678Z --json",
 		Args:    takes(1, -1, "the ref of a saved state"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			env, in, c, err := a.saved(cmd.Context(), *repo)

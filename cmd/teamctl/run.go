@@ -14,8 +14,8 @@ import (
 func newRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run VERB",
-		Short: "Runs of the team: start, show, list, close",
-		Long: `A run is one go of a team. Messages, the limit on their number, and the scratchpad
+		Short: "Manage runs of the team: start, show, list, close",
+		Long: `Manage runs. A run is one go of a team. Messages, the limit on their number, and the scratchpad
 belong to the run; tasks and members stay from run to run. A team always has one
 current run: the deepest that is open, for a run may hold sub-runs.`,
 		Example: `  teamctl run start "release 2"
@@ -34,7 +34,7 @@ func newRunStart(a *app) *cobra.Command {
 	var in ledger.RunStart
 	cmd := &cobra.Command{
 		Use:   "start [NAME]",
-		Short: "Start the next run, or a part of the current one; prints its number",
+		Short: "Start the next run, or a part of the current one",
 		Long: `Start a run with an empty scratchpad and no messages. The runs that are open are
 closed; with --sub they stay open, and the new run is a part of the current one.`,
 		Example: "  teamctl run start \"release 2\"\n  teamctl run start --sub review",
@@ -74,7 +74,7 @@ func runID(args []string) (int64, error) {
 func newRunShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show [ID]",
-		Short:   "Show a run and its scratchpad; without a number the current one",
+		Short:   "Show a run and its scratchpad (default: the current one)",
 		Example: "  teamctl run show\n  teamctl run show 2 --json",
 		Args:    takes(0, 1, "the number of a run"),
 
@@ -161,7 +161,7 @@ func newRunList(a *app) *cobra.Command {
 func newRunClose(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "close [ID]",
-		Short: "Close a run and the sub-runs in it; without a number the current one",
+		Short: "Close the current run, or a run with its sub-runs",
 		Long: `Close a run with all sub-runs in it. The run that held it is the current one then.
 When there is none, the next run is started: a team always has one.`,
 		Example: "  teamctl run close\n  teamctl run close 3",

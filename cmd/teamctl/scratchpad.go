@@ -14,8 +14,8 @@ import (
 func newScratchpad(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scratchpad VERB",
-		Short: "The JSON document that the team shares: get, merge, watch",
-		Long: `The shared document of the current run: a JSON object with a version. A merge
+		Short: "Manage the team's JSON document: get, merge, watch",
+		Long: `Manage the shared document of the current run: a JSON object with a version. A merge
 replaces top-level keys; with --expect it fails (exit status 4) when somebody
 else was faster, so that nothing is overwritten unseen.`,
 		Example: `  teamctl scratchpad get
@@ -51,7 +51,7 @@ func newScratchpadMerge(a *app) *cobra.Command {
 	var expect int64
 	cmd := &cobra.Command{
 		Use:     "merge JSON",
-		Short:   "Set top-level keys of the document; - reads from standard input",
+		Short:   "Merge top-level keys into the document",
 		Example: "  teamctl scratchpad merge '{\"branch\":\"main\"}'\n  teamctl scratchpad merge - --expect 3 < patch.json",
 		Args:    takes(1, 1, "a JSON object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,7 +88,7 @@ func newScratchpadWatch(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "watch",
 		Short:   "Print the document now and whenever it changes",
-		Example: "  teamctl scratchpad watch --json",
+		Example: "  teamctl scratchpad watch --json\n  teamctl scratchpad watch",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {

@@ -11,10 +11,11 @@ import (
 
 func newService(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "service",
-		Short: "Keep a team's supervisor up across logins and reboots",
-		Args:  unknownVerb,
-		RunE:  needsVerb,
+		Use:     "service VERB",
+		Short:   "Keep a team's supervisor up across logins and reboots",
+		Example: "  teamctl service install --user --print\n  teamctl service uninstall",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
 	}
 	cmd.AddCommand(newServiceInstall(a), newServiceUninstall(a))
 	return cmd
@@ -24,7 +25,7 @@ func newServiceInstall(a *app) *cobra.Command {
 	var user, show, replace bool
 	cmd := &cobra.Command{
 		Use:   "install --user",
-		Short: "Write a unit for your own service manager (systemd, or launchd on macOS)",
+		Short: "Install a unit for systemd or launchd",
 		Long: `Write a unit that keeps the team's supervisor up and brings lost members back
 after a reboot (launchd: those whose restart policy is not never). It is your own
 user's, nothing needs root, and nothing is switched on: the commands for that are
@@ -71,7 +72,7 @@ func newServiceUninstall(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "uninstall",
 		Short:   "Remove the unit; switch it off first",
-		Example: "  teamctl service uninstall",
+		Example: "  teamctl service uninstall\n  teamctl service uninstall --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.service(cmd)

@@ -21,7 +21,7 @@ func newSpawn(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "spawn NAME [-- COMMAND ARG...]",
-		Short: "Start a teammate",
+		Short: "Start members",
 		Long: `Start a teammate in a pane, a worktree and a branch of its own. Without more
 it is the built-in worker, which takes tasks from the board and runs them. Any
 command is a teammate too: give it after --.

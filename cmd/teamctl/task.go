@@ -23,8 +23,8 @@ import (
 func newTask(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "task VERB",
-		Short: "The task board: add, ls, show, claim, complete, fail, update, assign and more",
-		Long: `The task board of the team. A task is pending until a member claims it; a claim
+		Short: "Manage tasks: add, ls, show, edit, cancel and more",
+		Long: `Manage the tasks of the team. A task is pending until a member claims it; a claim
 is exclusive and holds by a lease: as long as the member's process lives, or, for
 the lead and programs that joined by themselves, until two minutes after their
 last call about the task. A task whose dependencies are not completed
@@ -36,7 +36,7 @@ cannot be claimed.`,
 		RunE: needsVerb,
 	}
 	for _, m := range []func(*app) *cobra.Command{newTaskAdd, newTaskLs, newTaskShow, newTaskClaim, newTaskComplete,
-		newTaskFail, newTaskRelease, newTaskRetry, newTaskHistory,
+		newTaskFail, newTaskRelease, newTaskRetry, newTaskCancel, newTaskHistory,
 		newTaskUpdate, newTaskAssign, newTaskRm, newTaskAuto, newTaskExport, newTaskImport} {
 		cmd.AddCommand(m(a))
 	}
@@ -53,7 +53,7 @@ func newTaskAdd(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "add SUBJECT | add -f FILE",
-		Short: "Put tasks on the board; prints their ids",
+		Short: "Add tasks; prints their ids",
 		Long: `Put a task on the board, or all tasks of a file at once. --run is the command
 that a worker runs with bash in its worktree. --verify is a command that must pass
 before the task counts as completed, whoever does it: it runs where the work is, and

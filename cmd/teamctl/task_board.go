@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,21 +20,24 @@ import (
 
 func newTaskUpdate(a *app) *cobra.Command {
 	var (
-		text               = map[string]*string{"subject": nil, "description": nil, "active-form": nil, "verify": nil}
-		status             string
-		priority           int
-		meta               []string
-		needs, needsNoMore []string
+		text     = map[string]*string{"subject": nil, "description": nil, "active-form": nil, "verify": nil}
+		status   string
+		priority int
+		meta     []string
+		depends  []string
+		run      string
 	)
 	cmd := &cobra.Command{
-		Use:   "update ID",
-		Short: "Change what a task says, what it waits for, or how it stands",
-		Long: `Change a task. Only what is given is changed. A key of the metadata is deleted by
---meta KEY=null. --status goes the way that the verbs go: in_progress claims and
-starts, completed completes, pending gives the task back.`,
-		Example: `  teamctl task update 3 --subject "vet everything" --priority 5
-  teamctl task update 3 --meta area=cli --meta owner=null
-  teamctl task update 3 --add-blocked-by 1,2 --remove-blocked-by 4`,
+		Use:     "edit ID",
+		Aliases: []string{"update"},
+		Short:   "Edit what a task says, runs, depends on or stands at",
+		Long: `Edit a task. Only what is given is changed. --depends-on 1,2 replaces what the task
+depends on, +3 adds to it and -4 takes away; an empty list is none. A key of the
+metadata is deleted by --meta KEY=null. --status goes the way that the verbs go:
+in_progress claims and starts, completed completes, pending releases the task.`,
+		Example: `  teamctl task edit 3 --subject "vet everything" --priority 5
+  teamctl task edit 3 --run 'go vet ./...' --meta area=cli --meta owner=null
+  teamctl task edit 3 --depends-on +1,-2`,
 		Args:              takes(1, 1, "the id of a task"),
 		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,21 +61,22 @@ starts, completed completes, pending gives the task back.`,
 				in.Status, set = &s, true
 			}
 			var err error
-			if in.Metadata, err = metadata(cmd, meta, ""); err != nil {
+			if in.Metadata, err = metadata(cmd, meta, run); err != nil {
 				return err
 			}
-			for _, l := range []struct {
-				from []string
-				to   *[]string
-			}{{needs, &in.AddBlockedBy}, {needsNoMore, &in.RemoveBlockedBy}} {
-				for _, id := range l.from {
-					*l.to = append(*l.to, taskID(id))
-				}
-			}
-			if !set && len(in.Metadata) == 0 && len(needs)+len(needsNoMore) == 0 {
-				return usage(cmd, "nothing to change is given")
+			if !set && len(in.Metadata) == 0 && !cmd.Flags().Changed("depends-on") {
+				return usage(cmd, "nothing to change is given").WithHint("teamctl task edit " + in.TaskID + " --subject TEXT, or see teamctl task edit --help")
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if cmd.Flags().Changed("depends-on") {
+					now, err := t.Ledger.Task(cmd.Context(), in.TaskID)
+					if err != nil {
+						return err
+					}
+					if in.AddBlockedBy, in.RemoveBlockedBy, err = dependencies(cmd, now.DependsOn, depends); err != nil {
+						return err
+					}
+				}
 				task, err := t.TaskUpdate(cmd.Context(), c, in)
 				if err != nil {
 					return err
@@ -95,18 +101,54 @@ starts, completed completes, pending gives the task back.`,
 	f.IntVar(&priority, "priority", 0, "higher first")
 	f.StringVar(&status, "status", "", "pending, claimed, in_progress, completed or failed")
 	f.StringArrayVar(&meta, "meta", nil, "KEY=VALUE for the metadata, KEY=null deletes; may be repeated")
-	f.StringSliceVar(&needs, "add-blocked-by", nil, "ids of tasks that it waits for too: 1,2")
-	f.StringSliceVar(&needsNoMore, "remove-blocked-by", nil, "ids of tasks that it no longer waits for")
+	f.StringVar(&run, "run", "", "command that a worker runs with bash")
+	f.StringSliceVar(&depends, "depends-on", nil, "ids of tasks that must be completed first: 1,2, or +3 and -4")
 	a.complete(cmd, "status", words("pending", "in_progress", "completed", "failed"))
-	a.complete(cmd, "add-blocked-by", a.completeTasks(ledger.TaskFilter{OpenOnly: true}))
+	a.complete(cmd, "depends-on", a.completeTasks(ledger.TaskFilter{OpenOnly: true}))
 	return cmd
+}
+
+// dependencies are what --depends-on adds to the dependencies of a task and takes away.
+func dependencies(cmd *cobra.Command, now, given []string) (add, drop []string, err error) {
+	var exactly []string
+	changes := 0
+	for _, g := range given {
+		g = strings.TrimSpace(g)
+		switch id := taskID(strings.TrimLeft(g, "+-")); {
+		case g == "":
+		case g[0] == '+':
+			add, changes = append(add, id), changes+1
+		case g[0] == '-':
+			drop, changes = append(drop, id), changes+1
+		default:
+			exactly = append(exactly, id)
+		}
+	}
+	if changes > 0 && len(exactly) > 0 {
+		return nil, nil, usage(cmd, "--depends-on takes ids, or changes as +3 and -4, not both").
+			WithHint("teamctl task edit --depends-on +" + strings.Join(exactly, ",+"))
+	}
+	if changes > 0 {
+		return add, drop, nil
+	}
+	for _, id := range exactly {
+		if !slices.Contains(now, id) {
+			add = append(add, id)
+		}
+	}
+	for _, id := range now {
+		if !slices.Contains(exactly, id) {
+			drop = append(drop, id)
+		}
+	}
+	return add, drop, nil
 }
 
 func newTaskAssign(a *app) *cobra.Command {
 	var nobody bool
 	cmd := &cobra.Command{
 		Use:   "assign ID MEMBER | assign ID --nobody",
-		Short: "Give a task to a member; who has it loses it",
+		Short: "Assign a task to a member; its owner loses it",
 		Long: `Give a task that is not done to a member, who is told and is the only one to claim
 it. Whoever works on it loses it: what they report of it is refused. With --nobody
 whoever is ready takes it.`,
@@ -153,40 +195,11 @@ func orElse(s, other string) string {
 	return s
 }
 
-func newTaskRm(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "rm ID",
-		Short: "Delete a task that nobody works on",
-		Long: `Delete a task. Those that wait for it wait no longer; its id is never given out
-again, and its history stays.`,
-		Example:           "  teamctl task rm 3",
-		Args:              takes(1, 1, "the id of a task"),
-		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-				id := taskID(args[0])
-				ready, err := t.TaskDelete(cmd.Context(), c, id)
-				if err != nil {
-					return err
-				}
-				if a.out.value(map[string]any{"deleted": id, "ready": ready}) {
-					return nil
-				}
-				a.out.line("deleted %s", id)
-				for _, r := range ready {
-					a.out.note("%s is ready now", r)
-				}
-				return nil
-			})
-		},
-	}
-}
-
 func newTaskAuto(a *app) *cobra.Command {
 	var member string
 	cmd := &cobra.Command{
 		Use:   "auto [on|off]",
-		Short: "Whether members take the next ready task by themselves",
+		Short: "Show or switch automatic claiming of tasks",
 		Long: `Switch whether members take the next ready task by themselves, or show how it is
 set. An idle agent of another program is told of one, and takes it or not. While it
 is off they work on what is assigned to them. With --member it is switched for one;
@@ -249,7 +262,7 @@ func newTaskExport(a *app) *cobra.Command {
 	var file, dir string
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the whole board as JSON, or as a directory of task files",
+		Short: "Export all tasks, as JSON or as task files",
 		Long: `Write every task with its state, result and dependencies: as one JSON document to
 standard output or --file, or as one file per task (<id>.json and .highwatermark),
 the format that other clients keep their boards in.`,
@@ -300,7 +313,7 @@ func newTaskImport(a *app) *cobra.Command {
 	var renumber bool
 	cmd := &cobra.Command{
 		Use:   "import PATH",
-		Short: "Take over a board that was exported, or a directory of task files",
+		Short: "Import exported tasks, or a directory of task files",
 		Long: `Take over all tasks of a file that "teamctl task export" wrote (- is standard
 input) or of a directory with one file per task, or none of them. They keep their
 ids, which must be higher than every id that was ever given out here; --renumber

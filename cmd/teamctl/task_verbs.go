@@ -52,40 +52,27 @@ exit status is 0.`,
 	return cmd
 }
 
-// settle is a verb that changes one task.
-func (a *app) settle(cmd *cobra.Command, args []string, verb string,
-	do func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error)) error {
-	return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
-		done, err := do(cmd.Context(), tm, c, taskID(args[0]))
+// settling is a verb that changes one task, for manyTasks. The state that the task has
+// already, by the caller's own doing or on the board for everybody, is no error.
+func (a *app) settling(verb string, attempt *int,
+	do func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error)) func(context.Context, *tool.Team, tool.Caller, string) (any, error) {
+	return func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (any, error) {
+		done, err := do(ctx, tm, c, id)
 		t := settledTask{Task: done}
 		if err != nil {
-			attempt := 0
-			if f := cmd.Flags().Lookup("attempt"); f != nil {
-				attempt, _ = cmd.Flags().GetInt("attempt")
+			n := 0
+			if attempt != nil {
+				n = *attempt
 			}
-			if t, err = alreadySettled(cmd.Context(), tm, c, taskID(args[0]), verb, attempt, err); err != nil {
-				return err
+			if t, err = alreadySettled(ctx, tm, c, id, verb, n, err); err != nil {
+				return nil, err
 			}
 		}
-		if a.out.value(t) {
-			return nil
+		if !a.out.json && a.out.format != formatName {
+			a.settled(verb, t)
 		}
-		if t.Outcome != "" {
-			a.out.line("%s is %s already: %s", t.ID, t.Status, tui.Clean(t.Subject))
-			return nil
-		}
-		if t.Verification != 0 {
-			a.out.line("%s: handed in, and being verified: %s", t.ID, tui.Clean(t.Verify))
-			a.out.hint("nothing is to be done: its owner is told if that fails")
-			return nil
-		}
-		if t.Review != 0 {
-			a.out.line("%s: done, and waits for a review (approval %d)", t.ID, t.Review)
-			return nil
-		}
-		a.out.line("%s %s: %s", verb, t.ID, tui.Clean(t.Subject))
-		return nil
-	})
+		return t, nil
+	}
 }
 
 func newTaskComplete(a *app) *cobra.Command {
@@ -94,22 +81,18 @@ func newTaskComplete(a *app) *cobra.Command {
 		attempt int
 	)
 	cmd := &cobra.Command{
-		Use:               "complete ID",
-		Short:             "Report a task as completed",
-		Example:           "  teamctl task complete 3 --summary \"all green\" --commit $(git rev-parse HEAD)",
-		Args:              takes(1, 1, "the id of a task"),
-		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.settle(cmd, args, "completed", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
-				return tm.TaskComplete(ctx, c, id, attempt, res)
-			})
-		},
+		Use:     "complete ID...",
+		Short:   "Report tasks as completed",
+		Example: "  teamctl task complete 3 --summary \"all green\" --commit $(git rev-parse HEAD)\n  teamctl task complete 3",
 	}
 	cmd.Flags().StringVar(&res.Summary, "summary", "", "what was done")
 	cmd.Flags().StringVar(&res.Commit, "commit", "", "commit that has the work")
 	cmd.Flags().StringSliceVar(&res.Files, "files", nil, "files that were changed")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
-	return cmd
+	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("completed", &attempt,
+		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+			return t.TaskComplete(ctx, c, id, attempt, res)
+		}))
 }
 
 func newTaskFail(a *app) *cobra.Command {
@@ -118,61 +101,24 @@ func newTaskFail(a *app) *cobra.Command {
 		attempt int
 	)
 	cmd := &cobra.Command{
-		Use:               "fail ID",
-		Short:             "Report a task as failed",
-		Example:           "  teamctl task fail 3 --error \"the build needs a newer compiler\"",
-		Args:              takes(1, 1, "the id of a task"),
-		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.settle(cmd, args, "failed", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
-				return tm.TaskFail(ctx, c, id, attempt, res)
-			})
-		},
+		Use:     "fail ID...",
+		Short:   "Report tasks as failed",
+		Example: "  teamctl task fail 3 --error \"the build needs a newer compiler\"\n  teamctl task fail 3",
 	}
 	cmd.Flags().StringVar(&res.Error, "error", "", "what went wrong")
 	cmd.Flags().IntVar(&res.ExitCode, "exit-code", 0, "exit status of what was run")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
-	return cmd
-}
-
-func newTaskRelease(a *app) *cobra.Command {
-	var attempt int
-	cmd := &cobra.Command{
-		Use:               "release ID",
-		Short:             "Put a claimed task back on the board",
-		Example:           "  teamctl task release 3",
-		Args:              takes(1, 1, "the id of a task"),
-		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{OpenOnly: true})),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.settle(cmd, args, "released", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
-				return tm.TaskRelease(ctx, c, id, attempt)
-			})
-		},
-	}
-	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
-	return cmd
-}
-
-func newTaskRetry(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "retry ID",
-		Short:             "Put a failed task back on the board",
-		Example:           "  teamctl task retry 3",
-		Args:              takes(1, 1, "the id of a task"),
-		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Status: team.TaskFailed})),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.settle(cmd, args, "back on the board:", func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
-				return tm.TaskRetry(ctx, c, id)
-			})
-		},
-	}
+	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("failed", &attempt,
+		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+			return t.TaskFail(ctx, c, id, attempt, res)
+		}))
 }
 
 func newTaskHistory(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "history ID",
 		Short:             "Show what happened to a task, and who did it",
-		Example:           "  teamctl task history 3",
+		Example:           "  teamctl task history 3\n  teamctl task history 3 --json",
 		Args:              takes(1, 1, "the id of a task"),
 		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),
 		RunE: func(cmd *cobra.Command, args []string) error {

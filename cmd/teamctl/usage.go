@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -42,39 +41,94 @@ func takes(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
-// otherWords are what people who know other programs say for a verb: no slip of its
-// name, and often near that of another one.
+// otherWords are what people who know other programs, or an older teamctl, type for a
+// command: no slip of its name, and often near that of another one.
 var otherWords = map[string][]string{
-	"create": {"new", "init"}, "delete": {"rm", "remove", "destroy"}, "ps": {"status", "top"}, "spawn": {"add", "launch"},
-	"logs": {"output", "tail"}, "board": {"dashboard", "ui"}, "approvals": {"approve", "reject"}, "inbox": {"mail", "read"}, "send": {"tell"},
-	"settings": {"config", "set"},
-	"task add": {"create", "new"}, "task rm": {"delete", "remove"}, "task show": {"get"}, "task complete": {"done", "finish", "close"},
-	"member ls": {"ps", "status"}, "member spawn": {"add", "create", "new"},
-	"team ls": {"show", "status"}, "team create": {"new", "add"}, "team delete": {"rm", "remove"},
-	"lease take": {"add", "acquire", "lock"}, "lease release": {"rm", "drop", "unlock"}, "notify rm": {"remove", "delete"}, "rescue drop": {"rm", "delete"},
+	"create": {"new", "init", "team new", "team add"}, "delete": {"rm", "remove", "destroy", "team rm", "team remove"},
+	"ls": {"list", "team list"}, "ps": {"top", "members", "member list", "member ps", "member status"},
+	"status": {"info", "st"}, "spawn": {"add", "launch", "member add", "member create", "member new"},
+	"logs": {"output", "tail"}, "board": {"dashboard", "ui", "watch"}, "inbox": {"mail", "read"}, "send": {"tell", "msg"},
+	"approvals approve": {"approve", "allow", "yes"}, "approvals reject": {"reject", "deny", "no"}, "approvals ls": {"approval", "approvals list"},
+	"settings": {"config", "set"}, "stop": {"halt", "quit"}, "shutdown": {"exit"}, "attach": {"enter", "join-session"},
+	"task add": {"task create", "task new"}, "task rm": {"task delete", "task remove"}, "task show": {"task get", "task view"},
+	"task complete": {"task done", "task finish", "task close", "done", "complete"}, "task edit": {"task set", "task change", "edit"},
+	"task ls": {"tasks", "task list"}, "task cancel": {"task stop", "task abort", "task kill", "cancel"}, "task claim": {"claim", "task take", "task start"},
+	"task retry": {"retry", "task rerun", "task reset"}, "task assign": {"assign"}, "task release": {"release", "task unclaim"},
+	"task history": {"task log"}, "task fail": {"fail"},
+	"team ls": {"team show"}, "worktree diff": {"diff", "changes"}, "worktree ls": {"worktrees"},
+	"lease take": {"lease add", "lease acquire", "lease lock"}, "lease release": {"lease rm", "lease drop", "lease unlock"},
+	"notify rm": {"notify remove", "notify delete"}, "rescue drop": {"rescue rm", "rescue delete"}, "message ls": {"messages"},
+	"pane hide": {"hide", "member hide"}, "pane unhide": {"unhide", "member unhide", "pane show"},
+	"doctor": {"check", "fix", "repair"}, "events": {"event", "history", "log"}, "run list": {"runs"},
 }
+
+// slip is a mistake in a word of the command line that the word meant is known for.
+type slip struct {
+	err   *team.Error
+	wrong string   // as it was typed
+	right string   // in its place: a flag, or all words from the program's name on
+	path  []string // the words of the command that lead to wrong; nil where it is a flag
+}
+
+func (s *slip) Error() string { return s.err.Error() }
+func (s *slip) Unwrap() error { return s.err }
 
 // unknownVerb refuses what is no verb of cmd, with the nearest one.
 func unknownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	err := usage(cmd, "unknown verb %q", args[0])
+	path := strings.TrimPrefix(cmd.CommandPath()+" "+strings.ToLower(args[0]), cmd.Root().Name()+" ")
+	for right, words := range otherWords {
+		if slices.Contains(words, path) {
+			return &slip{err, args[0], cmd.Root().Name() + " " + right, pathWords(cmd)}
+		}
+	}
 	var verbs []string
-	said := ""
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			verbs = append(verbs, c.Name())
 			verbs = append(verbs, c.Aliases...)
-			if slices.Contains(otherWords[strings.TrimPrefix(c.CommandPath(), cmd.Root().Name()+" ")], strings.ToLower(args[0])) {
-				said = c.Name()
-			}
 		}
 	}
-	err := usage(cmd, "unknown verb %q", args[0])
-	if c := cmp.Or(said, team.Closest(args[0], verbs)); c != "" {
-		err = err.WithHint("did you mean " + cmd.CommandPath() + " " + c + "?")
+	if near := team.Closest(args[0], verbs); near != "" {
+		return &slip{err, args[0], cmd.CommandPath() + " " + near, pathWords(cmd)}
 	}
 	return err
+}
+
+// pathWords are the words by which a command can be called, with those of its parents.
+func pathWords(cmd *cobra.Command) []string {
+	words := []string{}
+	for ; cmd != nil; cmd = cmd.Parent() {
+		words = append(append(words, cmd.Name()), cmd.Aliases...)
+	}
+	return words
+}
+
+// mended is a command line with the word meant in the place of a slip, so that the hint
+// can be pasted.
+func (s *slip) mended(args []string) string {
+	i := slices.Index(args, s.wrong)
+	if s.path == nil {
+		i = slices.IndexFunc(args, func(w string) bool { return w == s.wrong || strings.HasPrefix(w, s.wrong+"=") })
+	}
+	if i < 0 {
+		return s.right
+	}
+	if s.path == nil {
+		args = slices.Clone(args)
+		args[i] = s.right + strings.TrimPrefix(args[i], s.wrong)
+		return "teamctl " + shellLine(args)
+	}
+	line := s.right
+	rest := slices.DeleteFunc(slices.Clone(args[:i]), func(w string) bool { return slices.Contains(s.path, w) })
+	rest = append(rest, args[i+1:]...)
+	if len(rest) > 0 {
+		line += " " + shellLine(rest)
+	}
+	return line
 }
 
 // needsVerb is the RunE of a noun: without a verb it says which there are.
@@ -113,7 +167,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			}
 		})
 		if c := team.Closest(name, flags); c != "" && len(name) > 1 {
-			e = e.WithHint("did you mean --" + c + "?")
+			return &slip{err: e, wrong: dashed, right: "--" + c}
 		}
 		return e
 	case errors.As(err, &bare):
@@ -135,40 +189,6 @@ func kindOf(f *pflag.Flag) string {
 		return "truth value"
 	}
 	return f.Value.Type()
-}
-
-// newHelp is "teamctl help VERB...".
-func newHelp(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [verb...]",
-		Short: "Show the help of a verb",
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if cmd == nil || err != nil || len(rest) > 0 {
-				if cmd == nil {
-					cmd = root
-				}
-				if len(rest) == 0 {
-					rest = args
-				}
-				return unknownVerb(cmd, rest)
-			}
-			return cmd.Help()
-		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			cmd, _, err := root.Find(args)
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var verbs []string
-			for _, c := range cmd.Commands() {
-				if c.IsAvailableCommand() {
-					verbs = append(verbs, c.Name()+"\t"+c.Short)
-				}
-			}
-			return verbs, cobra.ShellCompDirectiveNoFileComp
-		},
-	}
 }
 
 // newShim is there for --help only: main runs the shim before cobra is built.

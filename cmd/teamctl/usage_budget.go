@@ -40,7 +40,7 @@ a team file with "onLimit: resume" goes on by itself.`,
 		},
 	}
 	cmd.AddCommand(newUsageBudget(a), &cobra.Command{
-		Use: "resume AGENT", Short: "Go on after a usage limit", Example: "  teamctl usage resume claude",
+		Use: "resume AGENT", Short: "Resume after a usage limit", Example: "  teamctl usage resume claude\n  teamctl usage resume codex",
 		Args: takes(1, 1, "an agent, such as claude"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {

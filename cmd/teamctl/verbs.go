@@ -20,14 +20,15 @@ var verbs = []struct {
 	all   []verb
 }{
 	{groupTeam, []verb{
-		{"create", newCreate}, {"ls", newLs}, {"settings", newSettings}, {"up", newUp}, {"down", newDown},
-		{"delete", newDelete}, {"wait", newWait}, {"board", newBoard}, {"run", newRun}, {"edge", newEdge},
+		{"create", newCreate}, {"ls", newLs}, {"status", newStatus}, {"settings", newSettings}, {"up", newUp}, {"down", newDown},
+		{"delete", newDelete}, {"wait", newWait}, {"board", newBoard}, {"events", newEvents}, {"show", newShow}, {"run", newRun},
+		{"usage", newUsage}, {"prune", newPrune},
 	}},
 	{groupMember, []verb{
-		{"spawn", newSpawn}, {"join", newJoin}, {"leave", newLeave}, {"ps", newPs}, {"shutdown", newShutdown},
+		{"member", newMember}, {"spawn", newSpawn}, {"join", newJoin}, {"leave", newLeave}, {"ps", newPs}, {"shutdown", newShutdown},
 		{"stop", newStop}, {"start", newStart}, {"restart", newRestart}, {"pause", newPause}, {"resume", newResume},
-		{"mode", newMode}, {"role", newRole}, {"recover", newRecover}, {"kill", newKill}, {"attach", newAttach}, {"logs", newLogs},
-		{"capture", newCapture}, {"hide", newHide}, {"show", newShow},
+		{"mode", newMode}, {"role", newRole}, {"recover", newRecover}, {"kill", newKill}, {"interrupt", newInterrupt},
+		{"explain", newExplain}, {"attach", newAttach}, {"logs", newLogs}, {"capture", newCapture}, {"pane", newPane}, {"edge", newEdge},
 	}},
 	{groupTask, []verb{
 		{"task", newTask},
@@ -39,12 +40,11 @@ var verbs = []struct {
 	{groupTalk, []verb{
 		{"send", newSend}, {"broadcast", newBroadcast}, {"inbox", newInbox}, {"message", newMessage}, {"thread", newThread},
 		{"approvals", newApprovals}, {"ask", newAsk}, {"respond", newRespond}, {"notify", newNotify}, {"hooks", newHooks},
-		{"scratchpad", newScratchpad}, {"events", newEvents},
+		{"scratchpad", newScratchpad},
 	}},
 	{groupMore, []verb{
 		{"doctor", newDoctor}, {"version", newVersion}, {"agents", newAgents}, {"mcp", newMCP}, {"call", newCall},
-		{"service", newService}, {"debug", newDebug}, {"explain", newExplain}, {"usage", newUsage}, {"interrupt", newInterrupt},
-		{"prune", newPrune}, {"bridge", newBridge}, {"docs", newDocs},
+		{"service", newService}, {"debug", newDebug}, {"bridge", newBridge}, {"docs", newDocs},
 	}},
 	{"", []verb{
 		{"worker", newWorker}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"trusted", newTrusted}, {"acp", newACP},

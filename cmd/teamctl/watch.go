@@ -112,7 +112,7 @@ func newWait(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "wait",
-		Short: "Wait until the tasks have ended; exit status 0 only if all completed",
+		Short: "Wait until all tasks have ended",
 		Long: `Wait until every task, or every one named with --task, is completed or failed or
 stuck behind a failed one. The exit status is 0 only if all of them completed, 1 if
 one failed, 8 after --timeout, and 7 if nobody is left who could do them.
@@ -181,11 +181,11 @@ func (a *app) wait(ctx context.Context, t *tool.Team, in tool.WaitIn, progress b
 func newBoard(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "board",
-		Short: "Watch the team on a full screen: members, tasks, events",
+		Short: "Watch members, tasks and events on a full screen",
 		Long: `Watch the team: its members and what they do, its tasks, the newest events. It
 only shows, and it draws only when something changes. q leaves it. Where stdout is
 no terminal it prints the board once.`,
-		Example: "  teamctl board",
+		Example: "  teamctl board\n  teamctl board --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {

@@ -15,9 +15,9 @@ import (
 func newWorktree(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worktree VERB",
-		Short: "What is in the members' worktrees: ls, status, diff, prepare",
-		Long: `Each member works in a git worktree of its own, on a branch of its own. See what
-is in them, what it would conflict with, and what changes the same files. Nothing is
+		Short: "Manage members' worktrees: ls, status, diff, prepare",
+		Long: `Look into the members' worktrees. Each member works in one of its own, on a branch
+of its own. See what is in them, what it would conflict with, and what changes the same files. Nothing is
 written by looking.`,
 		Example: "  teamctl worktree ls\n  teamctl worktree status builder\n  teamctl worktree diff",
 		Args:    unknownVerb,
@@ -32,7 +32,7 @@ func newWorktreeLs(a *app) *cobra.Command {
 	var noDisk bool
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the members' worktrees and what merging them would meet",
+		Short: "List the worktrees and what merging them would meet",
 		Long: `List the worktree of each member, and of each that has left one behind. AHEAD and BEHIND count commits against the branch
 that is checked out in the repository, or --into. CONFLICTS are the files that would
 conflict if the branch were merged there now; "?" says that this git cannot tell (it
@@ -131,7 +131,7 @@ func newWorktreeStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "status [MEMBER...]",
 		Short:             "Show the worktrees of members in full",
-		Example:           "  teamctl worktree status builder",
+		Example:           "  teamctl worktree status builder\n  teamctl worktree status",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -210,7 +210,7 @@ func newWorktreeDiff(a *app) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
 		Use:   "diff [MEMBER...]",
-		Short: "Show what members have changed since their branches began",
+		Short: "Show what members have changed on their branches",
 		Long: `Show the diff of each member's worktree against the commit that its branch began
 at: commits and uncommitted work together. Untracked files are named.`,
 		Example:           "  teamctl worktree diff --stat\n  teamctl worktree diff builder",
@@ -241,10 +241,10 @@ func newWorktreePrepare(a *app) *cobra.Command {
 	var in tool.PrepareIn
 	cmd := &cobra.Command{
 		Use:   "prepare [MEMBER...]",
-		Short: "Run the setup of worktrees again: ignored files, links, setup commands",
-		Long: `A new worktree gets a copy of the ignored files that .worktreeinclude of the
+		Short: "Prepare worktrees again: copies, links, setup commands",
+		Long: `Prepare worktrees again. A new worktree gets a copy of the ignored files that .worktreeinclude of the
 repository names (such as .env), what the team file wants copied or linked, and its
-setup commands run. This does it again for worktrees that stand; no file is
+setup commands run. This does it again for existing worktrees; no file is
 overwritten. Setup commands that came with the repository run only after somebody has
 read and allowed them, once on this machine for the same commands.`,
 		Example:           "  teamctl worktree prepare builder\n  teamctl worktree prepare --allow",

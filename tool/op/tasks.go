@@ -18,7 +18,7 @@ func taskOps() []Op {
 		with(Op{Name: "TaskCreate", Verb: "task add", Gates: []tool.Operation{tool.OpTaskAdd, tool.OpTaskVerify}}, taskCreate),
 		with(Op{Name: "TaskGet", Verb: "task show", ReadOnly: true, Idempotent: true}, taskGet),
 		with(Op{Name: "TaskList", Verb: "task ls", ReadOnly: true, Idempotent: true}, taskList),
-		with(Op{Name: "TaskUpdate", Verb: "task update", Gates: []tool.Operation{tool.OpTaskWork, tool.OpTaskManage, tool.OpTaskVerify}, Destructive: true, Idempotent: true}, taskUpdate),
+		with(Op{Name: "TaskUpdate", Verb: "task edit", Gates: []tool.Operation{tool.OpTaskWork, tool.OpTaskManage, tool.OpTaskVerify}, Destructive: true, Idempotent: true}, taskUpdate),
 		with(Op{Name: "TaskClaim", Verb: "task claim", Gates: work}, taskClaim),
 		with(Op{Name: "TaskComplete", Verb: "task complete", Gates: work}, taskComplete),
 		with(Op{Name: "TaskFail", Verb: "task fail", Gates: work}, taskFail),

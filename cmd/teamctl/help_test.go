@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/teamctl/teamctl/tui"
+)
+
+// testRoot is a fresh tree of every command: parsing changes the flags of one.
+func testRoot() *cobra.Command {
+	o, _, _ := testOutput(false)
+	return (&app{out: o, stdin: strings.NewReader("")}).root(nil)
+}
+
+// The first screen of the help fits a terminal of 80 by 24 with the prompt below it, and
+// nothing in it, or in the list of all commands, is cut off.
+func TestFirstScreen(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"help", "all"}, {"help", "ending"}, {"help", "flags"}, {"task", "--help"}} {
+		o, out, _ := testOutput(false)
+		if code := (&app{out: o, stdin: strings.NewReader("")}).run(t.Context(), args); code != 0 {
+			t.Fatalf("%q: exit status %d", args, code)
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if args[0] == "--help" && len(lines) > 23 {
+			t.Errorf("the first screen has %d lines", len(lines))
+		}
+		for _, l := range lines {
+			if tui.Width(l) > 80 || strings.Contains(l, "…") {
+				t.Errorf("teamctl %s: %q has %d columns, or is cut off", strings.Join(args, " "), l, tui.Width(l))
+			}
+		}
+	}
+	for _, g := range daily {
+		for _, path := range g.paths {
+			if c, rest, err := testRoot().Find(strings.Fields(path)); err != nil || len(rest) > 0 || !c.Runnable() {
+				t.Errorf("%q is no command: %v", path, err)
+			}
+		}
+	}
+	for _, e := range endings {
+		for _, path := range []string{e.verb, e.back} {
+			if _, rest, err := testRoot().Find(strings.Fields(path)); err != nil || len(rest) > 0 {
+				t.Errorf("%q ends, or brings back, and is no command: %v", path, err)
+			}
+		}
+	}
+}
+
+// helpVerbs begin the help of commands. A new one is fine if it is a verb.
+var helpVerbs = strings.Fields(`Bring End Freeze Give Keep Add Allow Answer Approve Ask Assign Attach Bridge Broadcast Call Cancel Check Claim Close Create Delete Edit Explain Export
+	Find Generate Go Hide Hold Import Install Interrupt Join Kill Label Let List Look Manage Make Merge Move Open Pause Prepare Print Prune Put Read Record
+	Recover Reject Release Remove Report Rescue Restart Restore Resume Retry Run Save See Send Serve Set Show Shut Start Stop Submit Switch Take Tell Test
+	Undo Wait Watch Write`)
+
+// Every help begins with a verb and ends with two examples or more, and every example is
+// a command line that teamctl takes.
+func TestHelpTexts(t *testing.T) {
+	seen := 0
+	_ = walkCommands(testRoot(), func(c *cobra.Command) error {
+		seen++
+		path := c.CommandPath()
+		for _, text := range []string{c.Short, c.Long} {
+			word, _, _ := strings.Cut(text, " ")
+			if text != "" && !strings.Contains(" "+strings.Join(helpVerbs, " ")+" ", " "+strings.TrimRight(word, ".:,\n")+" ") {
+				t.Errorf("%s: the help begins with %q, which is no verb", path, word)
+			}
+		}
+		if strings.HasSuffix(c.Short, ".") || tui.Width(c.Short) > 57 {
+			t.Errorf("%s: %q has a full stop or more than 57 columns", path, c.Short)
+		}
+		if c.Parent() == nil {
+			return nil
+		}
+		if usage := usageText(c); !strings.HasSuffix(usage, c.Example+"\n") {
+			t.Errorf("%s: the help does not end with its examples: %q", path, usage)
+		}
+		lines := 0
+		for _, l := range strings.Split(c.Example, "\n") {
+			if l = strings.TrimSpace(l); l != "" {
+				lines++
+				takesLine(t, path, l)
+			}
+		}
+		if lines < 2 {
+			t.Errorf("%s has %d examples", path, lines)
+		}
+		return nil
+	})
+	if seen < 120 {
+		t.Errorf("only %d commands were looked at", seen)
+	}
+}
+
+// takesLine checks every teamctl command of a line of shell: it exists, and takes these
+// flags and arguments.
+func takesLine(t *testing.T, where, line string) {
+	t.Helper()
+	found := false
+	for _, argv := range teamctlCommands(line) {
+		found = true
+		root := testRoot()
+		cmd, rest, err := root.Find(argv)
+		if err == nil && (cmd == root || len(rest) > 0 && cmd.HasSubCommands() && !cmd.Runnable()) {
+			err = unknownVerb(cmd, rest)
+		}
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err == nil {
+			err = cmd.ValidateArgs(cmd.Flags().Args())
+		}
+		if err != nil && err != pflag.ErrHelp {
+			t.Errorf("%s: %q is not taken: %v", where, strings.Join(argv, " "), err)
+		}
+	}
+	if !found {
+		t.Errorf("%s: %q has no teamctl command", where, line)
+	}
+}
+
+// teamctlCommands are the arguments of each teamctl command in a line of shell, with
+// quotes, lists, pipes, redirections, comments and $() as the examples use them.
+func teamctlCommands(line string) [][]string {
+	var (
+		out   [][]string
+		words []string
+		word  strings.Builder
+		has   bool
+		quote rune
+	)
+	end := func() {
+		if has {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		has = false
+	}
+	command := func() {
+		end()
+		if len(words) > 0 && words[0] == "teamctl" {
+			out = append(out, words[1:])
+		}
+		words = nil
+	}
+	for i, r := range line {
+		switch {
+		case quote == '\'' && r != quote, quote == '"' && r != quote && !strings.HasPrefix(line[i:], "$(teamctl"):
+			word.WriteRune(r)
+		case quote == '"' && r != quote: // a command in a string: what is before it is no command
+			quote, words = 0, nil
+			word.Reset()
+			has = false
+		case quote != 0:
+			quote = 0
+		case r == '\'' || r == '"':
+			quote, has = r, true
+		case r == '#' && !has:
+			command()
+			return out
+		case strings.ContainsRune("|;&()", r):
+			command()
+		case r == '<' || r == '>':
+			command() // its file is the first word of what is no command
+		case unicode.IsSpace(r):
+			end()
+		default:
+			word.WriteRune(r)
+			has = true
+		}
+	}
+	command()
+	return out
+}
+
+// commandInText is a teamctl command in a text for people.
+var commandInText = regexp.MustCompile(`teamctl( [a-z][a-z-]*)+`)
+
+// Every command that a hint, a message or a page names exists.
+func TestNamedCommands(t *testing.T) {
+	root := testRoot()
+	known := func(text string) bool {
+		words := strings.Fields(text)[1:]
+		c, rest, err := root.Find(words)
+		for _, topic := range topics {
+			if len(words) == 2 && words[0] == "help" && words[1] == topic.name {
+				return true
+			}
+		}
+		for _, v := range verbs[len(verbs)-1].all { // not for people
+			if v.name == words[0] {
+				return true
+			}
+		}
+		return err == nil && c != root && (len(rest) == 0 || c.Runnable() && !strings.HasSuffix(c.Use, " VERB"))
+	}
+	top := filepath.Join("..", "..")
+	checked := 0
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && (d.Name() == ".git" || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		var texts []string
+		switch filepath.Ext(path) {
+		case ".go":
+			if !strings.HasSuffix(path, "_test.go") {
+				texts, err = hintsIn(path)
+			}
+		case ".md":
+			if !strings.Contains(path, "changelog") && !strings.HasSuffix(path, "plan.md") {
+				var data []byte
+				data, err = os.ReadFile(path)
+				for _, m := range regexp.MustCompile("`teamctl[^`\n]*`|(?m)^(\\$ )?teamctl .*$").FindAll(data, -1) {
+					texts = append(texts, string(bytes.Trim(m, "`$ ")))
+				}
+			}
+		}
+		for _, text := range texts {
+			for _, m := range commandInText.FindAllString(text, -1) {
+				checked++
+				if !known(m) && !prose(m) {
+					t.Errorf("%s: %q: %q is no command", path, text, m)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checked < 300 {
+		t.Errorf("only %d commands were found", checked)
+	}
+}
+
+// prose reports that a match is the program's name in a sentence.
+func prose(m string) bool {
+	w := strings.Fields(m)[1]
+	for _, p := range []string{"is", "itself", "needs", "cannot", "does", "has", "with", "and", "in", "on", "of", "wrote", "or", "keeps", "runs", "started", "as", "binary", "made", "asks"} {
+		if w == p {
+			return true
+		}
+	}
+	return false
+}
+
+// hintsIn are the string constants of a file's calls that begin with a command, as hints
+// do, with what is put together left open.
+func hintsIn(path string) ([]string, error) {
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if sel, ok := call.Fun.(*ast.SelectorExpr); !ok || sel.Sel.Name != "WithHint" && sel.Sel.Name != "hint" && sel.Sel.Name != "note" {
+			return true
+		}
+		for _, arg := range call.Args {
+			ast.Inspect(arg, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					if s, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(s, "teamctl ") {
+						out = append(out, s)
+					}
+				}
+				return true
+			})
+		}
+		return true
+	})
+	return out, nil
+}

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// status is where a person is, what runs, what waits for them, and what to type next.
+type status struct {
+	Dir        string        `json:"dir"`
+	Team       string        `json:"team,omitempty"`
+	Repo       string        `json:"repo,omitempty"`
+	Supervisor int           `json:"supervisorPid"`
+	Teams      []string      `json:"teams"`   // all that exist
+	Members    memberCounts  `json:"members"` // without the lead
+	Tasks      ledger.Counts `json:"tasks"`
+	Waiting    []waitingItem `json:"waiting"` // for the person
+	Next       []string      `json:"next"`    // commands
+}
+
+// memberCounts are the members of a team in numbers.
+type memberCounts struct {
+	Total   int `json:"total"`
+	Running int `json:"running"`
+	Working int `json:"working"`
+	Paused  int `json:"paused"`
+	Stopped int `json:"stopped"`
+	Failed  int `json:"failed"`
+}
+
+// waitingItem is one thing that a person is to look at, with the command that shows it.
+type waitingItem struct {
+	What    string `json:"what"`
+	Command string `json:"command"`
+}
+
+// waitingShown is how many items of one kind are shown.
+const waitingShown = 3
+
+func newStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show where you are, what runs and what waits for you",
+		Long: `Show the team that commands work on here, what its members and tasks do, what waits
+for you, and what to type next. teamctl alone, in a terminal, shows the same.`,
+		Example: "  teamctl status\n  teamctl status --watch",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.statusNow(cmd.Context())
+			if err == nil && !a.out.value(s) {
+				a.showStatus(s)
+			}
+			return err
+		},
+	}
+}
+
+// atTerminal reports whether a person looks at what is written, and types.
+func (a *app) atTerminal() bool {
+	in, ok := a.stdin.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd())) && a.out.screen != nil && !a.out.json
+}
+
+// welcome is teamctl without a command.
+func (a *app) welcome(ctx context.Context) error {
+	s, err := a.statusNow(ctx)
+	if err != nil {
+		return err
+	}
+	a.showStatus(s)
+	a.out.line("\nteamctl --help lists the commands of a day.")
+	return nil
+}
+
+// statusNow reads everything. That there is no team, or more than one to choose from, is
+// a status too.
+func (a *app) statusNow(ctx context.Context) (status, error) {
+	s := status{Teams: []string{}, Waiting: []waitingItem{}, Next: []string{}}
+	env, err := a.tools()
+	if err != nil {
+		return s, err
+	}
+	s.Dir = env.Dir
+	if s.Teams, err = env.Keys(); err != nil {
+		return s, err
+	}
+	key, err := a.key(ctx, env)
+	switch {
+	case err == nil:
+	case team.ReasonOf(err) == "team_ambiguous":
+		for _, k := range s.Teams {
+			s.Next = append(s.Next, "teamctl status --team "+k)
+		}
+		return s, nil
+	case len(s.Teams) == 0 && a.team == "":
+		s.Next = []string{newTeamCommand(s.Dir)}
+		return s, nil
+	default:
+		return s, err
+	}
+	return s, a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+		s.Team = key
+		row, err := t.Ledger.Team(ctx)
+		if err != nil {
+			return err
+		}
+		s.Repo = row.Repo
+		members, sup, err := t.Members(ctx)
+		if err != nil {
+			return err
+		}
+		s.Supervisor = sup
+		if s.Tasks, err = t.Ledger.Counts(ctx); err != nil {
+			return err
+		}
+		var startable []string
+		for _, m := range members {
+			if m.Name == team.LeadName {
+				continue
+			}
+			s.Members.add(m)
+			if m.Observed.Terminal() {
+				startable = append(startable, m.Name)
+			}
+		}
+		if s.Waiting, err = a.waiting(ctx, t, c, members); err != nil {
+			return err
+		}
+		s.Next = a.next(s, startable)
+		return nil
+	})
+}
+
+// newTeamCommand creates a team for the repository in a directory, if it is one.
+func newTeamCommand(dir string) string {
+	for at := dir; at != "" && at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			name, err := team.TeamKey(filepath.Base(at))
+			if err != nil {
+				name = "demo"
+			}
+			return "teamctl create " + name + " --repo ."
+		}
+	}
+	return "teamctl create demo"
+}
+
+func (c *memberCounts) add(m ledger.Member) {
+	c.Total++
+	switch {
+	case m.Observed == team.Running:
+		c.Running++
+		if paused(m) {
+			c.Paused++
+		} else if m.Activity == team.Working {
+			c.Working++
+		}
+	case m.Observed == team.Failed:
+		c.Failed++
+	case m.Observed.Terminal():
+		c.Stopped++
+	}
+}
+
+// waiting is what a person is to look at: requests, dialogs, what failed, mail.
+func (a *app) waiting(ctx context.Context, t *tool.Team, c tool.Caller, members []ledger.Member) ([]waitingItem, error) {
+	list := []waitingItem{}
+	add := func(n int, rest, command, format string, args ...any) {
+		if n < waitingShown {
+			list = append(list, waitingItem{fmt.Sprintf(format, args...), command})
+		} else if n == waitingShown {
+			list = append(list, waitingItem{"and more", rest})
+		}
+	}
+	open, err := t.Approvals(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range open {
+		add(i, "teamctl approvals", fmt.Sprintf("teamctl show approval %d", x.ID), "%s of %s: %s", x.Kind, x.Name, tui.Clean(x.Subject))
+	}
+	screens, err := t.AtScreens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range screens {
+		add(i, "teamctl ps", x.Attach, "%s asks at its own screen: %s", x.Name, tui.Clean(orElse(x.Reason, "waiting")))
+	}
+	n := 0
+	for _, m := range members {
+		if m.Observed == team.Failed {
+			add(n, "teamctl ps", "teamctl show member "+m.Name, "%s failed: %s", m.Name, tui.Clean(orElse(why(m), "it did not stay up")))
+			n++
+		}
+	}
+	failed, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskFailed, Newest: true, Limit: waitingShown + 1})
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range failed {
+		add(i, "teamctl task ls --status failed", "teamctl show task "+x.ID, "task %s failed: %s", x.ID, tui.Clean(x.Subject))
+	}
+	mail, err := t.Inbox(ctx, c.Name, true)
+	if err != nil {
+		return nil, err
+	}
+	if n := forPeople(mail.Entries); n > 0 {
+		list = append(list, waitingItem{plural(n, "unread message"), "teamctl inbox --unread"})
+	}
+	return list, nil
+}
+
+// next are the commands that lead on from here.
+func (a *app) next(s status, startable []string) []string {
+	var next []string
+	add := func(command string) { next = append(next, command) }
+	open := s.Tasks.Total() - s.Tasks.Completed - s.Tasks.Failed
+	switch {
+	case s.Members.Total == 0:
+		add("teamctl spawn builder")
+	case s.Members.Running == 0 && len(startable) > 0:
+		add("teamctl start " + strings.Join(startable, " "))
+	}
+	switch {
+	case s.Tasks.Total() == 0:
+		add(`teamctl task add "say hello" --run 'echo hello'`)
+	case open > s.Tasks.Stuck && s.Members.Running > 0:
+		add("teamctl wait --progress")
+		add("teamctl board")
+	case open > s.Tasks.Stuck:
+	case s.Tasks.Failed > 0:
+		add("teamctl task retry --failed")
+	default:
+		if s.Repo != "" {
+			add("teamctl worktree diff")
+			add("teamctl merge --ready")
+		}
+		if s.Members.Running > 0 {
+			add("teamctl shutdown")
+		}
+	}
+	if a.team != "" {
+		for i := range next {
+			next[i] += " --team " + s.Team
+		}
+	}
+	return next
+}
+
+func (a *app) showStatus(s status) {
+	o := a.out
+	switch {
+	case s.Team == "" && len(s.Teams) == 0:
+		o.line("You are in %s. There is no team yet.", tui.Clean(s.Dir))
+	case s.Team == "":
+		o.line("You are in %s. There are %d teams: %s.", tui.Clean(s.Dir), len(s.Teams), strings.Join(s.Teams, ", "))
+	default:
+		where := "no repository"
+		if s.Repo != "" {
+			where = tui.Clean(s.Repo)
+		}
+		o.line("team     %s, %s", s.Team, where)
+		o.line("members  %s", s.Members)
+		o.line("tasks    %s", taskCounts(s.Tasks))
+		if len(s.Waiting) > 0 {
+			o.line("\nWaits for you:")
+		}
+		for _, w := range s.Waiting {
+			o.line("  %s\n      %s", tui.Cut(w.What, helpWidth-4), o.style.Dim(w.Command))
+		}
+	}
+	if len(s.Next) > 0 {
+		o.line("\nNext:")
+	}
+	for _, n := range s.Next {
+		o.line("  %s", n)
+	}
+}
+
+// String says the counts in words, those that are 0 left out.
+func (c memberCounts) String() string {
+	if c.Total == 0 {
+		return "none"
+	}
+	return counted(c.Total, []part{
+		{c.Running, "running"}, {c.Working, "working"}, {c.Paused, "paused"}, {c.Stopped, "stopped"}, {c.Failed, "failed"},
+	})
+}
+
+func taskCounts(c ledger.Counts) string {
+	if c.Total() == 0 {
+		return "none"
+	}
+	return counted(c.Total(), []part{
+		{c.Completed, "completed"}, {c.InProgress + c.Claimed, "in progress"}, {c.Ready, "ready"},
+		{c.Pending - c.Ready - c.Stuck, "waiting for others"}, {c.Stuck, "stuck behind a failed one"}, {c.Failed, "failed"},
+	})
+}
+
+type part struct {
+	n    int
+	name string
+}
+
+func counted(total int, parts []part) string {
+	var words []string
+	for _, p := range parts {
+		if p.n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", p.n, p.name))
+		}
+	}
+	if len(words) == 0 {
+		return fmt.Sprint(total)
+	}
+	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// forPeople counts the mail that a person has to read: idle notices say what ps says.
+func forPeople(entries []tool.InboxEntry) int {
+	n := 0
+	for _, e := range entries {
+		if e.Kind != string(team.KindIdle) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,53 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// ReleaseHold is how long a task that another than its owner has released cannot be
+// claimed: a worker that waits would take it back before it could be changed, assigned or
+// deleted.
+const ReleaseHold = 5 * time.Second
+
+const sqlTaskHold = `UPDATE tasks SET notBefore = ? WHERE id = ?`
+
+type cancelArgs struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Cancel ends a task that is not done, whoever works on it, as failed with the reason;
+// no retry follows. What its owner reports of it afterwards is refused. CodeConflict
+// (already_resolved) where it is completed or failed.
+func (l *Ledger) Cancel(ctx context.Context, id, reason string) (Task, error) {
+	return write[Task](ctx, l, opTaskCancel, cancelArgs{id, reason})
+}
+
+func cancelTask(t *tx, a cancelArgs) (Task, error) {
+	task, err := t.task(a.ID)
+	if err != nil {
+		return task, err
+	}
+	by := orDefault(t.who, team.SystemName)
+	switch task.Status {
+	case team.TaskCompleted, team.TaskFailed:
+		return task, team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(ReasonAlreadyResolved)
+	case team.TaskClaimed, team.TaskInProgress:
+		if err := t.free(task, by, "canceled by "+by); err != nil {
+			return task, err
+		}
+	case team.TaskPending:
+	}
+	text := "canceled by " + by
+	if a.Reason != "" {
+		text += ": " + a.Reason
+	}
+	task.OwnerName = by // of the event
+	if err := t.failForGood(task, Result{Error: text}); err != nil {
+		return task, err
+	}
+	return t.task(a.ID)
+}
