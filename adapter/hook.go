@@ -27,7 +27,8 @@ type HookIn struct {
 	Input          json.RawMessage `json:"tool_input"`
 	Suggestions    json.RawMessage `json:"permission_suggestions"`
 	StopActive     bool            `json:"stop_hook_active"`
-	Source         string          `json:"source"` // of SessionStart: startup, resume, clear, compact
+	Helper         string          `json:"agent_id"` // of an agent that the agent has started for itself
+	Source         string          `json:"source"`   // of SessionStart: startup, resume, clear, compact
 	Reason         string          `json:"reason"`
 	Error          string          `json:"error"`                  // of StopFailure: rate_limit, server_error, ...
 	Last           string          `json:"last_assistant_message"` // of the end of a turn: also the error in words
@@ -297,28 +298,6 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 	return o
 }
 
-// GiveMail is the answer of a hook that hands text over; "" gives nothing.
-func GiveMail(cli, event string, v Version, text string) HookReply {
-	if text == "" {
-		return HookReply{}
-	}
-	switch hookTables[cli][event].mail {
-	case "context":
-		return HookReply{Stdout: oneLine(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, "additionalContext": text}}) + "\n"}
-	case "wake":
-		return HookReply{Stderr: text + "\n", Exit: 2}
-	case "block":
-		switch {
-		case cli == Gemini:
-			return HookReply{Stdout: oneLine(map[string]any{"decision": "deny", "reason": text}) + "\n"}
-		case cli == Claude && v.atLeast(claudeDecides): // goes on without the look of an error
-			return HookReply{Stdout: oneLine(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, "additionalContext": text}}) + "\n"}
-		}
-		return HookReply{Stdout: oneLine(map[string]any{"decision": "block", "reason": text}) + "\n"}
-	}
-	return HookReply{}
-}
-
 // Decide is the answer of a PermissionRequest hook.
 func Decide(d *Decision) HookReply {
 	if d == nil {
@@ -361,4 +340,15 @@ func Typed(e Enter, text string) string {
 		return strings.Join(strings.Fields(text), " ")
 	}
 	return text
+}
+
+// BeginsTurn reports whether a turn begins with this event, and BeginsTool whether a tool
+// is about to run.
+func BeginsTurn(cli, event string) bool {
+	return KnownHook(cli, event) && (event == "UserPromptSubmit" || event == "BeforeAgent")
+}
+
+// BeginsTool: see BeginsTurn.
+func BeginsTool(cli, event string) bool {
+	return KnownHook(cli, event) && (event == "PreToolUse" || event == "BeforeTool")
 }

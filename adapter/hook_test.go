@@ -18,7 +18,7 @@ func TestHookRepliesGolden(t *testing.T) {
 	for _, cli := range []string{Claude, Codex, Gemini} {
 		for _, version := range []Version{{}, claudeTested} {
 			for _, event := range HookEvents(cli) {
-				r := GiveMail(cli, event, version, text)
+				r, _ := GiveMail(cli, event, version, text)
 				fmt.Fprintf(&b, "%s %s %s: exit %d\n", cli, version, event, r.Exit)
 				if r.Stdout != "" {
 					if !json.Valid([]byte(r.Stdout)) {
@@ -42,7 +42,7 @@ func TestNothingToGiveIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, cli := range []string{Claude, Codex, Gemini} {
 		for _, event := range HookEvents(cli) {
-			if r := GiveMail(cli, event, claudeTested, ""); r != (HookReply{}) {
+			if r, ok := GiveMail(cli, event, claudeTested, ""); ok || r != (HookReply{}) {
 				t.Errorf("%s %s answers %+v without mail: a Stop hook would never end", cli, event, r)
 			}
 		}

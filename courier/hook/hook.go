@@ -6,23 +6,33 @@
 // ledger is busy, the input is not understood) it exits as if there were nothing to
 // say; the mail stays where it is for the next one.
 //
-// # At most once
+// # Evidence
 //
 // Hooks of one member are serialised by a lock, for tools run in parallel. One that
-// gives mail first moves the deliveries to injected, then writes its answer, and
-// then notes in the bundle (given.json) that the answer is out. The next hook of the
-// same conversation is the evidence that the CLI took that answer, and moves them to
-// accepted. A delivery that is injected without such a note was claimed by a hook
-// that died before its answer: it is given again, unless the transcript has its id.
-// So is one whose answer went into a conversation that does not go on, or that was
-// compacted before the agent called another hook: the model has not answered since, and
-// what is left of the answer is what a summary makes of it.
+// gives mail notes in the bundle (given.json) what it gives, to which generation and
+// conversation, and how long the transcript is, moves the deliveries to injected, writes
+// its answer, and notes that it is out. A later hook moves them to accepted when the
+// program that runs has the whole text where its model sees it:
+//
+//   - where the program writes what its hooks hand over to its transcript, as its model
+//     gets it (adapter.Records), the transcript holds the message. A resumed conversation
+//     has what its transcript has, so that counts for every generation.
+//   - elsewhere a hook of the same generation and conversation shows that the model has
+//     answered since.
+//
+// What an earlier generation was given and its transcript lacks is given again, with the
+// words that it may be known. So is what a turn left behind that has ended or was
+// interrupted without it, what a hook claimed that died before its answer, and what was
+// given to a conversation that does not go on, or that was compacted before the agent
+// called another hook: what is left of it then is what a summary makes of it.
+//
+// An answer never has more characters than the program shows its model whole
+// (adapter.GiveMail). Messages stay whole and in order: the first that does not fit and
+// all after it wait for the next hook, and the agent is told once that they wait.
 package hook
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,8 +42,6 @@ import (
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/courier"
-	"github.com/teamctl/teamctl/inbox"
-	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -47,9 +55,6 @@ const (
 	lockWithin = 500 * time.Millisecond
 	giveWithin = 3 * time.Second
 )
-
-// maxGiven is how many bytes of mail one hook gives; the rest waits for the next.
-const maxGiven = 64 * 1024
 
 // In is one call of a hook.
 type In struct {
@@ -72,21 +77,13 @@ type run struct {
 	gen    string
 	bundle team.Bundle
 	now    time.Time
-}
 
-// given is given.json: answers that are out.
-type given struct {
-	Conversation string   `json:"conversation"`
-	IDs          []string `json:"ids"`
-	Event        string   `json:"event"`
-	// Of a conversation that was compacted: what went with it, and how long its
-	// transcript was then.
-	Lost  []string `json:"lost,omitempty"`
-	After int64    `json:"after,omitempty"`
+	version adapter.Version // of the program
+	read    *transcript     // what settle has read of the transcript; nil before
 }
 
 // Run runs one hook and writes its answer. Its error is for a log only: the answer
-// stands in any case.
+// is valid in any case.
 func Run(ctx context.Context, in In) error {
 	r := &run{In: in, hook: adapter.ParseHook(in.Input), now: time.Now(), gen: in.Getenv(team.EnvGen)}
 	name, key, ok := team.ParseAgentID(in.Getenv(team.EnvAgentID))
@@ -197,9 +194,17 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	if err != nil || len(waiting) == 0 {
 		return false, err
 	}
-	waiting, err = r.settle(ctx, t, waiting)
-	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" || len(waiting) == 0 {
+	link, err := courier.ReadLink(r.bundle, r.gen)
+	if err != nil {
 		return false, err
+	}
+	r.version, _ = adapter.ParseVersion(link.Version)
+	waiting, pending, err := r.settle(ctx, t, waiting)
+	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" || r.hook.Helper != "" || len(waiting) == 0 {
+		return false, err
+	}
+	if slices.ContainsFunc(pending, r.holdsUp) {
+		return false, nil
 	}
 	if no, err := r.blocked(ctx, t, c.Session); no || err != nil {
 		return false, err
@@ -236,95 +241,9 @@ func (r *run) converse(session string) error {
 	return courier.WriteConversation(r.bundle, next)
 }
 
-func (r *run) givenFile() string { return filepath.Join(string(r.bundle), "given.json") }
-
-func (r *run) readGiven() (g given) {
-	if data, err := os.ReadFile(r.givenFile()); err == nil {
-		_ = json.Unmarshal(data, &g) // without it they are given again
-	}
-	return g
-}
-
-// settle moves what an earlier hook gave to accepted: this hook is the evidence. It
-// returns what is still to be given.
-func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
-	g := r.readGiven()
-	if adapter.Compacts(r.CLI, r.Event, r.hook) && g.Conversation == r.hook.Conversation {
-		var err error
-		if g, err = r.lose(g, waiting); err != nil {
-			return nil, err
-		}
-	}
-	var open []ledger.Outgoing
-	var marks []ledger.DeliveryMark
-	for _, o := range waiting {
-		d := o.Delivery
-		switch {
-		case d.State != team.Injected:
-			open = append(open, o)
-		case r.tookFromTool(d.MessageID):
-			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: d.Recipient, State: team.Accepted,
-				Evidence: r.CLI + " has the answer of " + r.hook.Tool})
-		case slices.Contains(g.IDs, d.MessageID) && g.Conversation == r.hook.Conversation:
-			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: d.Recipient, State: team.Accepted,
-				Evidence: r.CLI + " took the answer of its hook " + g.Event + " and called " + r.Event})
-		case slices.Contains(g.Lost, d.MessageID) && g.Conversation == r.hook.Conversation:
-			if !r.inTranscript(d.MessageID, g.After) {
-				open = append(open, o)
-				continue
-			}
-			fallthrough
-		case r.inTranscript(d.MessageID, 0):
-			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: d.Recipient, State: team.Accepted,
-				Evidence: "its id stands in the transcript"})
-		default:
-			open = append(open, o)
-		}
-	}
-	_, err := t.Ledger.MarkMany(ctx, marks)
-	return open, err
-}
-
-// tookFromTool reports that this hook is told of an answer of InboxRead that has a message:
-// the agent has it, though its transcript may not yet.
-func (r *run) tookFromTool(id string) bool {
-	return adapter.EndsTool(r.CLI, r.Event) && strings.HasSuffix(r.hook.Tool, "InboxRead") && bytes.Contains(r.In.Input, []byte(id))
-}
-
-// lose notes that the conversation was compacted before anything showed that the model
-// had read what was given last.
-func (r *run) lose(g given, waiting []ledger.Outgoing) (given, error) {
-	next := given{Conversation: g.Conversation, Event: r.Event, Lost: g.Lost, After: g.After}
-	for _, o := range waiting {
-		if d := o.Delivery; d.State == team.Injected && slices.Contains(g.IDs, d.MessageID) {
-			next.Lost = append(next.Lost, d.MessageID)
-		}
-	}
-	if len(next.Lost) == 0 {
-		return g, nil
-	}
-	if info, err := os.Stat(r.hook.Transcript); err == nil {
-		next.After = info.Size()
-	}
-	data, err := json.Marshal(next)
-	if err == nil {
-		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
-	}
-	return next, err
-}
-
-// transcriptTail is how much of a transcript is searched for an id, from its end.
-const transcriptTail = 4 << 20
-
 // failedTail is how much of it is searched for the error that has ended a turn: little
 // follows that.
 const failedTail = 64 << 10
-
-// inTranscript reports whether the transcript of the conversation has an id, from an
-// offset on.
-func (r *run) inTranscript(id string, after int64) bool {
-	return bytes.Contains(r.tail(transcriptTail, after), []byte(id))
-}
 
 // tail is the end of the transcript, of at most so many bytes from an offset on; nil
 // where it cannot be read.
@@ -365,54 +284,4 @@ func (r *run) blocked(ctx context.Context, t *tool.Team, session string) (bool, 
 	}
 	waiting, err := t.Ledger.Waiting(ctx, session)
 	return !slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }), err
-}
-
-// hand gives mail with this hook's answer.
-func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (bool, error) {
-	var texts, ids []string
-	var marks []ledger.DeliveryMark
-	size := 0
-	for _, o := range waiting {
-		if o.Delivery.State == team.Posted {
-			continue // its poster mails it in a moment
-		}
-		m := supervisor.MailOf(ctx, t.Ledger, o.Message)
-		if size += len(m.Text); len(texts) > 0 && size > maxGiven {
-			break
-		}
-		text := m.Text
-		if len(texts) > 0 {
-			text = strings.TrimPrefix(text, inbox.Notice+"\n\n")
-		}
-		texts, ids = append(texts, text), append(ids, m.ID)
-		marks = append(marks, ledger.DeliveryMark{MessageID: m.ID, Recipient: o.Delivery.Recipient, State: team.Injected,
-			Evidence: "hook " + r.Event + " of " + r.CLI + " in " + r.hook.Conversation})
-	}
-	if len(texts) == 0 {
-		return false, nil
-	}
-	link, err := courier.ReadLink(r.bundle, r.gen)
-	if err != nil {
-		return false, err
-	}
-	v, _ := adapter.ParseVersion(link.Version)
-	reply := adapter.GiveMail(r.CLI, r.Event, v, strings.Join(texts, "\n\n"))
-	// From here on it goes through: what is claimed is given, or found unclaimed.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveWithin)
-	defer cancel()
-	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
-		return false, err
-	}
-	if err := r.Write(reply); err != nil {
-		return true, err
-	}
-	data, err := json.Marshal(given{Conversation: r.hook.Conversation, IDs: ids, Event: r.Event})
-	if err == nil {
-		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
-	}
-	box, berr := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), r.name)
-	if berr == nil {
-		_, berr = box.MarkRead(ctx, ids...)
-	}
-	return true, firstError(err, berr)
 }

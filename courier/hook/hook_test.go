@@ -201,7 +201,7 @@ func TestKilledBetweenClaimAndAnswer(t *testing.T) {
 	if got := r.call("PostToolUse", inC1); !strings.Contains(got.Stdout, "important") {
 		t.Errorf("lost: %+v", got)
 	}
-	r.call("PreToolUse", inC1)
+	r.call("Stop", inC1)
 	r.want(id, team.Accepted)
 }
 
@@ -209,15 +209,15 @@ func TestKilledBetweenClaimAndAnswer(t *testing.T) {
 func TestKilledAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	p := r.program()
 	id := r.post("important")
-	if err := Run(t.Context(), r.in("PostToolUse", inC1, func(adapter.HookReply) error { return errors.New("killed") })); err == nil {
+	var out adapter.HookReply
+	in := r.in("PostToolUse", p.input(""), func(a adapter.HookReply) error { out = a; return errors.New("killed") })
+	if err := Run(t.Context(), in); err == nil {
 		t.Fatal("no error")
 	}
-	transcript := filepath.Join(t.TempDir(), "t.jsonl")
-	if err := os.WriteFile(transcript, []byte(`{"message":"... `+id+` ..."}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.call("PostToolUse", `{"session_id":"c1","transcript_path":"`+transcript+`"}`); got != (adapter.HookReply{}) {
+	p.takes("PostToolUse", out)
+	if got := r.call("PostToolUse", p.input("")); got != (adapter.HookReply{}) {
 		t.Errorf("given twice: %+v", got)
 	}
 	r.want(id, team.Accepted)
@@ -245,33 +245,32 @@ func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
 func TestCompactedBeforeItWasRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	file := filepath.Join(t.TempDir(), "transcript.jsonl")
-	in := func(more string) string { return `{"session_id":"c1","transcript_path":"` + file + `"` + more + `}` }
+	p := r.program()
 	read := r.post("read")
-	r.call("PostToolUse", in(""))
-	r.call("PreToolUse", in(""))
+	p.takes("PostToolUse", r.call("PostToolUse", p.input("")))
+	r.call("PreToolUse", p.input(""))
 	id := r.post("important")
-	if got := r.call("PostToolUse", in("")); !strings.Contains(got.Stdout, "important") {
+	got := r.call("PostToolUse", p.input(""))
+	if !strings.Contains(got.Stdout, "important") {
 		t.Fatalf("answers %+v", got)
 	}
-	if err := os.WriteFile(file, []byte(`{"hook":"`+read+" "+id+`"}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.takes("PostToolUse", got)
 	for range 2 { // twice in a row, with nothing between
-		if got := r.call("SessionStart", in(`,"source":"compact"`)); got != (adapter.HookReply{}) {
+		if got := r.call("SessionStart", p.input(`,"source":"compact"`)); got != (adapter.HookReply{}) {
 			t.Fatalf("answers %+v", got)
 		}
 		r.want(read, team.Accepted)
 		r.want(id, team.Injected)
 	}
 	died := errors.New("killed")
-	if err := Run(t.Context(), r.in("PostToolUse", in(""), func(adapter.HookReply) error { return died })); !errors.Is(err, died) {
+	if err := Run(t.Context(), r.in("PostToolUse", p.input(""), func(adapter.HookReply) error { return died })); !errors.Is(err, died) {
 		t.Fatal(err)
 	}
-	if got := r.call("Stop", in("")); !strings.Contains(got.Stdout, "important") || strings.Contains(got.Stdout, read) {
+	if got = r.call("Stop", p.input("")); !strings.Contains(got.Stdout, "important") || strings.Contains(got.Stdout, read) {
 		t.Fatalf("lost, or too much: %+v", got)
 	}
-	if got := r.call("Stop", in("")); got != (adapter.HookReply{}) {
+	p.takes("Stop", got)
+	if got := r.call("Stop", p.input("")); got != (adapter.HookReply{}) {
 		t.Errorf("given again: %+v", got)
 	}
 	r.want(id, team.Accepted)
@@ -369,7 +368,7 @@ func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
 		t.Error(err)
 	}
 	r.want(id, team.Injected)
-	r.call("PreToolUse", inC1)
+	r.call("Stop", inC1)
 	r.want(id, team.Accepted)
 }
 

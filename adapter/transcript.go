@@ -1,0 +1,143 @@
+package adapter
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// claudeRecords is the first version seen to write what its hooks hand over to the
+// transcript, which is what a resumed conversation has.
+var claudeRecords = Version{2, 1, 112}
+
+// Records reports whether a version of a program writes to its transcript what its hooks
+// hand over, as its model gets it. That is the evidence then, and nothing else.
+func Records(cli string, v Version) bool { return cli == Claude && v.atLeast(claudeRecords) }
+
+// Transcript is a part of the record of a conversation.
+type Transcript struct {
+	came        []string // what the model gets, oldest first
+	queued      []string // what the program has taken and not put into the conversation
+	Ended       bool     // a turn has ended
+	Interrupted bool     // a turn was interrupted
+	Answered    bool     // the model has answered what came in
+}
+
+// ReadTranscript reads a part of a transcript. A line that is cut off at its beginning or
+// end is left out.
+func ReadTranscript(cli string, data []byte) (t Transcript) {
+	if cli != Claude {
+		return t
+	}
+	first := ""
+	for line := range bytes.Lines(data) {
+		t.claude(line, &first)
+	}
+	return t
+}
+
+// recordLine is a line of Claude Code's transcript, as far as it matters.
+type recordLine struct {
+	Type      string
+	Sidechain bool `json:"isSidechain"`
+	Operation string
+	Content   json.RawMessage
+	Message   struct {
+		ID      string
+		Content json.RawMessage
+		Stop    string `json:"stop_reason"`
+	}
+	Attachment struct {
+		Type    string
+		Content json.RawMessage
+		Prompt  json.RawMessage
+	}
+}
+
+// interruptedMark begins what Claude Code writes for an interrupt.
+const interruptedMark = "[Request interrupted by user"
+
+func (t *Transcript) claude(line []byte, first *string) {
+	var l recordLine
+	if json.Unmarshal(line, &l) != nil || l.Sidechain {
+		return
+	}
+	switch l.Type {
+	case "user":
+		for _, s := range texts(l.Message.Content) {
+			t.came = append(t.came, s)
+			t.Interrupted = t.Interrupted || strings.HasPrefix(s, interruptedMark)
+		}
+	case "attachment":
+		switch l.Attachment.Type {
+		case "hook_additional_context":
+			t.came = append(t.came, texts(l.Attachment.Content)...)
+		case "queued_command":
+			t.came = append(t.came, texts(l.Attachment.Prompt)...)
+		}
+	case "queue-operation":
+		if l.Operation == "enqueue" {
+			t.queued = append(t.queued, texts(l.Content)...)
+		}
+	case "assistant":
+		// An answer has one id, and may have begun before the part that is read.
+		if *first == "" {
+			*first = l.Message.ID
+		}
+		t.Answered = t.Answered || l.Message.ID != *first || len(t.came) > 0
+		if l.Message.Stop == "end_turn" || l.Message.Stop == "stop_sequence" {
+			t.Ended = true
+		}
+	}
+}
+
+// texts are those of a content field: a string, strings, or blocks.
+func texts(raw json.RawMessage) []string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return []string{s}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range list {
+		var block struct {
+			Text    string
+			Content json.RawMessage
+		}
+		switch {
+		case json.Unmarshal(e, &s) == nil:
+			out = append(out, s)
+		case json.Unmarshal(e, &block) == nil && block.Text != "":
+			out = append(out, block.Text)
+		case len(block.Content) > 0:
+			out = append(out, texts(block.Content)...)
+		}
+	}
+	return out
+}
+
+// Holds reports whether the model gets all parts in one text, in order.
+func (t Transcript) Holds(parts ...string) bool { return hold(t.came, parts) }
+
+// Queued reports the same of what the program has taken for later.
+func (t Transcript) Queued(parts ...string) bool { return hold(t.queued, parts) }
+
+func hold(list, parts []string) bool {
+	for _, s := range list {
+		ok := true
+		for _, p := range parts {
+			var rest string
+			if _, rest, ok = strings.Cut(s, p); !ok {
+				break
+			}
+			s = rest
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,348 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// program is what Claude Code does with the answers of its hooks: it writes a transcript.
+type program struct {
+	*rig
+	file string
+}
+
+func (r *rig) program() *program {
+	return &program{r, filepath.Join(r.t.TempDir(), "transcript.jsonl")}
+}
+
+func (p *program) input(more string) string {
+	return `{"session_id":"c1","transcript_path":"` + p.file + `"` + more + `}`
+}
+
+func (p *program) write(line map[string]any) {
+	p.t.Helper()
+	b, err := json.Marshal(line)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	f, err := os.OpenFile(p.file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.Write(append(b, '\n'))
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// text is what an answer hands over.
+func text(t *testing.T, a adapter.HookReply) string {
+	t.Helper()
+	if a.Exit == 2 {
+		return a.Stderr
+	}
+	var out struct {
+		Reason string
+		Out    struct{ AdditionalContext string } `json:"hookSpecificOutput"`
+	}
+	if a.Stdout == "" {
+		return ""
+	}
+	if err := json.Unmarshal([]byte(a.Stdout), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Reason + out.Out.AdditionalContext
+}
+
+// takes writes what the model gets of an answer.
+func (p *program) takes(event string, a adapter.HookReply) {
+	p.t.Helper()
+	p.write(map[string]any{"type": "attachment", "attachment": map[string]any{
+		"type": "hook_additional_context", "content": []string{text(p.t, a)}, "hookEvent": event}})
+}
+
+// previews writes what it does with one that is too long: the model gets the beginning.
+func (p *program) previews(event string, a adapter.HookReply) {
+	p.t.Helper()
+	s := text(p.t, a)
+	p.write(map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_success", "hookEvent": event, "stdout": a.Stdout}})
+	p.write(map[string]any{"type": "attachment", "attachment": map[string]any{
+		"type": "hook_additional_context", "content": []string{"<persisted-output>\n" + s[:len(s)/2] + "\n...\n</persisted-output>"}, "hookEvent": event}})
+}
+
+// ends writes the last answer of a turn.
+func (p *program) ends() {
+	p.write(map[string]any{"type": "assistant", "message": map[string]any{"id": team.NewUUID(), "role": "assistant", "stop_reason": "end_turn",
+		"content": []any{map[string]any{"type": "text", "text": "ok"}}}})
+}
+
+// restarted makes the member run as another process.
+func (p *program) restarted() {
+	p.t.Helper()
+	gen := team.NewUUID()
+	if _, err := p.team.Ledger.UpdateMember(p.t.Context(), ledger.MemberPatch{SessionKey: p.ann.SessionKey, Generation: &gen}); err != nil {
+		p.t.Fatal(err)
+	}
+	b := p.team.Layout.Bundle("ann")
+	link, err := courier.ReadLink(b, "")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	link.Generation = gen
+	if err := courier.WriteLink(b, link); err != nil {
+		p.t.Fatal(err)
+	}
+	p.vars[team.EnvGen] = gen
+}
+
+// version makes the program another one.
+func (p *program) version(v string) {
+	p.t.Helper()
+	b := p.team.Layout.Bundle("ann")
+	link, err := courier.ReadLink(b, "")
+	link.Version = v
+	if err == nil {
+		err = courier.WriteLink(b, link)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// A process that is killed with what it was given has lost that, whatever hook the next
+// one calls; it is given again, with the words that it may be known.
+func TestKilledWithWhatItWasGiven(t *testing.T) {
+	for _, version := range []string{"2.1.34", "2.1.112", "2.1.329"} {
+		for _, event := range []string{"UserPromptSubmit", "PostToolUse", "Stop", "Wait"} {
+			if event == "Wait" && version == "2.1.34" {
+				continue
+			}
+			t.Run(version+" "+event, func(t *testing.T) {
+				r := newRig(t)
+				p := r.program()
+				p.version(version)
+				id := r.post("important")
+				if got := r.call(event, p.input("")); !strings.Contains(text(t, got), "important") {
+					t.Fatalf("answers %+v", got)
+				}
+				p.restarted()
+				r.call("SessionStart", p.input(`,"source":"resume"`))
+				r.want(id, team.Injected)
+				got := text(t, r.call("UserPromptSubmit", p.input("")))
+				if !strings.Contains(got, "important") || !strings.Contains(got, "may know") {
+					t.Errorf("the next process gets %q", got)
+				}
+			})
+		}
+	}
+}
+
+// What the transcript of the conversation holds whole the resumed process has.
+func TestKilledAndInTheTranscript(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("important")
+	p.takes("PostToolUse", r.call("PostToolUse", p.input("")))
+	p.restarted()
+	if got := r.call("UserPromptSubmit", p.input("")); got != (adapter.HookReply{}) {
+		t.Errorf("given twice: %+v", got)
+	}
+	r.want(id, team.Accepted)
+	d, err := r.team.Ledger.Delivery(t.Context(), id, "ann")
+	if err != nil || !strings.Contains(d.Evidence, "transcript of c1") || !strings.Contains(d.Evidence, "generation") {
+		t.Errorf("evidence %q, %v", d.Evidence, err)
+	}
+}
+
+// A preview is no evidence, and neither is what the program keeps of its hooks beside the
+// conversation.
+func TestPreviewIsNoEvidence(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("important " + strings.Repeat("x", 500) + " end")
+	p.previews("PostToolUse", r.call("PostToolUse", p.input("")))
+	r.call("PreToolUse", p.input(""))
+	r.want(id, team.Injected)
+	p.ends()
+	if got := text(t, r.call("Stop", p.input(""))); !strings.Contains(got, "x end") {
+		t.Errorf("the end of the turn gives %q", got)
+	}
+	r.want(id, team.Injected)
+}
+
+// A hook of the program that runs is no evidence before the transcript holds the text.
+func TestNoPromotionBeforeTheTranscript(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("important")
+	got := r.call("PostToolUse", p.input(""))
+	for _, event := range []string{"PreToolUse", "PostToolUse", "Stop"} {
+		if more := r.call(event, p.input("")); more != (adapter.HookReply{}) {
+			t.Errorf("%s gives again: %+v", event, more)
+		}
+		r.want(id, team.Injected)
+	}
+	p.takes("PostToolUse", got)
+	p.ends()
+	r.call("Stop", p.input(""))
+	r.want(id, team.Accepted)
+}
+
+// An interrupt drops what a hook has handed over before it is in the conversation.
+func TestInterruptedWithWhatItWasGiven(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("important")
+	r.call("PostToolUse", p.input(""))
+	p.write(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": []any{
+		map[string]any{"type": "text", "text": "[Request interrupted by user for tool use]"}}}})
+	if got := text(t, r.call("UserPromptSubmit", p.input(""))); !strings.Contains(got, "important") {
+		t.Errorf("lost: %q", got)
+	}
+	r.want(id, team.Injected)
+}
+
+// No answer has more characters than the version shows its model; messages stay whole and
+// in order, and none is left behind.
+func TestAnswersStayBelowTheCaps(t *testing.T) {
+	caps := map[string]map[string]int{
+		"2.1.34":  {"UserPromptSubmit": 10_000, "PostToolUse": 250_000, "Stop": 250_000},
+		"2.1.112": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+		"2.1.329": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+		"2.1.200": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+		"9.9.9":   {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+		"":        {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+	}
+	sizes := []int{10, 3000, 4000, 5000, 9000, 9600, 20, 20_000, 100_000, 30, 40}
+	for version, most := range caps {
+		t.Run("version "+version, func(t *testing.T) {
+			r := newRig(t)
+			p := r.program()
+			p.version(version)
+			var want []string
+			for i, n := range sizes {
+				body := fmt.Sprintf("M%02d %s %02dM", i, strings.Repeat("é\"\n", n/4), i)
+				want = append(want, body)
+				r.post(body)
+			}
+			all := ""
+			for _, event := range []string{"UserPromptSubmit", "PostToolUse", "PostToolUse", "Stop", "UserPromptSubmit", "Stop", "Stop", "Stop", "Stop"} {
+				got := r.call(event, p.input(""))
+				if s := text(t, got); s != "" {
+					limit := most[event]
+					if event == "Stop" && strings.Contains(got.Stdout, "additionalContext") {
+						limit = 10_000
+					}
+					if n := len([]rune(got.Stdout)); n > limit {
+						t.Errorf("%s answers %d characters, %d are shown", event, n, limit)
+					}
+					all += s
+					p.takes(event, got)
+				}
+				p.ends()
+			}
+			at := 0
+			for i, body := range want {
+				n := strings.Index(all[at:], body)
+				if n < 0 {
+					t.Fatalf("message %d is not whole, or out of order", i)
+				}
+				at += n
+			}
+			r.call("Stop", p.input(""))
+			left, err := r.team.Ledger.Waiting(t.Context(), r.ann.SessionKey)
+			if err != nil || len(left) > 0 {
+				t.Errorf("left: %d, %v", len(left), err)
+			}
+		})
+	}
+}
+
+// The agent is told once of a message that is too long for the middle of a turn.
+func TestTooLongIsToldOnce(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post(strings.Repeat("long ", 3000))
+	r.post("short")
+	got := text(t, r.call("PostToolUse", p.input("")))
+	if !strings.Contains(got, id) || !strings.Contains(got, "InboxRead") || strings.Contains(got, "long long") {
+		t.Errorf("told %q", got)
+	}
+	if got := r.call("PostToolUse", p.input("")); got != (adapter.HookReply{}) {
+		t.Errorf("told twice: %+v", got)
+	}
+	r.want(id, team.Mailed)
+	if got := text(t, r.call("Stop", p.input(""))); strings.Index(got, "long long") < 0 || strings.Index(got, "long long") > strings.Index(got, "short") {
+		t.Errorf("the end of the turn gives %q", got[:min(len(got), 100)])
+	}
+}
+
+// Two hooks of one boundary give in order: the second waits for what the first has given.
+func TestHooksOfOneBoundaryGiveInOrder(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	first := r.post("first")
+	got := r.call("PostToolUse", p.input(""))
+	second := r.post("second")
+	if got := r.call("PostToolUse", p.input("")); got != (adapter.HookReply{}) {
+		t.Errorf("a parallel hook gives %+v", got)
+	}
+	r.want(second, team.Mailed)
+	p.takes("PostToolUse", got)
+	if got := text(t, r.call("PostToolUse", p.input(""))); !strings.Contains(got, "second") || strings.Contains(got, "first") {
+		t.Errorf("the next boundary gives %q", got)
+	}
+	r.want(first, team.Accepted)
+}
+
+// What is given to a helper of the agent its own model never sees.
+func TestHelpersGetNoMail(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("for ann")
+	if got := r.call("PostToolUse", p.input(`,"agent_id":"a1","agent_type":"Explore"`)); got != (adapter.HookReply{}) {
+		t.Errorf("a helper gets %+v", got)
+	}
+	r.want(id, team.Mailed)
+}
+
+// An answer that the program never takes is given again, and not taken for accepted,
+// however long that takes.
+func TestNotTakenIsGivenAgain(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("important")
+	r.call("Stop", p.input(""))
+	g := given{}
+	file := filepath.Join(string(r.team.Layout.Bundle("ann")), "given.json")
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(b, &g)
+	}
+	if err != nil || len(g.Handed) != 1 {
+		t.Fatalf("given %+v, %v", g, err)
+	}
+	g.Handed[0].At = time.Now().Add(-2 * patience)
+	if b, err = json.Marshal(g); err == nil {
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := text(t, r.call("UserPromptSubmit", p.input(""))); !strings.Contains(got, "important") {
+		t.Errorf("gives %q", got)
+	}
+	r.want(id, team.Injected)
+}

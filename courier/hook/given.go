@@ -1,0 +1,160 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// maxGiven is how many characters one answer has where the program takes more; the rest
+// waits for the next. One message may have more.
+const maxGiven = 64 * 1024
+
+// given is given.json: what was handed over and is not settled yet.
+type given struct {
+	Handed []handed `json:"handed"`
+	// Told are messages that wait because they fit into no answer, of which the
+	// generation was told.
+	Told           []string `json:"told,omitempty"`
+	ToldGeneration string   `json:"told_generation,omitempty"`
+}
+
+// handed is a message that was handed over.
+type handed struct {
+	ID           string    `json:"id"`
+	Generation   string    `json:"generation"`
+	Conversation string    `json:"conversation"`
+	Event        string    `json:"event"`
+	At           time.Time `json:"at"`
+	From         int64     `json:"from"` // length of the transcript before the answer
+	Out          bool      `json:"out"`  // the answer was written
+	Lost         bool      `json:"lost"` // the conversation was compacted before anything showed that it was read
+}
+
+func (r *run) givenFile() string { return filepath.Join(string(r.bundle), "given.json") }
+
+func (r *run) readGiven() (g given) {
+	if data, err := os.ReadFile(r.givenFile()); err == nil {
+		_ = json.Unmarshal(data, &g) // without it they are given again
+	}
+	return g
+}
+
+func (r *run) writeGiven(g given) error {
+	data, err := json.Marshal(g)
+	if err == nil {
+		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
+	}
+	return err
+}
+
+// find is the entry of a message; nil where there is none.
+func (g *given) find(id string) *handed {
+	i := slices.IndexFunc(g.Handed, func(h handed) bool { return h.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &g.Handed[i]
+}
+
+// knownAlready stands before a message that was handed over before.
+const knownAlready = "(You may know the next message already: it was handed to you once before, and nothing shows that it arrived.)"
+
+// hand gives mail with this hook's answer: as many messages as fit, in order.
+func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (bool, error) {
+	g := r.readGiven()
+	if g.ToldGeneration != r.gen {
+		g.Told, g.ToldGeneration = nil, r.gen
+	}
+	most := adapter.MostGiven(r.CLI, r.Event, r.version)
+	size := 0
+	var texts, ids []string
+	var marks []ledger.DeliveryMark
+	for i, o := range waiting {
+		if o.Delivery.State == team.Posted {
+			continue // its poster mails it in a moment
+		}
+		m := supervisor.MailOf(ctx, t.Ledger, o.Message)
+		text := m.Text
+		if len(texts) > 0 {
+			text = strings.TrimPrefix(text, inbox.Notice+"\n\n")
+		}
+		if o.Delivery.State == team.Injected {
+			text = knownAlready + "\n\n" + text
+		}
+		need := adapter.Characters(text + "\n\n")
+		if size+need > min(most, maxGiven) && (len(texts) > 0 || need > most) {
+			if told := r.waits(&g, o, len(waiting)-i, most-size); told != "" {
+				texts = append(texts, told)
+			}
+			break
+		}
+		size += need
+		texts, ids = append(texts, text), append(ids, m.ID)
+		marks = append(marks, ledger.DeliveryMark{MessageID: m.ID, Recipient: o.Delivery.Recipient, State: team.Injected,
+			Evidence: fmt.Sprintf("hook %s of %s in %s, generation %s", r.Event, r.CLI, r.hook.Conversation, r.gen)})
+	}
+	if len(texts) == 0 {
+		return false, nil
+	}
+	reply, ok := adapter.GiveMail(r.CLI, r.Event, r.version, strings.Join(texts, "\n\n"))
+	if !ok {
+		return false, team.Errorf(team.CodeInternal, "%d messages for %s fit and do not fit into the answer of %s", len(ids), r.name, r.Event)
+	}
+	// From here on it goes through: what is claimed is given, or found unclaimed.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveWithin)
+	defer cancel()
+	from := r.transcriptSize()
+	g.Handed = slices.DeleteFunc(g.Handed, func(h handed) bool { return slices.Contains(ids, h.ID) })
+	for _, id := range ids {
+		g.Handed = append(g.Handed, handed{ID: id, Generation: r.gen, Conversation: r.hook.Conversation, Event: r.Event, At: r.now, From: from})
+	}
+	if err := r.writeGiven(g); err != nil {
+		return false, err
+	}
+	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
+		return false, err
+	}
+	if err := r.Write(reply); err != nil {
+		return true, err
+	}
+	for _, id := range ids {
+		g.find(id).Out = true
+	}
+	err := r.writeGiven(g)
+	box, berr := inbox.Open(t.Layout.Inboxes(), t.Layout.Locks(), r.name)
+	if berr == nil && len(ids) > 0 {
+		_, berr = box.MarkRead(ctx, ids...)
+	}
+	return true, firstError(err, berr)
+}
+
+// waits is the notice of messages that do not fit at this event though it could give more:
+// the first is too long for it. "" where the agent was told, or the end of its turn is
+// where it comes.
+func (r *run) waits(g *given, o ledger.Outgoing, n, room int) string {
+	id := o.Message.ID
+	if adapter.EndsTurn(r.CLI, r.Event) || r.Event == adapter.Wait || slices.Contains(g.Told, id) {
+		return ""
+	}
+	text := fmt.Sprintf("%s\n\nA message of %d bytes from %q (message_id %q) is too long to be shown here. It comes by itself at the end of your turn%s; InboxRead shows it now.",
+		inbox.Notice, len(o.Message.Text), o.Message.From, id, map[bool]string{true: fmt.Sprintf(", with %d more", n-1)}[n > 1])
+	if adapter.Characters(text) > room {
+		return ""
+	}
+	g.Told = append(g.Told, id)
+	return text
+}

@@ -1,0 +1,226 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// How long an answer may take to be in the transcript, which programs write now and then.
+// Then the program has not taken it. One of the hook that waits may have to wait itself
+// for a tool that runs.
+const (
+	patience     = 30 * time.Second
+	wakePatience = time.Minute
+	// atOnce is how long hooks of one boundary are apart at most.
+	atOnce = 3 * time.Second
+)
+
+// transcriptTail is how much of a transcript is searched at most, from its end.
+const transcriptTail = 16 << 20
+
+// transcript is what was read of one, from an offset on.
+type transcript struct {
+	from int64
+	adapter.Transcript
+}
+
+// verdict is what is known of a message that was handed over.
+type verdict struct {
+	state    state
+	evidence string
+}
+
+type state int
+
+const (
+	isPending  state = iota // nothing shows yet whether it arrived
+	isAccepted              // the model has it, or gets it with its next answer
+	isOpen                  // it has not arrived: it is given again
+)
+
+// settle moves what earlier hooks gave to accepted where there is evidence. It returns
+// what is to be given, and what may still arrive.
+func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (open []ledger.Outgoing, pending []handed, err error) {
+	g := r.readGiven()
+	if adapter.Compacts(r.CLI, r.Event, r.hook) {
+		if err := r.lose(&g); err != nil {
+			return nil, nil, err
+		}
+	}
+	var marks []ledger.DeliveryMark
+	for _, o := range waiting {
+		if o.Delivery.State != team.Injected {
+			open = append(open, o)
+			continue
+		}
+		h := g.find(o.Message.ID)
+		switch v := r.judge(ctx, t, h, o); v.state {
+		case isAccepted:
+			marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted, Evidence: v.evidence})
+		case isOpen:
+			open = append(open, o)
+		case isPending:
+			pending = append(pending, *h)
+		}
+	}
+	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
+		return nil, nil, err
+	}
+	// What is not injected any more was settled by this hook or another one.
+	stays := func(id string) bool {
+		return slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.ID == id && o.Delivery.State == team.Injected }) &&
+			!slices.ContainsFunc(marks, func(m ledger.DeliveryMark) bool { return m.MessageID == id })
+	}
+	if n := len(g.Handed); n > 0 {
+		if g.Handed = slices.DeleteFunc(g.Handed, func(h handed) bool { return !stays(h.ID) }); len(g.Handed) < n {
+			err = r.writeGiven(g)
+		}
+	}
+	return open, pending, err
+}
+
+// judge says what is known of a message that was handed over; h is nil where no note says
+// by which hook.
+func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgoing) verdict {
+	if r.tookFromTool(o.Message.ID) {
+		return verdict{isAccepted, r.CLI + " has the answer of " + r.hook.Tool}
+	}
+	records := adapter.Records(r.CLI, r.version) && r.hook.Transcript != ""
+	same := h != nil && h.Generation == r.gen && h.Conversation == r.hook.Conversation
+	from := int64(0)
+	if h != nil && h.Conversation == r.hook.Conversation {
+		from = h.From
+	}
+	tr := r.transcript(from)
+	parts := kernel(supervisor.MailOf(ctx, t.Ledger, o.Message))
+	if tr.Holds(parts...) {
+		evidence := "the transcript of " + r.hook.Conversation + " holds it"
+		if h != nil {
+			evidence += "; given by the hook " + h.Event + " to generation " + h.Generation
+		}
+		return verdict{isAccepted, evidence}
+	}
+	switch {
+	case !same || !h.Out: // its process is gone, its conversation over, or its hook died
+		return verdict{state: isOpen}
+	case h.Lost:
+		return r.afterLoss(h)
+	case records:
+		return r.recorded(h, tr, parts)
+	}
+	return r.followed(h, tr)
+}
+
+// tookFromTool reports that this hook is told of an answer of InboxRead that has a message:
+// the agent has it, though its transcript may not yet.
+func (r *run) tookFromTool(id string) bool {
+	return adapter.EndsTool(r.CLI, r.Event) && r.hook.Helper == "" && strings.HasSuffix(r.hook.Tool, "InboxRead") && bytes.Contains(r.In.Input, []byte(id))
+}
+
+// recorded judges a message that the transcript of a program lacks that would write it.
+func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
+	age := r.now.Sub(h.At)
+	switch {
+	case tr.Interrupted:
+		return verdict{state: isOpen}
+	case h.Event == adapter.Wait && tr.Queued(parts...):
+		return verdict{}
+	case h.Event == adapter.Wait && age < wakePatience, age < patience && !(tr.Ended && adapter.TakesMail(r.CLI, h.Event) == "context"):
+		return verdict{}
+	}
+	return verdict{state: isOpen}
+}
+
+// followed judges a message given to a program whose transcript lacks what hooks hand
+// over: the model has answered since, in the same turn.
+func (r *run) followed(h *handed, tr *transcript) verdict {
+	took := verdict{isAccepted, r.CLI + " took the answer of its hook " + h.Event + ", its model has answered, and it called " + r.Event}
+	switch {
+	case tr.Interrupted:
+		return verdict{state: isOpen}
+	case r.hook.Helper != "":
+		return verdict{}
+	case adapter.EndsTurn(r.CLI, r.Event), tr.Answered && r.Event != adapter.Wait:
+		return took
+	case adapter.BeginsTurn(r.CLI, h.Event) && adapter.BeginsTool(r.CLI, r.Event):
+		return took
+	case adapter.BeginsTurn(r.CLI, r.Event): // the turn in which it was given had no end
+		return verdict{state: isOpen}
+	}
+	return verdict{}
+}
+
+// afterLoss judges what was given before the conversation was compacted: it is not in what
+// came after.
+func (r *run) afterLoss(h *handed) verdict {
+	if adapter.Compacts(r.CLI, r.Event, r.hook) {
+		return verdict{}
+	}
+	return verdict{state: isOpen}
+}
+
+// lose notes that the conversation was compacted before anything showed that the model
+// had read what was given last: only what follows in the transcript counts for it.
+func (r *run) lose(g *given) error {
+	size := r.transcriptSize()
+	changed := false
+	for i, h := range g.Handed {
+		if h.Conversation == r.hook.Conversation && h.Generation == r.gen {
+			g.Handed[i].Lost, g.Handed[i].From, changed = true, size, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return r.writeGiven(*g)
+}
+
+// holdsUp reports whether a message that may still arrive keeps this hook from giving
+// more: the program puts the answers of hooks that run at one boundary into any order.
+func (r *run) holdsUp(h handed) bool {
+	age := r.now.Sub(h.At)
+	switch {
+	case h.Event == adapter.Wait:
+		return age < wakePatience
+	case adapter.EndsTurn(r.CLI, h.Event):
+		return age < patience
+	}
+	return age < atOnce && !adapter.EndsTurn(r.CLI, r.Event)
+}
+
+// kernel is what a transcript has of a message that it holds: its id and its whole text.
+// Other attributes may change with the team.
+func kernel(m team.Mail) []string {
+	_, element, _ := strings.Cut(m.Text, "\n\n")
+	head, body, ok := strings.Cut(element, ">\n")
+	if id := `message_id="` + m.ID + `"`; ok && strings.Contains(head, id) {
+		return []string{id, ">\n" + body}
+	}
+	return []string{element}
+}
+
+func (r *run) transcriptSize() int64 {
+	info, err := os.Stat(r.hook.Transcript)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// transcript is that of the conversation, from an offset on.
+func (r *run) transcript(from int64) *transcript {
+	if r.read == nil || r.read.from != from {
+		r.read = &transcript{from, adapter.ReadTranscript(r.CLI, r.tail(transcriptTail, from))}
+	}
+	return r.read
+}
