@@ -125,9 +125,10 @@ func claudeConfig(in Input) string {
 }
 
 // hookTimeout bounds a hook that answers at once, waitTimeout one whose work is to
-// wait; both in seconds.
+// wait; both in seconds. A hook bounds itself to three once it runs, and on a machine
+// under load it takes many to start; the program drops the answer of one that is late.
 const (
-	hookTimeout = 10
+	hookTimeout = 60
 	waitTimeout = 24 * 60 * 60
 )
 

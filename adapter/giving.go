@@ -40,8 +40,9 @@ func givings(cli, event string, v Version) []giving {
 			return []giving{{formContext, wholeMessage}}
 		}
 		return []giving{{formContext, claudeContext}}
-	case cli == Claude && kind == formBlock && v.atLeast(claudeDecides): // context goes on without the look of an error
-		return []giving{{formContext, claudeContext}, {formBlock, wholeMessage}}
+	case cli == Claude && kind == formBlock && v.atLeast(claudeDecides):
+		// Its model gets the reason of a block twice. What is longer goes by the hook that waits.
+		return []giving{{formContext, claudeContext}}
 	case cli == Gemini && event == "AfterTool":
 		return []giving{{formContext, geminiContext}}
 	}
@@ -91,6 +92,15 @@ func MostGiven(cli, event string, v Version) int {
 
 // Characters is what a text counts in an answer, its escapes included.
 func Characters(text string) int { return characters(oneLine(text)) - 2 }
+
+// EndsKept is how many ends of turns in a row a version lets a hook keep going; then it
+// stops without the answer. 0 is any number.
+func EndsKept(cli string, v Version) int {
+	if cli == Claude && !v.Less(claudeDecides) {
+		return 7 // of 8
+	}
+	return 0
+}
 
 // characters counts as the programs do.
 func characters(s string) int {

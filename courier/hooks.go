@@ -46,7 +46,13 @@ type hooks struct {
 	// The last typed wake-up, and what waited then. Used by Deliver only.
 	woken    time.Time
 	wokenFor map[string]bool
+	// alone is since when no hook has waited for mail, where one is to; zero while one does.
+	alone time.Time
 }
+
+// waiterBack is how long a hook that waits may take to come back once it has given mail:
+// the next end of a turn starts it.
+const waiterBack = 20 * time.Second
 
 func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,8 +75,18 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		out[i].ID = m.ID
 	}
 	if h.waiterLives() { // it may be killed before it gives this, and nobody would say so
+		h.alone = time.Time{}
 		h.later(lookAgain)
 		return out
+	}
+	if h.waits() {
+		if h.alone.IsZero() {
+			h.alone = time.Now()
+		}
+		if left := waiterBack - time.Since(h.alone); left > 0 {
+			h.later(left)
+			return out
+		}
 	}
 	why, seen := h.blocked(ctx)
 	switch {
@@ -115,6 +131,13 @@ func (h *hooks) wakes(mail []team.Mail) bool {
 		}
 	}
 	return false
+}
+
+// waits reports whether the program is one that has a hook that waits for mail, and runs
+// its hooks.
+func (h *hooks) waits() bool {
+	v, _ := adapter.ParseVersion(h.f.Link.Version)
+	return h.f.Link.Agent == adapter.Claude && adapter.ClaudeWaits(v)
 }
 
 // waiterLives reports whether a hook waits for mail.

@@ -30,6 +30,8 @@ type given struct {
 	// generation was told.
 	Told           []string `json:"told,omitempty"`
 	ToldGeneration string   `json:"told_generation,omitempty"`
+	// Kept is how many ends of turns in a row a hook has kept going.
+	Kept int `json:"kept,omitempty"`
 }
 
 // handed is a message that was handed over.
@@ -79,6 +81,11 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	if g.ToldGeneration != r.gen {
 		g.Told, g.ToldGeneration = nil, r.gen
 	}
+	if !adapter.EndsTurn(r.CLI, r.Event) {
+		g.Kept = 0
+	} else if most := adapter.EndsKept(r.CLI, r.version); most > 0 && g.Kept >= most {
+		return false, nil // the program would not take it
+	}
 	most := adapter.MostGiven(r.CLI, r.Event, r.version)
 	size := 0
 	var texts, ids []string
@@ -114,6 +121,9 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	if !ok {
 		return false, team.Errorf(team.CodeInternal, "%d messages for %s fit and do not fit into the answer of %s", len(ids), r.name, r.Event)
 	}
+	if adapter.EndsTurn(r.CLI, r.Event) {
+		g.Kept++
+	}
 	// From here on it goes through: what is claimed is given, or found unclaimed.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveWithin)
 	defer cancel()
@@ -142,6 +152,19 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	return true, firstError(err, berr)
 }
 
+// turnEnds notes that a turn ends for good, or another begins.
+func (r *run) turnEnds() error {
+	if !adapter.EndsTurn(r.CLI, r.Event) && !adapter.BeginsTurn(r.CLI, r.Event) {
+		return nil
+	}
+	g := r.readGiven()
+	if g.Kept == 0 {
+		return nil
+	}
+	g.Kept = 0
+	return r.writeGiven(g)
+}
+
 // waits is the notice of messages that do not fit at this event though it could give more:
 // the first is too long for it. "" where the agent was told, or the end of its turn is
 // where it comes.
@@ -150,7 +173,7 @@ func (r *run) waits(g *given, o ledger.Outgoing, n, room int) string {
 	if adapter.EndsTurn(r.CLI, r.Event) || r.Event == adapter.Wait || slices.Contains(g.Told, id) {
 		return ""
 	}
-	text := fmt.Sprintf("%s\n\nA message of %d bytes from %q (message_id %q) is too long to be shown here. It comes by itself at the end of your turn%s; InboxRead shows it now.",
+	text := fmt.Sprintf("%s\n\nA message of %d bytes from %q (message_id %q) is too long to be shown here. It comes by itself when your turn ends%s; InboxRead shows it now.",
 		inbox.Notice, len(o.Message.Text), o.Message.From, id, map[bool]string{true: fmt.Sprintf(", with %d more", n-1)}[n > 1])
 	if adapter.Characters(text) > room {
 		return ""

@@ -192,7 +192,7 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	}
 	waiting, err := t.Ledger.Waiting(ctx, c.Session)
 	if err != nil || len(waiting) == 0 {
-		return false, err
+		return false, firstError(err, r.turnEnds())
 	}
 	link, err := courier.ReadLink(r.bundle, r.gen)
 	if err != nil {

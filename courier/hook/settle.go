@@ -51,6 +51,7 @@ const (
 // settle moves what earlier hooks gave to accepted where there is evidence. It returns
 // what is to be given, and what may still arrive.
 func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (open []ledger.Outgoing, pending []handed, err error) {
+	r.read = nil // the hook that waits comes here more than once
 	g := r.readGiven()
 	if adapter.Compacts(r.CLI, r.Event, r.hook) {
 		if err := r.lose(&g); err != nil {
@@ -135,7 +136,7 @@ func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
 		return verdict{state: isOpen}
 	case h.Event == adapter.Wait && tr.Queued(parts...):
 		return verdict{}
-	case h.Event == adapter.Wait && age < wakePatience, age < patience && !(tr.Ended && adapter.TakesMail(r.CLI, h.Event) == "context"):
+	case h.Event == adapter.Wait && age < wakePatience, age < patience && !(tr.Ended && adapter.EndsTool(r.CLI, h.Event)):
 		return verdict{}
 	}
 	return verdict{state: isOpen}
@@ -186,16 +187,17 @@ func (r *run) lose(g *given) error {
 }
 
 // holdsUp reports whether a message that may still arrive keeps this hook from giving
-// more: the program puts the answers of hooks that run at one boundary into any order.
+// more: what comes later must not come in before it, and a program puts the answers of
+// hooks that run at one boundary into any order.
 func (r *run) holdsUp(h handed) bool {
-	age := r.now.Sub(h.At)
+	most := patience
 	switch {
+	case !adapter.Records(r.CLI, r.version):
+		most = atOnce
 	case h.Event == adapter.Wait:
-		return age < wakePatience
-	case adapter.EndsTurn(r.CLI, h.Event):
-		return age < patience
+		most = wakePatience
 	}
-	return age < atOnce && !adapter.EndsTurn(r.CLI, r.Event)
+	return r.now.Sub(h.At) < most
 }
 
 // kernel is what a transcript has of a message that it holds: its id and its whole text.

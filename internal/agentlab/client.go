@@ -20,6 +20,27 @@ type Client struct {
 	AsksTrust bool
 	Trusts    string
 	Asks      string // its tool that asks its person something; "" where teamctl is told of none
+	Older     bool   // not the newest version: it is tried with mail only
+}
+
+// Label tells it from other versions of the same program.
+func (c Client) Label() string {
+	if c.Older {
+		return c.Name + "@" + c.Version
+	}
+	return c.Name
+}
+
+// Older are earlier versions of the CLIs, whose hooks have other manners.
+func Older() []Client {
+	var out []Client
+	for _, v := range []string{"2.1.112", "2.1.34"} {
+		c := Clients()[0]
+		c.Version, c.Older = v, true
+		c.Program = []string{"node", "anthropic-ai-claude-code-" + v + "/node_modules/@anthropic-ai/claude-code/cli.js"}
+		out = append(out, c)
+	}
+	return out
 }
 
 // Clients are the CLIs, in the versions that scripts/test-clients installs.

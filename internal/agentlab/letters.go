@@ -53,7 +53,7 @@ func Compare(letters []Letter, requests []fakemodel.Request, shown func(text str
 			plain, any := contains(r.New, want)
 			raw = raw || plain
 			if any && !whole {
-				whole, first, at = true, r.Seq, strings.Index(r.New, l.Token)
+				whole, first, at = true, r.Seq, begins(r.New, l.Token)
 			}
 		}
 		switch {
@@ -80,11 +80,22 @@ func Compare(letters []Letter, requests []fakemodel.Request, shown func(text str
 		if _, ok := came[newest]; !ok {
 			came[newest] = requests[newest].Came()
 		}
-		if n := strings.Count(came[newest], l.Token); n > 1 {
+		// The words of its summary begin a line nowhere.
+		if n := strings.Count(came[newest], "\n"+l.Token) + strings.Count(came[newest], `\n`+l.Token); n > 1 {
 			t.Doubled = append(t.Doubled, fmt.Sprintf("%s %d times", l.Token, n))
 		}
 	}
 	return t
+}
+
+// begins is where the text of a letter begins in what came in.
+func begins(came, token string) int {
+	for _, line := range []string{"\n", `\n`} {
+		if i := strings.Index(came, line+token); i >= 0 {
+			return i
+		}
+	}
+	return strings.Index(came, token)
 }
 
 // contains reports whether a text is in what came in: as it is, or at all, with what

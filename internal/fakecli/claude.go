@@ -15,7 +15,7 @@ import (
 // rule is the line above and below an input box.
 var rule = strings.Repeat("─", 60)
 
-// claude is Claude Code 2.1.329 in a terminal.
+// claude is Claude Code in a terminal.
 func claude(args []string) error {
 	flags, rest := arguments(args, "--name", "--settings", "--mcp-config", "--allowedTools", "--append-system-prompt", "--model", "--resume", "--session-id", "--permission-mode")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,21 +67,13 @@ func claude(args []string) error {
 	if err := conversation(e, strings.TrimSuffix(transcript, "l"), resume != ""); err != nil {
 		return err
 	}
-	answers := 0
-	e.Wrote = func(role string, content any, used Used) {
-		answers++
-		m := obj{"role": role, "content": content}
-		if role == "assistant" {
-			m["id"], m["usage"] = fmt.Sprintf("msg_%d_%d", os.Getpid(), answers), used
-		}
-		c.record(transcript, obj{"type": role, "message": m})
-	}
+	defer c.recordsTo(ctx, transcript)()
 	var stop func()
 	if e.Tools, stop, err = tools(ctx, servers.MCPServers, os.Environ(), func(s string) string { return "mcp__" + s + "__" }); err != nil {
 		return err
 	}
 	defer stop()
-	c.hooks = &hookSet{events: settings.Hooks, ctx: ctx, base: obj{"session_id": c.id, "transcript_path": transcript, "cwd": dir, "permission_mode": c.mode},
+	c.hooks = &hookSet{events: settings.Hooks, ctx: ctx, noRewake: claudeIs(claudeOldest), base: obj{"session_id": c.id, "transcript_path": transcript, "cwd": dir, "permission_mode": c.mode},
 		woken: func(text string) {
 			e.Send(Text{Quiet: true, Text: "<task-notification><summary>mail from your team</summary></task-notification>\nStop hook blocking error from command \"Stop\": " + text}, true)
 		}}
@@ -100,13 +92,6 @@ func claude(args []string) error {
 	return nil
 }
 
-// record adds a line to a file that only grows.
-func (c *claudeSession) record(path string, line obj) {
-	if err := appendLine(path, line); err != nil {
-		c.screen.say("", err.Error())
-	}
-}
-
 // claudeSession is one session of the fake Claude Code.
 type claudeSession struct {
 	engine        *Engine
@@ -116,6 +101,7 @@ type claudeSession struct {
 	name, file    string
 	stopped       bool
 	answers       map[string]string // to the question that was asked last
+	kept          int               // ends of turns in a row that a hook has kept going
 }
 
 // answersIn are the answers that a hook has put into the input of a question.
@@ -194,32 +180,23 @@ func (c *claudeSession) wire() {
 	e.Compact = compactFile("claude")
 	e.Compacted = func(ctx context.Context) { c.hooks.run(ctx, "SessionStart", obj{"source": "compact"}) }
 	e.Prompted = func(ctx context.Context, text string) string {
-		if t := c.hooks.run(ctx, "UserPromptSubmit", obj{"prompt": text}).context; t != "" {
-			return "UserPromptSubmit hook additional context: " + t
-		}
-		return ""
+		return c.context("UserPromptSubmit", c.hooks.run(ctx, "UserPromptSubmit", obj{"prompt": text}).context)
 	}
 	e.Calls = func(tool string) {
 		c.screen.say("● ", tool)
 		c.hooks.run(context.Background(), "PreToolUse", obj{"tool_name": tool})
 	}
 	e.AfterTool = func(ctx context.Context, tool string) string {
-		if t := c.hooks.run(ctx, "PostToolUse", obj{"tool_name": tool}).context; t != "" {
-			return "PostToolUse hook additional context: " + t
-		}
-		return ""
+		return c.context("PostToolUse", c.hooks.run(ctx, "PostToolUse", obj{"tool_name": tool}).context)
 	}
 	e.Stop = func(ctx context.Context, said string) string {
 		r := c.hooks.run(ctx, "Stop", obj{"stop_hook_active": c.stopped, "last_assistant_message": said})
-		c.stopped = true
-		switch {
-		case r.block != "":
-			return "Stop hook feedback:\n" + r.block
-		case r.context != "":
-			return "Stop hook additional context: " + r.context
+		more := c.keptGoing(r)
+		c.stopped = more != ""
+		if !c.stopped {
+			c.kept = 0
 		}
-		c.stopped = false
-		return ""
+		return more
 	}
 	e.Active = func(turn string) {
 		c.screen.working(turn != "")
@@ -271,7 +248,7 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 // status is what the session says of itself.
 func (c *claudeSession) status(status, waits string) {
 	now := time.Now().UnixMilli()
-	b, err := json.Marshal(obj{"pid": os.Getpid(), "sessionId": c.id, "cwd": c.dir, "version": "2.1.329", "kind": "interactive", "name": c.name,
+	b, err := json.Marshal(obj{"pid": os.Getpid(), "sessionId": c.id, "cwd": c.dir, "version": claudeVersion(), "kind": "interactive", "name": c.name,
 		"status": status, "statusUpdatedAt": now, "updatedAt": now, "waitingFor": waits})
 	if err == nil {
 		err = os.WriteFile(c.file, b, 0o600)

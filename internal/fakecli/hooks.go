@@ -38,6 +38,8 @@ type hookSet struct {
 	ctx    context.Context
 	env    []string // that they get; nil: all
 	done   sync.WaitGroup
+	// noRewake: the program does not know hooks in the background.
+	noRewake bool
 }
 
 // hookReply is what the hooks of an event have answered.
@@ -64,6 +66,10 @@ func (h *hookSet) run(ctx context.Context, event string, more obj) (r hookReply)
 	for _, g := range h.events[event] {
 		for _, def := range g.Hooks {
 			if def.AsyncRewake {
+				if h.noRewake {
+					h.shell(ctx, def, data) // in front, however long it takes
+					continue
+				}
 				h.done.Go(func() { h.wait(def, data) })
 				continue
 			}

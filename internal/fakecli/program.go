@@ -28,7 +28,7 @@ func Main(args []string) (status int, ok bool) {
 	}
 	run := map[string]func([]string) error{"claude": claude, "codex": codex, "gemini": gemini, "opencode": opencode, ACPAgent: acpProgram}[name]
 	if slices.Contains(args[1:], "--version") {
-		fmt.Fprintln(os.Stdout, map[string]string{"claude": "2.1.329 (Claude Code)", "codex": "codex-cli 0.169.0", "gemini": "0.61.0", "opencode": "1.18.33"}[name])
+		fmt.Fprintln(os.Stdout, map[string]string{"claude": claudeVersion() + " (Claude Code)", "codex": "codex-cli 0.169.0", "gemini": "0.61.0", "opencode": "1.18.33"}[name])
 		return 0, true
 	}
 	if err := run(args[1:]); err != nil {

@@ -2,15 +2,40 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"syscall"
 
+	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// nastyMany is how many messages each row of mail sends.
-const nastyMany = 50
+// Rows that compare receipts with the requests of the model.
+const (
+	rowIdle        = "50 messages of any content while idle"
+	rowBusy        = "50 messages of any content in mid-turn"
+	rowKilled      = "killed with what it was given"
+	rowInterrupted = "interrupted with what it was given"
+)
 
-// mailIdle: messages with all kinds of content reach an agent that is idle, whole, and
-// each receipt is true.
+// mailChecks are the rows of an older version.
+var mailChecks = []check{
+	{"the prompt arrives", promptArrives},
+	{rowIdle, mailIdle},
+	{rowBusy, mailBusy},
+	{rowKilled, mailKilled},
+	{rowInterrupted, mailInterrupted},
+}
+
+// nastyMany is how many messages each row of mail sends, killRounds how often an agent is
+// killed or interrupted.
+const (
+	nastyMany  = 50
+	killRounds = 15
+)
+
+// mailIdle: messages with all kinds of content reach an agent that is idle, whole and in
+// order, and each receipt is true.
 func mailIdle(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -28,4 +53,87 @@ func mailBusy(ctx context.Context, w *world, _ agentlab.Client) (string, error) 
 		return "", err
 	}
 	return w.exchange(ctx, "mate", agentlab.Nasty(w.token("busy"), nastyMany), false)
+}
+
+// handed waits until a message was handed over.
+func (w *world) handed(ctx context.Context, id string) error {
+	return w.until(ctx, "handed over", func() (bool, error) {
+		state, err := w.state(ctx, id)
+		if err == nil && (state == "mailed" || state == "posted" || state == "held") {
+			err = errors.New("it is " + state)
+		}
+		return err == nil, err
+	})
+}
+
+// mailKilled: an agent is killed as soon as it was given a message, again and again. Each
+// message is in the conversation that goes on, or is given again.
+func mailKilled(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+	letters := agentlab.Nasty(w.token("killed"), killRounds)
+	for i := range letters {
+		if err := w.idle(ctx, "mate"); err != nil {
+			return "", err
+		}
+		m, err := w.member(ctx, "mate")
+		if err != nil {
+			return "", err
+		}
+		if i%2 == 1 { // in mid-turn
+			if err := w.long(ctx, 3, w.token("then")); err != nil {
+				return "", err
+			}
+		}
+		if err := w.post(ctx, "mate", letters[i:i+1]); err != nil {
+			return "", err
+		}
+		if err := w.handed(ctx, letters[i].ID); err != nil {
+			return "", err
+		}
+		if err := syscall.Kill(m.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return "", fmt.Errorf("kill the agent %d: %w", m.PID, err)
+		}
+		if _, err := w.teamctl(ctx, "restart", "mate"); err != nil {
+			return "", err
+		}
+	}
+	return w.compared(ctx, letters)
+}
+
+// mailInterrupted: the turn of an agent is interrupted as soon as it was given a message.
+func mailInterrupted(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+	letters := agentlab.Nasty(w.token("interrupted"), killRounds)
+	for i := range letters {
+		if err := w.idle(ctx, "mate"); err != nil {
+			return "", err
+		}
+		if i%2 == 1 {
+			if err := w.long(ctx, 3, w.token("then")); err != nil {
+				return "", err
+			}
+		}
+		if err := w.post(ctx, "mate", letters[i:i+1]); err != nil {
+			return "", err
+		}
+		if err := w.handed(ctx, letters[i].ID); err != nil {
+			return "", err
+		}
+		if _, err := w.teamctl(ctx, "interrupt", "mate"); err != nil {
+			return "", err
+		}
+	}
+	return w.compared(ctx, letters)
+}
+
+// compared has the agent answer once more, so that its model gets what it has, and
+// compares. A letter that was given to a process that is gone may come twice.
+func (w *world) compared(ctx context.Context, letters []agentlab.Letter) (string, error) {
+	if _, err := w.say(ctx, "afterwards"); err != nil {
+		return "", err
+	}
+	t, err := w.settled(ctx, letters)
+	if err == nil {
+		t = agentlab.Compare(letters, w.model.Requests(), inbox.Body)
+		err = t.Err(true)
+	}
+	return t.String(), err
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +30,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.exe, "teamctl", "", "`path` of the program under test")
 	flag.StringVar(&o.cache, "clients", "", "`directory` that the CLIs are installed in")
-	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, mixed for the mixed team")
+	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, NAME@VERSION for an older one, mixed for the mixed team")
 	flag.StringVar(&o.rows, "rows", "", "run only the first row and those whose names contain `TEXT`")
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "`bound` of every wait: a CLI takes a minute to start on a small machine that is busy")
@@ -57,14 +58,18 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		return true, hold(ctx, o, clients)
 	}
 	wanted := func(name string) bool { return o.only == "" || has(strings.Split(o.only, ","), name) }
-	for _, c := range clients {
-		if !wanted(c.Name) {
+	for _, c := range slices.Concat(clients, agentlab.Older()) {
+		if !wanted(c.Label()) {
 			continue
 		}
-		if err := runClient(ctx, o, c, checks, &t); err != nil {
-			return false, fmt.Errorf("%s: %w", c.Name, err)
+		rows := checks
+		if c.Older {
+			rows = mailChecks
 		}
-		fmt.Fprint(os.Stderr, t.column(c.Name))
+		if err := runClient(ctx, o, c, rows, &t); err != nil {
+			return false, fmt.Errorf("%s: %w", c.Label(), err)
+		}
+		fmt.Fprint(os.Stderr, t.column(c.Label()))
 	}
 	if wanted("mixed") {
 		if err := runMixed(ctx, o, clients, &t); err != nil {
@@ -114,9 +119,9 @@ func runClient(ctx context.Context, o options, c agentlab.Client, checks []check
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		t.add(k.name, c.Name, note, err)
+		t.add(k.name, c.Label(), note, err)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.Name, k.name, err)
+			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.Label(), k.name, err)
 			if screen, serr := w.teamctl(ctx, "capture", "mate"); serr == nil {
 				fmt.Fprintln(os.Stderr, indent(screen))
 			}

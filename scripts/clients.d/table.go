@@ -99,7 +99,7 @@ func (t *table) markdown() string {
 }
 
 func version(name string) string {
-	for _, c := range agentlab.Clients() {
+	for _, c := range agentlab.Clients() { // an older one has it in its name
 		if c.Name == name {
 			return " " + c.Version
 		}

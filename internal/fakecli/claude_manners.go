@@ -1,0 +1,168 @@
+package fakecli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf16"
+)
+
+// The versions of Claude Code whose manners the stand-in has. EnvClaude names one of them
+// for a test; without it the stand-in is the newest.
+const (
+	EnvClaude    = "FAKECLI_CLAUDE"
+	claudeOldest = "2.1.34"
+	claudeNewest = "2.1.329"
+)
+
+func claudeVersion() string {
+	if v := os.Getenv(EnvClaude); v != "" {
+		return v
+	}
+	return claudeNewest
+}
+
+func claudeIs(v string) bool { return claudeVersion() == v }
+
+// claudeShown is how many characters of a hook's context the model gets whole,
+// claudePreview how many it gets of a longer one.
+const (
+	claudeShown   = 10_000
+	claudePreview = 2_000
+)
+
+const hookContext = " hook additional context: "
+
+// context is what the model gets of the context of a hook.
+func (c *claudeSession) context(event, text string) string {
+	if text == "" {
+		return ""
+	}
+	head := event + hookContext
+	units := utf16.Encode([]rune(text))
+	if len(units) <= claudeShown || claudeIs(claudeOldest) && event == "PostToolUse" {
+		return head + text
+	}
+	if claudeIs(claudeOldest) {
+		return head + string(utf16.Decode(units[:claudeShown])) + "... [output truncated - exceeded 10000 characters]"
+	}
+	return fmt.Sprintf("%s<persisted-output>\nOutput too large (%.1fKB). Full output saved to: hook-output.txt\n\nPreview (first 2KB):\n%s\n...\n</persisted-output>",
+		head, float64(len(text))/1024, string(utf16.Decode(units[:claudePreview])))
+}
+
+// keptGoing is what goes on with a turn that a hook does not let end.
+func (c *claudeSession) keptGoing(r hookReply) string {
+	more := ""
+	switch {
+	case r.block != "":
+		more = "Stop hook feedback:\n" + r.block
+		if claudeIs(claudeNewest) { // it is in the conversation twice
+			more += "\nStop hook blocking error: " + r.block
+		}
+	case claudeIs(claudeNewest):
+		more = c.context("Stop", r.context)
+	}
+	if more == "" || !claudeIs(claudeNewest) {
+		return more
+	}
+	if c.kept++; c.kept > 8 {
+		return ""
+	}
+	return more
+}
+
+// claudeFlush is how long the program keeps what it writes to its transcript: a process
+// that is killed before takes that with it.
+const claudeFlush = 100 * time.Millisecond
+
+// recordsTo writes the conversation to the transcript, and to what is resumed, a moment
+// after it has grown. The returned function writes the rest.
+func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func() {
+	var mu sync.Mutex
+	var lines []obj
+	var talk json.RawMessage
+	keep := c.engine.Keep
+	c.engine.Keep = func(t json.RawMessage) {
+		mu.Lock()
+		defer mu.Unlock()
+		talk = t
+		var all []message
+		if claudeIs(claudeOldest) && json.Unmarshal(t, &all) == nil {
+			for i := range all {
+				all[i].Content = c.recorded(all[i].Content)
+			}
+			talk, _ = json.Marshal(all) // it was read from JSON
+		}
+	}
+	answers := 0
+	c.engine.Wrote = func(role string, content any, used Used) {
+		mu.Lock()
+		defer mu.Unlock()
+		answers++
+		m := obj{"role": role, "content": c.recorded(content)}
+		if role == "assistant" {
+			m["id"], m["usage"] = fmt.Sprintf("msg_%d_%d", os.Getpid(), answers), used
+			if _, said := content.(string); said {
+				m["stop_reason"] = "end_turn"
+			}
+		}
+		lines = append(lines, obj{"type": role, "message": m})
+	}
+	flush := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, l := range lines {
+			if err := appendLine(transcript, l); err != nil {
+				c.screen.say("", err.Error())
+			}
+		}
+		lines = nil
+		if talk != nil {
+			keep(talk)
+			talk = nil
+		}
+	}
+	go func() {
+		tick := time.NewTicker(claudeFlush)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				flush()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return flush
+}
+
+// recorded is what the transcript has of a message: the oldest version leaves out what
+// hooks have added.
+func (c *claudeSession) recorded(content any) any {
+	blocks, ok := content.([]any)
+	if !ok || !claudeIs(claudeOldest) {
+		return content
+	}
+	var out []any
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case map[string]string:
+			ok = strings.Contains(b["text"], hookContext)
+		case map[string]any:
+			text, _ := b["text"].(string)
+			ok = strings.Contains(text, hookContext)
+		default:
+			ok = false
+		}
+		if ok {
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
