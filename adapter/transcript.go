@@ -39,6 +39,7 @@ func ReadTranscript(cli string, data []byte) (t Transcript) {
 // recordLine is a line of Claude Code's transcript, as far as it matters.
 type recordLine struct {
 	Type      string
+	Subtype   string
 	Sidechain bool `json:"isSidechain"`
 	Operation string
 	Content   json.RawMessage
@@ -63,6 +64,10 @@ func (t *Transcript) claude(line []byte, first *string) {
 		return
 	}
 	switch l.Type {
+	case "system":
+		if l.Subtype == "compact_boundary" { // the model gets what follows
+			t.came = nil
+		}
 	case "user":
 		for _, s := range texts(l.Message.Content) {
 			t.came = append(t.came, s)

@@ -101,6 +101,7 @@ type claudeSession struct {
 	name, file    string
 	stopped       bool
 	answers       map[string]string // to the question that was asked last
+	compacts      func()            // notes that the conversation was compacted
 	kept          int               // ends of turns in a row that a hook has kept going
 }
 
@@ -178,7 +179,10 @@ func (c *claudeSession) wire() {
 		return false
 	}
 	e.Compact = compactFile("claude")
-	e.Compacted = func(ctx context.Context) { c.hooks.run(ctx, "SessionStart", obj{"source": "compact"}) }
+	e.Compacted = func(ctx context.Context) {
+		c.compacts()
+		c.hooks.run(ctx, "SessionStart", obj{"source": "compact"})
+	}
 	e.Prompted = func(ctx context.Context, text string) string {
 		return c.context("UserPromptSubmit", c.hooks.run(ctx, "UserPromptSubmit", obj{"prompt": text}).context)
 	}

@@ -112,6 +112,11 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 		}
 		lines = append(lines, obj{"type": role, "message": m})
 	}
+	c.compacts = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, obj{"type": "system", "subtype": "compact_boundary"})
+	}
 	flush := func() {
 		mu.Lock()
 		defer mu.Unlock()
