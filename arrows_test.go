@@ -191,7 +191,7 @@ var rooms = map[string]room{
 	},
 	"scripts": {may: append([]string{"backends/backendtest"}, below...), libs: []string{xsys, xsync, "github.com/google/jsonschema-go"}, why: "programs for developers"},
 	"bench":   {may: append([]string{"internal/fakecli"}, below...), libs: []string{xsys, xsync, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
-	".":       {why: "the root holds tests about the tree only"},
+	".":       {may: []string{leaf}, why: "the root holds tests about the tree only"},
 }
 
 // Test files keep to the arrows of their room, and may use these on top.

@@ -6,14 +6,18 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/teamctl/teamctl/internal/named"
 )
 
-// TestFaultsAreTested: docs/faults.md names tests that there are, and what can go wrong
-// with processes, tmux, terminals and the supervisor has each a test by its number.
+// TestFaultsAreTested: what can go wrong with processes, tmux, terminals and the
+// supervisor has each a test by its number.
 func TestFaultsAreTested(t *testing.T) {
 	tests := testsByDir(t)
 	byNumber := map[string]string{}
@@ -33,29 +37,34 @@ func TestFaultsAreTested(t *testing.T) {
 			t.Errorf("no test has a name that begins with TestFault%02d", n)
 		}
 	}
+}
 
-	text, err := os.ReadFile("docs/faults.md")
+// TestNamedTestsExist: every test that docs/faults.md and docs/scenarios.md name exists.
+// scripts/test checks that it ran and passed, in a run of all packages.
+func TestNamedTestsExist(t *testing.T) {
+	t.Parallel()
+	all, err := named.Read(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := 0
-	place, name := regexp.MustCompile("`([^`]+)`([^`]*)"), regexp.MustCompile(`\bTest\w+`)
-	for _, line := range strings.Split(string(text), "\n") {
-		cells := strings.Split(line, "|")
-		if len(cells) < 5 {
-			continue
-		}
-		for _, p := range place.FindAllStringSubmatch(cells[4], -1) {
-			for _, test := range name.FindAllString(p[2], -1) {
-				named++
-				if !slices.Contains(tests[p[1]], test) {
-					t.Errorf("docs/faults.md: %s has no %s", p[1], test)
-				}
-			}
-		}
+	tests := testsByDir(t)
+	suite, err := os.ReadFile(filepath.Join(named.Shared, "exercise.go"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if named < 50 {
-		t.Errorf("only %d tests were found in docs/faults.md", named)
+	for _, n := range all {
+		top, sub, _ := strings.Cut(n.Name, "/")
+		ok := slices.Contains(tests[n.Dir], top)
+		switch {
+		case n.Dir == named.Shared:
+			ok = strings.Contains(string(suite), `"`+path.Base(sub)+`"`)
+		case n.Dir == named.Scripts && top == "TestScripts":
+			_, err := os.Stat(filepath.Join(n.Dir, "testdata", "script", sub+".txtar"))
+			ok = err == nil
+		}
+		if !ok {
+			t.Errorf("%s: %s has no %s", n.Doc, n.Dir, n.Name)
+		}
 	}
 }
 
@@ -72,7 +81,7 @@ func testsByDir(t *testing.T) map[string][]string {
 			t.Fatal(err)
 		}
 		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && (strings.HasPrefix(fn.Name.Name, "Test") || strings.HasPrefix(fn.Name.Name, "Fuzz")) {
 				tests[f.dir] = append(tests[f.dir], fn.Name.Name)
 			}
 		}

@@ -68,7 +68,7 @@ func superviseMain(key string) int {
 // newTeam makes an empty team in a home with short paths.
 func newTeam(t *testing.T) team.Layout {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "tc")
+	dir, err := os.MkdirTemp(strays.Short(), "tc")
 	if err != nil {
 		t.Fatal(err)
 	}

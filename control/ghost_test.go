@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 // ghostMain listens, hands its listener to a child that never accepts, says the
@@ -42,7 +44,7 @@ func ghostMain(socket string) int {
 // has executed its program: what one can connect to is no supervisor for that.
 func TestDeadListenerIsNotReached(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("/tmp", "tc")
+	dir, err := os.MkdirTemp(strays.Short(), "tc")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // place is a directory of an example's own, with sockets on short paths.
 func place() (home string, done func(), err error) {
-	dir, err := os.MkdirTemp("/tmp", "tc")
+	dir, err := os.MkdirTemp(strays.Short(), "tc")
 	if err != nil {
 		return "", nil, err
 	}

@@ -59,3 +59,10 @@ drop_caller_env() {
 		esac
 	done
 }
+
+# keep_go_env: fixes the directories of the go command, for a caller that is about to
+# change HOME. Its caches stay where they are.
+keep_go_env() {
+	export GOPATH GOCACHE GOMODCACHE GOENV
+	GOPATH=$(go env GOPATH) GOCACHE=$(go env GOCACHE) GOMODCACHE=$(go env GOMODCACHE) GOENV=$(go env GOENV)
+}

@@ -21,7 +21,9 @@ import (
 // many is how many agents the part at_once starts: -backendtest.many=500.
 var many = flag.Int("backendtest.many", 100, "agents to start at once in the conformance suite")
 
-// Exercise runs the suite; newRig makes a fresh team for every part.
+// Exercise runs the suite; newRig makes a fresh team for every part. The parts run in
+// parallel to each other. The test that calls it is not parallel to others: the suite
+// counts the descriptors of the process before and after.
 func Exercise(t *testing.T, can Capabilities, newRig func(t *testing.T) *Rig) {
 	if testing.Short() {
 		t.Skip("many real processes and terminals: not in a short run")
@@ -52,17 +54,18 @@ func Exercise(t *testing.T, can Capabilities, newRig func(t *testing.T) *Rig) {
 		{name: "at_once", run: atOnce},
 	}
 	poller(t)
-	for _, p := range parts {
-		t.Run(p.name, func(t *testing.T) {
-			before := descriptors(t)
-			t.Run("rig", func(t *testing.T) { // its clean-ups run before the count
+	before := descriptors(t)
+	t.Run("parts", func(t *testing.T) { // every clean-up runs before the count
+		for _, p := range parts {
+			t.Run(p.name, func(t *testing.T) {
+				t.Parallel()
 				r := newRig(t)
 				r.Can = can
 				p.in(t, r)
 			})
-			eventually(t, fmt.Sprintf("descriptors back to %d", before), func() bool { return descriptors(t) <= before })
-		})
-	}
+		}
+	})
+	eventually(t, fmt.Sprintf("descriptors back to %d", before), func() bool { return descriptors(t) <= before })
 }
 
 // poller makes the runtime open the descriptors that it keeps for good, so that they

@@ -41,7 +41,6 @@ func TestMain(m *testing.M) {
 
 // A goroutine has no process, signal or terminal of its own: declared to the suite.
 func TestExercise(t *testing.T) {
-	t.Parallel()
 	backendtest.Exercise(t, backendtest.Capabilities{}, func(t *testing.T) *backendtest.Rig {
 		return &backendtest.Rig{
 			Layout: team.Home{Dir: t.TempDir()}.Team("demo"),

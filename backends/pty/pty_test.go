@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 func newRig(t *testing.T) *backendtest.Rig {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "tp")
+	dir, err := os.MkdirTemp(strays.Short(), "tp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +73,5 @@ func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
 }
 
 func TestExercise(t *testing.T) {
-	t.Parallel()
 	backendtest.Exercise(t, backendtest.Capabilities{Process: true, Terminal: true}, newRig)
 }

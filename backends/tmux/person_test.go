@@ -14,6 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -25,7 +26,7 @@ type personServer struct {
 
 func newPerson(t *testing.T) personServer {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "tp")
+	dir, err := os.MkdirTemp(strays.Short(), "tp")
 	if err != nil {
 		t.Fatal(err)
 	}

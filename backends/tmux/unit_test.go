@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -78,7 +79,7 @@ func TestFault26Quote(t *testing.T) {
 // Every layout that we compute is one that tmux takes, at every size.
 func TestGridIsTakenByTmux(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("/tmp", "tg")
+	dir, err := os.MkdirTemp(strays.Short(), "tg")
 	if err != nil {
 		t.Fatal(err)
 	}

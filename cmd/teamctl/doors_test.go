@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -39,7 +40,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "tc-d") // a socket path has 107 bytes
+	dir, err := os.MkdirTemp(strays.Short(), "tc-d") // a socket path has 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}

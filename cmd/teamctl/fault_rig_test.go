@@ -47,7 +47,7 @@ func newFaultRig(t *testing.T) *faultRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "tc-f") // a socket path has 107 bytes
+	dir, err := os.MkdirTemp(strays.Short(), "tc-f") // a socket path has 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}

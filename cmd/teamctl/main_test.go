@@ -105,7 +105,7 @@ func TestScripts(t *testing.T) {
 // setup gives every script a world of its own. Sockets need a short path, which
 // $WORK is not.
 func setup(env *testscript.Env) error {
-	dir, err := os.MkdirTemp("/tmp", "tc")
+	dir, err := os.MkdirTemp(strays.Short(), "tc")
 	if err != nil {
 		return err
 	}

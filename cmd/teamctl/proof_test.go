@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -41,7 +42,7 @@ func newProof(t *testing.T, members ...string) *proof {
 // registers as clean-up runs before the directory is removed.
 func newProofOn(t *testing.T, prepare func(home string), members ...string) *proof {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "tc")
+	dir, err := os.MkdirTemp(strays.Short(), "tc")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func NewHome(ctx context.Context, dir, cache, url string, with []Client) (_ *Hom
 			err = errors.Join(err, h.Remove())
 		}
 	}()
-	if h.Sockets, err = os.MkdirTemp("/tmp", "tc-"); err != nil { // a socket path is short
+	if h.Sockets, err = os.MkdirTemp(strays.Short(), "tc-"); err != nil { // a socket path is short
 		return nil, err
 	}
 	bin := filepath.Join(dir, "bin")

@@ -12,7 +12,7 @@ import (
 // in TestMain. done(code) waits for the processes that have the variable in their
 // environment, removes the directory, and returns the exit status.
 func Place(variable string) (done func(code int) int) {
-	dir, err := os.MkdirTemp("/tmp", "tc")
+	dir, err := os.MkdirTemp(Short(), "tc")
 	if err == nil {
 		err = os.Setenv(variable, filepath.Join(dir, "r"))
 	}
@@ -26,4 +26,13 @@ func Place(variable string) (done func(code int) int) {
 		}
 		return code
 	}
+}
+
+// Short is where directories for sockets are made: the temporary directory if its path
+// leaves room for what is below, else /tmp. A socket's path has 107 bytes at most.
+func Short() string {
+	if dir := os.TempDir(); len(dir) <= 24 {
+		return dir
+	}
+	return "/tmp"
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 // tmuxScreen is what tmux makes of a stream: its text, and the cursor.
@@ -19,7 +21,7 @@ func tmuxScreen(t *testing.T, cols, rows int, stream []byte) (text, cursor strin
 	if err := os.WriteFile(file, stream, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	short, err := os.MkdirTemp("/tmp", "vt")
+	short, err := os.MkdirTemp(strays.Short(), "vt")
 	if err != nil {
 		t.Fatal(err)
 	}
