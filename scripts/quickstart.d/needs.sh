@@ -36,21 +36,25 @@ c_compiler() {
 }
 
 need_tools() {
-	have git || install_pkgs git || refuse 7 "git is not installed" "$(to_install git)"
 	if ! have go && [ -x /usr/local/go/bin/go ]; then
 		PATH=$PATH:/usr/local/go/bin
 		say "go is not in your PATH: using /usr/local/go/bin"
 	fi
 	have go || refuse 7 "Go 1.26 or newer is not installed (https://go.dev/dl)" "export PATH=\$PATH:/usr/local/go/bin"
 	[ -n "${HOME-}${GOCACHE-}" ] || export GOCACHE=/tmp/teamctl-go-cache GOPATH=/tmp/teamctl-go
-	local said
+	local said missing=()
 	said=$(cd "$root" && GOWORK=off go list -m 2>&1) || refuse 7 "Go does not accept this repository: ${said##*$'\n'}" "go version"
 	[ "${CGO_ENABLED-1}" != 0 ] || say "CGO_ENABLED=0 is set; SQLite is C, so teamctl is built with CGO_ENABLED=1"
 	[ -z "${CC-}" ] || c_compiler || refuse 7 "the C compiler that CC names does not work: $CC" "unset CC"
-	c_compiler || { install_pkgs gcc libc6-dev && c_compiler; } ||
-		refuse 7 "no C compiler works here, and SQLite is C" "$(to_install gcc libc6-dev)"
-	have ps || install_pkgs procps || refuse 7 "ps is not installed" "$(to_install procps)"
-	if ! have tmux && ! install_pkgs tmux; then
-		say "tmux is not installed, so the members get terminals without panes; for panes type: $(to_install tmux)"
-	fi
+
+	have git || missing+=(git)
+	c_compiler || missing+=(gcc libc6-dev)
+	have ps || missing+=(procps)
+	have tmux || missing+=(tmux)
+	[ ${#missing[@]} -eq 0 ] || install_pkgs "${missing[@]}" || true # what counts is what is there then
+	hash -r
+	have git || refuse 7 "git is not installed" "$(to_install git)"
+	c_compiler || refuse 7 "no C compiler works here, and SQLite is C" "$(to_install gcc libc6-dev)"
+	have ps || refuse 7 "ps is not installed" "$(to_install procps)"
+	have tmux || say "tmux is not installed, so the members get terminals without panes; for panes type: $(to_install tmux)"
 }
