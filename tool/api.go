@@ -26,6 +26,13 @@ type Caller struct {
 // Person is the caller at a shell that no agent runs in.
 func Person() Caller { return Caller{Name: team.LeadName, Role: team.RoleLeader, Person: true} }
 
+// Lead is the caller of a program that leads the team, such as a model with an MCP
+// client: it has the lead's role, permission mode and place on the roster. What waits
+// for a person waits for one all the same.
+func Lead(m ledger.Member) Caller {
+	return Caller{Name: m.Name, Session: m.SessionKey, Role: team.RoleLeader, Mode: m.Spec.Mode}
+}
+
 // Supervisor is what the operations need of a team's supervisor; the control
 // client implements it over the socket.
 type Supervisor interface {

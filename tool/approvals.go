@@ -165,7 +165,7 @@ func (t *Team) ask(ctx context.Context, c Caller, in ledger.AskIn, payload any, 
 	if in.Deadline, err = t.deadline(ctx); err != nil {
 		return ledger.Approval{}, err
 	}
-	if in.Answerer, err = t.setting(ctx, SetAnswerer+string(in.Kind)); err != nil {
+	if in.Answerer, err = t.answererOf(ctx, in.Kind); err != nil {
 		return ledger.Approval{}, err
 	}
 	if frame != nil {
@@ -212,6 +212,9 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		return a, err
 	}
 	if mode == team.ModeBypass {
+		if err := personOnly(c, mode); err != nil {
+			return a, err
+		}
 		m, err := t.Ledger.MemberBySession(ctx, a.Session)
 		if err == nil {
 			err = mayBypass(m)
@@ -314,6 +317,24 @@ func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error
 			WithReason("role").WithHint("teamctl approvals, at the person's shell")
 	}
 	return nil
+}
+
+// answererOf is the setting's value for approvals of the kind, or without one who
+// answers beside a person: a leader decides about plans and about what members hand
+// on; what a program is permitted to do is a person's decision.
+func (t *Team) answererOf(ctx context.Context, kind ledger.ApprovalKind) (string, error) {
+	v, err := t.setting(ctx, SetAnswerer+string(kind))
+	if v == "" && (kind == ledger.ApprovePlan || kind == ledger.ApproveDelegation) {
+		v = string(team.RoleLeader)
+	}
+	return v, err
+}
+
+// LeadAnswersPermissions reports whether a person has let the program that leads
+// answer permission requests.
+func (t *Team) LeadAnswersPermissions(ctx context.Context) (bool, error) {
+	v, err := t.answererOf(ctx, ledger.ApprovePermission)
+	return v == string(team.RoleLeader), err
 }
 
 // answerMessage is what the asker is told.

@@ -196,10 +196,9 @@ func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval boo
 	}
 	// Nobody makes another more than it is itself.
 	role, mode := team.Role(in.Role), team.Mode(in.Mode)
-	if role == team.RoleOperator || role == team.RoleLeader && c.Role != team.RoleLeader ||
-		mode == team.ModeBypass && c.Role != team.RoleLeader && c.Role != team.RoleOperator {
+	if role == team.RoleOperator || role == team.RoleLeader && c.Role != team.RoleLeader || mode == team.ModeBypass || in.Bypass {
 		return false, team.Errorf(team.CodeDenied, "%s (%s) may not spawn a member with more rights than its own", c.Name, c.Role).
-			WithReason("role").WithHint("ask the person")
+			WithReason("role").WithHint("have the person run it: teamctl spawn " + team.ShellQuote(in.Name))
 	}
 	return t.mayDelegate(ctx, c, OpSpawn, "")
 }

@@ -142,7 +142,7 @@ func TestSettings(t *testing.T) {
 	}
 	got := values()
 	for name, want := range map[string]string{
-		"delegation.a": "auto", "approval-deadline": "10m", "spawn-depth": "0", "answerer.plan": "person", "answerer.review": "reviewer",
+		"delegation.a": "auto", "approval-deadline": "10m", "spawn-depth": "0", "answerer.plan": "leader", "answerer.permission": "person", "answerer.review": "reviewer",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)

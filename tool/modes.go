@@ -46,7 +46,7 @@ func (t *Team) May(ctx context.Context, c Caller, op Operation) (bool, error) {
 		return true, nil
 	case named:
 		for _, kind := range approvalKinds {
-			v, err := t.setting(ctx, SetAnswerer+string(kind))
+			v, err := t.answererOf(ctx, kind)
 			if err != nil || v == string(c.Role) {
 				return err == nil, err
 			}
@@ -96,6 +96,15 @@ func mayBypass(m ledger.Member) error {
 		WithReason(ReasonBypass).WithHint("teamctl spawn NAME --dangerously-skip-permissions")
 }
 
+// personOnly refuses a mode that skips every question to everybody but a person.
+func personOnly(c Caller, mode team.Mode) error {
+	if c.Person {
+		return nil
+	}
+	return team.Errorf(team.CodeDenied, "only a person sets mode %s", mode).WithReason(ReasonBypass).
+		WithHint("at the person's shell: teamctl mode NAME " + string(mode))
+}
+
 // SetMode changes the permission mode of a member, or of the lead. When a running agent
 // of another program follows is declared of its kind (adapter.Capabilities.NewMode); what
 // teamctl's own operations let it do changes at once. The mode that it is in already is no change.
@@ -111,6 +120,9 @@ func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mod
 		return m, err
 	}
 	if mode == team.ModeBypass {
+		if err := personOnly(c, mode); err != nil {
+			return m, err
+		}
 		if err := mayBypass(m); err != nil {
 			return m, err
 		}

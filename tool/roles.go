@@ -54,7 +54,7 @@ const (
 // roles is who may do what. A person may do everything; the first column is a
 // member that was made a leader.
 var roles = map[Operation]map[team.Role]grant{
-	OpTeamCreate:  {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
+	OpTeamCreate:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
 	OpTeamDelete:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpSettings:    {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpSpawn:       {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},

@@ -15,7 +15,7 @@ var everyRole = []team.Role{team.RoleLeader, team.RoleExecutor, team.RoleReviewe
 func TestTableOfRoles(t *testing.T) {
 	t.Parallel()
 	want := map[Operation]string{
-		OpTeamCreate: "-----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpShutdown: "+---!", OpMode: "+---!", OpJoin: "+---!",
+		OpTeamCreate: "+----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpShutdown: "+---!", OpMode: "+---!", OpJoin: "+---!",
 		OpSend: "+++-+", OpBroadcast: "+ss-+", OpDelegate: "+ss-!", OpTaskAdd: "+++-+", OpTaskWork: "++--+", OpTaskRetry: "+++-+", OpTaskVerify: "+----",
 		OpTaskManage: "+---!", OpAsk: "+++++", OpPlan: "+++++", OpAnswer: "n-n-!", OpReview: "+-+-!", OpScratchpad: "+++-+", OpRun: "+---!",
 		OpWorktree: "+++-+", OpWorktrees: "+---!", OpMaintenance: "----!",
@@ -128,7 +128,7 @@ func TestEveryDoorAsksTheTable(t *testing.T) {
 			_, err := r.Env.Delete(ctx, c, "demo", false)
 			return err
 		}},
-		"create": {[]team.Role{}, func(c Caller) error {
+		"create": {[]team.Role{team.RoleLeader}, func(c Caller) error {
 			_, err := r.Env.TeamCreate(ctx, c, TeamCreateIn{TeamName: "other"})
 			if team.IsCode(err, team.CodeDenied) {
 				return team.Errorf(team.CodeDenied, "%w", err).WithReason("role")

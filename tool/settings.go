@@ -21,6 +21,7 @@ const (
 	SetMemberBroadcast = "member-broadcast"
 	SetMaxHops         = "max-hops"
 	SetAnswerer        = "answerer."
+	SetLeadAnswers     = "lead-answers" // short for answerer.permission leader, with the value "permissions"
 	SetDeadline        = "approval-deadline"
 	SetVerifyTimeout   = supervisor.SettingVerifyTimeout
 )
@@ -92,7 +93,9 @@ func (s setting) defaultOf(name string) string {
 	switch name {
 	case SetAnswerer + string(ledger.ApproveReview):
 		return string(team.RoleReviewer)
-	case SetAnswerer + string(ledger.ApprovePlan), SetAnswerer + string(ledger.ApprovePermission), SetAnswerer + string(ledger.ApproveDelegation):
+	case SetAnswerer + string(ledger.ApprovePlan), SetAnswerer + string(ledger.ApproveDelegation):
+		return string(team.RoleLeader)
+	case SetAnswerer + string(ledger.ApprovePermission):
 		return ledger.AnswererPerson
 	}
 	return s.Default
@@ -102,6 +105,14 @@ func (s setting) defaultOf(name string) string {
 func (t *Team) Set(ctx context.Context, c Caller, name, value string) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
+	}
+	if name == SetLeadAnswers {
+		if value != "" && value != "permissions" {
+			return team.Errorf(team.CodeInvalid, "invalid %s %q", name, value).WithHint("teamctl settings " + name + " permissions")
+		}
+		if name = SetAnswerer + string(ledger.ApprovePermission); value != "" {
+			value = string(team.RoleLeader)
+		}
 	}
 	s, err := findSetting(name)
 	if err != nil {

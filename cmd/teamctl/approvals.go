@@ -379,7 +379,8 @@ named, and for whoever works on one. Its owner cannot change it.`,
 		Example: `  teamctl settings
   teamctl settings delegation approval_required
   teamctl settings delegation.builder auto
-  teamctl settings answerer.plan leader
+  teamctl settings answerer.plan person
+  teamctl settings lead-answers permissions
   teamctl settings spawn-depth --unset`,
 		Args: takes(0, 2, "a name and a value"),
 

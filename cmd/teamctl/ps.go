@@ -60,6 +60,11 @@ that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 					return a.noMembers(cmd.Context(), t)
 				}
 				a.psTable(members, a.out.wide())
+				if lead, err := t.LeadAnswersPermissions(cmd.Context()); err != nil || !lead {
+					return err
+				}
+				a.out.note("the program that leads may answer permission requests")
+				a.out.hint("teamctl settings %s --unset --team %s", tool.SetLeadAnswers, t.Layout.Key)
 				return nil
 			})
 		},

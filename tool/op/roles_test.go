@@ -106,7 +106,7 @@ func TestRefusalsByRole(t *testing.T) {
 	t.Parallel()
 	const everybody = "+++++"
 	want := map[string]string{
-		"TeamCreate": "----- --", "TeamDelete": "+---+ -+", "TeamShutdown": "+---+ --", "TeamStatus": everybody + " +-",
+		"TeamCreate": "+---- ++", "TeamDelete": "+---+ -+", "TeamShutdown": "+---+ --", "TeamStatus": everybody + " +-",
 		"TeammateSpawn": "+---+ --", "TeammateStop": "+---+ --", "TeammateRestart": "+---+ --", "TeammateMode": "+---+ --",
 		"TeammateOutput": everybody + " +-",
 		"TaskCreate":     "+++-+ -+", "TaskGet": everybody + " ++", "TaskList": everybody + " ++", "TaskUpdate": "+---+ -+",
@@ -223,7 +223,7 @@ func TestOffered(t *testing.T) {
 		has    []string
 		hasNot []string
 	}{
-		{team.RoleLeader, "", []string{"TeamDelete", "TeammateSpawn", "TeammateMode", "TaskUpdate"}, []string{"TeamCreate"}},
+		{team.RoleLeader, "", []string{"TeamCreate", "TeamDelete", "TeammateSpawn", "TeammateMode", "TaskUpdate"}, nil},
 		{team.RoleExecutor, "", []string{"TaskClaim", "SendMessage", "PlanSubmit"}, []string{"TeammateSpawn", "TeamShutdown", "ApprovalAnswer", "TeammateMode"}},
 		{team.RoleReviewer, "", []string{"ApprovalAnswer", "TaskCreate"}, []string{"TaskClaim", "TaskComplete"}},
 		{team.RoleObserver, "", []string{"TaskList", "Events", "InboxRead"}, []string{"SendMessage", "TaskCreate", "ScratchpadMerge"}},

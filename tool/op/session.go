@@ -23,8 +23,8 @@ type Session struct {
 	Who func(ctx context.Context, t *tool.Team) (tool.Caller, error)
 	// Outsider is who asks while no team is open.
 	Outsider func() tool.Caller
-	// AsLead: a person's client works as the lead, and in the lead's mode. A person
-	// at a shell is bound by none.
+	// AsLead: a client without a member's identity is a program that leads the team
+	// (tool.Lead), never the person. Every MCP client is one.
 	AsLead bool
 	// Place is where the caller's screen is, for panes next to it.
 	Place backends.Place
@@ -53,6 +53,13 @@ func (s *Session) setCurrent(key string) {
 	s.team = key
 }
 
+// outsider is who asks while no team is open.
+func (s *Session) outsider() tool.Caller {
+	c := s.Outsider()
+	c.Person = c.Person && !s.AsLead
+	return c
+}
+
 // Open opens the team that is named, or the current one, and says who asks.
 func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Caller, error) {
 	if name == "" {
@@ -70,7 +77,7 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 	if err == nil && c.Person && s.AsLead {
 		var lead ledger.Member
 		lead, err = t.Ledger.Member(ctx, team.LeadName)
-		c.Mode = lead.Spec.Mode
+		c = tool.Lead(lead)
 	}
 	if err == nil {
 		err = checkMode(ctx, c)
@@ -207,7 +214,7 @@ func offered(ctx context.Context, t *tool.Team, c tool.Caller) ([]Op, error) {
 // offeredOutside is what a caller without a team is offered. A person may name any
 // team in a call, so it gets everything; an agent that is on no team gets nothing.
 func (s *Session) offeredOutside() []Op {
-	if c := s.Outsider(); !tool.MayOutside(c, tool.OpTeamCreate) {
+	if c := s.outsider(); !tool.MayOutside(c, tool.OpTeamCreate) {
 		return nil
 	}
 	return All()

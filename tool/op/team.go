@@ -32,7 +32,7 @@ type TeamCreateIn struct {
 }
 
 func teamCreate(ctx context.Context, s *Session, in TeamCreateIn) (tool.TeamCreateOut, error) {
-	if cur := s.Current(); cur != "" && s.Outsider().Person {
+	if cur := s.Current(); cur != "" && s.outsider().Role == team.RoleLeader {
 		_, err := s.Env.Resolve(ctx, cur)
 		if err == nil {
 			return tool.TeamCreateOut{}, team.Errorf(team.CodeConflict, "Already leading team %q. Use TeamDelete first.", cur).WithReason("already_leading")
@@ -41,7 +41,7 @@ func teamCreate(ctx context.Context, s *Session, in TeamCreateIn) (tool.TeamCrea
 			return tool.TeamCreateOut{}, err
 		}
 	}
-	out, err := s.Env.TeamCreate(ctx, s.Outsider(), tool.TeamCreateIn{
+	out, err := s.Env.TeamCreate(ctx, s.outsider(), tool.TeamCreateIn{
 		TeamName: in.TeamName, Description: in.Description, AgentType: in.AgentType, Repo: in.Repo, Base: in.Base, Unique: in.Unique,
 	})
 	if err == nil {
@@ -197,7 +197,7 @@ func (i MemberInfo) withRuntime(r tool.Runtime) MemberInfo {
 
 func teamStatus(ctx context.Context, s *Session, in TeamStatusIn) (TeamStatusOut, error) {
 	t, c, err := s.Open(ctx, in.TeamName)
-	if r := team.ReasonOf(err); in.TeamName == "" && (r == "team_not_found" || r == "team_ambiguous") && s.Outsider().Person {
+	if r := team.ReasonOf(err); in.TeamName == "" && (r == "team_not_found" || r == "team_ambiguous") && s.outsider().Role == team.RoleLeader {
 		list, err := s.Env.Teams(ctx)
 		return TeamStatusOut{Teams: list}, err
 	}
