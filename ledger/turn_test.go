@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
@@ -28,8 +29,25 @@ func TestTurnEnds(t *testing.T) {
 	}
 }
 
-// Who never pauses does not keep the others out.
+// A write that ends after the slice frees the lock at once, however soon the next one
+// comes: it does not linger, as it does after a short one.
 func TestTurnIsBounded(t *testing.T) {
+	t.Parallel()
+	db := newLedger(t).DB()
+	ctx := ctxFor(t)
+	for range 50 {
+		ok(t, db.write(ctx, "a slice", func() error {
+			<-time.After(time.Until(db.turn.since.Add(turnSlice)))
+			return nil
+		}))
+		if must[bool](t)(filelock.IsHeld(db.LockPath())) {
+			t.Fatal("the lock is kept after the slice")
+		}
+	}
+}
+
+// One that never pauses does not keep the others out.
+func TestOthersWriteBesideABusyOne(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	busy, calm := New(openAt(t, path), nil), New(openAt(t, path), nil)

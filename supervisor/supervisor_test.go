@@ -2,11 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,23 +133,54 @@ func TestStartTimeout(t *testing.T) {
 	}
 }
 
-func TestSupervisorKilledAdopts(t *testing.T) {
+// TestNextSupervisorAdopts: a supervisor that ends leaves its agents to the next one,
+// whether it ends in order or can write nothing more, as if it were killed there. The
+// kill itself, of a process: TestFault01SupervisorKilled20Agents.
+func TestNextSupervisorAdopts(t *testing.T) {
 	t.Parallel()
+	t.Run("closed", func(t *testing.T) { t.Parallel(); nextAdopts(t, func(*cutWriter) {}) })
+	t.Run("cut off", func(t *testing.T) { t.Parallel(); nextAdopts(t, (*cutWriter).cut) })
+}
+
+// cutWriter is a supervisor's writer until it is cut: then it writes nothing.
+type cutWriter struct {
+	ledger.Writer
+	gone atomic.Bool
+}
+
+func (w *cutWriter) cut() { w.gone.Store(true) }
+
+func (w *cutWriter) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
+	if w.gone.Load() {
+		return nil, ledger.ErrWriterGone
+	}
+	return w.Writer.Write(ctx, op)
+}
+
+func nextAdopts(t *testing.T, before func(*cutWriter)) {
 	r := newRig(t)
-	s := r.supervisor()
-	before := r.spawn(s, "a", team.RestartOnFailure)
+	plain := r.led
+	start := func() (*Supervisor, func()) {
+		w := &cutWriter{Writer: ledger.Direct(r.db)}
+		r.led = ledger.New(r.db, w)
+		defer func() { r.led = plain }()
+		s := r.supervisor()
+		return s, func() { before(w); s.Close() }
+	}
+	s, end := start()
+	first := r.spawn(s, "a", team.RestartOnFailure)
 	r.spawn(s, "b", team.RestartNever)
 	for i := range 10 {
-		s.Close() // like kill -9, nothing is written at the end
+		end()
 		if i == 9 {
 			r.m.agent(r.layout, "b").end(backends.Exit{Known: true, Code: 7})
 			r.exitFile("b", r.m.agent(r.layout, "b").exit)
 		}
-		s = r.supervisor()
+		_, end = start()
 	}
 	row := r.waitState("a", team.Running)
-	if row.PID != before.PID || row.Restarts != 0 || r.m.starts != 2 {
-		t.Fatalf("adopted %+v after %d starts; was %+v", row, r.m.starts, before)
+	if row.PID != first.PID || row.Restarts != 0 || r.m.starts != 2 {
+		t.Fatalf("adopted %+v after %d starts; was %+v", row, r.m.starts, first)
 	}
 	if row = r.waitState("b", team.Failed); row.ExitText != "exit 7" {
 		t.Fatalf("b ended %q while nobody looked, want exit 7", row.ExitText)
