@@ -126,9 +126,10 @@ func (r *run) event(e event) {
 			r.counts[e.Action]++
 			r.counts[k.pkg]++
 		}
-		if e.Action == "fail" {
+		switch e.Action {
+		case "fail":
 			r.fail(k)
-		} else if e.Action == "pass" {
+		case "pass":
 			delete(r.tails, k)
 		}
 	}

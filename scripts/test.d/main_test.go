@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/named"
+)
+
+// TestRun: each package has a line, what failed or did not end is shown with its
+// output, and what passed is not.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	const m = `"Package":"github.com/teamctl/teamctl/`
+	var out strings.Builder
+	r := run{out: &out, results: map[key]result{}, tails: map[key][]string{}, counts: map[string]int{}}
+	r.read(strings.NewReader(strings.Join([]string{
+		`{"Action":"output",` + m + `a","Test":"TestGood","Output":"quiet\n"}`,
+		`{"Action":"pass",` + m + `a","Test":"TestGood/sub"}`,
+		`{"Action":"pass",` + m + `a","Test":"TestGood","Elapsed":1}`,
+		`{"Action":"skip",` + m + `a","Test":"TestNotHere"}`,
+		`{"Action":"pass",` + m + `a","Elapsed":1.25}`,
+		`{"Action":"output",` + m + `b","Test":"TestBad","Output":"it broke\n"}`,
+		`{"Action":"fail",` + m + `b","Test":"TestBad"}`,
+		`{"Action":"output",` + m + `b","Test":"TestHangs","Output":"still running\n"}`,
+		`{"Action":"fail",` + m + `b","Elapsed":2}`,
+		`{"ImportPath":"github.com/teamctl/teamctl/c","Action":"build-output","Output":"c.go:1: undefined: x\n"}`,
+		`{"Action":"fail",` + m + `c","Elapsed":0,"FailedBuild":"github.com/teamctl/teamctl/c"}`,
+		`{"Action":"skip",` + m + `empty"}`,
+	}, "\n")))
+	for _, want := range []string{
+		"ok    a                           2 tests     1.2 s\n", "FAIL  b TestBad\n    it broke\n", "FAIL  b TestHangs\n    still running\n",
+		"c.go:1: undefined: x\n", "FAIL  c ",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "quiet") || strings.Contains(out.String(), "empty") {
+		t.Errorf("more than needed:\n%s", out.String())
+	}
+	if r.counts["pass"] != 1 || r.counts["fail"] != 3 || r.counts["skip"] != 1 {
+		t.Errorf("counts %v", r.counts)
+	}
+	if got := r.proof(named.Test{Dir: "a", Name: "TestGood/sub"}); got != "pass" {
+		t.Errorf("a subtest that passed: %q", got)
+	}
+	for _, n := range []named.Test{{Dir: "a", Name: "TestNever"}, {Dir: named.Shared, Name: "TestExercise/parts/adopt"}} {
+		if got := r.proof(n); got != "" {
+			t.Errorf("%v did not run: %q", n, got)
+		}
+	}
+}
