@@ -165,6 +165,8 @@ type MemberSpec struct {
 	TMUX          string             `json:"tmux,omitempty"`      // $TMUX of the person who spawned it
 	TMUXPane      string             `json:"tmuxPane,omitempty"`
 	Limits        team.Limits        `json:"limits,omitzero"`
+	// Declared is the entry of the team file that the member was spawned from, if one was.
+	Declared json.RawMessage `json:"declared,omitempty"`
 	// Approval and Nth say which approval let this one be spawned, and which of those it
 	// let: there is one member of each, ever. 0: nobody had to approve it.
 	Approval int64 `json:"approval,omitempty"`

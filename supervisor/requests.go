@@ -41,25 +41,48 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 	if row.RemovedAt != 0 { // an approval lets it be spawned once
 		return SpawnOut{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(ledger.ReasonMemberRemoved)
 	}
-	// The loop may still read row when ctx has ended the waiting.
-	up, err := ask(ctx, s, func(reply func(ledger.Member, error)) {
+	type answer struct {
+		row ledger.Member
+		err error
+	}
+	up := make(chan answer, 1)
+	// Not bounded by ctx: whoever asks may be gone by now, and the member is on the roster.
+	_, err = ask(context.WithoutCancel(ctx), s, func(reply func(struct{}, error)) {
+		tell := func(row ledger.Member, err error) { up <- answer{row, err} }
 		if m := s.members[row.SessionKey]; m != nil { // of an approval too: by a supervisor before us
-			s.whenUp(m, about.of(m, reply))
+			s.whenUp(m, about.of(m, tell))
+			reply(struct{}{}, nil)
 			return
 		}
 		m := &member{row: row, first: true, held: in.Hold}
 		s.members[row.SessionKey] = m
 		if in.Hold {
-			reply(row, nil)
-			return
+			tell(row, nil)
+		} else {
+			m.up = append(m.up, about.of(m, tell))
+			s.reconcile(m)
 		}
-		m.up = append(m.up, about.of(m, reply))
-		s.reconcile(m)
+		reply(struct{}{}, nil)
 	})
 	if err != nil {
 		return SpawnOut{}, err
 	}
-	return s.spawnOut(ctx, SpawnOut{Member: up, Renamed: renamed, Again: about.again, Warnings: about.notes}), nil
+	var got answer
+	select {
+	case got = <-up:
+	case <-ctx.Done():
+		got.err = context.Cause(ctx)
+	case <-s.done:
+		select {
+		case got = <-up:
+		default:
+			got.err = ErrStopped
+		}
+	}
+	if got.err != nil {
+		return SpawnOut{}, got.err
+	}
+	return s.spawnOut(ctx, SpawnOut{Member: got.row, Renamed: renamed, Again: about.again, Warnings: about.notes}), nil
 }
 
 // started is what there is to say about a start.

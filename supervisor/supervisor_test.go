@@ -225,6 +225,22 @@ func TestInterruptedStartIsTakenUp(t *testing.T) {
 	}
 }
 
+// Whoever spawns may be killed at any moment: a member that is on the roster is started,
+// and known to the supervisor.
+func TestSpawnOfOneWhoIsGone(t *testing.T) {
+	r := newRig(t)
+	s := r.supervisor()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 20 {
+		name := "a" + itoa(i)
+		if _, err := s.Spawn(gone, SpawnIn{Name: name, Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}}); !errors.Is(err, context.Canceled) && err != nil {
+			t.Fatal(err)
+		}
+		r.waitState(name, team.Running)
+	}
+}
+
 func TestDeadMembersTasksReturn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

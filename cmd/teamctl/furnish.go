@@ -22,6 +22,8 @@ type source struct {
 	bypass bool
 
 	permissions bool // what its rules allow
+
+	dry, remove bool // only look; also remove what the file no longer has
 }
 
 // furnish tells the team what its worktrees get. Commands of a file that lies in

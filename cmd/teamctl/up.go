@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +30,13 @@ func newUp(a *app) *cobra.Command {
 		Short: "Start a whole team from a file",
 		Long: `Create the team, the tasks and the members that a file describes. The file is
 checked first; a mistake in it is told with line and column and changes nothing.
-If a member cannot be started the team is taken down again.
+If a member of a new team cannot be started the team is taken down again.
+
+On a team that exists, up makes what the file has more or has changed: members and
+tasks are added, stopped members start, a changed member is shut down and comes back to
+its worktree with its new settings, a pending task is changed. What is no longer in the
+file stays, unless --remove is given. --dry-run shows the difference only. An up that
+was killed is completed by the next one.
 
   team: demo
   repo: .
@@ -39,6 +49,7 @@ If a member cannot be started the team is taken down again.
 Editors check the file with docs/teamctl.schema.json.`,
 		Example: `  teamctl up                     # teamctl.yaml here
   teamctl up -f team.yaml && teamctl wait --progress
+  teamctl up --dry-run           # what the file would change
   teamctl down`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,6 +57,8 @@ Editors check the file with docs/teamctl.schema.json.`,
 		},
 	}
 	cmd.Flags().StringVarP(&from.file, "file", "f", defaultFile, "team file")
+	cmd.Flags().BoolVar(&from.dry, "dry-run", false, "show what would be changed, and change nothing")
+	cmd.Flags().BoolVar(&from.remove, "remove", false, "also remove members and pending tasks that an earlier up made and the file no longer has")
 	cmd.Flags().BoolVar(&from.allow, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
 	cmd.Flags().BoolVar(&from.bypass, "dangerously-skip-permissions", false, "allow the file's members in the mode bypassPermissions, which asks nobody")
 	cmd.Flags().BoolVar(&from.hooks, "allow-hooks", false, "allow the file's hooks although it lies in the repository")
@@ -57,8 +70,11 @@ Editors check the file with docs/teamctl.schema.json.`,
 // upOut is the result of up.
 type upOut struct {
 	Team    tool.TeamCreateOut `json:"team"`
-	Tasks   []string           `json:"tasks"`
-	Members []tool.Spawned     `json:"members"`
+	Tasks   []string           `json:"tasks"`   // new ones
+	Members []tool.Spawned     `json:"members"` // new ones
+	Changes []tool.Change      `json:"changes"` // what differed from the file
+	DryRun  bool               `json:"dryRun,omitempty"`
+	Outcome string             `json:"outcome,omitempty"` // already_up: nothing differed
 }
 
 func (a *app) up(ctx context.Context, from source) (err error) {
@@ -109,16 +125,44 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 	if in.WorktreeDir, err = besides(file, f.Worktrees.Root); err != nil {
 		return err
 	}
-	made, err := env.TeamCreate(ctx, c, in)
+	out := upOut{Tasks: []string{}, Members: []tool.Spawned{}, Changes: []tool.Change{}, DryRun: from.dry}
+	d, err := declared(f, from, tasks)
 	if err != nil {
-		if team.ReasonOf(err) == "team_exists" {
-			return team.Errorf(team.CodeConflict, "team %q is up already", f.Team).WithReason("team_exists").
-				WithHint("teamctl down -f " + file + ", or teamctl task add -f FILE for more tasks")
-		}
 		return err
 	}
-	out := upOut{Team: made, Tasks: []string{}, Members: []tool.Spawned{}}
-	if err := a.fill(ctx, env, c, f, from, tasks, &out); err != nil {
+	key, err := team.TeamKey(f.Team)
+	if err != nil {
+		return err
+	}
+	if from.dry {
+		if t, err := env.Open(ctx, key); err == nil {
+			out.Team = tool.TeamCreateOut{TeamName: key}
+			diff, err := t.Compare(ctx, d, from.remove)
+			if err = errors.Join(err, t.Close()); err != nil {
+				return err
+			}
+			out.Changes = append(out.Changes, diff.Changes...)
+		} else if !team.IsCode(err, team.CodeNotFound) {
+			return err
+		} else {
+			out.Changes = append(append(out.Changes, tool.Change{Op: tool.ChangeAdd, What: "team", Name: key}), d.All()...)
+		}
+		a.upped(out, false)
+		return nil
+	}
+	made, err := env.TeamCreate(ctx, c, in)
+	fresh := err == nil
+	if team.ReasonOf(err) == "team_exists" {
+		made, err = there(ctx, env, key, in, file)
+	}
+	if err != nil {
+		return err
+	}
+	out.Team = made
+	if err := a.fill(ctx, env, c, f, from, d, &out); err != nil {
+		if !fresh {
+			return err
+		}
 		a.takeBack(ctx, env, c, made.TeamName)
 		if team.ReasonOf(err) == worktree.ReasonSetup { // its log went with the team
 			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(worktree.ReasonSetup).
@@ -126,17 +170,115 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 		}
 		return err
 	}
-	if a.out.value(out) {
-		return nil
+	if !fresh && !slices.ContainsFunc(out.Changes, func(c tool.Change) bool { return c.Skipped == "" }) {
+		out.Outcome = "already_up"
 	}
-	a.out.line("team %s is up: %d members, %d tasks", made.TeamName, len(out.Members), len(out.Tasks))
-	a.spawned(&tool.Team{Layout: env.Home.Team(made.TeamName)}, out.Members)
+	a.upped(out, fresh)
+	if !a.out.json {
+		a.spawned(&tool.Team{Layout: env.Home.Team(made.TeamName)}, out.Members)
+	}
 	return nil
 }
 
-// fill puts tasks and members into the new team, the tasks first: a worker that
-// comes up finds them.
-func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfile.File, from source, tasks []ledger.NewTask, out *upOut) (err error) {
+// upped tells what was changed, or would be.
+func (a *app) upped(out upOut, fresh bool) {
+	if a.out.value(out) {
+		return
+	}
+	if fresh {
+		a.out.line("team %s is up: %d members, %d tasks", out.Team.TeamName, len(out.Members), len(out.Tasks))
+		return
+	}
+	sign := map[string]string{tool.ChangeAdd: "+", tool.ChangeChange: "~", tool.ChangeStart: ">", tool.ChangeRemove: "-"}
+	done := 0
+	for _, c := range out.Changes {
+		line := sign[c.Op] + " " + c.What + " " + c.Name
+		if len(c.Fields) > 0 {
+			line += ": " + strings.Join(c.Fields, ", ")
+		}
+		if c.Op == tool.ChangeStart {
+			line += ": start"
+		}
+		if c.Skipped != "" {
+			line += " (not done: " + c.Skipped + ")"
+		} else {
+			done++
+		}
+		a.out.line("%s", printable(line))
+	}
+	switch {
+	case out.DryRun && done == 0:
+		a.out.line("nothing would be changed")
+	case out.DryRun:
+		a.out.line("%d changes would be made", done)
+	case done == 0:
+		a.out.line("team %s is up already, as the file says", out.Team.TeamName)
+	default:
+		a.out.line("team %s is up: %d changes made", out.Team.TeamName, done)
+	}
+}
+
+// there is the team that exists already. Its repository is the file's, or it is another
+// team that happens to have the name.
+func there(ctx context.Context, env *tool.Env, key string, in tool.TeamCreateIn, file string) (made tool.TeamCreateOut, err error) {
+	t, err := env.Open(ctx, key)
+	if err != nil {
+		return made, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return made, err
+	}
+	repo := ""
+	if in.Repo != "" {
+		r, err := worktree.OpenRepo(ctx, in.Repo)
+		if err != nil {
+			return made, err
+		}
+		repo = r.Root()
+	}
+	if repo != row.Repo {
+		return made, team.Errorf(team.CodeConflict, "there is a team %s already, which works on %s and not on %s", key, dash(row.Repo), dash(repo)).
+			WithReason("team_exists").WithHint("teamctl up -f " + file + " --team NAME")
+	}
+	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	return tool.TeamCreateOut{TeamName: key, TeamFilePath: t.Layout.Config(), LeadAgentID: team.AgentID(team.LeadName, key), Repo: row.Repo, Base: row.Base, Repos: more}, err
+}
+
+// declared is what the file says there is, each member by a name of its own.
+func declared(f *teamfile.File, from source, tasks []ledger.NewTask) (d tool.Declared, err error) {
+	d.Tasks = tasks
+	for _, m := range f.Members {
+		entry := m
+		entry.Count, entry.Budget = 0, team.Budget{}
+		in := spawnIn(m)
+		in.Bypass = from.bypass && m.Mode == team.ModeBypass
+		if in.Declared, err = json.Marshal(entry); err != nil {
+			return d, team.Errorf(team.CodeInvalid, "member %s: %w", m.Name, err)
+		}
+		for _, name := range memberNamesOf(m) {
+			in.Name, in.Count, in.Exact = name, 1, true
+			d.Members = append(d.Members, in)
+		}
+	}
+	for _, e := range f.Edges {
+		d.Edges = append(d.Edges, team.Edge{From: e.From, Type: e.Type, To: e.To})
+	}
+	return d, nil
+}
+
+// memberNamesOf are the names of the members that an entry of a file stands for.
+func memberNamesOf(m teamfile.Member) []string {
+	names := []string{m.Name}
+	for i := 2; i <= m.Count; i++ {
+		names = append(names, fmt.Sprintf("%s-%d", m.Name, i))
+	}
+	return names
+}
+
+// fill makes the team as the file says.
+func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfile.File, from source, d tool.Declared, out *upOut) (err error) {
 	t, err := env.Open(ctx, out.Team.TeamName)
 	if err != nil {
 		return err
@@ -146,6 +288,11 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 			err = cerr
 		}
 	}()
+	lock, err := t.UpLock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
 	if err := a.furnish(ctx, t, c, f, from, out.Team); err != nil {
 		return err
 	}
@@ -158,44 +305,29 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 	if err := budgets(ctx, t, c, f); err != nil {
 		return err
 	}
-	if len(tasks) > 0 {
-		added, err := t.TaskAdd(ctx, c, tool.TaskAddIn{Tasks: tasks})
+	defer a.checkouts(ctx, t)()
+	for try := 0; ; try++ {
+		diff, err := t.Compare(ctx, d, from.remove)
 		if err != nil {
 			return err
 		}
-		for _, task := range added {
-			out.Tasks = append(out.Tasks, task.ID)
+		if try == 0 {
+			out.Changes = append(out.Changes, diff.Changes...)
 		}
-	}
-	defer a.checkouts(ctx, t)()
-	var list []tool.SpawnIn
-	for _, m := range f.Members {
-		in := spawnIn(m)
-		in.Bypass = from.bypass && m.Mode == team.ModeBypass
-		list = append(list, in)
-	}
-	spawned, err := t.SpawnAll(ctx, c, list)
-	if err != nil {
-		return err
-	}
-	out.Members = append(out.Members, spawned...)
-	for _, e := range f.Edges {
-		if _, _, err := t.EdgeAdd(ctx, c, team.Edge{From: e.From, Type: e.Type, To: e.To}); err != nil {
+		applied, err := t.Apply(ctx, c, diff)
+		out.Tasks, out.Members = append(out.Tasks, applied.Tasks...), append(out.Members, applied.Members...)
+		// The last request of an up that was killed may be carried out only now.
+		if team.ReasonOf(err) != ledger.ReasonNameTaken || try == 3 {
 			return err
 		}
 	}
-	return nil
 }
 
 // budgets sets those of the file, before anybody starts.
 func budgets(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File) error {
 	b := supervisor.Budgets{Team: f.Budget, Members: map[string]team.Budget{}, Resume: f.OnLimit == teamfile.OnLimitResume}
 	for _, m := range f.Members {
-		for i := range max(1, m.Count) {
-			name := m.Name
-			if i > 0 {
-				name = fmt.Sprintf("%s-%d", m.Name, i+1)
-			}
+		for _, name := range memberNamesOf(m) {
 			if !m.Budget.None() {
 				b.Members[name] = m.Budget
 			}
