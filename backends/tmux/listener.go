@@ -14,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/team"
 )
 
 // Who listens on a socket, where it is no process's pid.
@@ -105,6 +106,17 @@ func (b *Backend) record(s *server) {
 	if err != nil {
 		b.log.Warn("record the tmux server", "err", err)
 	}
+}
+
+// Recorded is the private server that a team has on record, whether or not it is
+// still running.
+func Recorded(l team.Layout) (backends.ProcID, bool) {
+	var f serverFile
+	data, err := os.ReadFile(l.TmuxServer())
+	if err != nil || json.Unmarshal(data, &f) != nil {
+		return backends.ProcID{}, false
+	}
+	return f.ProcID, true
 }
 
 // recorded is the server of a socket that was recorded last, if it lives.

@@ -4,50 +4,149 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/team"
 )
 
-// maxAncestors bounds the walk up the processes; a cycle cannot be, but a process
-// may end and its number be used again while we look.
+// maxAncestors bounds the walk up the processes: there is no cycle, but a process
+// may exit and its number be used again during the walk.
 const maxAncestors = 64
 
-// startedBy is the member of the team that one of our ancestors says it is, or "".
-// What was detached from the member that started it (a tmux server) ends the walk.
+// startedBy is the id of the team's member that this process descends from, or "".
+//
+// A process can change its environment, its session and, by ending its parent, its
+// ancestors. It cannot change its control group, and the shim of its member adopts
+// it; both decide before the environment of an ancestor does. The walk ends at a
+// tmux server or supervisor of a team: a person's shell runs below those, whoever
+// made the first command that needed one.
 func startedBy(l team.Layout) string {
+	if id := memberOfGroup(l); id != "" {
+		return id
+	}
+	known := memberProcs(l)
 	pid := os.Getppid()
 	for range maxAncestors {
 		if pid <= 1 {
 			return ""
 		}
+		id, err := proc.Identify(pid)
+		if err != nil {
+			return "" // exited
+		}
+		if member, ok := known[id]; ok {
+			return member
+		}
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
-			return "" // another user's, or gone: not one of ours
+			return "" // another user's
 		}
-		var id, home, detached string
-		for _, kv := range bytes.Split(env, []byte{0}) {
-			switch name, value, _ := strings.Cut(string(kv), "="); name {
-			case team.EnvAgentID:
-				id = value
-			case team.EnvHome:
-				home = value
-			case team.EnvDetached:
-				detached = value
-			}
-		}
-		if detached == "1" {
+		vars := environOf(env)
+		if vars[team.EnvDetached] == "1" && ownServer(l.Home, id) {
 			return ""
 		}
-		if _, key, ok := team.ParseAgentID(id); ok && key == l.Key && home == l.Home.Dir {
-			return id
+		if _, key, ok := team.ParseAgentID(vars[team.EnvAgentID]); ok && key == l.Key && sameDir(vars[team.EnvHome], l.Home.Dir) {
+			return vars[team.EnvAgentID]
 		}
 		if pid, err = parentOf(pid); err != nil {
 			return ""
 		}
 	}
 	return ""
+}
+
+// memberOfGroup is the member in whose control group this process is, or "".
+func memberOfGroup(l team.Layout) string {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		_, rest, ok := strings.Cut(strings.TrimSpace(line), "/teamctl/"+l.Key+"/")
+		if !ok {
+			continue
+		}
+		leaf, _, _ := strings.Cut(rest, "/")
+		i := strings.LastIndexByte(leaf, '-') // a generation follows
+		if i <= 0 {
+			continue
+		}
+		if _, err := os.Stat(string(l.Bundle(leaf[:i]))); err == nil {
+			return team.AgentID(leaf[:i], l.Key)
+		}
+	}
+	return ""
+}
+
+// memberProcs are the shims and agents of the team's newest generations, with the
+// id of their member.
+func memberProcs(l team.Layout) map[backends.ProcID]string {
+	bundles, err := os.ReadDir(l.Members())
+	if err != nil {
+		return nil
+	}
+	known := map[backends.ProcID]string{}
+	for _, d := range bundles {
+		p, err := shim.ReadProc(l.Bundle(d.Name()), "")
+		if err != nil || p.Shim == p.Agent { // the supervisor itself, for one that runs inside it
+			continue
+		}
+		known[p.Shim], known[p.Agent] = team.AgentID(d.Name(), l.Key), team.AgentID(d.Name(), l.Key)
+	}
+	return known
+}
+
+// ownServer reports whether a process is the tmux server or the supervisor that a
+// team of the home directory has on record.
+func ownServer(home team.Home, id backends.ProcID) bool {
+	teams, err := os.ReadDir(home.TeamsDir())
+	if err != nil {
+		return false
+	}
+	for _, d := range teams {
+		l := home.Team(d.Name())
+		if data, err := os.ReadFile(l.SupervisorPID()); err == nil {
+			if pid, _, err := team.ParseSupervisorPID(data); err == nil && pid == id.PID {
+				return true
+			}
+		}
+		if server, ok := tmux.Recorded(l); ok && server == id {
+			return true
+		}
+	}
+	return false
+}
+
+// environOf reads a process's environment; of a name that is there twice the first
+// counts, as it does for getenv.
+func environOf(data []byte) map[string]string {
+	vars := map[string]string{}
+	for kv := range bytes.SplitSeq(data, []byte{0}) {
+		name, value, _ := strings.Cut(string(kv), "=")
+		if _, ok := vars[name]; !ok {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// sameDir reports whether two paths lead to one directory.
+func sameDir(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	ia, errA := os.Stat(a)
+	ib, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(ia, ib)
 }
 
 func parentOf(pid int) (int, error) {
