@@ -19,6 +19,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/cgroup"
 	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -279,7 +280,7 @@ func TestFault09ForkBomb(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	self, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "shim"), self, 0o755)
+		err = strays.WriteProgram(filepath.Join(dir, "shim"), self)
 	}
 	if err == nil {
 		err = os.Chmod(dir, 0o711)

@@ -35,7 +35,7 @@ func TestFault28TmuxMissingOrOld(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old")
-	if err := os.WriteFile(old, []byte("#!/bin/sh\necho tmux 2.8\n"), 0o700); err != nil {
+	if err := strays.WriteProgram(old, []byte("#!/bin/sh\necho tmux 2.8\n")); err != nil {
 		t.Fatal(err)
 	}
 	for tmux, want := range map[string]string{"no-such-tmux": "tmux was not found in PATH", old: "tmux 2.8 is too old: 3.0 or newer is needed"} {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -33,7 +34,7 @@ func TestReadyWhileNobodyListens(t *testing.T) {
 	script := "#!/bin/sh\n" +
 		`[ -n "$` + team.EnvGen + `" ] && [ -p '` + gate + `' ] && cat '` + gate + `'` + "\n" +
 		`PATH=${PATH#*:} exec git "$@"` + "\n"
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil { //nolint:gosec // it is executed
+	if err := strays.WriteProgram(filepath.Join(bin, "git"), []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	for i, kv := range r.env {

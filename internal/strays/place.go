@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Place sets variable, which names where sockets are made, to a short directory of this
@@ -35,4 +36,13 @@ func Short() string {
 		return dir
 	}
 	return "/tmp"
+}
+
+// WriteProgram writes a file that can be executed. No process is forked meanwhile: a
+// child of a test beside this one would hold the file open for writing until its exec,
+// and whoever runs the program in that moment is told "text file busy".
+func WriteProgram(path string, data []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, data, 0o755)
 }
