@@ -56,5 +56,6 @@ need_tools() {
 	have git || refuse 7 "git is not installed" "$(to_install git)"
 	c_compiler || refuse 7 "no C compiler works here, and SQLite is C" "$(to_install gcc libc6-dev)"
 	have ps || refuse 7 "ps is not installed" "$(to_install procps)"
+	(: <>/dev/ptmx) 2>/dev/null || refuse 7 "no terminal can be opened for the members (/dev/ptmx)" "mount -t devpts devpts /dev/pts"
 	have tmux || say "tmux is not installed, so the members get terminals without panes; for panes type: $(to_install tmux)"
 }
