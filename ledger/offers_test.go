@@ -96,7 +96,7 @@ func TestOffersEnd(t *testing.T) {
 	for range maxOffers + 2 {
 		told += len(offers(t, l, nil, "a"))
 		task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: "1"}))
-		ok(t, l.Release(ctx, TaskRef{ID: "1", Owner: "s-a", Attempt: task.Attempt}))
+		ok(t, l.As("a").Release(ctx, TaskRef{ID: "1", Owner: "s-a", Attempt: task.Attempt}))
 	}
 	if told != maxOffers {
 		t.Errorf("told %d times, want %d", told, maxOffers)

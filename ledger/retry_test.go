@@ -308,7 +308,7 @@ func TestHistoryIsComplete(t *testing.T) {
 	must[Task](t)(l.RemoveDeps(ctx, "1", []string{"2"}, "lead"))
 	task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
 	ok(t, l.Start(ctx, ref(task)))
-	ok(t, l.Release(ctx, ref(task)))
+	ok(t, l.As("a").Release(ctx, ref(task)))
 	task = must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-b", ID: "1"}))
 	must[[]string](t)(l.Complete(ctx, ref(task), Result{Summary: "done"}))
 	var got []string

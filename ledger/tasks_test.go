@@ -129,7 +129,7 @@ func TestTaskLife(t *testing.T) {
 	if y.Attempt != 2 || y.Result != nil {
 		t.Errorf("%+v", y)
 	}
-	ok(t, l.Release(ctx, ref(y)))
+	ok(t, l.As("b").Release(ctx, ref(y)))
 	freed := must[Task](t)(l.Task(ctx, "2"))
 	if freed.Status != team.TaskPending || freed.Owner != "" || freed.ClaimedAt != 0 || freed.Attempt != 2 {
 		t.Errorf("%+v", freed)
@@ -225,7 +225,7 @@ func TestFence(t *testing.T) {
 	}
 	all(TaskRef{"1", "s-b", 1}, team.CodeConflict, ReasonNotOwner)
 	all(TaskRef{"2", "s-a", 1}, team.CodeNotFound, ReasonTaskNotFound)
-	ok(t, l.Release(ctx, ref(first)))
+	ok(t, l.As("a").Release(ctx, ref(first)))
 	all(ref(first), team.CodeConflict, ReasonNotOwner)
 	second := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
 	all(ref(first), team.CodeConflict, ReasonStaleAttempt)

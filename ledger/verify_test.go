@@ -182,7 +182,7 @@ func TestVerifyIsFenced(t *testing.T) {
 			return err
 		},
 		"again": func(l *Ledger, ref TaskRef) error { // the same owner, at its next attempt
-			if err := l.Release(background, ref); err != nil {
+			if err := l.As("a").Release(background, ref); err != nil {
 				return err
 			}
 			task, err := l.Claim(background, ClaimIn{Owner: "s-a"})

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -188,9 +189,11 @@ func TestFault40LeftOverLock(t *testing.T) {
 	f := newFixture(t)
 	f.write("main/.git/packed-refs.lock", "")
 	f.write("main/.git/refs/heads/b.lock", "")
+	old := time.Now().Add(-3 * time.Hour)
+	f.must(os.Chtimes(f.path("main/.git/packed-refs.lock"), old, old))
 	_, err := f.repo.Create(f.ctx(), CreateIn{Path: f.path("wt/w"), Branch: "b"})
 	wantErr(t, err, team.CodeConflict, ReasonLockFile)
-	if !strings.Contains(err.Error(), "packed-refs.lock") || !strings.Contains(err.Error(), "0s old") || team.HintOf(err) == "" {
+	if !strings.Contains(err.Error(), "packed-refs.lock") || !strings.Contains(err.Error(), "(3h0m") || team.HintOf(err) == "" {
 		t.Error(err)
 	}
 	// A left-over config.lock is no obstacle: nothing is configured.
