@@ -24,6 +24,8 @@ const (
 	loopEnv = "FILELOCK_TEST_LOOPS"
 )
 
+// The tests of this package are not parallel: some count the descriptors of the process
+// and the places in its turnstile.
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
 	case "":
@@ -140,7 +142,6 @@ func countUntilEOF(path string) error {
 }
 
 func TestManyProcessesAndGoroutinesLoseNoUpdate(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "n")
 	if err := os.WriteFile(path, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
@@ -184,7 +185,6 @@ func TestManyProcessesAndGoroutinesLoseNoUpdate(t *testing.T) {
 }
 
 func TestFairBetweenProcesses(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	const procs = 4
 	type run struct {
@@ -245,7 +245,6 @@ func TestFairBetweenProcesses(t *testing.T) {
 }
 
 func TestWaitEndsWithContext(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	held, err := Lock(context.Background(), path)
 	if err != nil {
@@ -270,7 +269,6 @@ func TestWaitEndsWithContext(t *testing.T) {
 }
 
 func TestKilledHolderFreesTheLock(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	cmd := worker(t, "hold", path)
 	in, err := cmd.StdinPipe()
@@ -318,7 +316,6 @@ func TestKilledHolderFreesTheLock(t *testing.T) {
 }
 
 func TestTryLock(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	if held, err := IsHeld(path); held || err != nil {
 		t.Errorf("IsHeld on a missing file: %v, %v", held, err)
@@ -351,7 +348,6 @@ func TestTryLock(t *testing.T) {
 }
 
 func TestReplacedFileIsLockedAnew(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "guard")
 	old, err := Lock(context.Background(), path)
 	if err != nil {
@@ -394,7 +390,6 @@ func TestReplacedFileIsLockedAnew(t *testing.T) {
 }
 
 func TestRefusesWhatIsNoFile(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "target")
 	link := filepath.Join(dir, "link")

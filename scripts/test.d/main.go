@@ -114,6 +114,10 @@ func (r *run) event(e event) {
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
+	case "pause":
+		r.results[k] = result{action: "pause"}
+	case "cont":
+		delete(r.results, k)
 	case "output":
 		r.tails[k] = append(r.tails[k], e.Output)
 	case "pass", "fail", "skip":
@@ -161,9 +165,14 @@ func (r *run) pkg(k key, e event) {
 	}
 	// Tests that were still running when the process ended have no result: theirs is
 	// the output that matters, with the package's own.
-	own := 0
+	own, never := 0, 0
 	for t := range r.tails {
-		if _, done := r.results[t]; t.pkg == k.pkg && t.test != "" && !done {
+		if t.pkg != k.pkg || t.test == "" {
+			continue
+		}
+		if res, done := r.results[t]; res.action == "pause" {
+			never++
+		} else if !done {
 			r.results[t] = result{action: "fail"}
 			if !strings.Contains(t.test, "/") {
 				r.counts["fail"]++
@@ -171,6 +180,9 @@ func (r *run) pkg(k key, e event) {
 			r.fail(t)
 			own++
 		}
+	}
+	if never > 0 {
+		fmt.Fprintf(r.out, "FAIL  %s: %d tests did not run\n", k.pkg, never)
 	}
 	for _, l := range r.tails[k] {
 		fmt.Fprint(r.out, "    "+strings.TrimRight(l, "\n")+"\n")

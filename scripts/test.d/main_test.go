@@ -23,6 +23,8 @@ func TestRun(t *testing.T) {
 		`{"Action":"output",` + m + `b","Test":"TestBad","Output":"it broke\n"}`,
 		`{"Action":"fail",` + m + `b","Test":"TestBad"}`,
 		`{"Action":"output",` + m + `b","Test":"TestHangs","Output":"still running\n"}`,
+		`{"Action":"output",` + m + `b","Test":"TestWaits","Output":"=== PAUSE TestWaits\n"}`,
+		`{"Action":"pause",` + m + `b","Test":"TestWaits"}`,
 		`{"Action":"fail",` + m + `b","Elapsed":2}`,
 		`{"ImportPath":"github.com/teamctl/teamctl/c","Action":"build-output","Output":"c.go:1: undefined: x\n"}`,
 		`{"Action":"fail",` + m + `c","Elapsed":0,"FailedBuild":"github.com/teamctl/teamctl/c"}`,
@@ -30,7 +32,7 @@ func TestRun(t *testing.T) {
 	}, "\n")))
 	for _, want := range []string{
 		"ok    a                           2 tests     1.2 s\n", "FAIL  b TestBad\n    it broke\n", "FAIL  b TestHangs\n    still running\n",
-		"c.go:1: undefined: x\n", "FAIL  c ",
+		"FAIL  b: 1 tests did not run\n", "c.go:1: undefined: x\n", "FAIL  c ",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
