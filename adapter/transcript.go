@@ -81,8 +81,13 @@ func (t *Transcript) claude(line []byte, first *string) {
 			t.came = append(t.came, texts(l.Attachment.Prompt)...)
 		}
 	case "queue-operation":
-		if l.Operation == "enqueue" {
+		switch {
+		case l.Operation == "enqueue":
 			t.queued = append(t.queued, texts(l.Content)...)
+		case l.Operation == "dequeue" && len(t.queued) > 0:
+			t.queued = t.queued[1:]
+		default: // taken back by the person, all of it
+			t.queued = nil
 		}
 	case "assistant":
 		// An answer has one id, and may have begun before the part that is read.

@@ -9,16 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/team"
 )
 
-// versionWithin bounds what a program may take to say its version: one that loads an
-// interpreter took more than half a minute on a machine that was busy, and without its
-// version it is used in the poorest way for as long as it runs. A start has a minute.
-const versionWithin = 45 * time.Second
+// versionWithin bounds what a program may take to say its version: somebody waits for the
+// start, and one that loads an interpreter takes a second on a quiet machine. Without its
+// version it is used in the poorest way for as long as it runs.
+const versionWithin = 20 * time.Second
 
 type cachedVersion struct {
 	Size    int64  `json:"size"`
@@ -57,6 +58,9 @@ func Version(ctx context.Context, home team.Home, argv, env []string) (string, e
 	cmd := exec.CommandContext(ctx, path, argv[1:]...) //nolint:gosec // the member's own agent
 	cmd.Env = env
 	cmd.WaitDelay = time.Second
+	// It may be a script whose child has our pipe: all of it ends with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.Output()
 	text, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if err != nil || text == "" {

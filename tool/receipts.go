@@ -51,9 +51,9 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 	}
 	var marks []ledger.DeliveryMark
 	for _, d := range ds {
-		// What a channel has handed over is marked there by the channel: that is no
-		// word of the agent.
-		if !ledger.Reached(d.State, team.Mailed) || d.State == team.Injected || ledger.Reached(d.State, team.Read) {
+		// What a channel has handed over is marked there by the channel, whatever became of
+		// it: that is no word of the agent.
+		if !ledger.Reached(d.State, team.Mailed) || ledger.Reached(d.State, team.Injected) {
 			continue
 		}
 		read, err := t.markedRead(ctx, d)

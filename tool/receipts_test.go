@@ -367,3 +367,28 @@ func TestLeadHearsTheAnswerToAnOperator(t *testing.T) {
 		t.Errorf("%+v", mail)
 	}
 }
+
+// What a channel has handed over and marked in the mailbox file is accepted, and not read:
+// the agent has said nothing.
+func TestOwnMarkIsNoReceipt(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ctx := t.Context()
+	r.as("a", team.RoleExecutor)
+	sent := r.say(Person(), "a@demo", "hello")
+	for _, state := range []team.DeliveryState{team.Injected, team.Accepted} {
+		if _, err := r.Ledger.Mark(ctx, ledger.DeliveryMark{MessageID: sent.MessageID, Recipient: "a", State: state, Evidence: "by a hook"}); err != nil {
+			t.Fatal(err)
+		}
+		box, err := inbox.Open(r.Layout.Inboxes(), r.Layout.Locks(), "a")
+		if err == nil {
+			_, err = box.MarkRead(ctx, sent.MessageID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := r.MessageShow(ctx, sent.MessageID); err != nil || m.Deliveries[0].State != state {
+			t.Errorf("it is %+v, %v; want %s", m.Deliveries, err, state)
+		}
+	}
+}

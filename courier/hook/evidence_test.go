@@ -386,3 +386,22 @@ func TestNotTakenIsGivenAgain(t *testing.T) {
 	}
 	r.want(id, team.Injected)
 }
+
+// What the program has queued may still come in; what it took out of its queue and did not
+// put into the conversation does not once the turn was interrupted.
+func TestQueuedAndInterrupted(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("important")
+	got := r.call("Wait", p.input(""))
+	p.write(map[string]any{"type": "queue-operation", "operation": "enqueue", "content": text(t, got)})
+	if got := r.call("UserPromptSubmit", p.input("")); got != (adapter.HookReply{}) {
+		t.Errorf("given while it is queued: %+v", got)
+	}
+	r.want(id, team.Injected)
+	p.write(map[string]any{"type": "queue-operation", "operation": "dequeue"})
+	p.write(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": "[Request interrupted by user]"}})
+	if got := text(t, r.call("UserPromptSubmit", p.input(""))); !strings.Contains(got, "important") {
+		t.Errorf("lost: %q", got)
+	}
+}

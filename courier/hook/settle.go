@@ -16,11 +16,9 @@ import (
 )
 
 // How long an answer may take to be in the transcript, which programs write now and then.
-// Then the program has not taken it. One of the hook that waits may have to wait itself
-// for a tool that runs.
+// Then the program has not taken it.
 const (
-	patience     = 30 * time.Second
-	wakePatience = time.Minute
+	patience = 30 * time.Second
 	// atOnce is how long hooks of one boundary are apart at most.
 	atOnce = 3 * time.Second
 )
@@ -136,7 +134,7 @@ func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
 		return verdict{state: isOpen}
 	case h.Event == adapter.Wait && tr.Queued(parts...):
 		return verdict{}
-	case h.Event == adapter.Wait && age < wakePatience, age < patience && !(tr.Ended && adapter.EndsTool(r.CLI, h.Event)):
+	case age < patience && !(tr.Ended && adapter.EndsTool(r.CLI, h.Event)):
 		return verdict{}
 	}
 	return verdict{state: isOpen}
@@ -190,14 +188,10 @@ func (r *run) lose(g *given) error {
 // more: what comes later must not come in before it, and a program puts the answers of
 // hooks that run at one boundary into any order.
 func (r *run) holdsUp(h handed) bool {
-	most := patience
-	switch {
-	case !adapter.Records(r.CLI, r.version):
-		most = atOnce
-	case h.Event == adapter.Wait:
-		most = wakePatience
+	if adapter.Records(r.CLI, r.version) {
+		return r.now.Sub(h.At) < patience
 	}
-	return r.now.Sub(h.At) < most
+	return r.now.Sub(h.At) < atOnce
 }
 
 // kernel is what a transcript has of a message that it holds: its id and its whole text.

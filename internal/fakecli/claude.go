@@ -101,6 +101,7 @@ type claudeSession struct {
 	name, file    string
 	stopped       bool
 	answers       map[string]string // to the question that was asked last
+	flush         func()            // writes the transcript as far as the conversation is
 	compacts      func()            // notes that the conversation was compacted
 	kept          int               // ends of turns in a row that a hook has kept going
 }
@@ -174,6 +175,7 @@ func (c *claudeSession) wire() {
 		if strings.Contains(words, "usage limit") {
 			what = "rate_limit"
 		}
+		c.flush()
 		c.status("idle", "") // its hook has only begun then
 		c.hooks.run(ctx, "StopFailure", obj{"error": what, "last_assistant_message": words})
 		return false
@@ -194,6 +196,7 @@ func (c *claudeSession) wire() {
 		return c.context("PostToolUse", c.hooks.run(ctx, "PostToolUse", obj{"tool_name": tool}).context)
 	}
 	e.Stop = func(ctx context.Context, said string) string {
+		c.flush()
 		r := c.hooks.run(ctx, "Stop", obj{"stop_hook_active": c.stopped, "last_assistant_message": said})
 		more := c.keptGoing(r)
 		c.stopped = more != ""

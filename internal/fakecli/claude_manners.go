@@ -131,6 +131,7 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 			talk = nil
 		}
 	}
+	c.flush = flush
 	go func() {
 		tick := time.NewTicker(claudeFlush)
 		defer tick.Stop()

@@ -1,0 +1,58 @@
+package adapter
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Evidence is a way into a program with what shows that its model has a message whole.
+type Evidence struct {
+	Agent    string
+	Way      string // event of a hook
+	Versions string
+	Most     int    // characters of an answer, its frame and escapes included
+	Counts   string // what makes a message accepted
+	Without  string // what is done with one that has no evidence, or is too long
+}
+
+// Evidences are the ways of mail by hooks, by program and version.
+func Evidences() []Evidence {
+	const (
+		record  = "its transcript holds the whole message, in any generation"
+		answer  = "an answer of the model since, in the same generation"
+		again   = "given again after an interrupt, a turn that ended without it, 30 s, or a restart; it says that it may be known"
+		restart = "given again after an interrupt or a restart; it says that it may be known"
+	)
+	var out []Evidence
+	add := func(cli, versions string, v Version, events ...string) {
+		counts, without := answer, restart
+		if Records(cli, v) {
+			counts, without = record, again
+		}
+		for _, e := range events {
+			most := 0
+			for _, g := range givings(cli, e, v) {
+				most = max(most, g.most)
+			}
+			out = append(out, Evidence{cli, "hook " + e, versions, most, counts, without})
+		}
+	}
+	prompts := []string{"UserPromptSubmit", "PostToolUse", "Stop"}
+	add(Claude, "2.1.34", claudeOldest, prompts...)
+	add(Claude, "2.1.112 to 2.1.328", claudeRecords, append(prompts, Wait)...)
+	add(Claude, "2.1.329 and newer", claudeTested, append(prompts, Wait)...)
+	add(Claude, "others", Version{2, 1, 35}, prompts...)
+	add(Codex, "without its app-server", Version{}, prompts...)
+	add(Gemini, "all", Version{}, "BeforeAgent", "AfterTool", "AfterAgent")
+	return out
+}
+
+// EvidenceTable is Evidences as Markdown.
+func EvidenceTable() string {
+	var b strings.Builder
+	b.WriteString("| program | version | way | characters of an answer | accepted when | without that |\n|---|---|---|---|---|---|\n")
+	for _, e := range Evidences() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s |\n", e.Agent, e.Versions, e.Way, e.Most, e.Counts, e.Without)
+	}
+	return b.String()
+}

@@ -1,0 +1,44 @@
+package adapter
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+const (
+	evidenceBegin = "<!-- evidence: adapter.EvidenceTable -->\n"
+	evidenceEnd   = "<!-- end -->"
+)
+
+// docs/clients.md says of each way by hooks what it can promise; -update rewrites it.
+func TestEvidenceIsDocumented(t *testing.T) {
+	const file = "../docs/clients.md"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(b), evidenceBegin)
+	old, tail, end := strings.Cut(rest, evidenceEnd)
+	if !ok || !end {
+		t.Fatalf("%s has no place for the table", file)
+	}
+	if old == EvidenceTable() {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s differs from the table; run go test ./adapter -run TestEvidence -update", file)
+	}
+	if err := os.WriteFile(file, []byte(head+evidenceBegin+EvidenceTable()+evidenceEnd+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What fits is never above what a version shows its model whole.
+func TestEvidencesHaveACap(t *testing.T) {
+	for _, e := range Evidences() {
+		if e.Most <= 0 || e.Counts == "" || e.Without == "" {
+			t.Errorf("%+v", e)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package courier
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// A program that does not say its version ends with all that it has started.
+func TestVersionThatHangs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program, child := filepath.Join(dir, "slow"), filepath.Join(dir, "child")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nsleep 600 &\necho $! >"+child+".new\nmv "+child+".new "+child+"\nwait\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := Version(ctx, team.Home{Dir: dir}, []string{program}, []string{"PATH=" + os.Getenv("PATH")})
+		done <- err
+	}()
+	var pid int
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for pid == 0 {
+		select {
+		case <-tick.C:
+			if b, err := os.ReadFile(child); err == nil {
+				pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+			}
+		case <-deadline:
+			t.Fatal("it does not run")
+		}
+	}
+	cancel()
+	if err := <-done; !team.IsCode(err, team.CodeUnavailable) {
+		t.Errorf("says %v", err)
+	}
+	for syscall.Kill(pid, 0) == nil && !zombie(pid) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("its child %d is left", pid)
+		}
+	}
+}
+
+// zombie reports a process that has ended and that nobody has waited for.
+func zombie(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && strings.Contains(string(b), ") Z ")
+}
