@@ -210,3 +210,23 @@ func TestNobodyIsTrustedUnasked(t *testing.T) {
 		}
 	}
 }
+
+// Every member has the person's identity; Gemini CLI, which keeps the variables from its
+// shell, has it as configuration behind the person's own.
+func TestGitIdentity(t *testing.T) {
+	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
+		in := foreign(t, agent, "999.0.0")
+		in.Git = map[string]string{"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.org", "GIT_COMMITTER_NAME": "Bot"}
+		in.Env = append(in.Env, "GIT_CONFIG_COUNT=1", "GIT_COMMITTER_NAME=Mine")
+		want := []string{"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.org", "GIT_COMMITTER_NAME=Mine"}
+		if agent == Gemini {
+			want = append(want, "GIT_CONFIG_COUNT=4", "GIT_CONFIG_KEY_1=author.name", "GIT_CONFIG_VALUE_1=Ann", "GIT_CONFIG_KEY_3=committer.name")
+		}
+		env := plan(t, in).Env
+		for _, kv := range want {
+			if !slices.Contains(env, kv) {
+				t.Errorf("%s has no %s", agent, kv)
+			}
+		}
+	}
+}

@@ -70,6 +70,11 @@ func environment(in Input, own map[string]string) ([]string, error) {
 	}
 	maps.Copy(env, own)
 	maps.Copy(env, in.Extra)
+	for name, value := range in.Git {
+		if _, set := env[name]; !set {
+			env[name] = value
+		}
+	}
 	maps.Copy(env, identity(in, runtimeDir))
 
 	out := make([]string, 0, len(env))

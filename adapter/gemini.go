@@ -1,7 +1,9 @@
 package adapter
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -80,6 +82,7 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 		l.notes = append(l.notes, "the defaults of "+other+" are not in force for this member")
 	}
 	l.env[envGeminiDefaults] = bundleFile(in, "gemini.json")
+	maps.Copy(l.env, geminiGit(in))
 	program := programOf(in, in.Agent, "gemini")
 	argv := []string{program, "--approval-mode", geminiMode(in)}
 	if in.Model != "" {
@@ -103,6 +106,30 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 	// anew with the answer: the session that it is to have is there then.
 	l.argv = append([]string{exe, "trusted", "--count", "1", "--", program}, argv...)
 	return l, nil
+}
+
+// geminiGit is who commits, as configuration of git: its shell has no files of that, and
+// where the person withholds variables it withholds GIT_AUTHOR_NAME too, for its "AUTH".
+func geminiGit(in Input) map[string]string {
+	env := map[string]string{}
+	n, err := strconv.Atoi(setting(in, "GIT_CONFIG_COUNT"))
+	if err != nil || n < 0 {
+		n = 0
+	}
+	for _, role := range []string{"author", "committer"} {
+		for _, what := range []string{"name", "email"} {
+			value := in.Git["GIT_"+strings.ToUpper(role+"_"+what)]
+			if value == "" {
+				continue
+			}
+			env["GIT_CONFIG_KEY_"+strconv.Itoa(n)], env["GIT_CONFIG_VALUE_"+strconv.Itoa(n)] = role+"."+what, value
+			n++
+		}
+	}
+	if len(env) > 0 {
+		env["GIT_CONFIG_COUNT"] = strconv.Itoa(n)
+	}
+	return env
 }
 
 // GeminiAsks is the environment of a Gemini CLI that is only to ask whether its directory

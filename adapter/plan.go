@@ -25,13 +25,16 @@ type Input struct {
 	Dir           string // where it will run
 	Env           []string
 	Extra         map[string]string // the member's own variables; they win over Env, not over the identity
-	Backend       string            // "tmux", "pty", "in-process": decides TERM
-	Generation    string            // uuid of the start; the shim puts it into the environment
-	Version       string            // what the CLI says of its version; "" not known
-	Writable      []string          // directories that it has to write beside Dir: the repository's git directory
-	Mint          Mint              // what was chosen for this start
-	Resume        string            // id of the conversation to go on with; "" begins one
-	Interrupted   bool              // that conversation was in the middle of a turn
+	// Git are GIT_AUTHOR_* and GIT_COMMITTER_*, as the person's configuration has them;
+	// variables of the same name in Env and Extra win.
+	Git         map[string]string
+	Backend     string   // "tmux", "pty", "in-process": decides TERM
+	Generation  string   // uuid of the start; the shim puts it into the environment
+	Version     string   // what the CLI says of its version; "" not known
+	Writable    []string // directories that it has to write beside Dir: the repository's git directory
+	Mint        Mint     // what was chosen for this start
+	Resume      string   // id of the conversation to go on with; "" begins one
+	Interrupted bool     // that conversation was in the middle of a turn
 }
 
 // Mint is what a launch needs and no pure function can choose. Empty fields are

@@ -1,13 +1,16 @@
 package courier
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/team"
@@ -38,6 +41,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 	if err == nil && c.Began && c.ID != "" && c.Agent == in.Agent {
 		in.Resume, in.Interrupted = c.ID, c.Working
 	}
+	in.Git = gitIdentity(ctx, in.Dir, in.Env)
 	in.Mint.Conversation = team.NewUUID()
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // never fails: it ends the program instead
@@ -49,6 +53,38 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 		in.Mint.Socket = AgentSocket(in.Layout, in.Generation)
 	}
 	return in, nil
+}
+
+// identityWithin bounds the question who commits.
+const identityWithin = 10 * time.Second
+
+// gitIdentity is who commits in a directory, as variables: a program may keep the
+// configuration of git from what it runs, as Gemini CLI does. Without a name or an
+// address there are none, and git says what it lacks.
+func gitIdentity(ctx context.Context, dir string, env []string) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, identityWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "-z", "--get-regexp", `^(user|author|committer)\.(name|email)$`)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.Output()
+	if err != nil { // none is configured, or there is no git
+		return nil
+	}
+	is := map[string]string{}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		if key, value, ok := strings.Cut(entry, "\n"); ok {
+			is[key] = value // the last one counts
+		}
+	}
+	git := map[string]string{}
+	for _, role := range []string{"author", "committer"} {
+		name, mail := cmp.Or(is[role+".name"], is["user.name"]), cmp.Or(is[role+".email"], is["user.email"])
+		if name != "" && mail != "" {
+			prefix := "GIT_" + strings.ToUpper(role)
+			git[prefix+"_NAME"], git[prefix+"_EMAIL"] = name, mail
+		}
+	}
+	return git
 }
 
 // AgentSocket is a socket for a server of an agent's own; "" where its path would

@@ -63,7 +63,6 @@ func NewHome(ctx context.Context, dir, cache, url string, with []Client) (_ *Hom
 		"GITHUB_SHA=0", // there Gemini CLI hands on least
 		"FAKE_API_KEY=x", "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + url,
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
 	}
 	h.Files = configs(url, h.Repo)
 	for name, text := range h.Files {
@@ -88,8 +87,9 @@ func NewHome(ctx context.Context, dir, cache, url string, with []Client) (_ *Hom
 // form of today: a program moves what is in an older one, and that is no change of ours.
 func configs(url, repo string) map[string]string {
 	return map[string]string{
+		".gitconfig":            "[user]\n\tname = a\n\temail = a@example.org\n",
 		".claude.json":          `{"hasCompletedOnboarding":true,"projects":{"` + repo + `":{"hasTrustDialogAccepted":true}}}`,
-		".claude/settings.json": `{"permissions":{"allow":["Bash(sleep:*)","Bash(cat:*)"]},"skipDangerousModePermissionPrompt":true}`,
+		".claude/settings.json": `{"permissions":{"allow":["Bash(sleep:*)","Bash(cat:*)","Bash(git:*)"]},"skipDangerousModePermissionPrompt":true}`,
 		".codex/config.toml": `model = "fake-model"
 model_provider = "fake"
 [model_providers.fake]
@@ -107,7 +107,7 @@ trust_level = "trusted"
 		".gemini/trustedFolders.json": `{"` + repo + `":"TRUST_FOLDER"}`,
 		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},` +
 			`"environmentVariableRedaction":{"enabled":true,"allowed":["OF_THE_PERSON"]}},"privacy":{"usageStatisticsEnabled":false}}`,
-		".gemini/policies/free.toml": geminiRule("sleep") + geminiRule("cat"),
+		".gemini/policies/free.toml": geminiRule("sleep") + geminiRule("cat") + geminiRule("git"),
 		".config/opencode/opencode.json": `{"$schema":"https://opencode.ai/config.json","provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + url +
 			`/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","tool_call":true,"limit":{"context":200000,"output":8000}}}}},` +
 			`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"permission":{"bash":{"*":"allow","touch asked":"ask","touch ruled":"ask"}}}`,

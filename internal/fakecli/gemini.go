@@ -57,6 +57,8 @@ func gemini(args []string) error {
 	if err := conversation(e, file, resume != ""); err != nil {
 		return err
 	}
+	// Its shell has no files of git's configuration, and nothing that is named like a secret.
+	e.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_AUTHOR_") }), "GIT_CONFIG_GLOBAL=/dev/null")
 	t, err := newTerminal(look{prompt: "> ", bottom: geminiBottom})
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ var checks = []check{
 	{"a question is asked and answered", questioned},
 	{"a rule of the team answers for a person", ruled},
 	{"asked to stop, it ends by itself within 10 s", shutsDown},
+	{"it commits as its person", commits},
 	{"a turn that fails is told as failed", fails},
 	{"the person's configuration is as it was", untouched},
 	{"a stranger's repository runs nothing before its person trusts it", inStrangersRepository},
@@ -183,6 +184,29 @@ func callsTools(ctx context.Context, w *world, c agentlab.Client) (string, error
 		out, err := w.teamctl(ctx, "message", "ls", "--json")
 		return strings.Contains(out, token) && strings.Contains(out, `"mate"`), err
 	})
+}
+
+// commits: whoever has an identity in a global file of git has one in the agent's shell.
+func commits(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+	if err := w.idle(ctx, "mate"); err != nil {
+		return "", err
+	}
+	m, err := w.member(ctx, "mate")
+	if err != nil {
+		return "", err
+	}
+	token := w.token("commit")
+	if _, err := w.send(ctx, "@@shell git commit --allow-empty -m "+token+"\n@@say "+token); err != nil {
+		return "", err
+	}
+	if _, err := w.answered(ctx, "say "+token); err != nil {
+		return "", err
+	}
+	out, err := w.Run(ctx, "git", "-C", m.Worktree, "log", "-1", "--format=%s %an <%ae> %cn <%ce>")
+	if want := token + " a <a@example.org> a <a@example.org>\n"; err == nil && out != want {
+		err = fmt.Errorf("it committed %q, want %q", out, want)
+	}
+	return "", err
 }
 
 func permission(ctx context.Context, w *world, c agentlab.Client) (string, error) {
