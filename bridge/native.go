@@ -220,7 +220,7 @@ func ourMember(cfg *team.Config, name string, m memberFacts) team.ConfigMember {
 	yes, no := true, false
 	return team.ConfigMember{
 		AgentID: team.AgentID(name, cfg.Name), Name: name, AgentType: m.kind, Model: m.model, Color: m.color, PlanModeRequired: &no,
-		JoinedAt: m.joinedAt, TmuxPaneID: team.PaneInProcess, Cwd: m.cwd, BackendType: team.PaneInProcess, IsActive: &yes,
+		JoinedAt: m.joinedAt, TmuxPaneID: team.PaneInProcess, Cwd: m.cwd, BackendType: team.PaneInProcess, IsActive: &yes, Whole: true,
 	}
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -124,6 +125,33 @@ func (t *tx) notice(m Member, n Notice) (posted, error) {
 	}
 	return t.insertMessage(Message{ID: n.MessageID, Run: row.ID, Kind: n.Kind, From: from, To: team.LeadName,
 		IdemKey: n.IdemKey, Text: n.Text, Summary: n.Summary, At: t.now}, roster[i:i+1])
+}
+
+const sqlIdleBefore = `SELECT m.id, m.text, d.state FROM messages m INDEXED BY idx_messages_idle
+	JOIN deliveries d ON d.message = m.id AND d.recipient = ?
+	WHERE m.kind = 'idle_notification' AND m.fromAgent = ? AND m.seq < ? ORDER BY m.seq DESC LIMIT 1`
+
+// replaceIdle drops the idle notice that a member sent before this one, if nobody has read
+// it: the lead needs the newest only, and one that reads nothing must not make each task
+// cost more. A notice of a failure stays.
+func (t *tx) replaceIdle(m Message) error {
+	if m.Kind != team.KindIdle || m.To != team.LeadName {
+		return nil
+	}
+	var id, text string
+	var state team.DeliveryState
+	found, err := t.one(sqlIdleBefore, func(r *sql.Rows) error { return r.Scan(&id, &text, &state) }, m.To, m.From, m.Seq)
+	if err != nil || !found || state != team.Posted && state != team.Mailed && state != team.Held {
+		return err
+	}
+	var said struct {
+		IdleReason, CompletedStatus, FailureReason string
+	}
+	if json.Unmarshal([]byte(text), &said) != nil || said.FailureReason != "" || said.IdleReason == "failed" || said.CompletedStatus == string(team.TaskFailed) {
+		return nil
+	}
+	_, err = t.mark(DeliveryMark{MessageID: id, Recipient: m.To, State: team.Dropped, Reason: "replaced by a newer notice of " + m.From})
+	return err
 }
 
 // TaskCompletedKey is the idempotency key of the notice of a completed task: whoever posts

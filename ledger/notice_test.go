@@ -270,3 +270,41 @@ func TestFailedTurnIsToldOncePerPeriod(t *testing.T) {
 		}
 	}
 }
+
+// The idle notices of a member replace each other while nobody has read them; one that
+// was read stays as it is, and so does one that tells of a failure.
+func TestIdleNoticesReplaceEachOther(t *testing.T) {
+	t.Parallel()
+	ctx := ctxFor(t)
+	l := newTeam(t, "a", "b")
+	idle := func(from, more string) string {
+		t.Helper()
+		m, _, err := l.Post(ctx, NewMessage{Kind: team.KindIdle, From: from, To: team.LeadName,
+			Text: `{"type":"idle_notification","from":"` + from + `","timestamp":"x"` + more + `}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.ID
+	}
+	want := func(id string, state team.DeliveryState) {
+		t.Helper()
+		if d, err := l.Delivery(ctx, id, team.LeadName); err != nil || d.State != state {
+			t.Errorf("%s %q, %v; want %s", d.State, d.Reason, err, state)
+		}
+	}
+	first, other := idle("a", ""), idle("b", "")
+	second := idle("a", "")
+	want(first, team.Dropped)
+	want(other, team.Posted)
+	if _, err := l.Mark(ctx, DeliveryMark{MessageID: second, Recipient: team.LeadName, State: team.Read, Evidence: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	failed := idle("a", `,"completedStatus":"failed","failureReason":"exit 1"`)
+	want(second, team.Read)
+	last := idle("a", "")
+	want(failed, team.Posted)
+	next := idle("a", "")
+	want(last, team.Dropped)
+	want(next, team.Posted)
+	want(other, team.Posted)
+}

@@ -18,7 +18,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"tasks that are due": sqlTasksDue, "the next that is": sqlNextDue,
 		"the current run": sqlRunGet, "the cap": sqlMessageCount, "a delivery": sqlDeliverySet,
 		"a member's outbox": sqlPostedTo, "who a message concerns": sqlMembersNamed, "what a start drops": sqlShutdownOpen, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,
-		"whether to offer": sqlOfferable, "what is offered": sqlReadyFree, "its own": sqlReadyOwn, "what can be taken": sqlTakeable, "earlier offers": sqlOffers,
+		"whether to offer": sqlOfferable, "the idle notice before": sqlIdleBefore, "what is offered": sqlReadyFree, "its own": sqlReadyOwn, "what can be taken": sqlTakeable, "earlier offers": sqlOffers,
 	} {
 		// The number of arguments is of no matter to the plan.
 		plan, err := read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {

@@ -142,6 +142,9 @@ func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
 		p.Deliveries = append(p.Deliveries, Delivery{MessageID: m.ID, Seq: seq, Recipient: r.Name,
 			Session: r.SessionKey, State: team.Posted, At: m.At})
 	}
+	if err := t.replaceIdle(m); err != nil {
+		return posted{}, err
+	}
 	return p, t.event(Event{Who: m.From, What: "message.posted", ID: m.ID, After: string(team.Posted),
 		Data: json.RawMessage(mustJSON(postData{m.Kind, m.To, len(m.Text)}))})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/hashicorp/go-multierror"
 
@@ -16,9 +17,13 @@ import (
 // KeepRead is how many read messages stay in a mailbox; the ledger has them all.
 const KeepRead = 200
 
-// pruneGrowth is by how many bytes a mailbox has grown when it is looked at again:
-// a look reads the whole file.
-const pruneGrowth = 64 << 10
+// A look reads the whole file. So a mailbox is looked at again when it has grown by
+// pruneGrowth bytes, and by a quarter: otherwise the cost of a message would grow with
+// what its owner has not read.
+const (
+	pruneGrowth = 64 << 10
+	pruneShare  = 4
+)
 
 // Box opens a member's mailbox.
 func (m Mailer) Box(name string) (*inbox.Box, error) {
@@ -26,10 +31,14 @@ func (m Mailer) Box(name string) (*inbox.Box, error) {
 }
 
 // Prune takes what was read out of a member's mailbox but for the newest, and marks
-// in the ledger that it was read: the file that says so forgets it.
+// in the ledger that it was read: the file that says so forgets it. Notices that newer
+// ones have replaced are marked as read first.
 func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 	box, err := m.Box(to.Name)
 	if err != nil {
+		return 0, err
+	}
+	if err := m.markReplaced(ctx, box, to); err != nil && !damaged(err) {
 		return 0, err
 	}
 	n, err := box.Prune(ctx, KeepRead, func(gone []inbox.Entry) error {
@@ -60,6 +69,37 @@ func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 		return 0, m.restore(ctx, box, to.SessionKey)
 	}
 	return n, err
+}
+
+// markReplaced marks in the mailbox file the idle notices that the ledger has dropped.
+func (m Mailer) markReplaced(ctx context.Context, box *inbox.Box, to ledger.Member) error {
+	if to.Name != team.LeadName {
+		return nil
+	}
+	entries, err := box.Unread(ctx)
+	if err != nil {
+		return err
+	}
+	var idle, replaced []string
+	for _, e := range entries {
+		if e.ID != "" && strings.Contains(e.Text, string(team.KindIdle)) {
+			idle = append(idle, e.ID)
+		}
+	}
+	got, err := m.Ledger.Received(ctx, to.Name, idle)
+	if err != nil {
+		return err
+	}
+	for _, id := range idle {
+		if got[id].State == team.Dropped {
+			replaced = append(replaced, id)
+		}
+	}
+	if len(replaced) == 0 {
+		return nil
+	}
+	_, err = box.MarkRead(ctx, replaced...)
+	return err
 }
 
 // PruneAll prunes every mailbox of the roster and returns how many entries went.
@@ -109,7 +149,7 @@ func (m Mailer) pruneAll(ctx context.Context, sizes map[string]int64) (map[strin
 	var all *multierror.Error
 	for _, to := range members {
 		size, err := m.boxSize(to.Name)
-		if err == nil && size > sizes[to.Name]+pruneGrowth {
+		if err == nil && size > sizes[to.Name]+max(pruneGrowth, sizes[to.Name]/pruneShare) {
 			if _, err = m.Prune(ctx, to); err == nil {
 				size, err = m.boxSize(to.Name)
 			}

@@ -148,3 +148,36 @@ func eventually(t *testing.T, cond func() bool) {
 		}
 	}
 }
+
+// Idle notices that newer ones have replaced are marked in the lead's mailbox when it is
+// pruned: a lead that reads nothing does not collect them.
+func TestReplacedNoticesLeaveTheFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx := t.Context()
+	if _, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: ledger.AgentExternal}}, true); err != nil {
+		t.Fatal(err)
+	}
+	mailer := Mailer{r.layout, r.led}
+	for range KeepRead + 20 {
+		_, _, err := mailer.Post(ctx, ledger.NewMessage{Kind: team.KindIdle, From: "a", To: team.LeadName,
+			Text: `{"type":"idle_notification","from":"a","timestamp":"x"}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lead, err := r.led.Member(ctx, team.LeadName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mailer.Prune(ctx, lead); err != nil {
+		t.Fatal(err)
+	}
+	unread, err := r.box(team.LeadName).Unread(ctx)
+	if err != nil || len(unread) != 1 {
+		t.Errorf("%d are unread, %v", len(unread), err)
+	}
+	if all, err := r.box(team.LeadName).Entries(ctx); err != nil || len(all) != KeepRead+1 {
+		t.Errorf("%d entries, %v", len(all), err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/mkdirlock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -33,6 +34,10 @@ type Mailer struct {
 // sweepAge is how long a posted message is left to posters to mail.
 const sweepAge = 500 * time.Millisecond
 
+// mailWait bounds how long a mailbox is waited for: until the lock of another program that
+// was killed counts as abandoned, and a little longer.
+const mailWait = mkdirlock.Stale + 5*time.Second
+
 // markWait bounds how long a mailbox is locked while the mark of what stands in it is
 // being written: a writer may be frozen.
 const markWait = 2 * time.Second
@@ -52,7 +57,7 @@ func (m Mailer) Post(ctx context.Context, in ledger.NewMessage) (ledger.Message,
 // Deliver mails what the caller has just posted, and tells in ds how far that came.
 func (m Mailer) Deliver(ctx context.Context, ds []ledger.Delivery) {
 	// Posted is a promise: mailing goes on when the caller goes away.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailWait)
 	defer cancel()
 	for i := range ds {
 		if ds[i].State != team.Posted {
@@ -62,6 +67,19 @@ func (m Mailer) Deliver(ctx context.Context, ds []ledger.Delivery) {
 			ds[i].Reason = "not mailed yet: " + err.Error()
 		}
 	}
+}
+
+// Collect mails what was posted to a member and is not in its mailbox: whoever reads the
+// mailbox must not depend on a poster that was killed or gave up.
+func (m Mailer) Collect(ctx context.Context, to ledger.Member) error {
+	out, err := m.Ledger.PostedTo(ctx, to.SessionKey)
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, mailWait)
+	defer cancel()
+	_, err = m.settle(ctx, &out[0].Delivery)
+	return err
 }
 
 // errLacking says that a mailbox has to be restored before anything is appended to it.
@@ -357,6 +375,15 @@ func (m Mailer) entry(ctx context.Context, msg ledger.Message) inbox.Entry {
 		return entryOf(msg, "")
 	}
 	return entryOf(msg, from.Color)
+}
+
+// EntryOf is a message that nobody has mailed yet as it will stand in its mailbox.
+func EntryOf(p ledger.Unmailed) inbox.Entry {
+	color := ""
+	if p.Color != nil {
+		color = *p.Color
+	}
+	return entryOf(p.Message, color)
 }
 
 func entryOf(msg ledger.Message, color string) inbox.Entry {

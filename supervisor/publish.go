@@ -112,7 +112,7 @@ func fillConfig(cfg *team.Config, row ledger.TeamRow, members []ledger.Member) {
 			c = *known
 		}
 		c.AgentID, c.Name, c.AgentType, c.Model = m.AgentID, m.Name, m.Spec.AgentType, m.Spec.Model
-		c.JoinedAt, c.Cwd = m.JoinedAt, m.Spec.Cwd
+		c.JoinedAt, c.Cwd, c.Whole = m.JoinedAt, m.Spec.Cwd, true
 		if m.Name != team.LeadName {
 			if c.AgentType == "" {
 				c.AgentType = m.Spec.Agent

@@ -28,8 +28,8 @@ type ConfigMember struct {
 	AgentID          string
 	Name             string
 	AgentType        string // absent when empty, like every field marked so
-	Model            string // absent when empty
-	Prompt           string // absent when empty
+	Model            string // see Whole
+	Prompt           string // see Whole
 	Color            string // absent when empty; the lead has none
 	PlanModeRequired *bool  // absent when nil: for the lead; false is written for others
 	JoinedAt         int64  // Unix milliseconds
@@ -40,6 +40,10 @@ type ConfigMember struct {
 	WorktreePath     string   // absent when empty
 	Mode             string   // absent when empty
 	IsActive         *bool    // absent when nil, which means active
+
+	// Whole has Model and Prompt written when they are empty too: readers of the recorded
+	// format reject a file without. Entries of other programs stay as they are.
+	Whole bool
 
 	parsed JSONObject
 }
@@ -65,8 +69,8 @@ var memberFields = []jsonField[ConfigMember]{
 	stringField("agentId", true, func(m *ConfigMember) *string { return &m.AgentID }),
 	stringField("name", true, func(m *ConfigMember) *string { return &m.Name }),
 	stringField("agentType", false, func(m *ConfigMember) *string { return &m.AgentType }),
-	stringField("model", false, func(m *ConfigMember) *string { return &m.Model }),
-	stringField("prompt", false, func(m *ConfigMember) *string { return &m.Prompt }),
+	wholeField("model", func(m *ConfigMember) *string { return &m.Model }),
+	wholeField("prompt", func(m *ConfigMember) *string { return &m.Prompt }),
 	stringField("color", false, func(m *ConfigMember) *string { return &m.Color }),
 	boolField("planModeRequired", func(m *ConfigMember) **bool { return &m.PlanModeRequired }),
 	intField("joinedAt", func(m *ConfigMember) *int64 { return &m.JoinedAt }),
@@ -77,6 +81,19 @@ var memberFields = []jsonField[ConfigMember]{
 	stringField("worktreePath", false, func(m *ConfigMember) *string { return &m.WorktreePath }),
 	stringField("mode", false, func(m *ConfigMember) *string { return &m.Mode }),
 	boolField("isActive", func(m *ConfigMember) **bool { return &m.IsActive }),
+}
+
+// wholeField is a text that is absent when empty unless its member is to be whole.
+func wholeField(key string, at func(*ConfigMember) *string) jsonField[ConfigMember] {
+	f := stringField(key, false, at)
+	plain := f.encode
+	f.encode = func(m *ConfigMember) []byte {
+		if *at(m) == "" && m.Whole {
+			return []byte(`""`)
+		}
+		return plain(m)
+	}
+	return f
 }
 
 func encodeMembers(c *Config) []byte {

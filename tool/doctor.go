@@ -248,6 +248,9 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 		if c, ok := walCheck(t); ok {
 			bad = append(bad, c)
 		}
+		if c, ok := e.mailCheck(ctx, t); ok {
+			bad = append(bad, c)
+		}
 		if c, ok := e.hooksCheck(ctx, t.Key); ok {
 			hooks = append(hooks, c)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -26,20 +27,35 @@ func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxO
 		return InboxOut{}, err
 	}
 	entries, err := t.mailOf(ctx, m, unreadOnly)
-	return InboxOut{Agent: m.Name, Entries: t.inboxEntries(ctx, m.Name, entries)}, err
+	return InboxOut{Agent: m.Name, Entries: t.inboxEntries(ctx, m.Name, entries, unreadOnly)}, err
 }
 
-// mailOf reads a member's mailbox. A damaged file is repaired first.
+// mailOf reads a member's mailbox, with what was posted to the member and nobody has put
+// there yet. A damaged file is repaired first.
 func (t *Team) mailOf(ctx context.Context, m ledger.Member, unreadOnly bool) ([]inbox.Entry, error) {
-	box, err := t.mailer(Caller{}).Box(m.Name)
+	mailer := t.mailer(Caller{})
+	box, err := mailer.Box(m.Name)
 	if err != nil {
 		return nil, err
 	}
+	// Where the mailbox cannot be written, as on a full disk, the ledger has the rest.
+	uncollected := mailer.Collect(ctx, m)
 	read := box.Entries
 	if unreadOnly {
 		read = box.Unread
 	}
-	return t.mended(ctx, m, func() ([]inbox.Entry, error) { return read(ctx) })
+	entries, err := t.mended(ctx, m, func() ([]inbox.Entry, error) { return read(ctx) })
+	if err != nil || uncollected == nil {
+		return entries, err
+	}
+	posted, err := t.Ledger.PostedTo(ctx, m.SessionKey)
+	for _, p := range posted {
+		e := supervisor.EntryOf(p)
+		if !slices.ContainsFunc(entries, func(x inbox.Entry) bool { return x.ID == e.ID }) {
+			entries = append(entries, e)
+		}
+	}
+	return entries, err
 }
 
 // mended reads a mailbox, and once more after a damaged one was repaired and what
@@ -185,7 +201,7 @@ func (in InboxOut) IDs() []string {
 // too.
 func (t *Team) InboxGiven(ctx context.Context, c Caller, ids []string) error {
 	m, err := t.Ledger.Member(ctx, c.Name)
-	if err != nil || slices.Contains(readsItself, m.Spec.Agent) {
+	if err != nil || m.Spec.Agent == ledger.AgentExternal || slices.Contains(readsItself, m.Spec.Agent) {
 		return err
 	}
 	marks := make([]ledger.DeliveryMark, len(ids))
@@ -215,7 +231,9 @@ func (t *Team) received(ctx context.Context, owner string, ids []string) func(id
 	}
 }
 
-func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.Entry) []InboxEntry {
+// inboxEntries are entries with what the ledger has of them; without those that it has
+// dropped if they are to be acted on.
+func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.Entry, open bool) []InboxEntry {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
 		ids[i] = e.ID
@@ -228,6 +246,9 @@ func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.E
 			Color: e.Color, Read: e.Read, ID: e.Key(), Kind: string(team.KindMessage),
 		}
 		got, known := received(e.ID)
+		if open && got.State == team.Dropped {
+			continue
+		}
 		kind := team.Kind("")
 		if got.Sent && strings.EqualFold(got.Message.From, e.From) {
 			kind, x.Verified = got.Message.Kind, got.Message.Text == e.Text

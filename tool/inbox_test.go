@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
@@ -137,7 +138,7 @@ func TestManyEntriesAreMarkedAtOnce(t *testing.T) {
 func TestTakenMailIsNotBroughtToo(t *testing.T) {
 	r := newTalkRig(t)
 	ctx := t.Context()
-	for agent, want := range map[string]team.DeliveryState{"claude": team.Injected, "worker": team.Mailed} {
+	for agent, want := range map[string]team.DeliveryState{"claude": team.Injected, "worker": team.Mailed, ledger.AgentExternal: team.Mailed} {
 		c, _ := r.memberOf(agent, "of-"+agent, team.RoleExecutor)
 		id := r.say(Person(), c.Name, "hello").MessageID
 		in, err := r.InboxTake(ctx, c)
@@ -153,5 +154,39 @@ func TestTakenMailIsNotBroughtToo(t *testing.T) {
 		if again, err := r.InboxTake(ctx, c); err != nil || len(again.Entries) != 1 {
 			t.Errorf("%s: not confirmed, and gone: %+v, %v", agent, again, err)
 		}
+	}
+}
+
+// Mail that a killed poster has left in the ledger is put into the mailbox by its reader,
+// and the doctor names it until then. Where the mailbox cannot be written the reader gets
+// it all the same, and can confirm it.
+func TestReaderCollectsItsMail(t *testing.T) {
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a := r.as("a", team.RoleExecutor)
+	leave := func(text string) string {
+		t.Helper()
+		m, _, err := r.Ledger.Post(ctx, ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.ID
+	}
+	id := leave("left behind")
+	if late, err := r.lateMail(ctx, time.Now().Add(time.Minute)); err != nil || late != "a (1)" {
+		t.Errorf("%q, %v", late, err)
+	}
+	if late, err := r.lateMail(ctx, time.Now().Add(-time.Minute)); err != nil || late != "" {
+		t.Errorf("too early: %q, %v", late, err)
+	}
+	in, err := r.InboxTake(ctx, a)
+	if err != nil || len(in.Entries) != 1 || in.Entries[0].ID != id {
+		t.Fatalf("%+v, %v", in, err)
+	}
+	if d, err := r.Ledger.Delivery(ctx, id, "a"); err != nil || d.State != team.Mailed {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if late, err := r.lateMail(ctx, time.Now().Add(time.Minute)); err != nil || late != "" {
+		t.Errorf("%q, %v", late, err)
 	}
 }

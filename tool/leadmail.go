@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -22,7 +24,41 @@ func (t *Team) TakeAsked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries, err := box.Unread(ctx)
+	return t.takeAllAsked(ctx, box.Unread, func(string) bool { return true })
+}
+
+// AskedTaker returns a TakeAsked for one who calls it after every change of the lead's
+// mailbox: each call looks only at what has come since the last one, so that its cost does
+// not grow with what the lead has not read.
+func (t *Team) AskedTaker() func(context.Context) error {
+	var tail *inbox.Tail
+	seen := map[string]fs.FileInfo{} // the mailboxes of those who wait for an answer
+	return func(ctx context.Context) error {
+		if tail == nil {
+			box, err := t.mailer(Caller{Name: team.LeadName}).Box(team.LeadName)
+			if err != nil {
+				return err
+			}
+			tail = box.Tail()
+		}
+		err := t.takeAllAsked(ctx, tail.Unread, func(path string) bool {
+			now, err := os.Stat(path)
+			was := seen[path]
+			seen[path] = now
+			return err != nil || was == nil || !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime())
+		})
+		if err != nil && !refusal(err) { // it may work the next time
+			tail.Again()
+			clear(seen)
+		}
+		return err
+	}
+}
+
+// takeAllAsked takes up what the unread entries ask for, and ends the requests that were
+// answered in the mailboxes for which look is true.
+func (t *Team) takeAllAsked(ctx context.Context, unread func(context.Context) ([]inbox.Entry, error), look func(path string) bool) error {
+	entries, err := unread(ctx)
 	var damaged *inbox.CorruptError
 	if errors.As(err, &damaged) {
 		return nil // repaired: the supervisor puts back what it lacks
@@ -35,8 +71,15 @@ func (t *Team) TakeAsked(ctx context.Context) error {
 	}
 	pending, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
 	errs = append(errs, err)
+	changed := map[string]bool{}
 	for _, a := range pending {
-		errs = append(errs, t.answeredElsewhere(ctx, a))
+		if _, asked := changed[a.Name]; !asked {
+			box, err := t.mailer(Caller{}).Box(a.Name)
+			changed[a.Name] = err != nil || look(box.Path())
+		}
+		if changed[a.Name] {
+			errs = append(errs, t.answeredElsewhere(ctx, a))
+		}
 	}
 	return joinErrors(errs)
 }

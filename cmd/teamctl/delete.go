@@ -30,6 +30,9 @@ always kept.`,
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
+				if args[0] == "" { // else it would be the only team
+					return usage(cmd, "delete needs the name of a team, not an empty one")
+				}
 				a.team = args[0]
 			}
 			env, key, c, err := a.target(cmd.Context())

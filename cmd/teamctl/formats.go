@@ -208,6 +208,9 @@ func (a *app) outputFlags(root *cobra.Command) {
 	a.complete(root, "output", words("wide\teverything, nothing cut", "json\tone document", "jsonl\tone element a line", "name\tone name or id a line"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		a.given = args
+		if f := cmd.Flag("team"); f != nil && f.Changed && a.team == "" { // else it would be the only team
+			return usage(cmd, "--team needs the name of a team, not an empty one")
+		}
 		return a.out.setFormat(cmd, shapes[keyOf(cmd)])
 	}
 }

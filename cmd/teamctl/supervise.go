@@ -159,7 +159,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	cfg.Notes = notes
 	cfg.Woken = p.alsoLook(cfg.Woken, notifier) // every start begins with a change of the ledger
 	mail := tool.Team{Env: &tool.Env{Home: p.layout.Home}, Layout: p.layout, Ledger: cfg.Ledger}
-	cfg.LeadMail = mail.TakeAsked
+	cfg.LeadMail = mail.AskedTaker()
 	return func() {
 		stop()
 		post.Close()
