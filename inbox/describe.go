@@ -22,7 +22,11 @@ func Describe(f Frame) string {
 	case TaskAssignment:
 		return joinLines(fmt.Sprintf("Task #%s is assigned to you: %s", f.TaskID, f.Subject), f.Description)
 	case TaskCompleted:
-		return fmt.Sprintf("Teammate %s completed task %s: %s", f.From, f.TaskID, f.TaskSubject)
+		text := fmt.Sprintf("Teammate %s completed task %s: %s", f.From, f.TaskID, f.TaskSubject)
+		if len(f.ReadyTasks) > 0 {
+			text += "\nReady now: " + strings.Join(f.ReadyTasks, ", ")
+		}
+		return text
 	case PermissionRequest:
 		return joinLines(
 			fmt.Sprintf("Permission is asked to use %s (request_id %q).", f.ToolName, f.RequestID),

@@ -78,6 +78,8 @@ type TaskCompleted struct {
 	TaskID      string `json:"taskId"`
 	TaskSubject string `json:"taskSubject"`
 	Timestamp   string `json:"timestamp"`
+	// ReadyTasks are the tasks that became ready by it.
+	ReadyTasks []string `json:"readyTasks,omitempty"`
 }
 
 // PermissionRequest asks the lead whether a tool may be used.

@@ -35,7 +35,7 @@ var frames = []struct {
 	{`{"type":"task_assignment","taskId":"1","subject":"S","description":"D","assignedBy":"w","timestamp":"t"}`,
 		TaskAssignment{"1", "S", "D", "w", "t"}},
 	{`{"type":"task_completed","from":"w","taskId":"1","taskSubject":"S","timestamp":"t"}`,
-		TaskCompleted{"w", "1", "S", "t"}},
+		TaskCompleted{"w", "1", "S", "t", nil}},
 	{`{"type":"permission_request","request_id":"perm-1","agent_id":"w","tool_name":"Bash","tool_use_id":"u","description":"d","input":{"command":"a > b && c"},"permission_suggestions":[{"type":"setMode"}]}`,
 		PermissionRequest{"perm-1", "w", "Bash", "u", "d", json.RawMessage(`{"command":"a > b && c"}`), json.RawMessage(`[{"type":"setMode"}]`)}},
 	{`{"type":"permission_response","request_id":"perm-1","approve":true,"subtype":"success","response":{}}`,

@@ -161,8 +161,9 @@ func TaskCompletedKey(task string, attempt int) string {
 }
 
 // tellCompleted tells the lead that a member has completed a task (document 000, the
-// announce flow): of every task, whichever program completed it, once.
-func (t *tx) tellCompleted(task Task) error {
+// announce flow), and which tasks became ready by it: of every task, whichever program
+// completed it, once.
+func (t *tx) tellCompleted(task Task, ready []string) error {
 	if task.OwnerName == "" || strings.EqualFold(task.OwnerName, team.LeadName) {
 		return nil
 	}
@@ -176,9 +177,22 @@ func (t *tx) tellCompleted(task Task) error {
 	} {
 		frame = append(frame, team.JSONField{Key: f[0], Value: team.AppendJSONString(nil, f[1])})
 	}
+	if len(ready) > 0 {
+		n.Summary += "; ready now: " + firstOf(ready)
+		frame = append(frame, team.JSONField{Key: "readyTasks", Value: []byte(mustJSON(ready))})
+	}
 	n.Text = string(frame.AppendJSON(nil))
 	_, err := t.notice(Member{Name: task.OwnerName}, n)
 	return err
+}
+
+// firstOf are the first of many ids, and how many more there are.
+func firstOf(ids []string) string {
+	const most = 10
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return strings.Join(ids[:most], ", ") + " and " + strconv.Itoa(len(ids)-most) + " more"
 }
 
 // EdgePrefix is what the settings that are edges of the team's graph begin with; from,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,7 +91,8 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 	if err := t.checkParent(n, row.ID); err != nil {
 		return posted{}, err
 	}
-	if err := t.checkCap(n.Kind, row.ID); err != nil {
+	before, err := t.checkCap(n.Kind, row.ID)
+	if err != nil {
 		return posted{}, err
 	}
 	m := Message{ID: a.MessageID, Run: row.ID, Kind: n.Kind, From: n.From, To: to, Parent: n.Parent, Hop: n.Hop,
@@ -99,10 +101,33 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 	if err != nil {
 		return posted{}, err
 	}
-	if n.Parent != "" {
+	if err == nil && conversation(n.Kind) && before+1 == capNear {
+		err = t.tellCap(row.ID, roster)
+	}
+	if err == nil && n.Parent != "" {
 		err = t.answered(n.Parent, n.From, m.ID)
 	}
 	return p, err
+}
+
+// capNear is how many messages of a run the lead is told at that it nears its cap.
+const capNear = team.MaxMessagesPerRun * 8 / 10
+
+// nextRun is the command that begins a run, in which messages are counted anew.
+const nextRun = "teamctl run start"
+
+// tellCap tells the lead, once in a run, that it nears the cap of its messages.
+func (t *tx) tellCap(run int64, roster []Member) error {
+	i := slices.IndexFunc(roster, func(m Member) bool { return m.Name == team.LeadName })
+	if i < 0 {
+		return nil
+	}
+	_, err := t.insertMessage(Message{ID: team.NewUUID(), Run: run, Kind: team.KindInfo, From: team.SystemName, To: team.LeadName,
+		IdemKey: "messages_cap", At: t.now,
+		Text: fmt.Sprintf("Run %d has %d of at most %d messages. What is sent after that is refused. The next run begins with: %s",
+			run, capNear, team.MaxMessagesPerRun, nextRun),
+		Summary: fmt.Sprintf("run %d has %d of at most %d messages", run, capNear, team.MaxMessagesPerRun)}, roster[i:i+1])
+	return err
 }
 
 // concerned is who of the roster has to do with a message: for one to a name its sender,
@@ -265,16 +290,17 @@ func (t *tx) checkParent(n NewMessage, run int64) error {
 	return nil
 }
 
-func (t *tx) checkCap(k team.Kind, run int64) error {
+// checkCap refuses a message beyond the cap of its run, and counts those before it.
+func (t *tx) checkCap(k team.Kind, run int64) (before int, err error) {
 	if !conversation(k) {
-		return nil
+		return 0, nil
 	}
 	n, _, err := value[int](t, sqlMessageCount, run)
 	if err == nil && n >= team.MaxMessagesPerRun {
-		return team.Errorf(team.CodeLimit, "team_messages_cap_exceeded: team_run %d already has %d messages (cap %d)",
-			run, n, team.MaxMessagesPerRun).WithReason(ReasonMessagesCap)
+		return n, team.Errorf(team.CodeLimit, "team_messages_cap_exceeded: team_run %d already has %d messages (cap %d)",
+			run, n, team.MaxMessagesPerRun).WithReason(ReasonMessagesCap).WithHint(nextRun)
 	}
-	return err
+	return n, err
 }
 
 func (t *tx) message(q string, args ...any) (m Message, found bool, err error) {

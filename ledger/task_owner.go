@@ -104,11 +104,11 @@ func (t *tx) complete(task Task, res Result) ([]string, error) {
 	if err := t.taskEvent("task.completed", task.OwnerName, task.ID, task.Status, team.TaskCompleted, res); err != nil {
 		return nil, err
 	}
-	if err := t.tellCompleted(task); err != nil {
-		return nil, err
-	}
 	ready, err := column[string](t, sqlReadyAfter, task.ID)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.tellCompleted(task, ready); err != nil {
 		return nil, err
 	}
 	return t.unblocked(ready, task.OwnerName)
