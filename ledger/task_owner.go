@@ -235,9 +235,11 @@ func (t *tx) fencedFor(ref TaskRef, review bool) (Task, error) {
 		return task, team.Errorf(team.CodeConflict, "task %s was never claimed", task.ID).WithReason(ReasonNotOwner).
 			WithHint("teamctl task claim " + task.ID)
 	case task.Status == team.TaskPending:
-		return refuse(ReasonNotOwner, "task %s is not claimed: the claim was released or has expired", task.ID)
+		return task, team.Errorf(team.CodeConflict, "task %s is not claimed: the claim was released or has expired", task.ID).
+			WithReason(ReasonNotOwner).WithHint("teamctl task claim " + task.ID)
 	case task.Owner != ref.Owner:
-		return refuse(ReasonNotOwner, "task %s belongs to %s", task.ID, task.OwnerName)
+		return task, team.Errorf(team.CodeConflict, "task %s belongs to %s", task.ID, task.OwnerName).
+			WithReason(ReasonNotOwner).WithHint("teamctl task show " + task.ID)
 	case task.Attempt != ref.Attempt:
 		return refuse(ReasonStaleAttempt, "task %s is at attempt %d, not %d", task.ID, task.Attempt, ref.Attempt)
 	case task.Review != 0 && !review:

@@ -328,7 +328,8 @@ func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 	}
 	h, ok := s.cfg.Backends[row.Spec.Backend].(backends.Hider)
 	if !ok {
-		return team.Errorf(team.CodeUnavailable, "the %s backend cannot hide a member", row.Spec.Backend)
+		return team.Errorf(team.CodeUnavailable, "%s has no pane in tmux: the %s backend cannot hide it", row.Name, row.Spec.Backend).
+			WithReason("not_in_tmux").WithHint("teamctl attach " + row.Name)
 	}
 	pane := at.Pane()
 	if hidden {

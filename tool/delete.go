@@ -115,7 +115,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 			active = append(active, m.Name)
 		}
 	}
-	hint := "teamctl shutdown, or teamctl delete --force"
+	hint := "teamctl shutdown && teamctl delete"
 	if !force { // nobody sees whether a program that has joined still works
 		for _, m := range all {
 			if m.RemovedAt == 0 && m.Spec.Agent == ledger.AgentExternal {
@@ -125,7 +125,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 		}
 	}
 	if len(active) > 0 {
-		return team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s. Use requestShutdown first.",
+		return team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s",
 			len(active), strings.Join(active, ", ")).WithReason("members_active").WithHint(hint)
 	}
 	return s.Quit(ctx, true)

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -13,6 +14,8 @@ type askedLane struct {
 	repo *worktree.Repo
 	into string
 	list []ledger.Merge
+
+	unknown []string // members that may be at work, for nothing says whether they are
 }
 
 // commonTarget is where all go, or "".
@@ -56,13 +59,14 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 	}
 	if in.Ready == (len(in.Members) > 0) {
 		return nil, nil, nil, team.Errorf(team.CodeInvalid, "name the members whose branches are to be merged, or ask for all that are ready").
-			WithReason("usage").WithHint("teamctl merge MEMBER..., or teamctl merge --ready")
+			WithReason("usage").WithHint("teamctl merge --ready")
 	}
 	if in.Repo != "" {
 		if _, err := t.repo(ctx, in.Repo); err != nil {
 			return nil, nil, nil, err
 		}
 	}
+	var unknown []string // members that only a name can ask for
 	groups, err := t.treesByRepo(ctx, in.Members, true)
 	if err != nil {
 		return nil, nil, nil, err
@@ -82,6 +86,7 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 		}
 		more, err := t.askedIn(ctx, in, g, &l)
 		notes = append(notes, more...)
+		unknown = append(unknown, l.unknown...)
 		if err != nil {
 			return nil, nil, notes, err
 		}
@@ -89,6 +94,14 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 		if len(l.list) > 0 || len(groups) == 1 {
 			lanes = append(lanes, l)
 		}
+	}
+	if len(unknown) > 0 {
+		what := "it is not known whether " + strings.Join(unknown, ", ") + " work"
+		name := "teamctl merge " + strings.Join(unknown, " ")
+		if len(all) == 0 {
+			return nil, nil, notes, team.Errorf(team.CodeConflict, "%s: name those to merge", what).WithReason("readiness_unknown").WithHint(name)
+		}
+		notes = append(notes, what+": "+name)
 	}
 	return all, lanes, notes, nil
 }
@@ -107,6 +120,10 @@ func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLan
 	for i, m := range g.Members {
 		v := views[i]
 		why := notReady(m, v, held)
+		if why == unknownActivity && in.Ready {
+			l.unknown = append(l.unknown, m.Name)
+			continue
+		}
 		if in.Ready && why != "" {
 			notes = append(notes, m.Name+" is not ready: "+why)
 			continue
@@ -146,6 +163,9 @@ func (t *Team) holders(ctx context.Context) (map[string]bool, error) {
 	return held, nil
 }
 
+// unknownActivity is why a branch is not merged unasked whose member may be at work.
+const unknownActivity = "it is not known whether it is idle"
+
 // notReady says why a branch is not to be merged unasked, or "".
 func notReady(m ledger.Member, v worktree.View, held map[string]bool) string {
 	switch {
@@ -155,12 +175,16 @@ func notReady(m ledger.Member, v worktree.View, held map[string]bool) string {
 		return "it is on no branch"
 	case held[m.SessionKey]:
 		return "it has a task in work"
-	case !resting(m):
+	case v.Clean() && v.ToTarget == 0:
+		return "it has nothing to merge"
+	case !resting(m) && m.Activity != team.ActivityUnknown:
 		return "it is " + string(m.Activity)
 	case !v.Clean():
 		return "it has work that is not committed"
 	case v.ToTarget == 0:
 		return "it has nothing to merge"
+	case !resting(m):
+		return unknownActivity
 	}
 	return ""
 }

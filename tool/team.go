@@ -146,7 +146,7 @@ func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 	switch len(keys) {
 	case 0:
 		return "", team.Errorf(team.CodeNotFound, "there is no team yet").WithReason("team_not_found").
-			WithHint("teamctl create NAME --repo .")
+			WithHint("teamctl create demo --repo .")
 	case 1:
 		return keys[0], nil
 	default:
@@ -428,6 +428,9 @@ func (t *Team) address(nameOrID string) (string, error) {
 	}
 	if strings.HasPrefix(nameOrID, "agent:") {
 		return nameOrID, nil
+	}
+	if key, err := team.AgentKey(name); err == nil {
+		return key, nil // as spawn did with the name when it was typed there
 	}
 	return name, nil
 }

@@ -229,7 +229,7 @@ func ended(p Progress, ids []string, by hands) (bool, error) {
 		task, ok := byID[id]
 		switch {
 		case !ok:
-			return true, team.Errorf(team.CodeNotFound, "there is no task %s", id).WithReason("task_not_found")
+			return true, team.Errorf(team.CodeNotFound, "there is no task %s", id).WithReason("task_not_found").WithHint("teamctl task ls")
 		case task.Status == team.TaskCompleted:
 		case task.Status == team.TaskFailed:
 			failed = append(failed, id)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -276,6 +277,20 @@ func (t *Team) CheckpointTake(ctx context.Context, c Caller, names []string, why
 		}
 	}
 	return out, nil
+}
+
+// CheckpointOf saves the state of the worktree of one member, which may have left the
+// team, and returns the ref of its newest checkpoint.
+func (t *Team) CheckpointOf(ctx context.Context, c Caller, m ledger.Member, why string) (string, error) {
+	if err := t.may(ctx, c, OpWorktree); err != nil {
+		return "", err
+	}
+	r, err := t.repo(ctx, m.Spec.Repo)
+	if err != nil {
+		return "", err
+	}
+	ref, _, err := t.saver().Save(ctx, r, m, why)
+	return ref, err
 }
 
 // CheckpointRestore brings a member's worktree back to a checkpoint: ref, or the

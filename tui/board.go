@@ -92,6 +92,17 @@ func (b board) head() []string {
 	return []string{Pad(left, gap) + right}
 }
 
+// activity is what the member does, or what keeps it from doing anything.
+func (m Member) activity() string {
+	switch {
+	case m.Paused:
+		return "paused"
+	case m.Plan:
+		return string(m.Activity) + ", plan mode"
+	}
+	return string(m.Activity)
+}
+
 func (b board) members() []string {
 	wide := b.widest(func(yield func(string)) {
 		for _, m := range b.s.Members {
@@ -116,7 +127,7 @@ func (b board) members() []string {
 		}
 		line := fmt.Sprintf("  %s %s  %s", dot, b.style.Member(m.Color, Pad(Clean(m.Name), wide)), state)
 		if m.State == team.Running {
-			line += "  " + Pad(string(m.Activity), 8)
+			line += "  " + Pad(m.activity(), 8)
 		} else {
 			line += "  " + Pad("", 8)
 		}

@@ -53,6 +53,9 @@ type Member struct {
 	Restarts int           `json:"restarts"`
 	Note     string        `json:"note,omitempty"` // why it is in this state
 
+	Paused bool `json:"paused,omitempty"` // its processes stand still
+	Plan   bool `json:"plan,omitempty"`   // in plan mode: it takes no tasks yet
+
 	StalledSince time.Time `json:"stalledSince,omitzero"` // last sign of one that works, where that is long ago
 }
 

@@ -85,7 +85,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 				WithHint("git -C " + dir + " status")
 		}
 		return invalid(ReasonNotRepository, "%s is not in a git repository", dir).
-			WithHint("git -C " + dir + " init, or give --worktree none")
+			WithHint("git -C " + dir + " init && git -C " + dir + " commit --allow-empty -m start")
 	}
 	if len(ln) < 3 || ln[2] != "true" && ln[2] != "false" {
 		return team.Errorf(team.CodeInternal, "open the repository at %s: git answered %q", dir, out).WithReason(ReasonGitFailed)

@@ -182,5 +182,5 @@ func attachPane(ctx context.Context, t *tool.Team, args []string) (backends.Pane
 		}
 	}
 	return backends.Pane{}, team.Errorf(team.CodeConflict, "no member of team %q is running", t.Layout.Key).
-		WithReason("not_running").WithHint("teamctl spawn NAME --team " + t.Layout.Key)
+		WithReason("not_running").WithHint("teamctl spawn builder --team " + t.Layout.Key)
 }

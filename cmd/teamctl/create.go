@@ -43,7 +43,7 @@ your own checkout is not touched.`,
 				return nil
 			}
 			a.out.line("created team %s in %s", res.TeamName, env.Home.Team(res.TeamName).Dir)
-			a.out.hint("teamctl spawn NAME --team %s", res.TeamName)
+			a.out.hint("teamctl spawn builder --team %s", res.TeamName)
 			return nil
 		},
 	}

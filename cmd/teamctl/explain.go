@@ -56,6 +56,16 @@ trusted less counts only where a better one cannot know.`,
 					ready = "ready"
 				}
 				a.out.line("%s is %s (%s)%s", args[0], what, ready, by)
+				m, err := t.Member(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if paused(m) {
+					a.out.line("it is paused: teamctl resume %s", m.Name)
+				}
+				if m.Spec.Mode == team.ModePlan {
+					a.out.line("it is in plan mode: it takes no tasks until its plan is approved")
+				}
 				for _, e := range r.Evidence {
 					a.out.line("    %s", tui.Clean(e))
 				}

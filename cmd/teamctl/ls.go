@@ -44,7 +44,7 @@ func newLs(a *app) *cobra.Command {
 			defer a.kept(kept)
 			if len(teams) == 0 {
 				a.out.note("there is no team yet")
-				a.out.hint("teamctl create NAME --repo .")
+				a.out.hint("teamctl create demo --repo .")
 				return nil
 			}
 			var rows [][]string

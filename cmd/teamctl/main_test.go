@@ -98,6 +98,7 @@ func TestScripts(t *testing.T) {
 			"inside":    cmdInside,
 			"interrupt": cmdInterrupt,
 			"golden":    cmdGolden,
+			"mistakes":  cmdMistakes,
 		},
 	})
 }

@@ -91,7 +91,12 @@ func (a *app) stop(ctx context.Context, in supervisor.StopIn) error {
 		if err := memberNames(ctx, t, in.Names); err != nil {
 			return err
 		}
+		var killed []leftover
+		if in.Force {
+			killed = workOf(ctx, t, in.Names)
+		}
 		stopped, err := t.Stop(ctx, c, in)
+		defer a.leftWork(ctx, t, c, killed)
 		if stopped == nil {
 			stopped = []supervisor.Stopped{}
 		}

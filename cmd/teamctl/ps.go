@@ -36,7 +36,8 @@ func newPs(a *app) *cobra.Command {
 		Use:   "ps",
 		Short: "List the members, what they do and where they run",
 		Long: `List the members of the team. STATE is the process (running, backoff, ...),
-ACTIVITY what the agent does; unknown means just that, not idle, and stalled that one
+ACTIVITY what the agent does; one in plan mode takes no tasks until its plan is
+approved, and one that is paused does nothing until it is resumed; unknown means just that, not idle, and stalled that one
 that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 		Example: `  teamctl ps
   teamctl ps -o wide
@@ -120,7 +121,7 @@ func (a *app) noMembers(ctx context.Context, t *tool.Team) error {
 	}
 	if len(left) == 0 {
 		a.out.note("team %s has no members yet", t.Layout.Key)
-		a.out.hint("teamctl spawn NAME --team %s", t.Layout.Key)
+		a.out.hint("teamctl spawn builder --team %s", t.Layout.Key)
 		return nil
 	}
 	var names []string
@@ -199,15 +200,21 @@ func activity(m ledger.Member) string {
 	if m.Observed != team.Running {
 		return "-"
 	}
+	what := string(m.Activity)
 	switch {
+	case paused(m):
+		return "paused"
 	case m.Activity == team.Waiting && m.WaitsFor != "":
-		return fmt.Sprintf("waiting (%s)", m.WaitsFor)
+		what = fmt.Sprintf("waiting (%s)", m.WaitsFor)
 	case m.Activity == team.Limited && m.LimitedTo != 0:
-		return "limited until " + time.UnixMilli(m.LimitedTo).Format("15:04")
+		what = "limited until " + time.UnixMilli(m.LimitedTo).Format("15:04")
 	case m.TurnError != "":
-		return "idle (its turn failed)"
+		what = "idle (its turn failed)"
 	}
-	return string(m.Activity)
+	if m.Spec.Mode == team.ModePlan {
+		what += ", plan mode"
+	}
+	return what
 }
 
 func taskCell(t *psTask) string {

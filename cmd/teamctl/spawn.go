@@ -99,6 +99,9 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 				out, err := t.Spawn(cmd.Context(), c, in)
 				stop()
 				tidy(out)
+				if len(out) > 0 && !a.out.json {
+					a.saidName(in.Name, out)
+				}
 				if err == nil || !a.out.json {
 					a.spawned(t, out)
 				}
@@ -154,6 +157,18 @@ func tidy(list []tool.Spawned) {
 	}
 }
 
+// saidName says once, before anything else, that a name was changed.
+func (a *app) saidName(asked string, list []tool.Spawned) {
+	key, err := team.AgentKey(asked)
+	switch {
+	case err != nil:
+	case len(list) == 1 && list[0].Renamed:
+		a.out.note("the name %s is taken: the member is %s", key, list[0].Name)
+	case key != asked:
+		a.out.note("the name %q is %s here; both are understood", asked, key)
+	}
+}
+
 // spawned tells of new members: of those that came up, and those that did not.
 func (a *app) spawned(t *tool.Team, list []tool.Spawned) {
 	if list == nil {
@@ -181,9 +196,6 @@ func (a *app) spawned(t *tool.Team, list []tool.Spawned) {
 		}
 		if s.Branch != "" {
 			line += " on branch " + s.Branch
-		}
-		if s.Renamed {
-			line += " (the name asked for was taken)"
 		}
 		if s.Again {
 			line += ", as it left them"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -278,7 +279,11 @@ func (a *app) mail(e tool.InboxEntry) {
 		kind = " " + a.out.style.Dim("["+kind+"]")
 	}
 	a.out.line("%s %s %s%s", mark, a.out.style.Dim(clock(e.Timestamp)), a.out.style.Member(e.Color, tui.Clean(e.From)), kind)
-	for _, l := range strings.Split(strings.TrimRight(e.Text, "\n"), "\n") {
+	text := e.Text
+	if f, ok := inbox.Parse(text); ok {
+		text = inbox.Describe(f)
+	}
+	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		a.out.line("    %s", printable(l))
 	}
 }

@@ -349,6 +349,7 @@ func screenful(name, repo string, tasks []ledger.Task, stuck map[string]bool, me
 		s.Members = append(s.Members, tui.Member{
 			Name: m.Name, Color: m.Color, Lead: m.Name == team.LeadName, State: m.Observed, Activity: m.Activity,
 			Since: stamp(sinceOf(m)), Restarts: m.Restarts, Note: why(m),
+			Paused: paused(m), Plan: m.Name != team.LeadName && m.Spec.Mode == team.ModePlan,
 		})
 	}
 	for _, e := range events {
