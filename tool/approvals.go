@@ -145,7 +145,7 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 
 // asker is the member that asks; a person asks itself.
 func (t *Team) asker(ctx context.Context, c Caller, op Operation) (ledger.Member, error) {
-	if c.Person || c.Session == "" {
+	if c.Person || c.Session == "" || c.Name == team.LeadName {
 		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member asks for approval: you are the one who answers").
 			WithReason("person").WithHint("teamctl approvals")
 	}
@@ -212,12 +212,12 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		return a, err
 	}
 	if mode == team.ModeBypass {
-		if err := personOnly(c, mode); err != nil {
-			return a, err
-		}
 		m, err := t.Ledger.MemberBySession(ctx, a.Session)
 		if err == nil {
 			err = mayBypass(m)
+		}
+		if err == nil {
+			err = personOnly(c, mode)
 		}
 		if err != nil {
 			return a, err

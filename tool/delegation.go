@@ -194,9 +194,11 @@ func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval boo
 			return false, errRole(c, OpSpawn)
 		}
 	}
-	// Nobody makes another more than it is itself.
-	role, mode := team.Role(in.Role), team.Mode(in.Mode)
-	if role == team.RoleOperator || role == team.RoleLeader && c.Role != team.RoleLeader || mode == team.ModeBypass || in.Bypass {
+	// Nobody makes another more than it is itself. A leader's mode without its flag is
+	// refused later, as an input that is not valid.
+	role := team.Role(in.Role)
+	skips := team.Mode(in.Mode) == team.ModeBypass && (in.Bypass || c.Role != team.RoleLeader)
+	if role == team.RoleOperator || role == team.RoleLeader && c.Role != team.RoleLeader || skips {
 		return false, team.Errorf(team.CodeDenied, "%s (%s) may not spawn a member with more rights than its own", c.Name, c.Role).
 			WithReason("role").WithHint("have the person run it: teamctl spawn " + team.ShellQuote(in.Name))
 	}

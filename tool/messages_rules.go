@@ -101,7 +101,7 @@ func (t *Team) routing(ctx context.Context, m ledger.Message) *Routing {
 // answerShutdown is a member's answer to a shutdown request that it was sent.
 func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	switch {
-	case c.Person || c.Session == "":
+	case c.Person || c.Session == "" || c.Name == team.LeadName:
 		return Sent{}, team.Errorf(team.CodeInvalid, "only a member answers a shutdown request").WithHint("teamctl shutdown sends one")
 	case in.RequestID == "":
 		return Sent{}, team.Errorf(team.CodeInvalid, "request_id is required for shutdown_response type")

@@ -120,10 +120,10 @@ func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mod
 		return m, err
 	}
 	if mode == team.ModeBypass {
-		if err := personOnly(c, mode); err != nil {
+		if err := mayBypass(m); err != nil {
 			return m, err
 		}
-		if err := mayBypass(m); err != nil {
+		if err := personOnly(c, mode); err != nil {
 			return m, err
 		}
 	}
