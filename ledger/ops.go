@@ -69,7 +69,6 @@ const (
 	opMergesMove     = "merges.move"
 	opSettingPut     = "setting.put"
 	opSettingRevise  = "setting.revise"
-	opPlace          = "place.set"
 
 	opTaskCompleteReviewed = "task.complete.reviewed"
 	opTaskCompleteVerified = "task.complete.verified"
@@ -129,7 +128,6 @@ var ops = map[string]opSpec{
 	opMergesMove:     once(moveMerges),
 	opSettingPut:     again(putSetting),
 	opSettingRevise:  once(reviseSetting),
-	opPlace:          again(setPlace),
 
 	opTaskCompleteReviewed: once(completeReviewed),
 	opTaskCompleteVerified: once(completeVerified),

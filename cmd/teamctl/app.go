@@ -264,12 +264,7 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 			err = cerr
 		}
 	}()
-	err = a.suggestTask(ctx, t, f(t, c))
-	if err == nil && t.Elsewhere != nil {
-		a.out.note("%s", t.Elsewhere)
-		a.out.hint("%s", team.HintOf(t.Elsewhere))
-	}
-	return err
+	return a.suggestTask(ctx, t, f(t, c))
 }
 
 // place is where the person is.
