@@ -377,6 +377,8 @@ func (s *sim) reassign(rt *rapid.T) {
 	}
 	if held(t) {
 		s.m.free(t)
+	} else {
+		t.later = 0
 	}
 	t.owner = to
 }

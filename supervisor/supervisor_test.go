@@ -264,9 +264,12 @@ func TestDeadMembersTasksReturn(t *testing.T) {
 func TestLeavesWhenIdle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	first := r.supervisor()
+	r.spawn(first, "a", team.RestartNever)
+	r.waitState("a", team.Running)
+	first.Close()
 	r.idle = 20 * time.Millisecond
-	s := r.supervisor()
-	r.spawn(s, "a", team.RestartNever)
+	s := r.supervisor() // with a member from its start
 	select {
 	case <-s.Done():
 		t.Fatal("left while a member ran")

@@ -71,6 +71,9 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 	}
 	rec := t.recorded()
 	rec.SetUp = true
+	if rec.SetUpAt.IsZero() {
+		rec.SetUpAt = time.Now()
+	}
 	if err := t.record(rec); err != nil {
 		return out, noSpace(err)
 	}

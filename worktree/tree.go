@@ -260,8 +260,9 @@ type record struct {
 	Base    string    `json:"base"`
 	Branch  string    `json:"branch,omitempty"`
 	Created time.Time `json:"created"`
-	SetUp   bool      `json:"setUp,omitempty"` // Setup was completed
-	Ports   int       `json:"ports,omitempty"` // the first of its range
+	SetUp   bool      `json:"setUp,omitempty"`  // Setup was completed
+	SetUpAt time.Time `json:"setUpAt,omitzero"` // for the first time
+	Ports   int       `json:"ports,omitempty"`  // the first of its range
 }
 
 const recordFile = "teamctl.json"

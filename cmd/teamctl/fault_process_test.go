@@ -78,10 +78,12 @@ func TestFault12ExecFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, argv := range map[string]string{"missing": "/no/such/program", "bad": bad, "plain": plain} {
-		_, _ = r.try(r.exe, "spawn", name, "--worktree", "none", "--restart", "always", "--", argv)
-		m := r.state(name, team.Failed)
-		if m.Restarts != 0 || !strings.Contains(m.Reason, argv) {
-			t.Errorf("%s: restarts %d, reason %q", name, m.Restarts, m.Reason)
+		_, err := r.try(r.exe, "spawn", name, "--worktree", "none", "--restart", "always", "--", argv)
+		if err == nil || !strings.Contains(err.Error(), argv) {
+			t.Errorf("%s: %v, want an error that names %s", name, err, argv)
+		}
+		if _, ok := r.members()[name]; ok {
+			t.Errorf("%s is on the roster", name)
 		}
 	}
 }

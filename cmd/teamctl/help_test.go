@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -123,7 +124,7 @@ func takesLine(t *testing.T, where, line string) {
 		if err == nil {
 			err = cmd.ValidateArgs(cmd.Flags().Args())
 		}
-		if err != nil && err != pflag.ErrHelp {
+		if err != nil && !errors.Is(err, pflag.ErrHelp) {
 			t.Errorf("%s: %q is not taken: %v", where, strings.Join(argv, " "), err)
 		}
 	}

@@ -324,7 +324,7 @@ func TestTooLongIsToldOnce(t *testing.T) {
 	if got := r.call("Stop", p.input("")); got != (adapter.HookReply{}) {
 		t.Errorf("the end of the turn gives %+v", got)
 	}
-	if got := text(t, r.call("Wait", p.input(""))); strings.Index(got, "long long") < 0 || strings.Index(got, "long long") > strings.Index(got, "short") {
+	if got := text(t, r.call("Wait", p.input(""))); !strings.Contains(got, "long long") || strings.Index(got, "long long") > strings.Index(got, "short") {
 		t.Errorf("the hook that waits gives %q", got[:min(len(got), 100)])
 	}
 }

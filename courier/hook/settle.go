@@ -123,7 +123,7 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 // tookFromTool reports that this hook is told of an answer of InboxRead that has a message:
 // the agent has it, though its transcript may not yet.
 func (r *run) tookFromTool(id string) bool {
-	return adapter.EndsTool(r.CLI, r.Event) && r.hook.Helper == "" && strings.HasSuffix(r.hook.Tool, "InboxRead") && bytes.Contains(r.In.Input, []byte(id))
+	return adapter.EndsTool(r.CLI, r.Event) && r.hook.Helper == "" && strings.HasSuffix(r.hook.Tool, "InboxRead") && bytes.Contains(r.Input, []byte(id))
 }
 
 // recorded judges a message that the transcript of a program lacks that would write it.
@@ -134,7 +134,7 @@ func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
 		return verdict{state: isOpen}
 	case h.Event == adapter.Wait && tr.Queued(parts...):
 		return verdict{}
-	case age < patience && !(tr.Ended && adapter.EndsTool(r.CLI, h.Event)):
+	case age < patience && (!tr.Ended || !adapter.EndsTool(r.CLI, h.Event)):
 		return verdict{}
 	}
 	return verdict{state: isOpen}
