@@ -152,6 +152,9 @@ func teamctlCommands(line string) [][]string {
 	}
 	command := func() {
 		end()
+		for len(words) > 1 && strings.Contains(words[0], "=") { // its environment
+			words = words[1:]
+		}
 		if len(words) > 0 && words[0] == "teamctl" {
 			out = append(out, words[1:])
 		}
