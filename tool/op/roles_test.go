@@ -112,7 +112,7 @@ func TestRefusalsByRole(t *testing.T) {
 		"TaskCreate":     "+++-+ -+", "TaskGet": everybody + " ++", "TaskList": everybody + " ++", "TaskUpdate": "+---+ -+",
 		"TaskClaim": "++--+ --", "TaskComplete": "++--+ --", "TaskFail": "++--+ --", "TaskRelease": "++--+ --",
 		"SendMessage": "+++-+ ++", "InboxRead": everybody + " +-", "ThreadShow": everybody + " +-",
-		"PlanSubmit": everybody + " +-", "ApprovalList": everybody + " +-", "ApprovalAnswer": "----+ --",
+		"PlanSubmit": everybody + " +-", "ApprovalList": everybody + " +-", "ApprovalAnswer": "+---+ --",
 		"ScratchpadGet": everybody + " +-", "ScratchpadMerge": "+++-+ --", "WorktreeStatus": everybody + " +-", "WorktreeDiff": everybody + " +-",
 		"EdgeList": everybody + " +-", "EdgeAdd": "+---+ --", "EdgeRemove": "+---+ --",
 		"RunShow": everybody + " +-", "Wait": everybody + " +-", "Events": everybody + " +-",
