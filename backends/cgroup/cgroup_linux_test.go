@@ -206,6 +206,25 @@ func TestNestedGroups(t *testing.T) {
 	eventually(t, "dead", func() bool { on, _ := g.Populated(); return !on })
 }
 
+// TestStartedAtOnce: an agent of the same name that is started at the same moment, in
+// another home, does not take away the group that the first has not entered yet.
+func TestStartedAtOnce(t *testing.T) {
+	t.Parallel()
+	first := real(t)
+	name := filepath.Base(filepath.Dir(first.Path())) + "/" + filepath.Base(first.Path())
+	i := strings.LastIndexByte(name, '-') + 1
+	second, err := Create(name[:i] + strings.Repeat("f", len(name)-i))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Remove() })
+	fd, err := first.FD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = fd.Close()
+}
+
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	g := real(t)

@@ -43,7 +43,7 @@ func (m machine) create(name string) (*Group, error) {
 		}
 	}
 	top := filepath.Join(b.dir, subtree)
-	sweep(filepath.Join(top, teamDir), leaf)
+	sweep(filepath.Join(top, teamDir))
 	g := &Group{path: filepath.Join(top, teamDir, leaf)}
 	for range attempts {
 		err = m.makeAll([]string{b.dir, top, filepath.Join(top, teamDir), g.path}, want)
@@ -72,28 +72,25 @@ func (m machine) makeAll(dirs []string, want []string) error {
 	return nil
 }
 
-// sweep removes groups of the team that hold nothing: those of the same agent, whose
-// shims were killed between making them and saying so, and those of others that are
-// older than any start takes.
-func sweep(dir, leaf string) {
+// sweep removes groups of the team that hold nothing and are older than any start
+// takes: shims that were killed between making them and saying so left them. A young
+// one may be that of an agent that is just being started, also of the same name: two
+// homes may have the same team.
+func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
-	i := strings.LastIndexByte(leaf, '-') + 1
 	for _, e := range entries {
-		n := e.Name()
-		// Of the same length: "builder-2-0123abcd" is another agent's than "builder-".
-		same := i > 0 && n != leaf && len(n) == len(leaf) && strings.HasPrefix(n, leaf[:i])
-		if !e.IsDir() || !same && !old(filepath.Join(dir, n)) {
-			continue
+		if p := filepath.Join(dir, e.Name()); e.IsDir() && old(p) {
+			_ = unix.Rmdir(p) // refused while something lives there
 		}
-		_ = unix.Rmdir(filepath.Join(dir, n)) // refused while something lives there
 	}
 }
 
-// startWithin is longer than a group stays empty before its agent is in it.
-const startWithin = time.Minute
+// startWithin is longer than a group stays empty before its agent is in it, on a slow
+// machine too.
+const startWithin = 10 * time.Minute
 
 func old(dir string) bool {
 	fi, err := os.Stat(dir)
@@ -108,7 +105,7 @@ func Sweep(team string) {
 		return
 	}
 	dir := filepath.Join(b.dir, subtree, team)
-	sweep(dir, "")
+	sweep(dir)
 	if unix.Rmdir(dir) == nil {
 		_ = unix.Rmdir(filepath.Dir(dir))
 	}
