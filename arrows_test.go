@@ -34,7 +34,7 @@ const leaf = "internal"
 
 // Everything below cmd.
 var below = []string{
-	"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/script", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
+	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
 	"agent", "agent/model", "adapter", "courier", "courier/hook", "control", "tui", "bridge",
 }
@@ -70,41 +70,41 @@ var rooms = map[string]room{
 		may: []string{leaf}, libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/modelcontextprotocol/go-sdk", xterm}, never: noSQL,
 		why: "stand-ins for agent CLIs, for tests and benchmarks only: no program that people get links them",
 	},
+	"internal/proc": {
+		may: []string{"team", leaf, "backends"}, libs: []string{xsys}, never: noExec,
+		why: "processes by identity; starts none itself",
+	},
+	"internal/cgroup": {
+		may: []string{"team", leaf}, libs: []string{xsys}, never: append([]string{"net"}, noExec...),
+		why: "control groups are files: it says what a group holds and does, and starts nothing",
+	},
+	"internal/run": {
+		may: []string{"team", leaf, "backends", "internal/proc"}, never: append([]string{"net"}, noSQL...),
+		why: "a person's command, run to its end with all that it has started; which, where and why others know",
+	},
 
 	"backends": {
 		may: []string{"team", leaf}, never: noExec,
 		why: "the contract of a backend: types only, so that whoever imports it starts nothing",
 	},
-	"backends/proc": {
-		may: []string{"team", leaf, "backends"}, libs: []string{xsys}, never: noExec,
-		why: "processes by identity; starts none itself",
-	},
-	"backends/cgroup": {
-		may: []string{"team", leaf}, libs: []string{xsys}, never: append([]string{"net"}, noExec...),
-		why: "control groups are files: it says what a group holds and does, and starts nothing",
-	},
-	"backends/script": {
-		may: []string{"team", leaf, "backends", "backends/proc"}, never: append([]string{"net"}, noSQL...),
-		why: "a person's command, run to its end with all that it has started; which, where and why others know",
-	},
 	"backends/shim": {
-		may: []string{"team", leaf, "backends", "backends/proc", "backends/cgroup"}, libs: []string{xsys, xterm}, never: []string{"database/sql", "net/http"},
+		may: []string{"team", leaf, "backends", "internal/proc", "internal/cgroup"}, libs: []string{xsys, xterm}, never: []string{"database/sql", "net/http"},
 		why: "one shim lives per agent: every import costs memory two hundred times",
 	},
 	"backends/tmux": {
-		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim", "backends/cgroup"}, libs: []string{xsys, xsync}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xsync}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/pty": {
-		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim", "backends/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/inproc": {
-		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim"}, never: noExec,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim"}, never: noExec,
 		why: "the in-process backend is handed the function to run; it does not know the agent",
 	},
 	"backends/backendtest": {
-		may: []string{"team", leaf, "backends", "backends/proc", "backends/shim"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim"}, libs: []string{xsys}, never: noSQL,
 		why: "one suite for every backend: it knows the contract and no implementation",
 	},
 	"ledger": {
@@ -121,7 +121,7 @@ var rooms = map[string]room{
 	},
 
 	"rules": {
-		may: []string{"team", leaf, "backends/script", "ledger"}, libs: []string{yaml}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", leaf, "internal/run", "ledger"}, libs: []string{yaml}, never: append([]string{"net"}, noSQL...),
 		why: "people's own commands are asked by the tools and by the supervisor; what they say is written down, and carried out by others",
 	},
 	"permit": {
@@ -129,12 +129,12 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "backends/proc", "backends/cgroup", "backends/script", "backends/shim", "ledger", "inbox", "worktree", "rules", "permit"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "worktree", "rules", "permit"},
 		libs: []string{multierr, xsync, xsys, fsnotify}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "backends/cgroup", "backends/proc", "ledger", "inbox", "worktree", "rules", "permit", "supervisor"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "ledger", "inbox", "worktree", "rules", "permit", "supervisor"},
 		libs: []string{multierr, xsync, xsys, "github.com/google/jsonschema-go"}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -204,11 +204,11 @@ var testRooms = map[string][]string{
 	"backends/tmux":   {"backends/backendtest"},
 	"backends/pty":    {"backends/backendtest"},
 	"backends/inproc": {"backends/backendtest"},
-	"rules":           {"backends/proc"},
+	"rules":           {"internal/proc"},
 	"courier":         {"internal/fakecli"},
 	"cmd":             {"internal/fakecli"},
 	"scripts":         {"internal/fakecli"},
-	"control":         {"backends", "backends/proc", "inbox", "worktree"}, // a supervisor to serve needs them
+	"control":         {"backends", "internal/proc", "inbox", "worktree"}, // a supervisor to serve needs them
 	"agent":           {"worktree"},                                       // the workspace it works in, for real
 }
 

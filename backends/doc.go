@@ -2,7 +2,7 @@
 // generation, a Handle is a process that we started, an Attached one that an
 // earlier supervisor started and we adopted. The mechanisms stand in the
 // sub-packages (tmux, pty, inproc); the holder process that every terminal
-// teammate has, the shim, in backends/shim; process identity in backends/proc.
+// teammate has, the shim, in backends/shim; process identity in internal/proc.
 //
 // A generation is one start of a member, named by a uuid. The truth about it is
 // on disk in the member's bundle (team.Bundle) before anything relies on it:

@@ -115,7 +115,7 @@ func (a Asker) one(ctx context.Context, r Rule, in Input) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("encode the input of a rule: %w", err)
 	}
-	out, err := run(ctx, r, in, append(stdin, '\n'), a.Env)
+	out, err := runRule(ctx, r, in, append(stdin, '\n'), a.Env)
 	if ctx.Err() != nil {
 		return Verdict{}, ctx.Err()
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/script"
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -31,9 +31,9 @@ type failure struct{ why string }
 
 func (f *failure) Error() string { return f.why }
 
-// run runs one rule to its end and ends everything that it has started: what stays
+// runRule runs one rule to its end and ends everything that it has started: what stays
 // behind would outlive its time limit. A *failure is the rule's, any other error ours.
-func run(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) (answer, error) {
+func runRule(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) (answer, error) {
 	limit := r.Timeout
 	if limit <= 0 {
 		limit = DefaultTimeout
@@ -42,7 +42,7 @@ func run(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) 
 		environ = os.Environ()
 	}
 	stdout, stderr := &head{max: maxText}, &head{max: maxText}
-	end, err := script.Run(ctx, script.Cmd{
+	end, err := run.Run(ctx, run.Cmd{
 		Command: r.Command, Dir: in.Cwd, Env: append(environ[:len(environ):len(environ)], team.EnvTeam+"="+in.Team),
 		Generation: team.NewUUID(), Stdin: stdin, Stdout: stdout, Stderr: stderr, Limit: limit, Grace: grace,
 	})
@@ -58,7 +58,7 @@ func run(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) 
 }
 
 // judge reads the answer of a rule that has ended.
-func judge(end script.Ended, stdout, stderr string) (answer, error) {
+func judge(end run.Ended, stdout, stderr string) (answer, error) {
 	switch {
 	case end.Err != nil:
 		return answer{}, &failure{"it could not be run: " + end.Err.Error()}

@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

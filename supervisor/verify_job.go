@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/cgroup"
-	"github.com/teamctl/teamctl/backends/proc"
-	"github.com/teamctl/teamctl/backends/script"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -194,7 +194,7 @@ func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, er
 	}
 	out := openVerifyLog(j.log, log)
 	out.line("── task %s, attempt %d, %s: verify $ %s", j.v.Task, j.v.Attempt, time.Now().UTC().Format(time.RFC3339), j.v.Command)
-	cmd := script.Cmd{
+	cmd := run.Cmd{
 		Command: j.v.Command, Dir: j.dir, Env: j.env, Generation: j.generation,
 		Stdout: out, Stderr: out, Limit: j.limit, Grace: verifyGrace,
 	}
@@ -202,7 +202,7 @@ func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, er
 		cmd.Group = j.group
 	}
 	began := time.Now()
-	end, err := script.Run(ctx, cmd)
+	end, err := run.Run(ctx, cmd)
 	e.cut, e.Passed, e.ExitCode = end.Cut, end.OK(), end.Code
 	switch {
 	case e.cut:
@@ -234,7 +234,7 @@ func (s *Supervisor) verifyLeft(v ledger.Verification) error {
 	if v.Place != "" && err == nil {
 		group = g
 	}
-	if err := script.End(group, v.Generation, verifyGrace); err != nil {
+	if err := run.End(group, v.Generation, verifyGrace); err != nil {
 		return fmt.Errorf("end what is left of verification %d: %w", v.ID, err)
 	}
 	if group != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )

@@ -3,7 +3,7 @@ package tool
 import (
 	"strings"
 
-	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/internal/cgroup"
 )
 
 // containCheck says what keeps a teammate's processes together, and why not more.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/backends/cgroup"
+	"github.com/teamctl/teamctl/internal/cgroup"
 )
 
 func TestDoctorContainment(t *testing.T) {

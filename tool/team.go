@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/dirwatch"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"

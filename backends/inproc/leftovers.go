@@ -3,7 +3,7 @@ package inproc
 import (
 	"sync"
 
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 )
 
 // leftovers finds out whether commands of an agent outlive it. That takes a look at

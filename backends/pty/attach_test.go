@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

@@ -11,9 +11,9 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/cgroup"
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

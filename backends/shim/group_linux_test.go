@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/cgroup"
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/timeindex"
 	"github.com/teamctl/teamctl/team"
 )

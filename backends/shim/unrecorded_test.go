@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 )
 
 // An agent whose proc.json cannot be written (a full disk) could never be adopted

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

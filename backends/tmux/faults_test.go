@@ -15,8 +15,8 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/proc"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/cgroup"
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

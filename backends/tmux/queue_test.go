@@ -14,7 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 )
 
 // crowd starts launches that all wait before the first of them is placed.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 )
 
 // runner executes tmux commands on one server.

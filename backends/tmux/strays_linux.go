@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/proc"
+	"github.com/teamctl/teamctl/internal/proc"
 )
 
 // serverName is how a tmux server calls itself; a client says so of itself too.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/dirwatch"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/backends/tmux"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 

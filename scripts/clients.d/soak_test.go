@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )

@@ -11,7 +11,7 @@ import (
 )
 
 // Group is a set of processes that the kernel keeps together (a control group,
-// backends/cgroup): none leaves it by forking, by a new session or by clearing its
+// internal/cgroup): none leaves it by forking, by a new session or by clearing its
 // environment.
 type Group interface {
 	// PIDs are the processes in it, zombies excepted. One that does not exist any

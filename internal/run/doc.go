@@ -1,4 +1,4 @@
-// Package script runs a command of a person to its end, and ends everything that it has
+// Package run runs a command of a person to its end, and ends everything that it has
 // started: what stays behind would outlive its time limit.
 //
 // The command runs with bash, in a session of its own and without a terminal: what asks
@@ -7,4 +7,4 @@
 // they do to hide (see package proc). The root ends with the program that runs it,
 // whatever ends that; what the root leaves then is ended by whoever finds the
 // generation (End).
-package script
+package run

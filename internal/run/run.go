@@ -1,4 +1,4 @@
-package script
+package run
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/proc"
 	"github.com/teamctl/teamctl/internal/childattr"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 
