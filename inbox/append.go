@@ -113,8 +113,11 @@ func (h *holding) append(raws [][]byte, anew bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	size := info.Size()
-	if size == 0 && !anew {
-		return ErrGone
+	if size == 0 {
+		if !anew {
+			return h.emptied()
+		}
+		return h.refill(raws)
 	}
 	if size >= int64(len(closing)) {
 		var tail [len(closing)]byte
@@ -137,6 +140,27 @@ func (h *holding) append(raws [][]byte, anew bool) (err error) {
 		return h.repair(data, elems, bad)
 	}
 	return h.replace(append(texts(data, elems), raws...), len(elems) > 0)
+}
+
+// emptied is what an empty file is to somebody who must not fill it: ErrGone, once it has
+// been empty for a moment.
+func (h *holding) emptied() error {
+	if err := h.rested(); err != nil {
+		return err
+	}
+	return ErrGone
+}
+
+// refill puts a new file in the place of an empty one, which is kept aside: what its
+// emptier may still write into it is not lost.
+func (h *holding) refill(raws [][]byte) error {
+	if err := errors.Join(h.stillHeld(), h.rested()); err != nil {
+		return err
+	}
+	if _, err := h.keepAside(nil); err != nil {
+		return err
+	}
+	return h.replace(raws, false)
 }
 
 // appendInPlace puts entries in front of the closing bracket with one write. When it

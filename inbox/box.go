@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -72,10 +74,13 @@ func (b *Box) Agent() string { return b.agent }
 
 // holding is the mailbox while its locks are held.
 type holding struct {
-	box     *Box
-	root    *os.Root
-	name    string
-	foreign *foreignLock // nil when there is no room for it
+	box      *Box
+	root     *os.Root
+	name     string
+	foreign  *foreignLock   // nil when there is no room for it
+	shared   *filelock.Held // nil when there is none
+	unshared bool           // there was none when the locks were taken
+	since    time.Time      // when the operation began
 }
 
 // openDir opens the inboxes directory itself: a symlink in its place is refused,
@@ -206,7 +211,16 @@ func arrayOf(elements [][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// stillHeld reports why the file must not be written: a lock was taken from us, or a
+// shared lock has been made since (errAgain).
 func (h *holding) stillHeld() error {
+	if h.unshared {
+		if there, err := hasShared(h.root); err != nil {
+			return err
+		} else if there {
+			return errAgain
+		}
+	}
 	if h.foreign == nil {
 		return nil
 	}

@@ -20,7 +20,9 @@
 //
 //  1. a semaphore per path in the process,
 //  2. flock on locks/<agent>.guard, which is the truth among teamctl processes,
-//  3. the directory <agent>.json.lock of foreign clients (the proper-lockfile
+//  3. flock on inboxes/.lock where there is such a file: the lock of clients that lock
+//     all mailboxes at once and rewrite in place. It is never made here.
+//  4. the directory <agent>.json.lock of foreign clients (the proper-lockfile
 //     protocol). One that was not refreshed for ten seconds is abandoned. It is taken
 //     for every operation, whoever the mailbox is for: any client of the team may
 //     write to any member by itself. On a full disk, where nobody can make it, it is
@@ -47,4 +49,9 @@
 // and the caller gets a [*CorruptError]: his operation was not done, and the
 // mailbox may lack messages that the ledger has. Put them back with AppendOnce,
 // then try again. No content is ever overwritten that was not understood.
+//
+// A file that is empty or torn may also be one that another program is rewriting in this
+// moment, under a lock that is not known here. It is taken for damaged only once nobody
+// has written to it for half a second; until then the locks are released and the operation
+// begins anew. What is replaced then keeps its second name: a late write lands there.
 package inbox

@@ -127,7 +127,7 @@ func (h *holding) fill(name string, elements [][]byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := h.root.OpenFile(name, os.O_WRONLY, 0)
+	f, err := h.root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return err
 	}

@@ -36,21 +36,33 @@ func (b *Box) Lack(ctx context.Context) (mark string, err error) {
 }
 
 // Renew is Lack, and makes a file without entries where there is none or one without a
-// byte in it. Then the mark is a new one: who put mail back into the file before must
-// not take it away.
+// byte in it, which is kept aside. Then the mark is a new one: who put mail back into the
+// file before must not take it away.
 func (b *Box) Renew(ctx context.Context) (mark string, err error) {
 	err = b.hold(ctx, "write to", true, false, func(h *holding) error {
 		var lacks bool
 		mark, lacks = b.Lacks()
 		fi, err := h.root.Lstat(h.name)
-		gone := errors.Is(err, fs.ErrNotExist) || err == nil && fi.Mode().IsRegular() && fi.Size() == 0
-		if lacks && !gone {
+		missing := errors.Is(err, fs.ErrNotExist)
+		empty := err == nil && fi.Mode().IsRegular() && fi.Size() == 0
+		if lacks && !missing && !empty {
 			return nil
 		}
-		if mark, err = b.writeLack(); err != nil || !gone {
-			return err
+		if empty {
+			if err := h.rested(); err != nil {
+				return err
+			}
 		}
-		return h.replace(nil, false)
+		mark, err = b.writeLack()
+		switch {
+		case err != nil:
+			return err
+		case missing:
+			return h.replace(nil, false)
+		case empty:
+			return h.refill(nil)
+		}
+		return nil
 	})
 	return mark, err
 }

@@ -26,7 +26,8 @@ func (b *Box) hold(ctx context.Context, verb string, create, long bool, do func(
 	return b.holdIf(ctx, verb, create, long, nil, do)
 }
 
-// holdIf is hold if first, which is asked under the guard alone, says so.
+// holdIf is hold if first, which is asked under the guard alone, says so. Both are run
+// again when do returns errAgain, which it does before it has changed anything.
 func (b *Box) holdIf(ctx context.Context, verb string, create, long bool, first func() (bool, error), do func(*holding) error) (err error) {
 	defer func() { err = b.explain(verb, err) }()
 	if _, has := ctx.Deadline(); !has {
@@ -44,6 +45,19 @@ func (b *Box) holdIf(ctx context.Context, verb string, create, long bool, first 
 	if err != nil {
 		return err
 	}
+	for since := time.Now(); ; {
+		err = b.holdOnce(ctx, since, create, long, first, do)
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+		if err := shortly(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// holdOnce is holdIf, or errAgain; since is when the operation began.
+func (b *Box) holdOnce(ctx context.Context, since time.Time, create, long bool, first func() (bool, error), do func(*holding) error) (err error) {
 	guard, err := b.lockGuard(ctx)
 	if err != nil {
 		return err
@@ -62,7 +76,17 @@ func (b *Box) holdIf(ctx context.Context, verb string, create, long bool, first 
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	h := &holding{box: b, root: root, name: b.name}
+	h := &holding{box: b, root: root, name: b.name, since: since}
+	h.shared, err = b.lockShared(ctx, root)
+	switch {
+	case h.shared != nil:
+		defer func() { err = errors.Join(err, h.shared.Unlock()) }()
+	case err == nil:
+		h.unshared = true
+	case noRoom(err) && !create: // reading must go on
+	default:
+		return err
+	}
 	h.foreign, err = takeForeign(ctx, root, b.name, b.parked)
 	switch {
 	case err == nil:

@@ -102,6 +102,12 @@ func work(role string) error {
 		}
 	case "full":
 		return fillDisk(b)
+	case "in-place":
+		loops, err := strconv.Atoi(os.Getenv(loopEnv))
+		if err != nil {
+			return err
+		}
+		return rewriteInPlace(b.Path(), name, loops)
 	}
 	return fmt.Errorf("unknown role %s", role)
 }

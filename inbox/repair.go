@@ -60,7 +60,7 @@ func (b *Box) Repair(ctx context.Context) (*CorruptError, error) {
 // and puts the salvaged ones in its place. Killed before the last, the file is still damaged and its content has
 // two names; nothing is lost.
 func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
-	if err := h.stillHeld(); err != nil {
+	if err := errors.Join(h.stillHeld(), h.rested()); err != nil {
 		return err
 	}
 	aside, err := h.keepAside(data)

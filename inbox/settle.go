@@ -123,7 +123,7 @@ func (h *holding) present(due []Due) (there []bool, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info.Size() == 0 {
-		return nil, ErrGone
+		return nil, h.emptied()
 	}
 	there = make([]bool, len(due))
 	var tail, whole []byte

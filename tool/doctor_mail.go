@@ -30,7 +30,7 @@ func (e *Env) mailCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) 
 		return Check{}, false
 	}
 	return checked("team "+info.Key, "messages that are posted and not in the mailbox yet: %s", late).
-		warn("a program may hold its lock, " + t.Layout.Inboxes() + "/NAME.json.lock; reading the mailbox, the next message and teamctl doctor --repair put them there"), true
+		warn("a program may hold its lock, " + t.Layout.Inboxes() + "/NAME.json.lock or .lock there; reading the mailbox, the next message and teamctl doctor --repair put them there"), true
 }
 
 // lateMail names the members with mail that was posted before a time and not mailed, each

@@ -90,3 +90,64 @@ func TestProofSecondImplementation(t *testing.T) {
 	}
 	p.sound(p.ledger())
 }
+
+// Clients that lock by flock and empty the file before they write it, beside senders of
+// ours with a supervisor: nothing is lost or doubled, and no file is set aside.
+func TestProofInPlaceClients(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	script, err := filepath.Abs("testdata/protocol/inplace.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProof(t, "box")
+	const clients, theirs, senders, ours = 2, 100, 2, 15
+	p.must("send", "box", "start-00")
+	p.write(filepath.Join(p.layout.Inboxes(), ".lock"), nil)
+	var wg sync.WaitGroup
+	want := map[string]string{"start": "00 "}
+	for w := range clients {
+		name := fmt.Sprintf("py%d", w)
+		for i := range theirs {
+			want[name] += fmt.Sprintf("%02d ", i)
+		}
+		wg.Go(func() {
+			cmd := exec.Command(python, script, p.layout.Dir, "box", name, fmt.Sprint(theirs))
+			cmd.Env = p.env
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", name, err, out)
+			}
+		})
+	}
+	for w := range senders {
+		name := fmt.Sprintf("go%d", w)
+		for i := range ours {
+			want[name] += fmt.Sprintf("%02d ", i)
+		}
+		wg.Go(func() {
+			for i := range ours {
+				if _, _, err := p.run(0, "send", "box", fmt.Sprintf("%s-%02d", name, i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	texts := strings.Fields(p.texts("box"))
+	got := perWriter(texts)
+	for w := range want {
+		if got[w] != want[w] {
+			t.Errorf("the mailbox has of %s %q, want %q", w, got[w], want[w])
+		}
+	}
+	if n := clients*theirs + senders*ours + 1; len(texts) != n {
+		t.Errorf("%d messages, want %d", len(texts), n)
+	}
+	if n := p.asides(p.box("box").Path()); n != 0 {
+		t.Errorf("%d files aside", n)
+	}
+	p.sound(p.ledger())
+}

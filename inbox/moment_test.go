@@ -1,0 +1,112 @@
+package inbox
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func contextWithin(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), d)
+}
+
+// A program without a lock has emptied the file, or written a half of it, and goes on a
+// moment later: what it writes stays, and so does what came meanwhile.
+func TestHalfWrittenFileIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first int // how many bytes of the file there are at first
+		op    func(*Box) error
+		want  string
+	}{
+		"append, empty":  {0, func(b *Box) error { return b.Append(t.Context(), Entry{From: "a", Text: "2"}) }, "1|2"},
+		"renew, empty":   {0, func(b *Box) error { _, err := b.Renew(t.Context()); return err }, "1"},
+		"append, a half": {20, func(b *Box) error { return b.Append(t.Context(), Entry{From: "a", Text: "2"}) }, "1|2"},
+		"read, a half":   {20, func(b *Box) error { _, err := b.Unread(t.Context()); return err }, "1"},
+		"settle, empty": {0, func(b *Box) error {
+			return b.Settle(t.Context(), Settling{
+				Due:  func() ([]Due, error) { return []Due{{Entry: Entry{From: "a", Text: "2", ID: "x"}}}, nil },
+				Note: func([]Due) error { return nil },
+			})
+		}, "1|2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := newBox(t)
+			add(t, b, Entry{From: "a", Text: "1"})
+			whole := content(t, b)
+			f, err := os.OpenFile(b.Path(), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := f.Truncate(int64(c.first)); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- c.op(b) }()
+			entered(t, b)
+			if _, err := f.WriteAt([]byte(whole), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if got := textsOf(entries(t, b)); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			if got := names(t, b.dir); len(got) != 1 {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}
+
+// entered waits until somebody has had the mailbox.
+func entered(t *testing.T, b *Box) {
+	t.Helper()
+	before, err := os.Lstat(b.parked)
+	if err != nil {
+		return // no directory is moved here
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if now, err := os.Lstat(b.parked); err == nil && now.ModTime().After(before.ModTime()) {
+			return
+		}
+	}
+	t.Error("nobody came")
+}
+
+// An empty file that stays empty is replaced, and kept: what its emptier writes into it
+// later is not lost.
+func TestEmptyFileIsKept(t *testing.T) {
+	t.Parallel()
+	b, _ := newBox(t)
+	add(t, b, Entry{From: "a", Text: "1"})
+	f, err := os.OpenFile(b.Path(), os.O_RDWR|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := b.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("late"); err != nil {
+		t.Fatal(err)
+	}
+	add(t, b, Entry{From: "a", Text: "2"})
+	if got := textsOf(entries(t, b)); got != "2" {
+		t.Error(got)
+	}
+	kept, err := filepath.Glob(b.Path() + ".corrupt-*")
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("kept %q, %v", kept, err)
+	}
+	if data, err := os.ReadFile(kept[0]); err != nil || !strings.Contains(string(data), "late") {
+		t.Errorf("kept %q, %v", data, err)
+	}
+}
