@@ -10,9 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync"
-	"syscall"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -25,6 +23,7 @@ import (
 // ledger.Writer. It is safe for concurrent use.
 type Client struct {
 	socket string
+	ledger string // the file that requests are about; "" where that is not compared
 	http   *http.Client
 	// revive starts a supervisor where there is none any more; nil: it is not wanted.
 	revive func(context.Context) error
@@ -44,16 +43,37 @@ var (
 	_ ledger.Writer   = (*Client)(nil)
 )
 
+// newClient is NewClient for a team's supervisor, and for no other's that listens in
+// its place.
+func newClient(l team.Layout) *Client {
+	c := NewClient(l.Socket())
+	c.ledger = l.Ledger()
+	return c
+}
+
 // NewClient makes a client of the supervisor on a socket; it connects on use.
 func NewClient(socket string) *Client {
 	return &Client{socket: socket, path: opsPath, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			d := net.Dialer{Timeout: dialTimeout}
-			return d.DialContext(ctx, "unix", socket)
+			return dialSocket(ctx, socket)
 		},
 		MaxIdleConnsPerHost: maxIdle,
 		DisableCompression:  true,
 	}}}
+}
+
+// dialSocket connects to a supervisor of our own.
+func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPeer(conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // Close drops idle connections.
@@ -71,21 +91,6 @@ func (c *Client) drop() {
 		_ = conn.Close()
 	}
 	c.idle = nil
-}
-
-// reach asks whether anybody listens who lives. An error means neither yes nor no.
-func reach(socket string) (bool, error) {
-	conn, err := net.DialTimeout("unix", socket, dialTimeout)
-	switch {
-	case err == nil:
-		pid, err := peerPID(conn)
-		_ = conn.Close()
-		return err != nil || pid <= 0 || tool.Lives(pid), nil
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
-		return false, nil
-	default:
-		return false, team.Errorf(team.CodeUnavailable, "reach the supervisor: %w", err)
-	}
 }
 
 // reasonGone is a supervisor that has ended, or a connection that has: whether it
@@ -118,7 +123,8 @@ func (c *Client) try(ctx context.Context, path string, in, out any, again func(e
 	}
 	for n := 1; ; n++ {
 		err := c.post(ctx, path, body, out)
-		if err == nil || c.revive == nil || n == attempts || ctx.Err() != nil || !again(err) {
+		// One that keeps another ledger has not looked at the request.
+		if err == nil || c.revive == nil || n == attempts || ctx.Err() != nil || team.ReasonOf(err) != reasonOther && !again(err) {
 			return err
 		}
 		if rerr := c.revive(ctx); rerr != nil { // what became of the request stays unknown
@@ -130,10 +136,13 @@ func (c *Client) try(ctx context.Context, path string, in, out any, again func(e
 
 // post is one attempt.
 func (c *Client) post(ctx context.Context, path string, body []byte, out any) error {
+	ctx, stop := c.attended(ctx)
+	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://supervisor"+path, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
 	}
+	c.about(req.Header)
 	req.GetBody = nil // a request that may have been carried out is never sent twice
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -160,11 +169,21 @@ func (c *Client) post(ctx context.Context, path string, body []byte, out any) er
 	return nil
 }
 
+// about says which ledger a request is about.
+func (c *Client) about(h http.Header) {
+	if id := fileIDAt(c.ledger); id != "" {
+		h.Set(ledgerHeader, id)
+	}
+}
+
 // gone is a supervisor that did not answer. Whether it carried out what it was
 // asked is not known.
 func (c *Client) gone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if team.IsCode(err, team.CodeDenied) { // who listens is not us
+		return err
 	}
 	return team.Errorf(team.CodeUnavailable, "the supervisor did not answer: %w", errors.Join(ledger.ErrWriterGone, err)).
 		WithReason(reasonGone).WithHint("teamctl ps shows how things stand")
@@ -297,6 +316,8 @@ func (c *Client) InterruptMember(ctx context.Context, name string) error {
 
 // Goroutines returns the stacks of the supervisor's goroutines.
 func (c *Client) Goroutines(ctx context.Context) (string, error) {
+	ctx, stop := c.attended(ctx)
+	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://supervisor/debug/pprof/goroutine?debug=2", nil)
 	if err != nil {
 		return "", fmt.Errorf("make request: %w", err)

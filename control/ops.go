@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -9,12 +10,14 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
 
 // streams are the connections that have left HTTP to carry operations. http.Server
 // forgets them, so what it does at the end is done here.
 type streams struct {
 	writer ledger.Writer
+	keeper *keeper // nil: every ledger will do
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{} // that have a goroutine each: of a writer that takes one at a time
@@ -32,6 +35,11 @@ type batcher interface {
 func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != opsProtocol {
 		http.Error(w, "upgrade to "+opsProtocol, http.StatusUpgradeRequired)
+		return
+	}
+	if err := s.keeper.check(r.Header.Get(ledgerHeader)); err != nil {
+		w.WriteHeader(statusOf(team.CodeOf(err)))
+		_ = json.NewEncoder(w).Encode(errorOf(err))
 		return
 	}
 	rc := http.NewResponseController(w)

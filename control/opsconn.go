@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -19,6 +21,8 @@ var errNoStream = team.Errorf(team.CodeUnavailable, "the supervisor takes no str
 // stream sends an operation and waits for its answer. Errors of the connection wrap
 // ledger.ErrWriterGone.
 func (c *Client) stream(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
+	ctx, stop := c.attended(ctx)
+	defer stop()
 	conn, used, err := c.takeConn(ctx)
 	if err != nil {
 		return nil, err
@@ -83,8 +87,7 @@ type opsConn struct {
 
 // dialOps connects and leaves HTTP behind.
 func (c *Client) dialOps(ctx context.Context) (conn *opsConn, err error) {
-	d := net.Dialer{Timeout: dialTimeout}
-	raw, err := d.DialContext(ctx, "unix", c.socket)
+	raw, err := dialSocket(ctx, c.socket)
 	if err != nil {
 		return nil, c.gone(ctx, err)
 	}
@@ -95,7 +98,8 @@ func (c *Client) dialOps(ctx context.Context) (conn *opsConn, err error) {
 			_ = raw.Close()
 		}
 	}()
-	if _, err := fmt.Fprintf(raw, "POST %s HTTP/1.1\r\nHost: supervisor\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n", c.path, opsProtocol); err != nil {
+	if _, err := fmt.Fprintf(raw, "POST %s HTTP/1.1\r\nHost: supervisor\r\n%s: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n",
+		c.path, ledgerHeader, fileIDAt(c.ledger), opsProtocol); err != nil {
 		return nil, c.gone(ctx, err)
 	}
 	r := bufio.NewReader(raw)
@@ -103,8 +107,13 @@ func (c *Client) dialOps(ctx context.Context) (conn *opsConn, err error) {
 	if err != nil {
 		return nil, c.gone(ctx, err)
 	}
+	data, _ := io.ReadAll(io.LimitReader(res.Body, 1<<16))
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusSwitchingProtocols {
+		e := &team.Error{}
+		if json.Unmarshal(data, e) == nil && e.Reason == reasonOther { // it has taken nothing: another writer may
+			return nil, team.Errorf(e.Code, "%w", errors.Join(ledger.ErrWriterGone, e)).WithReason(e.Reason).WithHint(e.Hint)
+		}
 		return nil, errNoStream
 	}
 	if !stop() {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // peers accepts only connections of our own uid: the directory is private
@@ -27,6 +29,19 @@ func (p peers) Accept() (net.Conn, error) {
 		}
 		return c, nil
 	}
+}
+
+// checkPeer refuses a listener of another user, whose socket is in the place of ours.
+func checkPeer(c net.Conn) error {
+	uid, err := peerUID(c)
+	if err != nil {
+		return team.Errorf(team.CodeUnavailable, "see who listens: %w", err)
+	}
+	if uid != os.Getuid() {
+		return team.Errorf(team.CodeDenied, "the socket %s belongs to a process of user %d", c.RemoteAddr(), uid).
+			WithReason("foreign_supervisor").WithHint("set " + team.EnvRuntime + " to a directory of your own")
+	}
+	return nil
 }
 
 func ownedByUs(fi os.FileInfo) bool {

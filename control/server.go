@@ -25,6 +25,7 @@ import (
 const maxBody = 64 << 20
 
 type server struct {
+	keeper  *keeper
 	sup     *supervisor.Supervisor
 	writer  ledger.Writer
 	streams streams // of operations
@@ -50,20 +51,25 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	if _, err := os.Stat(l.Config()); err != nil {
 		return team.Errorf(team.CodeNotFound, "team %q does not exist", l.Key).WithHint("teamctl ls")
 	}
-	lock, ok, err := filelock.TryLock(l.SupervisorLock())
+	unlock, err := own(l)
 	if err != nil {
-		return fmt.Errorf("lock supervisor of %s: %w", l.Key, err)
+		return err
 	}
-	if !ok {
-		return team.Errorf(team.CodeConflict, "a supervisor of team %q runs already, pid %s", l.Key, readPID(l)).
-			WithReason("supervisor_running")
+	defer func() { err = errors.Join(err, unlock()) }()
+	keep, err := newKeeper(l)
+	if err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	defer keep.close()
 	_ = os.Remove(l.SupervisorPID()) // nobody reads the pid of the one before
 	if err := os.WriteFile(l.SupervisorPID(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write pid: %w", err)
 	}
-	defer func() { _ = os.Remove(l.SupervisorPID()) }()
+	defer func() {
+		if keep.owns() {
+			_ = os.Remove(l.SupervisorPID())
+		}
+	}()
 
 	listener, err := listen(l)
 	if err != nil {
@@ -76,6 +82,10 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	place, restored, err := placeOf(ctx, l, db)
+	if err != nil {
+		return err
+	}
 	group := ledger.NewGroup(db)
 	if err := group.Start(ctx); err != nil {
 		return err
@@ -87,7 +97,16 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	}()
 
 	f := &front{layout: l, log: in.Log, failed: make(chan error, 1)}
-	cfg := supervisor.Config{Layout: l, Ledger: ledger.New(db, group), Log: in.Log, Woken: f.look}
+	cfg := supervisor.Config{Layout: l, Ledger: ledger.New(db, group), Log: in.Log, Woken: func() {
+		if keep.look() == nil {
+			f.look()
+		}
+	}}
+	words, err := supervisor.ReadLastWords(l.LastWords())
+	if err != nil {
+		return err
+	}
+	cfg.Before = supervisor.Before{Restored: restored, From: place.From, Words: words}
 	release, err := in.Build(ctx, &cfg)
 	if err != nil {
 		return err
@@ -98,11 +117,74 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	defer sup.Close()
+	if err := settlePlace(ctx, l, cfg.Ledger, place, restored); err != nil {
+		return err
+	}
+	_ = os.Remove(l.LastWords()) // they were heeded
 	if err := sayAdopted(l); err != nil {
 		return err
 	}
 	postman := supervisor.NewPostman(supervisor.Mailer{Layout: l, Ledger: cfg.Ledger})
-	return serveHTTP(ctx, in, f, listener, &server{sup: sup, writer: group, streams: streams{writer: group}, mail: streams{writer: postman}})
+	s := &server{keeper: keep, sup: sup, writer: group, streams: streams{writer: group, keeper: keep}, mail: streams{writer: postman, keeper: keep}}
+	err = serveHTTP(ctx, in, f, listener, s)
+	if keep.isLost() {
+		keep.leave(sup, in.Log)
+	}
+	return err
+}
+
+// own takes the locks of a supervisor. That of the sockets may be held for a moment by
+// one that was at this path with another directory, and is leaving.
+func own(l team.Layout) (unlock func() error, err error) {
+	if err := PrivateDir(l.Runtime()); err != nil {
+		return nil, err
+	}
+	var held supervisorLocks
+	for i, path := range []string{l.SupervisorLock(), l.RuntimeLock()} {
+		lock, ok, err := filelock.TryLock(path)
+		if err == nil && !ok {
+			err = team.Errorf(team.CodeConflict, "a supervisor of team %q runs already, pid %s", l.Key, readPID(l)).
+				WithReason("supervisor_running")
+		} else if err != nil {
+			err = fmt.Errorf("lock supervisor of %s: %w", l.Key, err)
+		}
+		if err != nil {
+			if i > 0 {
+				err = errors.Join(err, held[0].Unlock())
+			}
+			return nil, err
+		}
+		held[i] = lock
+	}
+	return held.Unlock, nil
+}
+
+// placeOf is where the ledger belongs; restored says that its directory was put there,
+// or moved, since a supervisor last ran. A ledger that is elsewhere is refused.
+func placeOf(ctx context.Context, l team.Layout, db *ledger.DB) (p ledger.Place, restored bool, err error) {
+	if p, err = ledger.New(db, nil).Place(ctx); err != nil {
+		return p, false, err
+	}
+	if err := p.Refusal(l.Dir); err != nil {
+		return p, false, err
+	}
+	_, put := p.Here(l.Dir)
+	return p, put || p.Unseen, nil
+}
+
+// settlePlace records the directory once the members that it speaks of were looked at.
+func settlePlace(ctx context.Context, l team.Layout, led *ledger.Ledger, p ledger.Place, restored bool) error {
+	if p.ID != "" && !restored {
+		return nil
+	}
+	now, err := ledger.PlaceAt(l.Dir, l.Dir)
+	if err != nil {
+		return err
+	}
+	if p.ID != "" {
+		now.ID = p.ID
+	}
+	return led.SetPlace(ctx, now)
 }
 
 // sayAdopted adds to the file of the pid that the members' states can be relied on.
@@ -126,6 +208,7 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	}
 	mux.Handle("POST "+opsPath, &s.streams)
 	mux.Handle("POST "+mailPath, &s.mail)
+	mux.HandleFunc("GET "+pingPath, s.pong)
 	// Profiles are for who owns the socket, and only there.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -146,6 +229,7 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	select {
 	case <-ctx.Done():
 	case <-s.sup.Done():
+	case <-s.keeper.lost:
 	case err := <-f.failed:
 		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), err)
 	}
@@ -166,12 +250,23 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	return nil
 }
 
+// pong answers who listens, without the loop and without the disk.
+func (s *server) pong(w http.ResponseWriter, r *http.Request) {
+	if theirs := r.Header.Get(ledgerHeader); theirs != s.keeper.id {
+		go func() { _ = s.keeper.look() }() // it may be the newer one
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(pong{PID: os.Getpid(), Ledger: s.keeper.id})
+}
+
 func (s *server) handler(f func(context.Context, *server, []byte) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		var out any
 		if err == nil {
-			out, err = f(r.Context(), s, body)
+			if err = s.keeper.check(r.Header.Get(ledgerHeader)); err == nil {
+				out, err = f(r.Context(), s, body)
+			}
 		} else {
 			err = team.Errorf(team.CodeInvalid, "read request: %w", err)
 		}

@@ -32,15 +32,15 @@ const EnvReady = "TEAMCTL_READY_FD"
 // running exe (argv without the team) where there is none and start is set.
 func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
 	return func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
-		up, err := reach(l.Socket())
-		if err != nil || !up && !start {
+		who, err := reach(ctx, l.Socket(), l.Ledger())
+		if err != nil || who != present && !start {
 			return nil, err
 		}
-		c := NewClient(l.Socket())
+		c := newClient(l)
 		if start {
 			c.revive = func(ctx context.Context) error { return startUp(ctx, l, exe) }
 		}
-		if !up {
+		if who != present {
 			if err := c.revive(ctx); err != nil {
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (
 // Writer is the ledger writer of a process that is not the supervisor: through
 // the socket while one listens, else direct.
 func Writer(l team.Layout, direct ledger.Writer) ledger.Writer {
-	client := NewClient(l.Socket())
+	client := newClient(l)
 	return ledger.Switching(func(context.Context) (ledger.Writer, bool) {
 		if client.connected() { // it says so itself when nobody is there any more
 			return client, true
@@ -78,8 +78,8 @@ func startUp(ctx context.Context, l team.Layout, exe []string) error {
 	defer func() { _ = lock.Unlock() }()
 	// The one that holds the team's lock may be leaving or just about to listen.
 	for called, died := false, 0; ; {
-		up, err := reach(l.Socket())
-		if err != nil || up {
+		who, err := reach(ctx, l.Socket(), l.Ledger())
+		if err != nil || who == present {
 			return err
 		}
 		err = launch(ctx, l, exe)
@@ -90,7 +90,7 @@ func startUp(ctx context.Context, l team.Layout, exe []string) error {
 		if team.ReasonOf(err) != "supervisor_running" {
 			return err
 		}
-		if _, err := os.Lstat(l.Socket()); errors.Is(err, os.ErrNotExist) && !called {
+		if _, err := os.Lstat(l.Socket()); errors.Is(err, os.ErrNotExist) && !called && isHeld(l.SupervisorLock()) {
 			called = true
 			if err := call(ctx, l); err != nil {
 				return err
@@ -111,9 +111,30 @@ func startUp(ctx context.Context, l team.Layout, exe []string) error {
 	}
 }
 
-// lockSupervisor takes the lock that a supervisor holds for life.
-func lockSupervisor(ctx context.Context, l team.Layout) (*filelock.Held, error) {
-	return filelock.Lock(ctx, l.SupervisorLock())
+// supervisorLocks are what a supervisor holds for life.
+type supervisorLocks [2]*filelock.Held
+
+// Unlock frees them.
+func (s supervisorLocks) Unlock() error { return errors.Join(s[1].Unlock(), s[0].Unlock()) }
+
+// lockSupervisor takes the locks that a supervisor holds for life: the team's, and that
+// of the sockets, which one of a directory that had the path before may still have.
+func lockSupervisor(ctx context.Context, l team.Layout) (held supervisorLocks, err error) {
+	if err := PrivateDir(l.Runtime()); err != nil {
+		return held, err
+	}
+	if held[0], err = filelock.Lock(ctx, l.SupervisorLock()); err != nil {
+		return held, err
+	}
+	if held[1], err = filelock.Lock(ctx, l.RuntimeLock()); err != nil {
+		return held, errors.Join(err, held[0].Unlock())
+	}
+	return held, nil
+}
+
+func isHeld(path string) bool {
+	held, err := filelock.IsHeld(path)
+	return err == nil && held
 }
 
 // launch starts one supervisor process in a session of its own and waits until

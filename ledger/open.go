@@ -48,8 +48,10 @@ type Options struct {
 // DB is an open ledger file: one writer connection, opened by the first write, and
 // readers. It is safe for concurrent use.
 type DB struct {
-	path string
-	opts Options
+	path   string
+	opts   Options
+	file   os.FileInfo // that path named when it was opened
+	placed bool        // it was seen to be at its place; used by who has the turn
 
 	wdb  *sql.DB
 	conn *sql.Conn // the writer; used only by who has the turn
@@ -102,6 +104,9 @@ func open(ctx context.Context, path string, opts Options, steps []migration) (*D
 		return nil, err
 	}
 	db := &DB{path: abs, opts: opts, turn: turn{token: make(chan struct{}, 1)}, prep: map[string]*sql.Stmt{}, watches: map[*watch]struct{}{}}
+	if err := db.remember(); err != nil {
+		return nil, err
+	}
 	if err := db.init(ctx, fresh, steps); err != nil {
 		return nil, errors.Join(db.asCoded("open ledger "+abs, err), db.Close())
 	}

@@ -69,6 +69,7 @@ const (
 	opMergesMove     = "merges.move"
 	opSettingPut     = "setting.put"
 	opSettingRevise  = "setting.revise"
+	opPlace          = "place.set"
 
 	opTaskCompleteReviewed = "task.complete.reviewed"
 	opTaskCompleteVerified = "task.complete.verified"
@@ -128,6 +129,7 @@ var ops = map[string]opSpec{
 	opMergesMove:     once(moveMerges),
 	opSettingPut:     again(putSetting),
 	opSettingRevise:  once(reviseSetting),
+	opPlace:          again(setPlace),
 
 	opTaskCompleteReviewed: once(completeReviewed),
 	opTaskCompleteVerified: once(completeVerified),

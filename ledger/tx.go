@@ -107,6 +107,9 @@ func drain(rows *sql.Rows, scan func(*sql.Rows) error) error {
 
 // read runs a query on the reader pool and scans its rows.
 func read[T any](ctx context.Context, db *DB, doing string, scan func(*sql.Rows) (T, error), q string, args ...any) ([]T, error) {
+	if err := db.Replaced(); err != nil {
+		return nil, err
+	}
 	r, err := db.reader()
 	if err != nil {
 		return nil, err

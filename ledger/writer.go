@@ -107,6 +107,9 @@ func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	defer cancel()
 	wrote := false
 	err := db.write(ctx, "wait for other writers", func() error {
+		if err := db.writable(jobs); err != nil {
+			return err
+		}
 		return retryBusy(ctx, func() (err error) {
 			wrote, err = db.attempt(jobs, false)
 			if errors.Is(err, errUndo) {

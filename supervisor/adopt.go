@@ -19,6 +19,8 @@ import (
 // adoptAll takes over every generation that an earlier supervisor left. It runs
 // before the loop, so it may touch the members; adoptions go in parallel.
 func (s *Supervisor) adoptAll(ctx context.Context) {
+	foreign := s.endForeign(ctx)
+	defer s.restored(ctx, foreign)
 	found := make(map[*member]adoption, len(s.members))
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -35,7 +37,9 @@ func (s *Supervisor) adoptAll(ctx context.Context) {
 	}
 	wg.Wait()
 	for _, m := range s.members {
-		s.settleAdopted(m, found[m])
+		a := found[m]
+		a.foreign = foreign[m.row.Name] && a.at == nil
+		s.settleAdopted(m, a)
 	}
 }
 
@@ -45,6 +49,8 @@ type adoption struct {
 	at     backends.Attached
 	plan   Plan
 	unsure error
+
+	foreign bool // it was ended with the directory that was here before
 }
 
 // adopt attaches to the generation that the row names.
@@ -108,6 +114,9 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 		e, err := shim.ReadExit(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation)
 		if err != nil {
 			e = backends.Exit{Generation: m.row.Generation, Code: -1, Reason: "ended while no supervisor looked", At: time.Now()}
+		}
+		if a.foreign {
+			s.againAfter(m, &e)
 		}
 		exited{m.row.SessionKey, m.row.Generation, e}.apply(s)
 	case m.row.Observed == team.Starting:

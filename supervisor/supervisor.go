@@ -29,6 +29,7 @@ type Config struct {
 	Notify   string        // datagram socket that shims and agents report to
 	Notes    <-chan Note   // what they reported; may be nil
 	Clock    Clock         // zero value: the machine's
+	Before   Before        // what is known of the directory's past
 	Courier  Courier       // opens the way into foreign agents; may be nil
 	Woken    func()        // called, in the loop, when the ledger has changed; may be nil
 	// LeadMail is called, outside the loop and one call at a time, when the lead's

@@ -144,6 +144,13 @@ func RuntimeRoot() string {
 // Socket is the supervisor's socket.
 func (l Layout) Socket() string { return filepath.Join(l.Runtime(), "s") }
 
+// RuntimeLock is held with SupervisorLock: two directories that had the path one after
+// the other have two of those, and the sockets in common.
+func (l Layout) RuntimeLock() string { return filepath.Join(l.Runtime(), "lock") }
+
+// LastWords are what a supervisor says that has lost its team's directory.
+func (l Layout) LastWords() string { return filepath.Join(l.Runtime(), "lost.json") }
+
 // NotifySocket takes datagrams from shims and agents.
 func (l Layout) NotifySocket() string { return filepath.Join(l.Runtime(), "n") }
 

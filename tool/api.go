@@ -101,7 +101,8 @@ type TeamCreateOut struct {
 	Repos map[string]string `json:"repos,omitempty"` // further repositories: root by name
 }
 
-// TeamInfo is one team in a list. A team whose ledger cannot be read has Problem set.
+// TeamInfo is one team in a list. A team whose ledger cannot be read, or cannot be
+// written where it is, has Problem set.
 type TeamInfo struct {
 	Key        string        `json:"team"`
 	Name       string        `json:"name"`
@@ -113,6 +114,7 @@ type TeamInfo struct {
 	Tasks      ledger.Counts `json:"tasks"`
 	Supervisor int           `json:"supervisorPid,omitempty"`
 	Problem    string        `json:"problem,omitempty"`
+	Hint       string        `json:"hint,omitempty"` // what to do about it
 }
 
 // TeamDeleteOut (R92).

@@ -181,6 +181,13 @@ func (e *Env) fill(ctx context.Context, l team.Layout, n newTeam) (err error) {
 		return err
 	}
 	e.reached("lead")
+	place, err := ledger.PlaceAt(l.Dir, e.Home.Team(l.Key).Dir)
+	if err != nil {
+		return err
+	}
+	if err := led.SetPlace(ctx, place); err != nil {
+		return err
+	}
 	return supervisor.Publish(ctx, l, led)
 }
 

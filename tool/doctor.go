@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -234,8 +236,11 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 	var bad, hooks []Check
 	for _, t := range teams {
 		if t.Problem != "" {
-			bad = append(bad, checked("team "+t.Key, "%s", t.Problem).warn("look at "+t.Path))
+			bad = append(bad, checked("team "+t.Key, "%s", t.Problem).warn(cmp.Or(t.Hint, "look at "+t.Path)))
 			continue
+		}
+		if c, ok := e.hungCheck(ctx, t); ok {
+			bad = append(bad, c)
 		}
 		if c, ok := e.orphanCheck(ctx, t); ok {
 			bad = append(bad, c)
@@ -251,10 +256,56 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 		}
 	}
 	bad = append(bad, e.leftovers(teams)...)
+	bad = append(bad, lostChecks()...)
 	if len(bad) == 0 {
 		bad = []Check{checked("teams", "%d, none needs attention", len(teams))}
 	}
 	return append(bad, hooks...)
+}
+
+// hungCheck reports a supervisor that does not answer.
+func (e *Env) hungCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) {
+	if info.Supervisor == 0 || e.Dial == nil {
+		return Check{}, false
+	}
+	t, err := e.Open(ctx, info.Key)
+	if err == nil {
+		_, err = e.Dial(ctx, t.Layout, false)
+		err = errors.Join(err, t.Close())
+	}
+	if err == nil {
+		return Check{}, false
+	}
+	return checked("team "+info.Key, "%v", err).fail(team.HintOf(firstCoded(err))), true
+}
+
+// lostChecks report supervisors whose team was removed under them.
+func lostChecks() []Check {
+	var out []Check
+	files, _ := filepath.Glob(filepath.Join(team.RuntimeRoot(), "*", filepath.Base(team.Layout{}.LastWords()))) // the pattern is sound
+	for _, path := range files {
+		w, err := supervisor.ReadLastWords(path)
+		if err != nil || w == nil || w.Why != "removed" {
+			continue
+		}
+		text := fmt.Sprintf("%s was removed at %s while its supervisor ran", w.Dir, w.At.Local().Format(time.DateTime))
+		if len(w.Ended) > 0 {
+			text += "; members that were ended: " + agentNames(w.Ended)
+		}
+		if len(w.Left) > 0 {
+			text += "; members that could not be ended: " + agentNames(w.Left)
+		}
+		out = append(out, checked("team "+w.Team, "%s", text).warn("put the directory back from a backup, or rm "+path))
+	}
+	return out
+}
+
+func agentNames(list []supervisor.Agent) string {
+	names := make([]string, len(list))
+	for i, a := range list {
+		names[i] = fmt.Sprintf("%s (pid %d)", a.Name, a.PID)
+	}
+	return strings.Join(names, ", ")
 }
 
 // orphanCheck reports a team that has members to run and no supervisor.

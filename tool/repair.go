@@ -95,6 +95,11 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 			r.fail("ledger", err)
 		}
 	}()
+	if t.Elsewhere != nil {
+		r.fail("directory", t.Elsewhere)
+		return
+	}
+	l = t.Layout
 	if !r.ledger(ctx, t) {
 		return
 	}

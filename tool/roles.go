@@ -93,10 +93,14 @@ func granted(c Caller, op Operation) grant {
 	return roles[op][c.Role]
 }
 
-// may refuses an operation that the caller's role does not have. What an
+// may refuses an operation that the caller's role does not have, and every one on a
+// team that can only be read. What an
 // operator does beyond the roles of others is logged first. Policies and named
 // answerers are settled where the operation is.
 func (t *Team) may(ctx context.Context, c Caller, op Operation) error {
+	if t.Elsewhere != nil {
+		return t.Elsewhere
+	}
 	switch granted(c, op) {
 	case yes, policy, named:
 		return nil

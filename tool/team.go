@@ -26,7 +26,9 @@ type Team struct {
 	Ledger *ledger.Ledger
 	// Watch tells of changes to the team's files.
 	Watch *dirwatch.Hub
-	db    *ledger.DB
+	// Elsewhere is why the team can only be read: its directory is a copy, or was moved.
+	Elsewhere error
+	db        *ledger.DB
 }
 
 // resolveRepo checks the repository before anything is created; base is recorded
@@ -179,11 +181,45 @@ func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
 	if err != nil {
 		return nil, err
 	}
+	t := &Team{Env: e, Layout: l, Watch: hub, db: db}
 	w := ledger.Direct(db)
-	if e.Writer != nil {
-		w = e.Writer(l, w)
+	read := ledger.New(db, w)
+	place, err := read.Place(ctx)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
-	return &Team{Env: e, Layout: l, Ledger: ledger.New(db, w), Watch: hub, db: db}, nil
+	if t.Elsewhere = place.Refusal(l.Dir); t.Elsewhere == nil {
+		t.Layout = At(place, l)
+		if e.Writer != nil {
+			w = e.Writer(t.Layout, w)
+		}
+	}
+	t.Ledger = ledger.New(db, w)
+	return t, nil
+}
+
+// At is the layout of a team under the path that its ledger has for it. Whichever way
+// its directory is reached, the sockets are the same.
+func At(place ledger.Place, l team.Layout) team.Layout {
+	if place.Path == "" || place.Path == l.Dir {
+		return l
+	}
+	return team.Layout{Home: team.Home{Dir: filepath.Dir(filepath.Dir(place.Path))}, Key: l.Key, Dir: place.Path}
+}
+
+// Canonical is At for a team whose ledger can be read; any other stays under the path
+// that it was named by.
+func Canonical(ctx context.Context, l team.Layout) team.Layout {
+	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
+	if err != nil {
+		return l // whoever opens it next says why
+	}
+	place, err := ledger.New(db, nil).Place(ctx)
+	_ = db.Close() // it was only read
+	if here, _ := place.Here(l.Dir); err != nil || !here {
+		return l
+	}
+	return At(place, l)
 }
 
 // Close releases the ledger.
@@ -194,6 +230,9 @@ func (t *Team) as(c Caller) *ledger.Ledger { return t.Ledger.As(c.Name) }
 
 // supervisor dials the team's supervisor and starts it where there is none.
 func (t *Team) supervisor(ctx context.Context) (Supervisor, error) {
+	if t.Elsewhere != nil {
+		return nil, t.Elsewhere
+	}
 	if t.Env.Dial == nil {
 		return nil, team.Errorf(team.CodeUnavailable, "no supervisor can be started here")
 	}
@@ -202,7 +241,7 @@ func (t *Team) supervisor(ctx context.Context) (Supervisor, error) {
 
 // RunningSupervisor is the team's supervisor if one is up; none is CodeUnavailable.
 func (t *Team) RunningSupervisor(ctx context.Context) (Supervisor, error) {
-	if t.Env.Dial != nil {
+	if t.Env.Dial != nil && t.Elsewhere == nil {
 		s, err := t.Env.Dial(ctx, t.Layout, false)
 		if s != nil || err != nil {
 			return s, err
@@ -251,10 +290,13 @@ func (e *Env) info(ctx context.Context, key string) TeamInfo {
 	info := TeamInfo{Key: key, Name: key, Path: l.Dir}
 	t, err := e.Open(ctx, key)
 	if err != nil {
-		info.Problem = err.Error()
+		info.Problem, info.Hint = err.Error(), team.HintOf(err)
 		return info
 	}
 	defer func() { _ = t.Close() }()
+	if t.Elsewhere != nil {
+		info.Problem, info.Hint = t.Elsewhere.Error(), team.HintOf(t.Elsewhere)
+	}
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
 		info.Problem = err.Error()
@@ -330,7 +372,7 @@ func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
 			return nil, 0, err
 		}
 	}
-	if !adopted && (owed || slices.ContainsFunc(members, wanted)) {
+	if !adopted && t.Elsewhere == nil && (owed || slices.ContainsFunc(members, wanted)) {
 		// It answers when it has adopted.
 		if _, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) }); err != nil {
 			return members, 0, err

@@ -264,7 +264,12 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 			err = cerr
 		}
 	}()
-	return a.suggestTask(ctx, t, f(t, c))
+	err = a.suggestTask(ctx, t, f(t, c))
+	if err == nil && t.Elsewhere != nil {
+		a.out.note("%s", t.Elsewhere)
+		a.out.hint("%s", team.HintOf(t.Elsewhere))
+	}
+	return err
 }
 
 // place is where the person is.

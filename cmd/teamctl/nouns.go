@@ -29,6 +29,7 @@ var nouns = []noun{
 		forms: []longForm{
 			{"create", "create", newCreate}, {"ls", "ls", newLs}, {"delete", "delete", newDelete}, {"up", "up", newUp}, {"down", "down", newDown},
 			{"status", "status", newStatus}, {"wait", "wait", newWait}, {"board", "board", newBoard}, {"settings", "settings", newSettings}, {"events", "events", newEvents},
+			{"relocate", "relocate", newRelocate},
 		},
 	},
 	{

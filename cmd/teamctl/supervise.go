@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func (a *app) supervise(ctx context.Context, listening func() error) error {
 	if err := cgroup.Leave(); err != nil {
 		log.Warn("cannot leave the control group of the agent that started me", "err", err)
 	}
-	p := parts{exe: exe, idle: idle, layout: home.Team(key), log: log}
+	p := parts{exe: exe, idle: idle, layout: tool.Canonical(ctx, home.Team(key)), log: log}
 	up := func() {
 		if err := listening(); err != nil {
 			log.Warn("notify the service manager", "err", err)
@@ -140,6 +141,10 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 		Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, LeadArgv: []string{p.exe, "board", "--team", p.layout.Key},
 		Notifier: notifier, Log: p.log,
 	})
+	if from := cfg.Before.From; from != "" && from != p.layout.Dir {
+		old := tmux.New(tmux.Options{Layout: team.Layout{Home: team.Home{Dir: filepath.Dir(filepath.Dir(from))}, Key: p.layout.Key, Dir: from}, Log: p.log})
+		cfg.Before.Close = func(ctx context.Context) error { return errors.Join(old.CloseTeam(ctx), old.Close()) }
+	}
 	pt := pty.New(pty.Options{Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, Notifier: notifier, Log: p.log})
 	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess(hub), Log: p.log})
 	notes, stop := relay(notifier)

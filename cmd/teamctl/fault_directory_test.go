@@ -1,0 +1,291 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The faults of a team's directory: it is removed, put back, copied or moved while its
+// supervisor and its agents live.
+
+// subjects are those of the team's tasks.
+func (r *faultRig) subjects() []string {
+	r.Helper()
+	var out struct{ Tasks []ledger.Task }
+	if err := json.Unmarshal([]byte(r.teamctl("task", "ls", "--json")), &out); err != nil {
+		r.Fatal(err)
+	}
+	var list []string
+	for _, t := range out.Tasks {
+		list = append(list, t.Subject)
+	}
+	return list
+}
+
+// fails runs a command that has to end with a code and names the reason.
+func (r *faultRig) fails(code team.Code, reason string, args ...string) string {
+	r.Helper()
+	out, err := r.try(append([]string{r.exe, "--json"}, args...)...)
+	var got struct{ Error struct{ Reason string } }
+	if exitCode(err) != team.ExitStatus(team.Errorf(code, "")) {
+		r.Fatalf("%v: status %d, want %s: %v\n%s", args, exitCode(err), code, err, out)
+	}
+	text := err.Error()
+	if i := strings.Index(text, "{"); i >= 0 {
+		_ = json.Unmarshal([]byte(text[i:]), &got)
+	}
+	if got.Error.Reason != reason && !strings.Contains(text+out, `"`+reason+`"`) {
+		r.Fatalf("%v: want the reason %s: %v\n%s", args, reason, err, out)
+	}
+	return out + text
+}
+
+// backUp copies the team's directory as a person would.
+func (r *faultRig) backUp() {
+	r.Helper()
+	r.command("cp", "-a", r.layout.Dir, r.dir+"/bk")
+}
+
+// restore puts the copy in the place of the directory.
+func (r *faultRig) restore() {
+	r.Helper()
+	r.command("rm", "-rf", r.layout.Dir)
+	r.command("mv", r.dir+"/bk", r.layout.Dir)
+}
+
+// What is told after the directory was put back from a backup is in the ledger that is
+// there, whatever the supervisor of the one before had open; nothing of that one lives on.
+func TestDirectoryRestored(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	r.teamctl("task", "add", "before")
+	r.backUp()
+	r.agent("later", "never", "fakeagent", "hold") // the backup does not know it
+	sup, a, later := r.supervisor(), r.proc("a").Agent, r.proc("later").Agent
+	r.restore()
+	r.teamctl("task", "add", "after")
+	r.send("a", "after")
+	r.teamctl("spawn", "b", "--worktree", "none", "--restart", "never", "--", "fakeagent", "hold")
+	if got := r.subjects(); !slices.Equal(got, []string{"before", "after"}) {
+		t.Errorf("tasks: %v", got)
+	}
+	if n := len(r.mail("a")); n != 1 {
+		t.Errorf("%d messages in the mailbox of a", n)
+	}
+	r.until("the supervisor of the directory before to end", func() bool { return !proc.Alive(sup) })
+	is := r.state("a", team.Running)
+	if is.PID == a.PID || proc.Alive(a) || proc.Alive(later) {
+		t.Errorf("a was %d and is %d; its old process lives: %v; later's: %v", a.PID, is.PID, proc.Alive(a), proc.Alive(later))
+	}
+	r.state("b", team.Running)
+	if log := r.teamctl("events", "--json"); !strings.Contains(log, `"team.restored"`) || !strings.Contains(log, `"later"`) {
+		t.Errorf("it is not written down who was ended:\n%s", log)
+	}
+}
+
+// The same where no supervisor saw it: what lives of the directory before is found by
+// the next one.
+func TestDirectoryRestoredUnseen(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	r.backUp()
+	r.agent("later", "never", "fakeagent", "hold")
+	a, later := r.proc("a").Agent, r.proc("later").Agent
+	r.kill(r.supervisor())
+	r.restore()
+	is := r.state("a", team.Running)
+	if is.PID == a.PID || proc.Alive(a) || proc.Alive(later) {
+		t.Errorf("a was %d and is %d; its old process lives: %v; later's: %v", a.PID, is.PID, proc.Alive(a), proc.Alive(later))
+	}
+	r.kill(r.supervisor())
+	if again := r.members()["a"]; again.PID != is.PID {
+		t.Errorf("a was %d and is %d after one more supervisor", is.PID, again.PID)
+	}
+}
+
+// delete --force of a restored team leaves neither the supervisor of the directory
+// before nor its agents.
+func TestDirectoryRestoredAndDeleted(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	r.backUp()
+	sup, a := r.supervisor(), r.proc("a").Agent
+	r.restore()
+	r.teamctl("delete", "f", "--force")
+	r.until("the supervisor and its agents to end", func() bool { return !proc.Alive(sup) && !proc.Alive(a) })
+	r.teamctl("create", "f", "--repo", "repo")
+}
+
+// A team whose directory is removed takes its agents along, and the doctor says so.
+func TestDirectoryRemoved(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "a", "-n", "3", "--restart", "always", "--", "fakeagent", "hold")
+	r.teamctl("spawn", "p", "--backend", "pty", "--worktree", "none", "--", "fakeagent", "hold")
+	sup := r.supervisor()
+	var agents []int
+	for name := range r.members() {
+		agents = append(agents, r.proc(name).Agent.PID)
+	}
+	r.command("rm", "-rf", r.layout.Dir)
+	r.command("git", "-C", "repo", "worktree", "prune")
+	gone := func() bool {
+		for _, pid := range append(agents, sup.PID) {
+			if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); err == nil {
+				return false
+			}
+		}
+		return true
+	}
+	for !gone() { // no team that until could show
+		r.tick()
+	}
+	words, err := supervisor.ReadLastWords(r.layoutFile("lost.json"))
+	if err != nil || words == nil || words.Why != "removed" || len(words.Ended) != len(agents) || len(words.Left) != 0 {
+		t.Errorf("last words: %+v, %v", words, err)
+	}
+	if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "was removed") || !strings.Contains(out, "a-2") {
+		t.Errorf("the doctor says nothing of it:\n%s", out)
+	}
+	r.teamctl("create", "f", "--repo", "repo")
+	r.teamctl("spawn", "a", "--worktree", "none", "--", "fakeagent", "hold")
+	if out, _ := r.try(r.exe, "doctor"); strings.Contains(out, "was removed") {
+		t.Errorf("the doctor still tells of the team before:\n%s", out)
+	}
+}
+
+// layoutFile is a file of the team's runtime directory in the rig's world.
+func (r *faultRig) layoutFile(name string) string {
+	return filepath.Join(r.dir, "r", filepath.Base(r.layout.Runtime()), name)
+}
+
+// A copy of a home can be looked at, and nothing that is done in it reaches the original.
+func TestCopiedHome(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "a", "--restart", "never", "--", "fakeagent", "hold")
+	before, sup := r.members()["a"], r.supervisor()
+	r.command("cp", "-a", r.dir+"/t", r.dir+"/copy")
+	original := r.env
+	r.env = append(slices.Clone(original), team.EnvHome+"="+r.dir+"/copy")
+	t.Cleanup(func() { r.env = original }) // before the team is deleted
+	if got := r.members()["a"]; got.PID != before.PID {
+		t.Errorf("the copy has a as %d, the original as %d", got.PID, before.PID)
+	}
+	for _, args := range [][]string{
+		{"task", "add", "x"}, {"send", "a", "x"}, {"spawn", "b"}, {"kill", "a", "--force"}, {"stop", "a"}, {"restart", "a"}, {"shutdown"},
+		{"merge", "a"}, {"delete"}, {"delete", "--force"}, {"relocate", "f"},
+	} {
+		r.fails(team.CodeConflict, ledger.ReasonTeamCopied, args...)
+	}
+	if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "is a copy of the team in") {
+		t.Errorf("the doctor says nothing of the copy:\n%s", out)
+	}
+	r.env = original
+	after := r.members()["a"]
+	if after.PID != before.PID || after.Restarts != 0 || after.Observed != team.Running || r.supervisor() != sup {
+		t.Errorf("the original had %+v and has %+v", before, after)
+	}
+	if _, err := os.Stat(before.Worktree); err != nil {
+		t.Error(err)
+	}
+	r.command("git", "-C", before.Worktree, "status")
+}
+
+// A home that is moved while its team runs is read-only until that is confirmed; then
+// the same members go on there, with their worktrees.
+func TestMovedHome(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "a", "--restart", "never", "--", "fakeagent", "hold")
+	r.teamctl("task", "add", "before")
+	sup, old := r.supervisor(), r.proc("a").Agent
+	r.command("sh", "-c", "echo work > t/teams/f/worktrees/a/new.txt")
+	r.command("mv", r.dir+"/t", r.dir+"/t2")
+	r.env = append(r.env, team.EnvHome+"="+r.dir+"/t2")
+	r.layout = team.Home{Dir: r.dir + "/t2"}.Team("f")
+	if got := r.subjects(); !slices.Equal(got, []string{"before"}) {
+		t.Errorf("tasks: %v", got)
+	}
+	if text := r.fails(team.CodeConflict, ledger.ReasonTeamMoved, "task", "add", "x"); !strings.Contains(text, "teamctl relocate f") {
+		t.Errorf("no word of what to do: %s", text)
+	}
+	r.teamctl("relocate")
+	r.until("the supervisor of the place before to end", func() bool { return !proc.Alive(sup) })
+	m := r.state("a", team.Running)
+	if m.PID == old.PID || proc.Alive(old) || m.Worktree != r.layout.Worktrees()+"/a" {
+		t.Errorf("a was %d (alive: %v) and is %+v", old.PID, proc.Alive(old), m)
+	}
+	if out := r.command("git", "-C", m.Worktree, "status", "--porcelain"); !strings.Contains(out, "new.txt") {
+		t.Errorf("the worktree has no work: %q", out)
+	}
+	if out := r.command("git", "-C", "repo", "worktree", "list"); !strings.Contains(out, r.dir+"/t2/") || strings.Contains(out, "prunable") {
+		t.Errorf("git knows:\n%s", out)
+	}
+	r.teamctl("task", "add", "after")
+	if got := r.subjects(); !slices.Equal(got, []string{"before", "after"}) {
+		t.Errorf("tasks: %v", got)
+	}
+	if out := r.teamctl("relocate", "f"); !strings.Contains(out, "already") {
+		t.Errorf("once more: %s", out)
+	}
+}
+
+// A copy whose original is gone takes over, and nothing of the original lives on.
+func TestCopyTakesOver(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	old := r.proc("a").Agent
+	r.command("cp", "-a", r.dir+"/t", r.dir+"/t2")
+	r.kill(r.supervisor())
+	r.command("rm", "-rf", r.dir+"/t")
+	r.env = append(r.env, team.EnvHome+"="+r.dir+"/t2")
+	r.layout = team.Home{Dir: r.dir + "/t2"}.Team("f")
+	r.teamctl("relocate", "f")
+	if m := r.state("a", team.Running); m.PID == old.PID || proc.Alive(old) {
+		t.Errorf("a was %d (alive: %v) and is %d", old.PID, proc.Alive(old), m.PID)
+	}
+}
+
+// Whichever way a home is reached, a link or another mount, it is the same team with the
+// same supervisor.
+func TestHomeUnderAnotherPath(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	before, sup := r.members()["a"], r.supervisor()
+	original := r.env
+	same := func(home string) {
+		t.Helper()
+		r.env = append(slices.Clone(original), team.EnvHome+"="+home)
+		if got := r.members()["a"]; got.PID != before.PID || r.supervisor() != sup {
+			t.Errorf("by %s: %+v, supervisor %+v", home, got, r.supervisor())
+		}
+		r.teamctl("task", "add", "by "+filepath.Base(home))
+		r.env = original
+	}
+	if err := os.Symlink(r.dir+"/t", r.dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	same(r.dir + "/link")
+	mounted := r.dir + "/mount"
+	if err := os.Mkdir(mounted, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount(r.dir+"/t", mounted, "", syscall.MS_BIND, ""); err != nil {
+		t.Logf("no bind mount here: %v", err)
+	} else {
+		t.Cleanup(func() { _ = syscall.Unmount(mounted, syscall.MNT_DETACH) }) // before the home is removed
+		same(mounted)
+	}
+	if got := r.subjects(); len(got) == 0 || got[0] != "by link" {
+		t.Errorf("tasks: %v", got)
+	}
+}

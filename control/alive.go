@@ -1,0 +1,251 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// A supervisor that is stopped, or has no descriptor left to accept with, has a socket
+// that can be connected to and never answers. So whoever waits for an answer asks on a
+// second connection whether anybody is there: once the answer takes longer than
+// aliveAfter, and then every aliveEvery. The question is answered by a goroutine of its
+// own, which needs neither the loop nor the disk. Time alone does not decide: a machine
+// under load may keep a healthy process from the processor for longer than any limit
+// that is of use, and then one of its threads is runnable, or waits for the disk.
+const (
+	aliveAfter = 2 * time.Second
+	aliveEvery = 3 * time.Second
+	// silentFor is how long a process may be silent that could run and has nothing to do.
+	silentFor = 5 * time.Second
+	// stoppedFor is how long a process may be stopped: a debugger stops it for moments.
+	stoppedFor = time.Second
+	// busyFor bounds the patience with a process that wants to run and does not answer.
+	busyFor    = 60 * time.Second
+	aliveLooks = 100 * time.Millisecond
+)
+
+// pingPath answers who listens. ledgerHeader says in every request which ledger it is
+// about, as fileID has it.
+const (
+	pingPath     = "/v1/ping"
+	ledgerHeader = "Teamctl-Ledger"
+)
+
+// reasonHung is a supervisor that lives and does not answer.
+const reasonHung = "supervisor_hung"
+
+// reasonOther is a supervisor of another ledger than the one at its path.
+const reasonOther = "supervisor_of_another_ledger"
+
+// pong answers a ping.
+type pong struct {
+	PID    int    `json:"pid"`
+	Ledger string `json:"ledger"`
+}
+
+// fileID names a file on this machine until it is gone; "" for one that cannot be seen.
+func fileID(fi os.FileInfo) string {
+	if fi == nil {
+		return ""
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return strconv.FormatUint(uint64(st.Dev), 16) + ":" + strconv.FormatUint(st.Ino, 16) //nolint:gosec,unconvert // the types differ between systems
+}
+
+// fileIDAt is fileID of what path names now.
+func fileIDAt(path string) string {
+	if path == "" {
+		return ""
+	}
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	return fileID(fi)
+}
+
+// presence is what there is at a socket.
+type presence int
+
+const (
+	nobody  presence = iota
+	present          // a supervisor of the ledger, as far as can be seen
+	foreign          // a supervisor of a file that has lost the name
+)
+
+// reach asks who listens at a socket. An error means that somebody does who does not
+// answer, or that nobody can tell.
+func reach(ctx context.Context, socket, ledger string) (presence, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, "unix", socket)
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
+		return nobody, nil
+	case err != nil && ctx.Err() != nil:
+		return nobody, context.Cause(ctx)
+	case err != nil:
+		return nobody, team.Errorf(team.CodeUnavailable, "reach the supervisor: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := checkPeer(conn); err != nil {
+		return nobody, err
+	}
+	pid, err := peerPID(conn)
+	if err == nil && pid > 0 && !tool.Lives(pid) {
+		return nobody, nil
+	}
+	mine := fileIDAt(ledger)
+	p, err := ping(ctx, conn, pid, mine)
+	switch {
+	case err != nil && (ctx.Err() != nil || team.ReasonOf(err) == reasonHung):
+		return nobody, err
+	case err != nil: // it ended while it was asked
+		return nobody, nil
+	case p.Ledger != "" && ledger != "" && p.Ledger != mine:
+		return foreign, nil
+	}
+	return present, nil
+}
+
+// ping asks on a connection who is there, and waits as long as the state of the process
+// gives reason to.
+func ping(ctx context.Context, conn net.Conn, pid int, ledger string) (pong, error) {
+	type answer struct {
+		pong pong
+		err  error
+	}
+	ch := make(chan answer, 1)
+	go func() {
+		p, err := askPing(conn, ledger)
+		ch <- answer{p, err}
+	}()
+	defer func() { _ = conn.SetDeadline(time.Unix(1, 0)) }() // ends the goroutine
+	tick := time.NewTicker(aliveLooks)
+	defer tick.Stop()
+	began := time.Now()
+	watch := silence{last: began}
+	for {
+		select {
+		case a := <-ch:
+			return a.pong, a.err
+		case <-ctx.Done():
+			return pong{}, context.Cause(ctx)
+		case now := <-tick.C:
+			if why := watch.look(activity(pid), now); why != "" {
+				return pong{}, hung(pid, why)
+			}
+		}
+	}
+}
+
+func askPing(conn net.Conn, ledger string) (p pong, err error) {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: supervisor\r\n%s: %s\r\nConnection: close\r\n\r\n", pingPath, ledgerHeader, ledger); err != nil {
+		return p, err
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK { // a version that is not asked this
+		return p, nil
+	}
+	return p, json.NewDecoder(res.Body).Decode(&p)
+}
+
+// doing is what a process does, as far as the system says.
+type doing int
+
+const (
+	doingUnknown doing = iota
+	doingNothing       // all of its threads sleep
+	doingWork          // one is runnable, or waits for the disk
+	doingStopped       // by a signal or a debugger
+)
+
+// silence adds up what a process did while it did not answer.
+type silence struct {
+	last                  time.Time
+	idle, stopped, busier time.Duration
+}
+
+// look takes one more sample; the text says why to give up, "" to go on.
+func (s *silence) look(d doing, now time.Time) string {
+	passed := now.Sub(s.last)
+	s.last = now
+	if passed > 10*aliveLooks { // we have not run ourselves: that says nothing
+		passed = aliveLooks
+	}
+	switch d {
+	case doingStopped:
+		s.stopped += passed
+	case doingWork:
+		s.busier += passed
+		s.stopped = 0
+	case doingNothing, doingUnknown:
+		s.idle += passed
+		s.stopped = 0
+	}
+	switch {
+	case s.stopped >= stoppedFor:
+		return "it is stopped"
+	case s.idle >= silentFor:
+		return fmt.Sprintf("no answer for %d s", int((s.idle+s.busier)/time.Second))
+	case s.busier >= busyFor:
+		return fmt.Sprintf("it is busy and has not answered for %d s", int(s.busier/time.Second))
+	}
+	return ""
+}
+
+// hung is the error for a supervisor that lives and does not answer.
+func hung(pid int, why string) error {
+	e := team.Errorf(team.CodeUnavailable, "the supervisor, pid %d, does not answer: %s%s", pid, why, descriptors(pid)).WithReason(reasonHung)
+	if activity(pid) == doingStopped {
+		return e.WithHint(fmt.Sprintf("kill -CONT %d lets it go on; kill -9 %d ends it: the members go on, and the next command starts another", pid, pid))
+	}
+	return e.WithHint(fmt.Sprintf("kill -9 %d ends it: the members go on, and the next command starts another", pid))
+}
+
+// attended returns ctx for a request, which ends with the reason when the supervisor no
+// longer answers. stop is to be called when the request has ended.
+func (c *Client) attended(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	t := time.AfterFunc(aliveAfter, func() { c.attend(ctx, cancel) })
+	return ctx, func() {
+		t.Stop()
+		cancel(nil)
+	}
+}
+
+// attend asks whether the supervisor is there until ctx ends.
+func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc) {
+	t := time.NewTicker(aliveEvery)
+	defer t.Stop()
+	for {
+		// That it is gone is seen by the request itself.
+		if _, err := reach(ctx, c.socket, ""); team.ReasonOf(err) == reasonHung {
+			cancel(err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package control
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// mute asks a supervisor that does not answer in every way there is: each has to end
+// with its pid and with what to do, and none may write past it.
+func mute(t *testing.T, l team.Layout, c *Client, pid int, why string) {
+	t.Helper()
+	led := openLedger(t, l, false)
+	for what, ask := range map[string]func() error{
+		"dial": func() error { _, err := Dialer([]string{os.Args[0]})(t.Context(), l, true); return err },
+		"request": func() error {
+			_, err := c.Status(t.Context())
+			return err
+		},
+		"order": func() error { _, err := c.StopMembers(t.Context(), supervisor.StopIn{}); return err },
+		"operation": func() error {
+			_, err := led.Event(t.Context(), ledger.Event{What: "mute"})
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			err := ask()
+			if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != reasonHung || errors.Is(err, ledger.ErrWriterGone) {
+				t.Fatalf("%v (reason %q)", err, team.ReasonOf(err))
+			}
+			if !strings.Contains(err.Error(), strconv.Itoa(pid)) || !strings.Contains(err.Error(), why) || !strings.Contains(team.HintOf(err), strconv.Itoa(pid)) {
+				t.Errorf("%v; hint: %s", err, team.HintOf(err))
+			}
+		})
+	}
+}
+
+// A supervisor that is stopped keeps nobody: not who connects, and not who has waited
+// for its answer already.
+func TestStoppedSupervisor(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t)
+	c := dial(t, l)
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(st.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	goOn := func() { _ = syscall.Kill(st.PID, syscall.SIGCONT) }
+	defer goOn()
+	mute(t, l, c, st.PID, "it is stopped")
+	goOn()
+	if _, err := c.Status(t.Context()); err != nil {
+		t.Errorf("after SIGCONT: %v", err)
+	}
+}
+
+// So does one that has no file descriptor left to accept with.
+func TestSupervisorWithoutDescriptors(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t)
+	c := dial(t, l)
+	st, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // what is connected is answered
+	used, err := os.ReadDir("/proc/" + strconv.Itoa(st.PID) + "/fd")
+	if err != nil {
+		t.Skip("no process table to see descriptors in")
+	}
+	var before unix.Rlimit
+	if err := unix.Prlimit(st.PID, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 1 << 10}, &before); err != nil {
+		t.Skipf("limit the descriptors of another process: %v (%d are used)", err, len(used))
+	}
+	mute(t, l, c, st.PID, "no answer")
+	if err := unix.Prlimit(st.PID, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 10, Max: 1 << 10}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Status(t.Context()); err != nil {
+		t.Errorf("with descriptors again: %v", err)
+	}
+}
+
+// Time alone does not decide: a process that wants to run is waited for, and one that
+// is stopped for a moment too.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, c := range []struct {
+		name  string
+		doing func(i int) doing
+		from  time.Duration // to where it is given up, about
+		why   string
+	}{
+		{"sleeps", func(int) doing { return doingNothing }, silentFor, "no answer"},
+		{"stopped", func(int) doing { return doingStopped }, stoppedFor, "stopped"},
+		{"busy", func(int) doing { return doingWork }, busyFor, "busy"},
+		{"starved", func(i int) doing { return []doing{doingWork, doingWork, doingNothing}[i%3] }, 2 * silentFor, "no answer"},
+		{"debugged", func(i int) doing { return []doing{doingStopped, doingWork}[i%2] }, busyFor, "busy"},
+	} {
+		s := silence{last: now}
+		for i := 1; ; i++ {
+			at := now.Add(time.Duration(i) * aliveLooks)
+			why := s.look(c.doing(i), at)
+			if why == "" && i < 10000 {
+				continue
+			}
+			took := at.Sub(now)
+			if !strings.Contains(why, c.why) || took < c.from || took > 3*c.from {
+				t.Errorf("%s: %q after %s", c.name, why, took)
+			}
+			break
+		}
+	}
+	// Who was kept from running himself has seen nothing.
+	s := silence{last: now}
+	if why := s.look(doingNothing, now.Add(time.Hour)); why != "" {
+		t.Errorf("after an hour without the processor: %q", why)
+	}
+}

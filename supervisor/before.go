@@ -1,0 +1,117 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A directory that was put back from a backup speaks of generations whose locks and
+// records are those of the directory that was there before. They cannot be adopted:
+// what they write goes to files without a name. They are ended, whether the restored
+// ledger knows them or not, and started again where they are wanted.
+
+// Before is what is known of the directory's past when a supervisor starts.
+type Before struct {
+	Restored bool       // no supervisor has run since it was put here
+	From     string     // the team's directory before, where that was another
+	Words    *LastWords // of the supervisor that was here before; nil: none
+	// Close removes what the backends keep for the team at From; may be nil.
+	Close func(ctx context.Context) error
+}
+
+// reasonRestored is why an agent of the directory before has ended.
+const reasonRestored = "its team's directory was put back from a copy"
+
+// endForeign ends the agents of the directory that was here before and returns the names
+// of all that were ended for that, by whomever.
+func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
+	b := s.cfg.Before
+	ended := map[string]bool{}
+	if b.Words != nil {
+		for _, a := range b.Words.Ended {
+			ended[a.Name] = true
+		}
+	}
+	if !b.Restored {
+		return ended
+	}
+	homes := []string{s.cfg.Layout.Home.Dir}
+	if b.From != "" && b.From != s.cfg.Layout.Dir {
+		homes = append(homes, filepath.Dir(filepath.Dir(b.From)))
+	}
+	foreign := map[Agent][]backends.ProcID{} // without pids
+	for _, home := range homes {
+		list, err := proc.OfTeam(home, s.cfg.Layout.Key)
+		if err != nil {
+			s.log.Error("look for agents of the directory before", "err", err)
+		}
+		for _, m := range list {
+			held, err := shim.Running(s.cfg.Layout.Bundle(m.Agent))
+			if home == s.cfg.Layout.Home.Dir && (err != nil || held) {
+				continue // of this directory
+			}
+			a := Agent{Name: m.Agent, Generation: m.Generation}
+			foreign[a] = append(foreign[a], m.ID)
+		}
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for a, ids := range foreign {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace)
+			defer cancel()
+			if _, err := proc.KillTree(ctx, ids, a.Generation, s.policy.Grace); err != nil {
+				s.log.Error("end agent of the directory before", "member", a.Name, "err", err)
+				return
+			}
+			s.log.Warn("ended an agent of the directory that was here before", "member", a.Name, "generation", a.Generation, "pid", ids[0].PID)
+			mu.Lock()
+			defer mu.Unlock()
+			ended[a.Name] = true
+		})
+	}
+	wg.Wait()
+	if b.Close != nil {
+		if err := b.Close(ctx); err != nil {
+			s.log.Warn("close what was kept for the directory before", "err", err)
+		}
+	}
+	return ended
+}
+
+// restored writes down that the directory was put back, and who has ended for it.
+func (s *Supervisor) restored(ctx context.Context, ended map[string]bool) {
+	if !s.cfg.Before.Restored && len(ended) == 0 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(ended))
+	data, err := json.Marshal(map[string]any{"ended": names, "from": s.cfg.Before.From})
+	if err == nil {
+		_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: "team.restored", ID: s.cfg.Layout.Key, Data: data})
+	}
+	if err != nil {
+		s.log.Warn("write down that the team was restored", "err", err)
+	}
+}
+
+// againAfter has a member started again that was ended for the directory's sake,
+// whatever its policy says of agents that end by themselves.
+func (s *Supervisor) againAfter(m *member, e *backends.Exit) {
+	e.Reason = reasonRestored
+	if m.row.Desired != team.WantRunning {
+		return
+	}
+	now := time.Now().UnixMilli()
+	_ = s.patch(m, ledger.MemberPatch{NextStart: &now})
+}
