@@ -31,6 +31,9 @@ type Place struct {
 	Path string `json:"path"` // without symbolic links
 	Dev  uint64 `json:"dev"`
 	Ino  uint64 `json:"ino"`
+	// Born is when the directory was made, in Unix nanoseconds; 0: the file system does
+	// not say. A directory that is made after another was removed may get its inode.
+	Born int64 `json:"born,omitempty"`
 	// Unseen says that no supervisor has run since the directory was put here.
 	Unseen bool   `json:"unseen,omitempty"`
 	From   string `json:"from,omitempty"` // where it was before, while it is Unseen
@@ -44,20 +47,20 @@ func PlaceAt(dir, path string) (Place, error) {
 		return Place{}, team.Errorf(team.CodeUnavailable, "find the team's directory: %w", err)
 	}
 	p := Place{ID: team.NewUUID(), Path: filepath.Join(parent, filepath.Base(path))}
-	p.Dev, p.Ino, err = inode(dir)
-	return p, err
+	return p, p.stat(dir)
 }
 
-func inode(dir string) (dev, ino uint64, err error) {
+// stat notes which directory dir is.
+func (p *Place) stat(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {
-		return 0, 0, team.Errorf(team.CodeUnavailable, "find the team's directory: %w", err)
+		return team.Errorf(team.CodeUnavailable, "find the team's directory: %w", err)
 	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, nil
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		p.Dev, p.Ino = uint64(st.Dev), st.Ino //nolint:gosec,unconvert // the types differ between systems
+		p.Born = born(dir, st)
 	}
-	return uint64(st.Dev), st.Ino, nil //nolint:gosec,unconvert // the types differ between systems
+	return nil
 }
 
 // Here reports whether dir is the place's directory, and put whether it was put back
@@ -72,8 +75,11 @@ func (p Place) Here(dir string) (here, put bool) {
 		}
 		dir = p.Path
 	}
-	_, ino, err := inode(dir)
-	return true, err == nil && ino != p.Ino
+	var now Place
+	if err := now.stat(dir); err != nil {
+		return true, false
+	}
+	return true, now.Ino != p.Ino || now.Born != 0 && p.Born != 0 && now.Born != p.Born
 }
 
 func sameFile(a, b string) bool {
@@ -91,7 +97,7 @@ func (p Place) Refusal(dir string) error {
 	key := filepath.Base(dir)
 	if _, err := os.Lstat(filepath.Join(p.Path, "ledger.db")); err == nil {
 		return team.Errorf(team.CodeConflict, "%s is a copy of the team in %s and can only be read", dir, p.Path).
-			WithReason(ReasonTeamCopied).WithHint("work on the original: " + team.EnvHome + "=" + filepath.Dir(filepath.Dir(p.Path)))
+			WithReason(ReasonTeamCopied).WithHint("work on the original: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir)
 	}
 	return team.Errorf(team.CodeConflict, "the team in %s belongs to %s, where it is no longer, and can only be read", dir, p.Path).
 		WithReason(ReasonTeamMoved).WithHint("teamctl relocate " + key + ", if it was moved here")
@@ -172,6 +178,18 @@ func (db *DB) Replaced() error {
 			WithReason(ReasonReplaced).WithHint("teamctl ls; teamctl doctor")
 	}
 	return team.Errorf(team.CodeUnavailable, "find ledger: %w", err)
+}
+
+// orReplaced explains a failure by the loss of the file's name, where it has lost it:
+// its directory may be gone, and the lock and the log with it.
+func (db *DB) orReplaced(err error) error {
+	if err == nil || db.file == nil {
+		return err
+	}
+	if replaced := db.Replaced(); replaced != nil {
+		return replaced
+	}
+	return err
 }
 
 // writable refuses writes to a ledger that was replaced, or is not at its place. Only

@@ -39,12 +39,12 @@ func (db *DB) write(ctx context.Context, doing string, fn func() error) error {
 		return errClosed()
 	}
 	if err := db.writer(ctx); err != nil {
-		return err
+		return db.orReplaced(err)
 	}
 	if err := db.lock(ctx); err != nil {
-		return busyOr(err, doing)
+		return db.orReplaced(busyOr(err, doing))
 	}
-	err := fn()
+	err := db.orReplaced(fn())
 	if unlockErr := db.unlock(); err != nil {
 		err = errors.Join(err, unlockErr) // what is committed stays a success
 	}

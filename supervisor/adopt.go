@@ -19,8 +19,8 @@ import (
 // adoptAll takes over every generation that an earlier supervisor left. It runs
 // before the loop, so it may touch the members; adoptions go in parallel.
 func (s *Supervisor) adoptAll(ctx context.Context) {
-	foreign := s.endForeign(ctx)
-	defer s.restored(ctx, foreign)
+	ended := s.endForeign(ctx)
+	defer s.restored(ctx, ended)
 	found := make(map[*member]adoption, len(s.members))
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -37,9 +37,8 @@ func (s *Supervisor) adoptAll(ctx context.Context) {
 	}
 	wg.Wait()
 	for _, m := range s.members {
-		a := found[m]
-		a.foreign = foreign[m.row.Name] && a.at == nil
-		s.settleAdopted(m, a)
+		m.replaced = s.cfg.Before.Restored || ended[m.row.Name]
+		s.settleAdopted(m, found[m])
 	}
 }
 
@@ -49,8 +48,6 @@ type adoption struct {
 	at     backends.Attached
 	plan   Plan
 	unsure error
-
-	foreign bool // it was ended with the directory that was here before
 }
 
 // adopt attaches to the generation that the row names.
@@ -97,6 +94,7 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 	case a.unsure != nil:
 		s.doubt(m, a.unsure)
 	case a.at != nil:
+		m.replaced = false
 		m.at, m.plan, m.upSince = a.at, a.plan, bornAt(a.at)
 		if m.row.Observed == team.Starting {
 			running, pid, pane := team.Running, m.at.Proc().Agent.PID, m.at.Pane().PaneID
@@ -115,8 +113,8 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 		if err != nil {
 			e = backends.Exit{Generation: m.row.Generation, Code: -1, Reason: "ended while no supervisor looked", At: time.Now()}
 		}
-		if a.foreign {
-			s.againAfter(m, &e)
+		if m.replaced {
+			e.Reason = reasonRestored
 		}
 		exited{m.row.SessionKey, m.row.Generation, e}.apply(s)
 	case m.row.Observed == team.Starting:

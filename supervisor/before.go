@@ -3,15 +3,15 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
-	"path/filepath"
+	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -19,7 +19,9 @@ import (
 // A directory that was put back from a backup speaks of generations whose locks and
 // records are those of the directory that was there before. They cannot be adopted:
 // what they write goes to files without a name. They are ended, whether the restored
-// ledger knows them or not, and started again where they are wanted.
+// ledger knows them or not, and every member that the ledger has as running is started
+// again where it is wanted: how its process ended says nothing of the member, so that its
+// restart policy is not asked.
 
 // Before is what is known of the directory's past when a supervisor starts.
 type Before struct {
@@ -34,7 +36,8 @@ type Before struct {
 const reasonRestored = "its team's directory was put back from a copy"
 
 // endForeign ends the agents of the directory that was here before and returns the names
-// of all that were ended for that, by whomever.
+// of all that were ended for that, by whomever. Those of this directory, and of one that
+// has taken the old place, hold their run locks there and are left alone.
 func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 	b := s.cfg.Before
 	ended := map[string]bool{}
@@ -46,20 +49,20 @@ func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 	if !b.Restored {
 		return ended
 	}
-	homes := []string{s.cfg.Layout.Home.Dir}
-	if b.From != "" && b.From != s.cfg.Layout.Dir {
-		homes = append(homes, filepath.Dir(filepath.Dir(b.From)))
+	at := []team.Layout{s.cfg.Layout}
+	moved := b.From != "" && b.From != s.cfg.Layout.Dir
+	if moved {
+		at = append(at, team.LayoutAt(b.From))
 	}
 	foreign := map[Agent][]backends.ProcID{} // without pids
-	for _, home := range homes {
-		list, err := proc.OfTeam(home, s.cfg.Layout.Key)
+	for _, l := range at {
+		list, err := proc.OfTeam(l.Home.Dir, l.Key)
 		if err != nil {
 			s.log.Error("look for agents of the directory before", "err", err)
 		}
 		for _, m := range list {
-			held, err := shim.Running(s.cfg.Layout.Bundle(m.Agent))
-			if home == s.cfg.Layout.Home.Dir && (err != nil || held) {
-				continue // of this directory
+			if held, err := shim.Running(l.Bundle(m.Agent)); err != nil || held {
+				continue
 			}
 			a := Agent{Name: m.Agent, Generation: m.Generation}
 			foreign[a] = append(foreign[a], m.ID)
@@ -71,7 +74,7 @@ func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace)
 			defer cancel()
-			if _, err := proc.KillTree(ctx, ids, a.Generation, s.policy.Grace); err != nil {
+			if err := shim.EndAll(ctx, s.cfg.Layout.Bundle(a.Name), a.Generation, ids, s.policy.Grace); err != nil {
 				s.log.Error("end agent of the directory before", "member", a.Name, "err", err)
 				return
 			}
@@ -82,7 +85,7 @@ func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 		})
 	}
 	wg.Wait()
-	if b.Close != nil {
+	if _, err := os.Lstat(b.From); moved && b.Close != nil && errors.Is(err, os.ErrNotExist) {
 		if err := b.Close(ctx); err != nil {
 			s.log.Warn("close what was kept for the directory before", "err", err)
 		}
@@ -103,15 +106,4 @@ func (s *Supervisor) restored(ctx context.Context, ended map[string]bool) {
 	if err != nil {
 		s.log.Warn("write down that the team was restored", "err", err)
 	}
-}
-
-// againAfter has a member started again that was ended for the directory's sake,
-// whatever its policy says of agents that end by themselves.
-func (s *Supervisor) againAfter(m *member, e *backends.Exit) {
-	e.Reason = reasonRestored
-	if m.row.Desired != team.WantRunning {
-		return
-	}
-	now := time.Now().UnixMilli()
-	_ = s.patch(m, ledger.MemberPatch{NextStart: &now})
 }

@@ -37,7 +37,9 @@ func (e exited) apply(s *Supervisor) {
 		s.finish(m, team.Completed, "stopped", s.ordered(m.row).Remove)
 		return
 	}
-	if m.row.NextStart != 0 { // it ended amid a restart, whose supervisor is gone
+	// It ended amid a restart, whose supervisor is gone, or for its directory's sake.
+	if m.row.NextStart != 0 || m.replaced {
+		m.replaced = false
 		s.begin(m)
 		return
 	}

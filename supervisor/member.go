@@ -33,6 +33,7 @@ type member struct {
 	lastRequest string          // id of the newest shutdown request
 	pending     *exited         // an exit that came during a stop step
 	restarting  bool            // the next start is one that the supervisor makes by itself
+	replaced    bool            // its generation was that of a directory which is gone
 	owes        bool            // its exit is written, and its tasks are not given back yet
 	released    []string        // tasks given back at its last exit
 	notes       []string        // what its new worktree should be known for

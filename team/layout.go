@@ -65,6 +65,12 @@ type Layout struct {
 	Dir  string
 }
 
+// LayoutAt is the layout of the team in dir, which lies in the directory of teams of some
+// home.
+func LayoutAt(dir string) Layout {
+	return Layout{Home: Home{Dir: filepath.Dir(filepath.Dir(dir))}, Key: filepath.Base(dir), Dir: dir}
+}
+
 // Config is config.json.
 func (l Layout) Config() string { return filepath.Join(l.Dir, "config.json") }
 

@@ -129,9 +129,8 @@ func (t *Team) otherTeam(ctx context.Context, p ledger.Place) error {
 	if there.ID != p.ID {
 		return nil
 	}
-	home := filepath.Dir(filepath.Dir(p.Path))
 	return team.Errorf(team.CodeConflict, "%s is a copy: the team itself is in %s", t.Layout.Dir, p.Path).WithReason(ledger.ReasonTeamCopied).
-		WithHint("to go on here instead, move the original away, or: " + team.EnvHome + "=" + home + " teamctl delete " + t.Layout.Key)
+		WithHint("to go on here instead, move the original away, or: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir + " teamctl delete " + t.Layout.Key)
 }
 
 // alone waits until the supervisor of the directory before has left, which it does as

@@ -204,7 +204,7 @@ func At(place ledger.Place, l team.Layout) team.Layout {
 	if place.Path == "" || place.Path == l.Dir {
 		return l
 	}
-	return team.Layout{Home: team.Home{Dir: filepath.Dir(filepath.Dir(place.Path))}, Key: l.Key, Dir: place.Path}
+	return team.LayoutAt(place.Path)
 }
 
 // Canonical is At for a team whose ledger can be read; any other stays under the path

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
@@ -127,6 +129,38 @@ func EndRest(ctx context.Context, looks *proc.Looks, b team.Bundle, gen string, 
 		_ = g.Remove() // what lives in it still is not the agent's
 	}
 	return ended, err
+}
+
+// shimGrace is how long a shim has to record the end of its agent.
+const shimGrace = 5 * time.Second
+
+// EndAll ends a generation whose files may have lost their names, with its shim, and
+// returns when the shim is dead too: until then it looks like one to adopt.
+func EndAll(ctx context.Context, b team.Bundle, gen string, roots []backends.ProcID, grace time.Duration) error {
+	if _, err := EndRest(ctx, nil, b, gen, roots, grace); err != nil {
+		return err
+	}
+	pr, err := ReadProc(b, gen)
+	if err != nil || !proc.Alive(pr.Shim) {
+		return nil // not recorded here
+	}
+	_ = proc.Signal(pr.Shim, unix.SIGCONT) // it has to reap
+	w, err := proc.Watch(pr.Shim)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for _, wait := range []time.Duration{shimGrace, 2 * shimGrace} {
+		t := time.NewTimer(wait)
+		select {
+		case <-w.Done():
+			t.Stop()
+			return nil
+		case <-t.C: // it hangs, or is stopped again
+			_ = proc.Signal(pr.Shim, unix.SIGKILL)
+		}
+	}
+	return team.Errorf(team.CodeTimeout, "the shim of %s, pid %d, survives SIGKILL", gen, pr.Shim.PID)
 }
 
 // freezeWithin bounds pausing and resuming.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -64,6 +65,18 @@ func (r *faultRig) restore() {
 	r.command("mv", r.dir+"/bk", r.layout.Dir)
 }
 
+// stoppedShim starts a member whose shim does not notice by itself that its agent has
+// ended: it looks like one to adopt.
+func (r *faultRig) stoppedShim(name string) backends.Proc {
+	r.Helper()
+	r.teamctl("spawn", name, "--backend", "pty", "--worktree", "none", "--restart", "never", "--", "fakeagent", "hold")
+	p := r.proc(name)
+	if err := syscall.Kill(p.Shim.PID, syscall.SIGSTOP); err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
 // What is told after the directory was put back from a backup is in the ledger that is
 // there, whatever the supervisor of the one before had open; nothing of that one lives on.
 func TestDirectoryRestored(t *testing.T) {
@@ -99,6 +112,7 @@ func TestDirectoryRestored(t *testing.T) {
 func TestDirectoryRestoredUnseen(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
+	p := r.stoppedShim("p")
 	r.backUp()
 	r.agent("later", "never", "fakeagent", "hold")
 	a, later := r.proc("a").Agent, r.proc("later").Agent
@@ -107,6 +121,9 @@ func TestDirectoryRestoredUnseen(t *testing.T) {
 	is := r.state("a", team.Running)
 	if is.PID == a.PID || proc.Alive(a) || proc.Alive(later) {
 		t.Errorf("a was %d and is %d; its old process lives: %v; later's: %v", a.PID, is.PID, proc.Alive(a), proc.Alive(later))
+	}
+	if is := r.state("p", team.Running); is.PID == p.Agent.PID || proc.Alive(p.Agent) || proc.Alive(p.Shim) {
+		t.Errorf("p was %+v and is %d", p, is.PID)
 	}
 	r.kill(r.supervisor())
 	if again := r.members()["a"]; again.PID != is.PID {
@@ -208,6 +225,7 @@ func TestMovedHome(t *testing.T) {
 	r.teamctl("spawn", "a", "--restart", "never", "--", "fakeagent", "hold")
 	r.teamctl("task", "add", "before")
 	sup, old := r.supervisor(), r.proc("a").Agent
+	p := r.stoppedShim("p")
 	r.command("sh", "-c", "echo work > t/teams/f/worktrees/a/new.txt")
 	r.command("mv", r.dir+"/t", r.dir+"/t2")
 	r.env = append(r.env, team.EnvHome+"="+r.dir+"/t2")
@@ -223,6 +241,9 @@ func TestMovedHome(t *testing.T) {
 	m := r.state("a", team.Running)
 	if m.PID == old.PID || proc.Alive(old) || m.Worktree != r.layout.Worktrees()+"/a" {
 		t.Errorf("a was %d (alive: %v) and is %+v", old.PID, proc.Alive(old), m)
+	}
+	if is := r.state("p", team.Running); is.PID == p.Agent.PID || proc.Alive(p.Agent) || proc.Alive(p.Shim) {
+		t.Errorf("p was %+v and is %d", p, is.PID)
 	}
 	if out := r.command("git", "-C", m.Worktree, "status", "--porcelain"); !strings.Contains(out, "new.txt") {
 		t.Errorf("the worktree has no work: %q", out)

@@ -65,8 +65,12 @@ var shapes = map[string]shape{
 	"edge rm":  {name: "from"},
 	"events":   {name: "seq", reads: true, stream: true},
 	"prune":    {},
-	"doctor":   {list: "checks", name: "name", reads: true},
-	"version":  {name: "version", reads: true},
+	"relocate": {
+		list: "teams", name: "team",
+		note: "`status` is `relocated` or `already_here`. `from` is the directory before; `worktrees` moved along, and the members in `restarted` ran with the old paths.",
+	},
+	"doctor":  {list: "checks", name: "name", reads: true},
+	"version": {name: "version", reads: true},
 
 	"agents":      {list: "agents", name: "name", reads: true},
 	"agents ls":   {list: "agents", name: "name", reads: true},

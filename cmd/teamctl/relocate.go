@@ -11,13 +11,13 @@ func newRelocate(a *app) *cobra.Command {
 		Use:   "relocate [TEAM...]",
 		Short: "Record that a team's directory was moved here",
 		Long: `Record that the directory of a team, or the whole home, was moved to where it is
-now. A team whose directory is not where its ledger says can only be read, because
-it may be a copy: commands on a copy would end the members of the original.
+now. Until then the team can only be read, because it may be a copy, and commands on
+a copy would end the members of the original.
 
-The team can be written again, git learns where its worktrees are, and members that
-run are started again with the new paths. Without a name it is done for every team
-of the home that was moved. A copy is refused while its original is there.`,
-		Example: `  mv ~/.teamctl /data/teamctl && TEAMCTL_HOME=/data/teamctl teamctl relocate
+git learns where the worktrees are, and members that run are started again with the
+new paths. Without a name, relocate every team of the home that was moved. A copy is
+refused while its original exists.`,
+		Example: `  teamctl relocate
   teamctl relocate demo`,
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -142,7 +141,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 		Notifier: notifier, Log: p.log,
 	})
 	if from := cfg.Before.From; from != "" && from != p.layout.Dir {
-		old := tmux.New(tmux.Options{Layout: team.Layout{Home: team.Home{Dir: filepath.Dir(filepath.Dir(from))}, Key: p.layout.Key, Dir: from}, Log: p.log})
+		old := tmux.New(tmux.Options{Layout: team.LayoutAt(from), Log: p.log})
 		cfg.Before.Close = func(ctx context.Context) error { return errors.Join(old.CloseTeam(ctx), old.Close()) }
 	}
 	pt := pty.New(pty.Options{Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, Notifier: notifier, Log: p.log})
