@@ -139,6 +139,7 @@ func (s *AppServer) accept(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	ws.SetReadLimit(-1) // the program takes messages of any size
 	c := &client{ws: ws}
 	s.mu.Lock()
 	s.clients[c] = true

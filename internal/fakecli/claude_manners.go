@@ -120,16 +120,16 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 	flush := func() {
 		mu.Lock()
 		defer mu.Unlock()
+		if talk != nil {
+			keep(talk)
+			talk = nil
+		}
 		for _, l := range lines {
 			if err := appendLine(transcript, l); err != nil {
 				c.screen.say("", err.Error())
 			}
 		}
 		lines = nil
-		if talk != nil {
-			keep(talk)
-			talk = nil
-		}
 	}
 	c.flush = flush
 	go func() {

@@ -100,21 +100,21 @@ func NewEngine(model, dir string) *Engine {
 // Load takes up a conversation that was kept, before Run.
 func (e *Engine) Load(talk json.RawMessage) error { return json.Unmarshal(talk, &e.talk) }
 
-// append adds to the conversation.
+// append adds to the conversation. What is resumed has it before the record that others
+// read does: in the programs that is one file.
 func (e *Engine) append(m message) {
 	e.talk = append(e.talk, m)
+	if e.Keep != nil {
+		if b, err := json.Marshal(e.talk); err == nil {
+			e.Keep(b)
+		}
+	}
 	if e.Wrote != nil {
 		used := Used{}
 		if m.Role == "assistant" {
 			used = e.used
 		}
 		e.Wrote(m.Role, m.Content, used)
-	}
-	if e.Keep == nil {
-		return
-	}
-	if b, err := json.Marshal(e.talk); err == nil {
-		e.Keep(b)
 	}
 }
 

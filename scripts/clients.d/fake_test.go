@@ -46,13 +46,14 @@ func fakes(t *testing.T, dir string) []agentlab.Client {
 	return all
 }
 
-// TestFakes runs the stand-ins: a tmux pane each, no CLI installed, no network.
+// TestFakes runs the stand-ins: a tmux pane each, no CLI installed, no network. Of each
+// kind of content comes one message; scripts/test-clients sends more to the programs.
 func TestFakes(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
 	}
 	dir := t.TempDir()
-	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 2 * time.Minute, wait: 2 * time.Minute, busy: 2}
+	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 2 * time.Minute, wait: 2 * time.Minute, busy: 2, letters: 25, rounds: 4}
 	all := fakes(t, dir)
 	for _, c := range all {
 		t.Run(c.Name, func(t *testing.T) {

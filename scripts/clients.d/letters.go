@@ -22,9 +22,12 @@ func (w *world) post(ctx context.Context, name string, letters []agentlab.Letter
 	return nil
 }
 
-// receipts notes how far letters are by their receipts.
+// receipts notes how far letters are by their receipts. One that is accepted stays so.
 func (w *world) receipts(ctx context.Context, letters []agentlab.Letter) error {
 	for i, l := range letters {
+		if l.Accepted() {
+			continue
+		}
 		out, err := w.teamctl(ctx, "message", "show", l.ID, "--json")
 		if err != nil {
 			return err
@@ -40,10 +43,12 @@ func (w *world) receipts(ctx context.Context, letters []agentlab.Letter) error {
 	return nil
 }
 
-// settled waits until every letter has a receipt, and compares receipts with the requests
-// of the model. A letter that never gets one is in the tally.
+// settled waits until every letter has a receipt and stands in a request of the model, and
+// compares receipts with requests. What an agent has is asked of the model a moment later;
+// a letter that never gets there is in the tally.
 func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentlab.Tally, error) {
-	werr := w.until(ctx, "accepted", func() (bool, error) {
+	var t agentlab.Tally
+	err := w.until(ctx, "accepted, and in a request", func() (bool, error) {
 		if err := w.receipts(ctx, letters); err != nil {
 			return false, err
 		}
@@ -52,20 +57,20 @@ func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentla
 				return false, fmt.Errorf("%s is %s", l.Token, l.State)
 			}
 		}
-		return true, nil
+		t = agentlab.Compare(letters, w.model.Requests(), inbox.Body)
+		return len(t.Lost) == 0, t.Err(true)
 	})
-	if ctx.Err() != nil {
-		return agentlab.Tally{}, ctx.Err()
+	if err == nil || ctx.Err() != nil {
+		return t, ctx.Err()
 	}
-	t := agentlab.Compare(letters, w.model.Requests(), inbox.Body)
-	if len(t.Open) == 0 && werr != nil && len(t.False)+len(t.Lost) == 0 {
-		return t, werr
+	if t = agentlab.Compare(letters, w.model.Requests(), inbox.Body); t.Err(true) == nil {
+		return t, err
 	}
 	return t, nil
 }
 
-// exchange sends letters to an agent and compares, once all have a receipt and it is idle
-// again, what its model got with the receipts. again tells that a letter may come twice.
+// exchange sends letters to an agent and compares what its model got with the receipts.
+// again tells that a letter may come twice.
 func (w *world) exchange(ctx context.Context, name string, letters []agentlab.Letter, again bool) (string, error) {
 	if err := w.post(ctx, name, letters); err != nil {
 		return "", err

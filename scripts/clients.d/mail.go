@@ -12,8 +12,8 @@ import (
 
 // Rows that compare receipts with the requests of the model.
 const (
-	rowIdle        = "50 messages of any content while idle"
-	rowBusy        = "50 messages of any content in mid-turn"
+	rowIdle        = "messages of any content while idle"
+	rowBusy        = "messages of any content in mid-turn"
 	rowKilled      = "killed with what it was given"
 	rowInterrupted = "interrupted with what it was given"
 )
@@ -27,20 +27,13 @@ var mailChecks = []check{
 	{rowInterrupted, mailInterrupted},
 }
 
-// nastyMany is how many messages each row of mail sends, killRounds how often an agent is
-// killed or interrupted.
-const (
-	nastyMany  = 50
-	killRounds = 15
-)
-
 // mailIdle: messages with all kinds of content reach an agent that is idle, whole and in
 // order, and each receipt is true.
 func mailIdle(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
-	return w.exchange(ctx, "mate", agentlab.Nasty(w.token("idle"), nastyMany), false)
+	return w.exchange(ctx, "mate", agentlab.Nasty(w.token("idle"), w.letters), false)
 }
 
 // mailBusy: so they do in mid-turn.
@@ -52,7 +45,7 @@ func mailBusy(ctx context.Context, w *world, _ agentlab.Client) (string, error) 
 	if err := w.long(ctx, 2*w.busy, then); err != nil {
 		return "", err
 	}
-	return w.exchange(ctx, "mate", agentlab.Nasty(w.token("busy"), nastyMany), false)
+	return w.exchange(ctx, "mate", agentlab.Nasty(w.token("busy"), w.letters), false)
 }
 
 // handed waits until a message was handed over.
@@ -69,7 +62,7 @@ func (w *world) handed(ctx context.Context, id string) error {
 // mailKilled: an agent is killed as soon as it was given a message, again and again. Each
 // message is in the conversation that goes on, or is given again.
 func mailKilled(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
-	letters := agentlab.Nasty(w.token("killed"), killRounds)
+	letters := agentlab.Nasty(w.token("killed"), w.rounds)
 	for i := range letters {
 		if err := w.idle(ctx, "mate"); err != nil {
 			return "", err
@@ -101,7 +94,7 @@ func mailKilled(ctx context.Context, w *world, _ agentlab.Client) (string, error
 
 // mailInterrupted: the turn of an agent is interrupted as soon as it was given a message.
 func mailInterrupted(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
-	letters := agentlab.Nasty(w.token("interrupted"), killRounds)
+	letters := agentlab.Nasty(w.token("interrupted"), w.rounds)
 	for i := range letters {
 		if err := w.idle(ctx, "mate"); err != nil {
 			return "", err

@@ -24,6 +24,7 @@ type options struct {
 	wait                        time.Duration // of teamctl stop, its own default where it is 0
 	keep, hold                  bool
 	busy                        int // seconds that a turn works in which something happens
+	letters, rounds             int // messages that each row of mail sends, kills or interrupts of an agent
 }
 
 func main() {
@@ -35,6 +36,8 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "`bound` of every wait: a CLI takes a minute to start on a small machine that is busy")
 	flag.IntVar(&o.busy, "busy", 8, "`seconds` that a turn works in which something happens")
+	flag.IntVar(&o.letters, "letters", 50, "how many messages a row of mail sends")
+	flag.IntVar(&o.rounds, "rounds", 15, "how often a row kills or interrupts an agent that was just given a message")
 	flag.DurationVar(&o.wait, "wait", 0, "how long `teamctl stop` waits for an answer, instead of its own default")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
 	flag.BoolVar(&o.hold, "hold", false, "check nothing: print the environment of a run, to try things in by hand, and wait")
