@@ -105,10 +105,16 @@ func (k kind) capabilities() Capabilities {
 	return c
 }
 
-// programOf is the program to start: TEAMCTL_PROGRAM_<KIND> in the member's own
-// variables or the environment wins over the name on the PATH.
+// ProgramVariable is the environment variable that says where the program of an agent of
+// a kind is.
+func ProgramVariable(kind string) string {
+	return "TEAMCTL_PROGRAM_" + strings.ToUpper(strings.ReplaceAll(kind, "-", "_"))
+}
+
+// programOf is the program to start: ProgramVariable in the member's own variables or
+// the environment wins over the name on the PATH.
 func programOf(in Input, kind, program string) string {
-	name := "TEAMCTL_PROGRAM_" + strings.ToUpper(strings.ReplaceAll(kind, "-", "_"))
+	name := ProgramVariable(kind)
 	if p := in.Extra[name]; p != "" {
 		return p
 	}

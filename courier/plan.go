@@ -32,8 +32,8 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 			env = append(env[:len(env):len(env)], "PATH="+p)
 		}
 		text, err := Version(ctx, in.Layout.Home, argv, env)
-		if err != nil && team.IsCode(err, team.CodeNotFound) {
-			return in, err
+		if e := (*team.Error)(nil); errors.As(err, &e) && e.Code == team.CodeNotFound {
+			return in, e.WithHint("install it, or say where it is: spawn --env " + adapter.ProgramVariable(in.Agent) + "=/path/to/" + filepath.Base(argv[0]))
 		}
 		in.Version = text // one that does not say it is unknown
 	}

@@ -94,8 +94,7 @@ func LookPath(program string, env []string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", team.Errorf(team.CodeNotFound, "%s is not on the PATH", program).WithReason("no_program").
-		WithHint("install it, or say where it is: spawn --env TEAMCTL_PROGRAM_" + strings.ToUpper(strings.ReplaceAll(program, "-", "_")) + "=/path/to/" + program)
+	return "", team.Errorf(team.CodeNotFound, "%s is not on the PATH", program).WithReason("no_program")
 }
 
 func isProgram(path string) bool {

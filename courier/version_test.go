@@ -2,6 +2,7 @@ package courier
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -59,4 +61,14 @@ func TestVersionThatHangs(t *testing.T) {
 func zombie(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && strings.Contains(string(b), ") Z ")
+}
+
+// TestProgramThatIsNotThere: the answer names the variable that the agent's kind reads.
+func TestProgramThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	_, err := Prepare(t.Context(), adapter.Launcher{}, adapter.Input{Agent: "claude", Dir: t.TempDir(), Env: []string{"PATH=" + t.TempDir()}})
+	var e *team.Error
+	if !errors.As(err, &e) || e.Code != team.CodeNotFound || !strings.Contains(e.Hint, "TEAMCTL_PROGRAM_CLAUDE=/path/to/claude") {
+		t.Errorf("%v", err)
+	}
 }
