@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -189,7 +190,7 @@ func settlePlace(ctx context.Context, l team.Layout, led *ledger.Ledger, p ledge
 
 // sayAdopted adds to the file of the pid that the members' states can be relied on.
 func sayAdopted(l team.Layout) error {
-	f, err := os.OpenFile(l.SupervisorPID(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := regular.OpenFile(l.SupervisorPID(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("say that members are adopted: %w", err)
 	}
@@ -328,7 +329,7 @@ func PrivateDir(dir string) error {
 }
 
 func readPID(l team.Layout) string {
-	b, err := os.ReadFile(l.SupervisorPID())
+	b, err := regular.ReadFile(l.SupervisorPID())
 	pid, _, perr := team.ParseSupervisorPID(b)
 	if err != nil || perr != nil {
 		return "unknown"

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -140,7 +141,7 @@ func isHeld(path string) bool {
 // launch starts one supervisor process in a session of its own and waits until
 // it listens or has said why it cannot.
 func launch(ctx context.Context, l team.Layout, exe []string) (err error) {
-	log, err := os.OpenFile(l.SupervisorLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := regular.OpenFile(l.SupervisorLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "open supervisor log: %w", err)
 	}

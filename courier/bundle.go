@@ -13,6 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -96,7 +97,7 @@ func writeJSON(b team.Bundle, name string, v any) error {
 }
 
 func readJSON(b team.Bundle, name string, v any) error {
-	data, err := os.ReadFile(filepath.Join(string(b), name))
+	data, err := regular.ReadFile(filepath.Join(string(b), name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return team.Errorf(team.CodeNotFound, "there is no %s in %s", name, b)
 	}
@@ -120,7 +121,7 @@ func LoadCustom(home team.Home) ([]adapter.Custom, error) {
 	slices.Sort(files)
 	var out []adapter.Custom
 	for _, f := range files {
-		data, err := os.ReadFile(f)
+		data, err := regular.ReadFile(f)
 		if err != nil {
 			return nil, team.Errorf(team.CodeUnavailable, "read %s: %w", f, err)
 		}
@@ -137,7 +138,7 @@ func LoadCustom(home team.Home) ([]adapter.Custom, error) {
 // those of the person's own kind, or those that come with teamctl. Nil: there are none.
 func LoadRules(home team.Home, agent string) (*adapter.Rules, error) {
 	file := filepath.Join(home.Dir, "rules", agent+".yaml")
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadFile(file)
 	if err == nil {
 		return adapter.ParseRules(file, data)
 	}

@@ -3,7 +3,6 @@ package courier
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -293,7 +293,7 @@ func watchSession(ctx context.Context, f Facts, file string, r Report) {
 	var last session
 	for {
 		var s session
-		data, err := os.ReadFile(file)
+		data, err := regular.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(data, &s)
 		}

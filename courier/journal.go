@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/teamctl/teamctl/internal/regular"
 )
 
 // journal is the list of what was handed to one generation, written before it is
@@ -23,7 +25,7 @@ type journal struct {
 func openJournal(bundle, generation string) (*journal, error) {
 	path := filepath.Join(bundle, "given")
 	j := &journal{given: map[string]bool{}}
-	old, err := os.Open(path)
+	old, err := regular.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -44,7 +46,7 @@ func openJournal(bundle, generation string) (*journal, error) {
 	if len(j.given) == 0 { // of an earlier generation
 		flags |= os.O_TRUNC
 	}
-	if j.f, err = os.OpenFile(path, flags, 0o600); err != nil {
+	if j.f, err = regular.OpenFile(path, flags, 0o600); err != nil {
 		return nil, fmt.Errorf("note what is given: %w", err)
 	}
 	return j, nil

@@ -3,12 +3,12 @@ package courier
 import (
 	"context"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -66,7 +66,7 @@ func (l *looker) read(ctx context.Context) (seen, past adapter.Seen, err error) 
 
 // title is the terminal's title as the program has set it last.
 func (l *looker) title() string {
-	f, err := os.Open(l.f.Bundle.Log())
+	f, err := regular.Open(l.f.Bundle.Log())
 	if err != nil {
 		return ""
 	}

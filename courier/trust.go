@@ -16,6 +16,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -44,7 +45,7 @@ func Ask(b team.Bundle, generation string) (over func(), err error) {
 
 // asking reports whether such a program is shown now.
 func (l *looker) asking() bool {
-	data, err := os.ReadFile(filepath.Join(string(l.f.Bundle), askingFile))
+	data, err := regular.ReadFile(filepath.Join(string(l.f.Bundle), askingFile))
 	return err == nil && strings.TrimSpace(string(data)) == l.f.Generation
 }
 
@@ -184,7 +185,7 @@ func realPath(p string) string {
 
 // readJSONC reads JSON with comments.
 func readJSONC(path string, v any) error {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return err
 	}

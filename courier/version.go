@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -47,7 +48,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string) (string, e
 	}
 	cache := filepath.Join(home.Dir, "versions.json")
 	known := map[string]cachedVersion{}
-	if data, err := os.ReadFile(cache); err == nil {
+	if data, err := regular.ReadFile(cache); err == nil {
 		_ = json.Unmarshal(data, &known) // a broken note is made anew
 	}
 	if c, ok := known[key]; ok && c.Size == info.Size() && c.ModTime == info.ModTime().UnixNano() {

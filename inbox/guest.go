@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/team"
@@ -127,7 +128,7 @@ func (h *holding) fill(name string, elements [][]byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := h.root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	f, err := h.root.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -17,7 +18,7 @@ import (
 
 // Lacks reports whether the mailbox lacks entries, with the mark that says so.
 func (b *Box) Lacks() (mark string, lacks bool) {
-	text, err := os.ReadFile(b.lack)
+	text, err := regular.ReadFile(b.lack)
 	return string(text), err == nil
 }
 

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -18,7 +18,7 @@ func ConfigFile(h team.Home) string { return filepath.Join(h.Dir, "config.yaml")
 // Load reads the person's own rules. Without a file there are none.
 func Load(h team.Home) (Set, error) {
 	path := ConfigFile(h)
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/state"
@@ -470,13 +471,15 @@ func (s *Supervisor) receipts(m *member, list []team.Receipt) {
 
 // Explain tells what a member does, who says so, and what else was seen.
 func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, error) {
-	return ask(ctx, s, func(reply func(state.Report, error)) {
+	member := ""
+	r, err := ask(ctx, s, func(reply func(state.Report, error)) {
 		ms, err := s.byName([]string{name})
 		if err != nil {
 			reply(state.Report{}, err)
 			return
 		}
 		m := ms[0]
+		member = m.row.Name
 		r := m.seen.Report(time.Now())
 		r.Mode = m.row.Spec.Mode
 		if m.row.Observed == team.Running {
@@ -489,8 +492,18 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, er
 			r.Verdict = state.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Source: string(m.row.Observed)}
 			r.Evidence = slices.DeleteFunc([]string{m.row.Reason, m.row.ExitText}, func(s string) bool { return s == "" })
 		}
+		if Unknown(m.row) {
+			r.Verdict = state.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Evidence: []string{m.row.Reason}}
+		}
 		reply(r, nil)
 	})
+	if err != nil {
+		return r, err
+	}
+	for _, p := range shim.Problems(s.cfg.Layout.Bundle(member)) { // not in the loop: it reads files
+		r.Evidence = append(r.Evidence, "damaged: "+p.Error())
+	}
+	return r, nil
 }
 
 // InterruptMember ends the turn that a member is in: by its channel, else as Ctrl-C

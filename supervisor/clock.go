@@ -7,6 +7,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -73,6 +74,6 @@ func (s *Supervisor) pauseLeft(m *member) time.Duration {
 }
 
 func readPause(b team.Bundle) (p pause, ok bool) {
-	text, err := os.ReadFile(b.Backoff())
+	text, err := regular.ReadFile(b.Backoff())
 	return p, err == nil && json.Unmarshal(text, &p) == nil
 }

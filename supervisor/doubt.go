@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -24,7 +26,7 @@ func Unknown(m ledger.Member) bool {
 func (s *Supervisor) doubt(m *member, why error) {
 	m.doubts++
 	m.unsure = team.Errorf(team.CodeUnavailable, "it is not known whether %s lives: %w", m.row.Name, why).
-		WithReason("state_unknown").WithHint("teamctl doctor --team " + s.cfg.Layout.Key)
+		WithReason("state_unknown").WithHint("teamctl doctor --team " + s.cfg.Layout.Key + " says more; teamctl kill " + m.row.Name + " ends what can be found of it")
 	s.log.Warn("cannot adopt", "member", m.row.Name, "attempt", m.doubts, "err", why)
 	unknown, reason := team.ActivityUnknown, unknownReason+why.Error()
 	_ = s.patch(m, ledger.MemberPatch{Activity: &unknown, Reason: &reason})
@@ -71,6 +73,10 @@ func (a adopted) apply(s *Supervisor) {
 	m := s.members[a.session]
 	m.step = ""
 	if a.unsure != nil {
+		if m.stop != nil && m.stop.in.Force {
+			s.endUnknown(m)
+			return
+		}
 		s.doubt(m, a.unsure)
 		return
 	}
@@ -86,3 +92,42 @@ func (a adopted) apply(s *Supervisor) {
 		s.answerStop(m, "already_stopped", "")
 	}
 }
+
+// endUnknown ends, by force, a generation that cannot be adopted: whatever is found of it
+// without its bundle.
+func (s *Supervisor) endUnknown(m *member) {
+	if m.stop.outcome == "" {
+		m.stop.outcome = "forced"
+	}
+	s.after("adopt:"+m.row.SessionKey, 0, nil)
+	m.step = "ending"
+	row := m.row
+	s.step(func(ctx context.Context) message {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace+s.policy.Start)
+		defer cancel()
+		e, err := shim.EndUnread(ctx, nil, s.cfg.Layout.Bundle(row.Name), s.cfg.Layout.Key, row.Name, row.Generation, s.policy.Grace)
+		return endedUnknown{row.SessionKey, row.Generation, e, err}
+	})
+}
+
+// endedUnknown is the end of such a step.
+type endedUnknown struct {
+	session, generation string
+	exit                backends.Exit
+	err                 error
+}
+
+func (d endedUnknown) apply(s *Supervisor) {
+	m := s.members[d.session]
+	m.step = ""
+	if d.err != nil {
+		s.doubt(m, d.err)
+		return
+	}
+	s.endDoubt(m)
+	exited{d.session, d.generation, d.exit}.apply(s)
+}
+
+// BundleProblems are the files of a member's bundle that cannot be read, with the
+// reason: another supervisor could not adopt the member.
+func BundleProblems(b team.Bundle) []error { return shim.Problems(b) }

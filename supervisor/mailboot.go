@@ -3,11 +3,11 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 )
 
 // AfterBoot marks the mailboxes as lacking whose members have mail waiting, once in
@@ -19,7 +19,7 @@ import (
 // whoever mails, puts back what such a mailbox lacks.
 func (m Mailer) AfterBoot(ctx context.Context, boot string) error {
 	record := m.Layout.MailBoot()
-	if was, err := os.ReadFile(record); err == nil && string(was) == boot {
+	if was, err := regular.ReadFile(record); err == nil && string(was) == boot {
 		return nil
 	}
 	members, err := m.Ledger.Members(ctx, false)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -49,16 +50,19 @@ func (f *configFile) publish(ctx context.Context, l team.Layout, led *ledger.Led
 	if err != nil {
 		return err
 	}
-	old, err := os.ReadFile(l.Config())
+	old, err := regular.ReadFile(l.Config())
 	cfg, moved := f.cfg, ""
 	f.cfg = nil // until it is written, what is filled in is in no file
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		cfg = &team.Config{}
-	case err != nil:
+	case err != nil && !errors.Is(err, regular.ErrNotRegular):
 		return fmt.Errorf("read config.json: %w", err)
-	case cfg == nil || !bytes.Equal(old, f.text):
-		if cfg, err = team.ParseConfig(old); err != nil {
+	case err != nil || cfg == nil || !bytes.Equal(old, f.text):
+		if err == nil {
+			cfg, err = team.ParseConfig(old)
+		}
+		if err != nil {
 			moved = fmt.Sprintf("%s.corrupt-%d", l.Config(), time.Now().UnixMilli())
 			if err := os.Rename(l.Config(), moved); err != nil {
 				return fmt.Errorf("move corrupt config.json aside: %w", err)

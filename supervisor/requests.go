@@ -162,7 +162,7 @@ func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, err
 					return
 				}
 				slices.SortFunc(out, func(a, b Stopped) int { return strings.Compare(a.Name, b.Name) })
-				reply(out, stopErrors(out))
+				reply(out, stopErrors(out, in.Force))
 			}
 			s.askStop(m, in, gone)
 			if in.NoWait && m.stop != nil {
@@ -173,14 +173,18 @@ func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, err
 }
 
 // stopErrors are the members that did not stop, all of them.
-func stopErrors(out []Stopped) error {
+func stopErrors(out []Stopped, force bool) error {
 	var all *multierror.Error
 	for _, st := range out {
 		switch st.Outcome {
 		case "rejected":
 			all = multierror.Append(all, errRejected(st.Name, st.Reason))
 		case "failed":
-			all = multierror.Append(all, team.Errorf(team.CodeInternal, "%s could not be stopped: %s", st.Name, st.Reason))
+			err := team.Errorf(team.CodeInternal, "%s could not be stopped: %s", st.Name, st.Reason)
+			if !force {
+				err = err.WithHint("teamctl kill " + st.Name + " ends what can be found of it")
+			}
+			all = multierror.Append(all, err)
 		}
 	}
 	if all == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -266,7 +267,7 @@ func openVerifyLog(path string, log *slog.Logger) *verifyLog {
 		_ = os.Rename(path, path+".1") // else it grows by one more
 	}
 	var err error
-	if o.f, err = os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
+	if o.f, err = regular.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
 		log.Warn("open the log of verifications", "err", err)
 		o.path = ""
 	}

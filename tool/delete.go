@@ -69,10 +69,12 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (Tea
 			return out, err
 		}
 	}
-	kept, err := e.keepLeft(t.Layout)
-	out.Notes = append(out.Notes, kept...)
-	if err != nil {
-		return out, err
+	for _, keep := range []func(team.Layout) ([]string, error){e.keepLeft, e.keepDamaged} {
+		kept, err := keep(t.Layout)
+		out.Notes = append(out.Notes, kept...)
+		if err != nil {
+			return out, err
+		}
 	}
 	if err := e.removeDir(t.Layout); err != nil {
 		return out, err
@@ -110,7 +112,11 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 		return err
 	}
 	var active []string
+	var unknown []error
 	for _, m := range st.Members {
+		if supervisor.Unknown(m.Member) {
+			unknown = append(unknown, fmt.Errorf("%s: %s", m.Name, m.Reason))
+		}
 		if m.Observed.Alive() || m.Desired == team.WantRunning && !m.Observed.Terminal() {
 			active = append(active, m.Name)
 		}
@@ -123,6 +129,10 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 				hint = "teamctl leave " + m.Name + " for one that has joined; " + hint
 			}
 		}
+	}
+	if len(unknown) > 0 {
+		return team.Errorf(team.CodeConflict, "%d member(s) may live and cannot be looked at: %w", len(unknown), joinErrors(unknown)).
+			WithReason("members_active").WithHint("teamctl delete " + t.Layout.Key + " --force ends what can be found of them and keeps their files")
 	}
 	if len(active) > 0 {
 		return team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s",

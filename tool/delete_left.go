@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -88,6 +89,35 @@ func (e *Env) keepLeft(l team.Layout) (notes []string, err error) {
 			return notes, team.Errorf(team.CodeUnavailable, "keep what is in %s: %w", l.Worktrees(), err)
 		}
 		notes = append(notes, fmt.Sprintf("kept %s, which could not be looked into as a worktree, as %s", name, filepath.Join(to, name)))
+	}
+	return notes, nil
+}
+
+// keepDamaged moves the bundles that could not be read out of the team's directory: what
+// is in them may say what has become of an agent.
+func (e *Env) keepDamaged(l team.Layout) (notes []string, err error) {
+	entries, err := os.ReadDir(l.Members())
+	if err != nil {
+		return nil, nil // there is none, or nothing that could be kept
+	}
+	to := filepath.Join(e.keptDir(), l.Key+"-"+team.NewUUID()[:8])
+	for _, d := range entries {
+		from := filepath.Join(l.Members(), d.Name())
+		problems := supervisor.BundleProblems(team.Bundle(from))
+		if len(problems) == 0 {
+			continue
+		}
+		err := os.MkdirAll(to, 0o700)
+		if err == nil {
+			if d.IsDir() {
+				_ = os.Chmod(from, 0o700) // one that must not be written cannot be moved
+			}
+			err = os.Rename(from, filepath.Join(to, "bundle-"+d.Name()))
+		}
+		if err != nil {
+			return notes, team.Errorf(team.CodeUnavailable, "keep the damaged files of %s: %w", d.Name(), err)
+		}
+		notes = append(notes, fmt.Sprintf("kept the files of %s, which are damaged (%v), as %s", d.Name(), problems[0], filepath.Join(to, "bundle-"+d.Name())))
 	}
 	return notes, nil
 }

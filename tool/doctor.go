@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -251,6 +252,7 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 		if c, ok := e.mailCheck(ctx, t); ok {
 			bad = append(bad, c)
 		}
+		bad = append(bad, e.bundleChecks(ctx, t.Key)...)
 		if c, ok := e.hooksCheck(ctx, t.Key); ok {
 			hooks = append(hooks, c)
 		}
@@ -350,7 +352,7 @@ func walCheck(info TeamInfo) (_ Check, bad bool) {
 func (e *Env) leftovers(teams []TeamInfo) []Check {
 	var out []Check
 	var registry map[string]string
-	data, err := os.ReadFile(e.Home.Registry())
+	data, err := regular.ReadFile(e.Home.Registry())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -222,7 +223,7 @@ func (r *repairer) config(ctx context.Context, t *Team) {
 		r.fail("config", err)
 		return
 	}
-	before, readErr := os.ReadFile(path)
+	before, readErr := regular.ReadFile(path)
 	olds := corrupted(path)
 	if err := supervisor.Publish(ctx, t.Layout, t.Ledger); err != nil {
 		r.fail("config", err)
@@ -231,7 +232,7 @@ func (r *repairer) config(ctx context.Context, t *Team) {
 	if news := corrupted(path); moved == "" && len(news) > len(olds) {
 		moved = news[len(news)-1]
 	}
-	after, err := os.ReadFile(path)
+	after, err := regular.ReadFile(path)
 	switch {
 	case err != nil:
 		r.fail("config", err)
@@ -297,7 +298,7 @@ func (r *repairer) mailbox(ctx context.Context, t *Team, m ledger.Member) {
 // registry makes teams.json anew from the directories.
 func (r *repairer) registry() {
 	path := r.env.Home.Registry()
-	before, readErr := os.ReadFile(path)
+	before, readErr := regular.ReadFile(path)
 	moved, err := setAside(path, func(fi fs.FileInfo) bool {
 		var m map[string]string
 		return fi.Mode().IsRegular() && readErr == nil && json.Unmarshal(before, &m) == nil
@@ -309,7 +310,7 @@ func (r *repairer) registry() {
 		r.fail("registry", err)
 		return
 	}
-	after, err := os.ReadFile(path)
+	after, err := regular.ReadFile(path)
 	switch {
 	case err != nil:
 		r.fail("registry", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -327,7 +328,7 @@ func (e *Env) info(ctx context.Context, key string) TeamInfo {
 // supervisorPID is the pid of the team's supervisor while its lock is held, else 0.
 // adopted: it has looked at every member that an earlier one left.
 func (t *Team) supervisorPID() (pid int, adopted bool) {
-	b, err := os.ReadFile(t.Layout.SupervisorPID())
+	b, err := regular.ReadFile(t.Layout.SupervisorPID())
 	if err != nil {
 		return 0, false
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -34,7 +35,7 @@ func (e *Env) consentFile() string { return filepath.Join(e.Home.Dir, "consent.j
 
 func (e *Env) consents() (map[string]consent, error) {
 	m := map[string]consent{}
-	data, err := os.ReadFile(e.consentFile())
+	data, err := regular.ReadFile(e.consentFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}

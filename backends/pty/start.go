@@ -14,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -82,14 +83,14 @@ func (b *Backend) fork(l backends.Launch) (pid int, err error) {
 		return 0, fmt.Errorf("start the shim: %w", err)
 	}
 	defer func() { _ = null.Close() }()
-	fd, err := unix.Open(shimLog(l.Bundle), unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	log, err := regular.OpenFile(shimLog(l.Bundle), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("start the shim: open its log: %w", err)
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer func() { _ = log.Close() }()
 	argv := b.starter.Command(l)
 	pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir: "/", Env: shimEnv(os.Environ()), Files: []uintptr{null.Fd(), null.Fd(), uintptr(fd)},
+		Dir: "/", Env: shimEnv(os.Environ()), Files: []uintptr{null.Fd(), null.Fd(), log.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {

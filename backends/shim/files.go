@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -78,7 +79,7 @@ func ReadReady(b team.Bundle, gen string) error {
 
 func readJSON[T any](path, gen string, genOf func(T) string) (T, error) {
 	var v, zero T
-	b, err := os.ReadFile(path)
+	b, err := regular.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return zero, team.Errorf(team.CodeNotFound, "read %s: %w", filepath.Base(path), err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/timeindex"
 )
 
@@ -42,11 +43,10 @@ func OpenLog(path string) (*LogFile, error) {
 }
 
 func (l *LogFile) open() error {
-	fd, err := unix.Open(l.path, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	f, err := regular.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", l.path, err)
+		return err
 	}
-	f := os.NewFile(uintptr(fd), l.path)
 	fi, err := f.Stat()
 	if err != nil {
 		_ = f.Close()

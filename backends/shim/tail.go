@@ -2,9 +2,10 @@ package shim
 
 import (
 	"io"
-	"os"
 	"regexp"
 	"strings"
+
+	"github.com/teamctl/teamctl/internal/regular"
 )
 
 // TailLines is how many lines of output an Exit carries.
@@ -33,7 +34,7 @@ func LastLines(text string, n int) string {
 }
 
 func end(path string, most int) string {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return ""
 	}

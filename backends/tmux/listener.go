@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -112,7 +112,7 @@ func (b *Backend) record(s *server) {
 // still running.
 func Recorded(l team.Layout) (backends.ProcID, bool) {
 	var f serverFile
-	data, err := os.ReadFile(l.TmuxServer())
+	data, err := regular.ReadFile(l.TmuxServer())
 	if err != nil || json.Unmarshal(data, &f) != nil {
 		return backends.ProcID{}, false
 	}
@@ -122,7 +122,7 @@ func Recorded(l team.Layout) (backends.ProcID, bool) {
 // recorded is the server of a socket that was recorded last, if it lives.
 func (b *Backend) recorded(socket string) (id backends.ProcID, ok bool) {
 	var f serverFile
-	data, err := os.ReadFile(b.opt.Layout.TmuxServer())
+	data, err := regular.ReadFile(b.opt.Layout.TmuxServer())
 	if err != nil || json.Unmarshal(data, &f) != nil {
 		return id, false // without a record its socket has to lead to it
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -111,7 +112,7 @@ func ownServer(home team.Home, id backends.ProcID) bool {
 	}
 	for _, d := range teams {
 		l := home.Team(d.Name())
-		if data, err := os.ReadFile(l.SupervisorPID()); err == nil {
+		if data, err := regular.ReadFile(l.SupervisorPID()); err == nil {
 			if pid, _, err := team.ParseSupervisorPID(data); err == nil && pid == id.PID {
 				return true
 			}

@@ -162,6 +162,11 @@ func (a *app) psTable(members []psMember, wide bool) {
 		rows = append(rows, row)
 	}
 	a.out.table(head, rows, wide)
+	for _, m := range members {
+		if !wide && supervisor.Unknown(m.Member) {
+			a.out.line("%s: %s", m.Name, tui.Clean(m.Reason))
+		}
+	}
 }
 
 func (a *app) state(m ledger.Member) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -49,7 +49,7 @@ type handed struct {
 func (r *run) givenFile() string { return filepath.Join(string(r.bundle), "given.json") }
 
 func (r *run) readGiven() (g given) {
-	if data, err := os.ReadFile(r.givenFile()); err == nil {
+	if data, err := regular.ReadFile(r.givenFile()); err == nil {
 		_ = json.Unmarshal(data, &g) // without it they are given again
 	}
 	return g

@@ -34,7 +34,6 @@ package hook
 import (
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,6 +42,7 @@ import (
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -166,7 +166,7 @@ func (r *run) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 	}
 	token := r.Getenv(team.EnvToken)
 	if token == "" { // a CLI that keeps secrets from its hooks
-		if b, err := os.ReadFile(r.bundle.Token()); err == nil {
+		if b, err := regular.ReadFile(r.bundle.Token()); err == nil {
 			token = strings.TrimSpace(string(b))
 		}
 	}
@@ -248,7 +248,7 @@ const failedTail = 64 << 10
 // tail is the end of the transcript, of at most so many bytes from an offset on; nil
 // where it cannot be read.
 func (r *run) tail(most, after int64) []byte {
-	f, err := os.Open(r.hook.Transcript)
+	f, err := regular.Open(r.hook.Transcript)
 	if err != nil {
 		return nil
 	}

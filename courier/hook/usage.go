@@ -3,11 +3,11 @@ package hook
 import (
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -26,7 +26,7 @@ func (r *run) usage() *team.Usage {
 		c = adapter.Counted{Conversation: r.hook.Conversation}
 	}
 	before := c.Offset
-	f, err := os.Open(r.hook.Transcript)
+	f, err := regular.Open(r.hook.Transcript)
 	if err != nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (r *run) counted() *team.Usage {
 func (r *run) countedFile() string { return filepath.Join(string(r.bundle), "usage.json") }
 
 func (r *run) readCounted() (c adapter.Counted) {
-	if data, err := os.ReadFile(r.countedFile()); err == nil {
+	if data, err := regular.ReadFile(r.countedFile()); err == nil {
 		_ = json.Unmarshal(data, &c) // without it all is counted again
 	}
 	return c

@@ -143,6 +143,21 @@ func Open(path string) (*Group, error) {
 	return &Group{path: path}, nil
 }
 
+// Find returns the group that Create would make under the name, if it is there.
+func Find(name string) (*Group, error) { return theMachine().group(name) }
+
+func (m machine) group(name string) (*Group, error) {
+	teamDir, leaf, err := splitName(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.find()
+	if err != nil {
+		return nil, err
+	}
+	return Open(filepath.Join(b.dir, subtree, teamDir, leaf))
+}
+
 // Path is the group's directory, for Open.
 func (g *Group) Path() string { return g.path }
 

@@ -21,6 +21,9 @@ func Create(string) (*Group, error) { return nil, ErrUnsupported }
 // Open is ErrUnsupported.
 func Open(string) (*Group, error) { return nil, ErrUnsupported }
 
+// Find is ErrUnsupported.
+func Find(string) (*Group, error) { return nil, ErrUnsupported }
+
 // Sweep removes nothing.
 func Sweep(string) {}
 

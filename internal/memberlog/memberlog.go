@@ -17,6 +17,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/timeindex"
 )
 
@@ -86,7 +87,7 @@ func (r *Reader) turning() bool {
 
 // to opens a part.
 func (r *Reader) to(i int, at int64) error {
-	f, err := os.Open(r.part(i))
+	f, err := regular.Open(r.part(i))
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (r *Reader) StartTail(n int) error {
 	}
 	found, empty := false, true
 	for i := 0; i < parts && n > 0; i++ {
-		f, err := os.Open(r.part(i))
+		f, err := regular.Open(r.part(i))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -303,7 +304,7 @@ func (r *Reader) after(k int, mine fs.FileInfo) (*os.File, error) {
 		from = parts - 1
 	}
 	for i := from; i >= 0; i-- {
-		f, err := os.Open(r.part(i))
+		f, err := regular.Open(r.part(i))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

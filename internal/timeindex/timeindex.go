@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/internal/regular"
 )
 
 const (
@@ -40,11 +42,11 @@ type Writer struct {
 // not be known: the Writer works all the same.
 func Open(file string) (*Writer, error) {
 	w := &Writer{}
-	fd, err := unix.Open(Path(file), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	f, err := regular.OpenFile(Path(file), os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return w, &os.PathError{Op: "open", Path: Path(file), Err: err}
+		return w, err
 	}
-	w.f = os.NewFile(uintptr(fd), Path(file))
+	w.f = f
 	if fi, err := w.f.Stat(); err == nil && fi.Size()%recordSize != 0 { // torn by a crash
 		_ = w.f.Truncate(fi.Size() - fi.Size()%recordSize)
 	}
@@ -92,7 +94,7 @@ func Rotate(from, to string) {
 // may be of that time, so that what is wanted may begin before this file; known is
 // false without an index.
 func Since(file string, t time.Time) (offset int64, whole, known bool) {
-	b, err := os.ReadFile(Path(file))
+	b, err := regular.ReadFile(Path(file))
 	if err != nil || len(b) < recordSize {
 		return 0, true, false
 	}

@@ -1,0 +1,111 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Any program may damage a bundle: put something else in the place of its files, cut
+// them, or take away the right to read them. A member is then judged, and ended, by
+// what no file is needed for: the run lock, the process table and the control group.
+
+// Problems are the files of a bundle that cannot be read, with the reason. A file that
+// is missing is none.
+func Problems(b team.Bundle) (list []error) {
+	fi, err := os.Stat(string(b))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return []error{err}
+	case !fi.IsDir():
+		return []error{fmt.Errorf("%s is not a directory", b)}
+	}
+	for _, path := range []string{b.Launch(), b.Proc(), b.Group(), b.Pane(), b.Exit(), b.Ready(), b.Backoff(), b.Logger()} {
+		_, err := readJSON(path, "", func(any) string { return "" })
+		if err != nil && !team.IsCode(err, team.CodeNotFound) {
+			list = append(list, err)
+		}
+	}
+	for _, path := range []string{b.Log(), b.RunLock(), b.StartLock()} {
+		f, err := regular.Open(path)
+		switch {
+		case err == nil:
+			_ = f.Close() // opened to be looked at
+		case !errors.Is(err, fs.ErrNotExist):
+			list = append(list, fmt.Errorf("read %s: %w", filepath.Base(path), err))
+		}
+	}
+	return list
+}
+
+// unreadWithin bounds the wait for a shim whose agent was ended, and unreadEvery is how
+// often its lock is looked at.
+const (
+	unreadWithin = 10 * time.Second
+	unreadEvery  = 20 * time.Millisecond
+)
+
+// EndUnread ends a generation whose bundle cannot be read: the holder of its run lock,
+// what carries the generation in its environment, what is in its control group, and
+// everything below them. It returns how the generation ended as far as that can be
+// known. The error says what lives on.
+func EndUnread(ctx context.Context, looks *proc.Looks, b team.Bundle, key, agent, gen string, grace time.Duration) (backends.Exit, error) {
+	var roots []backends.ProcID
+	if id, ok := lockHolder(b.RunLock()); ok {
+		roots = append(roots, id)
+	}
+	g := groupOf(b, gen)
+	if g == nil {
+		g, _ = cgroup.Find(cgroup.Name(key, agent, gen)) // there may be none
+	}
+	var group proc.Group
+	if g != nil {
+		group = g
+	}
+	ended, err := looks.KillTree(ctx, group, roots, gen, grace)
+	if err == nil {
+		err = awaitRelease(ctx, b)
+	}
+	if err != nil {
+		return backends.Exit{}, fmt.Errorf("end what is left of %s: %w", agent, err)
+	}
+	if g != nil {
+		_ = g.Remove() // what lives in it still is not the agent's
+	}
+	e, err := ReadExit(b, gen)
+	if err != nil {
+		e = backends.Exit{Generation: gen, Code: -1, At: time.Now(), Leftover: ended, Reason: "its files could not be read"}
+	}
+	return e, nil
+}
+
+// awaitRelease waits until the run lock is free. One that cannot be read says nothing.
+func awaitRelease(ctx context.Context, b team.Bundle) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unreadWithin)
+	defer cancel()
+	t := time.NewTicker(unreadEvery)
+	defer t.Stop()
+	for {
+		if held, err := Running(b); err != nil || !held {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return team.Errorf(team.CodeTimeout, "its run lock %s is held, and not seen by whom", b.RunLock()).
+				WithHint("find the process with: lsof " + team.ShellQuote(b.RunLock()))
+		}
+	}
+}

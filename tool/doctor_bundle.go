@@ -1,0 +1,50 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// bundleChecks report members that nobody can look at, and bundles with files that
+// cannot be read.
+func (e *Env) bundleChecks(ctx context.Context, key string) []Check {
+	t, err := e.Open(ctx, key)
+	if err != nil {
+		return nil // that is reported already
+	}
+	members, err := t.Ledger.Members(ctx, false)
+	_ = t.Close() // it was only read
+	if err != nil {
+		return nil
+	}
+	var out []Check
+	for _, m := range members {
+		if m.Name == team.LeadName {
+			continue
+		}
+		problems := supervisor.BundleProblems(t.Layout.Bundle(m.Name))
+		why := m.Reason
+		if len(problems) > 0 {
+			words := make([]string, len(problems))
+			for i, p := range problems {
+				words[i] = p.Error()
+			}
+			why = strings.Join(words, "; ")
+		}
+		switch hint := fmt.Sprintf("teamctl kill %s --team %s ends what can be found of it", m.Name, key); {
+		case supervisor.Unknown(m):
+			out = append(out, checked("team "+key, "it is not known whether %s lives: %s", m.Name, why).warn(hint))
+		case len(problems) > 0 && m.Observed.Alive():
+			out = append(out, checked("team "+key, "the files of %s are damaged, another supervisor cannot adopt it: %s", m.Name, why).
+				warn(fmt.Sprintf("teamctl restart %s --team %s writes them anew", m.Name, key)))
+		case len(problems) > 0:
+			out = append(out, checked("team "+key, "the files of %s are damaged: %s", m.Name, why).
+				warn(fmt.Sprintf("teamctl delete %s --force keeps them aside; a start writes those anew that it can", key)))
+		}
+	}
+	return out
+}
