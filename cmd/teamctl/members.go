@@ -184,20 +184,48 @@ to the worktree and branch that it left.`,
 }
 
 func newRestart(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "restart MEMBER...",
-		Short:             "Stop and start members",
-		Long:              "Stop members gracefully and start them again, in the same worktree.",
-		Example:           "  teamctl restart builder\n  teamctl restart builder builder-2",
-		Args:              takes(1, -1, "the name of a member"),
+	var all, failed bool
+	cmd := &cobra.Command{
+		Use:   "restart MEMBER...",
+		Short: "Stop and start members",
+		Long: `Stop members gracefully and start them again, in the same worktree. Members that
+have ended are started.`,
+		Example:           "  teamctl restart builder builder-2\n  teamctl restart --failed",
 		ValidArgsFunction: a.completeMembers(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.started(cmd.Context(), args, "restarted", (*tool.Team).Restart)
-		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "every member that is not stopped")
+	cmd.Flags().BoolVar(&failed, "failed", false, "every member that has failed")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case all && failed:
+			return usage(cmd, "--all and --failed exclude each other")
+		case (all || failed) && len(args) > 0:
+			return usage(cmd, "names and --all or --failed exclude each other")
+		case all || failed:
+			return nil
+		}
+		return takes(1, -1, "the name of a member, or --all or --failed")(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var set func(ledger.Member) bool
+		switch {
+		case all:
+			set = func(m ledger.Member) bool { return m.Desired == team.WantRunning }
+		case failed:
+			set = func(m ledger.Member) bool { return m.Observed == team.Failed }
+		}
+		return a.startedOf(cmd.Context(), args, set, "restarted", (*tool.Team).Restart)
+	}
+	return cmd
 }
 
 func (a *app) started(ctx context.Context, names []string, verb string,
+	do func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error)) error {
+	return a.startedOf(ctx, names, nil, verb, do)
+}
+
+// startedOf is started for the members of a set, unless that is nil.
+func (a *app) startedOf(ctx context.Context, names []string, set func(ledger.Member) bool, verb string,
 	do func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error)) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		if err := memberNames(ctx, t, names); err != nil {
@@ -210,10 +238,17 @@ func (a *app) started(ctx context.Context, names []string, verb string,
 		before := map[string]ledger.Member{}
 		for _, m := range roster {
 			before[m.SessionKey] = m
+			if set != nil && m.Name != team.LeadName && m.Spec.Agent != ledger.AgentExternal && set(m) {
+				names = append(names, m.Name)
+			}
 		}
-		after, err := do(t, ctx, c, names)
-		if err != nil {
-			return err
+		var after []ledger.Member
+		if set == nil || len(names) > 0 {
+			if after, err = do(t, ctx, c, names); err != nil {
+				return err
+			}
+		} else if !a.out.json {
+			a.out.note("there is no such member")
 		}
 		members := outcomes(verb, before, after)
 		if a.out.value(map[string]any{"members": members}) {

@@ -157,13 +157,22 @@ func tidy(list []tool.Spawned) {
 	}
 }
 
-// saidName says once, before anything else, that a name was changed.
+// saidName says once, before anything else, that a name was changed. A warning that says
+// so is not said again.
 func (a *app) saidName(asked string, list []tool.Spawned) {
 	key, err := team.AgentKey(asked)
 	switch {
 	case err != nil:
 	case len(list) == 1 && list[0].Renamed:
-		a.out.note("the name %s is taken: the member is %s", key, list[0].Name)
+		w := slices.IndexFunc(list[0].Warnings, func(w string) bool { return strings.HasPrefix(w, "the name ") })
+		if w < 0 {
+			a.out.note("it is %s: the name %q was taken", list[0].Name, key)
+			return
+		}
+		a.out.note("it is %s: %s", list[0].Name, printable(list[0].Warnings[w]))
+		if !a.out.json {
+			list[0].Warnings = slices.Delete(list[0].Warnings, w, w+1)
+		}
 	case key != asked:
 		a.out.note("the name %q is %s here; both are understood", asked, key)
 	}
