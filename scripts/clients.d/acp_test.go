@@ -31,7 +31,7 @@ func TestACP(t *testing.T) {
 	dir := t.TempDir()
 	s := &standIns{T: t, ctx: ctx}
 	var err error
-	if s.w, err = newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 3 * time.Minute}, nil); err != nil {
+	if s.w, err = newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute}, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

@@ -53,7 +53,7 @@ func TestFakes(t *testing.T) {
 		t.Skip("no tmux")
 	}
 	dir := t.TempDir()
-	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 2 * time.Minute, wait: 2 * time.Minute, busy: 2, letters: 25, rounds: 4}
+	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute, wait: 5 * time.Minute, busy: 2, letters: 25, rounds: 4}
 	all := fakes(t, dir)
 	for _, c := range all {
 		t.Run(c.Name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestRecover(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	dir := t.TempDir()
 	pair := fakes(t, dir)[:2]
-	w, err := newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 2 * time.Minute}, pair)
+	w, err := newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute}, pair)
 	if err != nil {
 		t.Fatal(err)
 	}

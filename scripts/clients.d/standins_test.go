@@ -40,7 +40,7 @@ func TestStandIns(t *testing.T) {
 	dir := t.TempDir()
 	s := &standIns{T: t, ctx: ctx, all: fakes(t, dir)}
 	var err error
-	if s.w, err = newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 3 * time.Minute}, s.all); err != nil {
+	if s.w, err = newWorld(ctx, options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute}, s.all); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
