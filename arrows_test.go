@@ -79,7 +79,7 @@ var rooms = map[string]room{
 		why: "control groups are files: it says what a group holds and does, and starts nothing",
 	},
 	"internal/run": {
-		may: []string{"team", leaf, "backends", "internal/proc"}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", leaf, "backends", "internal/proc", "internal/cgroup"}, never: append([]string{"net"}, noSQL...),
 		why: "a person's command, run to its end with all that it has started; which, where and why others know",
 	},
 
@@ -116,7 +116,7 @@ var rooms = map[string]room{
 		why: "a mailbox works when the database does not",
 	},
 	"worktree": {
-		may: []string{"team", leaf}, libs: []string{xsys, xsync}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", leaf, "internal/run"}, libs: []string{xsys, xsync}, never: append([]string{"net"}, noSQL...),
 		why: "worktree runs git; when, others decide",
 	},
 
@@ -134,7 +134,7 @@ var rooms = map[string]room{
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "ledger", "inbox", "worktree", "rules", "permit", "supervisor"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "worktree", "rules", "permit", "supervisor"},
 		libs: []string{multierr, xsync, xsys, "github.com/google/jsonschema-go"}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},

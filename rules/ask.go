@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -115,7 +116,7 @@ func (a Asker) one(ctx context.Context, r Rule, in Input) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("encode the input of a rule: %w", err)
 	}
-	out, err := runRule(ctx, r, in, append(stdin, '\n'), a.Env)
+	out, err := runRule(ctx, run.BookOf(a.Layout), r, in, append(stdin, '\n'), a.Env)
 	if ctx.Err() != nil {
 		return Verdict{}, ctx.Err()
 	}

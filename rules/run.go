@@ -33,7 +33,7 @@ func (f *failure) Error() string { return f.why }
 
 // runRule runs one rule to its end and ends everything that it has started: what stays
 // behind would outlive its time limit. A *failure is the rule's, any other error ours.
-func runRule(ctx context.Context, r Rule, in Input, stdin []byte, environ []string) (answer, error) {
+func runRule(ctx context.Context, book run.Book, r Rule, in Input, stdin []byte, environ []string) (answer, error) {
 	limit := r.Timeout
 	if limit <= 0 {
 		limit = DefaultTimeout
@@ -42,10 +42,15 @@ func runRule(ctx context.Context, r Rule, in Input, stdin []byte, environ []stri
 		environ = os.Environ()
 	}
 	stdout, stderr := &head{max: maxText}, &head{max: maxText}
-	end, err := run.Run(ctx, run.Cmd{
+	scope, err := book.Open("hook", in.Cwd)
+	if err != nil {
+		return answer{}, err
+	}
+	end, err := scope.Run(ctx, run.Cmd{
 		Command: r.Command, Dir: in.Cwd, Env: append(environ[:len(environ):len(environ)], team.EnvTeam+"="+in.Team),
-		Generation: team.NewUUID(), Stdin: stdin, Stdout: stdout, Stderr: stderr, Limit: limit, Grace: grace,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, Limit: limit, Grace: grace,
 	})
+	err = errors.Join(err, scope.Close())
 	switch {
 	case end.Cut:
 		return answer{}, errors.Join(ctx.Err(), err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -81,7 +82,7 @@ func (b Bootstrap) Commands() (setup, teardown []string) {
 func (b Bootstrap) SetupIn(l team.Layout, m ledger.Member, env map[string]string) worktree.SetupIn {
 	f, member := b.Of(m.Spec.Repo), m.Name
 	in := worktree.SetupIn{Path: m.Worktree, Copy: f.Copy, Link: f.Link, Limit: f.Limit, Log: filepath.Join(string(l.Bundle(member)), "setup.log"),
-		Env: []string{team.EnvTeam + "=" + l.Key, team.EnvAgentName + "=" + member}}
+		Env: []string{team.EnvTeam + "=" + l.Key, team.EnvAgentName + "=" + member}, Book: run.BookOf(l)}
 	if in.Limit <= 0 {
 		in.Limit = setupLimit
 	}

@@ -183,6 +183,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	expireApprovals{}.apply(s)
 	limitsOver{}.apply(s)
 	s.goOnLeft()
+	s.commandsLeft()
 	s.repairTrees()
 	s.watchEdits()
 	s.stopsLeft()

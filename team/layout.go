@@ -103,6 +103,10 @@ func (l Layout) Members() string { return filepath.Join(l.Dir, "members") }
 // Bundle is one member's facts for adoption.
 func (l Layout) Bundle(agent string) Bundle { return Bundle(filepath.Join(l.Members(), agent)) }
 
+// Commands is the directory of records of the gates, set-up commands and hooks that
+// are running.
+func (l Layout) Commands() string { return filepath.Join(l.Dir, "commands") }
+
 // Worktrees is the default parent of the members' worktrees.
 func (l Layout) Worktrees() string { return filepath.Join(l.Dir, "worktrees") }
 

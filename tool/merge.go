@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -58,8 +59,8 @@ const gateTimeout = 30 * time.Minute
 // team. What was asked for is in the queue before anything is done, so a merge that
 // was killed is taken up by the next one. Its error is one that stopped the lane; a
 // conflict or a red gate is told in the result, with the task of the owner.
-func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error) {
-	out := MergeOut{Into: in.Into, DryRun: in.DryRun, Merges: []ledger.Merge{}}
+func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (out MergeOut, err error) {
+	out = MergeOut{Into: in.Into, DryRun: in.DryRun, Merges: []ledger.Merge{}}
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
 		return out, err
 	}
@@ -74,6 +75,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 	if in.GateTimeout <= 0 {
 		in.GateTimeout = gateTimeout
 	}
+	defer func() { out.Notes = append(out.Notes, t.sweepScratch(ctx)...) }() // also where there is nothing to merge, and where it fails
 	asked, lanes, notes, err := t.candidates(ctx, in)
 	out.Notes = notes
 	out.Into = commonTarget(lanes)
@@ -113,9 +115,6 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 	}
 	defer func() { _ = lock.Unlock() }()
 	done, err := t.drain(ctx, led, in.Each)
-	if err == nil {
-		err = t.sweepScratch(ctx)
-	}
 	byID := map[int64]ledger.Merge{}
 	for _, m := range done {
 		byID[m.ID] = m
@@ -157,7 +156,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (MergeOut, error
 func (t *Team) lane(into, strategy string, gates []string, o ledger.MergeOptions) worktree.LaneIn {
 	dir := filepath.Join(t.Layout.Dir, "merge")
 	return worktree.LaneIn{Target: into, Strategy: strategy, Gates: gates, GateLimit: o.GateTimeout,
-		Scratch: t.scratch(o.Repo), Logs: filepath.Join(dir, "logs"), UpdateCheckout: o.UpdateCheckout,
+		Scratch: t.scratch(o.Repo), Book: run.BookOf(t.Layout), Logs: filepath.Join(dir, "logs"), UpdateCheckout: o.UpdateCheckout,
 		Env: []string{team.EnvTeam + "=" + t.Layout.Key}}
 }
 
@@ -234,32 +233,6 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(worktree
 
 // errQueueChanged: what the lane was given is not what is asked for any more.
 var errQueueChanged = errors.New("the queue has changed")
-
-// scratch is where the lanes of a repository have their scratch worktrees.
-func (t *Team) scratch(repo string) string {
-	return filepath.Join(t.Layout.Dir, "merge", "scratch", repo)
-}
-
-// sweepScratch removes what lanes left that were killed when all was done but
-// that. The caller holds the lock of the lane.
-func (t *Team) sweepScratch(ctx context.Context) error {
-	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
-	if err != nil {
-		return err
-	}
-	for _, name := range append(more.Names(), "") {
-		left, err := filepath.Glob(filepath.Join(t.scratch(name), "lane-*"))
-		if err != nil || len(left) == 0 {
-			continue // the pattern is a good one
-		}
-		r, err := t.repo(ctx, name)
-		if err != nil {
-			return err
-		}
-		r.SweepScratch(ctx, t.scratch(name))
-	}
-	return nil
-}
 
 // settleLanding finds out what became of a merge that was killed while the target
 // moved: nil when it has to be done again.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/run"
 )
 
 // IncludeFile, in the main worktree, names in the syntax of .gitignore the ignored
@@ -25,6 +27,11 @@ type SetupIn struct {
 	Env   []string      // for the commands
 	Limit time.Duration // of each command
 	Log   string        // file that their output is appended to
+	Book  run.Book      // where they are recorded while they run
+}
+
+func (in SetupIn) command(t tree, scope *run.Scope, command string) Command {
+	return Command{Run: command, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log, Scope: scope}
 }
 
 // SetUp is what it got.
@@ -53,21 +60,23 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 	if err != nil {
 		return out, err
 	}
+	_, _ = in.Book.Sweep(ctx) // a set-up that was killed may still be at work here; if not all of it ends, doctor says so
 	if !r.bare {
 		if err := r.bring(ctx, t, in, &out); err != nil {
 			return out, err
 		}
 	}
 	r.step("brought")
-	for _, run := range in.Run {
-		ran, err := RunCommand(ctx, Command{Run: run, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log})
+	err = runAll(in.Book, "setup", t.path, in.Run, func(scope *run.Scope, command string) error {
+		ran, err := RunCommand(ctx, in.command(t, scope, command))
 		out.Ran = append(out.Ran, ran)
-		if err != nil {
-			return out, err
+		if err == nil && !ran.OK() {
+			err = ran.failure(t.path, in.Log)
 		}
-		if !ran.OK() {
-			return out, ran.failure(t.path, in.Log)
-		}
+		return err
+	})
+	if err != nil {
+		return out, err
 	}
 	rec := t.recorded()
 	rec.SetUp = true
@@ -309,15 +318,20 @@ func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []Ran, err error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range in.Run {
-		one, e := RunCommand(ctx, Command{Run: run, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log})
+	var failed error
+	err = runAll(in.Book, "teardown", t.path, in.Run, func(scope *run.Scope, command string) error {
+		one, err := RunCommand(ctx, in.command(t, scope, command))
 		ran = append(ran, one)
-		if e == nil && !one.OK() {
-			e = one.failure(t.path, in.Log)
+		if err == nil && !one.OK() {
+			err = one.failure(t.path, in.Log)
 		}
-		if err == nil {
-			err = e
+		if failed == nil {
+			failed = err
 		}
+		return nil
+	})
+	if failed != nil {
+		err = failed
 	}
 	return ran, err
 }

@@ -3,30 +3,27 @@ package worktree
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/teamctl/teamctl/internal/childattr"
 	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Command is a command of the person's, a gate or a setup step, that bash runs in
-// a worktree.
+// a worktree, in a scope.
 type Command struct {
 	Run   string
 	Dir   string
 	Env   []string      // added to the environment, KEY=VALUE
 	Limit time.Duration // 0 for none
 	Log   string        // file that its output is appended to
+	Scope *run.Scope    // what its processes are known by
 }
 
 // Ran is how a command ended.
@@ -55,12 +52,15 @@ func (r Ran) Why() string {
 // tailBytes is how much of a command's output is kept for a message.
 const tailBytes = 8 << 10
 
-// RunCommand runs a command to its end and appends its output to the log. It
-// has no terminal and no input, and a process group of its own, which is ended
-// with it. A command that fails is no error; one that cannot be started, a log that
-// cannot be written and the end of ctx are.
+// RunCommand runs a command to its end, with everything that it has started, and
+// appends its output to the log. It has no terminal and no input. A command that
+// fails is no error; one that cannot be started or ended, a log that cannot be
+// written and the end of ctx are.
 func RunCommand(ctx context.Context, c Command) (Ran, error) {
 	ran := Ran{Run: c.Run, Status: -1}
+	if ctx.Err() != nil {
+		return ran, ended(c.Run, c.Dir, ctx.Err())
+	}
 	out, err := openLog(c.Log)
 	if err != nil {
 		return ran, noSpace(err)
@@ -70,47 +70,49 @@ func RunCommand(ctx context.Context, c Command) (Ran, error) {
 	if _, err := fmt.Fprintf(out, "$ %s\n", c.Run); err != nil {
 		return ran, noSpace(err)
 	}
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if c.Limit > 0 {
-		limited, cancel = context.WithTimeout(ctx, c.Limit)
-	}
-	defer cancel()
-	cmd := exec.CommandContext(limited, "bash", "-c", c.Run)
-	cmd.Dir, cmd.Env = c.Dir, append(plainEnv(os.Environ()), c.Env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	childattr.DieWithUs(cmd.SysProcAttr)
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = stopGrace
 	tail := &ring{max: tailBytes}
 	w := io.MultiWriter(out, tail)
-	cmd.Stdout, cmd.Stderr = w, w
-	// The signal of DieWithUs comes when this thread ends, not the process.
-	runtime.LockOSThread()
-	err = cmd.Run()
-	runtime.UnlockOSThread()
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left in the background
+	end, err := c.Scope.Run(ctx, run.Cmd{
+		Command: c.Run, Dir: c.Dir, Env: append(plainEnv(os.Environ()), c.Env...), Stdout: w, Stderr: w, Limit: c.Limit, Grace: stopGrace,
+	})
+	ran.Took, ran.Tail, ran.TimeOut = time.Since(began), tail.text(), end.Late
+	if !end.Late && end.Signal == "" {
+		ran.Status = end.Code
 	}
-	ran.Took, ran.Tail = time.Since(began), tail.text()
-	var exit *exec.ExitError
+	if err == nil {
+		err = end.Err
+	}
 	switch {
-	case ctx.Err() != nil:
+	case end.Cut:
 		return ran, ended(c.Run, c.Dir, ctx.Err())
-	case limited.Err() != nil:
-		ran.TimeOut = true
-	case err == nil:
-		ran.Status = 0
-	case errors.As(err, &exit):
-		ran.Status = exit.ExitCode()
-	case errors.Is(err, exec.ErrWaitDelay):
-		ran.Status = cmd.ProcessState.ExitCode()
-	default:
+	case err != nil:
 		return ran, team.Errorf(team.CodeUnavailable, "run %q in %s: %w", c.Run, c.Dir, err).WithReason(ReasonCommand)
 	}
 	if _, err := fmt.Fprintf(out, "# exit status %d after %s\n", ran.Status, ran.Took.Round(time.Millisecond)); err != nil {
 		return ran, noSpace(err)
 	}
 	return ran, nil
+}
+
+// runAll calls each for one command after the other, with a scope of their own, and
+// ends at the first error.
+func runAll(book run.Book, kind, dir string, list []string, each func(*run.Scope, string) error) error {
+	if len(list) == 0 {
+		return nil
+	}
+	scope, err := book.Open(kind, dir)
+	if err != nil {
+		return noSpace(err)
+	}
+	for _, command := range list {
+		if err = each(scope, command); err != nil {
+			break
+		}
+	}
+	if e := scope.Close(); err == nil && e != nil {
+		err = team.Errorf(team.CodeUnavailable, "end the commands of %s: %w", dir, e).WithReason(ReasonCommand)
+	}
+	return err
 }
 
 func openLog(path string) (*os.File, error) {

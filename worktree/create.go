@@ -24,6 +24,8 @@ type CreateIn struct {
 	Reuse  bool   // take Branch as it is when it exists and is checked out nowhere
 	// Progress is called while a checkout takes long, from one goroutine.
 	Progress func(Progress) `json:"-"`
+
+	lane string // generation of the lane that it is the scratch worktree of
 }
 
 // Create makes a worktree: registered under the repository's lock, checked out
@@ -137,6 +139,9 @@ func (r *Repo) register(ctx context.Context, in CreateIn, before lookedUp) (w Wo
 		return w, nil, err
 	}
 	o = &op{Kind: opCreate, Path: in.Path, PathStood: stood, Branch: in.Branch, NewBranch: in.Branch != "" && tip == "", Base: base, parents: made}
+	if in.lane != "" {
+		o.Scratch, o.env = true, laneEnv(in.lane)
+	}
 	if err := r.begin(o); err != nil {
 		removeEmpty(made)
 		return w, nil, noSpace(err)
@@ -159,7 +164,7 @@ func (r *Repo) add(ctx context.Context, o *op, l *filelock.Held) error {
 	default:
 		args = append(args, o.Path, o.Branch)
 	}
-	_, err := git(ctx, call{dir: r.root, args: args, keep: []*os.File{o.file, l.File()},
+	_, err := git(ctx, call{dir: r.root, args: args, keep: []*os.File{o.file, l.File()}, env: o.env,
 		conf: []string{"worktree.useRelativePaths=false"}})
 	if err != nil {
 		return r.explain(ctx, o, err)
@@ -189,6 +194,7 @@ func (r *Repo) checkout(ctx context.Context, o *op, tell func(Progress)) error {
 	case <-ctx.Done():
 		return ended("checkout", o.Path, ctx.Err())
 	}
+	t.env = o.env
 	c := t.call("reset", "--hard", "--no-recurse-submodules")
 	if c.tell = tell; tell == nil {
 		c.args = append(c.args, "--quiet")

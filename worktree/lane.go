@@ -3,12 +3,10 @@ package worktree
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/internal/run"
 )
 
 // Strategies of a merge lane.
@@ -43,6 +41,7 @@ type LaneIn struct {
 	GateLimit      time.Duration
 	Env            []string // for gates
 	Scratch        string   // directory for scratch worktrees, nobody else's
+	Book           run.Book // where gates are recorded while they run
 	Logs           string   // directory for the output of gates
 	UpdateCheckout bool     // fast-forward a clean checkout of the target
 	DryRun         bool     // say what would be done; no gate runs and nothing moves
@@ -91,6 +90,7 @@ type lane struct {
 	in      LaneIn
 	env     []string // identity
 	scratch *tree
+	scope   *run.Scope       // of the gates and of what git does in the scratch worktree
 	gated   map[string]gated // by tree
 	moves   int
 	plan    string // dry run: where the target would be
@@ -129,16 +129,12 @@ func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
 			return err
 		}
 	}
-	r.SweepScratch(ctx, in.Scratch)
+	_, _ = r.SweepScratch(ctx, in.Scratch, in.Book) // whoever looks after the directory reports what stays
 	root := tree{path: r.root, at: r.root, dir: r.common, main: true}
 	if l.env, err = root.author(ctx, nil, "", ""); err != nil {
 		return err
 	}
-	defer func() {
-		if e := l.dropScratch(ctx); err == nil {
-			err = e
-		}
-	}()
+	defer l.dropScratch(ctx)
 	rest := in.Items
 	for len(rest) > 0 {
 		if rest, err = l.try(ctx, rest); err != nil {
@@ -282,8 +278,8 @@ func (l *lane) gate(ctx context.Context, commit string, items []LaneItem) (gated
 		return gated{}, err
 	}
 	g := gated{log: filepath.Join(l.in.Logs, time.Now().UTC().Format("20060102T150405.000")+"-"+short(commit)+".log")}
-	for _, run := range l.in.Gates {
-		g.ran, err = RunCommand(ctx, Command{Run: run, Dir: t.path, Limit: l.in.GateLimit, Log: g.log,
+	for _, command := range l.in.Gates {
+		g.ran, err = RunCommand(ctx, Command{Run: command, Dir: t.path, Limit: l.in.GateLimit, Log: g.log, Scope: l.scope,
 			Env: append([]string{"TEAMCTL_GATE=1", "TEAMCTL_TARGET=" + l.in.Target}, l.in.Env...)})
 		if err != nil {
 			return gated{}, err
@@ -315,72 +311,6 @@ func (l *lane) checkout(ctx context.Context, commit string) (tree, error) {
 		}
 	}
 	return t, nil
-}
-
-func (l *lane) makeScratch(ctx context.Context, commit string) error {
-	if err := os.MkdirAll(l.in.Scratch, 0o700); err != nil {
-		return noSpace(err)
-	}
-	path := filepath.Join(l.in.Scratch, "lane-"+team.NewUUID()[:8])
-	if _, err := l.r.Create(ctx, CreateIn{Path: path, Base: commit}); err != nil {
-		return err
-	}
-	t, err := l.r.tree(path)
-	if err != nil {
-		return err
-	}
-	l.scratch = &t
-	l.r.step("scratch-made")
-	return nil
-}
-
-// dropScratch removes the scratch worktree. Nothing in it is anybody's work.
-func (l *lane) dropScratch(ctx context.Context) error {
-	if l.scratch == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
-	defer cancel()
-	return l.r.removeScratch(ctx, *l.scratch)
-}
-
-func (r *Repo) removeScratch(ctx context.Context, t tree) error {
-	head, err := r.Head(ctx) // of the main worktree: something that is contained
-	if err != nil {
-		return err
-	}
-	_, _ = r.dropLocks(ctx, t) // a gate's git may have been killed
-	for _, args := range [][]string{
-		{"checkout", "--quiet", "--force", "--detach", head},
-		{"clean", "--quiet", "-d", "-x", "--force", "--force"}, // a repository that a gate made would keep it
-	} {
-		if _, err := git(ctx, t.call(args...)); err != nil {
-			return t.lockedOr("clear the scratch worktree "+t.path, err)
-		}
-	}
-	_, err = r.Remove(ctx, t.path, RemoveIn{})
-	if team.ReasonOf(err) == ReasonBusy {
-		return nil // a process that a gate left behind; the next run sweeps
-	}
-	return err
-}
-
-// SweepScratch removes the scratch worktrees of lanes that were killed below a
-// directory (LaneIn.Scratch). The caller is the only run there is; what is still in
-// use stays.
-func (r *Repo) SweepScratch(ctx context.Context, dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "lane-") {
-			continue
-		}
-		if t, err := r.tree(filepath.Join(dir, e.Name())); err == nil {
-			_ = r.removeScratch(ctx, t) // else the next run
-		}
-	}
 }
 
 // message is the first line of a commit that the lane makes.

@@ -25,8 +25,10 @@ type op struct {
 	Admin      string    `json:"admin,omitempty"`      // remove: the admin directory
 	Aside      string    `json:"aside,omitempty"`      // remove: where the directory is moved
 	DropBranch string    `json:"dropBranch,omitempty"` // remove
+	Scratch    bool      `json:"scratch,omitempty"`    // create: of a lane, so nothing in it is anybody's work
 	Began      time.Time `json:"began"`
 
+	env     []string // create: added to the environment of git
 	parents []string // create: directories that were made above Path, innermost first
 	doomed  bool     // remove: everything worth keeping is in a ref
 	file    *os.File // open and locked

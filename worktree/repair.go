@@ -69,11 +69,11 @@ func (r *Repo) repairCreate(ctx context.Context, o *op) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Lstat(o.Path); admin != "" && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(o.Path); admin != "" && !o.Scratch && errors.Is(err, fs.ErrNotExist) {
 		if _, err := r.pruneAdmin(ctx, admin, o.Path, "teamctl", "repair"); err != nil {
 			return "", err
 		}
-	} else if admin != "" {
+	} else if admin != "" && !o.Scratch {
 		t := tree{path: o.Path, at: o.Path, dir: admin}
 		begun, err := t.unusedSince(ctx, o.Base)
 		if err != nil {

@@ -33,6 +33,7 @@ type tree struct {
 	at   string // where it is registered; another path only while it is moved aside
 	dir  string // its git directory: <common>/worktrees/<id>, or common for the main one
 	main bool
+	env  []string // added to the environment of git
 }
 
 // OpenWorktree finds the repository of the worktree at path and what is known
@@ -185,7 +186,7 @@ func cleanPath(path string) (string, error) {
 }
 
 func (t tree) call(args ...string) call {
-	return call{dir: t.path, args: args, env: []string{"GIT_DIR=" + t.dir, "GIT_WORK_TREE=" + t.path}}
+	return call{dir: t.path, args: args, env: append([]string{"GIT_DIR=" + t.dir, "GIT_WORK_TREE=" + t.path}, t.env...)}
 }
 
 func (t tree) readCall(args ...string) call {

@@ -279,3 +279,16 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// A process is contained in the group of an agent or a command, not in that of
+// supervisors.
+func TestContained(t *testing.T) {
+	for own, want := range map[string]bool{
+		"/": false, "/user.slice/x": false, "/a/teamctl/demo/w-01234567": true, "/teamctl/demo/w-01234567/below": true,
+		"/a/teamctl/supervisors": false, "/home/teamctl": false,
+	} {
+		if got := newTree(t, own).m.contained(); got != want {
+			t.Errorf("%s: %v", own, got)
+		}
+	}
+}

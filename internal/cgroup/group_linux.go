@@ -415,6 +415,20 @@ func (m machine) leave(pid int) error {
 	return nil
 }
 
+// Contained reports whether this process is in the group of an agent or of a command,
+// where what it starts has to stay.
+func Contained() bool { return theMachine().contained() }
+
+func (m machine) contained() bool {
+	own, err := m.own()
+	if err != nil {
+		return false
+	}
+	_, below, ok := strings.Cut(own+"/", "/"+subtree+"/")
+	_, leaf, _ := strings.Cut(strings.TrimSuffix(below, "/"), "/") // none: the group of supervisors, see leave
+	return ok && leaf != ""
+}
+
 // write writes to one of the kernel's files, which are never created.
 func write(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)

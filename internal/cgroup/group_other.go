@@ -30,6 +30,9 @@ func Sweep(string) {}
 // Leave does nothing.
 func Leave() error { return nil }
 
+// Contained is false.
+func Contained() bool { return false }
+
 // Path is empty.
 func (g *Group) Path() string { return "" }
 

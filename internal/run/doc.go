@@ -7,4 +7,10 @@
 // they do to hide (see package proc). The root ends with the program that runs it,
 // whatever ends that; what the root leaves then is ended by whoever finds the
 // generation (End).
+//
+// A Book has one record for each command of a team that is running, with its
+// generation, its control group and the process that runs it. The record is there
+// before the command starts and is removed after all of its processes have ended. A
+// record whose process is gone is therefore a command that was cut short, and
+// Book.Sweep ends what it left.
 package run

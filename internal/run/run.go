@@ -55,38 +55,23 @@ func (e Ended) OK() bool { return e.Err == nil && !e.Late && !e.Cut && e.Signal 
 // Run runs a command and returns when none of its processes is left. The error says
 // that something of it is.
 func Run(ctx context.Context, c Cmd) (Ended, error) {
-	cmd := exec.Command("bash", "-c", c.Command)
-	cmd.Dir = c.Dir
-	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], team.EnvGen+"="+c.Generation, team.EnvDetached+"=")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	childattr.DieWithUs(cmd.SysProcAttr)
+	if ctx.Err() != nil {
+		return Ended{Code: -1, Cut: true}, nil
+	}
 	var group proc.Group
+	var dir *os.File
 	if c.Group != nil {
 		group = c.Group
-		if dir, err := c.Group.FD(); err == nil { // else it runs without
+		var err error
+		if dir, err = c.Group.FD(); err == nil { // else it runs without
 			defer func() { _ = dir.Close() }()
-			childattr.StartIn(cmd.SysProcAttr, dir)
 		}
 	}
-	if c.Stdin != nil {
-		cmd.Stdin = bytes.NewReader(c.Stdin)
+	cmd, ended, err := start(c, dir)
+	if err != nil && dir != nil { // the group may be what is refused
+		cmd, ended, err = start(c, nil)
 	}
-	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
-	cmd.WaitDelay = c.Grace
-
-	ended := make(chan error, 1)
-	started := make(chan error, 1)
-	go func() {
-		// The signal of DieWithUs comes when this thread ends, not the process.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			ended <- cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	if err != nil {
 		return Ended{Code: -1, Err: err}, nil
 	}
 	var late <-chan time.Time
@@ -110,6 +95,38 @@ func Run(ctx context.Context, c Cmd) (Ended, error) {
 		_ = reap() // it was ended by us
 		return Ended{Code: -1, Cut: true}, err
 	}
+}
+
+// start starts a command, in the control group with this directory if there is one.
+// What it ends with comes on the channel.
+func start(c Cmd, group *os.File) (*exec.Cmd, <-chan error, error) {
+	cmd := exec.Command("bash", "-c", c.Command)
+	cmd.Dir = c.Dir
+	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], team.EnvGen+"="+c.Generation, team.EnvDetached+"=")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	childattr.DieWithUs(cmd.SysProcAttr)
+	if group != nil {
+		childattr.StartIn(cmd.SysProcAttr, group)
+	}
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
+	cmd.WaitDelay = c.Grace
+
+	ended := make(chan error, 1)
+	started := make(chan error, 1)
+	go func() {
+		// The signal of DieWithUs comes when this thread ends, not the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	return cmd, ended, <-started
 }
 
 // killWithin bounds ending what a command has started.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +15,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(roleEnv); dir != "" {
+		os.Exit(runInScope(dir))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func cmdOf(t *testing.T, command string, out *bytes.Buffer) Cmd {
 	return Cmd{Command: command, Dir: t.TempDir(), Env: append(os.Environ(), "X=y"), Generation: team.NewUUID(), Stdin: []byte("in"), Stdout: out, Stderr: out, Grace: time.Second}
@@ -51,12 +54,14 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// hide starts a process in a session of its own that refuses SIGTERM, with its pid in a file.
+const hide = `setsid bash -c 'trap "" TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.1; done' &
+until test -e pid; do sleep 0.02; done; wait`
+
 // What hides in a session of its own and refuses to end is ended too, at the limit, when
 // nobody waits any more, and by somebody else.
 func TestAllOfItIsEnded(t *testing.T) {
 	t.Parallel()
-	const hide = `setsid bash -c 'trap "" TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.1; done' & 
-until test -e pid; do sleep 0.02; done; wait`
 	for _, how := range []string{"limit", "cut", "left"} {
 		t.Run(how, func(t *testing.T) {
 			var out bytes.Buffer
@@ -77,18 +82,7 @@ until test -e pid; do sleep 0.02; done; wait`
 			}()
 			pid := 0
 			if how != "limit" {
-				deadline := time.After(time.Minute)
-				tick := time.NewTicker(10 * time.Millisecond)
-				defer tick.Stop()
-				for pid == 0 {
-					select {
-					case <-tick.C:
-						b, _ := os.ReadFile(filepath.Join(c.Dir, "pid"))
-						pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
-					case <-deadline:
-						t.Fatal("it did not come up")
-					}
-				}
+				pid = waitFor(t, filepath.Join(c.Dir, "pid"))
 			}
 			switch how {
 			case "cut":

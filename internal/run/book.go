@@ -1,0 +1,255 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Book records the commands of a team that are running, one file each, so that what
+// they leave is found when the process that runs them is killed. The zero value
+// records nothing.
+type Book struct {
+	Dir  string // directory of the records; made when it is needed
+	Team string // key, for the names of control groups
+}
+
+// BookOf is the book of a team.
+func BookOf(l team.Layout) Book { return Book{Dir: l.Commands(), Team: l.Key} }
+
+// entry is the record of one scope.
+type entry struct {
+	Generation string          `json:"generation"`
+	Kind       string          `json:"kind"` // gate, setup, hook
+	Dir        string          `json:"dir,omitempty"`
+	Owner      backends.ProcID `json:"owner"`           // who runs the commands, and ends the scope
+	Group      string          `json:"group,omitempty"` // path of the control group
+	Began      time.Time       `json:"began"`
+}
+
+// Scope is a generation for commands that run one after the other.
+type Scope struct {
+	Generation string
+	group      *cgroup.Group
+	file       string // of the record; empty: none
+	left       bool   // a command could not be ended with all of its processes
+}
+
+// groupMark keeps the groups of commands apart from those of members: no member's name
+// begins with it.
+const groupMark = "_"
+
+// Open begins a scope: a control group where there can be one, and its record before
+// any command runs. The kind and the directory are for people.
+func (b Book) Open(kind, dir string) (*Scope, error) {
+	s := &Scope{Generation: team.NewUUID()}
+	if b.Dir == "" {
+		return s, nil
+	}
+	// A process of an agent stays in the agent's group with its commands: outside of
+	// it they would escape the agent's limits and its end.
+	if b.Team != "" && !cgroup.Contained() {
+		if g, err := cgroup.Create(cgroup.Name(b.Team, groupMark+kind, s.Generation)); err == nil { // else it runs without
+			s.group = g
+		}
+	}
+	if err := b.write(s, kind, dir); err != nil {
+		s.dropGroup()
+		return nil, fmt.Errorf("record a command: %w", err)
+	}
+	return s, nil
+}
+
+func (b Book) write(s *Scope, kind, dir string) error {
+	self, err := proc.Self()
+	if err != nil {
+		return err
+	}
+	e := entry{Generation: s.Generation, Kind: kind, Dir: dir, Owner: self, Began: time.Now()}
+	if s.group != nil {
+		e.Group = s.group.Path()
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	// Not the directories above: a team that is being deleted must not come back.
+	if err := os.Mkdir(b.Dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	s.file = b.file(s.Generation)
+	return atomicfile.Write(s.file, append(data, '\n'), 0o600, false)
+}
+
+const recordExt = ".json"
+
+func (b Book) file(generation string) string { return filepath.Join(b.Dir, generation+recordExt) }
+
+// Run runs a command in the scope: Run of this package with its generation and group.
+// Commands of one scope run one after the other.
+func (s *Scope) Run(ctx context.Context, c Cmd) (Ended, error) {
+	c.Generation = s.Generation
+	if s.group != nil {
+		c.Group = s.group
+	}
+	end, err := Run(ctx, c)
+	s.left = s.left || err != nil
+	return end, err
+}
+
+// Close removes the record. If a process of the scope cannot be ended, the record
+// stays, for Sweep once this process is gone.
+func (s *Scope) Close() error {
+	if s.left {
+		var g proc.Group
+		if s.group != nil {
+			g = s.group
+		}
+		if err := End(g, s.Generation, 0); err != nil {
+			return err
+		}
+	}
+	s.dropGroup()
+	if s.file == "" {
+		return nil
+	}
+	return unlessGone(os.Remove(s.file))
+}
+
+func (s *Scope) dropGroup() {
+	if s.group != nil {
+		_ = s.group.Remove() // a detached process in it stays; the next group of the team sweeps
+	}
+}
+
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Left is a scope whose process was killed, and what Sweep found of it.
+type Left struct {
+	Generation string
+	Kind       string
+	Dir        string
+	Processes  int // that were ended
+}
+
+// Left lists the scopes whose process is gone; it changes nothing.
+func (b Book) Left() ([]Left, error) {
+	entries, err := b.dead()
+	var out []Left
+	for _, e := range entries {
+		out = append(out, Left{Generation: e.Generation, Kind: e.Kind, Dir: e.Dir})
+	}
+	return out, err
+}
+
+// Sweep ends what scopes left whose process is gone, and removes their records.
+// Scopes of living processes are not touched.
+func (b Book) Sweep(ctx context.Context) (done []Left, err error) {
+	entries, err := b.dead()
+	errs := []error{err}
+	for _, e := range entries {
+		n, err := endLeft(ctx, e)
+		if err == nil {
+			err = unlessGone(os.Remove(b.file(e.Generation)))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("end what a %s has left in %s: %w", e.Kind, e.Dir, err))
+			continue
+		}
+		done = append(done, Left{Generation: e.Generation, Kind: e.Kind, Dir: e.Dir, Processes: n})
+	}
+	return done, errors.Join(errs...)
+}
+
+// leftGrace is how long left processes have between SIGTERM and SIGKILL.
+const leftGrace = 2 * time.Second
+
+func endLeft(ctx context.Context, e entry) (ended int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, killWithin)
+	defer cancel()
+	var group proc.Group
+	g, err := cgroup.Open(e.Group)
+	if e.Group != "" && err == nil {
+		group = g
+	}
+	ended, err = proc.KillTreeIn(ctx, group, nil, e.Generation, leftGrace)
+	if err == nil && group != nil {
+		_ = g.Remove()
+	}
+	return ended, err
+}
+
+// Owned reports whether a living process has a scope open. Where that cannot be read,
+// it counts as living.
+func (b Book) Owned(generation string) bool {
+	if !b.Has(generation) {
+		return false
+	}
+	e, err := b.read(generation)
+	return err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && proc.Alive(e.Owner)
+}
+
+// Has reports whether a scope is recorded: a living process has it open, or what it
+// left has not been ended. Where that cannot be read, it counts as recorded.
+func (b Book) Has(generation string) bool {
+	if b.Dir == "" {
+		return false
+	}
+	_, err := os.Lstat(b.file(generation))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (b Book) read(generation string) (e entry, err error) {
+	data, err := os.ReadFile(b.file(generation))
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(data, &e); err != nil || e.Generation != generation {
+		return e, fmt.Errorf("%s is not the record of a command", b.file(generation))
+	}
+	return e, nil
+}
+
+// dead are the records whose process is gone.
+func (b Book) dead() (out []entry, err error) {
+	if b.Dir == "" {
+		return nil, nil
+	}
+	files, err := os.ReadDir(b.Dir)
+	if err != nil {
+		return nil, unlessGone(err)
+	}
+	var errs []error
+	for _, f := range files {
+		generation, ok := strings.CutSuffix(f.Name(), recordExt)
+		if !ok {
+			continue
+		}
+		e, err := b.read(generation)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // ended meanwhile
+		case err != nil:
+			errs = append(errs, err)
+		case !proc.Alive(e.Owner):
+			out = append(out, e)
+		}
+	}
+	return out, errors.Join(errs...)
+}

@@ -1,0 +1,148 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/run"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// scratch is where the lanes of a repository have their scratch worktrees.
+func (t *Team) scratch(repo string) string { return filepath.Join(scratchRoot(t.Layout), repo) }
+
+func scratchRoot(l team.Layout) string { return filepath.Join(l.Dir, "merge", "scratch") }
+
+// cleared is what clearScratch removed.
+type cleared struct {
+	commands  int // that were cut short
+	processes int // that they had left
+	worktrees int // scratch worktrees
+}
+
+// clearScratch ends and removes what killed processes left in a team: the processes of
+// gates, set-up commands and hooks, and the scratch worktrees of merges with their
+// registrations. What a living process owns is not touched.
+func (t *Team) clearScratch(ctx context.Context) (done cleared, err error) {
+	book := run.BookOf(t.Layout)
+	ended, err := book.Sweep(ctx)
+	errs := []error{err}
+	done.commands = len(ended)
+	for _, e := range ended {
+		done.processes += e.Processes
+	}
+	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	if err != nil {
+		return done, errors.Join(append(errs, err)...)
+	}
+	for _, name := range append(more.Names(), "") {
+		dir := t.scratch(name)
+		if _, err := os.Lstat(dir); err != nil {
+			continue // no lane has run there
+		}
+		r, err := t.repo(ctx, name)
+		if err == nil {
+			var n int
+			n, err = r.SweepScratch(ctx, dir, book)
+			done.worktrees += n
+		} else if left, _ := worktree.Scratches(dir, book); len(left) == 0 {
+			continue // nothing to do in a repository that cannot be read now
+		}
+		errs = append(errs, err)
+	}
+	return done, errors.Join(errs...)
+}
+
+// sweepScratch is clearScratch at the end of a merge. It returns what could not be
+// removed, as notes: that does not make a merge fail.
+func (t *Team) sweepScratch(ctx context.Context) (notes []string) {
+	if ctx.Err() != nil {
+		return nil // the next one
+	}
+	if _, err := t.clearScratch(ctx); err != nil && ctx.Err() == nil {
+		notes = append(notes, fmt.Sprintf("what a killed merge left could not be removed: %v", err))
+	}
+	return notes
+}
+
+// endsWithin bounds the wait for the merges of members that were ended a moment ago.
+const endsWithin = 10 * time.Second
+
+// holdMerges keeps merges of the team from starting, until release, and clears what
+// killed ones left. It is refused while one is under way. With force, what cannot be
+// cleared is a note.
+func (t *Team) holdMerges(ctx context.Context, force bool, out *TeamDeleteOut) (release func(), err error) {
+	release = func() {}
+	busy := team.Errorf(team.CodeConflict, "a merge of team %s is under way", t.Layout.Key).WithReason("merge_active").
+		WithHint("teamctl merge queue --team " + t.Layout.Key)
+	var lock *filelock.Held
+	if force {
+		wait, cancel := context.WithTimeout(ctx, endsWithin)
+		defer cancel()
+		if lock, err = filelock.Lock(wait, t.mergeLock()); wait.Err() != nil {
+			return release, busy
+		}
+	} else {
+		var free bool
+		if lock, free, err = filelock.TryLock(t.mergeLock()); err == nil && !free {
+			return release, busy
+		}
+	}
+	if err != nil {
+		return release, team.Errorf(team.CodeUnavailable, "look for merges of team %s: %w", t.Layout.Key, err)
+	}
+	release = func() { _ = lock.Unlock() }
+	if _, err := t.clearScratch(ctx); err != nil {
+		if !force {
+			return release, err
+		}
+		out.Notes = append(out.Notes, fmt.Sprintf("what a killed merge left could not be removed: %v", err))
+	}
+	if _, owned := scratches(t.Layout); len(owned) > 0 { // of a dry run, which takes no lock
+		return release, busy
+	}
+	return release, nil
+}
+
+// scratches are the scratch worktrees of a team's lanes, in all of its repositories:
+// those that killed lanes left, and those of living processes.
+func scratches(l team.Layout) (left, owned []string) {
+	root := scratchRoot(l)
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, nil // no lane has run
+	}
+	dirs := []string{root}
+	for _, e := range entries {
+		dirs = append(dirs, filepath.Join(root, e.Name()))
+	}
+	for _, dir := range dirs {
+		l, o := worktree.Scratches(dir, run.BookOf(l))
+		left, owned = append(left, l...), append(owned, o...)
+	}
+	return left, owned
+}
+
+// killedCheck reports what killed merges and commands have left in a team.
+func killedCheck(info TeamInfo) (_ Check, bad bool) {
+	l := team.Layout{Key: info.Key, Dir: info.Path}
+	book := run.BookOf(l)
+	scopes, err := book.Left()
+	left, _ := scratches(l)
+	name := "team " + info.Key
+	switch {
+	case err != nil:
+		return checked(name, "%v", err).warn("look at " + book.Dir), true
+	case len(scopes)+len(left) == 0:
+		return Check{}, false
+	}
+	return checked(name, "left by killed processes: %d commands, %d scratch worktrees of merges", len(scopes), len(left)).
+		warn("teamctl doctor --repair removes it"), true
+}
