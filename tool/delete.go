@@ -18,8 +18,7 @@ import (
 )
 
 // Delete removes a team: it refuses while members live, programs that have joined
-// have not left, and while a worktree has
-// work that is nowhere else. With force members are ended first and unsaved work
+// have not left, a merge is under way, and while a worktree has work that is nowhere else. With force members are ended first and unsaved work
 // is snapshotted to a rescue ref, which is told. Branches with commits of their
 // own are always kept. A delete that was cut short can be repeated.
 func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (TeamDeleteOut, error) {
@@ -31,7 +30,17 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (Tea
 	if err := t.may(ctx, c, OpTeamDelete); err != nil {
 		return out, errors.Join(err, t.Close())
 	}
-	err = t.quiesce(ctx, c, force)
+	release := func() {}
+	defer func() { release() }()
+	if !force { // else members that merge are ended first
+		release, err = t.holdMerges(ctx, force, &out)
+	}
+	if err == nil {
+		err = t.quiesce(ctx, c, force)
+	}
+	if err == nil && force {
+		release, err = t.holdMerges(ctx, force, &out)
+	}
 	var trees []treesAt
 	if err == nil {
 		trees, err = t.trees(ctx)

@@ -253,6 +253,9 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 			bad = append(bad, c)
 		}
 		bad = append(bad, e.bundleChecks(ctx, t.Key)...)
+		if c, ok := killedCheck(t); ok {
+			bad = append(bad, c)
+		}
 		if c, ok := e.hooksCheck(ctx, t.Key); ok {
 			hooks = append(hooks, c)
 		}

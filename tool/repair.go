@@ -124,7 +124,8 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 	default:
 		r.say("outbox", RepairOK, "nothing waits to be mailed")
 	}
-	dirs := []string{l.Dir, l.Members()}
+	r.commands(ctx, t)
+	dirs := []string{l.Dir, l.Members(), l.Commands()}
 	for _, m := range members {
 		dirs = append(dirs, string(l.Bundle(m.Name)))
 	}
@@ -292,6 +293,21 @@ func (r *repairer) mailbox(ctx context.Context, t *Team, m ledger.Member) {
 		r.say(step, RepairFixed, "%s", strings.Join(notes, "; "))
 	default:
 		r.say(step, RepairOK, "sound")
+	}
+}
+
+// commands ends and removes what killed merges, set-ups and hooks have left.
+func (r *repairer) commands(ctx context.Context, t *Team) {
+	const step = "killed commands"
+	done, err := t.clearScratch(ctx)
+	if err != nil {
+		r.fail(step, err)
+	}
+	switch {
+	case done.commands+done.worktrees > 0:
+		r.say(step, RepairFixed, "%d cleared, with %d processes and %d scratch worktrees", done.commands, done.processes, done.worktrees)
+	case err == nil:
+		r.say(step, RepairOK, "none has left anything")
 	}
 }
 

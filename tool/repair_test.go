@@ -51,7 +51,7 @@ func TestRepairReportsEachStep(t *testing.T) {
 	if outbox.Status != RepairOK {
 		t.Errorf("%+v", outbox)
 	}
-	want := []string{"ledger", "config", "mailbox team-lead", "mailbox a", "outbox", "temporary files", "registry", "unfinished teams", "temporary files"}
+	want := []string{"ledger", "config", "mailbox team-lead", "mailbox a", "outbox", "killed commands", "temporary files", "registry", "unfinished teams", "temporary files"}
 	if diff := cmp.Diff(want, steps); diff != "" {
 		t.Error(diff)
 	}

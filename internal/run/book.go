@@ -15,6 +15,7 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -217,7 +218,7 @@ func (b Book) Has(generation string) bool {
 }
 
 func (b Book) read(generation string) (e entry, err error) {
-	data, err := os.ReadFile(b.file(generation))
+	data, err := regular.ReadFile(b.file(generation))
 	if err != nil {
 		return e, err
 	}
