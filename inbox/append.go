@@ -20,13 +20,13 @@ const closing = "\n  }\n]"
 // file was repaired first. An entry without From is CodeInvalid, a text over 1 MiB
 // CodeLimit. An empty Timestamp becomes now.
 func (b *Box) Append(ctx context.Context, e Entry) error {
-	_, err := b.append(ctx, e, false, nil)
+	_, err := b.append(ctx, e, false)
 	return err
 }
 
 // ErrGone says that an entry was not appended because the mailbox has no file, or one
 // without a byte in it: somebody deleted or emptied it, and a file that the entry made
-// would hide what is missing. Renew makes one.
+// would hide what is missing. Reconcile makes one.
 var ErrGone = errors.New("the mailbox has no file")
 
 // AppendOnce is Append for an entry with an ID, unless the file has an entry with
@@ -36,19 +36,10 @@ func (b *Box) AppendOnce(ctx context.Context, e Entry) (bool, error) {
 	if e.ID == "" {
 		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message that is to be there once needs an id", b.agent)
 	}
-	return b.append(ctx, e, true, nil)
+	return b.append(ctx, e, true)
 }
 
-// AppendOnceIf is AppendOnce if ok says so, which is asked under the mailbox's lock,
-// to a file that is there, else it is ErrGone.
-func (b *Box) AppendOnceIf(ctx context.Context, e Entry, ok func() (bool, error)) (bool, error) {
-	if e.ID == "" {
-		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message that is to be there once needs an id", b.agent)
-	}
-	return b.append(ctx, e, true, ok)
-}
-
-func (b *Box) append(ctx context.Context, e Entry, once bool, ok func() (bool, error)) (added bool, err error) {
+func (b *Box) append(ctx context.Context, e Entry, once bool) (added bool, err error) {
 	raw, err := e.text()
 	if err != nil {
 		return false, b.explain("write to", err)
@@ -60,13 +51,8 @@ func (b *Box) append(ctx context.Context, e Entry, once bool, ok func() (bool, e
 				return err
 			}
 		}
-		if ok != nil {
-			if want, err := ok(); err != nil || !want {
-				return err
-			}
-		}
 		added = true
-		return h.append([][]byte{raw}, ok == nil)
+		return h.append([][]byte{raw}, true)
 	})
 	return added && err == nil, err
 }
@@ -128,7 +114,12 @@ func (h *holding) append(raws [][]byte, anew bool) (err error) {
 			if err := h.stillHeld(); err != nil {
 				return err
 			}
-			return appendInPlace(f, size, raws)
+			h.follow(info)
+			if err := appendInPlace(f, size, raws); err != nil {
+				return err
+			}
+			forgetAccess(h.box.Path())
+			return nil
 		}
 	}
 	data, err := readFrom(f, 0, size)

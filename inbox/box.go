@@ -28,6 +28,7 @@ type Box struct {
 	reader string
 	pid    string // the visible owner
 	lack   string // stands while entries are missing
+	last   string // a second name of the file that we have appended to last
 	// parked is our lock directory for foreign clients while it is not in place.
 	parked string
 
@@ -61,6 +62,7 @@ func Open(inboxesDir, locksDir, agent string) (*Box, error) {
 
 		pid:  filepath.Join(locks, name+".pid"),
 		lack: filepath.Join(locks, name+".restore"),
+		last: filepath.Join(locks, name+".last"),
 
 		parked: filepath.Join(locks, name+".lockdir"),
 	}, nil
@@ -111,7 +113,10 @@ func (b *Box) openDir() (*os.Root, error) {
 // regular file, a file of another user, and one that everybody may write.
 func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
 	// O_NONBLOCK: opening a named pipe would wait for its other end.
-	f, err := h.root.OpenFile(h.name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := h.root.OpenFile(h.name, flag|noFollow|noAccessTime, 0)
+	if errors.Is(err, syscall.EPERM) { // another's, which trust refuses
+		f, err = h.root.OpenFile(h.name, flag|noFollow, 0)
+	}
 	if err != nil {
 		if named, e := h.root.Lstat(h.name); e == nil {
 			if e := h.box.trust(named, h.box.Path(), 0); e != nil {
@@ -186,7 +191,14 @@ func (h *holding) replace(elements [][]byte, sync bool) error {
 	if err := h.stillHeld(); err != nil {
 		return err
 	}
-	return atomicfile.WriteRoot(h.root, h.name, out, 0o600, sync)
+	if err := atomicfile.WriteRoot(h.root, h.name, out, 0o600, sync); err != nil {
+		return err
+	}
+	if info, err := h.root.Lstat(h.name); err == nil {
+		h.follow(info)
+		forgetAccess(h.box.Path())
+	}
+	return nil
 }
 
 // arrayOf is the text of a whole mailbox.

@@ -272,27 +272,26 @@ func TestAppendOnce(t *testing.T) {
 	}
 }
 
-// TestDeletedUnderAnAppend: a file that is deleted or emptied after the mailbox was
-// looked at is not made anew by what is appended if and only if it was there.
-func TestDeletedUnderAnAppend(t *testing.T) {
+// A file that is deleted after it was compared is not made anew by what is missing of it:
+// that would hide the rest.
+func TestDeletedUnderReconcile(t *testing.T) {
 	t.Parallel()
-	for name, hurt := range map[string]func(string) error{"deleted": os.Remove, "emptied": func(p string) error { return os.Truncate(p, 0) }} {
-		b, _ := newBox(t)
-		ctx := bg(t)
-		put(t, b, "[]")
-		added, err := b.AppendOnceIf(ctx, numbered("a", 1), func() (bool, error) { return true, hurt(b.Path()) })
-		if added || !errors.Is(err, ErrGone) {
-			t.Errorf("%s: added %v, %v", name, added, err)
-		}
-		if fi, err := os.Stat(b.Path()); err == nil && fi.Size() > 0 {
-			t.Errorf("%s: the file was made anew", name)
-		}
+	b, _ := newBox(t)
+	add(t, b, Entry{From: "a", Text: "0"})
+	_, err := b.Reconcile(bg(t), "", nil, func([]Trace) ([]Entry, error) {
+		return []Entry{numbered("a", 1)}, os.Remove(b.Path())
+	})
+	if !errors.Is(err, ErrGone) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(b.Path()); err == nil {
+		t.Error("the file was made anew")
 	}
 }
 
-// TestRenew: what makes a file has a mark of its own, so that one who restored the
+// What makes a file has a mark of its own, so that one who restored the
 // file before does not call the new one whole.
-func TestRenew(t *testing.T) {
+func TestReconcileMarksANewFile(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
 	ctx := bg(t)
@@ -300,21 +299,19 @@ func TestRenew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := b.Renew(ctx)
-	if err != nil || second == first || len(entries(t, b)) != 0 {
+	one := func([]Trace) ([]Entry, error) { return []Entry{numbered("a", 1)}, nil }
+	second, err := b.Reconcile(ctx, first, nil, one)
+	if err != nil || second == first || len(entries(t, b)) != 1 {
 		t.Fatalf("%q after %q, %v", second, first, err)
 	}
 	if whole, err := b.Whole(ctx, first); whole || err != nil {
 		t.Errorf("whole by the old mark: %v, %v", whole, err)
 	}
-	if again, err := b.Renew(ctx); again != second || err != nil {
+	if again, err := b.Reconcile(ctx, second, nil, one); again != second || err != nil {
 		t.Errorf("with a file: %q, %v; want %q", again, err, second)
 	}
 	if whole, err := b.Whole(ctx, second); !whole || err != nil {
 		t.Errorf("whole by the new mark: %v, %v", whole, err)
-	}
-	if fi, err := os.Stat(b.Path()); err != nil || fi.Size() == 0 {
-		t.Errorf("no file: %v", err)
 	}
 }
 

@@ -47,7 +47,7 @@
 // sees it, because no complete array ends so, and repairs it: the file gets a
 // second name <agent>.json.corrupt-<time>, the entries that can be read replace it,
 // and the caller gets a [*CorruptError]: his operation was not done, and the
-// mailbox may lack messages that the ledger has. Put them back with AppendOnce,
+// mailbox may lack messages that the ledger has. Put them back with Reconcile,
 // then try again. No content is ever overwritten that was not understood.
 //
 // A file that is empty or torn may also be one that another program is rewriting in this

@@ -31,6 +31,9 @@ type Entry struct {
 	Index int
 }
 
+// mayBeKnownKey is the key of an entry that was put back, see MayBeKnown.
+const mayBeKnownKey = "mayBeKnown"
+
 // rawTextKey holds the base64 of a text that is not valid UTF-8: JSON cannot
 // hold its bytes, and nothing is to be lost.
 const rawTextKey = "text_b64"
@@ -65,6 +68,16 @@ func (e Entry) RawText() []byte {
 		}
 	}
 	return []byte(e.Text)
+}
+
+// SetMayBeKnown says that the entry is put back into a mailbox that had it before, and that
+// nothing shows whether its reader took it.
+func (e *Entry) SetMayBeKnown() { e.Extra.Set(mayBeKnownKey, json.RawMessage("true")) }
+
+// MayBeKnown reports what SetMayBeKnown has said.
+func (e Entry) MayBeKnown() bool {
+	i := e.Extra.Index(mayBeKnownKey)
+	return i >= 0 && string(e.Extra[i].Value) == "true"
 }
 
 // Frame is the protocol message in the text, if it is one.

@@ -36,38 +36,6 @@ func (b *Box) Lack(ctx context.Context) (mark string, err error) {
 	return mark, err
 }
 
-// Renew is Lack, and makes a file without entries where there is none or one without a
-// byte in it, which is kept aside. Then the mark is a new one: who put mail back into the
-// file before must not take it away.
-func (b *Box) Renew(ctx context.Context) (mark string, err error) {
-	err = b.hold(ctx, "write to", true, false, func(h *holding) error {
-		var lacks bool
-		mark, lacks = b.Lacks()
-		fi, err := h.root.Lstat(h.name)
-		missing := errors.Is(err, fs.ErrNotExist)
-		empty := err == nil && fi.Mode().IsRegular() && fi.Size() == 0
-		if lacks && !missing && !empty {
-			return nil
-		}
-		if empty {
-			if err := h.rested(); err != nil {
-				return err
-			}
-		}
-		mark, err = b.writeLack()
-		switch {
-		case err != nil:
-			return err
-		case missing:
-			return h.replace(nil, false)
-		case empty:
-			return h.refill(nil)
-		}
-		return nil
-	})
-	return mark, err
-}
-
 // Whole takes the mark away; false when another one stands by now.
 func (b *Box) Whole(ctx context.Context, mark string) (ok bool, err error) {
 	err = b.guarded(ctx, "mark", func() error {

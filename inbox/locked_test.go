@@ -100,7 +100,7 @@ func TestSweep(t *testing.T) {
 	if diff := cmp.Diff(want, names(t, filepath.Join(dir, "inboxes"))); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"bob.guard", "bob.lockdir", "bob.pid"}, names(t, filepath.Join(dir, "locks"))); diff != "" {
+	if diff := cmp.Diff([]string{"bob.guard", "bob.last", "bob.lockdir", "bob.pid"}, names(t, filepath.Join(dir, "locks"))); diff != "" {
 		t.Error(diff)
 	}
 	if n, err := Sweep(filepath.Join(dir, "none"), filepath.Join(dir, "none"), 0); n != 0 || err != nil {

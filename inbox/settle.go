@@ -31,6 +31,9 @@ type Settling struct {
 	// Wanted is asked before anything is opened: who had the lock before may have settled
 	// what the caller came for.
 	Wanted func() (bool, error)
+	// Newest is the id of the newest entry that the mailbox is known to have had and its
+	// reader is not known to have taken; "" for none.
+	Newest func() (id string, err error)
 	// Due are the entries that are to stand in the file, in the order in which they are
 	// appended.
 	Due func() ([]Due, error)
@@ -43,15 +46,37 @@ type Settling struct {
 // Settle appends what is due to a file that is there, else it is ErrGone, and has it
 // noted before the lock is free: of many that write to one mailbox at a time the first
 // brings what all of them have. It costs the same whatever the history, but for entries
-// that are Old. An entry that cannot be written is left out and told in the error.
+// that are Old. It is ErrOverwritten where the newest entry is missing: something has become of
+// the file that has to be looked at first. An entry that cannot be written is left out and told in the error.
 func (b *Box) Settle(ctx context.Context, s Settling) error {
 	return b.holdIf(ctx, "write to", true, false, s.Wanted, func(h *holding) error {
 		due, err := s.Due()
 		if err != nil || len(due) == 0 {
 			return err
 		}
+		if s.Newest != nil {
+			if err := h.notOverwritten(s.Newest); err != nil {
+				return err
+			}
+		}
 		return h.settle(due, s.Note)
 	})
+}
+
+// ErrOverwritten says that a mailbox lacks an entry that it has had. Reconcile finds out
+// whether that was taken or is lost.
+var ErrOverwritten = errors.New("the mailbox lacks an entry that it has had")
+
+func (h *holding) notOverwritten(newest func() (string, error)) error {
+	id, err := newest()
+	if err != nil || id == "" {
+		return err
+	}
+	there, err := h.stands(id)
+	if err == nil && !there {
+		err = ErrOverwritten
+	}
+	return err
 }
 
 func (h *holding) settle(due []Due, note func([]Due) error) error {

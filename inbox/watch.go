@@ -25,6 +25,8 @@ type Watcher struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
+	named chan string // see Named
+
 	mu    sync.Mutex
 	boxes map[string]chan struct{} // by file name
 	err   error
@@ -50,6 +52,7 @@ func WatchBy(ctx context.Context, hub *dirwatch.Hub, dir string) (*Watcher, erro
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Watcher{
 		dir: dir, cancel: cancel, done: make(chan struct{}), boxes: make(map[string]chan struct{}),
+		named:  make(chan string, 256),
 		events: make(chan dirwatch.Event, 256), missed: make(chan struct{}, 1),
 	}
 	stop, err := hub.Watch(dir, w.heard)
@@ -90,6 +93,10 @@ func (w *Watcher) Changes(agent string) <-chan struct{} {
 	}
 	return ch
 }
+
+// Named gives the agent of each change to a mailbox, for one receiver. What does not fit
+// because it is slow is left out.
+func (w *Watcher) Named() <-chan string { return w.named }
 
 // Done is closed when the watcher has ended: closed, out of context, or its
 // directory is gone.
@@ -151,6 +158,10 @@ func (w *Watcher) signal(name string) {
 	defer w.mu.Unlock()
 	if ch := w.boxes[name]; ch != nil {
 		wake(ch)
+	}
+	select {
+	case w.named <- name:
+	default:
 	}
 }
 

@@ -28,6 +28,10 @@ const (
 		ORDER BY d.rank, d.seq`
 	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_session
 		WHERE state IN ('posted', 'mailed', 'held', 'injected') GROUP BY session`
+	// Only so far back: what a member has not taken is among its newest, and a
+	// session may have had any number.
+	sqlNewestMailed = `SELECT message FROM (SELECT message, state, seq FROM deliveries INDEXED BY idx_deliveries_session
+		WHERE session = ? ORDER BY seq DESC LIMIT 64) WHERE state = 'mailed' ORDER BY seq DESC LIMIT 1`
 	sqlReceived = `SELECT ` + messageCols + `, d.message IS NOT NULL, coalesce(d.state, '') FROM json_each(?1) j JOIN messages m ON m.id = j.value
 		LEFT JOIN deliveries d ON d.message = m.id AND d.recipient = ?2`
 	sqlMailbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
@@ -75,6 +79,19 @@ func (l *Ledger) Mailbox(ctx context.Context, session string, after int64) ([]Ou
 // agent, in the order of delivery.
 func (l *Ledger) Waiting(ctx context.Context, session string) ([]Outgoing, error) {
 	return read(ctx, l.db, "read what waits for "+session, scanOutgoing, sqlWaiting, session)
+}
+
+// NewestMailed is the id of the newest message that stands in a session's mailbox and is not
+// known to have reached its agent, if it is among the last 64 that were sent to it; "" for
+// none.
+func (l *Ledger) NewestMailed(ctx context.Context, session string) (string, error) {
+	ids, err := read(ctx, l.db, "read the newest mail of "+session, func(r *sql.Rows) (id string, err error) {
+		return id, r.Scan(&id)
+	}, sqlNewestMailed, session)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
 }
 
 // Deliveries returns the deliveries of one message, by recipient.

@@ -66,7 +66,7 @@ func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 		return err
 	})
 	if damaged(err) {
-		return 0, m.restore(ctx, box, to.SessionKey)
+		return 0, m.Restore(ctx, to)
 	}
 	return n, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -72,12 +71,15 @@ func (m Mailer) Deliver(ctx context.Context, ds []ledger.Delivery) {
 // Collect mails what was posted to a member and is not in its mailbox: whoever reads the
 // mailbox must not depend on a poster that was killed or gave up.
 func (m Mailer) Collect(ctx context.Context, to ledger.Member) error {
+	ctx, cancel := context.WithTimeout(ctx, mailWait)
+	defer cancel()
+	if err := m.Mend(ctx, to); err != nil {
+		return err
+	}
 	out, err := m.Ledger.PostedTo(ctx, to.SessionKey)
 	if err != nil || len(out) == 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, mailWait)
-	defer cancel()
 	_, err = m.settle(ctx, &out[0].Delivery)
 	return err
 }
@@ -112,6 +114,7 @@ func (m Mailer) settle(ctx context.Context, d *ledger.Delivery) (all map[string]
 			now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
 			return err == nil && now.State == team.Posted, err
 		},
+		Newest: func() (string, error) { return m.Ledger.NewestMailed(ctx, now.Session) },
 		Due: func() ([]inbox.Due, error) {
 			if m.lacking(box) {
 				return nil, errLacking
@@ -137,8 +140,8 @@ func (m Mailer) settle(ctx context.Context, d *ledger.Delivery) (all map[string]
 		*d = now
 		d.State, d.At, d.Reason, d.Evidence = team.Mailed, at, "", inMailbox
 		return all, nil // what befell another's message is its sender's affair
-	case errors.Is(err, errLacking) || errors.Is(err, inbox.ErrGone) || damaged(err):
-		if err := m.restore(ctx, box, now.Session); err != nil { // this message too
+	case errors.Is(err, errLacking) || errors.Is(err, inbox.ErrGone) || errors.Is(err, inbox.ErrOverwritten) || damaged(err):
+		if _, err := m.restore(ctx, box, now.Session); err != nil { // this message too
 			return all, err
 		}
 		return all, m.mailed(ctx, d)
@@ -244,128 +247,6 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 		return err
 	}
 	return m.mail(ctx, &d)
-}
-
-// gone reports that a mailbox has no file, or one without a byte in it: it never
-// had mail, or somebody deleted or emptied it. Then what the ledger has comes first.
-func gone(box *inbox.Box) bool {
-	fi, err := os.Stat(box.Path())
-	return errors.Is(err, os.ErrNotExist) || err == nil && fi.Size() == 0
-}
-
-// Rebuild puts back what mailboxes lack that were deleted or emptied.
-func (m Mailer) Rebuild(ctx context.Context) error {
-	members, err := m.Ledger.Members(ctx, false)
-	if err != nil {
-		return err
-	}
-	var all *multierror.Error
-	for _, to := range members {
-		box, err := m.Box(to.Name)
-		if err == nil && m.lacking(box) {
-			err = m.restore(ctx, box, to.SessionKey)
-		}
-		if err != nil {
-			all = multierror.Append(all, fmt.Errorf("rebuild the mailbox of %s: %w", to.Name, err))
-		}
-	}
-	return all.ErrorOrNil()
-}
-
-// Restore puts back what a mailbox lacks that was found damaged and repaired.
-func (m Mailer) Restore(ctx context.Context, to ledger.Member) error {
-	box, err := m.Box(to.Name)
-	if err == nil {
-		err = m.restore(ctx, box, to.SessionKey)
-	}
-	if err != nil {
-		return fmt.Errorf("restore the mailbox of %s: %w", to.Name, err)
-	}
-	return nil
-}
-
-// damaged reports that a mailbox was found damaged: its file is repaired and what
-// could not be read is aside, but what was to be done was not done.
-func damaged(err error) bool {
-	var corrupt *inbox.CorruptError
-	return errors.As(err, &corrupt)
-}
-
-// restore puts back into a repaired mailbox what the ledger has and its owner is
-// not known to have taken. Until all of it is there the mailbox is marked as lacking:
-// whoever mails next, or starts next, goes on with it. Without the mark one half of
-// the mail, put back before the disk was full, would hide that the other is missing.
-func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) error {
-	var err error
-	for range 5 {
-		var mark string
-		if mark, err = box.Lack(context.WithoutCancel(ctx)); err != nil { // also by one who runs out of time
-			return err
-		}
-		// Damaged or deleted again meanwhile: the message that met it is not in the file.
-		if mark, err = m.putBack(ctx, box, session, mark); damaged(err) || errors.Is(err, inbox.ErrGone) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if whole, err := box.Whole(ctx, mark); err != nil || whole {
-			return err
-		}
-	}
-	return err // damaged over and over: the mark stands
-}
-
-// putBack is one pass of restore; it ends at damage, and where the file is deleted. It
-// returns the mark that stands.
-func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session, mark string) (string, error) {
-	out, err := m.Ledger.Mailbox(ctx, session, 0)
-	if err != nil {
-		return mark, err
-	}
-	out = slices.DeleteFunc(out, func(o ledger.Outgoing) bool {
-		switch o.Delivery.State {
-		case team.Posted, team.Mailed, team.Held:
-			return false
-		case team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped:
-		}
-		return true
-	})
-	if len(out) > 0 && gone(box) {
-		if mark, err = box.Renew(context.WithoutCancel(ctx)); err != nil {
-			return mark, err
-		}
-	}
-	var all *multierror.Error
-	var marks []ledger.DeliveryMark
-	for _, o := range out {
-		left := false
-		_, err := box.AppendOnceIf(ctx, m.entry(ctx, o.Message), func() (bool, error) {
-			open, err := m.open(ctx, o.Delivery)()
-			left = !open
-			return open, err
-		})
-		if damaged(err) || errors.Is(err, inbox.ErrGone) {
-			return mark, err
-		}
-		if err != nil {
-			all = multierror.Append(all, err)
-		} else if o.Delivery.State == team.Posted && !left { // of a poster who was killed, maybe
-			marks = append(marks, ledger.DeliveryMark{MessageID: o.Delivery.MessageID, Recipient: o.Delivery.Recipient,
-				State: team.Mailed, Evidence: inMailbox})
-		}
-	}
-	if _, err := m.Ledger.MarkMany(ctx, marks); err != nil {
-		all = multierror.Append(all, err)
-	}
-	return mark, all.ErrorOrNil()
-}
-
-// lacking reports that a mailbox has no file or an empty one, or that its restoring
-// is due or was cut short.
-func (m Mailer) lacking(box *inbox.Box) bool {
-	_, lacks := box.Lacks()
-	return lacks || gone(box)
 }
 
 // entry is a message as it stands in a mailbox.

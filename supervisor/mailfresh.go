@@ -20,7 +20,7 @@ func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
 		return err
 	}
 	if m.lacking(box) { // nobody may mail for long
-		if err := m.restore(ctx, box, row.SessionKey); err != nil {
+		if _, err := m.restore(ctx, box, row.SessionKey); err != nil {
 			return err
 		}
 	}
@@ -30,7 +30,7 @@ func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
 		if err = m.fresh(ctx, box, row); !damaged(err) {
 			break
 		}
-		if err := m.restore(ctx, box, row.SessionKey); err != nil {
+		if _, err := m.restore(ctx, box, row.SessionKey); err != nil {
 			return err
 		}
 	}

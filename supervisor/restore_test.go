@@ -102,7 +102,7 @@ func TestRestoreCutShortIsGoneOnWith(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := m.restore(ctx, box, to.SessionKey); err == nil {
+			if _, err := m.restore(ctx, box, to.SessionKey); err == nil {
 				t.Fatal("restored without time")
 			}
 			// What came as far as the file before it was cut short.

@@ -147,7 +147,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		}
 	}
 	s.adoptAll(ctx)
-	s.watchLeadMail()
+	s.watchMail()
 	go s.loop(changes, stop)
 	return nil
 }

@@ -276,4 +276,7 @@ type InboxEntry struct {
 	// and in these words.
 	Verified bool            `json:"verified"`
 	Frame    json.RawMessage `json:"frame,omitempty"`
+	// MayBeKnown says that the message was put back into a mailbox that had it before, and
+	// nothing shows whether it was read.
+	MayBeKnown bool `json:"mayBeKnown,omitempty"`
 }

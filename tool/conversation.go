@@ -32,6 +32,9 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 	member := t.members()
 	for _, e := range entries {
 		x := inbox.Entry{From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp, Color: e.Color, ID: e.ID}
+		if e.MayBeKnown {
+			x.SetMayBeKnown()
+		}
 		if g := got[e.ID]; g.Sent { // else of a program that knows no ledger, or somebody else's
 			a, err := t.facts(ctx, g.Message, member)
 			if err != nil {

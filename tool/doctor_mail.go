@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
 
 // lateMail is how long a message may be posted before the doctor tells that it is in no
@@ -23,14 +25,40 @@ func (e *Env) mailCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) 
 		return Check{}, false // orphanCheck has told it
 	}
 	late, err := t.lateMail(ctx, time.Now().Add(-lateMail))
-	if err = errors.Join(err, t.Close()); err != nil {
+	lost, lostErr := t.lostMail(ctx)
+	if err = errors.Join(err, lostErr, t.Close()); err != nil {
 		return checked("team "+info.Key, "%v", err).warn("look at " + info.Path), true
+	}
+	if lost != "" {
+		return checked("team "+info.Key, "messages that were in a mailbox and are missing, with no sign that they were read: %s", lost).
+			warn("another program has overwritten it; reading the mailbox, the next message and teamctl doctor --repair put them back"), true
 	}
 	if late == "" {
 		return Check{}, false
 	}
 	return checked("team "+info.Key, "messages that are posted and not in the mailbox yet: %s", late).
 		warn("a program may hold its lock, " + t.Layout.Inboxes() + "/NAME.json.lock or .lock there; reading the mailbox, the next message and teamctl doctor --repair put them there"), true
+}
+
+// lostMail names the members whose mailboxes lack messages that they have had, each with how
+// many; "" for none. A mailbox that is being written, or is damaged, is left to others.
+func (t *Team) lostMail(ctx context.Context) (string, error) {
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, to := range members {
+		n, err := t.mailer(Caller{}).Lost(ctx, to)
+		switch {
+		case team.ReasonOf(err) == inbox.ReasonUnsettled:
+		case err != nil:
+			return "", err
+		case n > 0:
+			names = append(names, fmt.Sprintf("%s (%d)", to.Name, n))
+		}
+	}
+	return strings.Join(names, ", "), nil
 }
 
 // lateMail names the members with mail that was posted before a time and not mailed, each

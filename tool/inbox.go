@@ -244,6 +244,7 @@ func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.E
 		x := InboxEntry{
 			From: e.From, Text: e.Text, Summary: e.Summary, Timestamp: e.Timestamp,
 			Color: e.Color, Read: e.Read, ID: e.Key(), Kind: string(team.KindMessage),
+			MayBeKnown: e.MayBeKnown(),
 		}
 		got, known := received(e.ID)
 		if open && got.State == team.Dropped {

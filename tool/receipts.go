@@ -56,7 +56,7 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 		if !ledger.Reached(d.State, team.Mailed) || ledger.Reached(d.State, team.Injected) {
 			continue
 		}
-		read, err := t.markedRead(ctx, d)
+		read, err := t.readInFile(ctx, d)
 		if err != nil {
 			return ds, err
 		}
@@ -65,13 +65,22 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 				Evidence: "marked as read in the mailbox file"})
 		}
 	}
-	if len(marks) == 0 {
-		return ds, nil
-	}
 	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
 		return ds, err
 	}
 	return t.Ledger.Deliveries(ctx, id)
+}
+
+// readInFile is markedRead after the mailbox was reconciled, if it lacks the message.
+func (t *Team) readInFile(ctx context.Context, d ledger.Delivery) (bool, error) {
+	to, err := t.Ledger.MemberBySession(ctx, d.Session)
+	if err == nil && to.RemovedAt == 0 {
+		err = t.mailer(Caller{}).MendFor(ctx, to, d.MessageID)
+	}
+	if err != nil && !team.IsCode(err, team.CodeUnavailable) && !team.IsCode(err, team.CodeTimeout) {
+		return false, err
+	}
+	return t.markedRead(ctx, d)
 }
 
 // markedRead reports that the entry stands in the mailbox and is marked. One that

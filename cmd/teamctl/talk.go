@@ -278,6 +278,9 @@ func (a *app) mail(e tool.InboxEntry) {
 		}
 		kind = " " + a.out.style.Dim("["+kind+"]")
 	}
+	if e.MayBeKnown {
+		kind += " " + a.out.style.Dim("[put back, may be known]")
+	}
 	a.out.line("%s %s %s%s", mark, a.out.style.Dim(clock(e.Timestamp)), a.out.style.Member(e.Color, tui.Clean(e.From)), kind)
 	text := e.Text
 	if f, ok := inbox.Parse(text); ok {

@@ -1,0 +1,191 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Other programs change a mailbox as they like: a reader drops keys that it does not
+// know, takes out what it has read, or empties the file; an accident puts an older copy
+// or an empty array in its place. Reconcile tells these apart by what the file shows:
+//
+//   - an entry without an id, of the same sender, text and time, is the entry;
+//   - an entry is missing and a newer one is there: no older copy looks so, for entries
+//     are appended in order and put back in order. Somebody took it out;
+//   - the array is empty, and another program has read the file while the entry stood in
+//     it (see access.go): somebody emptied it after reading.
+//
+// Everything else that is missing counts as lost.
+
+// Expected is an entry that a mailbox has had, or is to get.
+type Expected struct {
+	Entry
+	// Since is when the entry was known to stand in the file; zero for one that may never
+	// have been there.
+	Since time.Time
+}
+
+// Trace is what a mailbox shows of an expected entry.
+type Trace struct {
+	Stands bool
+	Taken  string // how it is known that its reader has it; "" where that is not known
+}
+
+// What Trace.Taken says.
+const (
+	TakenMarked  = "marked as read in the mailbox file by a program that has dropped its id"
+	TakenRemoved = "another program has taken it out of the mailbox file"
+	TakenEmptied = "another program has emptied the mailbox file after reading it"
+)
+
+// Reconcile appends what put chooses, knowing what the mailbox shows of the entries in
+// want, which are in the order in which they were appended. All of it is one write: it is
+// in the file or nothing is. Where there was no file or an empty one, the mark of Lack is
+// another one afterwards, which it returns, since whoever put mail back into the file
+// before must not take it away. ErrGone: the file was deleted meanwhile.
+func (b *Box) Reconcile(ctx context.Context, mark string, want []Expected, put func([]Trace) ([]Entry, error)) (string, error) {
+	err := b.hold(ctx, "write to", true, false, func(h *holding) error {
+		data, info, err := h.load()
+		if err != nil {
+			return err
+		}
+		if info != nil && len(data) == 0 {
+			if err := h.rested(); err != nil {
+				return err
+			}
+		}
+		elems, bad := scanArray(data)
+		if bad != nil {
+			return h.repair(data, elems, bad)
+		}
+		traces := h.box.traces(data, elems, info, want)
+		add, err := put(traces)
+		if err != nil || len(add) == 0 {
+			return err
+		}
+		raws, refused := make([][]byte, 0, len(add)), error(nil)
+		for i := range add {
+			raw, err := add[i].text()
+			if err != nil {
+				refused = errors.Join(refused, fmt.Errorf("message %s: %w", add[i].ID, err))
+				continue
+			}
+			raws = append(raws, raw)
+		}
+		if len(raws) == 0 {
+			return refused
+		}
+		if info != nil && len(data) > 0 {
+			return errors.Join(h.append(raws, false), refused)
+		}
+		if mark, err = b.writeLack(); err != nil {
+			return err
+		}
+		return errors.Join(h.append(raws, true), refused)
+	})
+	return mark, err
+}
+
+// Traces is what the mailbox shows of entries, without a lock and without a change.
+// CodeUnavailable (mailbox_unsettled) while it is being written, or is damaged.
+func (b *Box) Traces(want []Expected) (out []Trace, err error) {
+	defer func() { err = b.explain("read", err) }()
+	root, err := b.openDir()
+	if errors.Is(err, fs.ErrNotExist) {
+		return make([]Trace, len(want)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	data, info, elems, err := (&holding{box: b, root: root, name: b.name}).settled()
+	if err != nil {
+		return nil, err
+	}
+	return b.traces(data, elems, info, want), nil
+}
+
+// Has reports whether an entry with an id stands in the file; it looks at the newest first.
+func (b *Box) Has(ctx context.Context, id string) (there bool, err error) {
+	err = b.hold(ctx, "read", false, false, func(h *holding) error {
+		there, err = h.stands(id)
+		return err
+	})
+	return there, err
+}
+
+func (h *holding) stands(id string) (_ bool, err error) {
+	f, info, err := h.open(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	tail, err := readFrom(f, max(info.Size()-newest, 0), info.Size())
+	if err != nil || bytes.Contains(tail, team.AppendJSONString(nil, id)) || info.Size() <= newest {
+		return err == nil && bytes.Contains(tail, team.AppendJSONString(nil, id)), err
+	}
+	return h.has(id)
+}
+
+// said is what an entry without an id is known by.
+type said struct{ from, text, at string }
+
+func (b *Box) traces(data []byte, elems []element, info fs.FileInfo, want []Expected) []Trace {
+	ids := map[string]bool{}
+	nameless := map[said][]bool{} // with their read marks
+	for i, e := range elems {
+		if !e.obj {
+			continue
+		}
+		if x := decode(data, e, i); x.ID != "" {
+			ids[x.ID] = true
+		} else {
+			k := said{x.From, x.Text, x.Timestamp}
+			nameless[k] = append(nameless[k], x.Read)
+		}
+	}
+	out := make([]Trace, len(want))
+	for i, w := range want {
+		if ids[w.ID] {
+			out[i].Stands = true
+			continue
+		}
+		k := said{w.From, w.shown(), w.Timestamp}
+		if same := nameless[k]; len(same) > 0 {
+			out[i].Stands, nameless[k] = true, same[1:]
+			if same[0] {
+				out[i].Taken = TakenMarked
+			}
+		}
+	}
+	emptied := info != nil && len(elems) == 0
+	var read func(Expected) bool
+	newer := false
+	for i := len(out) - 1; i >= 0; i-- {
+		switch {
+		case out[i].Stands:
+			newer = true
+		case want[i].Since.IsZero():
+		case newer:
+			out[i].Taken = TakenRemoved
+		case emptied:
+			if read == nil {
+				read = b.readWhile(info)
+			}
+			if read(want[i]) {
+				out[i].Taken = TakenEmptied
+			}
+		}
+	}
+	return out
+}
