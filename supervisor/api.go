@@ -78,6 +78,7 @@ type StopIn struct {
 type Stopped struct {
 	Name    string        `json:"name"`
 	Outcome string        `json:"outcome"` // approved, rejected, deadline, forced, already_stopped, failed; requested with NoWait
+	Joined  bool          `json:"joined,omitempty"` // a program that joined: it leaves the roster, nobody ends its process
 	Reason  string        `json:"reason,omitempty"`
 	Exit    string        `json:"exit,omitempty"` // "exit 0", "signal SIGKILL", "exit unknown"
 	Tasks   []string      `json:"released,omitempty"`

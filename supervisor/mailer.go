@@ -274,9 +274,9 @@ func entryOf(msg ledger.Message, color string) inbox.Entry {
 	}
 }
 
-// shutdownRequest is the message that asks a member to stop.
+// ShutdownRequest is the message that asks a member to stop.
 // Two requests of one millisecond must not share an id, so last is the one before.
-func shutdownRequest(from, to, reason, last string) (ledger.NewMessage, error) {
+func ShutdownRequest(from, to, reason, last string) (ledger.NewMessage, error) {
 	now := time.Now()
 	id := inbox.NewRequestID("shutdown", to, now, func(id string) bool { return id == last })
 	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: id, From: from, Reason: reason, Timestamp: inbox.Timestamp(now)})

@@ -94,7 +94,7 @@ func (s *Supervisor) proceedStop(m *member) {
 		from = team.LeadName
 	}
 	session, name := m.row.SessionKey, m.row.Name
-	post, err := shutdownRequest(from, name, m.stop.in.Reason, m.lastRequest)
+	post, err := ShutdownRequest(from, name, m.stop.in.Reason, m.lastRequest)
 	if err != nil {
 		s.log.Error("encode shutdown request", "member", name, "err", err)
 		s.endTree(m, "stopped")

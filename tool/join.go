@@ -118,19 +118,24 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason("supervised").
 			WithHint("teamctl shutdown " + m.Name)
 	}
+	return m, t.leave(ctx, c, m)
+}
+
+// leave takes a joined program off the roster; one that has left meanwhile is no error.
+func (t *Team) leave(ctx context.Context, c Caller, m ledger.Member) error {
 	n, err := leaveNotice(c, m)
 	if err != nil {
-		return m, err
+		return err
 	}
 	_, ds, err := t.as(c).Leave(ctx, m.SessionKey, n)
-	if err != nil {
-		return m, err
+	if err != nil && team.ReasonOf(err) != ledger.ReasonMemberRemoved {
+		return err
 	}
 	t.mailer(c).Deliver(ctx, ds)
 	if err := os.Remove(t.Layout.Bundle(m.Name).Token()); err != nil && !os.IsNotExist(err) {
-		return m, team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", m.Name, err)
+		return team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", m.Name, err)
 	}
-	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+	return supervisor.Publish(ctx, t.Layout, t.Ledger)
 }
 
 // leaveNotice tells the lead of a program that has left, by itself or because another

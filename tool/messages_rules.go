@@ -141,6 +141,11 @@ func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, e
 	if err != nil {
 		return Sent{}, err
 	}
+	if *in.Approve && m.Spec.Agent == ledger.AgentExternal { // nobody ends it
+		if err := t.leave(ctx, c, m); err != nil {
+			return Sent{}, err
+		}
+	}
 	sent := Sent{Success: true, Message: say, MessageID: posted.ID, Deliveries: ds, RequestID: in.RequestID}
 	for _, d := range ds { // who asked, and the lead
 		sent.Recipients = append(sent.Recipients, d.Recipient)

@@ -242,18 +242,6 @@ func (t *Team) Stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supe
 	return t.stop(ctx, c, in)
 }
 
-func (t *Team) stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supervisor.Stopped, error) {
-	names, err := t.addresses(in.Names)
-	if err != nil {
-		return nil, err
-	}
-	in.Names = names
-	if in.From == "" {
-		in.From = c.Name
-	}
-	return supervise(ctx, t, func(s Supervisor) ([]supervisor.Stopped, error) { return s.StopMembers(ctx, in) })
-}
-
 // Restart stops members and starts them again.
 func (t *Team) Restart(ctx context.Context, c Caller, names []string) ([]ledger.Member, error) {
 	return t.rule(ctx, c, names, Supervisor.RestartMembers)

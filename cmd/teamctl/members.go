@@ -19,10 +19,11 @@ func newShutdown(a *app) *cobra.Command {
 		Short: "Shut members down: they finish, and leave the team",
 		Long: `Ask members to shut down: each gets a request in its mailbox, finishes what it
 is doing and approves, or rejects with a reason. Whoever has not answered by the
-deadline is ended (SIGTERM, then SIGKILL). Tasks that were held go back to the
-board, and the member leaves the roster. Its worktree and branch stay (ps --all,
-worktree ls, merge), and start or a spawn of the same name takes them again. The
-exit status is not 0 if a member rejected.
+deadline is ended (SIGTERM, then SIGKILL). A program that has joined is asked and
+waited for in the same way; it leaves the team, and its process is its own. Tasks
+that were held go back to the board, and the member leaves the roster. Its worktree
+and branch stay (ps --all, worktree ls, merge), and start or a spawn of the same
+name takes them again. The exit status is not 0 if a member rejected.
 
 To end the day and go on with the same team tomorrow, stop it instead.`,
 		Example: `  teamctl shutdown                   # everybody
@@ -143,6 +144,9 @@ func outcomeText(s supervisor.Stopped) string {
 	if text == "" {
 		text = s.Outcome
 	}
+	if s.Joined {
+		text = joinedText(s)
+	}
 	if s.Exit != "" {
 		text += " (" + s.Exit + ")"
 	}
@@ -152,19 +156,41 @@ func outcomeText(s supervisor.Stopped) string {
 	return text
 }
 
+// joinedText says what became of a program that joined the team by itself.
+func joinedText(s supervisor.Stopped) string {
+	switch s.Outcome {
+	case "approved":
+		return "left the team"
+	case "deadline":
+		return "did not answer; taken off the team, its process is its own"
+	case "forced":
+		return "taken off the team, its process is its own"
+	case "rejected":
+		return "rejected the request"
+	}
+	return "could not be taken off the team"
+}
+
 // notStopped is the error for members that are still there.
 func notStopped(list []supervisor.Stopped) error {
 	for _, s := range list {
 		switch s.Outcome {
 		case "rejected":
 			return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", s.Name, dash(s.Reason)).
-				WithReason("shutdown_rejected").WithHint("teamctl kill " + s.Name + " ends it without asking")
+				WithReason("shutdown_rejected").WithHint(withoutAsking(s))
 		case "failed":
 			return team.Errorf(team.CodeInternal, "%s could not be stopped: %s", s.Name, dash(s.Reason)).
 				WithHint("teamctl kill " + s.Name)
 		}
 	}
 	return nil
+}
+
+func withoutAsking(s supervisor.Stopped) string {
+	if s.Joined {
+		return "teamctl leave " + s.Name + " takes it off the team without asking"
+	}
+	return "teamctl kill " + s.Name + " ends it without asking"
 }
 
 func newStart(a *app) *cobra.Command {

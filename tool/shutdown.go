@@ -1,0 +1,199 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// joinedWait is how long a joined program may take to answer a shutdown request.
+const joinedWait = 10 * time.Second
+
+// stop stops members. A shutdown (in.Remove) reaches the programs that have joined too:
+// nobody supervises them, so they are asked by mail and waited for, while the supervisor
+// stops the others.
+func (t *Team) stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supervisor.Stopped, error) {
+	names, err := t.addresses(in.Names)
+	if err != nil {
+		return nil, err
+	}
+	in.Names = names
+	if in.From == "" {
+		in.From = c.Name
+	}
+	joined, in, others, err := t.joinedOf(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]supervisor.Stopped, len(joined))
+	errs := make([]error, len(joined))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.askJoined(ctx, c, joined, in, out, errs)
+	}()
+	var list []supervisor.Stopped
+	if others {
+		list, err = supervise(ctx, t, func(s Supervisor) ([]supervisor.Stopped, error) { return s.StopMembers(ctx, in) })
+	}
+	<-done
+	list = append(list, out...)
+	slices.SortFunc(list, func(a, b supervisor.Stopped) int { return strings.Compare(a.Name, b.Name) })
+	return list, joinErrors(append([]error{err}, errs...))
+}
+
+// joinedOf are the joined programs that are to be shut down, and the request without them;
+// others reports whether the supervisor has members to stop.
+func (t *Team) joinedOf(ctx context.Context, in supervisor.StopIn) (joined []ledger.Member, _ supervisor.StopIn, others bool, err error) {
+	if !in.Remove {
+		return nil, in, true, nil
+	}
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return nil, in, false, err
+	}
+	named := len(in.Names) > 0
+	for _, m := range members {
+		if m.Name == team.LeadName {
+			continue
+		}
+		if m.Spec.Agent != ledger.AgentExternal {
+			others = others || !named
+			continue
+		}
+		at := slices.Index(in.Names, m.Name)
+		if named && at < 0 {
+			continue
+		}
+		joined = append(joined, m)
+		if named {
+			in.Names = slices.Delete(slices.Clone(in.Names), at, at+1)
+		}
+	}
+	return joined, in, others || len(in.Names) > 0 || len(joined) == 0, nil
+}
+
+// askJoined asks all before it waits for any: the deadline is the same for all.
+func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, in supervisor.StopIn, out []supervisor.Stopped, errs []error) {
+	if len(joined) == 0 {
+		return
+	}
+	if in.Wait == 0 {
+		in.Wait = joinedWait
+	}
+	began := time.Now()
+	wait, cancel := context.WithDeadline(ctx, began.Add(in.Wait))
+	defer cancel()
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		errs[0] = err
+		return
+	}
+	defer stop()
+	for i, m := range joined {
+		out[i].Name, out[i].Joined = m.Name, true
+		out[i].Request, errs[i] = t.requestJoined(ctx, c, m, in)
+		if in.NoWait {
+			out[i].Outcome = "requested"
+		}
+	}
+	for !in.NoWait {
+		waits := false
+		for i, m := range joined {
+			if out[i].Outcome != "" || errs[i] != nil {
+				continue
+			}
+			out[i].Outcome, out[i].Reason, errs[i] = t.joinedAnswer(ctx, c, m, out[i].Request, in.Force || wait.Err() != nil && ctx.Err() == nil, in.Force)
+			out[i].Took = time.Since(began)
+			waits = waits || out[i].Outcome == "" && errs[i] == nil
+			if out[i].Outcome == "rejected" {
+				errs[i] = rejectedByJoined(m.Name, out[i].Reason)
+			}
+		}
+		if !waits || ctx.Err() != nil {
+			break
+		}
+		select {
+		case <-changes:
+		case <-wait.Done():
+		}
+	}
+	for i, m := range joined {
+		if errs[i] != nil && out[i].Outcome == "" {
+			out[i].Outcome, out[i].Reason = "failed", errs[i].Error()
+		} else if out[i].Outcome == "" {
+			errs[i] = errors.Join(ctx.Err(), team.Errorf(team.CodeTimeout, "%s has not answered", m.Name))
+		}
+		if !in.NoWait {
+			out[i].Request = ""
+		}
+	}
+}
+
+func rejectedByJoined(name, reason string) error {
+	return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", name, reason).WithReason("rejected").
+		WithHint("teamctl leave " + name + " takes it off the team without asking")
+}
+
+// requestJoined mails the request, unless nobody is to be asked.
+func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in supervisor.StopIn) (id string, err error) {
+	if in.Force {
+		return "", nil
+	}
+	from := in.From
+	if from == "" {
+		from = team.LeadName
+	}
+	msg, err := supervisor.ShutdownRequest(from, m.Name, in.Reason, "")
+	if err != nil {
+		return "", err
+	}
+	msg.ToSession = m.SessionKey
+	_, _, err = t.mailer(c).Post(ctx, msg)
+	return msg.RequestID, err
+}
+
+// joinedAnswer is what has become of a joined program that was asked; "" for nothing yet.
+// One that has approved leaves, and with end one that has not answered too.
+func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, request string, end, force bool) (outcome, reason string, err error) {
+	now, err := t.Ledger.MemberBySession(ctx, m.SessionKey)
+	if err != nil {
+		return "", "", err
+	}
+	if now.RemovedAt != 0 {
+		return "approved", "", nil
+	}
+	if request != "" {
+		answers, err := t.Ledger.Messages(ctx, ledger.MessageFilter{RequestID: request, From: m.Name})
+		if err != nil {
+			return "", "", err
+		}
+		for _, a := range answers {
+			switch a.Kind {
+			case team.KindShutdownApproved:
+				return "approved", "", t.leave(ctx, c, m)
+			case team.KindShutdownRejected:
+				if f, ok := inbox.Parse(a.Text); ok {
+					if r, ok := f.(inbox.ShutdownRejected); ok {
+						reason = r.Reason
+					}
+				}
+				return "rejected", reason, nil
+			}
+		}
+	}
+	switch {
+	case !end:
+		return "", "", nil
+	case force:
+		return "forced", "", t.leave(ctx, c, m)
+	}
+	return "deadline", "", t.leave(ctx, c, m)
+}
