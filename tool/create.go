@@ -73,6 +73,9 @@ func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out Te
 		case err != nil:
 			return out, err
 		case taken && !in.Unique:
+			if err := e.isNative(team.CodeConflict, key); err != nil {
+				return out, err
+			}
 			return out, team.Errorf(team.CodeConflict, "Team '%s' already exists. Please choose a different name.", key).
 				WithReason("team_exists").WithHint(fmt.Sprintf("%q is free", e.freeKey(key)))
 		case taken:

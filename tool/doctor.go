@@ -393,8 +393,21 @@ func (e *Env) leftovers(teams []TeamInfo) []Check {
 			out = append(out, checked("leftover", "%s was left by a create or a delete that was killed", path).
 				warn("teamctl doctor --repair removes it"))
 		default:
-			out = append(out, checked("leftover", "%s is no team", path).warn("remove it if you do not need it"))
+			out = append(out, e.stranger(d.Name(), path))
 		}
 	}
 	return out
+}
+
+// stranger is a directory among the teams that is none. One with unread mail is nothing to
+// be removed.
+func (e *Env) stranger(name, path string) Check {
+	if n, ok := e.nativeTeam(name); ok {
+		return checked("native team", "%s", n).warn(n.Bridge)
+	}
+	if n := unreadIn(e.Home.Team(name)); n > 0 {
+		return checked("leftover", "%s is not a team, and has %d unread messages in its mailboxes", path, n).
+			warn("look at " + filepath.Join(path, "inboxes"))
+	}
+	return checked("leftover", "%s is no team", path).warn("remove it if you do not need it")
 }

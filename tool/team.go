@@ -146,6 +146,9 @@ func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 	}
 	switch len(keys) {
 	case 0:
+		if err := e.onlyNative(); err != nil {
+			return "", err
+		}
 		return "", team.Errorf(team.CodeNotFound, "there is no team yet").WithReason("team_not_found").
 			WithHint("teamctl create demo --repo .")
 	case 1:
@@ -157,6 +160,9 @@ func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 }
 
 func (e *Env) noTeam(key string, keys []string) error {
+	if err := e.isNative(team.CodeNotFound, key); err != nil {
+		return err
+	}
 	err := team.Errorf(team.CodeNotFound, "Team %q does not exist", key).WithReason("team_not_found")
 	if len(keys) == 0 {
 		return err.WithHint("there is no team yet: teamctl create " + key + " --repo .")

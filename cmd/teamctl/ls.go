@@ -34,7 +34,11 @@ func newLs(a *app) *cobra.Command {
 			if err != nil {
 				a.out.note("%v", err)
 			}
+			native := env.NativeTeams()
 			shape := map[string]any{"teams": teams}
+			if len(native) > 0 {
+				shape["native"] = native
+			}
 			if len(kept) > 0 {
 				shape["kept"] = kept
 			}
@@ -42,8 +46,12 @@ func newLs(a *app) *cobra.Command {
 				return nil
 			}
 			defer a.kept(kept)
+			defer a.natives(native)
 			if len(teams) == 0 {
 				a.out.note("there is no team yet")
+				if len(native) > 0 {
+					return nil
+				}
 				a.out.hint("teamctl create demo --repo .")
 				return nil
 			}
@@ -72,6 +80,14 @@ func (a *app) kept(list []tool.Kept) {
 	for _, k := range list {
 		a.out.note("kept of a deleted team: %s", k.Path)
 		a.out.hint("%s", k.Restore)
+	}
+}
+
+// natives names the teams of another program among the teams, and how to join them.
+func (a *app) natives(list []tool.NativeTeam) {
+	for _, n := range list {
+		a.out.note("%s", tui.Clean(n.String()))
+		a.out.hint("%s", n.Bridge)
 	}
 }
 
