@@ -20,7 +20,8 @@ import (
 //   - an entry is missing and a newer one is there: no older copy looks so, for entries
 //     are appended in order and put back in order. Somebody took it out;
 //   - the array is empty, and another program has read the file while the entry stood in
-//     it (see access.go): somebody emptied it after reading.
+//     it (see access.go): somebody cleared it after reading. A file without a byte is no
+//     cleared mailbox but a write that was cut short.
 //
 // Everything else that is missing counts as lost.
 
@@ -168,7 +169,7 @@ func (b *Box) traces(data []byte, elems []element, info fs.FileInfo, want []Expe
 			}
 		}
 	}
-	emptied := info != nil && len(elems) == 0
+	emptied := len(data) > 0 && len(elems) == 0
 	var read func(Expected) bool
 	newer := false
 	for i := len(out) - 1; i >= 0; i-- {

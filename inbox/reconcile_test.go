@@ -81,10 +81,10 @@ func TestTraces(t *testing.T) {
 			readBy(t, b)
 			return in(b, "[]")
 		}, []string{TakenEmptied, TakenEmptied, TakenEmptied}},
-		"read and emptied": {func(t *testing.T, b *Box) error {
+		"read and truncated": {func(t *testing.T, b *Box) error {
 			readBy(t, b)
 			return in(b, "")
-		}, []string{TakenEmptied, TakenEmptied, TakenEmptied}},
+		}, []string{lost, lost, lost}},
 		"read and cleared by a rename": {func(t *testing.T, b *Box) error {
 			readBy(t, b)
 			return over(b, "[]")
