@@ -77,7 +77,7 @@ type StopIn struct {
 // Stopped is what became of one member.
 type Stopped struct {
 	Name    string        `json:"name"`
-	Outcome string        `json:"outcome"` // approved, rejected, deadline, forced, already_stopped, failed; requested with NoWait
+	Outcome string        `json:"outcome"`          // approved, rejected, deadline, forced, already_stopped, failed; requested with NoWait
 	Joined  bool          `json:"joined,omitempty"` // a program that joined: it leaves the roster, nobody ends its process
 	Reason  string        `json:"reason,omitempty"`
 	Exit    string        `json:"exit,omitempty"` // "exit 0", "signal SIGKILL", "exit unknown"
