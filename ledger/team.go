@@ -130,5 +130,5 @@ func scanTeam(r *sql.Rows) (TeamRow, error) {
 
 func errNoTeam() error {
 	return team.Errorf(team.CodeNotFound, "the ledger has no team yet").
-		WithReason(ReasonTeamNotFound).WithHint("teamctl create TEAM")
+		WithReason(ReasonTeamNotFound).WithHint("teamctl doctor says what is in its directory")
 }

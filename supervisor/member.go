@@ -92,7 +92,7 @@ func unknownMember(name string, have []string) error {
 	slices.Sort(have)
 	err := team.Errorf(team.CodeNotFound, "no member %q on the team", name).WithReason("member_not_found")
 	if len(have) == 0 {
-		return err.WithHint("the team has no members yet: teamctl spawn NAME")
+		return err.WithHint("the team has no members yet: teamctl spawn builder")
 	}
 	return err.WithHint("members are " + strings.Join(have, ", "))
 }

@@ -175,7 +175,11 @@ func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, err
 // stopErrors are the members that did not stop, all of them.
 func stopErrors(out []Stopped, force bool) error {
 	var all *multierror.Error
+	var names []string
 	for _, st := range out {
+		if st.Outcome == "rejected" || st.Outcome == "failed" {
+			names = append(names, st.Name)
+		}
 		switch st.Outcome {
 		case "rejected":
 			all = multierror.Append(all, errRejected(st.Name, st.Reason))
@@ -194,7 +198,7 @@ func stopErrors(out []Stopped, force bool) error {
 		return all.Errors[0]
 	}
 	return team.Errorf(team.CodeOf(all.Errors[0]), "%d members did not stop: %w", len(all.Errors), all).
-		WithHint("teamctl kill NAME ends a member without asking")
+		WithHint("teamctl kill " + strings.Join(names, " ") + " ends them without asking")
 }
 
 // StartMembers makes running what is wanted of stopped or failed members, forgets their

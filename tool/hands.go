@@ -107,7 +107,7 @@ func (h hands) none(left []ledger.Task) error {
 		why = []string{"the team has no members"}
 	}
 	if hint == "" {
-		hint = "teamctl spawn NAME"
+		hint = "teamctl spawn builder"
 	}
 	return team.Errorf(team.CodeUnavailable, "no member can take %s: %s", what, strings.Join(why, ", ")).WithReason(reason).WithHint(hint)
 }
@@ -128,7 +128,7 @@ func (h hands) misfit(left []ledger.Task) (why []string, hint string) {
 		case task.Owner != "" && i >= 0:
 			say(fmt.Sprintf("%s is assigned to %s, which %s", task.ID, task.OwnerName, h.idle[i].why), h.idle[i].remedy)
 		case !task.HasCommand():
-			say("workers take only tasks with a command, and "+task.ID+" has none", "teamctl spawn NAME --agent AGENT, or teamctl task claim "+task.ID)
+			say("workers take only tasks with a command, and "+task.ID+" has none", "teamctl task claim "+task.ID+", or spawn an agent: teamctl agents")
 		default:
 			say(task.ID+" is assigned to nobody, and claiming is off", "teamctl task assign "+task.ID+" NAME")
 		}

@@ -133,7 +133,7 @@ func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLan
 		}
 		if v.Branch == "" || v.Head == "" {
 			return notes, team.Errorf(team.CodeConflict, "%s is on no branch in %s", m.Name, m.Worktree).WithReason("detached").
-				WithHint("git -C " + m.Worktree + " switch -c NAME")
+				WithHint("git -C " + m.Worktree + " switch -c teamctl-" + m.Name)
 		}
 		if v.Branch == into {
 			return notes, team.Errorf(team.CodeInvalid, "%s works on %s itself", m.Name, into).WithReason("no_target")

@@ -93,7 +93,7 @@ func mayBypass(m ledger.Member) error {
 		return nil
 	}
 	return team.Errorf(team.CodeDenied, "%s was not spawned to skip permissions: the mode is not available to it", m.Name).
-		WithReason(ReasonBypass).WithHint("teamctl spawn NAME --dangerously-skip-permissions")
+		WithReason(ReasonBypass).WithHint("teamctl spawn " + m.Name + "-2 --dangerously-skip-permissions starts one to which it is")
 }
 
 // personOnly refuses a mode that skips every question to everybody but a person.
@@ -102,7 +102,7 @@ func personOnly(c Caller, mode team.Mode) error {
 		return nil
 	}
 	return team.Errorf(team.CodeDenied, "only a person sets mode %s", mode).WithReason(ReasonBypass).
-		WithHint("at the person's shell: teamctl mode NAME " + string(mode))
+		WithHint("a person sets it at a shell: teamctl mode --help")
 }
 
 // SetMode changes the permission mode of a member, or of the lead. When a running agent

@@ -26,7 +26,7 @@ func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
 func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions) error {
 	if !c.Person {
 		return team.Errorf(team.CodeDenied, "%s may not change what is allowed without a question", c.Name).
-			WithReason("role").WithHint("teamctl approvals rules -f FILE, at the person's shell")
+			WithReason("role").WithHint("teamctl approvals rules --help: a person sets them at a shell")
 	}
 	for _, list := range [][]team.PermissionRule{p.Deny, p.Allow} {
 		for _, r := range list {

@@ -86,7 +86,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	}
 	if (mode == team.ModeBypass) != in.Bypass {
 		return none, team.Errorf(team.CodeInvalid, "mode bypassPermissions and dangerously_skip_permissions go together: one without the other is refused").
-			WithReason(ReasonBypass).WithHint("teamctl spawn NAME --dangerously-skip-permissions")
+			WithReason(ReasonBypass).WithHint("teamctl spawn " + in.Name + " --dangerously-skip-permissions")
 	}
 	restart, err := team.ParseRestartPolicy(in.Restart)
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		}
 	}
 	if in.Agent == "command" && len(in.Command) == 0 {
-		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn NAME -- COMMAND")
+		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn " + in.Name + " -- make test")
 	}
 	if in.Agent == "worker" && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
 		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).

@@ -109,7 +109,7 @@ func savesOf(ctx context.Context, repos []*worktree.Repo, kind, teamKey, agent s
 
 func noRepo(key string) error {
 	return team.Errorf(team.CodeInvalid, "team %q has no repository, and so no worktrees", key).
-		WithReason("no_repository").WithHint("teamctl create NAME --repo PATH")
+		WithReason("no_repository").WithHint("teamctl create " + key + "-2 --repo . makes a team that has one, of the repository here")
 }
 
 // Rescues lists what was saved before something was removed, the newest first.
