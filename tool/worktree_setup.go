@@ -165,6 +165,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 				return out, err
 			}
 			set := b.SetupIn(t.Layout, m, env)
+			set.Resting = func() bool { return t.restingNow(ctx, m.SessionKey) }
 			p := Prepared{Member: m.Name, Log: set.Log}
 			if p.SetUp, p.Err = g.Repo.Setup(ctx, set); p.Err != nil {
 				p.Problem = p.Err.Error()
@@ -174,6 +175,16 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 		}
 	}
 	return out, joinErrors(errs)
+}
+
+// restingNow reports whether a member is known not to be at work.
+func (t *Team) restingNow(ctx context.Context, session string) bool {
+	m, err := t.Ledger.MemberBySession(ctx, session)
+	if err != nil || !resting(m) {
+		return false
+	}
+	held, err := t.holders(ctx)
+	return err == nil && !held[session]
 }
 
 func (t *Team) treeEnv(ctx context.Context, r *worktree.Repo, m ledger.Member) (map[string]string, error) {

@@ -28,6 +28,10 @@ type SetupIn struct {
 	Limit time.Duration // of each command
 	Log   string        // file that their output is appended to
 	Book  run.Book      // where they are recorded while they run
+	// Resting reports whether nobody is at work in the worktree, as far as that is known;
+	// nil: nobody is. It is called before and after. What appears while somebody is at
+	// work may be theirs, so it counts as work.
+	Resting func() bool `json:"-"`
 }
 
 func (in SetupIn) command(t tree, scope *run.Scope, command string) Command {
@@ -61,13 +65,23 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 		return out, err
 	}
 	_, _ = in.Book.Sweep(ctx) // a set-up that was killed may still be at work here; if not all of it ends, doctor says so
+	made := r.making(ctx, t, in)
+	var brought []string
+	err = r.setup(ctx, t, in, &out, &brought)
+	if e := made.end(ctx, brought, err == nil); err == nil && e != nil {
+		err = noSpace(e)
+	}
+	return out, err
+}
+
+func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *SetUp, brought *[]string) error {
 	if !r.bare {
-		if err := r.bring(ctx, t, in, &out); err != nil {
-			return out, err
+		if err := r.bring(ctx, t, in, out, brought); err != nil {
+			return err
 		}
 	}
 	r.step("brought")
-	err = runAll(in.Book, "setup", t.path, in.Run, func(scope *run.Scope, command string) error {
+	return runAll(in.Book, "setup", t.path, in.Run, func(scope *run.Scope, command string) error {
 		ran, err := RunCommand(ctx, in.command(t, scope, command))
 		out.Ran = append(out.Ran, ran)
 		if err == nil && !ran.OK() {
@@ -75,18 +89,6 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 		}
 		return err
 	})
-	if err != nil {
-		return out, err
-	}
-	rec := t.recorded()
-	rec.SetUp = true
-	if rec.SetUpAt.IsZero() {
-		rec.SetUpAt = time.Now()
-	}
-	if err := t.record(rec); err != nil {
-		return out, noSpace(err)
-	}
-	return out, nil
 }
 
 // failure is the error of a setup or teardown command that failed.
@@ -106,8 +108,8 @@ func (r *Repo) IsSetUp(path string) (bool, error) {
 	return err == nil && t.recorded().SetUp, err
 }
 
-// bring copies and links from the main worktree.
-func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp) error {
+// bring copies and links from the main worktree; brought are the files and links made.
+func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp, brought *[]string) error {
 	files, err := r.included(ctx)
 	if err != nil {
 		return err
@@ -136,14 +138,22 @@ func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp) error 
 		if err := ctx.Err(); err != nil {
 			return ended("set up", t.path, err)
 		}
+		n := out.Copied
 		if err := r.copyFile(from, to, f, out); err != nil {
 			return noSpace(fmt.Errorf("copy %s to %s: %w", f, t.path, err))
 		}
+		if out.Copied > n {
+			*brought = append(*brought, f)
+		}
 	}
+	n := len(out.Linked)
 	for _, name := range in.Link {
 		if err := r.link(ctx, t, from, to, name, out); err != nil {
 			return err
 		}
+	}
+	for _, l := range out.Linked[n:] {
+		*brought = append(*brought, filepath.ToSlash(l))
 	}
 	return nil
 }

@@ -10,9 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // rebuildable are directories that tools make anew from what is in the
@@ -44,7 +41,7 @@ func isRebuildable(path string) bool {
 
 // ignoredWork are the ignored files of t that are nowhere else: not as they are in
 // the main checkout, from where .worktreeinclude may have brought them, not as the
-// first set-up left them, and not rebuildable. Paths are relative, with slashes, sorted.
+// set-ups left them, and not rebuildable. Paths are relative, with slashes, sorted.
 func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 	if t.main {
 		return nil, nil
@@ -54,9 +51,9 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 		return nil, failed("look at what is ignored in "+t.at, err)
 	}
 	var found []string
-	setUp := t.recorded().SetUpAt
+	rec := t.recorded()
 	add := func(rel string, mode fs.FileMode) error {
-		if isRebuildable(rel) || t.unchangedSince(rel, setUp) || !mode.IsRegular() && mode&fs.ModeSymlink == 0 {
+		if isRebuildable(rel) || t.madeBySetup(rec, rel) || !mode.IsRegular() && mode&fs.ModeSymlink == 0 {
 			return nil
 		}
 		same, err := r.inMain(t, rel, mode)
@@ -94,16 +91,6 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), ctx.Err()
-}
-
-// unchangedSince reports whether a file is as it was at a time. What counts is the
-// time of its last change of any kind, which no program sets.
-func (t tree) unchangedSince(rel string, at time.Time) bool {
-	var st unix.Stat_t
-	if at.IsZero() || unix.Lstat(filepath.Join(t.path, filepath.FromSlash(rel)), &st) != nil {
-		return false
-	}
-	return !time.Unix(st.Ctim.Unix()).After(at)
 }
 
 // inMain reports whether the main checkout has the file as it is in t. A symbolic

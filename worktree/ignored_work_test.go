@@ -2,6 +2,8 @@ package worktree
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,4 +78,64 @@ func TestIgnoredWork(t *testing.T) {
 	if _, err := f.repo.Remove(f.ctx(), w3.Path, RemoveIn{Unused: true}); err != nil || f.exists(w3.Path) {
 		t.Error(err)
 	}
+}
+
+// What a later set-up makes is no work either, until somebody changes it. What was there
+// before, or appears while somebody is at work, is.
+func TestSetupRecordsWhatItMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("main/.gitignore", "*.db\n.env\n")
+	f.commitMain("ignore more")
+	w := f.create("w")
+	setup := func(command string, resting bool) {
+		t.Helper()
+		_, err := f.repo.Setup(f.ctx(), SetupIn{Path: w.Path, Run: []string{command}, Log: f.path("log"), Resting: func() bool { return resting }})
+		f.must(err)
+	}
+	work := func(want ...string) {
+		t.Helper()
+		tr, err := f.repo.tree(w.Path)
+		f.must(err)
+		got, err := f.repo.ignoredWork(f.ctx(), tr)
+		f.must(err)
+		if !slices.Equal(got, want) {
+			t.Errorf("work: %q, want %q", got, want)
+		}
+	}
+	setup("echo 1 >first.db", true)
+	work()
+	setup("echo 2 >first.db; echo 2 >second.db", true) // nothing was work before: as the first time
+	work()
+	f.write("wt/w/mine.db", "the agent's")
+	setup("echo 3 >second.db; echo 3 >third.db; echo 3 >>mine.db", true)
+	work("mine.db")
+	f.write("wt/w/second.db", "changed by the person")
+	work("mine.db", "second.db")
+	setup("echo 4 >third.db", true)
+	work("mine.db", "second.db")
+	f.write("main/.env", "KEY=1\n")
+	f.write("main/"+IncludeFile, ".env\n")
+	setup("echo 5 >fifth.db", false) // it may be the agent's
+	f.write("main/.env", "KEY=2\n")
+	work("fifth.db", "mine.db", "second.db")
+	f.write("wt/w/.env", "KEY=3\n")
+	work(".env", "fifth.db", "mine.db", "second.db")
+
+	// A record that cannot be read says nothing about who has worked there.
+	tr, err := f.repo.tree(w.Path)
+	f.must(err)
+	f.must(os.WriteFile(filepath.Join(tr.dir, recordFile), []byte("{"), 0o600))
+	setup("echo 6 >sixth.db", true)
+	work(".env", "fifth.db", "first.db", "mine.db", "second.db", "third.db")
+
+	// A set-up that fails has made what it made.
+	w = f.create("x")
+	for _, run := range []string{"echo 1 >made.db; false", "true"} {
+		_, err := f.repo.Setup(f.ctx(), SetupIn{Path: w.Path, Run: []string{run}, Log: f.path("log")})
+		if run == "true" {
+			f.must(err)
+		}
+	}
+	work()
 }

@@ -262,8 +262,11 @@ type record struct {
 	Branch  string    `json:"branch,omitempty"`
 	Created time.Time `json:"created"`
 	SetUp   bool      `json:"setUp,omitempty"`  // Setup was completed
-	SetUpAt time.Time `json:"setUpAt,omitzero"` // for the first time
-	Ports   int       `json:"ports,omitempty"`  // the first of its range
+	SetUpAt time.Time `json:"setUpAt,omitzero"` // ignored files that were changed no later are a set-up's
+	// Made are further ignored files that a set-up made, and the times of their last change
+	// in nanoseconds.
+	Made  map[string]int64 `json:"made,omitempty"`
+	Ports int              `json:"ports,omitempty"` // the first of its range
 }
 
 const recordFile = "teamctl.json"

@@ -1,0 +1,97 @@
+package worktree
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A set-up records which ignored files it made: they are no work, as another set-up
+// makes them again. Where there was no work when it began, and nobody was at work until
+// it ended, the time of its end is enough (record.SetUpAt). Else each file is recorded
+// with the time of its last change (record.Made). A file that has changed since counts.
+
+// making is a set-up that is under way.
+type making struct {
+	r      *Repo
+	t      tree
+	in     SetupIn
+	first  bool            // no set-up was completed, so nobody has worked here
+	alone  bool            // nobody is at work
+	before map[string]bool // ignored files that are work
+}
+
+// making looks at what is there before a set-up. What cannot be read makes nothing that
+// the set-up leaves its own.
+func (r *Repo) making(ctx context.Context, t tree, in SetupIn) *making {
+	m := &making{r: r, t: t, in: in, alone: in.resting()}
+	rec, err := t.readRecord()
+	if m.first = err == nil && !rec.SetUp; m.first || !m.alone {
+		return m
+	}
+	before, err := r.ignoredWork(ctx, t)
+	m.alone, m.before = err == nil, map[string]bool{}
+	for _, rel := range before {
+		m.before[rel] = true
+	}
+	return m
+}
+
+func (in SetupIn) resting() bool { return in.Resting == nil || in.Resting() }
+
+// end records what the set-up has made, whole or not; complete also that it was.
+func (m *making) end(ctx context.Context, brought []string, complete bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	rec := m.t.recorded()
+	rec.SetUp = rec.SetUp || complete
+	rec.Made = m.t.unchangedOf(rec.Made)
+	switch alone := m.alone && m.in.resting(); {
+	case !alone:
+	case m.first || len(m.before) == 0:
+		rec.SetUpAt, rec.Made, brought = time.Now(), nil, nil
+	default:
+		now, err := m.r.ignoredWork(ctx, m.t)
+		if err == nil { // else all of it counts
+			brought = append(brought, now...)
+		}
+	}
+	for _, rel := range brought {
+		if at := m.t.changedAt(rel); at != 0 && !m.before[rel] && !isRebuildable(rel) {
+			if rec.Made == nil {
+				rec.Made = map[string]int64{}
+			}
+			rec.Made[rel] = at
+		}
+	}
+	return m.t.record(rec)
+}
+
+// unchangedOf are the recorded files that are as they were.
+func (t tree) unchangedOf(made map[string]int64) map[string]int64 {
+	made = maps.Clone(made)
+	maps.DeleteFunc(made, func(rel string, at int64) bool { return t.changedAt(rel) != at })
+	return made
+}
+
+// changedAt is when a file was changed in any way, in nanoseconds: no program sets that
+// time. 0: there is none, or it cannot be read.
+func (t tree) changedAt(rel string) int64 {
+	var st unix.Stat_t
+	if unix.Lstat(filepath.Join(t.path, filepath.FromSlash(rel)), &st) != nil {
+		return 0
+	}
+	return unix.TimespecToNsec(st.Ctim)
+}
+
+// madeBySetup reports whether a file is as a set-up left it.
+func (t tree) madeBySetup(rec record, rel string) bool {
+	at := t.changedAt(rel)
+	if at == 0 {
+		return false
+	}
+	return !rec.SetUpAt.IsZero() && at <= rec.SetUpAt.UnixNano() || rec.Made[rel] == at
+}
