@@ -292,7 +292,20 @@ func TestSocketIsPrivate(t *testing.T) {
 	if err := os.Mkdir(open, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := PrivateDir(open); !team.IsCode(err, team.CodeDenied) {
-		t.Errorf("an open directory: %v", err)
+	if err := PrivateDir(open); err != nil {
+		t.Errorf("a directory of ours that is open: %v", err)
+	}
+	if fi, err := os.Stat(open); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("it stays open: %v, %v", fi.Mode(), err)
+	}
+	shared := filepath.Join(filepath.Dir(l.Runtime()), "shared")
+	if err := os.Mkdir(shared, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if err := PrivateDir(shared); !team.IsCode(err, team.CodeDenied) {
+		t.Errorf("a directory that everybody may write to: %v", err)
 	}
 }

@@ -28,6 +28,9 @@ func New(o Options) (*tool.Env, error) {
 			return nil, err
 		}
 	}
+	if err := tool.SecurePlaces(home); err != nil {
+		return nil, err
+	}
 	if len(o.Program) == 0 {
 		path, err := exec.LookPath("teamctl")
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"syscall"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -42,9 +41,4 @@ func checkPeer(c net.Conn) error {
 			WithReason("foreign_supervisor").WithHint("set " + team.EnvRuntime + " to a directory of your own")
 	}
 	return nil
-}
-
-func ownedByUs(fi os.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Getuid()
 }

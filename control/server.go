@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 // maxBody bounds a request: a message has 100 kB at most, a batch of tasks more.
@@ -309,24 +309,9 @@ func listen(l team.Layout) (net.Listener, error) {
 // maxSocketPath is sun_path less its NUL, the smaller of Linux and macOS.
 const maxSocketPath = 103
 
-// PrivateDir makes a directory 0700 and refuses one that others may write to or own.
-func PrivateDir(dir string) error {
-	for _, d := range []string{filepath.Dir(dir), dir} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return team.Errorf(team.CodeUnavailable, "make runtime directory: %w", err).
-				WithHint("set " + team.EnvRuntime + " to a directory that you can write to")
-		}
-	}
-	fi, err := os.Lstat(dir)
-	if err != nil {
-		return team.Errorf(team.CodeUnavailable, "check runtime directory: %w", err)
-	}
-	if !fi.IsDir() || fi.Mode().Perm()&0o077 != 0 || !ownedByUs(fi) {
-		return team.Errorf(team.CodeDenied, "runtime directory %s is not private: %s", dir, fi.Mode()).
-			WithHint("remove it, or set " + team.EnvRuntime)
-	}
-	return nil
-}
+// PrivateDir makes a team's directory of sockets, and refuses one that others own or can
+// replace.
+func PrivateDir(dir string) error { return tool.SecureRuntime(dir) }
 
 func readPID(l team.Layout) string {
 	b, err := regular.ReadFile(l.SupervisorPID())

@@ -140,6 +140,12 @@ func (l Layout) Runtime() string {
 	return filepath.Join(RuntimeRoot(), hex.EncodeToString(sum[:6]))
 }
 
+// IsRuntimeName reports whether name can be that of a team's directory in RuntimeRoot.
+func IsRuntimeName(name string) bool {
+	raw, err := hex.DecodeString(name)
+	return err == nil && len(raw) == 6
+}
+
 // RuntimeRoot is the parent of every team's runtime directory.
 func RuntimeRoot() string {
 	if d := os.Getenv(EnvRuntime); d != "" {

@@ -19,7 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -66,6 +68,11 @@ func (e *Env) Doctor(ctx context.Context) []Check {
 		containCheck(cgroup.Probe()),
 	}
 	list = append(list, watchChecks()...)
+	for _, c := range list {
+		if (c.Name == homeCheckName || c.Name == runtimeCheckName) && c.Status == CheckFail {
+			return list // opening a ledger of somebody else would leave files of ours
+		}
+	}
 	return append(append(list, e.keptChecks(ctx)...), e.teamChecks(ctx)...)
 }
 
@@ -146,26 +153,41 @@ func existing(path string) string {
 }
 
 func (e *Env) homeCheck() Check {
-	dir := e.Home.Dir
-	hint := "set " + team.EnvHome + " to a directory that you can write to"
+	return dirCheck(homeCheckName, homeDir(e.Home), "made by the first team", "set "+team.EnvHome+" to a directory that you can write to", homeHint())
+}
+
+// Names of checks whose failure keeps the teams from being looked at.
+const (
+	homeCheckName    = "home"
+	runtimeCheckName = "runtime"
+)
+
+// dirCheck looks at one of our directories: whether it can be written to, and by us
+// alone.
+func dirCheck(name string, d private.Dir, later, hint, own string) Check {
+	dir := d.Path
 	fi, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if at := existing(dir); unix.Access(at, unix.W_OK|unix.X_OK) != nil {
-			return checked("home", "%s does not exist and %s cannot be written to", dir, at).fail(hint)
-		}
-		return checked("home", "%s (made by the first team)", dir)
-	}
+	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
+	case missing:
+		if at := existing(dir); unix.Access(at, unix.W_OK|unix.X_OK) != nil {
+			return checked(name, "%s does not exist and %s cannot be written to", dir, at).fail(hint)
+		}
 	case err != nil:
-		return checked("home", "%v", err).fail(hint)
+		return checked(name, "%v", err).fail(hint)
 	case !fi.IsDir():
-		return checked("home", "%s is no directory", dir).fail(hint)
-	case unix.Access(dir, unix.W_OK|unix.X_OK) != nil:
-		return checked("home", "%s cannot be written to", dir).fail(hint)
-	case fi.Mode().Perm()&0o077 != 0:
-		return checked("home", "%s is open to others (%04o)", dir, fi.Mode().Perm()).warn("chmod 700 " + dir)
+		return checked(name, "%s is no directory", dir).fail(hint)
 	}
-	return checked("home", "%s", dir)
+	if c := placeCheck(checked(name, "%s", dir), d, own); c.Status != CheckOK {
+		return c
+	}
+	if missing {
+		return checked(name, "%s (%s)", dir, later)
+	}
+	if unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+		return checked(name, "%s cannot be written to", dir).fail(hint)
+	}
+	return checked(name, "%s", dir)
 }
 
 const (
@@ -192,26 +214,7 @@ func (e *Env) diskCheck() Check {
 }
 
 func runtimeCheck() Check {
-	dir := team.RuntimeRoot()
-	hint := "set " + team.EnvRuntime + " to a short directory of your own"
-	fi, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if at := existing(dir); unix.Access(at, unix.W_OK|unix.X_OK) != nil {
-			return checked("runtime", "%s does not exist and %s cannot be written to", dir, at).fail(hint)
-		}
-		return checked("runtime", "%s (made when needed)", dir)
-	}
-	switch {
-	case err != nil:
-		return checked("runtime", "%v", err).fail(hint)
-	case !fi.IsDir():
-		return checked("runtime", "%s is no directory", dir).fail(hint)
-	case unix.Access(dir, unix.W_OK|unix.X_OK) != nil:
-		return checked("runtime", "%s cannot be written to", dir).fail(hint)
-	case fi.Mode().Perm()&0o077 != 0:
-		return checked("runtime", "%s is open to others (%04o)", dir, fi.Mode().Perm()).warn("chmod 700 " + dir)
-	}
-	return checked("runtime", "%s", dir)
+	return dirCheck(runtimeCheckName, runtimeRoot(), "made when needed", backends.RuntimeHint, backends.RuntimeHint)
 }
 
 // maxSocket is the longest path of a socket on every system that we run on, and

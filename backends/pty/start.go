@@ -39,7 +39,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 		return nil, team.Errorf(team.CodeInvalid, "start %s: socket path %s is longer than %d bytes", l.Agent, p.Socket, socketMax).
 			WithHint("set " + team.EnvRuntime + " to a short directory")
 	}
-	if err := os.MkdirAll(filepath.Dir(p.Socket), 0o700); err != nil {
+	if err := backends.SecureRuntime(filepath.Dir(p.Socket)); err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.Agent, err)
 	}
 	l.Terminal, l.Socket = Name, p.Socket

@@ -60,24 +60,6 @@ const borderFormat = ` #{?#{@teamctl_title},#[fg=#{@teamctl_color}]#{@teamctl_ti
 // 3.2; there is no style option of a pane alone.
 const borderStyle = "fg=#{?#{@teamctl_color},#{@teamctl_color},default}"
 
-// runtimeDir makes the directory of the sockets and refuses one that others may
-// enter: whoever reaches the socket runs commands as us.
-func (b *Backend) runtimeDir() error {
-	dir := filepath.Dir(b.opt.Layout.TmuxSocket())
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create %s: %w", dir, err)
-	}
-	fi, err := os.Lstat(dir)
-	if err != nil {
-		return fmt.Errorf("check %s: %w", dir, err)
-	}
-	if !fi.IsDir() || fi.Mode().Perm()&0o077 != 0 || !ownedByUs(fi) {
-		return team.Errorf(team.CodeDenied, "%s is not a directory of ours that is closed to others", dir).
-			WithHint("chmod 700 " + dir)
-	}
-	return nil
-}
-
 // ensurePrivate returns the private server with its session, starting what is
 // missing. The caller holds b.place.
 func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
@@ -94,7 +76,7 @@ func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
 			return known, nil
 		}
 	}
-	if err := b.runtimeDir(); err != nil {
+	if err := backends.SecureRuntime(b.opt.Layout.Runtime()); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/adapter"
-	"github.com/teamctl/teamctl/team"
 )
 
 func newAgents(a *app) *cobra.Command {
@@ -65,7 +64,7 @@ needs no input. teamctl agents test NAME shows what works.`,
 
 // adapters is the table of agents with the person's own.
 func (a *app) adapters() (adapter.Launcher, error) {
-	home, err := team.FindHome()
+	home, err := findHome()
 	if err != nil {
 		return adapter.Launcher{}, err
 	}

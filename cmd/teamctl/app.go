@@ -201,12 +201,26 @@ func (a *app) signals(ctx context.Context) (context.Context, func()) {
 	}
 }
 
+// findHome is the home directory, once nobody else can enter it or the one of the
+// sockets.
+func findHome() (team.Home, error) {
+	home, err := team.FindHome()
+	if err != nil {
+		return home, err
+	}
+	return home, tool.SecurePlaces(home)
+}
+
 // tools is what the operations run in.
 func (a *app) tools() (*tool.Env, error) {
-	home, err := team.FindHome()
+	home, err := findHome()
 	if err != nil {
 		return nil, err
 	}
+	return a.toolsIn(home)
+}
+
+func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	exe, err := executable()
 	if err != nil {
 		return nil, err

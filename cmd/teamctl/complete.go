@@ -30,7 +30,7 @@ func words(list ...string) completion {
 
 // completeTeams completes names of teams; no ledger is opened for it.
 func (a *app) completeTeams(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	home, err := team.FindHome()
+	home, err := findHome()
 	if err != nil {
 		return nil, noFiles
 	}

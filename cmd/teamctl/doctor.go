@@ -26,7 +26,14 @@ killed commands have left unfinished.`,
 		Example: "  teamctl doctor\n  teamctl doctor --json\n  teamctl doctor --repair --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			env, err := a.tools()
+			home, err := team.FindHome() // what is wrong with it is told
+			if repair {
+				home, err = findHome()
+			}
+			if err != nil {
+				return err
+			}
+			env, err := a.toolsIn(home)
 			if err != nil {
 				return err
 			}

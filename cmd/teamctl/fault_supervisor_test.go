@@ -276,12 +276,21 @@ func TestFault37ForeignPeer(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("a peer of another uid: %v\n%s", err, out)
 	}
-	// A supervisor does not start in a directory that others may enter.
+	// Nothing is done below a directory in which others can rename; ours are closed.
 	r.kill(r.supervisor())
-	if _, err := r.try(r.exe, "start", "a"); exitCode(err) != team.ExitStatus(team.Errorf(team.CodeDenied, "")) || !strings.Contains(err.Error(), "not private") {
-		t.Errorf("a supervisor in an open directory: %v", err)
+	if _, err := r.try(r.exe, "start", "a"); exitCode(err) != team.ExitStatus(team.Errorf(team.CodeDenied, "")) || !strings.Contains(err.Error(), "who can replace") {
+		t.Errorf("a command below an open directory: %v", err)
 	}
-	if err := os.Chmod(filepath.Dir(socket), 0o700); err != nil {
+	if err := os.Chmod(r.dir, 0o711); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.Chmod(r.dir+"/t", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.teamctl("start", "a")
+	for _, path := range []string{r.dir + "/t", r.dir + "/r", filepath.Dir(socket)} {
+		if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o700 {
+			t.Errorf("%s stays open: %v, %v", path, fi.Mode(), err)
+		}
 	}
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"fakeagent":   func() { os.Exit(fakeAgent(os.Args[1:])) },
 		"lockholder":  func() { os.Exit(lockHolder(os.Args[1:])) },
 		"foreignpeer": func() { os.Exit(foreignPeer(os.Args[1:])) },
+		"squatter":    func() { os.Exit(squatter(os.Args[1:])) },
 	})
 }
 

@@ -54,7 +54,7 @@ func newSandbox(ctx context.Context, work string) (_ *sandbox, err error) {
 	if info, serr := os.Stat(work); work != "" && (serr != nil || !info.IsDir()) {
 		return nil, team.Errorf(team.CodeNotFound, "%s is no directory", work).WithHint("--dir is where the agent works")
 	}
-	home, err := team.FindHome()
+	home, err := findHome()
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (a *app) supervise(ctx context.Context, listening func() error) error {
 	if err != nil {
 		return err
 	}
-	home, err := team.FindHome()
+	home, err := findHome()
 	if err != nil {
 		return err
 	}
