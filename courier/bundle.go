@@ -13,6 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
@@ -121,7 +122,7 @@ func LoadCustom(home team.Home) ([]adapter.Custom, error) {
 	slices.Sort(files)
 	var out []adapter.Custom
 	for _, f := range files {
-		data, err := regular.ReadFile(f)
+		data, err := private.ReadFile(f)
 		if err != nil {
 			return nil, team.Errorf(team.CodeUnavailable, "read %s: %w", f, err)
 		}
@@ -138,7 +139,7 @@ func LoadCustom(home team.Home) ([]adapter.Custom, error) {
 // those of the person's own kind, or those that come with teamctl. Nil: there are none.
 func LoadRules(home team.Home, agent string) (*adapter.Rules, error) {
 	file := filepath.Join(home.Dir, "rules", agent+".yaml")
-	data, err := regular.ReadFile(file)
+	data, err := private.ReadFile(file)
 	if err == nil {
 		return adapter.ParseRules(file, data)
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -18,9 +20,16 @@ func ConfigFile(h team.Home) string { return filepath.Join(h.Dir, "config.yaml")
 // Load reads the person's own rules. Without a file there are none.
 func Load(h team.Home) (Set, error) {
 	path := ConfigFile(h)
-	data, err := regular.ReadFile(path)
+	data, err := private.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if r := (*private.Refusal)(nil); errors.As(err, &r) {
+		e := team.Errorf(team.CodeDenied, "read hooks: %w", err).WithReason("not_private")
+		if r.Mend != "" {
+			return nil, e.WithHint(r.Mend)
+		}
+		return nil, e.WithHint("read it, and if it is good make it yours: sudo chown " + strconv.Itoa(os.Geteuid()) + " " + team.ShellQuote(path))
 	}
 	if err != nil {
 		return nil, unreadable(path, err)

@@ -36,7 +36,11 @@ func runtimeRoot() private.Dir {
 func SecurePlaces(h team.Home) error {
 	for _, d := range []private.Dir{homeDir(h), {Path: h.TeamsDir(), Links: true}} {
 		if err := d.Secure(); err != nil {
-			return backends.NotPrivate("home directory", err, homeHint())
+			hint := homeHint()
+			if r := (*private.Refusal)(nil); !errors.As(err, &r) {
+				hint = "set " + team.EnvHome + " to a directory that you can write to"
+			}
+			return backends.NotPrivate("home directory", err, hint)
 		}
 	}
 	if err := runtimeRoot().Secure(); err != nil {
@@ -48,6 +52,7 @@ func SecurePlaces(h team.Home) error {
 // SecureRuntime is backends.SecureRuntime.
 func SecureRuntime(dir string) error { return backends.SecureRuntime(dir) }
 
+// homeHint is what to do about a home that is not ours.
 func homeHint() string {
 	if os.Geteuid() == 0 {
 		return "run teamctl as the user of that home, without sudo, or set " + team.EnvHome + " to a directory of root"

@@ -81,7 +81,7 @@ func (t *Team) SetHooks(ctx context.Context, c Caller, s rules.Supplied, allow b
 	s.Consent = ""
 	if len(s.Rules) > 0 && s.FromRepo {
 		hash := s.Hash()
-		if s.Consent, err = t.consented(ctx, c, hash, s.Repo, s.Rules.Commands(), allow); err != nil {
+		if s.Consent, err = t.Env.consented(ctx, c, hash, s.Repo, s.Rules.Commands(), allow); err != nil {
 			return false, err
 		}
 	}
@@ -102,27 +102,6 @@ func (t *Team) HooksAllow(ctx context.Context, c Caller) (HooksOut, error) {
 		return HooksOut{}, err
 	}
 	return t.Hooks(ctx)
-}
-
-// consented is the hash if commands of a repository may run on this machine, else "".
-// With allow a person says so now.
-func (t *Team) consented(ctx context.Context, c Caller, hash, repo string, commands []string, allow bool) (string, error) {
-	if allow && !c.Person {
-		return "", team.Errorf(team.CodeDenied, "only a person allows commands of a repository").WithReason("role")
-	}
-	if allow {
-		if err := t.Env.allow(ctx, hash, consent{At: nowMS(), Repo: repo, Setup: commands}); err != nil {
-			return "", err
-		}
-	}
-	m, err := t.Env.consents()
-	if err != nil {
-		return "", err
-	}
-	if _, ok := m[hash]; ok {
-		return hash, nil
-	}
-	return "", nil
 }
 
 // blocked is the error of what a rule refused.

@@ -5,70 +5,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/teamctl/teamctl/internal/atomicfile"
-	"github.com/teamctl/teamctl/internal/filelock"
-	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
-
-// consent is one entry of consent.json: commands of a repository that a person has
-// allowed on this machine, by their hash.
-type consent struct {
-	At    int64    `json:"at"`
-	Repo  string   `json:"repo,omitempty"`
-	Setup []string `json:"commands"`
-}
-
-func (e *Env) consentFile() string { return filepath.Join(e.Home.Dir, "consent.json") }
-
-func (e *Env) consents() (map[string]consent, error) {
-	m := map[string]consent{}
-	data, err := regular.ReadFile(e.consentFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	if err != nil {
-		return nil, team.Errorf(team.CodeUnavailable, "read %s: %w", e.consentFile(), err).WithReason("consent_unreadable").WithHint("move it aside")
-	}
-	return m, nil
-}
-
-// allow writes a consent down.
-func (e *Env) allow(ctx context.Context, hash string, c consent) error {
-	lock, err := filelock.Lock(ctx, e.consentFile()+".lock")
-	if err != nil {
-		return unwritable(e.consentFile(), err)
-	}
-	defer func() { _ = lock.Unlock() }()
-	m, err := e.consents()
-	if err != nil {
-		return err
-	}
-	m[hash] = c
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(e.consentFile(), append(data, '\n'), 0o600, true); err != nil {
-		return unwritable(e.consentFile(), err)
-	}
-	return nil
-}
 
 // commandsHash is what a consent is given to: these commands, in these repositories.
 func commandsHash(b supervisor.Bootstrap) string {
@@ -99,7 +46,7 @@ func (t *Team) SetBootstrap(ctx context.Context, c Caller, b supervisor.Bootstra
 		if err != nil {
 			return false, err
 		}
-		if b.Consent, err = t.consented(ctx, c, b.Hash, row.Repo, commands, allow); err != nil {
+		if b.Consent, err = t.Env.consented(ctx, c, b.Hash, row.Repo, commands, allow); err != nil {
 			return false, err
 		}
 	}
@@ -147,7 +94,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 	}
 	if setup, _ := b.Commands(); !b.Allowed() && len(setup) > 0 {
 		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", supervisor.FileList(setup)).
-			WithReason("consent_needed").WithHint("read them, then: teamctl worktree prepare --allow")
+			WithReason(ReasonConsent).WithHint("read them, then: teamctl worktree prepare --allow")
 	}
 	groups, err := t.treesByRepo(ctx, in.Members, false)
 	if err != nil {

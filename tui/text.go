@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -22,6 +23,36 @@ func Clean(s string) string {
 		return r
 	}, ansi.Strip(s))
 	return strings.TrimSpace(s)
+}
+
+// Escape makes one line of a text from elsewhere in which everything can be seen: what a
+// terminal would obey or not show, control, bidi and zero-width characters, stands there
+// as in a string of Go. A person who is asked about a command sees all of it.
+func Escape(s string) string {
+	var b strings.Builder
+	rs := []rune(s)
+	for i, r := range rs {
+		if r == '\t' || !hidden(rs, i) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// hidden reports whether a terminal does not show a character as it is. Joiners between
+// characters that are not ASCII are part of how these are written.
+func hidden(rs []rune, i int) bool {
+	r := rs[i]
+	switch {
+	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp), r == unicode.ReplacementChar:
+		return true
+	case r == '\u200c' || r == '\u200d':
+		return i == 0 || i == len(rs)-1 || rs[i-1] <= unicode.MaxLatin1 || rs[i+1] <= unicode.MaxLatin1
+	}
+	return unicode.Is(unicode.Cf, r) || r == '\u3164' || r == '\uffa0' || r == '\u115f' || r == '\u1160' || r == '\u2800'
 }
 
 // Duration is a span for people: 0.4s, 12s, 3m05s, 2h10m, 4d3h.

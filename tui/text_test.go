@@ -28,6 +28,25 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func TestEscape(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"go test ./... | grep 'ü 数据 🙂'":     "go test ./... | grep 'ü 数据 🙂'",
+		"a\tb\nc\r":                         `a	b\nc\r`,
+		"\x1b[8mrm -rf ~\x1b[0m":            `\x1b[8mrm -rf ~\x1b[0m`,
+		"right \u202eto left":               `right \u202eto left`,
+		"no\u200bspace\ufeff and\u00ad it":  `no\u200bspace\ufeff and\u00ad it`,
+		"tag \U000e0041":                    `tag \U000e0041`,
+		"c1 \u009b2J":                       `c1 \u009b2J`,
+		"lines\u2028and\u2029so on":         `lines\u2028and\u2029so on`,
+		"می\u200cخواهم, 👩\u200d💻, r\u200dm": "می\u200cخواهم, 👩\u200d💻, r\\u200dm",
+	} {
+		if got := Escape(in); got != want {
+			t.Errorf("Escape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[time.Duration]string{

@@ -17,6 +17,7 @@ import (
 // commands, its rules, members that ask nobody.
 type source struct {
 	file   string
+	agreed bool // to all of its commands
 	allow  bool
 	hooks  bool
 	bypass bool
@@ -47,7 +48,7 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 	if b.FromRepo, err = liesIn(from.file, made); err != nil {
 		return err
 	}
-	allowed, err := t.SetBootstrap(ctx, c, b, from.allow)
+	allowed, err := t.SetBootstrap(ctx, c, b, from.allow || from.agreed)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,11 @@ func liesIn(file string, made tool.TeamCreateOut) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(file, root+string(filepath.Separator)) }), nil
+	if slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(file, root+string(filepath.Separator)) }) {
+		return true, nil
+	}
+	repo, err := repositoryOf(file)
+	return repo != "", err
 }
 
 // realPath is the absolute path of a file without symbolic links.

@@ -98,7 +98,14 @@ func (a *app) rules(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfil
 			s.FromRepo, s.Repo = true, root
 		}
 	}
-	allowed, err := t.SetHooks(ctx, c, s, from.hooks)
+	if !s.FromRepo {
+		repo, err := repositoryOf(file)
+		if err != nil {
+			return err
+		}
+		s.FromRepo = repo != ""
+	}
+	allowed, err := t.SetHooks(ctx, c, s, from.hooks || from.agreed)
 	if err == nil && !allowed {
 		a.out.note("the rules of %s are not asked, for they came with the repository:", from.file)
 		for _, command := range f.Hooks.Commands() {

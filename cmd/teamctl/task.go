@@ -46,6 +46,8 @@ cannot be claimed.`,
 func newTaskAdd(a *app) *cobra.Command {
 	var (
 		file, run string
+		agreed    bool
+		commands  []string // of the file
 		depends   []string
 		meta      []string
 		t         ledger.NewTask
@@ -62,7 +64,9 @@ of the tasks it depends on.
 
 A file is a list of tasks with the keys id, subject, description, run, dependsOn,
 verify, priority and metadata (YAML or JSON). dependsOn may name ids of the file
-and numbers of tasks that are on the board. Either all of them are added or none.`,
+and numbers of tasks that are on the board. Either all of them are added or none.
+The commands of a file that lies in a repository need the consent of a person, as those
+of a team file do (teamctl up --help).`,
 		Example: `  teamctl task add "vet" --run 'go vet ./...'
   teamctl task add "test" --run 'go test ./...' --depends-on 1 --priority 5
   teamctl task add "docs" --description "describe the new flag" --meta area=cli
@@ -91,6 +95,7 @@ and numbers of tasks that are on the board. Either all of them are added or none
 				if tasks, err = teamfile.NewTasks(list); err != nil {
 					return err
 				}
+				commands = teamfile.TaskCommands(list)
 			} else {
 				t.Subject, t.RetryBackoff = args[0], backoff.Milliseconds()
 				for _, d := range depends {
@@ -105,6 +110,11 @@ and numbers of tasks that are on the board. Either all of them are added or none
 				tasks = []ledger.NewTask{t}
 			}
 			return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
+				if file != "" && file != "-" && c.Person { // others may give any command
+					if _, err := a.agree(cmd.Context(), tm.Env, c, file, commands, agreed, "teamctl task add -f "+team.ShellQuote(file)); err != nil {
+						return err
+					}
+				}
 				added, err := tm.TaskAdd(cmd.Context(), c, tool.TaskAddIn{Tasks: tasks})
 				if err != nil {
 					return err
@@ -121,6 +131,7 @@ and numbers of tasks that are on the board. Either all of them are added or none
 	}
 	f := cmd.Flags()
 	f.StringVarP(&file, "file", "f", "", "add all tasks of a file; - is standard input")
+	f.BoolVar(&agreed, "agree", false, "agree to the commands of the file although it lies in a repository")
 	f.StringVar(&run, "run", "", "command that a worker runs with bash")
 	f.StringVar(&t.Description, "description", "", "what is to be done")
 	f.StringVar(&t.ActiveForm, "active-form", "", "what is shown while it is in work")

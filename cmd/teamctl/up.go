@@ -46,6 +46,10 @@ was killed is completed by the next one.
     - {id: vet,  subject: vet the code, run: go vet ./...}
     - {id: test, subject: run the tests, run: go test ./..., dependsOn: [vet]}
 
+The commands of a file that lies in a repository run only once a person has agreed to
+exactly these: up shows them and asks, or takes --agree where there is no terminal. A
+file that somebody else owns or can write to is refused.
+
 Editors check the file with docs/teamctl.schema.json.`,
 		Example: `  teamctl up                     # teamctl.yaml here
   teamctl up -f team.yaml && teamctl wait --progress
@@ -59,6 +63,7 @@ Editors check the file with docs/teamctl.schema.json.`,
 	cmd.Flags().StringVarP(&from.file, "file", "f", defaultFile, "team file")
 	cmd.Flags().BoolVar(&from.dry, "dry-run", false, "show what would be changed, and change nothing")
 	cmd.Flags().BoolVar(&from.remove, "remove", false, "also remove members and pending tasks that an earlier up made and the file no longer has")
+	cmd.Flags().BoolVar(&from.agreed, "agree", false, "agree to all commands of the file although it lies in a repository: of members, tasks, setup and hooks")
 	cmd.Flags().BoolVar(&from.allow, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
 	cmd.Flags().BoolVar(&from.bypass, "dangerously-skip-permissions", false, "allow the file's members in the mode bypassPermissions, which asks nobody")
 	cmd.Flags().BoolVar(&from.hooks, "allow-hooks", false, "allow the file's hooks although it lies in the repository")
@@ -150,6 +155,9 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 		a.upped(out, false)
 		return nil
 	}
+	if from.agreed, err = a.agreeUp(ctx, env, c, f, from); err != nil {
+		return err
+	}
 	made, err := env.TeamCreate(ctx, c, in)
 	fresh := err == nil
 	if team.ReasonOf(err) == "team_exists" {
@@ -178,6 +186,20 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 		a.spawned(&tool.Team{Layout: env.Home.Team(made.TeamName)}, out.Members)
 	}
 	return nil
+}
+
+// agreeUp asks for the consent to the commands of a team file. Setup commands and hooks
+// alone need none to come up: they are left out until they are allowed.
+func (a *app) agreeUp(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfile.File, from source) (bool, error) {
+	commands, later := f.Commands()
+	if len(commands) == 0 {
+		return from.agreed, nil
+	}
+	again := "teamctl up"
+	if from.file != defaultFile {
+		again += " -f " + team.ShellQuote(from.file)
+	}
+	return a.agree(ctx, env, c, from.file, append(commands, later...), from.agreed, again)
 }
 
 // upped tells what was changed, or would be.

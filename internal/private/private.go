@@ -7,12 +7,15 @@ package private
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/teamctl/teamctl/internal/regular"
 )
 
 // Refusal is a directory that another user owns, or can change or replace.
@@ -159,7 +162,7 @@ func (d Dir) resolve() (real string, fi fs.FileInfo, err error) {
 			return next, nil, err
 		case fi.Mode()&fs.ModeSymlink == 0:
 			if !fi.IsDir() {
-				return next, nil, &Refusal{Path: next, Why: "is not a directory"}
+				return next, nil, &fs.PathError{Op: "open", Path: next, Err: syscall.ENOTDIR}
 			}
 			at = next
 			continue
@@ -211,16 +214,41 @@ func trusted(uid int) bool {
 	return uid == os.Geteuid() || uid == 0 || uid == overflow && !mapped(uid)
 }
 
-// File refuses a file that does not belong to the user or to root, or that others can
-// write to; a file that does not exist is nobody's.
-func File(path string) error {
-	fi, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !trusted(owner(fi)):
+// ReadFile reads a regular file that nobody but the user and root can write.
+func ReadFile(path string) ([]byte, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return read(f)
+}
+
+// ReadInput is ReadFile for a file that a person has named, which may be a pipe or a
+// terminal too, and those anybody's.
+func ReadInput(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return read(f)
+}
+
+// read reads a file that nobody else can write, and closes it.
+func read(f *os.File) ([]byte, error) {
+	defer func() { _ = f.Close() }() // it was only read
+	fi, err := f.Stat()
+	if err == nil && fi.Mode().IsRegular() {
+		err = written(f.Name(), fi)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+// written refuses a file that somebody else owns or can write to.
+func written(path string, fi fs.FileInfo) error {
+	if !trusted(owner(fi)) {
 		return &Refusal{Path: path, Why: fmt.Sprintf("belongs to user %d", owner(fi))}
 	}
 	others := fi.Mode().Perm() & 0o022

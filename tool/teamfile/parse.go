@@ -3,12 +3,13 @@ package teamfile
 import (
 	"errors"
 	"io/fs"
-	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -33,13 +34,20 @@ func ReadTasks(path string) ([]Task, error) {
 }
 
 func load(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := private.ReadInput(path)
+	r := (*private.Refusal)(nil)
 	switch {
 	case err == nil:
 		return data, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, team.Errorf(team.CodeNotFound, "read %s: no such file", path).
 			WithHint("give the path of the file with -f").WithReason("file_missing")
+	case errors.As(err, &r):
+		hint := r.Mend
+		if hint == "" {
+			hint = "read it, and if it is good use a copy of your own: cp " + team.ShellQuote(path) + " my-" + team.ShellQuote(filepath.Base(path))
+		}
+		return nil, team.Errorf(team.CodeDenied, "read the file: %w", err).WithReason("not_private").WithHint(hint)
 	default:
 		return nil, team.Errorf(team.CodeInvalid, "read the file: %w", err).WithReason("file_unreadable")
 	}

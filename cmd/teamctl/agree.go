@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tui"
+)
+
+// agree asks for the consent that the commands of a file need before they run, if the
+// file lies in a repository: whoever cloned that has not written them. A person agrees
+// once to exactly these commands: at a terminal by an answer, else by --agree. again is
+// the command line to which that flag is added. agreed reports that it was now.
+func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file string, commands []string, now bool, again string) (agreed bool, err error) {
+	repo, err := repositoryOf(file)
+	if err != nil || repo == "" || len(commands) == 0 {
+		return false, err
+	}
+	ok, err := env.Agreed(ctx, c, repo, commands, now)
+	if err != nil || ok {
+		return now, err
+	}
+	if a.atTerminal() && c.Person {
+		a.out.line("%s came with the repository %s. These commands would run:", printable(file), printable(repo))
+		for _, run := range commands {
+			a.out.line("  %s", tui.Escape(run))
+		}
+		a.out.text("Run them? [y/N] ")
+		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // without an answer it is no
+		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+			_, err := env.Agreed(ctx, c, repo, commands, true)
+			return true, err
+		}
+	} else {
+		a.out.note("the commands of %s are not run, for it came with the repository %s:", printable(file), printable(repo))
+		for _, run := range commands {
+			a.out.note("  %s", tui.Escape(run))
+		}
+	}
+	return false, team.Errorf(team.CodeDenied, "nobody has agreed to the %d commands of %s", len(commands), file).
+		WithReason(tool.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
+}
+
+// repositoryOf is the top directory of the repository that a file lies in; "" where it
+// lies in none.
+func repositoryOf(file string) (string, error) {
+	real, err := realPath(file)
+	if err != nil {
+		return "", err
+	}
+	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", team.Errorf(team.CodeUnavailable, "look for the repository of %s: %w", file, err)
+		}
+		if dir == filepath.Dir(dir) {
+			return "", nil
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package teamfile
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Commands lists what a team of the file would run, one line each: where it stands in
+// the file, and the command. What steers the commands of a member is among it: its
+// environment. started are those that run when the team comes up, the members' and the
+// tasks'; later are those of worktrees and hooks, which have consents of their own.
+func (f *File) Commands() (started, later []string) {
+	for _, m := range f.Members {
+		where := "member " + m.Name + ": "
+		for _, k := range slices.Sorted(maps.Keys(m.Env)) {
+			started = append(started, where+k+"="+m.Env[k])
+		}
+		if len(m.Command) > 0 {
+			words := make([]string, len(m.Command))
+			for i, w := range m.Command {
+				words[i] = team.ShellQuote(w)
+			}
+			started = append(started, where+strings.Join(words, " "))
+		}
+	}
+	started = append(started, TaskCommands(f.Tasks)...)
+	worktrees := func(where string, w Furnishing) {
+		for _, run := range w.Setup {
+			later = append(later, where+" setup: "+run)
+		}
+		for _, run := range w.Teardown {
+			later = append(later, where+" teardown: "+run)
+		}
+	}
+	worktrees("worktrees", f.Worktrees.Furnishing)
+	for _, name := range slices.Sorted(maps.Keys(f.Worktrees.Repos)) {
+		worktrees("worktrees of "+name, f.Worktrees.Repos[name])
+	}
+	for _, command := range f.Hooks.Commands() {
+		later = append(later, "hook "+command)
+	}
+	return started, later
+}
+
+// TaskCommands lists what the workers of the tasks would run, as Commands does.
+func TaskCommands(tasks []Task) (out []string) {
+	for _, t := range tasks {
+		where := "task " + t.ID
+		if t.ID == "" {
+			where = "task " + t.Subject
+		}
+		run := t.Run
+		if v, ok := t.Metadata["run"]; ok && run == "" {
+			if text, plain := v.(string); plain {
+				run = text
+			} else {
+				data, _ := json.Marshal(v) // it was read from a file
+				run = string(data)
+			}
+		}
+		if run != "" {
+			out = append(out, where+" run: "+run)
+		}
+		if t.Verify != "" {
+			out = append(out, where+" verify: "+t.Verify)
+		}
+	}
+	return out
+}
