@@ -18,15 +18,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// squatter makes the directory of a socket, open to everybody, and listens there until
-// its input ends. Its exit status is 1 if somebody has connected.
+// squatter makes the directory of a socket, open to everybody from root on, and listens
+// there until its input ends. Without a root the directory stays as it is. Its exit status is 1 if somebody has connected.
 func squatter(args []string) int {
 	if len(args) != 2 {
 		return 64
 	}
 	root, socket := args[0], args[1]
 	err := os.MkdirAll(filepath.Dir(socket), 0o700)
-	for dir := filepath.Dir(socket); err == nil; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(socket); err == nil && root != ""; dir = filepath.Dir(dir) {
 		if err = os.Chmod(dir, 0o777); dir == root { //nolint:gosec // whoever comes shall get in
 			break
 		}
@@ -143,9 +143,9 @@ func (u *users) refused(uid uint32, word string, args ...string) {
 	}
 }
 
-// squat listens as the other user where the supervisor of the victim's team would.
+// squat listens as a user where the supervisor of the victim's team would.
 // The function that it returns ends that and reports whether somebody has connected.
-func (u *users) squat(root, socket string) func() bool {
+func (u *users) squat(uid uint32, root, socket string) func() bool {
 	u.Helper()
 	bin, err := exec.LookPath("squatter")
 	if err != nil {
@@ -159,7 +159,7 @@ func (u *users) squat(root, socket string) func() bool {
 	if err != nil {
 		u.Fatal(err)
 	}
-	c := u.as(u.other, exe, root, socket)
+	c := u.as(uid, exe, root, socket)
 	in, err := c.StdinPipe()
 	if err != nil {
 		u.Fatal(err)
@@ -211,7 +211,7 @@ func TestRuntimeMadeByAnotherUser(t *testing.T) {
 					t.Fatalf("%v\n%s", err, out)
 				}
 			}
-			end := u.squat(root, u.socket(root))
+			end := u.squat(u.other, root, u.socket(root))
 			word := map[string]string{"directory": fmt.Sprintf("belongs to user %d", u.other), "link": "is a symbolic link"}[how]
 			for _, args := range [][]string{{"task", "add", "x"}, {"message", "ls"}, {"ps"}, {"spawn", "w", "--env", "SECRET=1", "--", "true"}, {"delete", "--force"}, {"supervise", "--team", "demo"}} {
 				u.refused(u.victim, word, args...)
@@ -229,6 +229,23 @@ func TestRuntimeMadeByAnotherUser(t *testing.T) {
 				t.Errorf("task ls: %d\n%s", code, out)
 			}
 		})
+	}
+}
+
+// The directory is the victim's, and the socket in it another user's: a client compares
+// who listens with itself before it sends anything.
+func TestSocketOfAnotherUser(t *testing.T) {
+	u := newUsers(t)
+	socket := u.socket(u.root)
+	if out, err := u.as(u.victim, "mkdir", "-p", "-m", "700", filepath.Dir(socket)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, code := u.teamctl(u.victim, "create", "demo"); code != 0 {
+		t.Fatalf("%d\n%s", code, out)
+	}
+	u.squat(0, "", socket) // nobody else gets into it
+	for _, args := range [][]string{{"task", "add", "x"}, {"spawn", "w", "--env", "SECRET=1", "--", "true"}} {
+		u.refused(u.victim, "belongs to a process of user 0", args...)
 	}
 }
 
