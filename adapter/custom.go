@@ -26,6 +26,7 @@ type Custom struct {
 	Version     []string          `yaml:"version"` // arguments that print the version
 	Env         map[string]string `yaml:"env"`
 	Mail        Way               `yaml:"mail"` // typing (default) or pull
+	Asks        bool              `yaml:"asks"` // it answers shutdown requests
 	Ready       []string          `yaml:"ready"`
 	Busy        []string          `yaml:"busy"`
 	Waiting     []Rule            `yaml:"waiting"`
@@ -105,7 +106,7 @@ func (c Custom) kind() kind {
 		caps.Conversation = "minted, resumed by its own arguments"
 	}
 	return kind{
-		info: Info{Name: c.Name, Description: c.Description, NeedsModel: true, TakesArgs: true, Custom: true},
+		info: Info{Name: c.Name, Description: c.Description, AnswersShutdown: c.Asks, NeedsModel: true, TakesArgs: true, Custom: true},
 		cli:  &cli{program: c.Launch[0], versionArgs: c.Version, plan: c.plan, caps: caps},
 	}
 }

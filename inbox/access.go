@@ -47,6 +47,20 @@ func (b *Box) readWhile(now fs.FileInfo) func(Expected) bool {
 	}
 }
 
+// ReadAt is when another program has last read the mailbox file, since teamctl appended to
+// it; the beginning of time for never, or where that cannot be told.
+func (b *Box) ReadAt() time.Time {
+	never := time.Unix(0, 0)
+	info, err := os.Lstat(b.Path())
+	if err != nil {
+		return never
+	}
+	if read, ok := accessed(info); ok {
+		return read
+	}
+	return never
+}
+
 // after reports that a file was read when an entry stood in it. The kernel's time of a read
 // is a little older than the clock's. That the access time was set back by the entry's append
 // is not enough: its writer may have been killed before that.

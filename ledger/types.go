@@ -157,6 +157,7 @@ type MemberSpec struct {
 	Env           map[string]string  `json:"env,omitempty"`
 	WorktreeMode  string             `json:"worktreeMode"`    // "own", "none", or a path
 	Fresh         bool               `json:"fresh,omitempty"` // a new worktree, though an earlier member of the name has left one
+	Asks          bool               `json:"asks,omitempty"`  // it answers shutdown requests, whatever its kind
 	Repo          string             `json:"repo,omitempty"`  // name of the repository; "" is the team's own
 	Cwd           string             `json:"cwd"`
 	ParentSession string             `json:"parentSession,omitempty"`

@@ -82,7 +82,8 @@ func (s *Supervisor) proceedStop(m *member) {
 		s.endTree(m, "forced")
 		return
 	}
-	if !m.plan.AnswersShutdown || m.plan.Channel && !m.row.Ready { // it takes no messages yet
+	unready := m.plan.Channel && !m.row.Ready // it takes no messages yet
+	if unready || !m.plan.AnswersShutdown && !s.takesPart(m.row) {
 		s.endTree(m, "stopped")
 		return
 	}

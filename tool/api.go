@@ -157,6 +157,7 @@ type SpawnIn struct {
 	Repo      string            `json:"repo,omitempty"` // name of a further repository of the team
 	Base      string            `json:"base,omitempty"`
 	Branch    string            `json:"branch,omitempty"` // work on this one, which exists, instead of a new one
+	Asks      bool              `json:"asks,omitempty"`   // it answers shutdown requests, whatever its kind
 	Fresh     bool              `json:"fresh,omitempty"`  // a new worktree, though an earlier member of the name has left one; so with Base
 	Exact     bool              `json:"exact,omitempty"`
 	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1

@@ -28,7 +28,7 @@ ready matches with a text in the input box as well, for what is typed is sent on
 while the agent is seen to be idle. input matches the line of the input box, empty is
 what that shows without a text. With plain what is typed is one line, for programs that
 take each line for a prompt. mail: pull leaves the mail to the agent's own tools, and
-needs no input. teamctl agents test NAME shows what works.`,
+needs no input. asks: true says that the agent answers shutdown requests. teamctl agents test NAME shows what works.`,
 		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl agents test claude\n  teamctl spawn builder --agent worker",
 		Args:    unknownVerb,
 		RunE:    func(*cobra.Command, []string) error { return a.listAgents() },

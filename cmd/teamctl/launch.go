@@ -79,7 +79,7 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 		}
 	}
 	return supervisor.Plan{
-		Argv: out.Argv, Env: out.Env, AnswersShutdown: out.AnswersShutdown, ReportsReady: out.ReportsReady,
+		Argv: out.Argv, Env: out.Env, AnswersShutdown: out.AnswersShutdown || m.Spec.Asks, ReportsReady: out.ReportsReady,
 		Channel: out.Link != nil && needsChannel(out.Link.Ways), Notes: out.Notes,
 	}, nil
 }

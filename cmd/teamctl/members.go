@@ -19,7 +19,9 @@ func newShutdown(a *app) *cobra.Command {
 		Short: "Shut members down: they finish, and leave the team",
 		Long: `Ask members to shut down: each gets a request in its mailbox, finishes what it
 is doing and approves, or rejects with a reason. Whoever has not answered by the
-deadline is ended (SIGTERM, then SIGKILL). A program that has joined is asked and
+deadline is ended (SIGTERM, then SIGKILL). A command is asked too if it has read
+mail, sent some or worked on tasks since its start, or was spawned with --asks; any
+other is ended at once. A program that has joined is asked and
 waited for in the same way; it leaves the team, and its process is its own. Tasks
 that were held go back to the board, and the member leaves the roster. Its worktree
 and branch stay (ps --all, worktree ls, merge), and start or a spawn of the same

@@ -124,6 +124,7 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 	f.StringVar(&in.Repo, "repo", "", "name of the repository to work on, of several")
 	f.StringVar(&in.Base, "base", "", "revision that its new branch starts from (default the team's)")
 	f.BoolVar(&in.Fresh, "fresh", false, "a new worktree and branch, though a member of the name has left its own")
+	f.BoolVar(&in.Asks, "asks", false, "it answers shutdown requests: ask it before it is ended, also before it has read any mail")
 	f.StringVar(&in.Branch, "branch", "", "existing branch to work on (default a new one, teamctl/TEAM/NAME)")
 	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")

@@ -1,0 +1,47 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// takesPartLimit bounds the look at what a program has done in the team.
+const takesPartLimit = 2 * time.Second
+
+// takesPart reports whether a program that is not known to answer shutdown requests takes
+// part in the team since its start: it has read mail, sent some, or worked on tasks. Such a
+// one is asked too; it is ended at the deadline if it does not answer.
+func (s *Supervisor) takesPart(row ledger.Member) bool {
+	ctx, cancel := context.WithTimeout(s.ctx, takesPartLimit)
+	defer cancel()
+	does, err := s.cfg.Ledger.TakesPart(ctx, row, row.StartedAt)
+	if err != nil {
+		s.log.Warn("look whether a member reads its mail", "member", row.Name, "err", err)
+	}
+	return does || s.readsFile(row)
+}
+
+// readsFile reports whether a program reads its mailbox file by itself since its start.
+func (s *Supervisor) readsFile(row ledger.Member) bool {
+	box, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Box(row.Name)
+	if err != nil {
+		return false
+	}
+	if box.ReadAt().UnixMilli() >= row.StartedAt {
+		return true
+	}
+	entries, err := box.Look()
+	if err != nil {
+		return false
+	}
+	since := inbox.Timestamp(time.UnixMilli(row.StartedAt))
+	for _, e := range entries {
+		if e.Read && e.Timestamp >= since {
+			return true
+		}
+	}
+	return false
+}
