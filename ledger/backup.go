@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -18,30 +19,41 @@ import (
 const tempName = ".ledger-*"
 
 // backup writes ledger.v<version>.<ms>.bak beside the ledger. It has that name only
-// once all of it is on the disk, which VACUUM INTO leaves to its caller: whoever is
-// killed on the way leaves a temporary file, and nobody takes a half for a copy.
-func (db *DB) backup(ctx context.Context, v int) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("back up before migrating: %w", err)
-		}
-	}()
+// once all of it is on the disk: whoever is killed on the way leaves a temporary file,
+// and nobody takes a half for a copy.
+func (db *DB) backup(ctx context.Context, v int) error {
 	dir, stem := filepath.Split(db.path)
+	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
+	name := filepath.Join(dir, fmt.Sprintf("%s.v%d.%d.bak", stem, v, time.Now().UnixMilli()))
+	if err := copyInto(ctx, db.conn, name); err != nil {
+		return fmt.Errorf("back up before migrating: %w", err)
+	}
+	return nil
+}
+
+// copyInto writes a copy of the database as it is at this moment and gives it its name
+// when all of it is on the disk, which VACUUM INTO leaves to its caller. It reads every
+// row, so that a damaged database has no copy.
+func copyInto(ctx context.Context, conn *sql.Conn, name string) (err error) {
+	dir := filepath.Dir(name)
 	tmp, err := os.CreateTemp(dir, tempName) // empty, so that VACUUM INTO accepts it; 0600
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(tmp.Name()))) }()
-	if _, err := db.conn.ExecContext(ctx, "VACUUM INTO ?", tmp.Name()); err != nil {
+	if _, err := conn.ExecContext(ctx, "VACUUM INTO ?", tmp.Name()); err != nil {
 		return errors.Join(err, tmp.Close())
 	}
 	if err := errors.Join(tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
-	if err := os.Rename(tmp.Name(), filepath.Join(dir, fmt.Sprintf("%s.v%d.%d.bak", stem, v, time.Now().UnixMilli()))); err != nil {
+	if err := os.Rename(tmp.Name(), name); err != nil {
 		return err
 	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -36,7 +37,8 @@ type watch struct {
 	file, lost, look chan struct{} // a file was written; changes went untold; once a second without events
 	sdb              *sql.DB       // its own connection: data_version tells of all others
 	conn             *sql.Conn
-	ask, due         *sql.Stmt // for the version; for the next task that waits
+	ask, due         *sql.Stmt   // for the version; for the next task that waits
+	seen             os.FileInfo // the file of the connection
 	out              chan struct{}
 	quit             chan struct{}
 	end              func() // closes quit, once
@@ -75,20 +77,39 @@ func (w *watch) open(ctx context.Context) (version int64, err error) {
 	if w.deaf, err = w.db.opts.Watch.Watch(filepath.Dir(w.db.path), w.heard); err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "watch the ledger: %w", err)
 	}
-	if w.sdb, err = sql.Open("sqlite3", w.db.readerDSN()); err != nil {
-		return 0, err
-	}
-	w.sdb.SetMaxOpenConns(1)
-	if w.conn, err = w.sdb.Conn(ctx); err != nil {
-		return 0, err
-	}
-	if w.ask, err = w.conn.PrepareContext(ctx, "PRAGMA data_version"); err != nil {
-		return 0, err
-	}
-	if w.due, err = w.conn.PrepareContext(ctx, sqlNextDue); err != nil {
+	if err := w.connect(ctx); err != nil {
 		return 0, err
 	}
 	return w.version()
+}
+
+// connect opens the watch's own connection.
+func (w *watch) connect(ctx context.Context) (err error) {
+	w.seen = w.db.opened()
+	if w.sdb, err = sql.Open("sqlite3", w.db.readerDSN()); err != nil {
+		return err
+	}
+	w.sdb.SetMaxOpenConns(1)
+	if w.conn, err = w.sdb.Conn(ctx); err != nil {
+		return err
+	}
+	if w.ask, err = w.conn.PrepareContext(ctx, "PRAGMA data_version"); err != nil {
+		return err
+	}
+	w.due, err = w.conn.PrepareContext(ctx, sqlNextDue)
+	return err
+}
+
+// again connects to a ledger that was recovered.
+func (w *watch) again(now os.FileInfo) error {
+	fresh := watch{db: w.db}
+	if err := fresh.connect(background); err != nil {
+		_ = fresh.close()
+		return err
+	}
+	_ = (&watch{ask: w.ask, due: w.due, conn: w.conn, sdb: w.sdb}).close() // it was only read
+	w.ask, w.due, w.conn, w.sdb, w.seen = fresh.ask, fresh.due, fresh.conn, fresh.sdb, now
+	return nil
 }
 
 // heard leaves a token of its kind for the loop.
@@ -116,6 +137,9 @@ func (w *watch) heard(e dirwatch.Event) {
 }
 
 func (w *watch) version() (v int64, err error) {
+	if now := w.db.opened(); w.db.Replaced() == nil && !os.SameFile(now, w.seen) {
+		return 0, w.again(now) // 0: there is news
+	}
 	err = w.ask.QueryRowContext(background).Scan(&v)
 	return v, err
 }

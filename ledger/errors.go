@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -55,8 +56,8 @@ var sqliteCodes = map[sqlite3.ErrNo]struct {
 }{
 	sqlite3.ErrBusy:     {team.CodeTimeout, ReasonBusy, "try again"},
 	sqlite3.ErrLocked:   {team.CodeTimeout, ReasonBusy, "try again"},
-	sqlite3.ErrNotADB:   {team.CodeUnavailable, "corrupt", "teamctl doctor"},
-	sqlite3.ErrCorrupt:  {team.CodeUnavailable, "corrupt", "teamctl doctor"},
+	sqlite3.ErrNotADB:   {team.CodeUnavailable, reasonCorrupt, ""}, // see hintRecover
+	sqlite3.ErrCorrupt:  {team.CodeUnavailable, reasonCorrupt, ""},
 	sqlite3.ErrReadonly: {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
 	sqlite3.ErrCantOpen: {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
 	sqlite3.ErrPerm:     {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
@@ -77,11 +78,29 @@ func (db *DB) asCoded(doing string, err error) error {
 	var se sqlite3.Error
 	if errors.As(err, &se) {
 		if c, ok := sqliteCodes[se.Code]; ok {
+			if c.reason == reasonCorrupt {
+				c.hint = hintRecover(db.path)
+			}
 			return team.Errorf(c.code, "%s: %w", doing, err).WithReason(c.reason).WithHint(c.hint)
 		}
 		return team.Errorf(team.CodeInternal, "%s: %w", doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// reasonCorrupt is the reason of the error for a ledger that cannot be read.
+const reasonCorrupt = "corrupt"
+
+// hintRecover is the command that makes a ledger anew. Its directory has the name of its
+// team.
+func hintRecover(path string) string {
+	return "teamctl ledger recover " + filepath.Base(filepath.Dir(path))
+}
+
+// isFull reports that there is no room, or that the disk fails.
+func isFull(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && (se.Code == sqlite3.ErrFull || se.Code == sqlite3.ErrIoErr || se.Code == sqlite3.ErrNomem)
 }
 
 func isBusy(err error) bool {

@@ -86,7 +86,7 @@ func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration)
 	}
 	if v != 0 || tables != 0 {
 		return team.Errorf(team.CodeUnavailable, "%s is a database, but not a ledger", db.path).
-			WithReason("not_a_ledger").WithHint("move it aside")
+			WithReason("not_a_ledger").WithHint(hintRecover(db.path))
 	}
 	return nil
 }

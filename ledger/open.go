@@ -50,7 +50,8 @@ type Options struct {
 type DB struct {
 	path   string
 	opts   Options
-	file   os.FileInfo // that path named when it was opened
+	file   os.FileInfo // that path named when it was opened; guarded by mu
+	writes os.FileInfo // the file that the writer has open; used by who has the turn
 	placed bool        // it was seen to be at its place; used by who has the turn
 
 	wdb  *sql.DB
@@ -169,6 +170,7 @@ func (db *DB) writer(ctx context.Context) error {
 
 // connect opens the writer connection and asserts what the DSN asked for.
 func (db *DB) connect(ctx context.Context) error {
+	db.writes = db.opened()
 	wdb, err := sql.Open("sqlite3", db.dsn(url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"},
 		"_mutex": {"no"}, // who has the turn is alone, and no statement has a context that ends
@@ -298,7 +300,11 @@ func prepareFile(path string, create bool) (fresh bool, err error) {
 		switch {
 		case err == nil && !fi.Mode().IsRegular():
 			return false, team.Errorf(team.CodeUnavailable, "ledger %s is not a regular file", path).
-				WithReason("not_a_ledger").WithHint("move it aside")
+				WithReason("not_a_ledger").WithHint(hintRecover(path))
+		case err == nil && fi.Size() == 0 && !create:
+			// To open it would be to begin a new one, and to drop a log that lies beside it.
+			return false, team.Errorf(team.CodeUnavailable, "the ledger %s is empty", path).
+				WithReason(reasonCorrupt).WithHint(hintRecover(path))
 		case err == nil:
 			return fi.Size() == 0, nil
 		case !errors.Is(err, fs.ErrNotExist):

@@ -131,12 +131,13 @@ func TestSQLiteErrorsAreCoded(t *testing.T) {
 	}
 }
 
-// What a killed process leaves is an empty file, or one without our schema.
+// What a killed process leaves that was making a ledger is an empty file, or one without
+// our schema.
 func TestOpenFinishesWhatAKilledProcessBegan(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	ok(t, os.WriteFile(path, nil, 0o600))
-	db, err := Open(ctxFor(t), path, Options{})
+	db, err := Open(ctxFor(t), path, Options{Create: true})
 	ok(t, err)
 	defer func() { ok(t, db.Close()) }()
 	sound(t, New(db, Direct(db)))

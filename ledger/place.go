@@ -168,7 +168,7 @@ func (db *DB) remember() error {
 func (db *DB) Replaced() error {
 	fi, err := os.Lstat(db.path)
 	switch {
-	case err == nil && os.SameFile(fi, db.file):
+	case err == nil && (os.SameFile(fi, db.opened()) || db.follow(fi)):
 		return nil
 	case err == nil:
 		return team.Errorf(team.CodeUnavailable, "the ledger %s was replaced by another file", db.path).
@@ -183,7 +183,7 @@ func (db *DB) Replaced() error {
 // orReplaced explains a failure by the loss of the file's name, where it has lost it:
 // its directory may be gone, and the lock and the log with it.
 func (db *DB) orReplaced(err error) error {
-	if err == nil || db.file == nil {
+	if err == nil || db.opened() == nil {
 		return err
 	}
 	if replaced := db.Replaced(); replaced != nil {
@@ -196,6 +196,9 @@ func (db *DB) orReplaced(err error) error {
 // the second kind can be overcome, by an operation that sets the place.
 func (db *DB) writable(jobs []*job) error {
 	if err := db.Replaced(); err != nil {
+		return err
+	}
+	if err := db.rewrite(); err != nil {
 		return err
 	}
 	if db.placed {

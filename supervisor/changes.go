@@ -53,6 +53,7 @@ func (changed) apply(s *Supervisor) {
 			s.ruled(e)
 			s.offersOn(e)
 			s.verifyOn(e)
+			s.copyOn(e)
 			switch {
 			case strings.HasPrefix(e.What, "member."):
 				roster = true
@@ -82,6 +83,7 @@ func (changed) apply(s *Supervisor) {
 		}
 	}
 	s.watchLog()
+	s.copyLater()
 	if roster {
 		s.refresh(ctx)
 		s.watchEdits()

@@ -29,6 +29,8 @@ type Policy struct {
 	Edits        time.Duration // 1 min at most from a change in a worktree to the look at it
 	Offer        time.Duration // 2 s before an idle agent is told of a task that is ready
 	OfferAgain   time.Duration // 2 min for it to think about that before another one is told
+	CopyEvery    time.Duration // 1 h: the ledger has no changes that are older and in no copy
+	CopyRest     time.Duration // 1 min between two copies, however many runs end
 }
 
 func (p Policy) withDefaults() Policy {
@@ -49,6 +51,8 @@ func (p Policy) withDefaults() Policy {
 	def(&p.Edits, time.Minute)
 	def(&p.Offer, 2*time.Second)
 	def(&p.OfferAgain, 2*time.Minute)
+	def(&p.CopyEvery, time.Hour)
+	def(&p.CopyRest, time.Minute)
 	def(&p.Settle, 300*time.Millisecond)
 	def(&p.Silent, 3*time.Second)
 	switch {

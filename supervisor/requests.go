@@ -481,14 +481,14 @@ func itoa(n int) string { return strconv.Itoa(n) }
 type idleQuit struct{}
 
 func (idleQuit) apply(s *Supervisor) {
-	if s.idle() {
+	if s.idle() && !s.copyLast() {
 		s.log.Info("nothing to supervise: leaving")
 		s.quitting = true
 	}
 }
 
 func (s *Supervisor) idle() bool {
-	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.verifyLook.under {
+	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.verifyLook.under || s.copies.running {
 		return false
 	}
 	for _, m := range s.members {

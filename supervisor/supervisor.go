@@ -67,6 +67,7 @@ type Supervisor struct {
 	timers   map[string]*time.Timer
 	quitting bool
 	pub      publishing
+	copies   copying
 	looking  time.Duration // how long the last look at the ledger took
 
 	spent         map[string]Spent  // by session key; nil before the first look

@@ -77,6 +77,9 @@ func (l Layout) Config() string { return filepath.Join(l.Dir, "config.json") }
 // Ledger is ledger.db.
 func (l Layout) Ledger() string { return filepath.Join(l.Dir, "ledger.db") }
 
+// Copies is the directory of the copies of ledger.db.
+func (l Layout) Copies() string { return filepath.Join(l.Dir, "copies") }
+
 // LedgerLock is the fair lock of processes that write to the ledger directly.
 func (l Layout) LedgerLock() string { return filepath.Join(l.Locks(), "ledger.lock") }
 

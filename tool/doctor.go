@@ -405,6 +405,9 @@ func (e *Env) leftovers(teams []TeamInfo) []Check {
 // stranger is a directory among the teams that is none. One with unread mail is nothing to
 // be removed.
 func (e *Env) stranger(name, path string) Check {
+	if l := e.Home.Team(name); lostLedger(l) {
+		return noTeamCheck(l)
+	}
 	if n, ok := e.nativeTeam(name); ok {
 		return checked("native team", "%s", n).warn(n.Bridge)
 	}
@@ -412,5 +415,5 @@ func (e *Env) stranger(name, path string) Check {
 		return checked("leftover", "%s is not a team, and has %d unread messages in its mailboxes", path, n).
 			warn("look at " + filepath.Join(path, "inboxes"))
 	}
-	return checked("leftover", "%s is no team", path).warn("remove it if you do not need it")
+	return noTeamCheck(e.Home.Team(name))
 }

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/teamctl/teamctl/supervisor"
@@ -47,4 +48,30 @@ func (e *Env) bundleChecks(ctx context.Context, key string) []Check {
 		}
 	}
 	return out
+}
+
+// noTeamCheck reports a directory among the teams that has no ledger. What is in its
+// worktrees may be all there is of somebody's work.
+func noTeamCheck(l team.Layout) Check {
+	if lostLedger(l) {
+		err := errLostLedger(l.Key)
+		return checked("team "+l.Key, "%v", err).fail(err.Hint)
+	}
+	trees, err := leftIn(l)
+	if err != nil || len(trees) > 0 {
+		what := strings.Join(trees, ", ")
+		if err != nil {
+			what = err.Error()
+		}
+		return checked("leftover", "%s is no team, and has worktrees: %s", l.Dir, what).
+			warn("save the work in them before you remove it: git -C " + team.ShellQuote(filepath.Join(l.Worktrees(), first(trees))) + " status")
+	}
+	return checked("leftover", "%s is no team", l.Dir).warn("remove it if you do not need it")
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
 }

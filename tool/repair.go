@@ -138,12 +138,14 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 
 // withBackups names the copies of a ledger that lie beside it.
 func withBackups(err error, l team.Layout) error {
-	found := ledger.Backups(l.Ledger())
-	if len(found) == 0 || team.ReasonOf(err) != "corrupt" {
+	if !ledgerLost(err) {
 		return err
 	}
-	return team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).
-		WithHint("nothing was touched; a copy from before an upgrade is " + found[len(found)-1])
+	hint := "teamctl ledger recover " + l.Key
+	if found := ledger.Backups(l.Ledger()); len(found) > 0 {
+		hint += "; a copy from before an upgrade is " + found[len(found)-1]
+	}
+	return team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).WithHint(hint)
 }
 
 // ledger checks the ledger and mends what can be; false when nothing may be built on it.

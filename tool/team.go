@@ -146,6 +146,9 @@ func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 	}
 	switch len(keys) {
 	case 0:
+		if lost := e.lostTeams(); len(lost) > 0 {
+			return "", errLostLedger(lost[0])
+		}
 		if err := e.onlyNative(); err != nil {
 			return "", err
 		}
@@ -160,6 +163,9 @@ func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 }
 
 func (e *Env) noTeam(key string, keys []string) error {
+	if lostLedger(e.Home.Team(key)) {
+		return errLostLedger(key)
+	}
 	if err := e.isNative(team.CodeNotFound, key); err != nil {
 		return err
 	}
@@ -306,13 +312,13 @@ func (e *Env) info(ctx context.Context, key string) TeamInfo {
 	}
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
-		info.Problem = err.Error()
+		info.Problem, info.Hint = err.Error(), team.HintOf(err)
 		return info
 	}
 	info.Name, info.Repo, info.CreatedAt = row.Name, row.Repo, row.CreatedAt
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
-		info.Problem = err.Error()
+		info.Problem, info.Hint = err.Error(), team.HintOf(err)
 		return info
 	}
 	for _, m := range members {
@@ -325,7 +331,7 @@ func (e *Env) info(ctx context.Context, key string) TeamInfo {
 		}
 	}
 	if info.Tasks, err = t.Ledger.Counts(ctx); err != nil {
-		info.Problem = err.Error()
+		info.Problem, info.Hint = err.Error(), team.HintOf(err)
 	}
 	info.Supervisor, _ = t.supervisorPID()
 	return info

@@ -69,6 +69,15 @@ var shapes = map[string]shape{
 		list: "teams", name: "team",
 		note: "`status` is `relocated` or `already_here`. `from` is the directory before; `worktrees` moved along, and the members in `restarted` ran with the old paths.",
 	},
+	"ledger check": {
+		list: "copies", name: "path", reads: true,
+		note: "`problems` is empty for a sound ledger; else the exit status is 7.",
+	},
+	"ledger backup": {name: "path"},
+	"ledger recover": {
+		name: "kept",
+		note: "`status` is `recovered`, or `sound` where nothing was changed. `rows`, `pages`, `copied` and `files` count by table what came from the damaged file, its loose pages, the copy and other files; `missing` says in words what is lost or may be.",
+	},
 	"doctor":  {list: "checks", name: "name", reads: true},
 	"version": {name: "version", reads: true},
 

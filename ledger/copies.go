@@ -1,0 +1,102 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Copies of a ledger lie in a directory of their own. Each is whole: it has its name
+// only once it is on the disk. To make one takes a read transaction and nothing else, so
+// writers go on meanwhile.
+
+const (
+	copyPrefix = "ledger-"
+	copySuffix = ".db"
+	copyTime   = "20060102T150405.000Z" // sorts by age
+	copySaid   = "2006-01-02 15:04:05 MST"
+)
+
+// Copy is a copy of a ledger.
+type Copy struct {
+	Path string    `json:"path"`
+	At   time.Time `json:"at"` // what it has was true then
+	Size int64     `json:"size"`
+}
+
+// Copies lists the copies in dir, newest first. A missing directory has none.
+func Copies(dir string) ([]Copy, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "list the copies of the ledger: %w", err)
+	}
+	var list []Copy
+	for _, e := range entries {
+		stamp, ok := strings.CutPrefix(e.Name(), copyPrefix)
+		stamp, isCopy := strings.CutSuffix(stamp, copySuffix)
+		at, err := time.Parse(copyTime, stamp)
+		if !ok || !isCopy || err != nil {
+			continue
+		}
+		fi, err := e.Info()
+		if err != nil || !fi.Mode().IsRegular() {
+			continue
+		}
+		list = append(list, Copy{filepath.Join(dir, e.Name()), at, fi.Size()})
+	}
+	slices.SortFunc(list, func(a, b Copy) int { return b.At.Compare(a.At) })
+	return list, nil
+}
+
+// CopyTo makes a copy in dir, which is created when it is missing, and keeps the newest
+// ones there. A damaged ledger is CodeUnavailable, and the copies there are stay.
+func (l *Ledger) CopyTo(ctx context.Context, dir string, keep int) (c Copy, err error) {
+	defer func() { err = l.db.asCoded("copy the ledger", err) }()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return c, err
+	}
+	// A reader's connection may not write, not even into another file.
+	sdb, err := sql.Open("sqlite3", l.db.dsn(url.Values{"_txlock": {"deferred"}}))
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, sdb.Close()) }()
+	conn, err := sdb.Conn(ctx)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	c.At = time.Now().UTC().Truncate(time.Millisecond)
+	c.Path = filepath.Join(dir, copyPrefix+c.At.Format(copyTime)+copySuffix)
+	if err := retryBusy(ctx, func() error { return copyInto(ctx, conn, c.Path) }); err != nil {
+		return c, err
+	}
+	fi, err := os.Stat(c.Path)
+	if err != nil {
+		return c, err
+	}
+	c.Size = fi.Size()
+	list, err := Copies(dir)
+	if err != nil {
+		return c, err
+	}
+	for _, old := range list[min(max(keep, 1), len(list)):] {
+		if err := ignoreMissing(os.Remove(old.Path)); err != nil {
+			return c, fmt.Errorf("remove an old copy: %w", err)
+		}
+	}
+	return c, nil
+}

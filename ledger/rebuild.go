@@ -1,0 +1,353 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// A ledger that is damaged is never mended in place: a new one is made beside it from
+// every source there is, and takes its name when it is whole. Each row is taken from the
+// best source that has it:
+//
+//  1. the damaged file itself, read table by table in ranges of rows around what cannot
+//     be read;
+//  2. for the ranges that could not be read, what SQLite's own recovery finds in its
+//     pages, where the sqlite3 program is installed;
+//  3. for the same ranges, the newest copy that is sound. What a copy alone has was true
+//     when it was made;
+//  4. what other files of the team say: its mailboxes, config.json and the bundles.
+//
+// A row is taken from a copy only where the damaged file has a hole: what was deleted
+// since the copy was made stays deleted.
+
+// RebuildIn are the sources of a ledger to be made.
+type RebuildIn struct {
+	Out     string // the new file; it must not exist
+	Damaged string // a copy of the damaged file, with its WAL beside it; "": there is none
+	Pages   string // the database that SQLite's recovery made of it; "": none
+	Copies  []Copy // newest first
+	Found   Found  // in other files
+}
+
+// Rebuilt says where the rows came from and what is missing.
+type Rebuilt struct {
+	Rows    map[string]int `json:"rows"`              // from the damaged file, by table
+	Pages   map[string]int `json:"pages,omitempty"`   // from its loose pages
+	Copied  map[string]int `json:"copied,omitempty"`  // from the copy
+	Copy    *Copy          `json:"copy,omitempty"`    // the one that was used
+	Files   map[string]int `json:"files,omitempty"`   // from mailboxes, config.json and bundles
+	Missing []string       `json:"missing,omitempty"` // what is, or may be, lost
+}
+
+func (r *Rebuilt) miss(format string, args ...any) {
+	r.Missing = append(r.Missing, fmt.Sprintf(format, args...))
+}
+
+// rebuilder is a rebuild under way.
+type rebuilder struct {
+	in  RebuildIn
+	out *sql.Conn
+	res *Rebuilt
+
+	whole map[string]bool // tables that were read to their ends, from the damaged file
+}
+
+// Rebuild makes a new ledger from what is left of a damaged one.
+func Rebuild(ctx context.Context, in RebuildIn) (res Rebuilt, err error) {
+	res = Rebuilt{Rows: map[string]int{}, Pages: map[string]int{}, Copied: map[string]int{}, Files: map[string]int{}}
+	db, err := Open(ctx, in.Out, Options{Create: true})
+	if err != nil {
+		return res, err
+	}
+	if err := db.Close(); err != nil {
+		return res, err
+	}
+	sdb, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Path: in.Out, RawQuery: "mode=rw&_foreign_keys=off&_txlock=immediate"}).String())
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, sdb.Close()) }()
+	r := &rebuilder{in: in, res: &res, whole: map[string]bool{}}
+	if r.out, err = sdb.Conn(ctx); err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, r.out.Close()) }()
+	if _, err := r.out.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return res, err
+	}
+	// A failure ends with the connection, and leaves nothing of it.
+	if err := r.fill(ctx); err != nil {
+		return res, fmt.Errorf("rebuild the ledger: %w", err)
+	}
+	_, err = r.out.ExecContext(ctx, "COMMIT")
+	return res, err
+}
+
+// fill writes everything, without the triggers that would judge row by row what is right
+// only as a whole.
+func (r *rebuilder) fill(ctx context.Context) error {
+	triggers, err := r.column(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
+	if err != nil {
+		return err
+	}
+	names, err := r.column(ctx, "SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := r.exec(ctx, "DROP TRIGGER "+quoted(name)); err != nil {
+			return err
+		}
+	}
+	if err := r.exec(ctx, "DELETE FROM counters"); err != nil { // the sources have them
+		return err
+	}
+	tables, err := r.column(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid")
+	if err != nil {
+		return err
+	}
+	if err := r.sources(ctx, tables); err != nil {
+		return err
+	}
+	if err := r.complete(ctx); err != nil {
+		return err
+	}
+	for _, q := range triggers {
+		if err := r.exec(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sources copies the tables from the first source that has each row.
+func (r *rebuilder) sources(ctx context.Context, tables []string) error {
+	damaged := r.source(ctx, r.in.Damaged)
+	damaged.damaged = true
+	defer damaged.close()
+	pages := r.source(ctx, r.in.Pages)
+	defer pages.close()
+	spare := source{}
+	for _, c := range r.in.Copies {
+		if s := r.source(ctx, c.Path); s.sound(ctx) {
+			spare, r.res.Copy = s, &c
+			break
+		} else {
+			s.close()
+			r.res.miss("the copy of %s cannot be used", c.At.Format(copyTime))
+		}
+	}
+	defer spare.close()
+	if damaged.conn == nil {
+		from := "nothing is known but what other files of the team say"
+		if spare.conn != nil {
+			from = "what is not known from other files of the team is as it was at " + r.res.Copy.At.Format(copySaid)
+		}
+		r.res.miss("nothing could be read of the ledger's tables: %s", from)
+	}
+	for _, name := range tables {
+		t, err := r.table(ctx, name)
+		if err != nil {
+			return err
+		}
+		holes := []hole{{}} // all of it
+		if damaged.conn != nil {
+			if holes, err = r.take(ctx, damaged, t, holes, r.res.Rows); err != nil {
+				return err
+			}
+		}
+		r.whole[name] = len(holes) == 0
+		if len(holes) == 0 {
+			continue
+		}
+		found := 0
+		for _, from := range []struct {
+			source
+			count map[string]int
+		}{{pages, r.res.Pages}, {spare, r.res.Copied}} {
+			if from.conn == nil {
+				continue
+			}
+			if _, err := r.take(ctx, from.source, t, holes, from.count); err != nil {
+				return err
+			}
+			found += from.count[name]
+		}
+		if damaged.conn != nil {
+			r.hole(name, found)
+		}
+	}
+	return nil
+}
+
+// hole notes what a table that could not be read to its end lacks.
+func (r *rebuilder) hole(name string, found int) {
+	if name == "applied_ops" { // results for clients that ask twice within the hour
+		return
+	}
+	text := fmt.Sprintf("%s: a part of the table could not be read", name)
+	switch {
+	case r.res.Copied[name] > 0:
+		text += fmt.Sprintf("; %d rows are as they were at %s, or older", r.res.Copied[name], r.res.Copy.At.Format(copySaid))
+	case found == 0:
+		text += "; no other source has rows of it"
+	}
+	r.res.Missing = append(r.res.Missing, text)
+}
+
+func (r *rebuilder) exec(ctx context.Context, q string, args ...any) error {
+	_, err := r.out.ExecContext(ctx, q, args...)
+	return err
+}
+
+// count runs q and returns how many rows it has changed.
+func (r *rebuilder) count(ctx context.Context, q string, args ...any) (int, error) {
+	res, err := r.out.ExecContext(ctx, q, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := res.RowsAffected()
+	return int(n), err
+}
+
+func (r *rebuilder) column(ctx context.Context, q string, args ...any) (list []string, err error) {
+	rows, err := r.out.QueryContext(ctx, q, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
+
+// source is a database that rows are taken from; without a connection there are none.
+type source struct {
+	db      *sql.DB
+	conn    *sql.Conn
+	damaged bool // it is the damaged file itself
+}
+
+// source opens a database that may be damaged.
+func (r *rebuilder) source(ctx context.Context, path string) (s source) {
+	if path == "" {
+		return s
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Size() == 0 {
+		return s
+	}
+	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw"}).String())
+	if err != nil {
+		return s
+	}
+	s.db = db
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		var tables int // the schema is read by this
+		if err = conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err == nil && tables > 0 {
+			s.conn = conn
+			return s
+		}
+		_ = conn.Close() // nothing was written
+	}
+	_ = db.Close()
+	return source{}
+}
+
+func (s source) close() {
+	if s.conn != nil {
+		_ = s.conn.Close() // it was only read
+	}
+	if s.db != nil {
+		_ = s.db.Close()
+	}
+}
+
+// sound reports whether all of a copy can be read.
+func (s source) sound(ctx context.Context) bool {
+	if s.conn == nil {
+		return false
+	}
+	var word string
+	err := s.conn.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&word)
+	var app int
+	if err == nil {
+		err = s.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app)
+	}
+	return err == nil && word == "ok" && app == appID
+}
+
+// table is a table of the new ledger.
+type table struct {
+	name string
+	cols []string
+	key  []string // of a table without rowid; else "rowid"
+}
+
+func (t table) rowid() bool { return len(t.key) == 1 && t.key[0] == "rowid" }
+
+func (r *rebuilder) table(ctx context.Context, name string) (t table, err error) {
+	t.name = name
+	if t.cols, err = r.column(ctx, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", name); err != nil {
+		return t, err
+	}
+	without, err := r.column(ctx, "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 1", name)
+	if err != nil {
+		return t, err
+	}
+	if len(without) == 0 {
+		t.key = []string{"rowid"}
+		return t, nil
+	}
+	t.key, err = r.column(ctx, "SELECT name FROM pragma_table_xinfo(?) WHERE pk > 0 ORDER BY pk", name)
+	return t, err
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+func quotedAll(names []string) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = quoted(n)
+	}
+	return strings.Join(list, ", ")
+}
+
+// common are the columns of t that the source has as well: it may have an older schema.
+func (s source) common(ctx context.Context, t table) ([]string, error) {
+	rows, err := s.conn.QueryContext(ctx, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", t.name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var cols []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(t.cols, name) {
+			cols = append(cols, name)
+		}
+	}
+	return cols, rows.Err()
+}
+
+// errUnknownTeam says that no source has the team.
+func errUnknownTeam() error {
+	return team.Errorf(team.CodeUnavailable, "neither the damaged ledger nor a copy nor config.json says what the team is").
+		WithReason(reasonCorrupt).WithHint("nothing was changed; teamctl doctor")
+}

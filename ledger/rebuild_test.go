@@ -1,0 +1,186 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A hole in the middle of a table costs the rows in it and no others; what the copy has
+// fills it, and what was deleted since the copy stays deleted. Who has the damaged file
+// open goes on with the new one.
+func TestRebuildAroundAHole(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	path := filepath.Join(dir, "ledger.db")
+	db, err := Open(ctx, path, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	led := New(db, Direct(db))
+	if _, err := led.CreateTeam(ctx, TeamRow{Key: "t", Name: "t", LeadSession: "lead"}); err != nil {
+		t.Fatal(err)
+	}
+	add := func(n int, word string) {
+		t.Helper()
+		var batch []NewTask
+		for i := range n {
+			batch = append(batch, NewTask{Subject: fmt.Sprintf("%s %d", word, i), Description: string(bytes.Repeat([]byte("d"), 300))})
+		}
+		if _, err := led.CreateTasks(ctx, batch, "t"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(400, "early")
+	if err := led.Set(ctx, "gone", 1); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := led.CopyTo(ctx, filepath.Join(dir, "copies"), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := led.DeleteTask(ctx, "7"); err != nil {
+		t.Fatal(err)
+	}
+	add(400, "late")
+	changes, stop, err := led.Changes(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := led.Checkpoint(ctx); err != nil {
+		t.Fatal(err)
+	}
+	all, err := led.Tasks(ctx, TaskFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// A leaf of the tasks that has early ones only.
+	damaged := filepath.Join(dir, "damaged.db")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := bytes.Index(data, []byte("early 200ddd"))/4096 + 1
+	copy(data[(page-1)*4096:], bytes.Repeat([]byte{0x5a}, 4096))
+	if err := os.WriteFile(damaged, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "new.db")
+	got, err := Rebuild(ctx, RebuildIn{Out: out, Damaged: damaged, Copies: []Copy{copied}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := got.Copied["tasks"]; n == 0 || n > 40 || got.Rows["tasks"]+n != len(all) || len(got.Missing) != 1 {
+		t.Errorf("%d tasks of the file and %d of the copy are not the %d there were; missing: %q", got.Rows["tasks"], n, len(all), got.Missing)
+	}
+	if err := os.Rename(path, path+DamagedMark+"1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"-wal", "-shm"} {
+		_ = os.Rename(path+end, path+DamagedMark+"1"+end)
+	}
+	if err := os.Rename(out, path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := led.Tasks(ctx, TaskFilter{})
+	if err != nil || len(again) != len(all) {
+		t.Fatalf("%d tasks, %v; there were %d", len(again), err, len(all))
+	}
+	for i := range all {
+		if again[i].ID != all[i].ID || again[i].Subject != all[i].Subject || again[i].Status != all[i].Status {
+			t.Fatalf("task %+v is %+v", all[i], again[i])
+		}
+	}
+	if problems, err := led.Check(ctx); err != nil || len(problems) > 0 {
+		t.Errorf("not sound: %q, %v", problems, err)
+	}
+	made, err := led.CreateTasks(ctx, []NewTask{{Subject: "after", Description: "d"}}, "t")
+	if err != nil || seqNumber(made[0].ID) <= seqNumber(all[len(all)-1].ID) {
+		t.Fatalf("a task after it: %+v, %v", made, err)
+	}
+	id := made[0]
+	other, err := Open(ctx, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	if found, err := New(other, nil).Tasks(ctx, TaskFilter{IDs: []string{id.ID}}); err != nil || len(found) != 1 {
+		t.Errorf("what was written afterwards is not there: %v, %v", found, err)
+	}
+	drained := time.After(0)
+	for waiting := true; waiting; {
+		select {
+		case <-changes:
+		case <-drained:
+			waiting = false
+		}
+	}
+	if _, err := New(other, Direct(other)).CreateTasks(ctx, []NewTask{{Subject: "told", Description: "d"}}, "t"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-changes:
+	case <-time.After(time.Minute):
+		t.Error("a watch of the damaged file hears nothing of the recovered one")
+	}
+}
+
+// Three copies are kept, each is whole, and a damaged ledger takes none of their places.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	path, copies := filepath.Join(dir, "ledger.db"), filepath.Join(dir, "copies")
+	db, err := Open(ctx, path, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	led := New(db, Direct(db))
+	if _, err := led.CreateTeam(ctx, TeamRow{Key: "t", Name: "t", LeadSession: "lead"}); err != nil {
+		t.Fatal(err)
+	}
+	var last Copy
+	for range 5 {
+		if last, err = led.CopyTo(ctx, copies, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := Copies(copies)
+	if err != nil || len(list) == 0 || len(list) > 3 || list[0].Path != last.Path {
+		t.Fatalf("copies: %+v, %v; the newest is %s", list, err, last.Path)
+	}
+	one, err := Open(ctx, last.Path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = one.Close() }()
+	if problems, err := New(one, nil).Check(ctx); err != nil || len(problems) > 0 {
+		t.Errorf("a copy is not sound: %q, %v", problems, err)
+	}
+	if fi, err := os.Stat(last.Path); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("mode of a copy: %v, %v", fi, err)
+	}
+}
+
+// An empty file is no new ledger: what lies beside it would be lost.
+func TestEmptyLedgerIsNotBegunAnew(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(t.Context(), path, Options{})
+	if err == nil {
+		_ = db.Close()
+		t.Fatal("it was opened")
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Size() != 0 {
+		t.Errorf("it was written: %v, %v", fi, err)
+	}
+}

@@ -1,0 +1,108 @@
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// FoundMembers is the roster as config.json and the members' bundles have it: for a
+// ledger that has to be made anew. cfg may be nil.
+func FoundMembers(l team.Layout, cfg *team.Config) []ledger.FoundMember {
+	var list []ledger.FoundMember
+	known := map[string]bool{}
+	if cfg != nil {
+		for _, c := range cfg.Members {
+			known[strings.ToLower(c.Name)] = true
+			list = append(list, foundMember(l, c))
+		}
+	}
+	entries, _ := os.ReadDir(l.Members()) // without it there are no bundles
+	for _, e := range entries {
+		if known[strings.ToLower(e.Name())] {
+			continue
+		}
+		// Of one that has left, a bundle may be here still: only a living one counts.
+		f := foundMember(l, team.ConfigMember{Name: e.Name(), AgentID: team.AgentID(e.Name(), l.Key)})
+		if f.Lives {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// kinds of agents that are known by their names alone.
+var plainKinds = []string{"worker", "claude", "codex", "gemini", "opencode"}
+
+func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
+	b := l.Bundle(c.Name)
+	m := ledger.Member{
+		AgentID: c.AgentID, Name: c.Name, Role: team.RoleExecutor, JoinedAt: c.JoinedAt, Color: c.Color,
+		Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
+		Spec: ledger.MemberSpec{
+			Agent: "command", Backend: c.BackendType, Prompt: c.Prompt, AgentType: c.AgentType, Model: c.Model,
+			Mode: team.Mode(c.Mode), Restart: team.RestartOnFailure, WorktreeMode: "none", Cwd: c.Cwd,
+		},
+	}
+	if c.Name == team.LeadName {
+		m.Role, m.Spec.Agent, m.Spec.Restart = team.RoleLeader, "lead", ""
+		return ledger.FoundMember{Member: m}
+	}
+	launch, err := shim.ReadLaunch(b, "")
+	if err == nil {
+		m.Generation, m.Spec.Limits = launch.Generation, launch.Limits
+		if m.Spec.Cwd == "" {
+			m.Spec.Cwd = launch.Dir
+		}
+	}
+	switch {
+	case slices.Contains(plainKinds, c.AgentType):
+		m.Spec.Agent, m.Spec.AgentType = c.AgentType, ""
+	case len(launch.Argv) > 0:
+		m.Spec.Command = launch.Argv
+	}
+	if c.WorktreePath != "" {
+		m.Worktree = c.WorktreePath
+		if filepath.Dir(c.WorktreePath) == l.Worktrees() {
+			m.Spec.WorktreeMode, m.Branch = "own", branchName(l.Key, c.Name, "")
+		} else {
+			m.Spec.WorktreeMode = c.WorktreePath
+		}
+	}
+	f := ledger.FoundMember{}
+	held, err := shim.Running(b)
+	if f.Lives = err == nil && held && m.Generation != ""; f.Lives {
+		living(&m, b)
+	} else if m.Generation != "" && m.Observed == team.Pending {
+		m.Observed, m.Reason = team.Completed, "its ledger was lost"
+	}
+	if secret, err := regular.ReadFile(b.Token()); err == nil {
+		f.TokenHash = ledger.HashToken(strings.TrimSpace(string(secret)))
+	}
+	f.Member = m
+	return f
+}
+
+// living fills in what the bundle says of a generation that lives.
+func living(m *ledger.Member, b team.Bundle) {
+	m.Desired, m.Observed = team.WantRunning, team.Running
+	if p, err := shim.ReadProc(b, m.Generation); err == nil {
+		m.PID, m.StartedAt = p.Agent.PID, p.StartedAt.UnixMilli()
+	}
+	if p, err := shim.ReadPane(b, m.Generation); err == nil {
+		m.PaneID = p.PaneID
+		if m.Spec.Backend == "" {
+			m.Spec.Backend = p.Backend
+		}
+	}
+	if m.Spec.Backend == "" {
+		m.Spec.Backend = string(backends.LayoutAuto)
+	}
+}
