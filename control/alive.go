@@ -43,9 +43,6 @@ const (
 	ledgerHeader = "Teamctl-Ledger"
 )
 
-// reasonHung is a supervisor that lives and does not answer.
-const reasonHung = "supervisor_hung"
-
 // reasonOther is a supervisor of another ledger than the one at its path.
 const reasonOther = "supervisor_of_another_ledger"
 
@@ -112,7 +109,7 @@ func reach(ctx context.Context, socket, ledger string) (presence, error) {
 	mine := fileIDAt(ledger)
 	p, err := ping(ctx, conn, pid, mine)
 	switch {
-	case err != nil && (ctx.Err() != nil || team.ReasonOf(err) == reasonHung):
+	case err != nil && (ctx.Err() != nil || team.ReasonOf(err) == tool.ReasonHung):
 		return nobody, err
 	case err != nil: // it ended while it was asked
 		return nobody, nil
@@ -214,7 +211,7 @@ func (s *silence) look(d doing, now time.Time) string {
 
 // hung is the error for a supervisor that lives and does not answer.
 func hung(pid int, why string) error {
-	e := team.Errorf(team.CodeUnavailable, "the supervisor, pid %d, does not answer: %s%s", pid, why, descriptors(pid)).WithReason(reasonHung)
+	e := team.Errorf(team.CodeUnavailable, "the supervisor, pid %d, does not answer: %s%s", pid, why, descriptors(pid)).WithReason(tool.ReasonHung)
 	if activity(pid) == doingStopped {
 		return e.WithHint(fmt.Sprintf("kill -CONT %d lets it go on; kill -9 %d ends it: the members go on, and the next command starts another", pid, pid))
 	}
@@ -238,7 +235,7 @@ func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc) {
 	defer t.Stop()
 	for {
 		// That it is gone is seen by the request itself.
-		if _, err := reach(ctx, c.socket, ""); team.ReasonOf(err) == reasonHung {
+		if _, err := reach(ctx, c.socket, ""); team.ReasonOf(err) == tool.ReasonHung {
 			cancel(err)
 			return
 		}

@@ -234,6 +234,9 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	case err := <-f.failed:
 		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), err)
 	}
+	if s.keeper.owns() { // who comes now needs the next one
+		_ = os.Remove(in.Layout.SupervisorPID())
+	}
 	// Requests under way get their answer; those that wait for a member do not
 	// hold us up.
 	f.close()

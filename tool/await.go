@@ -32,6 +32,8 @@ func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (In
 	if limit <= 0 {
 		return t.InboxTake(ctx, c)
 	}
+	ctx, leave := t.Attended(ctx)
+	defer leave()
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
 	w, err := inbox.Watch(wait, t.Layout.Inboxes())
@@ -74,6 +76,8 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 	if err != nil {
 		return m, err
 	}
+	ctx, leave := t.Attended(ctx)
+	defer leave()
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)
@@ -152,6 +156,8 @@ func (t *Team) AwaitEvents(ctx context.Context, after int64, most int, f ledger.
 	if err != nil || len(list) > 0 || limit <= 0 {
 		return list, err
 	}
+	ctx, leave := t.Attended(ctx)
+	defer leave()
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)

@@ -29,11 +29,8 @@ func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 		}
 		return e.WithHint("teamctl task assign " + tasks[0].ID + " --nobody takes its task away")
 	}
-	s, err := t.RunningSupervisor(ctx)
+	_, err = supervise(ctx, t, func(s Supervisor) (struct{}, error) { return struct{}{}, s.InterruptMember(ctx, m.Name) })
 	if err != nil {
-		return err
-	}
-	if err := s.InterruptMember(ctx, m.Name); err != nil {
 		return err
 	}
 	return t.rejectPlan(ctx, c, m)

@@ -29,6 +29,8 @@ func (t *Team) ScratchpadMerge(ctx context.Context, c Caller, patch json.RawMess
 // version that follows, until ctx ends or each fails. Versions that are replaced
 // before they are read are left out.
 func (t *Team) ScratchpadWatch(ctx context.Context, each func(ledger.Scratchpad) error) error {
+	ctx, leave := t.Attended(ctx)
+	defer leave()
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return err
@@ -49,7 +51,7 @@ func (t *Team) ScratchpadWatch(ctx context.Context, each func(ledger.Scratchpad)
 		select {
 		case <-changes:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

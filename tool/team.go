@@ -376,24 +376,19 @@ func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	wanted := func(m ledger.Member) bool {
-		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
-	}
-	owed := false
-	if !adopted { // a spawn that was approved is wanted as well, and what is to be verified
-		if owed, err = t.owed(ctx); err != nil {
-			return nil, 0, err
+	switch {
+	case t.Elsewhere != nil:
+	case adopted:
+		err = t.answers(ctx)
+	default:
+		var started bool
+		if started, err = t.awake(ctx, members); started {
+			members, err = t.Ledger.Members(ctx, false)
+			pid, _ = t.supervisorPID()
 		}
 	}
-	if !adopted && t.Elsewhere == nil && (owed || slices.ContainsFunc(members, wanted)) {
-		// It answers when it has adopted.
-		if _, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) }); err != nil {
-			return members, 0, err
-		}
-		if members, err = t.Ledger.Members(ctx, false); err != nil {
-			return nil, 0, err
-		}
-		pid, _ = t.supervisorPID()
+	if err != nil {
+		return members, 0, err
 	}
 	slices.SortStableFunc(members, func(a, b ledger.Member) int {
 		switch {
@@ -451,6 +446,8 @@ func (t *Team) address(nameOrID string) (string, error) {
 // Follow calls each with every event after seq, then with new ones as they come,
 // until ctx ends or each fails.
 func (t *Team) Follow(ctx context.Context, after int64, each func(ledger.Event) error) error {
+	ctx, leave := t.Attended(ctx)
+	defer leave()
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return err
@@ -474,7 +471,7 @@ func (t *Team) Follow(ctx context.Context, after int64, each func(ledger.Event) 
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-changes:
 		}
 	}

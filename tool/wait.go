@@ -13,6 +13,8 @@ import (
 // or pending behind a failed one. The error says which did not complete. It wakes
 // by event. Where no member can take what is pending, it fails and says why.
 func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
+	ctx, leave := t.Attended(ctx)
+	defer leave()
 	limit, cancel := bounded(ctx, in.Timeout)
 	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)

@@ -278,6 +278,12 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 			err = cerr
 		}
 	}()
+	switch err := t.Awake(ctx); {
+	case team.ReasonOf(err) == tool.ReasonHung:
+		return err
+	case err != nil: // the command may well do without one
+		a.out.note("no supervisor could be started, and members should run: %v", err)
+	}
 	err = a.suggestTask(ctx, t, f(t, c))
 	if err == nil && t.Elsewhere != nil {
 		a.out.note("%s", t.Elsewhere)

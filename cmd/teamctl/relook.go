@@ -147,7 +147,9 @@ func (a *app) changes(ctx context.Context, all bool) (<-chan struct{}, func(), e
 	if err != nil {
 		return nil, nil, errors.Join(err, t.Close())
 	}
+	_, leave := t.Attended(ctx)
 	return changes, func() {
+		leave()
 		stop()
 		_ = t.Close() // it was only read
 	}, nil

@@ -238,6 +238,8 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 		return s, err
 	}
 	screen := &tui.Screen{In: in, Out: a.out.screen, Color: a.out.style.On}
+	ctx, leave := t.Attended(ctx)
+	defer leave()
 	err = screen.Run(ctx, func(ctx context.Context, each func(tui.Snapshot)) error {
 		changes, stop, err := t.Ledger.Changes(ctx)
 		if err != nil {
@@ -268,6 +270,9 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 			}
 		}
 	})
+	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		err = cause
+	}
 	if err != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -82,6 +82,12 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 	if err == nil {
 		err = checkMode(ctx, c)
 	}
+	if err == nil {
+		// A call may well do without a supervisor, but not with one that does not answer.
+		if awake := t.Awake(ctx); team.ReasonOf(awake) == tool.ReasonHung {
+			err = awake
+		}
+	}
 	if err != nil {
 		return nil, tool.Caller{}, errors.Join(err, t.Close())
 	}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The faults of a supervisor that has gone, or does not answer, under the commands that
+// need it.
+
+// gone ends the supervisor with a signal and waits for its death.
+func (r *faultRig) gone(sig syscall.Signal) {
+	r.Helper()
+	sup := r.supervisor()
+	if err := proc.Signal(sup, sig); err != nil {
+		r.Fatal(err)
+	}
+	for proc.Alive(sup) {
+		r.tick()
+	}
+}
+
+// Whatever command comes after the supervisor has gone starts the next one, as members
+// are wanted running, and not only those that show them.
+func TestSupervisorGone(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	r.teamctl("task", "add", "first")
+	for i, line := range []string{
+		"task add x", "task ls", "send a hello", "board --json", "task cancel 2", "wait --member a --state running", "status", "inbox", "message ls",
+		"settings", "call TaskList {}", "call TaskCreate {\"subject\":\"y\",\"description\":\"y\"}", "interrupt a",
+	} {
+		r.gone([]syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}[i%2])
+		out, err := r.try(append([]string{r.exe}, strings.Fields(line)...)...)
+		if err != nil && !strings.HasPrefix(line, "interrupt") { // it has no turn
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+		if sup := r.supervisor(); !proc.Alive(sup) {
+			t.Errorf("no supervisor after %s", line)
+		}
+	}
+}
+
+// A command that waits for the team's work starts the next supervisor as well: only a
+// supervisor starts the worker again that does the work.
+func TestSupervisorGoneUnderWait(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none", "--restart", "always")
+	gate := r.dir + "/gate"
+	r.teamctl("task", "add", "one", "--run", "until [ -e "+gate+" ]; do sleep 0.05; done")
+	r.until("the task to begin", func() bool { return strings.Contains(r.teamctl("task", "ls"), "in_progress") })
+	var wg sync.WaitGroup
+	var out string
+	var err error
+	wg.Go(func() { out, err = r.try(r.exe, "wait") })
+	for range 3 {
+		r.gone(syscall.SIGKILL)
+	}
+	sup, agent := r.supervisor(), r.proc("w").Agent
+	for _, id := range []backends.ProcID{sup, agent} {
+		if err := proc.Signal(id, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	r.command("touch", gate)
+	wg.Wait()
+	if err != nil {
+		t.Errorf("wait: %v\n%s", err, out)
+	}
+}
+
+// Commands at the very moment at which the supervisor is told to end are carried out, by
+// it or by the next one.
+func TestSupervisorEndsUnderCommands(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	const rounds = 15
+	for range rounds {
+		sup := r.supervisor()
+		var wg sync.WaitGroup
+		for i, line := range []string{"task add x", "send a hello", "ps", "capture a", "wait --member a --state running"} {
+			if i == 1 {
+				if err := proc.Signal(sup, syscall.SIGTERM); err != nil {
+					t.Error(err)
+				}
+			}
+			wg.Go(func() {
+				if out, err := r.try(append([]string{r.exe}, strings.Fields(line)...)...); err != nil {
+					t.Errorf("%s: %v\n%s", line, err, out)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if tasks, mail := len(r.subjects()), len(r.mail("a")); tasks != rounds || mail != rounds {
+		t.Errorf("%d tasks and %d messages after %d rounds", tasks, mail, rounds)
+	}
+}
+
+// A supervisor that is stopped keeps no command: each says whom to end and how, and none
+// has done anything.
+func TestSupervisorStopped(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none")
+	r.teamctl("task", "add", "one", "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.05; done")
+	sup := r.supervisor()
+	if err := proc.Signal(sup, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = proc.Signal(sup, syscall.SIGCONT) }()
+	pid := strconv.Itoa(sup.PID)
+	var wg sync.WaitGroup
+	for _, line := range []string{
+		"send a hello", "task add x", "task claim 1", "spawn b --worktree none -- fakeagent hold", "stop a", "restart a", "capture a", "delete f --force", "ps", "status",
+		"wait", "wait --member a --state idle", "events --follow", "call TaskCreate {\"subject\":\"x\",\"description\":\"x\"}",
+	} {
+		wg.Go(func() {
+			out, err := r.try(append([]string{r.exe}, strings.Fields(line)...)...)
+			text := out
+			if err != nil {
+				text += err.Error()
+			}
+			if code := exitCode(err); code != team.ExitStatus(team.Errorf(team.CodeUnavailable, "")) || !strings.Contains(text, "pid "+pid) {
+				t.Errorf("%s: status %d: %s", line, code, text)
+			}
+		})
+	}
+	wg.Go(func() {
+		if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "pid "+pid+", does not answer") {
+			t.Errorf("the doctor says nothing of it:\n%s", out)
+		}
+	})
+	wg.Wait()
+	if err := proc.Signal(sup, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if m := r.members(); len(m) != 2 || len(r.subjects()) != 1 || len(r.mail("a")) != 0 {
+		t.Errorf("something was done: %+v, tasks %v, mail %v", m, r.subjects(), r.mail("a"))
+	}
+	r.command("touch", "gate")
+	r.teamctl("wait")
+}

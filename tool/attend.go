@@ -1,0 +1,144 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// attendAgain is the pause after a supervisor could not be started, and attendTries how
+// many times in a row that may happen before a waiting command gives up.
+const (
+	attendAgain = time.Second
+	attendTries = 5
+	// attendLook is how often whoever waits asks whether the supervisor answers.
+	attendLook = 3 * time.Second
+)
+
+// ReasonHung is a supervisor that lives and does not answer.
+const ReasonHung = "supervisor_hung"
+
+// Awake starts the team's supervisor where there is none and members are wanted running,
+// or something is to be done that only a supervisor does. One that has not adopted the
+// members yet is waited for.
+func (t *Team) Awake(ctx context.Context) error {
+	if _, adopted := t.supervisorPID(); adopted || t.Elsewhere != nil || t.Env.Dial == nil {
+		return nil
+	}
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return err
+	}
+	_, err = t.awake(ctx, members)
+	return err
+}
+
+// awake is Awake for a roster; started says that what the ledger says may have changed.
+func (t *Team) awake(ctx context.Context, members []ledger.Member) (started bool, err error) {
+	wanted := slices.ContainsFunc(members, func(m ledger.Member) bool {
+		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
+	})
+	if !wanted { // a spawn that was approved is wanted as well, and what is to be verified
+		if wanted, err = t.owed(ctx); err != nil || !wanted {
+			return false, err
+		}
+	}
+	// It answers when it has adopted.
+	_, err = supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
+	return err == nil, err
+}
+
+// answers is an error, reason supervisor_hung, where a supervisor is up that does not
+// answer. What the ledger says of processes is then of the past.
+func (t *Team) answers(ctx context.Context) error {
+	if t.Env.Dial == nil || t.Elsewhere != nil {
+		return nil
+	}
+	if _, err := t.Env.Dial(ctx, t.Layout, false); team.ReasonOf(err) == ReasonHung {
+		return err
+	}
+	return nil
+}
+
+// Attended keeps the team's supervisor up, as Awake does, until stop is called: a command
+// that waits for the team's work would wait for ever once the supervisor has gone. The
+// context ends, with the reason, when the supervisor cannot be started or does not answer.
+func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for failed := 0; ctx.Err() == nil; {
+			err := t.Awake(ctx)
+			if err == nil {
+				failed = 0
+				err = t.awaitNeed(ctx)
+			}
+			if err == nil || ctx.Err() != nil {
+				continue
+			}
+			if failed++; failed >= attendTries || team.ReasonOf(err) == ReasonHung {
+				cancel(err)
+				return
+			}
+			pause := time.NewTimer(attendAgain)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-done
+	}
+}
+
+// awaitNeed returns when the supervisor has ended or does not answer or, where none is
+// up, when the ledger has changed.
+func (t *Team) awaitNeed(ctx context.Context) error {
+	look := time.NewTicker(attendLook)
+	defer look.Stop()
+	var ended <-chan struct{}
+	if pid, _ := t.supervisorPID(); pid != 0 {
+		if id, err := proc.Identify(pid); err == nil {
+			w, err := proc.Watch(id)
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			ended = w.Done()
+		}
+	}
+	if ended != nil {
+		for {
+			select {
+			case <-ended:
+				return nil
+			case <-ctx.Done():
+				return nil
+			case <-look.C:
+				if err := t.answers(ctx); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	<-changes // at once
+	select {
+	case <-changes:
+	case <-ctx.Done():
+	}
+	return nil
+}
