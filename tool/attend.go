@@ -18,15 +18,24 @@ const (
 	attendTries = 5
 	// attendLook is how often whoever waits asks whether the supervisor answers.
 	attendLook = 3 * time.Second
+	// awakeWithin bounds how long a command that does not wait is held up.
+	awakeWithin = 5 * time.Second
 )
 
 // ReasonHung is a supervisor that lives and does not answer.
 const ReasonHung = "supervisor_hung"
 
 // Awake starts the team's supervisor where there is none and members are wanted running,
-// or something is to be done that only a supervisor does. One that has not adopted the
-// members yet is waited for.
+// or something is to be done that only a supervisor does. It waits a few seconds at the
+// most until it has adopted the members: what has been started goes on by itself.
 func (t *Team) Awake(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, awakeWithin)
+	defer cancel()
+	return t.awakened(ctx)
+}
+
+// awakened is Awake without the limit.
+func (t *Team) awakened(ctx context.Context) error {
 	if _, adopted := t.supervisorPID(); adopted || t.Elsewhere != nil || t.Env.Dial == nil {
 		return nil
 	}
@@ -74,7 +83,7 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func()) {
 	go func() {
 		defer close(done)
 		for failed := 0; ctx.Err() == nil; {
-			err := t.Awake(ctx)
+			err := t.awakened(ctx)
 			if err == nil {
 				failed = 0
 				err = t.awaitNeed(ctx)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/private"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -265,6 +267,7 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 	}
 	bad = append(bad, e.leftovers(teams)...)
 	bad = append(bad, lostChecks()...)
+	bad = append(bad, e.strayChecks()...)
 	if len(bad) == 0 {
 		bad = []Check{checked("teams", "%d, none needs attention", len(teams))}
 	}
@@ -304,6 +307,39 @@ func lostChecks() []Check {
 			text += "; members that could not be ended: " + agentNames(w.Left)
 		}
 		out = append(out, checked("team "+w.Team, "%s", text).warn("put the directory back from a backup, or rm "+path))
+	}
+	return out
+}
+
+// strayChecks report agents of teams that are gone: a directory was removed while no
+// supervisor could see it.
+func (e *Env) strayChecks() []Check {
+	home, err := filepath.EvalSymlinks(e.Home.Dir)
+	if err != nil {
+		return nil
+	}
+	list, err := proc.OfTeam(home, "")
+	if err != nil {
+		return []Check{checked("agents", "cannot look for processes of teams that are gone: %v", err).warn("run the doctor again")}
+	}
+	of := map[string][]proc.Marked{}
+	for _, m := range list {
+		if _, err := os.Lstat(e.Home.Team(m.Team).Dir); errors.Is(err, os.ErrNotExist) {
+			of[m.Team] = append(of[m.Team], m)
+		}
+	}
+	var out []Check
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		agents, end := []supervisor.Agent{}, "kill"
+		for _, m := range of[key] {
+			agents = append(agents, supervisor.Agent{Name: m.Agent, PID: m.ID.PID})
+			end += " " + strconv.Itoa(m.ID.PID)
+		}
+		socket := team.Home{Dir: home}.Team(key).TmuxSocket()
+		if _, err := os.Lstat(socket); err == nil {
+			end += "; tmux -S " + team.ShellQuote(socket) + " kill-server"
+		}
+		out = append(out, checked("team "+key, "its directory is gone, and processes of its members live: %s", agentNames(agents)).warn(end))
 	}
 	return out
 }

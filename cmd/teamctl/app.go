@@ -282,7 +282,7 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 	case team.ReasonOf(err) == tool.ReasonHung:
 		return err
 	case err != nil: // the command may well do without one
-		a.out.note("no supervisor could be started, and members should run: %v", err)
+		a.out.note("members should run, and no supervisor is up yet: %v", err)
 	}
 	err = a.suggestTask(ctx, t, f(t, c))
 	if err == nil && t.Elsewhere != nil {

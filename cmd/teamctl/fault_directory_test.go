@@ -181,6 +181,31 @@ func TestDirectoryRemoved(t *testing.T) {
 	}
 }
 
+// Where no supervisor saw the removal, the doctor names the processes that live on, and
+// how to end them.
+func TestDirectoryRemovedUnseen(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	a := r.proc("a")
+	r.kill(r.supervisor())
+	r.command("rm", "-rf", r.layout.Dir)
+	pid := strconv.Itoa(a.Agent.PID)
+	out, _ := r.try(r.exe, "doctor")
+	_, hint, _ := strings.Cut(out, "-> kill "+pid)
+	hint, _, _ = strings.Cut(hint, "\n")
+	if !strings.Contains(out, "a (pid "+pid+")") {
+		t.Errorf("the doctor says nothing of it:\n%s", out)
+	}
+	r.command("sh", "-c", "kill "+pid+hint)
+	for proc.Alive(a.Shim) {
+		r.tick()
+	}
+	if out, _ := r.try(r.exe, "doctor"); strings.Contains(out, "is gone, and") {
+		t.Errorf("the doctor still tells of it:\n%s", out)
+	}
+	r.teamctl("create", "f", "--repo", "repo")
+}
+
 // layoutFile is a file of the team's runtime directory in the rig's world.
 func (r *faultRig) layoutFile(name string) string {
 	return filepath.Join(r.dir, "r", filepath.Base(r.layout.Runtime()), name)

@@ -111,6 +111,7 @@ func TestSupervisorStopped(t *testing.T) {
 	r.agent("a", "never", "fakeagent", "hold")
 	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none")
 	r.teamctl("task", "add", "one", "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.05; done")
+	r.until("the task to begin", func() bool { return strings.Contains(r.teamctl("task", "ls"), "in_progress") })
 	sup := r.supervisor()
 	if err := proc.Signal(sup, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -146,5 +147,5 @@ func TestSupervisorStopped(t *testing.T) {
 		t.Errorf("something was done: %+v, tasks %v, mail %v", m, r.subjects(), r.mail("a"))
 	}
 	r.command("touch", "gate")
-	r.teamctl("wait")
+	r.teamctl("wait", "--timeout", "1m")
 }

@@ -11,12 +11,13 @@ import (
 // Marked is a process that was executed as a member's, or below one.
 type Marked struct {
 	ID         backends.ProcID
+	Team       string // its key
 	Agent      string // its name
 	Generation string
 }
 
 // OfTeam lists the living processes of this user whose environment says that they
-// belong to a member of the team key in home.
+// belong to a member of the team key in home; "" is any team.
 func OfTeam(home, key string) ([]Marked, error) {
 	var out []Marked
 	buf := make([]byte, 16<<10)
@@ -51,8 +52,8 @@ func markOf(raw []byte, home, key string) (m Marked, ok bool) {
 		case team.EnvGen:
 			m.Generation = string(value)
 		case team.EnvAgentID:
-			if agent, of, ok := team.ParseAgentID(string(value)); ok && of == key {
-				m.Agent = agent
+			if agent, of, ok := team.ParseAgentID(string(value)); ok && (of == key || key == "") {
+				m.Agent, m.Team = agent, of
 			}
 		}
 	}
