@@ -1,11 +1,9 @@
 package supervisor
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -244,18 +242,7 @@ func TestVerifyLeftByAKilledSupervisor(t *testing.T) {
 			if err := r.led.BeginVerification(t.Context(), id, gen, ""); err != nil {
 				t.Fatal(err)
 			}
-			left := exec.Command("bash", "-c", hang)
-			left.Dir, left.Env = r.layout.Dir, append(os.Environ(), team.EnvGen+"="+gen)
-			if err := left.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() { defer close(ended); _ = left.Wait() }()
-			t.Cleanup(func() {
-				_, _ = proc.KillTree(context.Background(), nil, gen, 0)
-				<-ended
-			})
-			pid := r.hanging()
+			pid := r.leave(gen)
 			if dropped {
 				if err := r.led.Release(t.Context(), ref); err != nil {
 					t.Fatal(err)
