@@ -143,6 +143,6 @@ func killedCheck(info TeamInfo) (_ Check, bad bool) {
 	case len(scopes)+len(left) == 0:
 		return Check{}, false
 	}
-	return checked(name, "left by killed processes: %d commands, %d scratch worktrees of merges", len(scopes), len(left)).
+	return checked(name, "left by killed processes: commands: %d, scratch worktrees of merges: %d", len(scopes), len(left)).
 		warn("teamctl doctor --repair removes it"), true
 }
