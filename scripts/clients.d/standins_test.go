@@ -15,6 +15,7 @@ import (
 
 	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -191,11 +192,32 @@ func (s *standIns) counts() {
 	})
 }
 
+// without ends the supervisor and keeps the agents' own commands from starting the next
+// one until start is called.
+func (s *standIns) without() (start func()) {
+	s.Helper()
+	for {
+		killSupervisor(s.T, s.w)()
+		held, ok, err := filelock.TryLock(s.tm.Layout.SupervisorLock())
+		if err != nil {
+			s.Fatal(err)
+		}
+		if ok {
+			return func() {
+				s.Helper()
+				if err := held.Unlock(); err != nil {
+					s.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
 // order: what is posted while nobody can hand it over comes in by its urgency, in the
 // middle of a turn.
 func (s *standIns) order() {
 	release := s.busy("order", s.all...)
-	killSupervisor(s.T, s.w)()
+	start := s.without()
 	var ids []string
 	for i, c := range s.all {
 		peer := s.all[(i+1)%len(s.all)]
@@ -205,6 +227,7 @@ func (s *standIns) order() {
 			s.post(ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: c.Name, RequestID: "stop-for-" + c.Name,
 				Text: `{"type":"shutdown_request","requestId":"stop-for-` + c.Name + `","from":"team-lead"}`}))
 	}
+	start()
 	s.must("ps") // starts the next supervisor
 	for i, c := range s.all {
 		if c.Name == "codex" || c.Name == "opencode" { // their servers take it in the middle of a turn
