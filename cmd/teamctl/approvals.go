@@ -76,7 +76,7 @@ func (a *app) showApprovals(list []ledger.Approval) {
 		if x.AnsweredBy != "" {
 			state += " by " + x.AnsweredBy
 		}
-		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, tui.Cut(tui.Clean(x.Subject), 60)})
+		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, tui.Cut(tui.Escape(x.Subject), 60)})
 	}
 	a.out.table([]string{"ID", "KIND", "FROM", "STATE", "AGE", "ANSWERER", "SUBJECT"}, rows, false)
 }
@@ -111,12 +111,22 @@ func (a *app) showApproval(x ledger.Approval) {
 		{"deadline", when(x.Deadline)}, {"answered by", x.AnsweredBy}, {"feedback", x.Feedback},
 	} {
 		if kv[1] != "" {
-			a.out.line("%-12s %s", kv[0], tui.Clean(kv[1]))
+			a.out.line("%-12s %s", kv[0], tui.Escape(kv[1]))
 		}
 	}
 	a.showMetadata(x.Payload, func(name, value string) {
-		a.out.line("%s\n  %s", name, strings.ReplaceAll(strings.TrimRight(plainLog(value), "\n"), "\n", "\n  "))
+		a.out.line("%s\n  %s", name, strings.ReplaceAll(escapedLines(value), "\n", "\n  "))
 	})
+}
+
+// escapedLines keeps the line breaks of a text and shows everything else that a terminal
+// would hide or obey.
+func escapedLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = tui.Escape(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func newApprove(a *app) *cobra.Command {
@@ -327,7 +337,7 @@ func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller
 			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, x.AnsweredBy)
 		}
 		if len(with.Input) > 0 { // not what was asked for: whoever goes on by the status alone would not know
-			a.out.line("with another input only: %s", tui.Clean(string(with.Input)))
+			a.out.line("with another input only: %s", tui.Escape(string(with.Input)))
 		}
 		if with.Mode != "" {
 			a.out.line("go on in mode %s", with.Mode)
