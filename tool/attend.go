@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"os"
 	"slices"
 	"time"
 
@@ -28,6 +29,10 @@ const ReasonHung = "supervisor_hung"
 // Awake starts the team's supervisor where there is none and members are wanted running,
 // or something is to be done that only a supervisor does. It waits a few seconds at the
 // most until it has adopted the members: what has been started goes on by itself.
+//
+// A member's own commands start none: a supervisor has the environment of who starts it,
+// and so have the members that it starts, but programs keep most of theirs from what they
+// run.
 func (t *Team) Awake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, awakeWithin)
 	defer cancel()
@@ -36,6 +41,9 @@ func (t *Team) Awake(ctx context.Context) error {
 
 // awakened is Awake without the limit.
 func (t *Team) awakened(ctx context.Context) error {
+	if os.Getenv(team.EnvGen) != "" {
+		return nil
+	}
 	if _, adopted := t.supervisorPID(); adopted || t.Elsewhere != nil || t.Env.Dial == nil {
 		return nil
 	}
