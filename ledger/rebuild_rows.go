@@ -112,6 +112,7 @@ func (k *taker) scan(ctx context.Context, h hole, back bool) (last []any, bad bo
 	if err != nil {
 		return nil, true, ctx.Err()
 	}
+	defer func() { _ = rows.Close() }() // it was only read
 	width := len(k.t.key)
 	vals := make([]any, width+len(k.cols))
 	ptrs := make([]any, len(vals))
@@ -120,7 +121,6 @@ func (k *taker) scan(ctx context.Context, h hole, back bool) (last []any, bad bo
 	}
 	for rows.Next() {
 		if err := rows.Scan(ptrs...); err != nil {
-			_ = rows.Close()
 			return last, true, ctx.Err()
 		}
 		last = append([]any(nil), vals[:width]...)
@@ -137,14 +137,12 @@ func (k *taker) scan(ctx context.Context, h hole, back bool) (last []any, bad bo
 				k.refused++
 			}
 		case ctx.Err() != nil || isFull(err):
-			_ = rows.Close()
 			return nil, false, err
 		case k.first == nil:
 			k.first = err
 		}
 	}
 	err = rows.Err()
-	_ = rows.Close() // it was only read
 	return last, err != nil, ctx.Err()
 }
 

@@ -186,6 +186,7 @@ func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, requ
 					}
 				}
 				return "rejected", reason, nil
+			default: // another message with the same id
 			}
 		}
 	}

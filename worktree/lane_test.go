@@ -441,7 +441,6 @@ func TestCommandsEndWhole(t *testing.T) {
 			in := SetupIn{Path: w.Path, Run: []string{hide}, Env: []string{"PIDS=" + pids}, Log: f.path(what + ".log"), Book: run.Book{Dir: f.path("commands"), Team: "demo"}}
 			ctx, cancel := context.WithCancel(f.ctx())
 			defer cancel()
-			pid := 0
 			var err error
 			switch what {
 			case "setup":
@@ -460,12 +459,12 @@ func TestCommandsEndWhole(t *testing.T) {
 					_, err := f.repo.Setup(ctx, in)
 					done <- err
 				}()
-				pid = f.hidden(pids)
+				f.hidden(pids)
 				cancel()
 				wantErr(t, <-done, team.CodeUnavailable, ReasonCanceled)
 			}
 			f.must(err)
-			if pid = f.hidden(pids); !isEnded(pid) {
+			if pid := f.hidden(pids); !isEnded(pid) {
 				t.Errorf("%d lives", pid)
 			}
 			if left, err := os.ReadDir(f.path("commands")); err != nil || len(left) != 0 {

@@ -65,6 +65,7 @@ func notRegular(path string, fi fs.FileInfo) error {
 		kind = "a socket"
 	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
 		kind = "a device"
+	default:
 	}
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w but %s", ErrNotRegular, kind)}
 }
