@@ -238,8 +238,8 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 		return s, err
 	}
 	screen := &tui.Screen{In: in, Out: a.out.screen, Color: a.out.style.On}
-	ctx, leave := t.Attended(ctx)
-	defer leave()
+	// It starts no supervisor that goes while it shows: in the lead's pane it has the
+	// environment of the terminal multiplexer, which a supervisor would hand to agents.
 	err = screen.Run(ctx, func(ctx context.Context, each func(tui.Snapshot)) error {
 		changes, stop, err := t.Ledger.Changes(ctx)
 		if err != nil {
@@ -270,9 +270,6 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 			}
 		}
 	})
-	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		err = cause
-	}
 	if err != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
