@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -40,6 +41,9 @@ func Notify(socket, agent, gen, event string) error {
 // maxEvent is the longest datagram that is taken.
 const maxEvent = 32 * 1024
 
+// sendWithin bounds the wait for a listener that does not read.
+const sendWithin = 500 * time.Millisecond
+
 // Send is Notify for an event with data; one that is too long is CodeLimit.
 func Send(socket string, e Event) error {
 	b, err := json.Marshal(e)
@@ -60,8 +64,17 @@ func Send(socket string, e Event) error {
 		return fmt.Errorf("notify: %w", err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Usec: 500_000})
-	if err := unix.Sendto(fd, b, 0, &unix.SockaddrUnix{Name: socket}); err != nil {
+	limit := unix.NsecToTimeval(sendWithin.Nanoseconds())
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit)
+	// With a limit the kernel does not go on by itself after a signal, and Go's own
+	// scheduler sends them.
+	for began := time.Now(); ; {
+		err = unix.Sendto(fd, b, 0, &unix.SockaddrUnix{Name: socket})
+		if !errors.Is(err, unix.EINTR) || time.Since(began) > sendWithin {
+			break
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("notify %s: %w", socket, err)
 	}
 	return nil
