@@ -29,18 +29,21 @@ newest three copies; backup makes one now. recover makes a damaged ledger anew.`
 	return cmd
 }
 
-// ledgerKey is the team that a verb is about; its ledger may be missing.
-func (a *app) ledgerKey(cmd *cobra.Command, env *tool.Env, args []string) (string, error) {
+// ledgerOf is the team that a verb is about; its ledger may be missing.
+func (a *app) ledgerOf(cmd *cobra.Command, args []string) (env *tool.Env, key string, err error) {
 	if len(args) == 1 {
 		if a.team != "" && a.team != args[0] {
-			return "", usage(cmd, "two teams are named: %q and --team %q", args[0], a.team)
+			return nil, "", usage(cmd, "two teams are named: %q and --team %q", args[0], a.team)
 		}
 		if args[0] == "" {
-			return "", usage(cmd, "the name of the team is empty")
+			return nil, "", usage(cmd, "the name of the team is empty")
 		}
 		a.team = args[0]
 	}
-	return env.LedgerKey(cmd.Context(), a.team)
+	if env, err = a.tools(); err == nil {
+		key, err = env.LedgerKey(cmd.Context(), a.team)
+	}
+	return env, key, err
 }
 
 func newLedgerCheck(a *app) *cobra.Command {
@@ -52,11 +55,7 @@ nothing. The exit status is 7 if anything is wrong.`,
 		Example: "  teamctl ledger check\n  teamctl ledger check demo --json", Args: takes(0, 1, "the name of one team"),
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			env, err := a.tools()
-			if err != nil {
-				return err
-			}
-			key, err := a.ledgerKey(cmd, env, args)
+			env, key, err := a.ledgerOf(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -126,11 +125,7 @@ A sound ledger is left as it is.`,
 		Example: "  teamctl ledger recover\n  teamctl ledger recover demo", Args: takes(0, 1, "the name of one team"),
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			env, err := a.tools()
-			if err != nil {
-				return err
-			}
-			key, err := a.ledgerKey(cmd, env, args)
+			env, key, err := a.ledgerOf(cmd, args)
 			if err != nil {
 				return err
 			}
