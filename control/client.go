@@ -328,5 +328,8 @@ func (c *Client) Goroutines(ctx context.Context) (string, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	data, err := io.ReadAll(res.Body)
-	return string(data), err
+	if err != nil {
+		return "", c.gone(ctx, err)
+	}
+	return string(data), nil
 }

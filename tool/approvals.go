@@ -385,9 +385,9 @@ func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
 
 // AwaitApproval waits for the answer to an approval. A rejection is CodeDenied
 // with the feedback, an end of the waiting CodeTimeout.
-func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duration) (ledger.Approval, error) {
+func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duration) (_ ledger.Approval, err error) {
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	wait, cancel := bounded(ctx, timeout)
 	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)

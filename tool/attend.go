@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"time"
@@ -85,8 +86,12 @@ func (t *Team) answers(ctx context.Context) error {
 // Attended keeps the team's supervisor up, as Awake does, until stop is called: a command
 // that waits for the team's work would wait for ever once the supervisor has gone. The
 // context ends, with the reason, when the supervisor cannot be started or does not answer.
-func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func()) {
+//
+// stop takes the error that the command is about to return: one that only says that the
+// context has ended, such as that of a read that was under way, becomes the reason.
+func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*error)) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	var lost error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -100,6 +105,7 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func()) {
 				continue
 			}
 			if failed++; failed >= attendTries || team.ReasonOf(err) == ReasonHung {
+				lost = err
 				cancel(err)
 				return
 			}
@@ -111,9 +117,12 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func()) {
 			}
 		}
 	}()
-	return ctx, func() {
+	return ctx, func(err *error) {
 		cancel(context.Canceled)
 		<-done
+		if lost != nil && errors.Is(*err, context.Canceled) {
+			*err = lost
+		}
 	}
 }
 

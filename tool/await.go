@@ -28,12 +28,12 @@ func over(ctx context.Context, limit time.Duration) bool {
 
 // InboxNext is InboxTake. Where there is no mail it waits up to limit for some, by
 // event; then, or at once with a limit of 0, the mailbox is empty and that is no error.
-func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (InboxOut, error) {
+func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (_ InboxOut, err error) {
 	if limit <= 0 {
 		return t.InboxTake(ctx, c)
 	}
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
 	w, err := inbox.Watch(wait, t.Layout.Inboxes())
@@ -64,7 +64,7 @@ func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (In
 // AwaitMember waits until a member is in a state: ready (also ""), stopped, an
 // observed state or an activity. It wakes by event. CodeConflict (not_running)
 // where it will not come by itself, CodeTimeout after limit.
-func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.Duration) (ledger.Member, error) {
+func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.Duration) (_ ledger.Member, err error) {
 	if state == "" {
 		state = "ready"
 	}
@@ -77,7 +77,7 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 		return m, err
 	}
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)
@@ -151,13 +151,13 @@ func memberState(state string) (func(ledger.Member) bool, error) {
 
 // AwaitEvents returns at most most events after a sequence number. Where there is
 // none it waits up to limit for one, by event; then there is none, which is no error.
-func (t *Team) AwaitEvents(ctx context.Context, after int64, most int, f ledger.EventFilter, limit time.Duration) ([]ledger.Event, error) {
-	list, err := t.Ledger.Events(ctx, after, most, f)
+func (t *Team) AwaitEvents(ctx context.Context, after int64, most int, f ledger.EventFilter, limit time.Duration) (list []ledger.Event, err error) {
+	list, err = t.Ledger.Events(ctx, after, most, f)
 	if err != nil || len(list) > 0 || limit <= 0 {
 		return list, err
 	}
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	wait, cancel := bounded(ctx, limit)
 	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)

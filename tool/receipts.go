@@ -108,7 +108,7 @@ func (t *Team) markedRead(ctx context.Context, d ledger.Delivery) (bool, error) 
 // CodeTimeout with who is missing. The deliveries are told in any case.
 func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, timeout time.Duration) (ds []ledger.Delivery, err error) {
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	wait, cancel := bounded(ctx, timeout)
 	defer cancel()
 	ledgerChanges, stop, err := t.Ledger.Changes(ctx)

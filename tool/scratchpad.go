@@ -28,9 +28,9 @@ func (t *Team) ScratchpadMerge(ctx context.Context, c Caller, patch json.RawMess
 // ScratchpadWatch calls each with the shared document as it is and with every
 // version that follows, until ctx ends or each fails. Versions that are replaced
 // before they are read are left out.
-func (t *Team) ScratchpadWatch(ctx context.Context, each func(ledger.Scratchpad) error) error {
+func (t *Team) ScratchpadWatch(ctx context.Context, each func(ledger.Scratchpad) error) (err error) {
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return err

@@ -445,9 +445,9 @@ func (t *Team) address(nameOrID string) (string, error) {
 
 // Follow calls each with every event after seq, then with new ones as they come,
 // until ctx ends or each fails.
-func (t *Team) Follow(ctx context.Context, after int64, each func(ledger.Event) error) error {
+func (t *Team) Follow(ctx context.Context, after int64, each func(ledger.Event) error) (err error) {
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 // Wait returns when every task (or every one named) has ended: completed, failed,
 // or pending behind a failed one. The error says which did not complete. It wakes
 // by event. Where no member can take what is pending, it fails and says why.
-func (t *Team) Wait(ctx context.Context, in WaitIn) (Progress, error) {
+func (t *Team) Wait(ctx context.Context, in WaitIn) (_ Progress, err error) {
 	ctx, leave := t.Attended(ctx)
-	defer leave()
+	defer leave(&err)
 	limit, cancel := bounded(ctx, in.Timeout)
 	defer cancel()
 	changes, stop, err := t.Ledger.Changes(ctx)

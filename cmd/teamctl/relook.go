@@ -37,13 +37,12 @@ func (a *app) addWatch(cmd *cobra.Command) {
 
 // relook runs look now and whenever the team has changed, and shows what it puts
 // out where that is not what stands there already. It ends with the team.
-func (a *app) relook(cmd *cobra.Command, look func() error) error {
-	ctx := cmd.Context()
-	changes, stop, err := a.changes(ctx, keyOf(cmd) == "ls")
+func (a *app) relook(cmd *cobra.Command, look func() error) (err error) {
+	ctx, changes, stop, err := a.changes(cmd.Context(), keyOf(cmd) == "ls")
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer stop(&err)
 	r := reviser{out: a.out}
 	for {
 		again, forget := after(a.due)
@@ -134,23 +133,25 @@ func (r *reviser) show(text, notes string) {
 	r.shown, r.last = true, text+notes
 }
 
-// changes wakes when the team has changed, or any team; first at once.
-func (a *app) changes(ctx context.Context, all bool) (<-chan struct{}, func(), error) {
+// changes wakes when the team has changed, or any team; first at once. The context ends,
+// and stop has the reason, when the team's supervisor does not answer any more.
+func (a *app) changes(ctx context.Context, all bool) (_ context.Context, changes <-chan struct{}, stop func(*error), err error) {
 	if all {
-		return a.teamsChange(ctx)
+		changes, stop, err := a.teamsChange(ctx)
+		return ctx, changes, func(*error) { stop() }, err
 	}
 	t, _, err := a.open(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	changes, stop, err := t.Ledger.Changes(ctx)
+	changes, forget, err := t.Ledger.Changes(ctx)
 	if err != nil {
-		return nil, nil, errors.Join(err, t.Close())
+		return nil, nil, nil, errors.Join(err, t.Close())
 	}
-	_, leave := t.Attended(ctx)
-	return changes, func() {
-		leave()
-		stop()
+	ctx, leave := t.Attended(ctx)
+	return ctx, changes, func(err *error) {
+		leave(err)
+		forget()
 		_ = t.Close() // it was only read
 	}, nil
 }
