@@ -64,6 +64,14 @@ func (m *member) takesOffers() bool {
 	return true
 }
 
+// failedSince is when an error ended the last turn of an idle member; zero if none did.
+func (m *member) failedSince() time.Time {
+	if m.row.Activity != team.Idle || m.row.TurnError == "" {
+		return time.Time{}
+	}
+	return time.UnixMilli(max(m.row.ActivityAt, m.idleAt))
+}
+
 // offerTasks tells idle members of what is ready.
 type offerTasks struct{}
 
@@ -75,11 +83,18 @@ func (offerTasks) apply(s *Supervisor) {
 	}
 	var in ledger.OfferIn
 	var who []*member
+	later := s.policy.OfferAgain
 	for _, m := range s.members {
 		if m.offered != nil && time.Since(m.offered.at) < s.policy.OfferAgain {
 			in.Taken = append(in.Taken, m.offered.task)
 		} else if m.takesOffers() {
-			who = append(who, m)
+			// An offer at once would begin the next failing turn, and bury the notice of the first.
+			if wait := s.policy.OfferAgain - time.Since(m.failedSince()); wait > 0 {
+				later = min(later, wait)
+				s.after("offers after a failure", later, offersDue{})
+			} else {
+				who = append(who, m)
+			}
 		}
 	}
 	if len(who) == 0 {

@@ -31,10 +31,10 @@ func (r *rig) offered() (names []string) {
 	return names
 }
 
-// U5, U6: a ready task is offered to an idle agent of another program, to one at a time,
-// and to the next one when that one has not taken it; also when its owner has died.
-func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
-	t.Parallel()
+// hearers is a rig with members whose channel takes all mail, and say, which has one be
+// seen in a state.
+func hearers(t *testing.T, again time.Duration, names ...string) (r *rig, say map[string]func(team.Activity, string)) {
+	t.Helper()
 	c := &fakeCourier{opened: make(chan ChannelIn, 1)}
 	c.answer = func(team.Reply) error { return nil }
 	c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
@@ -43,37 +43,79 @@ func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
 		}
 		return out
 	}
-	r := newRig(t)
+	r = newRig(t)
 	r.by, r.plans = c, plans{channel: true}
-	r.policy.Offer, r.policy.OfferAgain = time.Millisecond, time.Hour
+	r.policy.Offer, r.policy.OfferAgain = time.Millisecond, again
 	s := r.supervisor()
-	say := map[string]func(team.Activity){}
-	for _, name := range []string{"a", "b"} {
+	say = map[string]func(team.Activity, string){}
+	for _, name := range names {
 		r.spawn(s, name, "never")
 		report := (<-c.opened).Report
-		say[name] = func(does team.Activity) {
-			report(team.Observation{Tier: team.TierHook, Activity: does, Source: "a hook"})
-			r.wait(name, string(does), func(m ledger.Member) bool { return m.Activity == does })
+		say[name] = func(does team.Activity, failed string) {
+			report(team.Observation{Tier: team.TierHook, Activity: does, Failed: failed, Source: "a hook"})
+			r.wait(name, string(does), func(m ledger.Member) bool { return m.Activity == does && m.TurnError == failed })
 		}
 	}
-	toldOf := func(want ...string) {
-		t.Helper()
-		r.until("told", func() bool { return len(r.offered()) >= len(want) })
-		if got := r.offered(); !slices.Equal(got, want) {
-			t.Fatalf("told %q, want %q", got, want)
-		}
+	return r, say
+}
+
+// toldOf waits until these, and nobody else, were told of a task, in order.
+func (r *rig) toldOf(want ...string) {
+	r.Helper()
+	r.until("told", func() bool { return len(r.offered()) >= len(want) })
+	if got := r.offered(); !slices.Equal(got, want) {
+		r.Fatalf("told %q, want %q", got, want)
 	}
-	say["a"](team.Working)
-	say["b"](team.Idle)
+}
+
+// One whose last turn has failed is not given the next one at once: the lead was told of
+// the failure, and would hear of the new turn instead.
+func TestNoTaskRightAfterAFailure(t *testing.T) {
+	t.Parallel()
+	r, say := hearers(t, time.Hour, "a", "b")
+	say["a"](team.Working, "")
+	say["a"](team.Idle, "API Error: 400")
 	if _, err := r.led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "do it"}}, team.LeadName); err != nil {
 		t.Fatal(err)
 	}
-	toldOf("b")
-	say["a"](team.Idle) // b thinks about it
-	say["b"](team.Working)
-	say["b"](team.Idle)
-	toldOf("b", "a") // b has not taken it
-	say["b"](team.Working)
+	say["b"](team.Working, "")
+	say["b"](team.Idle, "")
+	r.toldOf("b") // a has waited longer
+	say["b"](team.Working, "")
+	say["b"](team.Idle, "")
+	say["a"](team.Working, "")
+	say["a"](team.Idle, "")
+	r.toldOf("b", "a")
+}
+
+// It is told later, also where nothing else happens.
+func TestATaskSomeTimeAfterAFailure(t *testing.T) {
+	t.Parallel()
+	r, say := hearers(t, 10*time.Millisecond, "a")
+	say["a"](team.Working, "")
+	say["a"](team.Idle, "API Error: 400")
+	if _, err := r.led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "do it"}}, team.LeadName); err != nil {
+		t.Fatal(err)
+	}
+	r.toldOf("a")
+}
+
+// U5, U6: a ready task is offered to an idle agent of another program, to one at a time,
+// and to the next one when that one has not taken it; also when its owner has died.
+func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
+	t.Parallel()
+	r, say := hearers(t, time.Hour, "a", "b")
+	say["a"](team.Working, "")
+	say["b"](team.Idle, "")
+	if _, err := r.led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "do it"}}, team.LeadName); err != nil {
+		t.Fatal(err)
+	}
+	r.toldOf("b")
+	say["a"](team.Idle, "") // b thinks about it
+	say["b"](team.Working, "")
+	say["b"](team.Idle, "")
+	r.toldOf("b", "a") // b has not taken it
+	say["b"](team.Working, "")
 	b, err := r.led.Member(t.Context(), "b")
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +123,11 @@ func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
 	if _, err := r.led.Claim(t.Context(), ledger.ClaimIn{Owner: b.SessionKey, ID: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	say["a"](team.Working)
-	say["a"](team.Idle)
+	say["a"](team.Working, "")
+	say["a"](team.Idle, "")
 	r.m.agent(r.layout, "b").end(backends.Exit{Known: true, Code: 1})
 	r.waitState("b", team.Failed)
-	toldOf("b", "a", "a")
+	r.toldOf("b", "a", "a")
 }
 
 // Who is not known to be idle, plans, reads only or is a built-in worker is told nothing.

@@ -12,7 +12,12 @@ import (
 // fails: a teammate whose first turn the model refuses is told to the lead as failed,
 // with the model's words, and shown so. It may have been told idle before it began. The
 // script of a request that was refused stays the next step: it is a teammate of its own.
+// It is told of no task: the one that is left on the board would begin another turn, whose
+// end the lead hears of too.
 func fails(ctx context.Context, w *world, c agentlab.Client) (string, error) {
+	if _, err := w.teamctl(ctx, "task", "auto", "off"); err != nil {
+		return "", err
+	}
 	words := w.token("refused")
 	if _, err := w.teamctl(ctx, "spawn", "unlucky", "--agent", c.Name, "--session", "--prompt", "@@fail 400 "+words); err != nil {
 		return "", err
