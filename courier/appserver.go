@@ -33,6 +33,10 @@ type appServer struct {
 	done   sync.WaitGroup
 	given  *journal // used by Deliver only
 
+	// order is held from a look at what the thread does until that is reported. It is taken
+	// before mu, and not by what the supervisor's loop calls.
+	order sync.Mutex
+
 	mu     sync.Mutex
 	conn   *rpc
 	thread string
@@ -46,6 +50,7 @@ type appServer struct {
 	moved  bool                     // it is said with every turn: the thread has, or had, another
 	told   team.Mode                // that a turn was last begun with
 	rests  int                      // how often the server has said that the thread is at rest
+	heard  int                      // how often it has said what the thread does
 	began  map[string]int           // rests when a turn was accepted with a mail on this connection
 	limit  *team.Observation        // the usage limit that ended the last turn
 	broken bool                     // an error ended the last turn, and was told
@@ -207,10 +212,12 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		id = t.ID
 	}
 	if !joined {
+		heard := a.hearings()
 		out, err := a.resume(ctx, conn, id)
 		no := (*rpcError)(nil)
 		// What is left unsaid by now has a turn, which can be asked for any moment.
 		for tries := 0; unsaid && tries < wordsTries && errors.As(err, &no) && pause(ctx, wordsPoll); tries++ {
+			heard = a.hearings()
 			out, err = a.resume(ctx, conn, id)
 		}
 		if errors.As(err, &no) {
@@ -227,8 +234,8 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		a.mu.Lock()
 		a.joined = true
 		a.mu.Unlock()
-		a.changed(out.Status)
-		if out.Status.Type != "active" {
+		// What was told meanwhile, to everybody, may be newer than the answer.
+		if status := a.unlessHeard(heard, out.Status); status.Type != "active" {
 			a.lastTurn(ctx, conn, id)
 			// The status comes before the words.
 			for tries := 0; a.owesWords() && tries < wordsTries && pause(ctx, wordsPoll); tries++ {
@@ -282,6 +289,8 @@ func (a *appServer) own(t thread) bool {
 
 // adopt takes a thread as the agent's conversation.
 func (a *appServer) adopt(t thread) {
+	a.order.Lock()
+	defer a.order.Unlock()
 	a.mu.Lock()
 	fresh := a.thread != t.ID
 	if fresh {
@@ -291,7 +300,7 @@ func (a *appServer) adopt(t thread) {
 	a.mu.Unlock()
 	if fresh {
 		a.see(team.Observation{Ready: true, Conversation: t.ID, Source: "thread loaded"})
-		a.changed(t.Status)
+		a.shows(t.Status)
 	}
 }
 

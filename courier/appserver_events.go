@@ -162,8 +162,42 @@ func (a *appServer) resolved(id json.RawMessage) {
 	}
 }
 
-// changed reports what the thread does now.
+// changed takes what the server tells that the thread does now.
 func (a *appServer) changed(s threadStatus) {
+	a.order.Lock()
+	defer a.order.Unlock()
+	a.mu.Lock()
+	a.heard++
+	a.mu.Unlock()
+	a.shows(s)
+}
+
+// hearings is how often the server has told what the thread does.
+func (a *appServer) hearings() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.heard
+}
+
+// unlessHeard takes an answer that says what the thread does, and returns what it does. An
+// answer is taken up after notifications that came behind it: one that is older than the
+// end of a turn would begin that turn again. Each change is told, so where one was told
+// since the question was asked the answer is not needed.
+func (a *appServer) unlessHeard(before int, s threadStatus) threadStatus {
+	a.order.Lock()
+	defer a.order.Unlock()
+	a.mu.Lock()
+	now, heard := a.status, a.heard != before
+	a.mu.Unlock()
+	if heard {
+		return now
+	}
+	a.shows(s)
+	return s
+}
+
+// shows reports what the thread does. order is held.
+func (a *appServer) shows(s threadStatus) {
 	o := team.Observation{Source: "thread/status/changed", Evidence: append([]string{s.Type}, s.ActiveFlags...)}
 	switch s.Type {
 	case "idle", "systemError":

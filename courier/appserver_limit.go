@@ -62,17 +62,36 @@ func (a *appServer) lastTurn(ctx context.Context, conn *rpc, id string) {
 	if err != nil || len(out.Data) == 0 {
 		return // it has none
 	}
+	a.order.Lock()
+	defer a.order.Unlock()
+	if a.busy() {
+		return // it is not the last any more
+	}
 	if t := out.Data[0]; t.Error != nil && t.CompletedAt > 0 { // its words mean an hour after that
 		at := time.Unix(t.CompletedAt, 0)
 		if t.Error.Info != limitExceeded { // its turn may have begun in the same second
 			at = at.Add(min(time.Since(at), time.Second-time.Millisecond))
 		}
-		a.failed(*t.Error, at)
+		a.fails(*t.Error, at)
 	}
 }
 
-// failed reports a turn that an error has ended, and when.
+// busy reports whether a turn is under way.
+func (a *appServer) busy() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.status.Type == "active"
+}
+
+// failed takes an error that has ended a turn, and when it has.
 func (a *appServer) failed(e serverError, at time.Time) {
+	a.order.Lock()
+	defer a.order.Unlock()
+	a.fails(e, at)
+}
+
+// fails reports an error that has ended a turn. order is held.
+func (a *appServer) fails(e serverError, at time.Time) {
 	if e.Info != limitExceeded {
 		a.brokenBy(e, at)
 		return
@@ -93,7 +112,8 @@ func (a *appServer) failed(e serverError, at time.Time) {
 }
 
 // brokenBy reports an error that has ended a turn, once, and then that the thread is at
-// rest where that was left unsaid: whoever hears of the one must know of the other.
+// rest where that was left unsaid: whoever hears of the one must know of the other. order
+// is held.
 func (a *appServer) brokenBy(e serverError, at time.Time) {
 	a.mu.Lock()
 	if a.broken || a.limit != nil {
@@ -126,6 +146,8 @@ func (a *appServer) owesWords() bool {
 
 // unnamed reports a thread that is at rest by an error which nobody names.
 func (a *appServer) unnamed() {
+	a.order.Lock()
+	defer a.order.Unlock()
 	if a.owesWords() {
 		a.brokenBy(serverError{}, time.Now())
 	}

@@ -77,9 +77,6 @@ func (e *Engine) Take(o team.Observation) {
 	if o.Failed != "" && !o.At.Before(e.failed.At) {
 		e.failed = o
 	}
-	if at := seenAt(o); o.Activity == team.Working && at.After(e.began) {
-		e.began = at
-	}
 	if o.Activity == "" || e.last[o.Tier].At.After(o.At) {
 		return
 	}
@@ -87,6 +84,10 @@ func (e *Engine) Take(o team.Observation) {
 		e.last = map[team.Tier]team.Observation{}
 	}
 	e.last[o.Tier] = o
+	// A screen that is behind still shows the turn whose end a better source has told.
+	if at := seenAt(o); o.Activity == team.Working && at.After(e.began) && (o.Tier < team.TierTitle || e.Verdict(o.At).Activity == team.Working) {
+		e.began = at
+	}
 }
 
 // seenAt is the latest moment that an observation may be of: what a terminal shows may

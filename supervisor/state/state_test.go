@@ -124,6 +124,8 @@ func TestFailedTurn(t *testing.T) {
 		{"the next turn ended well", []team.Observation{fails(team.TierHook, 0, team.Idle), seen(team.TierHook, s, team.Working), seen(team.TierHook, 2*s, team.Idle)}, ""},
 		{"heard of after the next turn began", []team.Observation{seen(team.TierHook, 2*s, team.Working), seen(team.TierHook, 3*s, team.Idle), fails(team.TierChannel, s, "")}, ""},
 		{"a screen that lags behind", []team.Observation{fails(team.TierHook, 0, team.Idle), seen(team.TierScreen, s, team.Working)}, "no"},
+		{"a screen that lags far behind", []team.Observation{fails(team.TierHook, 0, team.Idle), seen(team.TierScreen, 9*s, team.Working)}, "no"},
+		{"a turn that only the screen shows", []team.Observation{fails(team.TierHook, 0, ""), seen(team.TierScreen, 9*s, team.Working), seen(team.TierScreen, 20*s, team.Idle)}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var e Engine
