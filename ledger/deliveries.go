@@ -16,17 +16,17 @@ const (
 	sqlDeliveries   = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? ORDER BY d.recipient`
 	sqlDeliveryOne  = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? AND d.recipient = ?`
 	sqlDeliverySet  = `UPDATE deliveries SET state = ?, reason = ?, evidence = ?, at = ? WHERE message = ? AND recipient = ?`
-	sqlDeliveryOpen = `SELECT message FROM deliveries INDEXED BY idx_deliveries_session
+	sqlDeliveryOpen = `SELECT message FROM deliveries INDEXED BY idx_deliveries_open
 		WHERE session = ? AND state IN ('posted', 'mailed', 'held', 'injected') ORDER BY seq`
-	sqlShutdownOpen = `SELECT d.message FROM deliveries d INDEXED BY idx_deliveries_session
+	sqlShutdownOpen = `SELECT d.message FROM deliveries d INDEXED BY idx_deliveries_open
 		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected')
 		AND m.kind = 'shutdown_request' ORDER BY d.seq`
 	sqlOutbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_posted
 		JOIN messages m ON m.id = d.message WHERE d.state = 'posted' ORDER BY d.rank, d.seq, d.recipient`
-	sqlWaiting = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_session
+	sqlWaiting = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_open
 		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected')
 		ORDER BY d.rank, d.seq`
-	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_session
+	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_open
 		WHERE state IN ('posted', 'mailed', 'held', 'injected') GROUP BY session`
 	// Only so far back: what a member has not taken is among its newest, and a
 	// session may have had any number.
