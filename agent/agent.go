@@ -71,7 +71,6 @@ type Checkpointer interface {
 
 // Ledger is what the worker needs of the team's ledger; *ledger.Ledger is one.
 type Ledger interface {
-	Counts(ctx context.Context) (ledger.Counts, error)
 	Task(ctx context.Context, id string) (ledger.Task, error)
 	Tasks(ctx context.Context, f ledger.TaskFilter) ([]ledger.Task, error)
 	Runnable(ctx context.Context, owner string) (bool, error)

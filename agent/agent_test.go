@@ -357,9 +357,9 @@ type counting struct {
 	n *atomic.Int64
 }
 
-func (c counting) Counts(ctx context.Context) (ledger.Counts, error) {
+func (c counting) Runnable(ctx context.Context, owner string) (bool, error) {
 	c.n.Add(1)
-	return c.Ledger.Counts(ctx)
+	return c.Ledger.Runnable(ctx, owner)
 }
 
 func (c counting) Claim(ctx context.Context, in ledger.ClaimIn) (*ledger.Task, error) {

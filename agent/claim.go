@@ -20,11 +20,8 @@ func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 	if w.notified {
 		// Idle: a claim takes the writers' lock, reading does not.
 		some := false
-		err := w.retry(ctx, "look for work", func(ctx context.Context) error {
-			c, err := w.env.Ledger.Counts(ctx)
-			if err == nil && c.Ready > 0 {
-				some, err = w.env.Ledger.Runnable(ctx, w.id.Session)
-			}
+		err := w.retry(ctx, "look for work", func(ctx context.Context) (err error) {
+			some, err = w.env.Ledger.Runnable(ctx, w.id.Session)
 			return err
 		})
 		if err != nil || !some {

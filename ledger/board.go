@@ -15,9 +15,11 @@ type Board struct {
 }
 
 const (
-	// sqlStuck is every task that waits, directly or not, for a failed one.
+	// sqlStuck is every task that waits, directly or not, for a failed one. Where no task
+	// waits for another none of those that failed is looked at.
 	sqlStuck = `stuck(id) AS (
-			SELECT d.task FROM tasks f JOIN task_deps d ON d.dependsOn = f.id WHERE f.status = 'failed'
+			SELECT d.task FROM task_counts c CROSS JOIN tasks f CROSS JOIN task_deps d ON d.dependsOn = f.id
+			WHERE c.pending > c.ready AND f.status = 'failed'
 			UNION
 			SELECT d.task FROM stuck s JOIN task_deps d ON d.dependsOn = s.id)`
 	// sqlBoard takes each kind from where it begins in idx_tasks_status, and stops at
@@ -32,7 +34,7 @@ const (
 				UNION ALL
 				SELECT id FROM (SELECT id FROM tasks WHERE status = 'pending' AND id NOT IN stuck ORDER BY completedAt, seq LIMIT ?1)
 				UNION ALL
-				SELECT id FROM (SELECT id FROM tasks WHERE status = 'pending' AND id IN stuck ORDER BY completedAt, seq LIMIT ?1)
+				SELECT id FROM (SELECT t.id FROM stuck s CROSS JOIN tasks t ON t.id = s.id WHERE t.status = 'pending' ORDER BY t.completedAt, t.seq LIMIT ?1)
 				UNION ALL
 				SELECT id FROM (SELECT id FROM tasks WHERE status = 'completed' ORDER BY completedAt DESC, seq DESC LIMIT ?1)
 				LIMIT ?1))
@@ -44,12 +46,32 @@ const (
 			UNION
 			SELECT value FROM json_each(?1))
 		SELECT ` + taskCols + `, id IN stuck FROM tasks WHERE id IN shown ORDER BY seq, id`
-	// sqlFree counts the entries of the three indexes that hold what can be claimed.
-	sqlFree = `SELECT
-			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_ready WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL) +
-			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_assigned WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL) +
-			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND status = 'pending' AND unmet = 0)`
+	// sqlFree adds to the ready ones those that wait for their time.
+	sqlFree = `SELECT ready + (SELECT count(*) FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND status = 'pending' AND unmet = 0)
+		FROM task_counts`
 )
+
+// sqlInHand takes what is in work and, of each session of a JSON array, the oldest task
+// that is assigned to it and not begun.
+const sqlInHand = `SELECT ` + taskCols + ` FROM tasks WHERE id IN (
+		SELECT id FROM tasks INDEXED BY idx_tasks_status WHERE status IN ('claimed', 'in_progress') AND owner IN (SELECT value FROM json_each(?1))
+		UNION ALL
+		SELECT (SELECT t.id FROM tasks t INDEXED BY idx_tasks_given WHERE t.status = 'pending' AND t.owner IS NOT NULL AND t.owner = m.value
+			ORDER BY t.seq LIMIT 1) FROM json_each(?1) m)
+	ORDER BY status = 'pending', seq, id`
+
+// InHand returns the task that each member has in hand, by its session: the oldest that it
+// works on, else the oldest that is assigned to it. One without a task is missing.
+func (l *Ledger) InHand(ctx context.Context, sessions []string) (map[string]Task, error) {
+	list, err := read(ctx, l.db, "read tasks in hand", scanTask, sqlInHand, mustJSON(append([]string{}, sessions...)))
+	out := make(map[string]Task, len(list))
+	for _, t := range list {
+		if _, has := out[t.Owner]; !has {
+			out[t.Owner] = t
+		}
+	}
+	return out, err
+}
 
 // Board reads all tasks in work and, of the others, the first atMost that a person
 // wants to see: failed (the newest), free and waiting (the oldest), stuck, completed

@@ -142,7 +142,7 @@ func plan(t *testing.T, l *Ledger, query string) string {
 	}, "EXPLAIN QUERY PLAN "+query)), "\n")
 }
 
-// No part of it walks the tasks, or sorts more of them than it returns.
+// No part of it walks the tasks, or sorts more of them than it returns or are stuck.
 func TestBoardWalksNoTable(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t)
@@ -153,7 +153,85 @@ func TestBoardWalksNoTable(t *testing.T) {
 		}
 	}
 	sorts := strings.Count(plan, "TEMP B-TREE FOR ORDER BY")
-	if strings.Contains(plan, "SCAN tasks") || sorts != 1 { // the one of what is returned
+	if strings.Contains(plan, "SCAN tasks") || sorts != 2 { // of what is returned, and of what is stuck
 		t.Errorf("%d sorts:\n%s", sorts, plan)
+	}
+}
+
+// Whoever shows the board or waits for it reads it after every change: no statement walks
+// the tasks, and the numbers are a row that triggers keep.
+func TestLongBoardsAreNotWalked(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t, "a")
+	for name, q := range map[string]string{
+		"the numbers": sqlCounts, "what is free": sqlFree, "tasks in hand": sqlInHand, "tasks that are named": sqlBoardOf,
+		"what a worker may take": sqlRunnable, "what members may take": sqlTakeable, "a worker's claim": sqlClaimRunnable,
+	} {
+		p := plan(t, l, strings.NewReplacer("?1", "'[]'", "?2", "'[]'", "?3", "1", "?4", "1", "?5", "1", "?", "1").Replace(q))
+		for step := range strings.Lines(p) {
+			// An index that holds only what is looked for is read up to its first entry.
+			step = strings.TrimSpace(step)
+			if strings.HasPrefix(step, "SCAN tasks") && step != "SCAN tasks USING INDEX idx_tasks_command" &&
+				step != "SCAN tasks USING COVERING INDEX idx_tasks_command" && step != "SCAN tasks USING INDEX idx_tasks_ready" &&
+				step != "SCAN tasks USING COVERING INDEX idx_tasks_ready" {
+				t.Errorf("%s: %s\n%s", name, step, p)
+			}
+		}
+		if (q == sqlRunnable || q == sqlClaimRunnable) && strings.Contains(p, "idx_tasks_ready") {
+			t.Errorf("%s walks ready tasks without a command:\n%s", name, p)
+		}
+	}
+}
+
+// The numbers of the board that are not those of its tasks are found, and counted again.
+func TestNumbersOfTheBoardAreRepaired(t *testing.T) {
+	t.Parallel()
+	ctx := ctxFor(t)
+	l := newTeam(t, "a")
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Ref: "x", Subject: "one"}, {Subject: "two"}, {Subject: "three", DependsOn: []string{"x"}}}, "lead"))
+	end(t, l, false, 2)
+	want := Counts{Pending: 2, Ready: 1, Completed: 1}
+	for _, harm := range []string{"UPDATE task_counts SET ready = 7", "DELETE FROM task_counts"} {
+		if got := must[Counts](t)(l.Counts(ctx)); got != want {
+			t.Errorf("%+v; want %+v", got, want)
+		}
+		ok(t, sqlExec(t, l.DB(), harm))
+		if problems := must[[]string](t)(l.Check(ctx)); len(problems) != 1 || !strings.Contains(problems[0], "numbers of the board") {
+			t.Errorf("after %s: %q", harm, problems)
+		}
+		if fixed := must[[]string](t)(l.Repair(ctx)); len(fixed) != 1 {
+			t.Errorf("after %s: %q", harm, fixed)
+		}
+	}
+	if got := must[Counts](t)(l.Counts(ctx)); got != want {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+	if problems := must[[]string](t)(l.Check(ctx)); len(problems) != 0 {
+		t.Errorf("%q", problems)
+	}
+}
+
+// A member's task is the one that it works on, before one that is assigned to it.
+func TestInHand(t *testing.T) {
+	t.Parallel()
+	ctx := ctxFor(t)
+	l := newTeam(t, "a", "b", "c")
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{
+		{Subject: "done"}, {Subject: "given to a"}, {Subject: "a works"}, {Subject: "a works too"},
+		{Ref: "x", Subject: "free"}, {Subject: "given to b", DependsOn: []string{"x"}}, {Subject: "given to b too"},
+	}, "lead"))
+	end(t, l, false, 1)
+	for id, owner := range map[string]string{"2": "s-a", "6": "s-b", "7": "s-b"} {
+		must[Task](t)(l.Reassign(ctx, id, owner, "lead"))
+	}
+	for _, id := range []string{"3", "4"} {
+		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: id}))
+	}
+	got := map[string]string{}
+	for session, task := range must[map[string]Task](t)(l.InHand(ctx, []string{"s-a", "s-b", "s-c"})) {
+		got[session] = task.ID
+	}
+	if diff := cmp.Diff(map[string]string{"s-a": "3", "s-b": "6"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -17,10 +17,13 @@ const (
 	sqlDrift = `SELECT 'task ' || id || ' has blockedBy ' || coalesce(blockedBy, 'NULL') || ' and unmet ' || unmet FROM tasks t
 		WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
 			SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed')`
+	sqlMiscounted = `SELECT 'the numbers of the board are not those of its tasks' FROM (` + sqlRecount + `) r
+		WHERE NOT EXISTS (SELECT 1 FROM task_counts c WHERE (c.one, c.pending, c.ready, c.claimed, c.in_progress, c.completed, c.failed)
+			= (r.one, r.pending, r.ready, r.claimed, r.in_progress, r.completed, r.failed))`
 )
 
 // Check reads the whole file and returns what is wrong with it: damaged pages
-// and indexes, references to nothing, dependency counts that have drifted. No
+// and indexes, references to nothing, dependency counts and numbers of the board that have drifted. No
 // problems and no error is a sound ledger.
 func (l *Ledger) Check(ctx context.Context) (problems []string, err error) {
 	pages, err := read(ctx, l.db, "check the ledger", scanOne[string], "PRAGMA integrity_check(100)")
@@ -30,7 +33,7 @@ func (l *Ledger) Check(ctx context.Context) (problems []string, err error) {
 	if len(pages) != 1 || pages[0] != "ok" {
 		return pages, nil
 	}
-	for _, q := range []string{sqlForeignKeys, sqlDrift} {
+	for _, q := range []string{sqlForeignKeys, sqlDrift, sqlMiscounted} {
 		found, err := read(ctx, l.db, "check the ledger", scanOne[string], q)
 		if err != nil {
 			return nil, err

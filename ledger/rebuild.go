@@ -110,7 +110,7 @@ func (r *rebuilder) fill(ctx context.Context) error {
 	if err := r.exec(ctx, "DELETE FROM counters"); err != nil { // the sources have them
 		return err
 	}
-	tables, err := r.column(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid")
+	tables, err := r.column(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'task_counts' ORDER BY rowid")
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *rebuilder) fill(ctx context.Context) error {
 	if err := r.complete(ctx); err != nil {
 		return err
 	}
-	for _, q := range triggers {
+	for _, q := range append([]string{sqlCountsPut}, triggers...) {
 		if err := r.exec(ctx, q); err != nil {
 			return err
 		}

@@ -6,10 +6,16 @@ const (
 	sqlReindex    = `REINDEX`
 	sqlDriftedIDs = `SELECT id FROM tasks t WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
 		SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed') ORDER BY seq`
+	// sqlRecount is what task_counts has to say.
+	sqlRecount = `SELECT 1 AS one, count(*) FILTER (WHERE status = 'pending') AS pending,
+		count(*) FILTER (WHERE status = 'pending' AND unmet = 0 AND notBefore = 0) AS ready,
+		count(*) FILTER (WHERE status = 'claimed') AS claimed, count(*) FILTER (WHERE status = 'in_progress') AS in_progress,
+		count(*) FILTER (WHERE status = 'completed') AS completed, count(*) FILTER (WHERE status = 'failed') AS failed FROM tasks`
+	sqlCountsPut = `INSERT OR REPLACE INTO task_counts(one, pending, ready, claimed, in_progress, completed, failed) ` + sqlRecount
 )
 
 // Repair makes the indexes anew and brings what is computed (blockedBy and its
-// count) in line with what it is computed from. It returns what it changed. Damaged
+// count, the numbers of the board) in line with what it is computed from. It returns what it changed. Damaged
 // pages it cannot mend: Check says whether there are any.
 func (l *Ledger) Repair(ctx context.Context) (fixed []string, err error) {
 	return write[[]string](ctx, l, opRepair, none{})
@@ -29,6 +35,16 @@ func repairLedger(t *tx, _ none) ([]string, error) {
 			return nil, err
 		}
 		fixed = append(fixed, "task "+id+": blockedBy computed again")
+	}
+	wrong, err := column[string](t, sqlMiscounted)
+	if err != nil {
+		return nil, err
+	}
+	if len(wrong) > 0 {
+		if _, err := t.exec(sqlCountsPut); err != nil {
+			return nil, err
+		}
+		fixed = append(fixed, "the numbers of the board counted again")
 	}
 	for _, what := range fixed {
 		if err := t.event(Event{What: "ledger.repaired", After: what}); err != nil {

@@ -23,8 +23,12 @@ const (
 	freeOnes = `owner IS NULL AND (?3 OR ?4` + hasCommand + `)`
 	ownOnes  = `owner IS NOT NULL AND (owner IN (SELECT value FROM json_each(?1)) OR owner IN (SELECT value FROM json_each(?2))` + hasCommand + `)`
 
-	sqlTakeable = `SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_ready WHERE ` + takeable + `notBefore = 0 AND ` + freeOnes + `)
-		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned WHERE ` + takeable + `notBefore = 0 AND ` + ownOnes + `)
+	sqlTakeable = `SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_ready WHERE ?3 AND ` + takeable + `notBefore = 0 AND owner IS NULL)
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_command WHERE ?4 AND ` + takeable + `notBefore = 0 AND owner IS NULL` + hasCommand + `)
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned WHERE ` + takeable + `notBefore = 0 AND owner IS NOT NULL
+			AND owner IN (SELECT value FROM json_each(?1)))
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned WHERE ` + takeable + `notBefore = 0 AND owner IS NOT NULL
+			AND owner IN (SELECT value FROM json_each(?2))` + hasCommand + `)
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND ` + takeable + `(` + freeOnes + ` OR ` + ownOnes + `))`
 	sqlTakeableOf = `SELECT EXISTS (SELECT 1 FROM tasks WHERE id IN (SELECT value FROM json_each(?5)) AND ` + takeable + `(` + freeOnes + ` OR ` + ownOnes + `))`
 )

@@ -29,16 +29,16 @@ const (
 	sqlClaimID = setClaim + `WHERE id = ?5 AND status = 'pending' AND unmet = 0 AND notBefore = 0 AND (owner IS NULL OR owner = ?1)
 		RETURNING ` + taskCols
 	// A worker runs commands and nothing else: what has none waits for somebody who can.
-	hasCommand       = ` AND trim(coalesce(metadata ->> '$.run', ''), char(9, 10, 13, 32)) <> ''`
+	hasCommand       = ` AND trim(coalesce(json_extract(metadata, '$.run'), ''), char(9, 10, 13, 32)) <> ''`
 	sqlClaimRunnable = setClaim + `WHERE id = coalesce(
 		(SELECT id FROM tasks INDEXED BY idx_tasks_assigned
 		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL AND owner = ?1` + hasCommand + ` ORDER BY priority DESC, seq LIMIT 1),
-		(SELECT id FROM tasks INDEXED BY idx_tasks_ready
+		(SELECT id FROM tasks INDEXED BY idx_tasks_command
 		  WHERE ?5 AND status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL` + hasCommand + ` ORDER BY priority DESC, seq LIMIT 1))
 		RETURNING ` + taskCols
 	sqlRunnable = `SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned
 		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL AND owner = ?1` + hasCommand + `)
-		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_ready
+		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_command
 		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL` + hasCommand + `)
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ?2)`
 	// What a claim has to know first, in one statement: a claim is the hottest write.

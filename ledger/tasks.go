@@ -22,20 +22,14 @@ const (
 	// json_each has the truth values as 1 and 0.
 	sqlMetadataHas = `EXISTS (SELECT 1 FROM json_each(metadata) m WHERE m.key = ?
 		AND CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(m.value AS TEXT) END = ?)`
-	// sqlCounts is one statement, so that the numbers are of one moment.
-	sqlCounts = `WITH RECURSIVE
-		n(status, n) AS (SELECT status, count(*) FROM tasks GROUP BY status),
-		` + sqlStuck + `
-		SELECT
-			coalesce((SELECT n FROM n WHERE status = 'pending'), 0),
-			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_ready WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL) +
-			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_assigned WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL) +
-			(SELECT count(*) FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ? AND status = 'pending' AND unmet = 0),
-			coalesce((SELECT n FROM n WHERE status = 'claimed'), 0),
-			coalesce((SELECT n FROM n WHERE status = 'in_progress'), 0),
-			coalesce((SELECT n FROM n WHERE status = 'completed'), 0),
-			coalesce((SELECT n FROM n WHERE status = 'failed'), 0),
-			(SELECT count(*) FROM stuck JOIN tasks t ON t.id = stuck.id WHERE t.status = 'pending')`
+	// sqlCounts is one statement, so that the numbers are of one moment. Triggers keep
+	// task_counts; what waits for its time becomes ready without a write.
+	sqlCounts = `WITH RECURSIVE ` + sqlStuck + `
+		SELECT pending,
+			ready + (SELECT count(*) FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ? AND status = 'pending' AND unmet = 0),
+			claimed, in_progress, completed, failed,
+			(SELECT count(*) FROM stuck CROSS JOIN tasks t ON t.id = stuck.id WHERE t.status = 'pending')
+		FROM task_counts`
 )
 
 // Task returns one task; CodeNotFound (task_not_found).
@@ -80,6 +74,9 @@ func (l *Ledger) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
 	rows, err := read(ctx, l.db, "count tasks", func(r *sql.Rows) (Counts, error) { return scanCounts(r) },
 		sqlCounts, l.now().UnixMilli())
+	if err == nil && len(rows) == 0 {
+		err = errNoCounts()
+	}
 	if err != nil {
 		return Counts{}, err
 	}
@@ -153,6 +150,11 @@ func idList(s string) ([]string, error) {
 	ids := []string{}
 	err := json.Unmarshal([]byte(s), &ids)
 	return ids, err
+}
+
+// errNoCounts says that the row with the numbers of the board is missing.
+func errNoCounts() *team.Error {
+	return team.Errorf(team.CodeUnavailable, "the numbers of the board are missing").WithReason(reasonCorrupt).WithHint("teamctl doctor --repair")
 }
 
 func errNoTask(id string) *team.Error {

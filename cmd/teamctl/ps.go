@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +87,11 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 		}
 		members = append(members, left...)
 	}
-	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{OpenOnly: true})
+	sessions := make([]string, len(members))
+	for i, m := range members {
+		sessions[i] = m.SessionKey
+	}
+	tasks, err := t.Ledger.InHand(ctx, sessions)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -104,9 +107,8 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 		if since := tool.Stalled(t.Layout, m, time.Now()); !since.IsZero() {
 			p.StalledSince = since.UnixMilli()
 		}
-		i := slices.IndexFunc(tasks, func(t ledger.Task) bool { return t.Owner != "" && t.Owner == m.SessionKey })
-		if i >= 0 {
-			p.Task = &psTask{tasks[i].ID, tasks[i].Subject, max(tasks[i].StartedAt, tasks[i].ClaimedAt), handedIn(tasks[i])}
+		if task, has := tasks[m.SessionKey]; has {
+			p.Task = &psTask{task.ID, task.Subject, max(task.StartedAt, task.ClaimedAt), handedIn(task)}
 		}
 		out = append(out, p)
 	}
