@@ -23,22 +23,51 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(placed{m}, map[string]func(){
-		"teamctl":     func() { os.Exit(runIn(killedAt(), os.Args[1:])) },
-		"fakeagent":   func() { os.Exit(fakeAgent(os.Args[1:])) },
-		"lockholder":  func() { os.Exit(lockHolder(os.Args[1:])) },
-		"foreignpeer": func() { os.Exit(foreignPeer(os.Args[1:])) },
-		"squatter":    func() { os.Exit(squatter(os.Args[1:])) },
-	})
+// commands are the programs that tests run: this binary, by another name.
+var commands = map[string]func(){
+	"teamctl":     func() { os.Exit(runIn(killedAt(), os.Args[1:])) },
+	"fakeagent":   func() { os.Exit(fakeAgent(os.Args[1:])) },
+	"lockholder":  func() { os.Exit(lockHolder(os.Args[1:])) },
+	"foreignpeer": func() { os.Exit(foreignPeer(os.Args[1:])) },
+	"squatter":    func() { os.Exit(squatter(os.Args[1:])) },
 }
+
+func TestMain(m *testing.M) { testscript.Main(placed{m}, commands) }
+
+// envCommands names a directory with the test binaries of packages, built without the
+// race detector: the commands that tests run are then these. A test starts some
+// thousand of them, and with the detector each costs a multiple.
+const envCommands = "TEAMCTL_TEST_COMMANDS"
 
 // placed are the tests of this package with the sockets of their teams in one place.
 type placed struct{ m *testing.M }
 
 func (p placed) Run() int {
+	if dir := os.Getenv(envCommands); dir != "" {
+		if err := install(filepath.Join(dir, "teamctl.test")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	done := strays.Place(team.EnvRuntime)
 	return done(p.m.Run())
+}
+
+// install puts a program in the place of every command that testscript has installed.
+func install(program string) error {
+	for name := range commands {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		if err := os.Link(program, path); err != nil { // a command is told by its own name
+			return err
+		}
+	}
+	return nil
 }
 
 // fakeAgent is a foreign agent: it says who it is, and then does as it is told.
