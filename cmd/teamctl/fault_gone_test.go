@@ -83,7 +83,13 @@ func TestSupervisorEndsUnderCommands(t *testing.T) {
 	r.agent("a", "never", "fakeagent", "hold")
 	const rounds = 15
 	for range rounds {
-		sup := r.supervisor()
+		// The one that was told to end may have carried out all of a round.
+		var sup backends.ProcID
+		r.until("a supervisor", func() bool {
+			r.teamctl("ps")
+			sup = r.supervisorNow()
+			return sup != backends.ProcID{}
+		})
 		var wg sync.WaitGroup
 		for i, line := range []string{"task add x", "send a hello", "ps", "capture a", "wait --member a --state running"} {
 			if i == 1 {

@@ -230,17 +230,26 @@ func (r *faultRig) supervisor() backends.ProcID {
 	// A supervisor holds the lock a moment before the file has its pid.
 	var id backends.ProcID
 	r.until("a supervisor that says who it is", func() bool {
-		b, err := os.ReadFile(r.layout.SupervisorPID())
-		if err != nil {
-			return false
-		}
-		pid, _, err := team.ParseSupervisorPID(b)
-		if err != nil {
-			return false
-		}
-		id, err = proc.Identify(pid)
-		return err == nil
+		id = r.supervisorNow()
+		return id != backends.ProcID{}
 	})
+	return id
+}
+
+// supervisorNow is the supervisor that the team's file names, zero where there is none.
+func (r *faultRig) supervisorNow() backends.ProcID {
+	b, err := os.ReadFile(r.layout.SupervisorPID())
+	if err != nil {
+		return backends.ProcID{}
+	}
+	pid, _, err := team.ParseSupervisorPID(b)
+	if err != nil {
+		return backends.ProcID{}
+	}
+	id, err := proc.Identify(pid)
+	if err != nil {
+		return backends.ProcID{}
+	}
 	return id
 }
 
