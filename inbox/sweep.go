@@ -23,9 +23,10 @@ var (
 // how many pieces it removed. Run it when a supervisor starts.
 func Sweep(inboxesDir, locksDir string, olderThan time.Duration) (int, error) {
 	n, err := atomicfile.SweepTemp(inboxesDir, olderThan)
+	m, errM := atomicfile.SweepTemp(locksDir, olderThan)
 	a, errA := sweepMatching(inboxesDir, staleLock(), olderThan)
 	b, errB := sweepMatching(locksDir, pidTemp(), olderThan)
-	return n + a + b, errors.Join(err, errA, errB)
+	return n + m + a + b, errors.Join(err, errM, errA, errB)
 }
 
 func sweepMatching(dir string, name *regexp.Regexp, olderThan time.Duration) (int, error) {

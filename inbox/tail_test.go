@@ -1,7 +1,9 @@
 package inbox
 
 import (
+	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,7 +12,7 @@ import (
 // the file was replaced it returns all that is unread.
 func TestTailReadsWhatIsNew(t *testing.T) {
 	b, _ := newBox(t)
-	tail := b.Tail()
+	tail := b.Tail(TailMark{})
 	look := func(want string) {
 		t.Helper()
 		got, err := tail.Unread(t.Context())
@@ -73,7 +75,7 @@ func TestTailDoesNotReadTheHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tail := b.Tail()
+	tail := b.Tail(TailMark{})
 	if got, err := tail.Unread(t.Context()); err != nil || len(got) != 500 {
 		t.Fatalf("%d, %v", len(got), err)
 	}
@@ -92,6 +94,90 @@ func TestTailDoesNotReadTheHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := tail.Unread(t.Context()); err != nil || len(got) != 1 {
+		t.Fatalf("%d, %v", len(got), err)
+	}
+}
+
+// A tail goes on where that of another process ended, and returns again what was kept: as
+// long as that is unread and in its place.
+func TestTailGoesOnFromAMark(t *testing.T) {
+	b, _ := newBox(t)
+	var texts []string
+	for i := range 6 {
+		e := numbered("a", i)
+		texts = append(texts, e.Text)
+		if err := b.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tail := b.Tail(TailMark{})
+	again := func() {
+		t.Helper()
+		text, err := json.Marshal(tail.Mark())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m TailMark
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		tail = b.Tail(m)
+	}
+	look := func(want ...string) []Entry {
+		t.Helper()
+		got, err := tail.Unread(t.Context())
+		if err != nil || textsOf(got) != strings.Join(want, "|") {
+			t.Fatalf("%q, %v; want %q", textsOf(got), err, want)
+		}
+		return got
+	}
+	keep := func(want bool, which ...string) {
+		t.Helper()
+		if got := tail.Keep(func(e Entry) bool { return slices.Contains(which, e.Text) }); got != want {
+			t.Fatalf("kept all: %v", got)
+		}
+	}
+	all := look(texts...)
+	keep(true, texts[1], texts[3])
+	again()
+	look(texts[1], texts[3])
+	keep(true, texts[1], texts[3])
+	if _, err := b.MarkRead(t.Context(), all[1].Key()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Append(t.Context(), numbered("a", 6)); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	look(texts[3], numbered("a", 6).Text)
+	keep(true)
+	again()
+	look()
+	// Another file has the name: everything counts again, and what was kept only once.
+	keep(true)
+	data, err := os.ReadFile(b.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.Path()+".new", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(b.Path()+".new", b.Path()); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	look(texts[0], texts[2], texts[3], texts[4], texts[5], numbered("a", 6).Text)
+	// Of too many none but the first are kept.
+	for i := range maxKept + 3 {
+		if err := b.Append(t.Context(), numbered("b", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tail.Again()
+	if got, err := tail.Unread(t.Context()); err != nil || tail.Keep(func(Entry) bool { return true }) {
+		t.Fatalf("all of %d are kept, %v", len(got), err)
+	}
+	if got, err := tail.Unread(t.Context()); err != nil || len(got) != maxKept {
 		t.Fatalf("%d, %v", len(got), err)
 	}
 }

@@ -97,6 +97,9 @@ func (l Layout) MailBoot() string { return filepath.Join(l.Locks(), "mail.boot")
 // Inboxes is the directory of mailboxes.
 func (l Layout) Inboxes() string { return filepath.Join(l.Dir, "inboxes") }
 
+// LeadAsked notes how far the lead's mailbox was looked through for requests.
+func (l Layout) LeadAsked() string { return filepath.Join(l.Locks(), LeadName+".asked") }
+
 // Locks is the directory of lock files; it is not the watched mailbox directory.
 func (l Layout) Locks() string { return filepath.Join(l.Dir, "locks") }
 
