@@ -68,7 +68,7 @@ func Example() {
 	if err := t.Close(); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := env.Delete(ctx, me, "demo", false); err != nil {
+	if _, err := env.Delete(ctx, me, "demo", tool.DeleteIn{}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(len(added), "tasks done")

@@ -127,7 +127,13 @@ type TeamDeleteOut struct {
 	Restore  []string     `json:"restore,omitempty"` // commands that bring them back, one each
 	Removed  []string     `json:"removed_worktrees,omitempty"`
 	Notes    []string     `json:"notes,omitempty"` // a teardown that failed, a large file in a snapshot
+
+	begun bool
 }
+
+// Begun reports whether the removal began. From then on the end of the context does
+// not stop it.
+func (o TeamDeleteOut) Begun() bool { return o.begun }
 
 // KeptBranch is a branch that holds commits which are nowhere else.
 type KeptBranch struct {

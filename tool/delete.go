@@ -17,29 +17,54 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
+// DeleteIn says how to delete a team.
+type DeleteIn struct {
+	Force bool   // end members first, and remove worktrees with work in them after a snapshot
+	Late  func() // called once if ctx ends after the removal has begun, which completes nonetheless; nil: not
+}
+
+// ReasonMembersEnded is the reason of a deletion that was given up after its members
+// had been asked to end.
+const ReasonMembersEnded = "members_ended"
+
 // Delete removes a team: it refuses while members live, programs that have joined
 // have not left, a merge is under way, and while a worktree has work that is nowhere else. With force members are ended first and unsaved work
 // is snapshotted to a rescue ref, which is told. Branches with commits of their
 // own are always kept. A delete that was cut short can be repeated.
-func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (TeamDeleteOut, error) {
+//
+// When ctx ends before the first worktree is removed, no file of the team has
+// changed; with force its members may have been ended, which the error says. From
+// there on the end of ctx changes nothing: the deletion completes.
+func (e *Env) Delete(ctx context.Context, c Caller, key string, in DeleteIn) (TeamDeleteOut, error) {
 	out := TeamDeleteOut{TeamName: key}
+	ended, err := e.delete(ctx, c, key, in, &out)
+	if ended && err != nil && ctx.Err() != nil && !out.begun {
+		err = team.Errorf(team.CodeUnavailable, "members of team %s were asked to end, nothing was deleted: %w", key, context.Cause(ctx)).
+			WithReason(ReasonMembersEnded).WithHint("teamctl delete " + key + " --force    # or teamctl start --team " + key + ", to go on with it")
+	}
+	return out, err
+}
+
+// delete is Delete. It reports whether members were asked to end.
+func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out *TeamDeleteOut) (ended bool, err error) {
+	force := in.Force
 	t, err := e.Open(ctx, key)
 	if err != nil {
-		return out, err
+		return ended, err
 	}
 	if err := t.may(ctx, c, OpTeamDelete); err != nil {
-		return out, errors.Join(err, t.Close())
+		return ended, errors.Join(err, t.Close())
 	}
 	release := func() {}
 	defer func() { release() }()
 	if !force { // else members that merge are ended first
-		release, err = t.holdMerges(ctx, force, &out)
+		release, err = t.holdMerges(ctx, force, out)
 	}
 	if err == nil {
-		err = t.quiesce(ctx, c, force)
+		ended, err = t.quiesce(ctx, c, force)
 	}
 	if err == nil && force {
-		release, err = t.holdMerges(ctx, force, &out)
+		release, err = t.holdMerges(ctx, force, out)
 	}
 	var trees []treesAt
 	if err == nil {
@@ -51,74 +76,87 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, force bool) (Tea
 	}
 	err = errors.Join(err, t.Close())
 	if err != nil {
-		return out, firstCoded(err)
+		return ended, firstCoded(err)
 	}
 	// From here no supervisor can start: we hold its lock.
 	wait, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	lock, err := filelock.Lock(wait, t.Layout.SupervisorLock())
 	if err != nil {
-		return out, team.Errorf(team.CodeTimeout, "the supervisor of %s does not leave: %w", key, err)
+		return ended, team.Errorf(team.CodeTimeout, "the supervisor of %s does not leave: %w", key, err)
 	}
 	defer func() { _ = lock.Unlock() }()
 	more, others, err := unclaimed(ctx, t.Layout, trees)
 	if err != nil {
-		return out, err
+		return ended, err
 	}
 	trees = append(trees, more...)
 	if err := checkTrees(ctx, t.Layout.Key, trees, force); err != nil {
-		return out, err
+		return ended, err
 	}
 	if len(others) > 0 && !force {
-		return out, team.Errorf(team.CodeConflict, "no worktree of the team, and in its directory: %s", strings.Join(others, ", ")).
+		return ended, team.Errorf(team.CodeConflict, "no worktree of the team, and in its directory: %s", strings.Join(others, ", ")).
 			WithReason("worktree_dirty").WithHint("move it away, or teamctl delete --force (which moves it to " + e.keptDir() + ")")
 	}
+	if err := ctx.Err(); err != nil {
+		return ended, err
+	}
+	// The point of no return. There is no deadline: a large worktree takes its time, each
+	// command that runs has its own, and a deletion that is killed can be repeated.
+	out.begun = true
+	if in.Late != nil {
+		defer context.AfterFunc(ctx, in.Late)()
+	}
+	ctx = context.WithoutCancel(ctx)
 	for _, at := range trees {
-		if err := t.removeTrees(ctx, at, boot, force, &out); err != nil {
-			return out, err
+		if err := t.removeTrees(ctx, at, boot, force, out); err != nil {
+			return ended, err
 		}
 	}
 	for _, keep := range []func(team.Layout) ([]string, error){e.keepLeft, e.keepDamaged} {
 		kept, err := keep(t.Layout)
 		out.Notes = append(out.Notes, kept...)
 		if err != nil {
-			return out, err
+			return ended, err
 		}
 	}
 	if err := e.removeDir(t.Layout); err != nil {
-		return out, err
+		return ended, err
 	}
 	out.Success = true
 	out.Message = fmt.Sprintf("Cleaned up directories and worktrees for team %q", key)
-	return out, nil
+	return ended, nil
 }
 
 // quiesce sees to it that nothing of the team runs: no member, no private tmux
-// server, no supervisor.
-func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
+// server, no supervisor. It reports whether members were asked to end.
+func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, err error) {
 	all, err := t.Ledger.Members(ctx, true)
 	if err != nil {
-		return err
+		return ended, err
 	}
 	owed, err := t.owed(ctx)
 	if err != nil {
-		return err
+		return ended, err
 	}
 	if pid, _ := t.supervisorPID(); pid == 0 && len(all) <= 1 && !owed {
-		return nil // nothing was ever started
+		return false, nil // nothing was ever started
 	}
 	s, err := t.supervisor(ctx)
 	if err != nil {
-		return err
+		return ended, err
 	}
-	if force {
+	if force && ctx.Err() == nil {
+		ended = slices.ContainsFunc(all, func(m ledger.Member) bool {
+			return m.RemovedAt == 0 && m.Name != team.LeadName && (m.Desired == team.WantRunning || m.Observed.Alive())
+		})
 		if _, err := s.StopMembers(ctx, supervisor.StopIn{Force: true, Reason: "team deleted", From: c.Name}); err != nil {
-			return err
+			return ended, err
 		}
 	}
 	st, err := s.Status(ctx)
 	if err != nil {
-		return err
+		return ended, err
 	}
 	var active []string
 	var unknown []error
@@ -140,14 +178,14 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) error {
 		}
 	}
 	if len(unknown) > 0 {
-		return team.Errorf(team.CodeConflict, "%d member(s) may live and cannot be looked at: %w", len(unknown), joinErrors(unknown)).
+		return ended, team.Errorf(team.CodeConflict, "%d member(s) may live and cannot be looked at: %w", len(unknown), joinErrors(unknown)).
 			WithReason("members_active").WithHint("teamctl delete " + t.Layout.Key + " --force ends what can be found of them and keeps their files")
 	}
 	if len(active) > 0 {
-		return team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s",
+		return ended, team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s",
 			len(active), strings.Join(active, ", ")).WithReason("members_active").WithHint(hint)
 	}
-	return s.Quit(ctx, true)
+	return ended, s.Quit(ctx, true)
 }
 
 // treesAt are the members that have a worktree of the repository at root.

@@ -125,7 +125,7 @@ func TestEveryDoorAsksTheTable(t *testing.T) {
 			if c.Role == team.RoleLeader || c.Role == team.RoleOperator {
 				return team.Errorf(team.CodeDenied, "not tried: it would work").WithReason("role")
 			}
-			_, err := r.Env.Delete(ctx, c, "demo", false)
+			_, err := r.Env.Delete(ctx, c, "demo", DeleteIn{})
 			return err
 		}},
 		"create": {[]team.Role{team.RoleLeader}, func(c Caller) error {

@@ -100,6 +100,7 @@ func (r *Repo) CheckRemove(ctx context.Context, paths []string, in RemoveIn) []e
 		}
 		errs[i] = err
 	})
+	r.step("inspected")
 	return errs
 }
 

@@ -28,6 +28,8 @@ type app struct {
 	as    string   // --as
 	given []string // the arguments of the command
 
+	past bool // a signal no longer ends what the command does: its result decides the exit status
+
 	due time.Duration // when --watch looks again though nothing has changed; 0: never
 }
 
@@ -137,9 +139,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = a.out.failed
 	}
 	var sig signalError
-	if err != nil && errors.As(context.Cause(ctx), &sig) {
-		// Whatever the error is: it came of the interruption, or does not matter now.
-		a.out.interrupted()
+	if err != nil && !a.past && errors.As(context.Cause(ctx), &sig) {
+		if team.ReasonOf(err) == tool.ReasonMembersEnded {
+			a.out.error(err)
+		} else { // it came of the interruption, or does not matter now
+			a.out.interrupted()
+		}
 		return 128 + int(sig.signal)
 	}
 	var status exitError

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,11 @@ func newDelete(a *app) *cobra.Command {
 its branches. It refuses while members run, and while a worktree has work that
 is nowhere else. With --force members are ended first and such work is saved as
 a snapshot in the repository, which is told. A branch with commits of its own is
-always kept.`,
+always kept.
+
+An interrupt that comes before the first worktree is removed deletes nothing; with
+--force members may have been ended, which is told. A later one does not stop the
+deletion, and the exit status is that of the deletion.`,
 		Example: `  teamctl shutdown && teamctl delete
   teamctl delete demo --force`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -57,7 +62,13 @@ func (a *app) target(ctx context.Context) (*tool.Env, string, tool.Caller, error
 
 // remove deletes the team and tells what was kept.
 func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Caller, force bool) error {
-	res, err := env.Delete(ctx, c, key, force)
+	late := sync.OnceFunc(func() {
+		a.out.note("the deletion of %s has begun and will be completed; interrupt again to stop it half done", key)
+	})
+	res, err := env.Delete(ctx, c, key, tool.DeleteIn{Force: force, Late: late})
+	if a.past = res.Begun(); a.past && ctx.Err() != nil {
+		late() // waits where it is being told
+	}
 	if err != nil {
 		a.rescued(res, a.out.note)
 		return errors.Join(err, a.out.failed)

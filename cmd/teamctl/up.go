@@ -380,7 +380,7 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 func (a *app) takeBack(ctx context.Context, env *tool.Env, c tool.Caller, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	res, err := env.Delete(ctx, c, key, true)
+	res, err := env.Delete(ctx, c, key, tool.DeleteIn{Force: true})
 	a.rescued(res, a.out.note)
 	if err != nil {
 		a.out.note("could not take team %s back: %v", key, err)

@@ -66,7 +66,7 @@ func teamDelete(ctx context.Context, s *Session, _ TeamDeleteIn) (tool.TeamDelet
 	if err := t.Close(); err != nil {
 		return tool.TeamDeleteOut{}, err
 	}
-	out, err := s.Env.Delete(ctx, c, key, false)
+	out, err := s.Env.Delete(ctx, c, key, tool.DeleteIn{})
 	if err == nil {
 		s.setCurrent("")
 	}
