@@ -230,6 +230,10 @@ func TestDeleteInterruptedAtRandom(t *testing.T) {
 			r.deleted(at, "ann")
 			r.fresh()
 			continue
+		case status != 130 && status != -1: // -1: before it listened for signals
+			t.Fatal(at)
+		case stdout != "":
+			t.Fatal(at)
 		case strings.Contains(stderr, "asked to end"):
 			done["ended"]++
 		default:
@@ -237,9 +241,6 @@ func TestDeleteInterruptedAtRandom(t *testing.T) {
 			if m := r.state("ann", team.Running); m.Generation != before.Generation {
 				t.Errorf("%s: it is another generation", at)
 			}
-		}
-		if status != 130 && status != -1 { // -1: before it listened for signals
-			t.Error(at)
 		}
 		r.whole(at, ann)
 		r.teamctl("delete", "--force")

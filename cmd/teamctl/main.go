@@ -34,7 +34,8 @@ func runIn(ctx context.Context, args []string) int {
 	if len(args) > 0 && args[0] == "acp" {
 		return a.run(ctx, args) // to it an interrupt means another thing
 	}
-	ctx, stop := a.signals(ctx)
-	defer stop()
+	// Signals stay caught until the exit: one that comes when everything is done would
+	// make the command look like one that was ended.
+	ctx, _ = a.signals(ctx)
 	return a.run(ctx, args)
 }
