@@ -76,6 +76,7 @@ func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, e
 		if _, err := r.inspectFor(ctx, t, in); err != nil {
 			return Removed{}, err
 		}
+		r.step("inspected")
 	}
 	l, err := r.lock(ctx)
 	if err != nil {

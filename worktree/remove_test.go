@@ -323,7 +323,7 @@ func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 func TestRemoveKilled(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
-		for _, step := range []string{"remove-begun", "moved", "rescued", "doomed", "dropped", "branch-done", "deleted"} {
+		for _, step := range []string{"inspected", "remove-begun", "moved", "rescued", "doomed", "dropped", "branch-done", "deleted"} {
 			if step == "rescued" && !force {
 				continue
 			}
@@ -344,7 +344,7 @@ func TestRemoveKilled(t *testing.T) {
 				_, err := f.repo.Repair(f.ctx())
 				f.must(err)
 				refs := f.git(f.root, "for-each-ref", "--format=%(refname)", "refs/teamctl/rescue")
-				switch undone := step == "remove-begun" || step == "moved" || step == "rescued"; {
+				switch undone := step == "inspected" || step == "remove-begun" || step == "moved" || step == "rescued"; {
 				case undone:
 					if d := cmp.Diff(want, contents(t, w.Path)); d != "" {
 						t.Error("not put back", d)
