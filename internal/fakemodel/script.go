@@ -30,7 +30,7 @@ type part struct {
 
 // broken marks an interrupted turn: what was left of its script is not wanted any
 // more. The words are those of the CLIs.
-var broken = regexp.MustCompile(`(?i)\[request interrupted by user|<turn_aborted>|user interrupted the previous turn`)
+var broken = regexp.MustCompile(`(?i:\[request) interrupted by user|<turn_aborted>|(?i:user) interrupted the previous turn`)
 
 // next is the step that the conversation has come to.
 func next(parts []part) step {
@@ -45,7 +45,10 @@ func next(parts []part) step {
 			continue
 		}
 		text := p.text
-		all := broken.FindAllStringIndex(text, -1)
+		var all [][]int
+		if strings.Contains(text, "nterrupted") || strings.Contains(text, "turn_aborted") { // the search is dear
+			all = broken.FindAllStringIndex(text, -1)
+		}
 		if len(all) > 0 { // broken off before an answer came, it is one stretch with the next turn
 			text = text[all[len(all)-1][1]:]
 		}
@@ -99,9 +102,15 @@ var requestID = regexp.MustCompile(`shutdown-\d+@[A-Za-z0-9_-]+`)
 // parse finds the steps of a text, in order. A text that is JSON, as tool results
 // are, is searched in its strings.
 func parse(text string) []step {
+	if !strings.Contains(text, "@@") {
+		return nil // a whole conversation is parsed for every answer
+	}
 	var steps []step
 	var wait time.Duration
 	for _, line := range lines(text) {
+		if !strings.Contains(line, "@@") {
+			continue
+		}
 		m := directive.FindStringSubmatch(line)
 		if m == nil {
 			continue
