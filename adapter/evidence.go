@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -10,12 +11,12 @@ type Evidence struct {
 	Agent    string
 	Way      string // event of a hook
 	Versions string
-	Most     int    // characters of an answer, its frame and escapes included
+	Most     int    // characters of an answer, its frame and escapes included; 0 for no cap
 	Counts   string // what makes a message accepted
 	Without  string // what is done with one that has no evidence, or is too long
 }
 
-// Evidences are the ways of mail by hooks, by program and version.
+// Evidences are the ways of mail by hooks and servers, by program and version.
 func Evidences() []Evidence {
 	const (
 		record  = "its transcript holds the whole message, in any generation"
@@ -42,6 +43,10 @@ func Evidences() []Evidence {
 	add(Claude, "2.1.112 to 2.1.328", claudeRecords, append(prompts, Wait)...)
 	add(Claude, "2.1.329 and newer", claudeTested, append(prompts, Wait)...)
 	add(Claude, "others", Version{2, 1, 35}, prompts...)
+	out = append(out,
+		Evidence{Codex, "its app-server", "all", 0, "its thread has the message", "the thread is read after a restart of either side, and what it lacks is given again"},
+		Evidence{Opencode, "its server", "all", 0, "its session has the message with the whole text",
+			"the session is read after a post without an answer and after a restart of either side, and what it lacks is posted again, with the same id"})
 	add(Codex, "without its app-server", Version{}, prompts...)
 	add(Gemini, "all", Version{}, "BeforeAgent", "AfterTool", "AfterAgent")
 	return out
@@ -52,7 +57,11 @@ func EvidenceTable() string {
 	var b strings.Builder
 	b.WriteString("| program | version | way | characters of an answer | accepted when | without that |\n|---|---|---|---|---|---|\n")
 	for _, e := range Evidences() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s |\n", e.Agent, e.Versions, e.Way, e.Most, e.Counts, e.Without)
+		most := "any number"
+		if e.Most > 0 {
+			most = strconv.Itoa(e.Most)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Agent, e.Versions, e.Way, most, e.Counts, e.Without)
 	}
 	return b.String()
 }

@@ -24,28 +24,32 @@ import (
 // begins a turn, a busy one takes it at the next tool boundary. opencode orders
 // messages by their ids, so an id begins with the time, as its own do; it ends with
 // a hash of the mail's id, by which the session itself tells what it was given,
-// also after a kill. Sending one id twice would double its text.
+// also after a kill. The text is a part with an id of our own as well: posted twice, a
+// message stands in the session once.
 //
-// The session has a message at once; that the model has it is shown by an answer
-// whose parent is that message or a later one.
+// The answer to prompt_async comes before the session has the message, seconds before on
+// a busy machine, and may never come to a server that takes it all the same. So the
+// receipt is the message as the session has it, with its text: by an event, or by reading.
 type server struct {
 	f      Facts
 	report Report
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	client *http.Client
+	late   chan struct{} // capacity 1: a post had no answer
 
 	mu       sync.Mutex
 	up       bool
 	session  string
-	seen     map[string]string // hash of the mail's id -> message id
-	mail     map[string]string // message id -> mail id, of those given by this channel or asked about
-	answered string            // newest message that an answer has as its parent
-	given    string            // newest of our messages in the session
-	tried    string            // of our messages: the one that a turn was last begun for
-	tries    int               // and how often
-	gone     map[string]bool   // our messages that a compaction has taken away, until they are given again
-	doubt    bool              // there was a compaction: what it has taken away is not known yet
+	seen     map[string]string  // hash of the mail's id -> message id
+	mail     map[string]letter  // message id -> what was posted under it, and has no receipt yet
+	stored   map[string]textSum // message id of ours -> the text that the session has of it
+	answered string             // newest message that an answer has as its parent
+	given    string             // newest of our messages in the session
+	tried    string             // of our messages: the one that a turn was last begun for
+	tries    int                // and how often
+	regiven  map[string]string  // our message that a compaction has taken away -> the one that it was given again as
+	doubt    bool               // there was a compaction: what it has taken away is not known yet
 	asks     map[string]team.WaitFor
 	busy     bool
 	stamp    string // newest among the ids of the session
@@ -70,11 +74,13 @@ func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{
-		f: f, report: r, cancel: cancel, client: &http.Client{Transport: &http.Transport{}},
+		f: f, report: r, cancel: cancel, late: make(chan struct{}, 1), client: &http.Client{Transport: &http.Transport{}},
 		patience: patienceFirst, mode: f.Mode,
-		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]string{}, asks: map[string]team.WaitFor{}, gone: map[string]bool{},
+		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]letter{}, stored: map[string]textSum{}, regiven: map[string]string{},
+		asks: map[string]team.WaitFor{},
 	}
 	s.done.Go(func() { keepUp(ctx, s.connection) })
+	s.done.Go(func() { s.lookLate(ctx) })
 	return s, nil
 }
 
@@ -230,7 +236,7 @@ func (s *server) begin(ctx context.Context) error {
 		return err
 	}
 	if s.f.Link.Prompt != "" {
-		if o := s.give(ctx, id, "prompt-"+s.f.Generation, s.f.Link.Prompt); o.State == team.Held {
+		if o := s.give(ctx, id, promptPrefix+s.f.Generation, s.f.Link.Prompt, false); o.State == team.Held {
 			return errors.New(o.Reason)
 		}
 	}
@@ -278,6 +284,7 @@ type sessionMessage struct {
 }
 
 type messagePart struct {
+	ID   string `json:"id"`
 	Type string `json:"type"`
 	Text string `json:"text"`
 	// Of a compaction: the first message that it has left as it was.
@@ -291,6 +298,9 @@ func (s *server) read(ctx context.Context, id string) (all []sessionMessage, err
 	}
 	for _, m := range all {
 		s.message(m.Info)
+		for _, p := range m.Parts {
+			s.part(m.Info.ID, p, "GET /session/message")
+		}
 	}
 	return all, nil
 }
@@ -394,8 +404,8 @@ func (s *server) asked(p permissionRequest, what team.WaitFor) {
 
 // message notes one message of the session.
 func (s *server) message(m messageInfo) {
-	var receipts []team.Receipt
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if rest, ok := strings.CutPrefix(m.ID, "msg_"); ok && len(rest) > stampLen {
 		s.stamp = max(s.stamp, rest[:stampLen])
 	}
@@ -408,22 +418,9 @@ func (s *server) message(m messageInfo) {
 		}
 	case m.compacted():
 		// What it was about is a summary now, and the answers that follow are to that.
-		for id := range s.mail {
-			if id > s.answered && id < m.ParentID && !s.gone[id] {
-				s.gone[id], s.doubt = true, true
-			}
-		}
-	case m.Role == "assistant" && m.Mode != compaction && m.ParentID > s.answered:
-		for id, mail := range s.mail {
-			if id > s.answered && id <= m.ParentID && !s.gone[id] {
-				receipts = append(receipts, team.Receipt{ID: mail, State: team.Accepted, Evidence: "answer " + m.ID})
-			}
-		}
-		s.answered = m.ParentID
-	}
-	s.mu.Unlock()
-	if len(receipts) > 0 {
-		s.see(team.Observation{Source: "message.updated", Receipts: receipts})
+		s.doubt = s.doubt || s.given > s.answered
+	case m.Role == "assistant" && m.Mode != compaction:
+		s.answered = max(s.answered, m.ParentID)
 	}
 }
 
@@ -438,7 +435,11 @@ func (s *server) take(ctx context.Context, data []byte) {
 		RequestID string
 		Status    sessionStatus
 		Error     sessionError
-		Info      struct {
+		Part      struct {
+			messagePart
+			MessageID string
+		}
+		Info struct {
 			messageInfo
 			Cost   float64
 			Tokens struct {
@@ -462,6 +463,8 @@ func (s *server) take(ctx context.Context, data []byte) {
 		s.takeUp(ctx)
 	case "message.updated":
 		s.message(p.Info.messageInfo)
+	case "message.part.updated":
+		s.part(p.Part.MessageID, p.Part.messagePart, e.Type)
 	case "session.compacted":
 		s.mu.Lock()
 		s.doubt = true

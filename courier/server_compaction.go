@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/teamctl/teamctl/team"
 )
 
 // compaction is the mode of the answer that is a summary.
@@ -104,30 +102,19 @@ func (s *server) restoreNow(ctx context.Context) {
 func (s *server) restore(ctx context.Context, all []sessionMessage, over bool) {
 	lost := takenAway(all, over)
 	ended := over || len(all) == 0 || !all[len(all)-1].Info.compacted()
-	var receipts []team.Receipt
 	s.mu.Lock()
 	session := s.session
-	for id := range s.gone {
-		if _, is := lost[id]; !is && ended { // it was left as it was
-			delete(s.gone, id)
-			if mail, ours := s.mail[id]; ours && id <= s.answered {
-				receipts = append(receipts, team.Receipt{ID: mail, State: team.Accepted, Evidence: "answered after message " + id})
-			}
-		}
-	}
-	for id := range lost {
-		s.gone[id] = true
-	}
 	s.doubt = !ended
 	s.mu.Unlock()
-	if len(receipts) > 0 {
-		s.see(team.Observation{Source: "session.compacted", Receipts: receipts})
-	}
 	for _, old := range slices.Sorted(maps.Keys(lost)) {
 		hash := old[len(old)-hashLen:]
 		s.mu.Lock()
-		s.stamp = messageStamp(time.Now(), s.stamp)
-		msg := "msg_" + s.stamp + hash
+		msg, before := s.regiven[old] // it may not stand there yet
+		if !before {
+			s.stamp = messageStamp(time.Now(), s.stamp)
+			msg = "msg_" + s.stamp + hash
+			s.regiven[old] = msg
+		}
 		s.mu.Unlock()
 		s.f.Log.Info("give again what a compaction took away", "member", s.f.Name, "message", old, "again", msg)
 		if err := s.prompt(ctx, session, msg, lost[old]); err != nil {
@@ -139,17 +126,7 @@ func (s *server) restore(ctx context.Context, all []sessionMessage, over bool) {
 		}
 		s.mu.Lock()
 		s.seen[hash] = msg
-		if mail, ours := s.mail[old]; ours {
-			delete(s.mail, old)
-			s.mail[msg] = mail
-		}
-		delete(s.gone, old)
 		s.given = max(s.given, msg)
-		answered := s.mail[msg] != "" && msg <= s.answered
-		mail := s.mail[msg]
 		s.mu.Unlock()
-		if answered { // somebody else has read of that already
-			s.see(team.Observation{Source: "session.compacted", Receipts: []team.Receipt{{ID: mail, State: team.Accepted, Evidence: "answered after message " + msg}}})
-		}
 	}
 }

@@ -60,7 +60,7 @@ func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 			}
 			fresh = false
 		}
-		out[i] = s.give(ctx, id, m.ID, m.Text)
+		out[i] = s.give(ctx, id, m.ID, m.Text, m.Again)
 	}
 	return out
 }
@@ -68,47 +68,139 @@ func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 // Settles is true: the session tells what it has, if it is asked for it.
 func (s *server) Settles() bool { return true }
 
-// give sends one text, unless the session has it.
-func (s *server) give(ctx context.Context, session, mail, text string) team.Outcome {
+// textSum tells a text.
+type textSum [sha256.Size]byte
+
+func sumOf(text string) textSum { return sha256.Sum256([]byte(text)) }
+
+// letter is a text that was posted.
+type letter struct {
+	id     string // of the mail
+	sum    textSum
+	unsure bool // its post had no answer
+}
+
+// partOf is the id of the part that the text of a message of ours is.
+func partOf(msg string) string { return "prt_" + strings.TrimPrefix(msg, "msg_") }
+
+// part notes the text that the session has of a message of ours: with the whole of it, that
+// message is accepted.
+func (s *server) part(msg string, p messagePart, source string) {
+	if p.Type != "text" || p.Text == "" || !minted(msg) || p.ID != partOf(msg) {
+		return
+	}
+	sum := sumOf(p.Text)
+	s.mu.Lock()
+	s.stored[msg] = sum
+	l, ours := s.mail[msg]
+	ours = ours && l.sum == sum
+	if ours {
+		delete(s.mail, msg)
+	}
+	s.mu.Unlock()
+	if ours && !strings.HasPrefix(l.id, promptPrefix) {
+		s.see(team.Observation{Source: source, Receipts: []team.Receipt{{ID: l.id, State: team.Accepted, Evidence: standsAs(msg)}}})
+	}
+}
+
+// standsAs is the evidence that the session has a message.
+func standsAs(msg string) string { return "it stands in the session as " + msg }
+
+// promptPrefix begins the name of the first message of a generation, which is no mail.
+const promptPrefix = "prompt-"
+
+// give posts one text, unless the session has it. Again is for one that was posted before
+// and is not in the session: the post may have been lost.
+func (s *server) give(ctx context.Context, session, mail, text string, again bool) team.Outcome {
 	o := team.Outcome{ID: mail, State: team.Injected}
-	hash := messageHash(mail)
+	hash, sum := messageHash(mail), sumOf(text)
 	s.mu.Lock()
 	msg, known := s.seen[hash]
-	if !known {
+	if known && s.stored[msg] == sum {
+		o.State, o.Evidence = team.Accepted, standsAs(msg)
+		s.mu.Unlock()
+		return o
+	}
+	l, posted := s.mail[msg]
+	if known && posted && !again && !l.unsure {
+		s.mu.Unlock()
+		return o // its receipt is on the way
+	}
+	if _, other := s.stored[msg]; other && msg <= s.answered {
+		s.mu.Unlock()
+		o.Reason = "the session has another text as " + msg
+		return o
+	}
+	// One that comes to stand before what was answered is seen, and begins no turn.
+	if !known || msg <= s.answered {
+		delete(s.mail, msg)
 		s.stamp = messageStamp(time.Now(), s.stamp)
 		msg = "msg_" + s.stamp + hash
 		s.seen[hash] = msg
 	}
-	if !strings.HasPrefix(mail, "prompt-") {
-		s.mail[msg] = mail
-	}
-	if known && msg <= s.answered && !s.gone[msg] {
-		o.State, o.Evidence = team.Accepted, "answered after message "+msg
-	}
+	s.mail[msg] = letter{id: mail, sum: sum}
 	s.mu.Unlock()
-	if known {
+	err := s.prompt(ctx, session, msg, text)
+	if err == nil {
 		return o
 	}
-	err := s.prompt(ctx, session, msg, text)
+	o.State, o.Reason = team.Held, err.Error()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stored[msg] == sum { // the event was faster
+		o.State, o.Reason, o.Evidence = team.Accepted, "", standsAs(msg)
+		return o
+	}
 	if no := (*statusError)(nil); errors.As(err, &no) {
-		s.mu.Lock()
 		delete(s.seen, hash)
-		s.mu.Unlock()
-		o.State, o.Reason = team.Held, no.Error()
-	} else if err != nil {
-		o.Reason = err.Error() // it may have it: the session will tell
-		s.mu.Lock()
-		delete(s.seen, hash)
-		s.mu.Unlock()
+		delete(s.mail, msg)
+		return o
+	}
+	o.Reason = "not known whether the server has it: " + o.Reason
+	s.mail[msg] = letter{id: mail, sum: sum, unsure: true}
+	select {
+	case s.late <- struct{}{}:
+	default: // it looks already
 	}
 	return o
+}
+
+// lookAfter is how long a post that had no answer may still be under way.
+const lookAfter = 5 * time.Second
+
+// lookLate reads the session some time after a post that had no answer, and reports that, so
+// that what is missing then is given again.
+func (s *server) lookLate(ctx context.Context) {
+	for {
+		select {
+		case <-s.late:
+		case <-ctx.Done():
+			return
+		}
+		if !pause(ctx, lookAfter) {
+			return
+		}
+		s.mu.Lock()
+		up, id := s.up, s.session
+		s.mu.Unlock()
+		if !up {
+			continue // the next connection reads it
+		}
+		within, cancel := context.WithTimeout(ctx, 30*time.Second)
+		_, err := s.read(within, id)
+		cancel()
+		if err != nil {
+			s.f.Log.Warn("look for what was posted", "member", s.f.Name, "err", err)
+		}
+		s.see(team.Observation{Source: "GET /session/message"})
+	}
 }
 
 // prompt posts a message; without a text it adds nothing to one that is there.
 func (s *server) prompt(ctx context.Context, session, msg, text string) error {
 	in := map[string]any{"messageID": msg, "parts": []any{}}
 	if text != "" {
-		in["parts"] = []any{map[string]string{"id": "prt_" + msg[len("msg_"):], "type": "text", "text": text}}
+		in["parts"] = []any{map[string]string{"id": partOf(msg), "type": "text", "text": text}}
 	}
 	s.mu.Lock()
 	agent := adapter.OpencodeAgent(s.f.Link, s.mode)

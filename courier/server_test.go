@@ -65,20 +65,18 @@ func TestServerDelivers(t *testing.T) {
 	if out := r.deliver(t, false, "m2", "@@say second done", "m3", "a word of mine"); out[0].State != team.Injected || out[1].State != team.Injected {
 		t.Fatalf("busy: %+v", out)
 	}
-	if n := r.accepted("m2"); n != 0 {
-		t.Fatal("accepted before the model had it")
-	}
+	r.wait(t, "the receipt", from, receipt("m2"))
+	r.wait(t, "the receipt", from, receipt("m3"))
 	// The supervisor is killed: the next finds the session, and what it was given.
 	r.ch.Close()
+	from = r.mark()
 	r.open(t, openServer)
 	r.wait(t, "the session", from, up)
 	r.wait(t, "working", from, is(team.Working))
-	if out := r.deliver(t, true, "m2", "@@say second done", "m3", "a word of mine"); out[0].State != team.Injected || out[1].State != team.Injected {
+	if out := r.deliver(t, true, "m2", "@@say second done", "m3", "a word of mine"); out[0].State != team.Accepted || out[1].State != team.Accepted {
 		t.Fatalf("again: %+v", out)
 	}
 	touch(t, r.dir, "go")
-	r.wait(t, "the receipt", from, receipt("m2"))
-	r.wait(t, "the receipt", from, receipt("m3"))
 	r.wait(t, "idle", from, is(team.Idle))
 
 	from = r.mark()

@@ -98,7 +98,12 @@ func NewEngine(model, dir string) *Engine {
 }
 
 // Load takes up a conversation that was kept, before Run.
-func (e *Engine) Load(talk json.RawMessage) error { return json.Unmarshal(talk, &e.talk) }
+func (e *Engine) Load(talk json.RawMessage) error {
+	if len(talk) == 0 { // nothing was said yet
+		return nil
+	}
+	return json.Unmarshal(talk, &e.talk)
+}
 
 // append adds to the conversation. What is resumed has it before the record that others
 // read does: in the programs that is one file.

@@ -15,8 +15,9 @@ import (
 )
 
 // OpenCode is the HTTP server of an opencode TUI: what 1.18 was seen to do with the
-// paths that it has here. A message that is posted stands in its session at once;
-// the model gets it at the next tool boundary. What comes while a turn is broken off, or
+// paths that it has here. A post is answered before its message stands in the session, and
+// a message that is posted twice, with the same ids, stands there once. The model gets it
+// at the next tool boundary. What comes while a turn is broken off, or
 // fails, stands there until a later turn takes it: its session is told to be at rest
 // before that turn is over, and again when it is. A message that stands there already and
 // is posted with no parts begins a turn. Every other path answers with a page.
@@ -42,6 +43,10 @@ type OpenCode struct {
 	newest   string   // user message that the model was last asked with
 	retry    obj      // what the session says while it waits to try again
 	ending   bool     // its turn was broken and is not over
+	stores   func(id string) (keep bool)
+
+	posts chan obj // in the order in which they are stored
+	keep  func()   // called when the session has another message
 }
 
 // endTakes is how long a turn that was broken goes on.
@@ -59,7 +64,7 @@ func StartOpenCode(addr, secret string, e *Engine, approve bool) (*OpenCode, err
 // newOpenCode wires a server to its engine; it does not serve yet.
 func newOpenCode(secret string, e *Engine, approve bool) *OpenCode {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &OpenCode{Engine: e, secret: secret, session: "ses_1", ctx: ctx, stop: stop, streams: map[chan []byte]func(){}, open: map[string]*approval{}, asked: map[string]obj{}}
+	s := &OpenCode{Engine: e, secret: secret, session: "ses_1", ctx: ctx, stop: stop, streams: map[chan []byte]func(){}, open: map[string]*approval{}, asked: map[string]obj{}, posts: make(chan obj, 1000)}
 	e.Seen = func(t Text) {
 		s.mu.Lock()
 		s.newest = max(s.newest, t.ID)
@@ -141,6 +146,16 @@ func (s *OpenCode) serve(addr string) error {
 		}
 	})
 	s.done.Go(func() { s.Engine.Run(s.ctx) })
+	s.done.Go(func() {
+		for {
+			select {
+			case m := <-s.posts:
+				s.store(m)
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
 	return nil
 }
 
@@ -226,7 +241,7 @@ func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
 	for _, m := range s.messages {
 		parts := []obj{}
 		if text, ok := m["text"]; ok {
-			parts = append(parts, obj{"type": "text", "text": text})
+			parts = append(parts, obj{"type": "text", "text": text, "id": m["part"]})
 		}
 		if m["compaction"] == true {
 			parts = append(parts, obj{"type": "compaction", "auto": true})
@@ -237,17 +252,28 @@ func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
 	s.write(w, out)
 }
 
+// Stores has a function called before a message that was posted comes to stand in the
+// session; it may wait, and say that this message never does.
+func (s *OpenCode) Stores(f func(id string) (keep bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stores = f
+}
+
 func (s *OpenCode) prompt(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		MessageID, Agent string
-		Parts            []struct{ Text string }
+		Parts            []struct{ ID, Text string }
 	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil || !strings.HasPrefix(in.MessageID, "msg") {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()
-	known := slices.ContainsFunc(s.messages, func(m obj) bool { return m["id"] == in.MessageID })
+	known := s.has(in.MessageID)
+	if len(in.Parts) > 0 {
+		s.agents = append(s.agents, in.Agent)
+	}
 	s.mu.Unlock()
 	switch {
 	case known && len(in.Parts) == 0:
@@ -258,14 +284,41 @@ func (s *OpenCode) prompt(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	m := obj{"id": in.MessageID, "role": "user", "sessionID": r.PathValue("id"), "text": in.Parts[0].Text}
-	s.mu.Lock()
-	s.messages = append(s.messages, m)
-	s.agents = append(s.agents, in.Agent)
-	s.mu.Unlock()
-	s.tell("message.updated", obj{"info": m})
-	s.Engine.Send(Text{ID: in.MessageID, Text: in.Parts[0].Text}, true)
 	w.WriteHeader(http.StatusNoContent)
+	w.(http.Flusher).Flush()
+	s.posts <- obj{"id": in.MessageID, "role": "user", "sessionID": r.PathValue("id"), "text": in.Parts[0].Text, "part": in.Parts[0].ID}
+}
+
+// has reports whether the session has a message; mu is held.
+func (s *OpenCode) has(id string) bool {
+	return slices.ContainsFunc(s.messages, func(m obj) bool { return m["id"] == id })
+}
+
+// store puts a message into the session.
+func (s *OpenCode) store(m obj) {
+	id, text := m["id"].(string), m["text"].(string)
+	s.mu.Lock()
+	stores := s.stores
+	s.mu.Unlock()
+	if stores != nil && !stores(id) {
+		return
+	}
+	s.mu.Lock()
+	known := s.has(id)
+	if !known {
+		s.messages = append(s.messages, m)
+	}
+	s.mu.Unlock()
+	if s.keep != nil {
+		s.keep()
+	}
+	s.tell("message.updated", obj{"info": obj{"id": id, "role": "user", "sessionID": m["sessionID"]}})
+	s.tell("message.part.updated", obj{"part": obj{"id": m["part"], "messageID": id, "type": "text", "text": text}})
+	if known {
+		s.Engine.Begin()
+		return
+	}
+	s.Engine.Send(Text{ID: id, Text: text}, true)
 }
 
 func (s *OpenCode) permissions(w http.ResponseWriter, _ *http.Request) {
@@ -364,10 +417,14 @@ func (s *OpenCode) failed(ctx context.Context, words string) bool {
 	if !strings.Contains(words, "limit") {
 		e := obj{"name": "APIError", "data": obj{"message": words, "isRetryable": false}}
 		s.mu.Lock()
-		if n := len(s.messages); n > 0 {
-			m := maps.Clone(s.messages[n-1]) // the answer that was begun
+		for i, was := range slices.Backward(s.messages) { // the answer that was begun
+			if was["role"] != "assistant" {
+				continue
+			}
+			m := maps.Clone(was)
 			m["error"], m["time"] = e, obj{"created": time.Now().UnixMilli(), "completed": time.Now().UnixMilli()}
-			s.messages[n-1] = m
+			s.messages[i] = m
+			break
 		}
 		s.mu.Unlock()
 		s.tell("session.error", obj{"error": e})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -46,6 +47,7 @@ func opencode(args []string) error {
 	if err != nil {
 		return err
 	}
+	var resumed json.RawMessage
 	if resume != "" {
 		k, err := readKept(file)
 		if err != nil {
@@ -54,15 +56,26 @@ func opencode(args []string) error {
 		if err := e.Load(k.Talk); err != nil {
 			return err
 		}
+		resumed = k.Talk
 		s.messages, s.sessions = k.Items, []obj{{"id": resume, "title": "resumed"}}
 		e.left = unanswered(k.Items)
 	}
 	e.Compact = compactFile("opencode")
-	e.Keep = func(talk json.RawMessage) {
+	var keeping sync.Mutex
+	talked := resumed
+	s.keep = func() {
+		keeping.Lock()
+		defer keeping.Unlock()
 		s.mu.Lock()
-		k := kept{Talk: talk, Items: append([]obj{}, s.messages...)}
+		k := kept{Talk: talked, Items: append([]obj{}, s.messages...)}
 		s.mu.Unlock()
 		writeKept(file, k)
+	}
+	e.Keep = func(talk json.RawMessage) {
+		keeping.Lock()
+		talked = talk
+		keeping.Unlock()
+		s.keep()
 	}
 	e.Said = func(text string) { t.say("  ", text) }
 	told := e.Active

@@ -213,6 +213,10 @@ func (s *standIns) without() (start func()) {
 	}
 }
 
+// inMidTurn is how far a message comes in the middle of a turn, of the programs whose servers
+// take it then: a session of opencode has it at once, a thread of Codex at the next boundary.
+var inMidTurn = map[string]team.DeliveryState{"codex": team.Injected, "opencode": team.Accepted}
+
 // order: what is posted while nobody can hand it over comes in by its urgency, in the
 // middle of a turn.
 func (s *standIns) order() {
@@ -230,8 +234,8 @@ func (s *standIns) order() {
 	start()
 	s.must("ps") // starts the next supervisor
 	for i, c := range s.all {
-		if c.Name == "codex" || c.Name == "opencode" { // their servers take it in the middle of a turn
-			s.is(team.Injected, ids[3*i:3*i+3]...)
+		if state := inMidTurn[c.Name]; state != "" {
+			s.is(state, ids[3*i:3*i+3]...)
 		}
 	}
 	release()
@@ -266,8 +270,8 @@ func (s *standIns) compaction() {
 	for _, c := range who {
 		id := s.tell(c.Name, "kept-for-"+c.Name)
 		ids = append(ids, id)
-		if c.Name == "codex" || c.Name == "opencode" {
-			s.is(team.Injected, id)
+		if state := inMidTurn[c.Name]; state != "" {
+			s.is(state, id)
 		}
 		file := filepath.Join(s.w.User, ".compact", c.Name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -300,7 +304,7 @@ func (s *standIns) left() {
 	i := slices.IndexFunc(s.all, func(c agentlab.Client) bool { return c.Name == agent })
 	s.busy("left", s.all[i])
 	ids := []string{s.tell(agent, "left-one"), s.tell(agent, "left-two")}
-	s.is(team.Injected, ids...)
+	s.is(inMidTurn[agent], ids...)
 	s.must("interrupt", agent)
 	killSupervisor(s.T, s.w)()
 	s.must("ps")

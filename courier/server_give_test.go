@@ -1,0 +1,134 @@
+package courier
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// The answer to a post is no receipt, nor is the model's answer to a later message: what the
+// session never had is given again.
+func TestServerAnswersBeforeItHasTheMessage(t *testing.T) {
+	t.Parallel()
+	r, addr := openCodeRig(t)
+	s := startOpenCode(t, r, addr, false)
+	r.open(t, openServer)
+	r.wait(t, "the session", 0, up)
+	var posts atomic.Int32
+	s.Stores(func(string) bool { return posts.Add(1) != 1 })
+	if out := r.deliver(t, false, "m1", "the first"); out[0].State != team.Injected {
+		t.Fatalf("posted: %+v", out[0])
+	}
+	from := r.mark()
+	r.deliver(t, false, "m2", "the second")
+	r.wait(t, "the receipt", from, receipt("m2"))
+	r.asked(t, "the second")
+	working := false
+	r.wait(t, "the end of its turn", from, func(o team.Observation) bool {
+		working = working || o.Activity == team.Working
+		return working && o.Activity == team.Idle
+	})
+	if n := r.accepted("m1"); n != 0 {
+		t.Fatal("accepted by the answer to another message")
+	}
+	if out := r.deliver(t, true, "m1", "the first"); out[0].State != team.Injected {
+		t.Fatalf("asked again: %+v", out[0])
+	}
+	r.wait(t, "the receipt", 0, receipt("m1"))
+	r.asked(t, "the first")
+	for _, text := range []string{"the first", "the second"} {
+		if n := r.model.Arrivals(text); n != 1 {
+			t.Errorf("%q came %d times", text, n)
+		}
+	}
+}
+
+// A post that has no answer may have arrived or not: the session tells, and what it lacks is
+// posted again.
+func TestServerPostWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, arrives := range map[string]bool{"arrived": true, "lost": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, addr := openCodeRig(t)
+			startOpenCode(t, r, addr, false)
+			proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr})
+			proxy.FlushInterval = -1
+			var fail atomic.Bool
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				if !strings.HasSuffix(q.URL.Path, "/prompt_async") || !fail.CompareAndSwap(true, false) {
+					proxy.ServeHTTP(w, q)
+					return
+				}
+				if arrives {
+					proxy.ServeHTTP(httptest.NewRecorder(), q)
+				}
+				panic(http.ErrAbortHandler) // the connection ends
+			}))
+			t.Cleanup(front.Close)
+			r.facts.Link.URL = front.URL
+			r.open(t, openServer)
+			t.Cleanup(r.ch.Close) // its stream keeps the front open
+			r.wait(t, "the session", 0, up)
+			fail.Store(true)
+			out := r.deliver(t, false, "m1", "a word of mine")
+			if out[0].State != team.Accepted && (out[0].State != team.Held || !contains(out[0].Reason, "not known")) {
+				t.Fatalf("no answer: %+v", out[0])
+			}
+			if arrives {
+				r.wait(t, "the receipt", 0, receipt("m1"))
+			} else {
+				r.wait(t, "a look at the session", 0, func(o team.Observation) bool { return o.Source == "GET /session/message" })
+				if n := r.accepted("m1"); n != 0 {
+					t.Fatalf("%d receipts", n)
+				}
+			}
+			out = r.deliver(t, false, "m1", "a word of mine") // as the supervisor does with what is held
+			if arrives != (out[0].State == team.Accepted) {
+				t.Errorf("once more: %+v", out[0])
+			}
+			r.wait(t, "the receipt", 0, func(o team.Observation) bool { return receipt("m1")(o) || out[0].State == team.Accepted })
+			r.asked(t, "a word of mine")
+			if n := r.model.Arrivals("a word of mine"); n != 1 {
+				t.Errorf("it came %d times", n)
+			}
+		})
+	}
+}
+
+// A message that stands in the session without its text, as after a kill, is not one that
+// the model has: it gets its text.
+func TestServerMessageWithoutItsText(t *testing.T) {
+	t.Parallel()
+	const text = "a word of mine"
+	s := &server{report: func(o team.Observation) {
+		if len(o.Receipts) > 0 {
+			t.Errorf("receipt %+v", o.Receipts)
+		}
+	}, seen: map[string]string{}, mail: map[string]letter{}, stored: map[string]textSum{}}
+	msg := "msg_1fddbd09b000" + messageHash("m1")
+	s.mail[msg] = letter{id: "m1", sum: sumOf(text)}
+	s.message(messageInfo{ID: msg, Role: "user"})
+	for _, p := range []messagePart{
+		{Type: "text", ID: partOf(msg)},
+		{Type: "text", ID: partOf(msg), Text: text[:5]},
+		{Type: "text", ID: "prt_other", Text: text},
+		{Type: "file", ID: partOf(msg), Text: text},
+	} {
+		s.part(msg, p, "test")
+	}
+	s.message(messageInfo{ID: "msg_1fddbd09b001AbCdEfGhIjKlMn", Role: "assistant", ParentID: msg}) // begun, and empty
+	var got []team.Receipt
+	s.report = func(o team.Observation) { got = append(got, o.Receipts...) }
+	s.part(msg, messagePart{Type: "text", ID: partOf(msg), Text: text}, "test")
+	s.part(msg, messagePart{Type: "text", ID: partOf(msg), Text: text}, "test")
+	if len(got) != 1 || got[0].ID != "m1" || got[0].State != team.Accepted || got[0].Evidence == "" {
+		t.Errorf("receipts %+v", got)
+	}
+}
