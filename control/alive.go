@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,6 +35,9 @@ const (
 	// busyFor bounds the patience with a process that wants to run and does not answer.
 	busyFor    = 60 * time.Second
 	aliveLooks = 100 * time.Millisecond
+	// givenUpFor is how long one that was given up is not waited for again as long: a
+	// command that asks it several times waits once.
+	givenUpFor = 10 * time.Second
 )
 
 // pingPath answers who listens. ledgerHeader says in every request which ledger it is
@@ -88,6 +92,11 @@ const (
 // reach asks who listens at a socket. An error means that somebody does who does not
 // answer, or that nobody can tell.
 func reach(ctx context.Context, socket, ledger string) (presence, error) {
+	return reachAfter(ctx, socket, ledger, 0)
+}
+
+// reachAfter is reach for a caller who has waited for an answer already.
+func reachAfter(ctx context.Context, socket, ledger string, waited time.Duration) (presence, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, "unix", socket)
 	switch {
@@ -107,7 +116,7 @@ func reach(ctx context.Context, socket, ledger string) (presence, error) {
 		return nobody, nil
 	}
 	mine := fileIDAt(ledger)
-	p, err := ping(ctx, conn, pid, mine)
+	p, err := ping(ctx, conn, socket, pid, mine, waited)
 	switch {
 	case err != nil && (ctx.Err() != nil || team.ReasonOf(err) == tool.ReasonHung):
 		return nobody, err
@@ -121,7 +130,7 @@ func reach(ctx context.Context, socket, ledger string) (presence, error) {
 
 // ping asks on a connection who is there, and waits as long as the state of the process
 // gives reason to.
-func ping(ctx context.Context, conn net.Conn, pid int, ledger string) (pong, error) {
+func ping(ctx context.Context, conn net.Conn, socket string, pid int, ledger string, waited time.Duration) (pong, error) {
 	type answer struct {
 		pong pong
 		err  error
@@ -134,17 +143,21 @@ func ping(ctx context.Context, conn net.Conn, pid int, ledger string) (pong, err
 	defer func() { _ = conn.SetDeadline(time.Unix(1, 0)) }() // ends the goroutine
 	tick := time.NewTicker(aliveLooks)
 	defer tick.Stop()
-	began := time.Now()
-	watch := silence{last: began}
+	watch := silence{last: time.Now()}
+	before, again := silent.of(socket, pid)
+	watch.again = again
 	for {
 		select {
 		case a := <-ch:
+			silent.forget(socket)
 			return a.pong, a.err
 		case <-ctx.Done():
 			return pong{}, context.Cause(ctx)
 		case now := <-tick.C:
 			if why := watch.look(activity(pid), now); why != "" {
-				return pong{}, hung(pid, why)
+				waited += before + watch.waited
+				silent.note(socket, pid, waited)
+				return pong{}, hung(pid, fmt.Sprintf("%s (waited %d s)", why, int(waited.Round(time.Second)/time.Second)))
 			}
 		}
 	}
@@ -179,6 +192,8 @@ const (
 type silence struct {
 	last                  time.Time
 	idle, stopped, busier time.Duration
+	waited                time.Duration
+	again                 bool // it was given up before, not long ago
 }
 
 // look takes one more sample; the text says why to give up, "" to go on.
@@ -188,6 +203,7 @@ func (s *silence) look(d doing, now time.Time) string {
 	if passed > 10*aliveLooks { // we have not run ourselves: that says nothing
 		passed = aliveLooks
 	}
+	s.waited += passed
 	switch d {
 	case doingStopped:
 		s.stopped += passed
@@ -199,14 +215,68 @@ func (s *silence) look(d doing, now time.Time) string {
 		s.stopped = 0
 	}
 	switch {
-	case s.stopped >= stoppedFor:
+	case s.stopped >= stoppedFor, s.again && s.stopped > 0:
 		return "it is stopped"
-	case s.idle >= silentFor:
-		return fmt.Sprintf("no answer for %d s", int((s.idle+s.busier)/time.Second))
+	case s.idle >= silentFor, s.again && s.idle >= stoppedFor:
+		return "no answer"
 	case s.busier >= busyFor:
-		return fmt.Sprintf("it is busy and has not answered for %d s", int(s.busier/time.Second))
+		return "it is busy"
 	}
 	return ""
+}
+
+// silences are the supervisors that were given up, by their sockets.
+type silences struct {
+	mu sync.Mutex
+	by map[string]givenUp
+}
+
+// givenUp is a process that was waited for in vain.
+type givenUp struct {
+	pid    int
+	at     time.Time
+	waited time.Duration // in all, since it answered last
+}
+
+// silent is what this process knows of supervisors that do not answer. All of its clients
+// share it: the verdict is about the other process.
+var silent silences
+
+// of is how long a process was waited for, if it was given up a moment ago.
+func (s *silences) of(socket string, pid int) (waited time.Duration, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.by[socket]
+	if !ok || g.pid != pid || time.Since(g.at) > givenUpFor {
+		return 0, false
+	}
+	return g.waited, true
+}
+
+func (s *silences) note(socket string, pid int, waited time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[string]givenUp{}
+	}
+	s.by[socket] = givenUp{pid, time.Now(), waited}
+}
+
+func (s *silences) forget(socket string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.by, socket)
+}
+
+// patience is how long an answer is waited for before the supervisor is asked whether it
+// is there.
+func (s *silences) patience(socket string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g, ok := s.by[socket]; ok && time.Since(g.at) <= givenUpFor {
+		return 0
+	}
+	return aliveAfter
 }
 
 // hung is the error for a supervisor that lives and does not answer.
@@ -222,7 +292,8 @@ func hung(pid int, why string) error {
 // longer answers. stop is to be called when the request has ended.
 func (c *Client) attended(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	t := time.AfterFunc(aliveAfter, func() { c.attend(ctx, cancel) })
+	after := silent.patience(c.socket)
+	t := time.AfterFunc(after, func() { c.attend(ctx, cancel, after) })
 	return ctx, func() {
 		t.Stop()
 		cancel(nil)
@@ -230,12 +301,15 @@ func (c *Client) attended(ctx context.Context) (_ context.Context, stop func()) 
 }
 
 // attend asks whether the supervisor is there until ctx ends.
-func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc) {
+func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc, waited time.Duration) {
 	t := time.NewTicker(aliveEvery)
 	defer t.Stop()
-	for {
-		// That it is gone is seen by the request itself.
-		if _, err := reach(ctx, c.socket, ""); team.ReasonOf(err) == tool.ReasonHung {
+	for ; ; waited = aliveEvery {
+		who, err := reachAfter(ctx, c.socket, "", waited)
+		if err == nil && who == nobody { // that it is gone is seen by the request itself
+			err = silently(ctx, c.lock)
+		}
+		if team.ReasonOf(err) == tool.ReasonHung {
 			cancel(err)
 			return
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // activity is what the threads of a process do this moment.
@@ -64,4 +66,47 @@ func descriptors(pid int) string {
 		}
 	}
 	return ""
+}
+
+// holder is the process that holds a lock, 0 where none is known.
+func holder(path string) int {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0
+	}
+	b, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		// 1: FLOCK  ADVISORY  WRITE 4711 08:01:1234567 0 EOF
+		f := strings.Fields(line)
+		if len(f) < 6 || f[1] != "FLOCK" || !strings.HasSuffix(f[5], ":"+strconv.FormatUint(st.Ino, 10)) {
+			continue
+		}
+		// Some file systems show another device than in a file's status.
+		if pid, err := strconv.Atoi(f[4]); err == nil && holds(pid, path) {
+			return pid
+		}
+	}
+	return 0
+}
+
+// holds reports whether a process has the file at path open.
+func holds(pid int, path string) bool {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		if open, err := os.Stat(dir + "/" + fd.Name()); err == nil && os.SameFile(open, fi) {
+			return true
+		}
+	}
+	return false
 }

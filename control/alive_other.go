@@ -6,3 +6,7 @@ package control
 func activity(int) doing { return doingUnknown }
 
 func descriptors(int) string { return "" }
+
+func holder(string) int { return 0 }
+
+func holds(int, string) bool { return false }

@@ -24,6 +24,7 @@ import (
 type Client struct {
 	socket string
 	ledger string // the file that requests are about; "" where that is not compared
+	lock   string // that the supervisor holds for life; "" where it is not known
 	http   *http.Client
 	// revive starts a supervisor where there is none any more; nil: it is not wanted.
 	revive func(context.Context) error
@@ -47,7 +48,7 @@ var (
 // its place.
 func newClient(l team.Layout) *Client {
 	c := NewClient(l.Socket())
-	c.ledger = l.Ledger()
+	c.ledger, c.lock = l.Ledger(), l.SupervisorLock()
 	return c
 }
 

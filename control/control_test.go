@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -49,12 +50,27 @@ func superviseMain(key string) int {
 	if err != nil {
 		return 1
 	}
+	stopsAt("start")
 	ready := Ready()
+	if os.Getenv(envStops) == "locked" {
+		if _, err := lockSupervisor(ctx, home.Team(key)); err != nil {
+			return 1
+		}
+		stopsAt("locked")
+	}
 	err = Serve(ctx, ServeIn{
 		Layout: home.Team(key), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Listening: func() { ready(nil) },
 		Build: func(_ context.Context, cfg *supervisor.Config) (func(), error) {
 			cfg.Backends = map[string]backends.Backend{}
+			stopsAt("built")
+			if path := os.Getenv("TEST_BUILD_WAITS"); path != "" {
+				lock, err := filelock.Lock(ctx, path)
+				if err != nil {
+					return nil, err
+				}
+				_ = lock.Unlock()
+			}
 			if os.Getenv("TEST_BUILD_FAILS") != "" {
 				return nil, team.Errorf(team.CodeUnavailable, "no tmux here").WithHint("install it")
 			}
@@ -63,6 +79,15 @@ func superviseMain(key string) int {
 	})
 	ready(err)
 	return team.ExitStatus(err)
+}
+
+// envStops says where a supervisor's process stops itself.
+const envStops = "TEST_STOPS"
+
+func stopsAt(where string) {
+	if os.Getenv(envStops) == where {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
 }
 
 // newTeam makes an empty team in a home with short paths.

@@ -46,6 +46,24 @@ func mute(t *testing.T, l team.Layout, c *Client, pid int, why string) {
 	}
 }
 
+// halt stops a process and returns when all of it is.
+func halt(t *testing.T, pid int) (goOn func()) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for activity(pid) != doingStopped {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("it is not stopped")
+		}
+	}
+	return func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
+}
+
 // A supervisor that is stopped keeps nobody: not who connects, and not who has waited
 // for its answer already.
 func TestStoppedSupervisor(t *testing.T) {
@@ -56,10 +74,7 @@ func TestStoppedSupervisor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(st.PID, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	goOn := func() { _ = syscall.Kill(st.PID, syscall.SIGCONT) }
+	goOn := halt(t, st.PID)
 	defer goOn()
 	mute(t, l, c, st.PID, "it is stopped")
 	goOn()

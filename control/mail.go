@@ -46,7 +46,7 @@ func (c *Client) postal() *Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mail == nil {
-		c.mail = &Client{socket: c.socket, ledger: c.ledger, path: mailPath}
+		c.mail = &Client{socket: c.socket, ledger: c.ledger, lock: c.lock, path: mailPath}
 	}
 	return c.mail
 }

@@ -111,7 +111,7 @@ func (c *Client) dialOps(ctx context.Context) (conn *opsConn, err error) {
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		e := &team.Error{}
-		if json.Unmarshal(data, e) == nil && e.Reason == reasonOther { // it has taken nothing: another writer may
+		if json.Unmarshal(data, e) == nil && e.Code != "" { // it has taken nothing: another writer may
 			return nil, team.Errorf(e.Code, "%w", errors.Join(ledger.ErrWriterGone, e)).WithReason(e.Reason).WithHint(e.Hint)
 		}
 		return nil, errNoStream

@@ -26,6 +26,12 @@ import (
 const maxBody = 64 << 20
 
 type server struct {
+	front   *front
+	http    *http.Server
+	gate    *gate
+	stop    context.CancelFunc // ends the requests' contexts
+	closed  bool
+	failed  error // of the front
 	keeper  *keeper
 	sup     *supervisor.Supervisor
 	writer  ledger.Writer
@@ -77,6 +83,9 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // also unlinks the socket
+	s := newServer(ctx, in, keep)
+	s.front.start(s.http, listener)
+	defer func() { err = errors.Join(err, s.close(err)) }()
 
 	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
 	if err != nil {
@@ -97,10 +106,9 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		err = errors.Join(err, group.Stop(down))
 	}()
 
-	f := &front{layout: l, log: in.Log, failed: make(chan error, 1)}
 	cfg := supervisor.Config{Layout: l, Ledger: ledger.New(db, group), Log: in.Log, Woken: func() {
 		if keep.look() == nil {
-			f.look()
+			s.front.look()
 		}
 	}}
 	words, err := supervisor.ReadLastWords(l.LastWords())
@@ -126,8 +134,8 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	postman := supervisor.NewPostman(supervisor.Mailer{Layout: l, Ledger: cfg.Ledger})
-	s := &server{keeper: keep, sup: sup, writer: group, streams: streams{writer: group, keeper: keep}, mail: streams{writer: postman, keeper: keep}}
-	err = serveHTTP(ctx, in, f, listener, s)
+	s.sup, s.writer, s.streams.writer, s.mail.writer = sup, group, group, postman
+	err = s.serve(ctx, in)
 	if keep.isLost() {
 		keep.leave(sup, in.Log)
 	}
@@ -201,28 +209,34 @@ func sayAdopted(l team.Layout) error {
 	return f.Close()
 }
 
-// serveHTTP serves until the supervisor or ctx ends.
-func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener, s *server) error {
+// newServer makes the server of a supervisor that is still to be made.
+func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
+	s := &server{keeper: keep, streams: streams{keeper: keep}, mail: streams{keeper: keep}}
+	s.front = &front{layout: in.Layout, log: in.Log, failed: make(chan error, 1)}
 	mux := http.NewServeMux()
 	for path, f := range routes {
 		mux.HandleFunc("POST "+path, s.handler(f))
 	}
 	mux.Handle("POST "+opsPath, &s.streams)
 	mux.Handle("POST "+mailPath, &s.mail)
-	mux.HandleFunc("GET "+pingPath, s.pong)
 	// Profiles are for who owns the socket, and only there.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	srv := &http.Server{
-		Handler:           mux,
+	s.stop, s.gate = cancel, newGate(mux, s.pong)
+	s.http = &http.Server{
+		Handler:           s.gate,
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(in.Log.Handler(), slog.LevelWarn),
 	}
-	f.start(srv, listener)
+	return s
+}
+
+// serve answers until the supervisor or ctx ends.
+func (s *server) serve(ctx context.Context, in ServeIn) error {
+	s.gate.open(nil)
 	if in.Listening != nil {
 		in.Listening()
 	}
@@ -231,25 +245,43 @@ func serveHTTP(ctx context.Context, in ServeIn, f *front, listener net.Listener,
 	case <-ctx.Done():
 	case <-s.sup.Done():
 	case <-s.keeper.lost:
-	case err := <-f.failed:
-		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), err)
+	case s.failed = <-s.front.failed:
+		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), s.failed)
 	}
 	if s.keeper.owns() { // who comes now needs the next one
 		_ = os.Remove(in.Layout.SupervisorPID())
 	}
-	// Requests under way get their answer; those that wait for a member do not
-	// hold us up.
-	f.close()
+	return s.close(nil)
+}
+
+// close ends the server, if that was not done: requests under way get their answer;
+// those that wait for a member do not hold it up, and those that wait for the start get
+// why there was none.
+func (s *server) close(why error) error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	select {
+	case <-s.gate.decided:
+	default:
+		s.gate.open(why)
+	}
+	defer s.stop()
+	s.front.close()
 	s.mail.close(time.Second)
 	s.streams.close(time.Second)
+	if s.failed != nil { // it was returned
+		return s.http.Close()
+	}
 	down, stop := context.WithTimeout(context.Background(), 2*time.Second)
 	defer stop()
-	if err := srv.Shutdown(down); err != nil {
-		_ = srv.Close()
+	if err := s.http.Shutdown(down); err != nil {
+		_ = s.http.Close()
 	}
-	f.done.Wait()
-	if err := <-f.failed; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), err)
+	s.front.done.Wait()
+	if err := <-s.front.failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", s.front.layout.Socket(), err)
 	}
 	return nil
 }
@@ -274,13 +306,11 @@ func (s *server) handler(f func(context.Context, *server, []byte) (any, error)) 
 		} else {
 			err = team.Errorf(team.CodeInvalid, "read request: %w", err)
 		}
-		w.Header().Set("Content-Type", "application/json")
 		if err != nil {
-			e := errorOf(err)
-			w.WriteHeader(statusOf(e.Code))
-			_ = json.NewEncoder(w).Encode(e)
+			refuse(w, err)
 			return
 		}
+		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(out)
 	}
 }

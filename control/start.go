@@ -34,6 +34,9 @@ const EnvReady = "TEAMCTL_READY_FD"
 func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
 	return func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
 		who, err := reach(ctx, l.Socket(), l.Ledger())
+		if err == nil && who != present && !start {
+			err = silently(ctx, l.SupervisorLock())
+		}
 		if err != nil || who != present && !start {
 			return nil, err
 		}
@@ -69,9 +72,11 @@ func Writer(l team.Layout, direct ledger.Writer) ledger.Writer {
 const reasonDied = "supervisor_died"
 
 // startUp starts the supervisor, one starter at a time.
-func startUp(ctx context.Context, l team.Layout, exe []string) error {
+func startUp(ctx context.Context, l team.Layout, exe []string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	ctx, watch := watchStart(ctx, l)
+	defer watch.stop(&err)
 	lock, err := filelock.Lock(ctx, l.StartingLock())
 	if err != nil {
 		return fmt.Errorf("wait to start the supervisor: %w", err)
@@ -83,7 +88,7 @@ func startUp(ctx context.Context, l team.Layout, exe []string) error {
 		if err != nil || who == present {
 			return err
 		}
-		err = launch(ctx, l, exe)
+		err = launch(ctx, l, exe, watch)
 		if team.ReasonOf(err) == reasonDied && died < 2 { // killed, most likely: once more
 			died++
 			continue
@@ -140,7 +145,7 @@ func isHeld(path string) bool {
 
 // launch starts one supervisor process in a session of its own and waits until
 // it listens or has said why it cannot.
-func launch(ctx context.Context, l team.Layout, exe []string) (err error) {
+func launch(ctx context.Context, l team.Layout, exe []string, watch *startWatch) (err error) {
 	log, err := regular.OpenFile(l.SupervisorLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "open supervisor log: %w", err)
@@ -163,6 +168,8 @@ func launch(ctx context.Context, l team.Layout, exe []string) (err error) {
 		return team.Errorf(team.CodeUnavailable, "start the supervisor: %w", err)
 	}
 	pid := cmd.Process.Pid
+	watch.child.Store(int64(pid))
+	defer watch.child.Store(0)
 	go reap(cmd)
 
 	type said struct {

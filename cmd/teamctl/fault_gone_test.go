@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +29,24 @@ func (r *faultRig) gone(sig syscall.Signal) {
 	for proc.Alive(sup) {
 		r.tick()
 	}
+}
+
+// halt stops a process and waits until all of its threads are.
+func (r *faultRig) halt(id backends.ProcID) {
+	r.Helper()
+	if err := proc.Signal(id, syscall.SIGSTOP); err != nil {
+		r.Fatal(err)
+	}
+	r.until("the process to stop", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", id.PID))
+		for _, path := range threads {
+			stat, err := os.ReadFile(path)
+			if err == nil && !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " T") {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // Whatever command comes after the supervisor has gone starts the next one, as members
@@ -110,8 +132,8 @@ func TestSupervisorEndsUnderCommands(t *testing.T) {
 	}
 }
 
-// A supervisor that is stopped keeps no command: each says whom to end and how, and none
-// has done anything.
+// A supervisor that is stopped keeps no command longer than ten seconds, by the command's
+// own measure: each says whom to end and how, and none has done anything.
 func TestSupervisorStopped(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -119,9 +141,7 @@ func TestSupervisorStopped(t *testing.T) {
 	r.teamctl("task", "add", "one", "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.05; done")
 	r.until("the task to begin", func() bool { return strings.Contains(r.teamctl("task", "ls"), "in_progress") })
 	sup := r.supervisor()
-	if err := proc.Signal(sup, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	r.halt(sup)
 	defer func() { _ = proc.Signal(sup, syscall.SIGCONT) }()
 	pid := strconv.Itoa(sup.PID)
 	var wg sync.WaitGroup
@@ -137,6 +157,11 @@ func TestSupervisorStopped(t *testing.T) {
 			}
 			if code := exitCode(err); code != team.ExitStatus(team.Errorf(team.CodeUnavailable, "")) || !strings.Contains(text, "pid "+pid) {
 				t.Errorf("%s: status %d: %s", line, code, text)
+			}
+			_, waited, _ := strings.Cut(text, "(waited ")
+			waited, _, _ = strings.Cut(waited, " s)")
+			if seconds, err := strconv.Atoi(waited); err != nil || seconds > 10 {
+				t.Errorf("%s: waited %d s, %v: %s", line, seconds, err, text)
 			}
 		})
 	}

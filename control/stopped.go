@@ -1,0 +1,127 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// A supervisor that is stopped before it listens, or once it has closed its socket, is
+// known by its locks only. Whoever waits to start one looks at the processes that it
+// waits for: the one that it has launched, the one that holds the locks of a supervisor,
+// and the command that is starting one. A start that is slow is waited for, however slow
+// it is; one that is stopped is not.
+
+// startWatch watches those that a start waits for.
+type startWatch struct {
+	layout team.Layout
+	child  atomic.Int64 // the supervisor that was launched
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	lost   error
+}
+
+// watchStart ends the context when one of those is stopped. stop has to be called with
+// the error of the start, which becomes the reason.
+func watchStart(ctx context.Context, l team.Layout) (context.Context, *startWatch) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &startWatch{layout: l, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(aliveLooks)
+		defer tick.Stop()
+		for s := (stoppage{}); w.lost == nil; {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				if pid := s.look(w.stopped(), now); pid != 0 {
+					w.lost = w.why(pid)
+					cancel(w.lost)
+				}
+			}
+		}
+	}()
+	return ctx, w
+}
+
+func (w *startWatch) stop(err *error) {
+	w.cancel(context.Canceled)
+	<-w.done
+	if *err != nil && w.lost != nil {
+		*err = w.lost
+	}
+}
+
+// why is the error for a process that is stopped.
+func (w *startWatch) why(pid int) error {
+	if pid == holder(w.layout.StartingLock()) {
+		return team.Errorf(team.CodeUnavailable, "process %d, which starts the supervisor, is stopped", pid).
+			WithReason(tool.ReasonHung).WithHint(fmt.Sprintf("kill -CONT %d lets it go on; kill -9 %d ends it", pid, pid))
+	}
+	return hung(pid, "it is stopped")
+}
+
+// stopped is a process that the start waits for and that is stopped, 0 for none.
+func (w *startWatch) stopped() int {
+	if pid := int(w.child.Load()); pid != 0 && activity(pid) == doingStopped {
+		return pid
+	}
+	return stoppedHolder(w.layout.SupervisorLock(), w.layout.RuntimeLock(), w.layout.StartingLock())
+}
+
+// silently is the error for a supervisor that has no socket, or none any more, and is
+// stopped; nil for any other.
+func silently(ctx context.Context, lock string) error {
+	pid := stoppedHolder(lock)
+	if pid == 0 {
+		return nil
+	}
+	tick := time.NewTicker(aliveLooks)
+	defer tick.Stop()
+	for s := (stoppage{}); pid != 0; pid = stoppedHolder(lock) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case now := <-tick.C:
+			if s.look(pid, now) != 0 {
+				return hung(pid, "it is stopped")
+			}
+		}
+	}
+	return nil
+}
+
+// stoppage adds up how long one process is seen stopped.
+type stoppage struct {
+	pid int
+	s   silence
+}
+
+// look takes one more sample, of a process that is stopped or 0. It returns the process
+// once it has been stopped for stoppedFor.
+func (s *stoppage) look(pid int, now time.Time) int {
+	if pid == 0 || pid != s.pid {
+		s.pid, s.s = pid, silence{last: now}
+		return 0
+	}
+	if s.s.look(doingStopped, now) == "" {
+		return 0
+	}
+	return pid
+}
+
+// stoppedHolder is a process that holds one of the locks and is stopped, 0 for none.
+func stoppedHolder(locks ...string) int {
+	for _, path := range locks {
+		if pid := holder(path); pid != 0 && pid != os.Getpid() && activity(pid) == doingStopped {
+			return pid
+		}
+	}
+	return 0
+}
