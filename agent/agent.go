@@ -86,6 +86,7 @@ type Ledger interface {
 	UpdateMember(ctx context.Context, p ledger.MemberPatch) (ledger.Member, error)
 	DidSince(ctx context.Context, m ledger.Member, since ledger.TurnMark) (ledger.Did, error)
 	Message(ctx context.Context, id string) (ledger.Message, error)
+	Messages(ctx context.Context, f ledger.MessageFilter) ([]ledger.Message, error)
 	Mailbox(ctx context.Context, session string, after int64) ([]ledger.Outgoing, error)
 	Deliveries(ctx context.Context, messageID string) ([]ledger.Delivery, error)
 	Mark(ctx context.Context, m ledger.DeliveryMark) (moved bool, err error)

@@ -114,7 +114,27 @@ func (r *rig) send(n ledger.NewMessage) ledger.Message {
 
 func (r *rig) askShutdown(to string) ledger.Message {
 	r.t.Helper()
-	id := "shutdown-1@" + to
+	return r.requestShutdown(to, "shutdown-1@"+to)
+}
+
+// answerShutdown is what a member's tool posts.
+func (r *rig) answerShutdown(req ledger.Message, approve bool) {
+	r.t.Helper()
+	kind := team.KindShutdownRejected
+	var f inbox.Frame = inbox.ShutdownRejected{RequestID: req.RequestID, From: req.To, Reason: "mid-task", Timestamp: inbox.Timestamp(time.Now())}
+	if approve {
+		kind = team.KindShutdownApproved
+		f = inbox.ShutdownApproved{RequestID: req.RequestID, From: req.To, Timestamp: inbox.Timestamp(time.Now())}
+	}
+	text, err := inbox.Encode(f)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.send(ledger.NewMessage{Kind: kind, From: req.To, To: req.From, RequestID: req.RequestID, Parent: req.ID, Text: text})
+}
+
+func (r *rig) requestShutdown(to, id string) ledger.Message {
+	r.t.Helper()
 	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: id, From: team.LeadName, Reason: "all done", Timestamp: inbox.Timestamp(time.Now())})
 	if err != nil {
 		r.t.Fatal(err)

@@ -53,9 +53,10 @@ const (
 // when the turn has begun, so none is given twice in a conversation; what a turn
 // that never began was given is unread again. A turn that a usage limit has ended leaves
 // the member limited; what the agent has refused then, without a sign that it has it, is
-// given when the limit is over, and said to be given again. It returns nil after a
-// shutdown request of the lead or an operator, which ends the turn under way; an error
-// when the agent ends, and when ctx does.
+// given when the limit is over, and said to be given again. A shutdown request of the lead
+// or an operator ends the turn under way and is the next prompt; Talk returns nil once the
+// agent has approved it and its turn is over, or at once if it has had no prompt or can
+// have none. It returns an error when the agent ends, and when ctx does.
 func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkIn) error {
 	if env.Now == nil {
 		env.Now = time.Now
@@ -90,11 +91,12 @@ type talk struct {
 	interrupt <-chan struct{}
 	mode      team.Mode // that the conversation was last put into; "" is its own
 
-	quota   Quota
-	stopped *overLimit        // a limit has; nil: none
-	heldFor map[string]string // by message, why it is held
-	gave    map[string]bool   // keys of mail that was given, and may have been refused
-	counted team.Usage        // written down
+	quota    Quota
+	stopped  *overLimit        // a limit has; nil: none
+	heldFor  map[string]string // by message, why it is held
+	gave     map[string]bool   // keys of mail that was given, and may have been refused
+	counted  team.Usage        // written down
+	prompted bool              // a turn has begun
 }
 
 // follow puts the conversation into the mode that the member is in: an approved plan or a
@@ -149,6 +151,9 @@ func (t *talk) loop(ctx context.Context, prompt string) error {
 			if err != nil {
 				return err
 			}
+			if t.approved(ctx, given) {
+				return nil
+			}
 			if twice = refused; !refused {
 				first = ""
 			}
@@ -197,29 +202,28 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 	if !ok {
 		return "", nil, false
 	}
+	ask, stop := t.shutdowns(ctx, letters)
+	if stop {
+		t.markRead(ctx)
+		return "", nil, true
+	}
+	if len(ask) > 0 { // the rest stays unread for after it, or for the next life
+		letters = ask
+	}
 	var entries []inbox.Entry
 	known := map[string]letter{}
 	for _, l := range letters {
-		switch {
-		case l.done:
+		if l.done || t.handled[l.entry.Key()] {
 			t.handled[l.entry.Key()] = true
-		case l.known && l.msg.Kind == team.KindShutdownRequest:
-			stop = t.shutdown(ctx, l.msg)
-			t.receipt(ctx, l, evidence)
-			t.handled[l.entry.Key()] = true
-			if stop {
-				t.markRead(ctx)
-				return "", nil, true
-			}
-		default:
-			given = append(given, l)
-			e := l.entry
-			if l.known {
-				e.From, e.Text, e.Summary = l.msg.From, l.msg.Text, l.msg.Summary
-				known[e.Key()] = l
-			}
-			entries = append(entries, e)
+			continue
 		}
+		given = append(given, l)
+		e := l.entry
+		if l.known {
+			e.From, e.Text, e.Summary = l.msg.From, l.msg.Text, l.msg.Summary
+			known[e.Key()] = l
+		}
+		entries = append(entries, e)
 	}
 	t.markRead(ctx)
 	prompt = inbox.Render(entries, inbox.RenderOptions{Facts: func(e inbox.Entry) (inbox.Attributes, bool) {
@@ -231,6 +235,9 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 			TeammateID: l.msg.From, Kind: l.msg.Kind, Color: e.Color, Summary: l.msg.Summary, RequestID: l.msg.RequestID, MessageID: l.msg.ID,
 		}, true
 	}})
+	if len(ask) > 0 {
+		prompt += goOnAfter
+	}
 	return prompt, given, false
 }
 
@@ -271,7 +278,10 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 		reason, err := t.conv.Prompt(ctx, prompt, func() { close(sign) })
 		over <- end{reason, err}
 	}()
+	gives := given
+	asked := func() bool { return t.asked(ctx, gives) }
 	accept := func() {
+		t.prompted = true
 		for _, l := range given {
 			t.receipt(ctx, l, beganEvidence)
 			t.handled[l.entry.Key()] = true
@@ -334,7 +344,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 			breakOff("interrupted")
 		case <-t.changes:
 			t.follow(ctx)
-			if !cancelled && t.asked(ctx) {
+			if !cancelled && asked() {
 				cancelled = true
 				breakOff("shutdown requested")
 			}
@@ -342,7 +352,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 			if !ok {
 				t.env.Mail = nil
 			}
-			if !cancelled && t.asked(ctx) {
+			if !cancelled && asked() {
 				cancelled = true
 				breakOff("shutdown requested")
 			}
@@ -350,11 +360,13 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 	}
 }
 
-// asked reports that somebody who may has asked for a shutdown.
-func (t *talk) asked(ctx context.Context) bool {
+// asked reports that somebody who may has asked for a shutdown, in mail that is not given
+// in this turn.
+func (t *talk) asked(ctx context.Context, given []letter) bool {
 	letters, _ := t.letters(ctx)
 	return slices.ContainsFunc(letters, func(l letter) bool {
-		return l.known && !l.done && l.msg.Kind == team.KindShutdownRequest && t.mayCommand(ctx, l.msg.From)
+		return l.known && !l.done && l.msg.Kind == team.KindShutdownRequest && t.mayCommand(ctx, l.msg.From) &&
+			!slices.ContainsFunc(given, func(g letter) bool { return g.entry.Key() == l.entry.Key() })
 	})
 }
 

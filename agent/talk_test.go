@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -109,18 +110,90 @@ func TestTalkOneTurnAtATime(t *testing.T) {
 	for _, id := range []string{one.ID, two.ID} {
 		r.until("accepted", func() bool { return r.state(id) == team.Accepted })
 	}
-	// A shutdown request does not wait for the end of a turn.
+	// A shutdown request does not wait for the end of a turn, and the model answers it.
 	r.send(message("number three"))
 	if got := <-m.prompts; strings.Contains(got, "number two") || !strings.Contains(got, "number three") {
 		t.Fatalf("given %q", got)
 	}
-	r.askShutdown("coder")
+	req := r.askShutdown("coder")
 	<-m.cancels
+	if got := <-m.prompts; !strings.Contains(got, req.RequestID) {
+		t.Fatalf("asked %q", got)
+	}
+	r.answerShutdown(req, true)
+	m.finish <- nil
 	if err := wait(); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(m.prompts); n != 0 {
 		t.Errorf("%d prompts after the end", n)
+	}
+}
+
+// An idle model is asked as well: it may reject, and is given its other mail then. One that
+// does not answer goes on, until it is ended.
+func TestTalkAsksAnIdleModel(t *testing.T) {
+	t.Parallel()
+	r, m := newRig(t), newMate()
+	wait := talkTo(t, r, m, TalkIn{Prompt: "work"})
+	<-m.prompts
+	rests := 0
+	rest := func() { // until the turn is over: a request before that would end it
+		rests++
+		m.finish <- nil
+		r.until("at rest", func() bool {
+			list, err := r.led.Messages(t.Context(), ledger.MessageFilter{Kind: team.KindIdle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(list) == rests
+		})
+	}
+	rest()
+	for i, answer := range []string{"reject", "none", "approve"} {
+		req := r.requestShutdown("coder", fmt.Sprintf("shutdown-%d@coder", i))
+		got := <-m.prompts
+		if !strings.Contains(got, req.RequestID) || !strings.Contains(got, "shutdown_response") {
+			t.Fatalf("asked %q", got)
+		}
+		mail := r.send(message("more work"))
+		if answer != "none" {
+			r.answerShutdown(req, answer == "approve")
+		}
+		m.finish <- nil
+		if answer == "approve" {
+			break
+		}
+		if got := <-m.prompts; !strings.Contains(got, "more work") || strings.Contains(got, req.RequestID) {
+			t.Fatalf("after %s given %q", answer, got)
+		}
+		rest()
+		r.until("accepted", func() bool { return accepted(r.state(mail.ID)) && accepted(r.state(req.ID)) })
+	}
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.cancels); n != 0 {
+		t.Errorf("%d turns were ended", n)
+	}
+	if unread, err := r.box("coder").Unread(t.Context()); err != nil || len(unread) != 1 {
+		t.Errorf("%d unread, %v: what came while it approved is for its next life", len(unread), err)
+	}
+}
+
+// A model that has never had a prompt has nothing to finish, and is not given its first
+// one to end.
+func TestTalkApprovesForAModelWithoutAPrompt(t *testing.T) {
+	t.Parallel()
+	r, m := newRig(t), newMate()
+	wait := talkTo(t, r, m, TalkIn{})
+	req := r.askShutdown("coder")
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	answers, err := r.led.Messages(t.Context(), ledger.MessageFilter{RequestID: req.RequestID, Kind: team.KindShutdownApproved})
+	if err != nil || len(answers) != 1 || len(m.prompts) != 0 {
+		t.Errorf("%d answers, %d prompts, %v", len(answers), len(m.prompts), err)
 	}
 }
 

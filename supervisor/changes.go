@@ -102,6 +102,10 @@ func (s *Supervisor) posted(ctx context.Context, id string) {
 	switch msg.Kind {
 	case team.KindShutdownApproved, team.KindShutdownRejected:
 		s.answered(msg)
+	case team.KindShutdownRequest:
+		if len(msg.Payload) > 0 {
+			s.after(joinedTimer, time.Millisecond, expireJoined{})
+		}
 	default:
 	}
 	if s.timers["repair"] == nil {

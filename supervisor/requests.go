@@ -488,7 +488,7 @@ func (idleQuit) apply(s *Supervisor) {
 }
 
 func (s *Supervisor) idle() bool {
-	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.verifyLook.under || s.copies.running {
+	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.joinedLooks > 0 || s.timers[joinedTimer] != nil || s.verifyLook.under || s.copies.running {
 		return false
 	}
 	for _, m := range s.members {

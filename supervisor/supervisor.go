@@ -86,6 +86,7 @@ type Supervisor struct {
 	saves       chan struct{}       // limits checkpoints at once; steps use it
 	asking      chan struct{}       // limits rules asked at once; steps use it
 	carrying    map[int64]*carrying // intents under way, by approval
+	joinedLooks int                 // at what joined programs were asked, under way
 
 	verifying   map[int64]*verifying // verifications under way, by id
 	verifyLook  reading              // for what is to be verified
@@ -182,6 +183,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.repairMail()
 	s.pruneMail()
 	expireApprovals{}.apply(s)
+	expireJoined{}.apply(s)
 	limitsOver{}.apply(s)
 	s.goOnLeft()
 	s.commandsLeft()

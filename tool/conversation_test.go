@@ -51,15 +51,9 @@ func TestConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := leaveNotice(Person(), m)
-	if err != nil {
+	if err := r.leave(ctx, Person(), m); err != nil {
 		t.Fatal(err)
 	}
-	_, ds, err := r.Ledger.Leave(ctx, m.SessionKey, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.mailer(Person()).Deliver(ctx, ds)
 
 	const state = "=== TEAM STATE ===\nTeam: demo (demo)\nRole: Team Lead\nActive Members (1):\n  - builder (builder@demo)\nPending Tasks: 2\n====================\n"
 	for _, read := range []func() (InboxOut, error){

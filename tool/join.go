@@ -2,11 +2,9 @@ package tool
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -123,30 +121,9 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 
 // leave takes a joined program off the roster; one that has left meanwhile is no error.
 func (t *Team) leave(ctx context.Context, c Caller, m ledger.Member) error {
-	n, err := leaveNotice(c, m)
-	if err != nil {
-		return err
-	}
-	_, ds, err := t.as(c).Leave(ctx, m.SessionKey, n)
-	if err != nil && team.ReasonOf(err) != ledger.ReasonMemberRemoved {
-		return err
-	}
-	t.mailer(c).Deliver(ctx, ds)
-	if err := os.Remove(t.Layout.Bundle(m.Name).Token()); err != nil && !os.IsNotExist(err) {
-		return team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", m.Name, err)
-	}
-	return supervisor.Publish(ctx, t.Layout, t.Ledger)
-}
-
-// leaveNotice tells the lead of a program that has left, by itself or because another
-// took it off.
-func leaveNotice(c Caller, m ledger.Member) (ledger.Notice, error) {
-	f := inbox.TeammateTerminated{
-		Message: fmt.Sprintf("Teammate %q has left the team.", m.Name), AgentID: m.AgentID, Status: inbox.NoticeCompleted,
-	}
+	by := c.Name
 	if c.Person || c.Session != m.SessionKey {
-		f.Status, f.Message = inbox.NoticeKilled, inbox.NoticeMessage(inbox.NoticeKilled, m.Name, "")
+		by = ""
 	}
-	text, err := inbox.Encode(f)
-	return ledger.Notice{Kind: f.Kind(), Text: text, Summary: inbox.Summary("", f.Message)}, err
+	return t.mailer(c).Leave(ctx, m, by)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -31,6 +30,11 @@ func (t *Team) stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supe
 	joined, in, others, err := t.joinedOf(ctx, in)
 	if err != nil {
 		return nil, err
+	}
+	if in.NoWait && len(joined) > 0 { // the supervisor keeps the deadline
+		if _, err := t.supervisor(ctx); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]supervisor.Stopped, len(joined))
 	errs := make([]error, len(joined))
@@ -113,9 +117,6 @@ func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, 
 			out[i].Outcome, out[i].Reason, errs[i] = t.joinedAnswer(ctx, c, m, out[i].Request, in.Force || wait.Err() != nil && ctx.Err() == nil, in.Force)
 			out[i].Took = time.Since(began)
 			waits = waits || out[i].Outcome == "" && errs[i] == nil
-			if out[i].Outcome == "rejected" {
-				errs[i] = rejectedByJoined(m.Name, out[i].Reason)
-			}
 		}
 		if !waits || ctx.Err() != nil {
 			break
@@ -137,11 +138,6 @@ func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, 
 	}
 }
 
-func rejectedByJoined(name, reason string) error {
-	return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", name, reason).WithReason("rejected").
-		WithHint("teamctl leave " + name + " takes it off the team without asking")
-}
-
 // requestJoined mails the request, unless nobody is to be asked.
 func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in supervisor.StopIn) (id string, err error) {
 	if in.Force {
@@ -151,11 +147,14 @@ func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in 
 	if from == "" {
 		from = team.LeadName
 	}
-	msg, err := supervisor.ShutdownRequest(from, m.Name, in.Reason, "")
+	until := time.Now().Add(in.Wait)
+	if !in.NoWait {
+		until = until.Add(joinedWait) // who waits has the first word; it may be killed
+	}
+	msg, err := supervisor.JoinedRequest(from, m, in.Reason, until)
 	if err != nil {
 		return "", err
 	}
-	msg.ToSession = m.SessionKey
 	_, _, err = t.mailer(c).Post(ctx, msg)
 	return msg.RequestID, err
 }
@@ -171,23 +170,11 @@ func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, requ
 		return "approved", "", nil
 	}
 	if request != "" {
-		answers, err := t.Ledger.Messages(ctx, ledger.MessageFilter{RequestID: request, From: m.Name})
-		if err != nil {
-			return "", "", err
+		if outcome, reason, err = t.mailer(c).JoinedAnswer(ctx, m, request); err != nil || outcome == "rejected" {
+			return outcome, reason, err
 		}
-		for _, a := range answers {
-			switch a.Kind {
-			case team.KindShutdownApproved:
-				return "approved", "", t.leave(ctx, c, m)
-			case team.KindShutdownRejected:
-				if f, ok := inbox.Parse(a.Text); ok {
-					if r, ok := f.(inbox.ShutdownRejected); ok {
-						reason = r.Reason
-					}
-				}
-				return "rejected", reason, nil
-			default: // another message with the same id
-			}
+		if outcome == "approved" {
+			return outcome, "", t.leave(ctx, c, m)
 		}
 	}
 	switch {

@@ -35,6 +35,9 @@ type shape struct {
 // itself is the name of elements that are texts.
 const itself = "."
 
+// notAllStopped is the note of commands that end members.
+const notAllStopped = "Where a member rejected or could not be stopped, `members` has all of them with what became of each, beside `error`."
+
 // severalTasks is the note of commands that take several tasks.
 const severalTasks = "With one id the [Task](#task) itself; with several, or a flag in their place, `tasks`. Where some of them were refused, `tasks` are the others, and the exit status says so."
 
@@ -114,9 +117,9 @@ var shapes = map[string]shape{
 	"restart":     {list: "members", name: "name"},
 	"pause":       {list: "members", name: "name"},
 	"resume":      {list: "members", name: "name"},
-	"shutdown":    {list: "members", name: "name"},
-	"stop":        {list: "members", name: "name"},
-	"kill":        {list: "members", name: "name"},
+	"shutdown":    {list: "members", name: "name", note: notAllStopped},
+	"stop":        {list: "members", name: "name", note: notAllStopped},
+	"kill":        {list: "members", name: "name", note: notAllStopped},
 	"leave":       {name: "left", note: "`left` and `outcome`: `left` or `already_left`."},
 	"join":        {note: "`member` is the [Member](#member), `env` what its environment needs but for the token, which stands in the file `tokenFile`."},
 	"recover":     {list: "members", name: "name"},

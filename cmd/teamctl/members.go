@@ -107,8 +107,9 @@ func (a *app) stop(ctx context.Context, in supervisor.StopIn) error {
 		if err == nil {
 			err = bad
 		}
-		if err != nil && a.out.json {
-			return err
+		if err != nil && a.out.format == formatJSON && len(stopped) > 0 {
+			a.out.encode(map[string]any{"members": stopped, "error": errorBody(err)}, "  ")
+			return team.Errorf(team.CodeOf(err), "%w", errSaid)
 		}
 		if err == nil || len(stopped) > 0 { // an empty list says nothing where nothing was asked
 			a.stopped(stopped)

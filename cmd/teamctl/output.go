@@ -132,20 +132,26 @@ func (o *output) table(head []string, rows [][]string, wide bool) {
 	}
 }
 
+// errorJSON is an error as --json has it.
+type errorJSON struct {
+	Code    team.Code `json:"code"`
+	Message string    `json:"message"`
+	Reason  string    `json:"reason,omitempty"`
+	Hint    string    `json:"hint,omitempty"`
+}
+
+func errorBody(err error) errorJSON {
+	return errorJSON{team.CodeOf(err), err.Error(), team.ReasonOf(err), team.HintOf(err)}
+}
+
 // error tells how the command failed: what and why, then what to run.
 func (o *output) error(err error) {
 	if o.json {
-		type body struct {
-			Code    team.Code `json:"code"`
-			Message string    `json:"message"`
-			Reason  string    `json:"reason,omitempty"`
-			Hint    string    `json:"hint,omitempty"`
-		}
 		indent := "  "
 		if o.format == formatJSONL {
 			indent = ""
 		}
-		o.encode(map[string]body{"error": {team.CodeOf(err), err.Error(), team.ReasonOf(err), team.HintOf(err)}}, indent)
+		o.encode(map[string]errorJSON{"error": errorBody(err)}, indent)
 		return
 	}
 	for _, l := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {

@@ -301,6 +301,20 @@ func (r *reader) integer(what string, into *int) func(ast.Node) {
 	}
 }
 
+// boolean reads true or false.
+func (r *reader) boolean(what string, into *bool) func(ast.Node) {
+	return func(n ast.Node) {
+		n = r.plain(n)
+		switch v := n.(type) {
+		case nil:
+		case *ast.BoolNode:
+			*into = v.Value
+		default:
+			r.bad(n, "%s must be true or false, not %s", what, kind(n))
+		}
+	}
+}
+
 // value converts a node to what encoding/json would make of it.
 func (r *reader) value(n ast.Node, depth int) any {
 	n = r.plain(n)

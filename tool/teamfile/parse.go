@@ -175,6 +175,7 @@ func (r *reader) members(n ast.Node) (out []placed[Member]) {
 			{"layout", r.text("layout", (*string)(&m.Layout))},
 			{"limits", r.limits(&m.Limits)},
 			{"budget", r.budget(&m.Budget)},
+			{"asks", r.boolean("asks", &m.Asks)},
 		}))
 		if ok {
 			out = append(out, p)

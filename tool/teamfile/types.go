@@ -46,6 +46,7 @@ type Member struct {
 	Layout   Layout             `json:"layout,omitempty"`
 	Limits   team.Limits        `json:"limits,omitzero"`
 	Budget   team.Budget        `json:"budget,omitzero"`
+	Asks     bool               `json:"asks,omitempty" jsonschema:"it answers shutdown requests: ask it before it is ended, even if it has read no mail"`
 }
 
 // Repos are further repositories of the team: path, relative to the file, by name.

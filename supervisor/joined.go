@@ -1,0 +1,157 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A program that has joined has no process of ours: it is asked to leave by mail, and one
+// that does not answer by the deadline is taken off the roster. The deadline is part of
+// the request, so it holds for whoever reads it: the command that waits for the answer, or
+// a supervisor, also a later one.
+
+// joinedDeadline is the payload of a shutdown request to a program that has joined.
+type joinedDeadline struct {
+	Deadline int64 `json:"deadline"` // Unix milliseconds
+}
+
+// JoinedRequest is the message that asks a program that has joined to leave by a deadline.
+func JoinedRequest(from string, m ledger.Member, reason string, deadline time.Time) (ledger.NewMessage, error) {
+	msg, err := ShutdownRequest(from, m.Name, reason, "")
+	if err != nil {
+		return msg, err
+	}
+	msg.ToSession = m.SessionKey
+	msg.Payload, err = json.Marshal(joinedDeadline{deadline.UnixMilli()})
+	return msg, err
+}
+
+// JoinedAnswer is what a program that has joined says to a shutdown request: approved,
+// rejected with a reason, or "" for nothing yet.
+func (m Mailer) JoinedAnswer(ctx context.Context, of ledger.Member, request string) (outcome, reason string, err error) {
+	answers, err := m.Ledger.Messages(ctx, ledger.MessageFilter{RequestID: request, From: of.Name})
+	if err != nil {
+		return "", "", err
+	}
+	for _, a := range answers {
+		switch a.Kind {
+		case team.KindShutdownApproved:
+			return "approved", "", nil
+		case team.KindShutdownRejected:
+			if f, ok := inbox.Parse(a.Text); ok {
+				if r, ok := f.(inbox.ShutdownRejected); ok {
+					reason = r.Reason
+				}
+			}
+			return "rejected", reason, nil
+		default: // another message with the same id
+		}
+	}
+	return "", "", nil
+}
+
+// Leave takes a program that has joined off the roster and notifies the lead; by is who
+// does it, the program itself or another. One that has left meanwhile is no error.
+func (m Mailer) Leave(ctx context.Context, of ledger.Member, by string) error {
+	f := inbox.TeammateTerminated{
+		Message: fmt.Sprintf("Teammate %q has left the team.", of.Name), AgentID: of.AgentID, Status: inbox.NoticeCompleted,
+	}
+	if by != of.Name {
+		f.Status, f.Message = inbox.NoticeKilled, inbox.NoticeMessage(inbox.NoticeKilled, of.Name, "")
+	}
+	text, err := inbox.Encode(f)
+	if err != nil {
+		return err
+	}
+	_, ds, err := m.Ledger.Leave(ctx, of.SessionKey, ledger.Notice{Kind: f.Kind(), Text: text, Summary: inbox.Summary("", f.Message)})
+	if err != nil && team.ReasonOf(err) != ledger.ReasonMemberRemoved {
+		return err
+	}
+	m.Deliver(ctx, ds)
+	if err := os.Remove(m.Layout.Bundle(of.Name).Token()); err != nil && !os.IsNotExist(err) {
+		return team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", of.Name, err)
+	}
+	return Publish(ctx, m.Layout, m.Ledger)
+}
+
+// expireJoined takes off the roster who was asked to leave and has not answered by the
+// deadline, and comes again at the next deadline.
+type expireJoined struct{}
+
+func (expireJoined) apply(s *Supervisor) {
+	delete(s.timers, joinedTimer)
+	s.joinedLooks++
+	s.step(func(ctx context.Context) message {
+		next, err := s.expireJoined(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("look at the shutdown requests of joined programs", "err", err)
+			next = time.Second
+		}
+		return joinedAgain(next)
+	})
+}
+
+const joinedTimer = "joined"
+
+// expireJoined looks at all requests once; next is how long the next deadline is away, 0
+// for none.
+func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err error) {
+	members, err := s.cfg.Ledger.Members(ctx, false)
+	if err != nil {
+		return 0, err
+	}
+	mail := Mailer{s.cfg.Layout, s.cfg.Ledger}
+	for _, m := range members {
+		if m.Spec.Agent != ledger.AgentExternal {
+			continue
+		}
+		requests, err := s.cfg.Ledger.Messages(ctx, ledger.MessageFilter{Kind: team.KindShutdownRequest, Recipient: m.Name})
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range requests {
+			var by joinedDeadline
+			if json.Unmarshal(r.Payload, &by) != nil || by.Deadline == 0 {
+				continue
+			}
+			if d, err := s.cfg.Ledger.Delivery(ctx, r.ID, m.Name); err != nil || d.Session != m.SessionKey {
+				continue // of one who had this name before
+			}
+			outcome, _, err := mail.JoinedAnswer(ctx, m, r.RequestID)
+			if err != nil {
+				return 0, err
+			}
+			if outcome != "" {
+				continue
+			}
+			if left := time.UnixMilli(by.Deadline).Sub(s.clock.Wall()); left > 0 {
+				if left += time.Millisecond; next == 0 || left < next {
+					next = left
+				}
+				continue
+			}
+			s.log.Info("a joined program has not answered its shutdown request", "member", m.Name)
+			if err := mail.Leave(ctx, m, r.From); err != nil {
+				return 0, err
+			}
+			break
+		}
+	}
+	return next, nil
+}
+
+// joinedAgain looks again after a while; never, when nobody is waited for.
+type joinedAgain time.Duration
+
+func (d joinedAgain) apply(s *Supervisor) {
+	if s.joinedLooks--; s.timers[joinedTimer] == nil { // else one was asked for meanwhile
+		s.after(joinedTimer, time.Duration(d), expireJoined{})
+	}
+}
