@@ -16,6 +16,7 @@ func foreign(t *testing.T, agent, version string) Input {
 	in.Generation = "0b1f0000-0000-4000-8000-000000000001"
 	in.Mint = Mint{Conversation: "11111111-2222-4333-8444-555555555555", Secret: "s3cret", Port: 40123, Socket: "/run/tc/a/b.sock"}
 	in.Writable = []string{"/home/ann/repo/.git"}
+	in.Role, in.Peers = team.RoleExecutor, []team.Peer{{Name: team.LeadName, Role: team.RoleLeader}, {Name: "critic", Role: team.RoleReviewer, Type: "reviewer"}}
 	return in
 }
 

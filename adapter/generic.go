@@ -71,6 +71,7 @@ func planACP(exe string, in Input, _ Version) (launch, error) {
 		return launch{}, err
 	}
 	argv := append([]string{exe, "acp"}, flags(in)...)
+	argv = append(argv, "--briefing", briefing(in)) // the protocol has no place for instructions
 	if in.Prompt != "" {
 		argv = append(argv, "--prompt", in.Prompt)
 	}

@@ -16,6 +16,8 @@ type Input struct {
 	Session       string // session key of the member
 	ParentSession string // session key or id of who spawned it
 	AgentType     string
+	Role          team.Role
+	Peers         []team.Peer // the other members, for the agent's first context
 	Model         string
 	Prompt        string
 	Mode          team.Mode

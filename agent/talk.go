@@ -33,6 +33,7 @@ type Moder interface {
 // TalkIn is a Talk's.
 type TalkIn struct {
 	Prompt    string          // first text, may be empty
+	Briefing  string          // stands before the first prompt, whatever that is
 	Interrupt <-chan struct{} // ends the turn under way; what is in it before a turn begins ends none
 	Quota     Quota           // nil: nothing is counted, and no limit holds
 }
@@ -75,7 +76,7 @@ func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkI
 	if env.Ready != nil {
 		env.Ready()
 	}
-	t := talk{worker: w, conv: conv, interrupt: in.Interrupt, quota: in.Quota, heldFor: map[string]string{}, gave: map[string]bool{}}
+	t := talk{worker: w, conv: conv, briefing: in.Briefing, interrupt: in.Interrupt, quota: in.Quota, heldFor: map[string]string{}, gave: map[string]bool{}}
 	if err := t.loop(ctx, in.Prompt); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -96,6 +97,7 @@ type talk struct {
 	heldFor  map[string]string // by message, why it is held
 	gave     map[string]bool   // keys of mail that was given, and may have been refused
 	counted  team.Usage        // written down
+	briefing string            // for the first prompt that it takes
 	prompted bool              // a turn has begun
 }
 
@@ -145,6 +147,9 @@ func (t *talk) loop(ctx context.Context, prompt string) error {
 		}
 		if again {
 			prompt = givenAgain + prompt
+		}
+		if prompt != "" && t.briefing != "" && !t.prompted {
+			prompt = t.briefing + "\n\n" + prompt
 		}
 		if (prompt != "" || t.stopped != nil) && !t.blocked(ctx, prompt != "", waits) && prompt != "" {
 			refused, err := t.turn(ctx, prompt, given)

@@ -181,6 +181,22 @@ func TestTalkAsksAnIdleModel(t *testing.T) {
 	}
 }
 
+// A model's context begins with the briefing, whatever its first prompt is; later ones are
+// without.
+func TestTalkBriefing(t *testing.T) {
+	t.Parallel()
+	r, m := newRig(t), newMate()
+	talkTo(t, r, m, TalkIn{Briefing: "you are coder"})
+	for i, text := range []string{"one", "two"} {
+		r.send(message(text))
+		got := <-m.prompts
+		if !strings.Contains(got, text) || strings.HasPrefix(got, "you are coder\n\n") != (i == 0) {
+			t.Errorf("prompt %d: %q", i, got)
+		}
+		m.finish <- nil
+	}
+}
+
 // A model that has never had a prompt has nothing to finish, and is not given its first
 // one to end.
 func TestTalkApprovesForAModelWithoutAPrompt(t *testing.T) {

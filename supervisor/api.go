@@ -23,7 +23,9 @@ type PlanIn struct {
 	Member ledger.Member
 	Dir    string   // where the agent will run
 	Env    []string // the environment to build on
-	Adopt  bool     // the generation runs already: nothing is chosen, asked or written
+	// Members reads the roster, for agents that are told who is there.
+	Members func(ctx context.Context) ([]ledger.Member, error)
+	Adopt   bool // the generation runs already: nothing is chosen, asked or written
 }
 
 // Plan is what to start.

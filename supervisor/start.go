@@ -210,6 +210,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	}
 	res.plan, err = s.cfg.Launcher.Plan(ctx, PlanIn{
 		Layout: s.cfg.Layout, Team: t, Member: row, Dir: dir, Env: s.cfg.Env,
+		Members: func(ctx context.Context) ([]ledger.Member, error) { return s.cfg.Ledger.Members(ctx, false) },
 	})
 	if err != nil {
 		return res, err

@@ -58,6 +58,18 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 	return strings.TrimLeft(state, "\n") + mail, nil
 }
 
+// PeersOf are the members of a roster other than the one named, as that one is told of
+// them.
+func PeersOf(name string, roster []ledger.Member) []team.Peer {
+	var out []team.Peer
+	for _, m := range roster {
+		if m.Name != name {
+			out = append(out, team.Peer{Name: m.Name, Role: m.Role, Type: m.Spec.AgentType})
+		}
+	}
+	return out
+}
+
 // members looks members up by name, each once. One that is not found is the zero Member.
 func (t *Team) members() func(ctx context.Context, name string) (ledger.Member, error) {
 	known := map[string]ledger.Member{}

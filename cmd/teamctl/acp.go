@@ -26,7 +26,7 @@ func newACP(a *app) *cobra.Command {
 		id     agent.Identity
 		mode   string
 		bypass bool
-		prompt string
+		in     agent.TalkIn
 	)
 	cmd := &cobra.Command{
 		Use:    "acp -- COMMAND [ARG...]",
@@ -37,17 +37,18 @@ func newACP(a *app) *cobra.Command {
 			if err := completeIdentity(cmd, &id, mode, bypass); err != nil {
 				return err
 			}
-			return a.converse(cmd.Context(), id, prompt, args)
+			return a.converse(cmd.Context(), id, in, args)
 		},
 	}
 	f := cmd.Flags()
 	identityFlags(f, &id, &mode, &bypass)
-	f.StringVar(&prompt, "prompt", "", "first prompt")
+	f.StringVar(&in.Prompt, "prompt", "", "first prompt")
+	f.StringVar(&in.Briefing, "briefing", "", "text before the first prompt")
 	return cmd
 }
 
 // converse starts the agent and gives it its mail until it, or the team, is done.
-func (a *app) converse(ctx context.Context, id agent.Identity, prompt string, argv []string) (err error) {
+func (a *app) converse(ctx context.Context, id agent.Identity, in agent.TalkIn, argv []string) (err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -84,7 +85,8 @@ func (a *app) converse(ctx context.Context, id agent.Identity, prompt string, ar
 	if err != nil {
 		return err
 	}
-	err = agent.Talk(ctx, id, s.env, conv, agent.TalkIn{Prompt: prompt, Interrupt: turns, Quota: &quota{station: s, at: at}})
+	in.Interrupt, in.Quota = turns, &quota{station: s, at: at}
+	err = agent.Talk(ctx, id, s.env, conv, in)
 	if cerr := conv.Close(); err != nil {
 		err = errors.Join(err, cerr)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 // launcher is the adapter's as the supervisor wants it.
@@ -48,6 +49,13 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 	}
 	bundle := in.Layout.Bundle(m.Name)
 	if !in.Adopt {
+		if info, err := ad.Lookup(m.Spec.Agent); err == nil && info.NeedsModel {
+			all, err := in.Members(ctx)
+			if err != nil {
+				return supervisor.Plan{}, err
+			}
+			ai.Role, ai.Peers = m.Role, tool.PeersOf(m.Name, all)
+		}
 		if ai, err = courier.Prepare(ctx, ad, ai); err != nil {
 			return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
 		}

@@ -3,11 +3,14 @@ package mcp
 import (
 	"context"
 	"embed"
+	"errors"
+	"fmt"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 //go:embed prompt/*.md
@@ -41,14 +44,34 @@ func (s *Server) instructions(ctx context.Context) string {
 	if err != nil {
 		return instructions // there is no team yet, or the first call says what is wrong
 	}
-	text, terr := "", t.Close()
+	text, terr := "", error(nil)
+	if c.Session != "" && !c.Person && c.Name != team.LeadName {
+		text, terr = introduce(ctx, t, c)
+	}
+	terr = errors.Join(terr, t.Close())
 	if terr == nil && c.Mode == team.ModeDelegate {
-		text, terr = s.prompt(ctx, "delegate-mode")
+		rest, err := s.prompt(ctx, "delegate-mode")
+		text, terr = strings.TrimPrefix(text+"\n\n"+rest, "\n\n"), err
 	}
 	if terr != nil || text == "" {
 		return instructions
 	}
 	return instructions + "\n\n" + text
+}
+
+// introduce tells a member who it is and who is there.
+func introduce(ctx context.Context, t *tool.Team, c tool.Caller) (string, error) {
+	roster, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	self := team.Peer{Name: c.Name, Role: c.Role}
+	for _, m := range roster {
+		if m.Name == c.Name {
+			self.Type = m.Spec.AgentType
+		}
+	}
+	return fmt.Sprintf("You are %q, a member of the team %q.\n", c.Name, t.Layout.Key) + team.Introduce(self, tool.PeersOf(c.Name, roster)), nil
 }
 
 // prompt is a text with the current team put in.

@@ -325,3 +325,22 @@ func TestDescribed(t *testing.T) {
 		}
 	}
 }
+
+// TestInstructionsIntroduce: a member learns at the beginning who it is and who is there;
+// the person's own client is told nothing of that kind.
+func TestInstructionsIntroduce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).create()
+	r.join("rita", team.RoleReviewer)
+	cs, _ := r.client(r.member(r.join("bob", team.RoleExecutor)))
+	text := cs.InitializeResult().Instructions
+	for _, want := range []string{`You are "bob", a member of the team "demo".`, "Your role is executor", "\n- team-lead: leader", "\n- rita: reviewer"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	cs, _ = r.client(r.person())
+	if got := cs.InitializeResult().Instructions; got != instructions {
+		t.Errorf("a person's client is told\n%s", got)
+	}
+}
