@@ -17,29 +17,36 @@ const takesPartLimit = 2 * time.Second
 func (s *Supervisor) takesPart(row ledger.Member) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, takesPartLimit)
 	defer cancel()
-	does, err := s.cfg.Ledger.TakesPart(ctx, row, row.StartedAt)
+	does, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).TakesPart(ctx, row, row.StartedAt)
 	if err != nil {
 		s.log.Warn("look whether a member reads its mail", "member", row.Name, "err", err)
 	}
-	return does || s.readsFile(row)
+	return does
 }
 
-// readsFile reports whether a program reads its mailbox file by itself since its start.
-func (s *Supervisor) readsFile(row ledger.Member) bool {
-	box, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Box(row.Name)
+// TakesPart reports whether a member has read its mailbox or used the team otherwise since
+// a time in Unix milliseconds, by the ledger or by its mailbox file.
+func (m Mailer) TakesPart(ctx context.Context, row ledger.Member, since int64) (bool, error) {
+	does, err := m.Ledger.TakesPart(ctx, row, since)
+	return does || m.readsFile(row, since), err
+}
+
+// readsFile reports whether a program reads its mailbox file by itself.
+func (m Mailer) readsFile(row ledger.Member, since int64) bool {
+	box, err := m.Box(row.Name)
 	if err != nil {
 		return false
 	}
-	if box.ReadAt().UnixMilli() >= row.StartedAt {
+	if box.ReadAt().UnixMilli() >= since {
 		return true
 	}
 	entries, err := box.Look()
 	if err != nil {
 		return false
 	}
-	since := inbox.Timestamp(time.UnixMilli(row.StartedAt))
+	from := inbox.Timestamp(time.UnixMilli(since))
 	for _, e := range entries {
-		if e.Read && e.Timestamp >= since {
+		if e.Read && e.Timestamp >= from {
 			return true
 		}
 	}

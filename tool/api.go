@@ -223,6 +223,7 @@ type Sent struct {
 	RequestID  string            `json:"request_id,omitempty"`
 	Target     string            `json:"target,omitempty"`      // of a shutdown request
 	Approval   int64             `json:"approval_id,omitempty"` // nothing was sent yet: it waits for this one
+	NotReading []string          `json:"not_reading,omitempty"` // recipients that have never read their mail
 }
 
 // Routing says who wrote to whom (R100).

@@ -59,6 +59,9 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	default:
 		out.Message = fmt.Sprintf("Message broadcast to %d teammate(s): %s", len(ds), strings.Join(out.Recipients, ", "))
 	}
+	if out.NotReading = t.notReading(ctx, ds); len(out.NotReading) > 0 {
+		out.Message += "; " + SaysNotReading(out.NotReading)
+	}
 	if late := notMailed(ds); late != "" {
 		out.Message = "Message posted; it will be delivered, but it is not in the inbox yet of " + late
 	}

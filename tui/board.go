@@ -109,6 +109,12 @@ func (b board) members() []string {
 			yield(m.Name)
 		}
 	})
+	doing := 8
+	for _, m := range b.s.Members {
+		if m.State == team.Running && !m.Lead {
+			doing = max(doing, Width(m.activity()))
+		}
+	}
 	var out []string
 	for _, m := range b.s.Members {
 		if m.Lead {
@@ -127,9 +133,9 @@ func (b board) members() []string {
 		}
 		line := fmt.Sprintf("  %s %s  %s", dot, b.style.Member(m.Color, Pad(Clean(m.Name), wide)), state)
 		if m.State == team.Running {
-			line += "  " + Pad(m.activity(), 8)
+			line += "  " + Pad(m.activity(), doing)
 		} else {
-			line += "  " + Pad("", 8)
+			line += "  " + Pad("", doing)
 		}
 		if t, ok := b.s.taskOf(m.Name); ok {
 			line += fmt.Sprintf("  %s %s  %s", t.ID, Cut(Clean(t.Subject), 40), Elapsed(t.Took(b.now))) + b.dimmed(t.Note)

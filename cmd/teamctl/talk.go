@@ -27,7 +27,8 @@ func newSend(a *app) *cobra.Command {
 		Short: "Send a message to a member",
 		Long: `Send a message to a member. It is stored before this command returns and then
 put into the member's mailbox; what has become of it is told as far as there is
-evidence. - takes the text from standard input.
+evidence. A recipient that has never read its mail, as a plain command may, is named.
+- takes the text from standard input.
 
 --wait waits until the message is accepted, read or answered. The exit status is
 8 when it is not in time, and 4 when it is dropped, because the member has left.`,
@@ -162,6 +163,9 @@ func (a *app) send(ctx context.Context, in tool.SendIn, want team.DeliveryState,
 		}
 		for _, d := range sent.Deliveries {
 			a.out.line("%s: %s", d.Recipient, delivered(d))
+		}
+		if says := tool.SaysNotReading(sent.NotReading); says != "" {
+			a.out.note("%s", says)
 		}
 		if want == "" && len(sent.Deliveries) > 0 {
 			a.out.hint("teamctl message show %s", sent.MessageID[:8])

@@ -1,0 +1,38 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// notReading are the recipients that nothing shows to read mail: a command, or a program
+// that has joined, that has neither read its mailbox nor used the team in any other way.
+// Such a message lies in the mailbox until the program looks. What cannot be found out is
+// not said.
+func (t *Team) notReading(ctx context.Context, ds []ledger.Delivery) []string {
+	var out []string
+	for _, d := range ds {
+		m, err := t.Ledger.MemberBySession(ctx, d.Session)
+		if err != nil || m.Spec.Asks || m.Spec.Agent != "command" && m.Spec.Agent != ledger.AgentExternal {
+			continue
+		}
+		if does, err := t.mailer(Caller{}).TakesPart(ctx, m, m.JoinedAt); err == nil && !does {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// SaysNotReading is what a sender is told of recipients that read no mail; "" for none.
+func SaysNotReading(names []string) string {
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s has never read its mail: it sees the message if its program runs teamctl inbox", names[0])
+	}
+	return fmt.Sprintf("%s have never read their mail: they see the message if their programs run teamctl inbox", strings.Join(names, ", "))
+}
