@@ -17,14 +17,21 @@ const (
 	sqlDrift = `SELECT 'task ' || id || ' has blockedBy ' || coalesce(blockedBy, 'NULL') || ' and unmet ' || unmet FROM tasks t
 		WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
 			SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed')`
-	sqlMiscounted = `SELECT 'the numbers of the board are not those of its tasks' FROM (` + sqlRecount + `) r
+	// Nobody would give these tasks back: a claim without a lease does not run out, and who
+	// has left does not release. What waits for somebody's word has no lease.
+	unreleased = ` FROM tasks t LEFT JOIN members m ON m.sessionKey = t.owner AND m.removedAt IS NOT NULL
+		WHERE t.status IN ('claimed', 'in_progress') AND t.review IS NULL AND t.verification IS NULL AND (t.leaseUntil IS NULL OR m.name IS NOT NULL)`
+	sqlUnreleased    = `SELECT 'task ' || t.id || ' is ' || t.status || iif(m.name IS NULL, ' without a lease', ' by ' || m.name || ', who has left')` + unreleased
+	sqlUnreleasedIDs = `SELECT t.id` + unreleased + ` ORDER BY t.seq`
+	sqlUncounted     = `SELECT 'the number of the last task is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'task')`
+	sqlMiscounted    = `SELECT 'the numbers of the board are not those of its tasks' FROM (` + sqlRecount + `) r
 		WHERE NOT EXISTS (SELECT 1 FROM task_counts c WHERE (c.one, c.pending, c.ready, c.claimed, c.in_progress, c.completed, c.failed)
 			= (r.one, r.pending, r.ready, r.claimed, r.in_progress, r.completed, r.failed))`
 )
 
 // Check reads the whole file and returns what is wrong with it: damaged pages
-// and indexes, references to nothing, dependency counts and numbers of the board that have drifted. No
-// problems and no error is a sound ledger.
+// and indexes, references to nothing, counts that have drifted, claims that would never
+// end. No problems and no error is a sound ledger.
 func (l *Ledger) Check(ctx context.Context) (problems []string, err error) {
 	pages, err := read(ctx, l.db, "check the ledger", scanOne[string], "PRAGMA integrity_check(100)")
 	if err != nil {
@@ -33,7 +40,7 @@ func (l *Ledger) Check(ctx context.Context) (problems []string, err error) {
 	if len(pages) != 1 || pages[0] != "ok" {
 		return pages, nil
 	}
-	for _, q := range []string{sqlForeignKeys, sqlDrift, sqlMiscounted} {
+	for _, q := range []string{sqlForeignKeys, sqlDrift, sqlUnreleased, sqlUncounted, sqlMiscounted} {
 		found, err := read(ctx, l.db, "check the ledger", scanOne[string], q)
 		if err != nil {
 			return nil, err

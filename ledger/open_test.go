@@ -354,6 +354,40 @@ func TestCheckFindsDrift(t *testing.T) {
 	}
 }
 
+// A claim that would never end is found, and repaired; one that waits for a review has no
+// lease and is sound.
+func TestCheckFindsClaimsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	ctx := ctxFor(t)
+	l := newTeam(t, "a", "b")
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "no lease"}, {Subject: "left"}, {Subject: "in review"}, {Subject: "sound"}}, "lead"))
+	for id, owner := range map[string]string{"1": "s-a", "2": "s-b", "3": "s-a", "4": "s-a"} {
+		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: owner, ID: id}))
+	}
+	sound(t, l)
+	for _, harm := range []string{
+		"UPDATE tasks SET leaseUntil = NULL WHERE id IN ('1', '3')", "UPDATE members SET removedAt = 1 WHERE name = 'b'", "DELETE FROM counters WHERE name = 'task'",
+		"INSERT INTO approvals(id, requestId, run, kind, session, name, subject, createdAt) SELECT 1, 'r', id, 'review', 's-a', 'a', 'in review', 1 FROM runs",
+		"UPDATE tasks SET status = 'in_progress', review = 1 WHERE id = '3'",
+	} {
+		ok(t, sqlExec(t, l.DB(), harm))
+	}
+	want := []string{"task 1 is claimed without a lease", "task 2 is claimed by b, who has left", "the number of the last task is missing"}
+	if diff := cmp.Diff(want, must[[]string](t)(l.Check(ctx))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if fixed := must[[]string](t)(l.Repair(ctx)); len(fixed) != 3 {
+		t.Errorf("%q", fixed)
+	}
+	sound(t, l)
+	if got := must[Counts](t)(l.Counts(ctx)); got != (Counts{Pending: 2, Ready: 2, Claimed: 1, InProgress: 1}) {
+		t.Errorf("%+v", got)
+	}
+	if made := must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "next"}}, "lead")); made[0].ID != "5" {
+		t.Errorf("the next task has the id %s", made[0].ID)
+	}
+}
+
 // A long reader keeps no writer waiting. The log cannot shrink while he reads, which
 // is typed, and does when he has gone.
 func TestFault33LongReader(t *testing.T) {

@@ -267,6 +267,16 @@ func (r *rebuilder) references(ctx context.Context) error {
 			r.res.miss(c.lost, n)
 		}
 	}
+	kept, err := r.column(ctx, sqlUnreleasedIDs)
+	if err != nil {
+		return err
+	}
+	for _, id := range kept {
+		if err := r.exec(ctx, sqlTaskFree, id); err != nil {
+			return err
+		}
+		r.res.miss("task %s: who did it is not known any more; it is pending again", id)
+	}
 	ids, err := r.column(ctx, sqlDriftedIDs)
 	if err != nil {
 		return err

@@ -184,3 +184,32 @@ func TestEmptyLedgerIsNotBegunAnew(t *testing.T) {
 		t.Errorf("it was written: %v, %v", fi, err)
 	}
 }
+
+// A claim that would never end is not taken over: the task is pending in the new ledger, and
+// its numbers are counted.
+func TestRebuildReleasesClaimsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	ctx := ctxFor(t)
+	l := newTeam(t, "a", "b")
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "no lease"}, {Subject: "left"}, {Subject: "sound"}}, "lead"))
+	for id, owner := range map[string]string{"1": "s-a", "2": "s-b", "3": "s-a"} {
+		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: owner, ID: id}))
+	}
+	for _, harm := range []string{
+		"UPDATE tasks SET leaseUntil = NULL WHERE id = '1'", "UPDATE members SET removedAt = 1 WHERE name = 'b'", "UPDATE task_counts SET claimed = 9",
+	} {
+		ok(t, sqlExec(t, l.DB(), harm))
+	}
+	ok(t, l.Checkpoint(ctx))
+	out := filepath.Join(t.TempDir(), "new.db")
+	got := must[Rebuilt](t)(Rebuild(ctx, RebuildIn{Out: out, Damaged: l.db.path}))
+	if len(got.Missing) != 2 {
+		t.Errorf("missing: %q", got.Missing)
+	}
+	db := openAt(t, out)
+	again := New(db, Direct(db))
+	sound(t, again)
+	if n := must[Counts](t)(again.Counts(ctx)); n != (Counts{Pending: 2, Ready: 2, Claimed: 1}) {
+		t.Errorf("%+v", n)
+	}
+}

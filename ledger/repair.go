@@ -6,6 +6,7 @@ const (
 	sqlReindex    = `REINDEX`
 	sqlDriftedIDs = `SELECT id FROM tasks t WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
 		SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed') ORDER BY seq`
+	sqlCounterPut = `INSERT OR IGNORE INTO counters(name, value) SELECT 'task', coalesce(max(seq), 0) FROM tasks`
 	// sqlRecount is what task_counts has to say.
 	sqlRecount = `SELECT 1 AS one, count(*) FILTER (WHERE status = 'pending') AS pending,
 		count(*) FILTER (WHERE status = 'pending' AND unmet = 0 AND notBefore = 0) AS ready,
@@ -35,6 +36,21 @@ func repairLedger(t *tx, _ none) ([]string, error) {
 			return nil, err
 		}
 		fixed = append(fixed, "task "+id+": blockedBy computed again")
+	}
+	kept, err := column[string](t, sqlUnreleasedIDs)
+	if err == nil {
+		kept, err = t.freeAll(kept, "nobody would have released it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range kept {
+		fixed = append(fixed, "task "+id+": released, nobody else would have done it")
+	}
+	if n, err := t.exec(sqlCounterPut); err != nil {
+		return nil, err
+	} else if n > 0 {
+		fixed = append(fixed, "the number of the last task found again")
 	}
 	wrong, err := column[string](t, sqlMiscounted)
 	if err != nil {

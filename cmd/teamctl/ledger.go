@@ -50,7 +50,7 @@ func newLedgerCheck(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [TEAM]",
 		Short: "Check that the ledger is sound, and list its copies",
-		Long: `Read the whole ledger and check its pages, indexes, references and counts. It changes
+		Long: `Read the whole ledger and check its pages, indexes, references, counts and claims. It changes
 nothing. The exit status is 7 if anything is wrong.`,
 		Example: "  teamctl ledger check\n  teamctl ledger check demo --json", Args: takes(0, 1, "the name of one team"),
 		ValidArgsFunction: first(a.completeTeams),
