@@ -42,15 +42,22 @@ func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 		return 0, err
 	}
 	n, err := box.Prune(ctx, KeepRead, func(gone []inbox.Entry) error {
+		ids := make([]string, 0, len(gone))
+		for _, e := range gone {
+			if e.ID != "" {
+				ids = append(ids, e.ID)
+			}
+		}
+		got, err := m.Ledger.Received(ctx, to.Name, ids)
+		if err != nil {
+			return err
+		}
 		var marks []ledger.DeliveryMark
 		for _, e := range gone {
-			if e.ID == "" {
-				continue
+			if r := got[e.ID]; !r.Sent || r.State == team.Dropped || ledger.Reached(r.State, team.Read) {
+				continue // of a foreign program, or known to be over
 			}
 			d, err := m.Ledger.Delivery(ctx, e.ID, to.Name)
-			if team.IsCode(err, team.CodeNotFound) {
-				continue // of a foreign program
-			}
 			if err != nil {
 				return err
 			}
@@ -62,7 +69,7 @@ func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 		if len(marks) == 0 {
 			return nil
 		}
-		_, err := m.Ledger.MarkMany(ctx, marks)
+		_, err = m.Ledger.MarkMany(ctx, marks)
 		return err
 	})
 	if damaged(err) {

@@ -151,6 +151,9 @@ func (a *askedTaker) take(ctx context.Context, look func(path string) bool) erro
 	errs := []error{err}
 	refused, again := map[string]bool{}, err != nil
 	for _, e := range entries {
+		if !mayAsk(e.Text) {
+			continue
+		}
 		if f, ok := e.Frame(); ok && (f.Kind() == team.KindPermissionRequest || f.Kind() == team.KindPlanApprovalRequest) {
 			err := a.takeAsked(ctx, e, f)
 			refused[e.Key()], again = err != nil, again || err != nil && !refusal(err)
@@ -174,6 +177,13 @@ func (a *askedTaker) take(ctx context.Context, look func(path string) bool) erro
 		a.tail.Again()
 	}
 	return joinErrors(errs)
+}
+
+// mayAsk reports whether a text has the name of a request in it: most mail has not, and to
+// parse it costs more than to read it. A name that is written with escapes is one too.
+func mayAsk(text string) bool {
+	return strings.Contains(text, string(team.KindPermissionRequest)) || strings.Contains(text, string(team.KindPlanApprovalRequest)) ||
+		strings.Contains(text, `\u`)
 }
 
 func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) error {
