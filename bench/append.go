@@ -31,7 +31,7 @@ func runAppend(ctx context.Context, e env) (string, error) {
 		in, over []time.Duration
 	}
 	var lines []*line
-	for _, n := range []int{10, 1_000, 10_000} {
+	for _, n := range []int{10, 1_000, 10_000, 100_000} {
 		l := team.Home{Dir: filepath.Join(e.dir, fmt.Sprint("a", n))}.Team("b")
 		for _, d := range []string{l.Inboxes(), l.Locks()} {
 			if err := os.MkdirAll(d, 0o700); err != nil {

@@ -31,6 +31,7 @@ var children = map[string]childWork{
 	"naive": childNaive,
 	"post":  childPost,
 	"merge": childMerge,
+	"copy":  childCopy,
 }
 
 // agents are works without orders: programs for teammates to be.
