@@ -15,9 +15,9 @@ import (
 // copies: what writers feel of a copy of the ledger that is made meanwhile.
 var copies = benchmark{name: "copy", title: "Writers beside a copy of the ledger", run: runCopies, note: copiesNote}
 
-const copiesNote = "The copies follow each other without a pause, in a process of their own, as teamctl ledger backup makes one; a supervisor makes " +
-	"one after a run of work, once a minute at most, and else once an hour. A copy takes no lock that a writer waits for. What is left is the " +
-	"processor and the disk that it uses, which weighs most where there are no more cores than writers and copy."
+const copiesNote = "The copies follow each other without a pause, in a process of their own, as teamctl ledger backup makes one: a supervisor makes " +
+	"one after a run of work, once a minute at most, and else once an hour. A copy takes no lock that a writer waits for: the middle writer does " +
+	"not feel it, but what it takes of the processor and the disk shows in the rate and in the slowest hundredth."
 
 const (
 	goalCopyP50 = 1.5
