@@ -192,6 +192,9 @@ func EndsAsks(cli, event string) bool {
 	return EndsTurn(cli, event)
 }
 
+// HooksAtStart reports whether a program calls a hook when it starts, before its first turn.
+func HooksAtStart(cli string) bool { return cli == Claude || cli == Gemini }
+
 // Compacts reports whether the conversation was compacted with this event. Gemini CLI
 // keeps what it is about to send out of that, so nothing goes with it there.
 func Compacts(cli, event string, in HookIn) bool {

@@ -38,8 +38,12 @@ const wakeAgain = 15 * time.Second
 // hooks is the channel of agents whose hooks fetch the mail: at a tool boundary, at
 // a prompt, at the end of a turn. There is nothing to hand over; an agent that is
 // idle, and has no hook that waits, is woken by typing.
+//
+// Where its hooks do not run nothing would ever fetch the mail, and each wake-up would cost
+// a turn: then the mail itself is typed.
 type hooks struct {
-	typist
+	typing
+	deafness
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
@@ -56,7 +60,7 @@ const waiterBack = 20 * time.Second
 
 func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &hooks{typist: typist{f: f, s: s, report: r}, cancel: cancel}
+	h := &hooks{typing: typing{typist: typist{f: f, s: s, report: r}}, deafness: deafness{patience: heardWithin}, cancel: cancel}
 	var last SeenFile
 	if err := readJSON(f.Bundle, seenFile, &last); err == nil && last.Generation == f.Generation {
 		h.done.Go(func() { r(last.Seen) })
@@ -74,6 +78,13 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	for i, m := range mail {
 		out[i].ID = m.ID
 	}
+	if typed, err := h.typedMail(ctx, mail); err != nil || len(typed) > 0 {
+		return h.typeMail(ctx, mail, typed, err)
+	}
+	if left := h.mayBeDeaf(); left > 0 { // a wake-up now may cost a turn for nothing
+		h.later(left)
+		return out
+	}
 	if h.waiterLives() { // it may be killed before it gives this, and nobody would say so
 		h.alone = time.Time{}
 		h.later(lookAgain)
@@ -89,14 +100,19 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		}
 	}
 	why, seen := h.blocked(ctx)
+	if why == "" && seen.Input == "" && !h.wakes(mail) && h.fruitless(mail) {
+		typed, err := h.typedMail(ctx, mail)
+		return h.typeMail(ctx, mail, typed, err)
+	}
 	switch {
 	case why == "" && (seen.Input == "" && !h.wakes(mail) || h.ours(seen.Input, adapter.WakeText)):
+		began := time.Now()
 		// What stands there already was typed earlier and could not be sent then.
 		switch o := h.send(ctx, adapter.WakeText); o.State {
 		case team.Held:
 			why = o.Reason
 		case team.Accepted:
-			h.woken, h.wokenFor = time.Now(), map[string]bool{}
+			h.called, h.woken, h.wokenFor = began, time.Now(), map[string]bool{}
 			for _, m := range mail {
 				h.wokenFor[m.ID] = true
 			}
@@ -221,6 +237,9 @@ func (h *hooks) SetMode(mode team.Mode) string {
 // Close ends what the channel runs.
 func (h *hooks) Close() {
 	h.cancel()
+	if h.given != nil {
+		h.given.close()
+	}
 	h.typist.Close()
 	h.done.Wait()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/team"
 )
 
 // journal is the list of what was handed to one generation, written before it is
@@ -23,24 +24,11 @@ type journal struct {
 
 // openJournal opens the journal of a generation in its member's bundle.
 func openJournal(bundle, generation string) (*journal, error) {
-	path := filepath.Join(bundle, "given")
-	j := &journal{given: map[string]bool{}}
-	old, err := regular.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, fmt.Errorf("read what was given: %w", err)
-	default:
-		s := bufio.NewScanner(old)
-		for s.Scan() {
-			if gen, id, ok := strings.Cut(s.Text(), " "); ok && gen == generation {
-				j.given[id] = true
-			}
-		}
-		err := errors.Join(s.Err(), old.Close())
-		if err != nil {
-			return nil, fmt.Errorf("read what was given: %w", err)
-		}
+	path := filepath.Join(bundle, journalFile)
+	j := &journal{}
+	var err error
+	if j.given, err = readJournal(path, generation); err != nil {
+		return nil, err
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if len(j.given) == 0 { // of an earlier generation
@@ -50,6 +38,36 @@ func openJournal(bundle, generation string) (*journal, error) {
 		return nil, fmt.Errorf("note what is given: %w", err)
 	}
 	return j, nil
+}
+
+const journalFile = "given"
+
+// readJournal returns the ids that stand in a journal for a generation.
+func readJournal(path, generation string) (map[string]bool, error) {
+	ids := map[string]bool{}
+	old, err := regular.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ids, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what was given: %w", err)
+	}
+	s := bufio.NewScanner(old)
+	for s.Scan() {
+		if gen, id, ok := strings.Cut(s.Text(), " "); ok && gen == generation {
+			ids[id] = true
+		}
+	}
+	if err := errors.Join(s.Err(), old.Close()); err != nil {
+		return nil, fmt.Errorf("read what was given: %w", err)
+	}
+	return ids, nil
+}
+
+// Typed returns the ids of the mail that is typed into a generation whose hooks were not
+// heard: one that comes late does not give it too.
+func Typed(b team.Bundle, generation string) (map[string]bool, error) {
+	return readJournal(filepath.Join(string(b), journalFile), generation)
 }
 
 // note writes an id down and reports whether it stood there before. One write of

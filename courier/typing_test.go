@@ -108,6 +108,11 @@ func typed(t *testing.T, s *fakeScreen, open Opener, ways ...adapter.Way) (Chann
 	}
 	t.Cleanup(f.hub.close)
 	f.look = newLooker(f, s, rules)
+	if ways[0] == adapter.WayHooks { // they run
+		if err := WriteSeen(f.Bundle, SeenFile{Generation: f.Generation}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w := newWatcher()
 	ch, err := open(t.Context(), f, s, w.report)
 	if err != nil {

@@ -412,7 +412,8 @@ func (s *Supervisor) showState(m *member) {
 	}
 	// One limit may follow another before anybody has heard of the first one's end.
 	limit := v.Activity == team.Limited && (!v.Since.Equal(m.limit) || until != m.row.LimitedTo)
-	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo || v.Failed != m.row.TurnError {
+	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo || v.Failed != m.row.TurnError ||
+		saysNoHooks(m.row, v) != HasNoHooks(m.row) {
 		s.writeState(m, v, until)
 	}
 	if limit {
@@ -433,11 +434,14 @@ func (s *Supervisor) writeState(m *member, v state.Verdict, until int64) {
 			why += ": " + strings.Join(v.Evidence, " / ")
 		}
 	}
+	if saysNoHooks(m.row, v) {
+		why = NoHooksReason
+	}
 	if paused(m.row) { // what was on its way when it was frozen
 		why = PausedReason
 	}
 	p := ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, TurnError: &v.Failed, Reason: &why}
-	if v.Activity == team.Idle && (m.row.Activity != team.Idle || v.Failed != "") && m.plan.Channel {
+	if v.Activity == team.Idle && (m.row.Activity != team.Idle || v.Failed != "" && v.Failed != m.row.TurnError) && m.plan.Channel {
 		p.Notice = s.turnOver(m, v.Failed)
 	}
 	_ = s.patch(m, p)

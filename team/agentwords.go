@@ -70,6 +70,7 @@ type Observation struct {
 	Interrupted  bool      `json:"interrupted,omitempty"` // the turn was ended by somebody
 	Failed       string    `json:"failed,omitempty"`      // the error that ended the turn, in the CLI's words; no limit
 	Usage        *Usage    `json:"usage,omitempty"`       // running totals of the conversation
+	NoHooks      *bool     `json:"noHooks,omitempty"`     // whether the generation runs without its hooks, once that shows
 }
 
 // Began is when a limit was seen first.

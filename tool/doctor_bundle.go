@@ -42,6 +42,9 @@ func (e *Env) bundleChecks(ctx context.Context, key string) []Check {
 		case len(problems) > 0 && m.Observed.Alive():
 			out = append(out, checked("team "+key, "the files of %s are damaged, another supervisor cannot adopt it: %s", m.Name, why).
 				warn(fmt.Sprintf("teamctl restart %s --team %s writes them anew", m.Name, key)))
+		case supervisor.HasNoHooks(m):
+			out = append(out, checked("team "+key, "%s: %s", m.Name, m.Reason).
+				warn(fmt.Sprintf("let its program run hooks (disableAllHooks, hooksConfig, a managed policy), then: teamctl restart %s --team %s", m.Name, key)))
 		case len(problems) > 0:
 			out = append(out, checked("team "+key, "the files of %s are damaged: %s", m.Name, why).
 				warn(fmt.Sprintf("teamctl delete %s --force keeps them aside; a start writes those anew that it can", key)))

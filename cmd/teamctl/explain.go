@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -68,6 +69,9 @@ trusted less counts only where a better one cannot know.`,
 				}
 				for _, e := range r.Evidence {
 					a.out.line("    %s", tui.Clean(e))
+				}
+				if r.NoHooks {
+					a.out.line("%s", supervisor.NoHooksReason)
 				}
 				if r.Failed != "" {
 					a.out.line("its last turn failed: %s", tui.Clean(r.Failed))

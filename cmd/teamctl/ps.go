@@ -165,7 +165,7 @@ func (a *app) psTable(members []psMember, wide bool) {
 	}
 	a.out.table(head, rows, wide)
 	for _, m := range members {
-		if !wide && supervisor.Unknown(m.Member) {
+		if !wide && (supervisor.Unknown(m.Member) || supervisor.HasNoHooks(m.Member)) {
 			a.out.line("%s: %s", m.Name, tui.Clean(m.Reason))
 		}
 	}

@@ -200,6 +200,9 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	}
 	r.version, _ = adapter.ParseVersion(link.Version)
 	waiting, pending, err := r.settle(ctx, t, waiting)
+	if err == nil {
+		waiting, err = r.untyped(waiting)
+	}
 	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" || r.hook.Helper != "" || len(waiting) == 0 {
 		return false, err
 	}
@@ -210,6 +213,15 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 		return false, err
 	}
 	return r.hand(ctx, t, waiting)
+}
+
+// untyped returns what is not typed by the supervisor, who has not heard of hooks.
+func (r *run) untyped(waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
+	typed, err := courier.Typed(r.bundle, r.gen)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(waiting, func(o ledger.Outgoing) bool { return typed[o.Message.ID] && o.Delivery.State != team.Injected }), nil
 }
 
 // converse notes the conversation and whether its agent is in a turn.

@@ -223,6 +223,22 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 	r.want(id, team.Accepted)
 }
 
+// What the supervisor types, for it has not heard of hooks, no hook gives as well.
+func TestTypedMailIsNotGiven(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.post("typed")
+	other := r.post("another")
+	line := r.vars[team.EnvGen] + " " + id + "\n"
+	if err := os.WriteFile(filepath.Join(string(r.team.Layout.Bundle("ann")), "given"), []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.call("UserPromptSubmit", inC1); strings.Contains(got.Stdout, id) || !strings.Contains(got.Stdout, other) {
+		t.Errorf("given: %+v", got)
+	}
+	r.want(id, team.Mailed)
+}
+
 // What went into a conversation that does not go on has to be given to the next.
 func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
 	t.Parallel()

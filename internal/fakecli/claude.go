@@ -28,6 +28,17 @@ func claude(args []string) error {
 	if err := readJSON(one(flags, "--settings"), &settings); err != nil {
 		return err
 	}
+	own, err := homeFile(".claude", "settings.json")
+	if err != nil {
+		return err
+	}
+	var person struct{ DisableAllHooks bool }
+	if err := readJSON(own, &person); err != nil {
+		return err
+	}
+	if person.DisableAllHooks { // those of --settings too
+		settings.Hooks = nil
+	}
 	var servers struct{ MCPServers map[string]mcpServer }
 	if err := readJSON(one(flags, "--mcp-config"), &servers); err != nil {
 		return err

@@ -165,9 +165,10 @@ func geminiBottom(t *terminal) []string {
 
 // geminiSettings is what it reads of its settings files.
 type geminiSettings struct {
-	Hooks      map[string][]hookGroup
-	MCPServers map[string]mcpServer
-	Security   struct {
+	HooksConfig struct{ Enabled *bool }
+	Hooks       map[string][]hookGroup
+	MCPServers  map[string]mcpServer
+	Security    struct {
 		EnvironmentVariableRedaction struct {
 			Enabled bool
 			Allowed []string
@@ -205,6 +206,9 @@ func geminiSettingsOf(trusted bool) (s geminiSettings, err error) {
 		for event, groups := range all.Hooks { // of the repository
 			s.Hooks[event] = append(s.Hooks[event], groups...)
 		}
+	}
+	if on := s.HooksConfig.Enabled; on != nil && !*on {
+		s.Hooks = nil
 	}
 	return s, nil
 }

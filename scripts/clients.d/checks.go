@@ -41,6 +41,7 @@ var checks = []check{
 	{"it commits as its person", commits},
 	{"asked to stop, it ends by itself within 10 s", shutsDown},
 	{"a turn that fails is told as failed", fails},
+	{"a message while its hooks are off arrives", withoutHooks},
 	{"the person's configuration is as it was", untouched},
 	{"a stranger's repository runs nothing before its person trusts it", inStrangersRepository},
 }

@@ -32,11 +32,12 @@ type Engine struct {
 	// before is over, whatever the screen still says.
 	Ended time.Time
 
-	last   map[team.Tier]team.Observation
-	recent []team.Observation
-	ready  bool
-	failed team.Observation // the last turn that an error has ended
-	began  time.Time        // the latest that a turn was seen under way
+	noHooks bool
+	last    map[team.Tier]team.Observation
+	recent  []team.Observation
+	ready   bool
+	failed  team.Observation // the last turn that an error has ended
+	began   time.Time        // the latest that a turn was seen under way
 }
 
 // Verdict is what the agent does, and who says so.
@@ -50,7 +51,8 @@ type Verdict struct {
 	Source   string        `json:"source,omitempty"`
 	At       time.Time     `json:"at,omitzero"`
 	Evidence []string      `json:"evidence,omitempty"`
-	Failed   string        `json:"failed,omitempty"` // of one at rest: the error that ended its last turn
+	Failed   string        `json:"failed,omitempty"`  // of one at rest: the error that ended its last turn
+	NoHooks  bool          `json:"noHooks,omitempty"` // none of its hooks was heard: it does not run them
 }
 
 // Report is everything that led to a verdict.
@@ -73,6 +75,9 @@ func (e *Engine) Take(o team.Observation) {
 	}
 	if o.Ready || o.Activity == team.Idle || o.Activity == team.Working {
 		e.ready = true
+	}
+	if o.NoHooks != nil {
+		e.noHooks = *o.NoHooks
 	}
 	if o.Failed != "" && !o.At.Before(e.failed.At) {
 		e.failed = o
@@ -110,7 +115,7 @@ func (e *Engine) Verdict(now time.Time) Verdict {
 			best = o
 		}
 	}
-	v := Verdict{Activity: team.ActivityUnknown, Ready: e.ready}
+	v := Verdict{Activity: team.ActivityUnknown, Ready: e.ready, NoHooks: e.noHooks}
 	if best.Activity == "" {
 		return v
 	}

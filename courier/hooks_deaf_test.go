@@ -1,0 +1,127 @@
+package courier
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// unheard is a channel to an idle program none of whose hooks was heard.
+func unheard(t *testing.T) (*hooks, *fakeScreen, *watcher) {
+	t.Helper()
+	s := &fakeScreen{}
+	ch, f, w := typed(t, s, openHooks, adapter.WayHooks)
+	if err := os.Remove(filepath.Join(string(f.Bundle), seenFile)); err != nil {
+		t.Fatal(err)
+	}
+	return ch.(*hooks), s, w
+}
+
+func saysNoHooks(want bool) func(team.Observation) bool {
+	return func(o team.Observation) bool { return o.NoHooks != nil && *o.NoHooks == want }
+}
+
+// A program that runs no hook is not woken for mail that nothing would fetch: the mail is
+// typed, and costs one turn. A hook that is heard later takes over.
+func TestMailWithoutHooks(t *testing.T) {
+	t.Parallel()
+	h, s, w := unheard(t)
+	if out := h.Deliver(t.Context(), mail("a")); out[0].State != "" || s.lines() != "" {
+		t.Fatalf("before its first hook can have come: %+v, typed %q", out, s.lines())
+	}
+	h.patience = 0
+	if out := h.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
+		t.Fatalf("%+v, typed %q", out, s.lines())
+	}
+	w.wait(t, "no hooks", 0, saysNoHooks(true))
+	ids, err := Typed(h.f.Bundle, h.f.Generation)
+	if err != nil || !ids["a"] || len(ids) != 1 {
+		t.Errorf("hooks may give what was typed: %v, %v", ids, err)
+	}
+	if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	if h.Deliver(t.Context(), mail("b")); s.lines() != "text of a|"+adapter.WakeText {
+		t.Errorf("a hook was heard: typed %q", s.lines())
+	}
+	w.wait(t, "hooks", 0, saysNoHooks(false))
+}
+
+// What was begun to be typed is typed to its end, though a hook is heard meanwhile: hooks
+// leave it alone.
+func TestTypedMailStaysTyped(t *testing.T) {
+	t.Parallel()
+	h, s, _ := unheard(t)
+	h.patience = 0
+	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to read back just then
+	if out := h.Deliver(t.Context(), mail("a")); out[0].State != team.Held {
+		t.Fatalf("%+v", out)
+	}
+	s.with(func() { s.scrolls, s.onPaste = false, nil })
+	if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	ch, err := openHooks(context.Background(), h.f, s, h.report) // another supervisor
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ch.Close)
+	out := ch.Deliver(t.Context(), mail("a", "b"))
+	if out[0].State != team.Accepted || out[1].State != team.Held || s.lines() != "text of a" {
+		t.Errorf("%+v, typed %q", out, s.lines())
+	}
+}
+
+// Wake-ups that nothing comes of end: after one where no hook was ever heard, after two
+// where one was.
+func TestWakeUpsWithoutEffectEnd(t *testing.T) {
+	t.Parallel()
+	for name, once := range map[string]bool{"heard once": true, "never heard": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, s, w := unheard(t)
+			h.f.Link.Agent = adapter.Codex // it calls none when it starts
+			want := adapter.WakeText
+			if once {
+				if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+					t.Fatal(err)
+				}
+				want += "|" + adapter.WakeText
+			}
+			want += "|text of a"
+			for range 5 {
+				h.Deliver(t.Context(), mail("a"))
+				h.woken = h.woken.Add(-wakeAgain)
+				if s.lines() == want {
+					break
+				}
+			}
+			if got := s.lines(); got != want {
+				t.Fatalf("typed %q, want %q", got, want)
+			}
+			w.wait(t, "no hooks", 0, saysNoHooks(true))
+		})
+	}
+}
+
+// A hook that was heard since a wake-up shows that hooks run: what waits is left to them.
+func TestWakeUpThatWasHeard(t *testing.T) {
+	t.Parallel()
+	h, s, _ := unheard(t)
+	h.f.Link.Agent = adapter.Codex
+	for range 4 {
+		h.Deliver(t.Context(), mail("a"))
+		h.woken = h.woken.Add(-wakeAgain)
+		if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.lines(); contains(got, "text of a") {
+		t.Errorf("typed %q", got)
+	}
+}

@@ -1,0 +1,30 @@
+package supervisor
+
+import (
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A member whose program runs no hooks says so in its row while it runs, behind what it
+// waits for, until one is heard.
+func TestNoHooksAreTold(t *testing.T) {
+	t.Parallel()
+	r, say := talking(t, &fakeCourier{})
+	see := func(does team.Activity, no *bool) {
+		say(team.Observation{Tier: team.TierScreen, Activity: does, Source: "the screen", NoHooks: no})
+	}
+	yes, no := true, false
+	see(team.Idle, nil)
+	see("", &yes)
+	r.wait("a", "without hooks", HasNoHooks)
+	see(team.Working, nil)
+	r.wait("a", "at work", func(m ledger.Member) bool { return m.Activity == team.Working && HasNoHooks(m) })
+	see(team.Waiting, nil)
+	r.wait("a", "waiting", func(m ledger.Member) bool { return m.Activity == team.Waiting && !HasNoHooks(m) })
+	see(team.Idle, nil)
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle && HasNoHooks(m) })
+	see("", &no)
+	r.wait("a", "with hooks", func(m ledger.Member) bool { return m.Reason == "" })
+}

@@ -1,0 +1,28 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A member whose program runs no hooks is warned of.
+func TestDoctorWarnsOfNoHooks(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ann, _ := r.memberOf("claude", "ann", team.RoleExecutor)
+	reason := supervisor.NoHooksReason
+	if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: ann.Session, Reason: &reason}); err != nil {
+		t.Fatal(err)
+	}
+	e := r.Env
+	for _, c := range e.bundleChecks(t.Context(), "demo") {
+		if c.Status == CheckWarn && strings.Contains(c.Detail, "ann: "+reason) && strings.Contains(c.Hint, "teamctl restart ann --team demo") {
+			return
+		}
+	}
+	t.Errorf("no warning in %+v", e.bundleChecks(t.Context(), "demo"))
+}
