@@ -52,11 +52,15 @@ type appServer struct {
 	rests  int                      // how often the server has said that the thread is at rest
 	heard  int                      // how often it has said what the thread does
 	began  map[string]int           // rests when a turn was accepted with a mail on this connection
-	limit  *team.Observation        // the usage limit that ended the last turn
-	broken bool                     // an error ended the last turn, and was told
-	unsaid bool                     // the thread is at rest by an error that was not told yet
-	reset  time.Time                // of a window that is used up
-	poke   chan struct{}            // capacity 1: look at the thread again
+	// What turns have taken and the thread is not seen to have, and the turn that was broken
+	// off last.
+	steered   []steered
+	brokenOff string
+	limit     *team.Observation // the usage limit that ended the last turn
+	broken    bool              // an error ended the last turn, and was told
+	unsaid    bool              // the thread is at rest by an error that was not told yet
+	reset     time.Time         // of a window that is used up
+	poke      chan struct{}     // capacity 1: look at the thread again
 }
 
 type serverRequest struct {
@@ -160,6 +164,9 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 	a.mu.Lock()
 	a.conn, a.joined, a.turn, a.status = nil, false, "", threadStatus{}
 	a.broken, a.unsaid = false, false
+	for i := range a.steered { // what becomes of their turns is told to nobody
+		a.steered[i].lost = true
+	}
 	clear(a.asks) // open ones are sent again
 	a.mu.Unlock()
 	if ctx.Err() == nil {
@@ -244,9 +251,15 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 			a.unnamed()
 		}
 	}
+	a.mu.Lock()
+	owes := a.owesText()
+	a.mu.Unlock()
 	if err := a.read(ctx, conn, id); err != nil {
 		a.f.Log.Warn("thread not read", "member", a.f.Name, "err", err)
 		return
+	}
+	if owes {
+		a.giveAgain(ctx, conn, id)
 	}
 	a.prompt(ctx, conn)
 }
@@ -329,28 +342,6 @@ func (a *appServer) read(ctx context.Context, conn *rpc, id string) error {
 	}
 }
 
-// userMessage is an item of a thread, as far as it is one of ours.
-type userMessage struct {
-	Type     string `json:"type"`
-	ID       string `json:"id"`
-	ClientID string `json:"clientId"`
-}
-
-// has notes that the conversation has a message, and says so once.
-func (a *appServer) has(i userMessage) {
-	if i.Type != "userMessage" || i.ClientID == "" {
-		return
-	}
-	evidence := "item " + i.ID
-	a.mu.Lock()
-	_, known := a.seen[i.ClientID]
-	a.seen[i.ClientID] = evidence
-	a.mu.Unlock()
-	if !known {
-		a.see(team.Observation{Source: "item userMessage", Receipts: []team.Receipt{{ID: i.ClientID, State: team.Accepted, Evidence: evidence}}})
-	}
-}
-
 // promptID names the first message of a generation among the messages of a thread.
 func (a *appServer) promptID() string { return "prompt-" + a.f.Generation }
 
@@ -392,6 +383,10 @@ func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text strin
 	a.mu.Lock()
 	a.turn = out.Turn.ID
 	a.began[id] = a.rests
+	a.took(id, text, out.Turn.ID)
+	if a.owesText() {
+		a.wake()
+	}
 	if moved {
 		a.told = mode
 	}

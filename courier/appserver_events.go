@@ -81,6 +81,9 @@ func (a *appServer) take(m rpcMessage) {
 			a.turn = ""
 		}
 		a.mu.Unlock()
+		if p.Turn.Status != "completed" {
+			a.breaksOff(p.Turn.ID)
+		}
 		switch p.Turn.Status {
 		case "interrupted": // by a person too, at its own screen
 			a.see(team.Observation{Source: m.Method, Turn: p.Turn.ID, Interrupted: true})
@@ -234,12 +237,38 @@ func (a *appServer) shows(s threadStatus) {
 	if s.Type == "systemError" && a.limit == nil && !a.broken { // what has happened comes next
 		a.unsaid = true
 	}
-	unsaid := a.unsaid
+	unsaid, owes := a.unsaid, a.owesText()
 	a.mu.Unlock()
+	if owes {
+		a.wake()
+	}
 	if !unsaid {
 		a.see(o)
 	}
 	if !joined && (unsaid || s.Type == "active") {
 		a.wake()
+	}
+}
+
+// userMessage is an item of a thread, as far as it is one of ours.
+type userMessage struct {
+	Type     string `json:"type"`
+	ID       string `json:"id"`
+	ClientID string `json:"clientId"`
+}
+
+// has notes that the conversation has a message, and says so once.
+func (a *appServer) has(i userMessage) {
+	if i.Type != "userMessage" || i.ClientID == "" {
+		return
+	}
+	evidence := "item " + i.ID
+	a.mu.Lock()
+	a.forget(i.ClientID)
+	_, known := a.seen[i.ClientID]
+	a.seen[i.ClientID] = evidence
+	a.mu.Unlock()
+	if !known {
+		a.see(team.Observation{Source: "item userMessage", Receipts: []team.Receipt{{ID: i.ClientID, State: team.Accepted, Evidence: evidence}}})
 	}
 }

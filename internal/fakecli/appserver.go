@@ -82,6 +82,12 @@ func StartAppServer(socket string, e *Engine, thread, cwd string, approve bool) 
 	e.Said = func(text string) { s.item("agentMessage", obj{"text": text}) }
 	e.Wrote = s.wrote
 	e.Failed = s.failed
+	e.Drops = true // what was steered into an interrupted turn and not come to
+	e.Ended = func(turn string, err error) {
+		if errors.Is(err, context.Canceled) {
+			s.tell(false, "turn/completed", obj{"threadId": s.thread(), "turn": obj{"id": turn, "status": "interrupted"}})
+		}
+	}
 	e.Keeps = func(talk []message) (users []message) { // it keeps what users have said
 		for _, m := range talk {
 			if m.Role == "user" {

@@ -59,6 +59,10 @@ type Engine struct {
 	// is set, what came in during that turn and was not taken begins none: it is taken by
 	// the next, or by Begin.
 	Broken func(ctx context.Context)
+	// Drops has an interrupted turn drop what came in during it and was not taken.
+	Drops bool
+	// Ended is called when a turn is over, with what has broken it.
+	Ended func(turn string, err error)
 	// Keep is called with the whole conversation whenever it has grown; Load reads it.
 	Keep func(talk json.RawMessage)
 
@@ -140,11 +144,16 @@ func (e *Engine) Run(ctx context.Context) {
 		e.mu.Unlock()
 		if turn != nil {
 			e.active(e.turnID())
-			lost := e.do(turn, in) != nil && e.Broken != nil
+			err := e.do(turn, in)
+			lost := err != nil && e.Broken != nil
 			if lost {
 				e.Broken(ctx)
 			}
 			e.mu.Lock()
+			if e.Drops && errors.Is(err, context.Canceled) {
+				e.queue = nil
+			}
+			id := e.turn
 			e.cancel()
 			e.cancel = nil
 			e.turn = ""
@@ -155,6 +164,9 @@ func (e *Engine) Run(ctx context.Context) {
 			}
 			e.queue = nil
 			e.mu.Unlock()
+			if e.Ended != nil {
+				e.Ended(id, err)
+			}
 			e.active("")
 			continue
 		}
