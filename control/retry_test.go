@@ -51,7 +51,7 @@ func dying(t *testing.T, l team.Layout, n int) func() []string {
 func reviver(t *testing.T, l team.Layout) *Client {
 	t.Helper()
 	c := NewClient(l.Socket())
-	c.revive = func(ctx context.Context) error { return startUp(ctx, l, []string{os.Args[0]}) }
+	c.revive = func(ctx context.Context) error { return startUp(ctx, l, []string{os.Args[0]}, FromPerson) }
 	t.Cleanup(func() {
 		_ = c.Quit(context.WithoutCancel(t.Context()), false)
 		c.Close()

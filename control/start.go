@@ -30,8 +30,14 @@ const readyFD = 3
 const EnvReady = "TEAMCTL_READY_FD"
 
 // Dialer returns what tool.Env.Dial wants: the supervisor of a team, started by
-// running exe (argv without the team) where there is none and start is set.
+// running exe (argv without the team) where there is none and start is set. It gets the
+// environment of this process, where that is a person's by what it shows itself.
 func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
+	return DialerFrom(exe, func(team.Layout) Origin { return OriginOf(os.Environ()) })
+}
+
+// DialerFrom is Dialer for who knows better whose environment this process has.
+func DialerFrom(exe []string, origin func(team.Layout) Origin) func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
 	return func(ctx context.Context, l team.Layout, start bool) (tool.Supervisor, error) {
 		who, err := reach(ctx, l.Socket(), l.Ledger())
 		if err == nil && who != present && !start {
@@ -42,7 +48,7 @@ func Dialer(exe []string) func(ctx context.Context, l team.Layout, start bool) (
 		}
 		c := newClient(l)
 		if start {
-			c.revive = func(ctx context.Context) error { return startUp(ctx, l, exe) }
+			c.revive = func(ctx context.Context) error { return startUp(ctx, l, exe, origin(l)) }
 		}
 		if who != present {
 			if err := c.revive(ctx); err != nil {
@@ -72,7 +78,7 @@ func Writer(l team.Layout, direct ledger.Writer) ledger.Writer {
 const reasonDied = "supervisor_died"
 
 // startUp starts the supervisor, one starter at a time.
-func startUp(ctx context.Context, l team.Layout, exe []string) (err error) {
+func startUp(ctx context.Context, l team.Layout, exe []string, from Origin) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	ctx, watch := watchStart(ctx, l)
@@ -88,7 +94,14 @@ func startUp(ctx context.Context, l team.Layout, exe []string) (err error) {
 		if err != nil || who == present {
 			return err
 		}
-		err = launch(ctx, l, exe, watch)
+		env, fresh, err := personEnv(l, from, os.Environ())
+		if err != nil {
+			return err
+		}
+		if fresh {
+			_ = record(l, env) // without it the next start has to be a person's
+		}
+		err = launch(ctx, l, exe, env, watch)
 		if team.ReasonOf(err) == reasonDied && died < 2 { // killed, most likely: once more
 			died++
 			continue
@@ -145,7 +158,7 @@ func isHeld(path string) bool {
 
 // launch starts one supervisor process in a session of its own and waits until
 // it listens or has said why it cannot.
-func launch(ctx context.Context, l team.Layout, exe []string, watch *startWatch) (err error) {
+func launch(ctx context.Context, l team.Layout, exe, env []string, watch *startWatch) (err error) {
 	log, err := regular.OpenFile(l.SupervisorLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "open supervisor log: %w", err)
@@ -159,7 +172,7 @@ func launch(ctx context.Context, l team.Layout, exe []string, watch *startWatch)
 	cmd := exec.Command(exe[0], append(append([]string{}, exe[1:]...), "supervise", "--team", l.Key)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = l.Dir
-	cmd.Env = superviseEnv(os.Environ(), l)
+	cmd.Env = superviseEnv(env, l)
 	cmd.ExtraFiles = []*os.File{w} // readyFD
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -229,20 +242,4 @@ func Ready() func(error) {
 		_, _ = f.Write(append(line, '\n'))
 		_ = f.Close()
 	}
-}
-
-// superviseEnv is the starter's environment without what belongs to the starter
-// alone: the supervisor serves every shell, and an agent may have started it.
-func superviseEnv(env []string, l team.Layout) []string {
-	out := make([]string, 0, len(env)+2)
-	for _, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		switch name {
-		case "TMUX", "TMUX_PANE", team.EnvTeam, team.EnvAgentID, team.EnvAgentName, team.EnvTaskID,
-			team.EnvGen, team.EnvNotify, team.EnvColor, team.EnvParent, team.EnvHome, team.EnvDetached, team.EnvToken, EnvReady:
-			continue
-		}
-		out = append(out, kv)
-	}
-	return append(out, team.EnvHome+"="+l.Home.Dir, team.EnvDetached+"=1", EnvReady+"=1")
 }

@@ -122,6 +122,10 @@ func (l Layout) SupervisorLock() string { return filepath.Join(l.Dir, "superviso
 // SupervisorPID is the visible owner of the supervisor lock.
 func (l Layout) SupervisorPID() string { return filepath.Join(l.Dir, "supervisor.pid") }
 
+// SupervisorEnv is the person's environment, which every supervisor of the team is started
+// with: variables as in an environment, each ended by NUL. It may hold secrets.
+func (l Layout) SupervisorEnv() string { return filepath.Join(l.Dir, "supervisor.env") }
+
 // SupervisorAdopted is the second line of SupervisorPID, once every member that an
 // earlier supervisor left has been looked at: what the ledger says of them is true.
 const SupervisorAdopted = "adopted"

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"time"
 
@@ -24,16 +23,17 @@ const (
 	awakeWithin = 5 * time.Second
 )
 
+// ReasonNoEnviron is a supervisor that only a person can start, since no person's
+// environment was recorded.
+const ReasonNoEnviron = "no_environment"
+
 // ReasonHung is a supervisor that lives and does not answer.
 const ReasonHung = "supervisor_hung"
 
 // Awake starts the team's supervisor where there is none and members are wanted running,
 // or something is to be done that only a supervisor does. It waits a few seconds at the
-// most until it has adopted the members: what has been started goes on by itself.
-//
-// A member's own commands start none: a supervisor has the environment of who starts it,
-// and so have the members that it starts, but programs keep most of theirs from what they
-// run.
+// most until it has adopted the members: what has been started goes on by itself. Where
+// that takes a person, there is none.
 func (t *Team) Awake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, awakeWithin)
 	defer cancel()
@@ -42,9 +42,6 @@ func (t *Team) Awake(ctx context.Context) error {
 
 // awakened is Awake without the limit.
 func (t *Team) awakened(ctx context.Context) error {
-	if os.Getenv(team.EnvGen) != "" {
-		return nil
-	}
 	if _, adopted := t.supervisorPID(); adopted || t.Elsewhere != nil || t.Env.Dial == nil {
 		return nil
 	}
@@ -68,6 +65,9 @@ func (t *Team) awake(ctx context.Context, members []ledger.Member) (started bool
 	}
 	// It answers when it has adopted.
 	_, err = supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
+	if team.ReasonOf(err) == ReasonNoEnviron {
+		return false, nil
+	}
 	return err == nil, err
 }
 

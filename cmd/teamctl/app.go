@@ -28,6 +28,8 @@ type app struct {
 	as    string   // --as
 	given []string // the arguments of the command
 
+	served bool // it runs for a program of the person's, which may keep variables from it
+
 	past bool // a signal no longer ends what the command does: its result decides the exit status
 
 	due time.Duration // when --watch looks again though nothing has changed; 0: never
@@ -234,7 +236,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	if err != nil {
 		dir = "" // it was removed: it chooses no team
 	}
-	return &tool.Env{Home: home, Dial: control.Dialer([]string{exe}), Writer: control.Writer, Watch: a.watch, Dir: dir}, nil
+	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir}, nil
 }
 
 // executable is the path of this program, for what it starts.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -24,6 +25,19 @@ func (a *app) caller(ctx context.Context, t *tool.Team) (tool.Caller, error) {
 			WithReason("not_a_person").WithHint("leave " + team.EnvAgentID + " and " + team.EnvToken + " in the environment")
 	}
 	return tool.Person(), nil
+}
+
+// origin says whether a supervisor of a team can have the environment of this process. A
+// member's process stays one when it has dropped the member's name.
+func (a *app) origin(l team.Layout) control.Origin {
+	o := control.OriginOf(os.Environ())
+	switch {
+	case o != control.FromMember && heldBy(l) != "":
+		return control.FromMember
+	case o == control.FromPerson && a.served:
+		return control.FromProgram
+	}
+	return o
 }
 
 // outsider is who asks when no team is open: an agent stays an agent.

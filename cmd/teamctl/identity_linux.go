@@ -27,7 +27,14 @@ const maxAncestors = 64
 // it; both decide before the environment of an ancestor does. The walk ends at a
 // tmux server or supervisor of a team: a person's shell runs below those, whoever
 // made the first command that needed one.
-func startedBy(l team.Layout) string {
+func startedBy(l team.Layout) string { return memberAbove(l, true) }
+
+// heldBy is startedBy for the members that teamctl itself runs, and not for a program that
+// has joined: that one is the person's, and what it starts has the member's name as well.
+func heldBy(l team.Layout) string { return memberAbove(l, false) }
+
+// memberAbove is startedBy; named says that a name in an ancestor's environment counts.
+func memberAbove(l team.Layout, named bool) string {
 	if id := memberOfGroup(l); id != "" {
 		return id
 	}
@@ -52,7 +59,7 @@ func startedBy(l team.Layout) string {
 		if vars[team.EnvDetached] == "1" && ownServer(l.Home, id) {
 			return ""
 		}
-		if _, key, ok := team.ParseAgentID(vars[team.EnvAgentID]); ok && key == l.Key && sameDir(vars[team.EnvHome], l.Home.Dir) {
+		if _, key, ok := team.ParseAgentID(vars[team.EnvAgentID]); named && ok && key == l.Key && sameDir(vars[team.EnvHome], l.Home.Dir) {
 			return vars[team.EnvAgentID]
 		}
 		if pid, err = parentOf(pid); err != nil {

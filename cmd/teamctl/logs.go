@@ -50,23 +50,25 @@ leaves anything out.`,
 						WithHint("for example 10m, 2h30m, 14:05 or 2006-01-02T15:04:05")
 				}
 			}
-			var path string
-			err := a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) (err error) {
 				if err := memberNames(ctx, t, args); err != nil {
 					return err
 				}
 				m, err := t.Member(ctx, args[0])
-				path = t.Layout.Bundle(m.Name).Log()
-				return err
+				if err != nil {
+					return err
+				}
+				l := &logReader{log: memberlog.New(t.Layout.Bundle(m.Name).Log()), member: args[0], out: a.out, raw: raw || a.out.screen != nil}
+				if a.out.json {
+					l.raw = raw
+				}
+				if follow { // it may be a member that is to be started again
+					var leave func(*error)
+					ctx, leave = t.Attended(ctx)
+					defer leave(&err)
+				}
+				return l.print(ctx, tail, from, follow)
 			})
-			if err != nil {
-				return err
-			}
-			l := &logReader{log: memberlog.New(path), member: args[0], out: a.out, raw: raw || a.out.screen != nil}
-			if a.out.json {
-				l.raw = raw
-			}
-			return l.print(ctx, tail, from, follow)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")

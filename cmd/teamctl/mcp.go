@@ -32,6 +32,7 @@ that. Every request must bring a bearer token; it is printed, or read from a fil
   teamctl mcp --http 127.0.0.1:0      # prints the address and the token`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.served = true
 			if tokenFile != "" && http == "" {
 				return usage(cmd, "--token-file is for --http")
 			}

@@ -65,9 +65,10 @@ func newSupervise(a *app) *cobra.Command {
 			// It holds little and lives long: memory that lies idle costs more than
 			// collecting it.
 			debug.SetGCPercent(50)
+			direct := os.Getenv(control.EnvReady) == ""
 			ready := control.Ready()
 			manager := sdNotifier()
-			err := a.supervise(cmd.Context(), func() error {
+			err := a.supervise(cmd.Context(), direct, func() error {
 				ready(nil)
 				return manager("READY=1")
 			})
@@ -80,7 +81,9 @@ func newSupervise(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) supervise(ctx context.Context, listening func() error) error {
+// supervise is the supervisor's process. One that no command of teamctl has started is
+// direct: a service manager has.
+func (a *app) supervise(ctx context.Context, direct bool, listening func() error) error {
 	key, err := team.TeamKey(a.team)
 	if err != nil {
 		return err
@@ -92,6 +95,11 @@ func (a *app) supervise(ctx context.Context, listening func() error) error {
 	exe, err := executable()
 	if err != nil {
 		return err
+	}
+	if direct {
+		if err := a.completeEnv(home.Team(key)); err != nil {
+			return err
+		}
 	}
 	idle := defaultIdle
 	if s := os.Getenv(envIdle); s != "" {
@@ -114,6 +122,16 @@ func (a *app) supervise(ctx context.Context, listening func() error) error {
 		return nil // told to leave: the teammates stay
 	}
 	return err
+}
+
+// completeEnv gives a supervisor that was started directly what it lacks of the person's
+// environment. A member's would have what is the member's.
+func (a *app) completeEnv(l team.Layout) error {
+	if a.origin(l) == control.FromMember {
+		return team.Errorf(team.CodeDenied, "a member cannot run the supervisor: it would have the member's environment").
+			WithReason("not_a_person").WithHint("teamctl ps starts one with the person's")
+	}
+	return control.Complete(l)
 }
 
 // parts makes what a supervisor works with.

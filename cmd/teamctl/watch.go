@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -238,9 +239,10 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 		return s, err
 	}
 	screen := &tui.Screen{In: in, Out: a.out.screen, Color: a.out.style.On}
-	// It starts no supervisor that goes while it shows: in the lead's pane it has the
-	// environment of the terminal multiplexer, which a supervisor would hand to agents.
 	err = screen.Run(ctx, func(ctx context.Context, each func(tui.Snapshot)) error {
+		if a.origin(t.Layout) == control.FromPerson { // the one in the lead's pane is part of the team
+			defer keepAttended(ctx, t)()
+		}
 		changes, stop, err := t.Ledger.Changes(ctx)
 		if err != nil {
 			return err
@@ -274,6 +276,36 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 		return nil
 	}
 	return err
+}
+
+// attendedAgain is the pause of a screen after a supervisor did not answer or could not be
+// started.
+const attendedAgain = 10 * time.Second
+
+// keepAttended keeps the team's supervisor up until stop is called. What shows the team
+// does not end when that fails: it is tried again.
+func keepAttended(ctx context.Context, t *tool.Team) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			attended, leave := t.Attended(ctx)
+			<-attended.Done()
+			err := attended.Err()
+			leave(&err)
+			pause := time.NewTimer(attendedAgain)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // liveBoard reads what a screen can show: every change of a long board must not make

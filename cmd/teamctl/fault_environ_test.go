@@ -1,0 +1,236 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// The environment of a supervisor, and of the members that it starts, is the person's,
+// whoever starts it.
+
+// environ is what a process was executed with.
+func (r *faultRig) environ(id backends.ProcID) map[string]string {
+	r.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", id.PID))
+	if err != nil {
+		r.Skipf("no process table to see environments in: %v", err)
+	}
+	env := map[string]string{}
+	for kv := range strings.SplitSeq(string(data), "\x00") {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// scribe spawns a member that runs lines of shell which the test writes, with variables of
+// its own.
+func (r *faultRig) scribe() {
+	r.Helper()
+	script := `export ONLY_MEMBER=1 GIT_AUTHOR_NAME=scribe GIT_AUTHOR_EMAIL=scribe@example.com PATH="$0/scribe:$PATH"; cd "$0"
+n=1; while :; do until [ -e line.$n ]; do sleep 0.05; done; sh ./line.$n >out.$n 2>&1; echo $? >status.$n; n=$((n+1)); done`
+	r.teamctl("spawn", "scribe", "--worktree", "none", "--restart", "never", "--", "sh", "-c", script, r.dir)
+}
+
+// writes has the scribe run line number n, and returns its output once it has ended with
+// status 0.
+func (r *faultRig) writes(n int, line string) string {
+	r.Helper()
+	path := filepath.Join(r.dir, "line."+fmt.Sprint(n))
+	if err := os.WriteFile(path+".new", []byte(line+"\n"), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		r.Fatal(err)
+	}
+	var status []byte
+	r.until("the scribe to write "+line, func() bool {
+		status, _ = os.ReadFile(filepath.Join(r.dir, "status."+fmt.Sprint(n)))
+		return len(status) > 0
+	})
+	out, err := os.ReadFile(filepath.Join(r.dir, "out."+fmt.Sprint(n)))
+	if err != nil || string(status) != "0\n" {
+		r.Errorf("%s: status %s, %v\n%s", line, status, err, out)
+	}
+	return string(out)
+}
+
+// bereave kills the supervisor and the agent of a member that is to be started again.
+func (r *faultRig) bereave(member string) {
+	r.Helper()
+	agent := r.proc(member).Agent
+	r.gone(syscall.SIGKILL)
+	if err := proc.Signal(agent, syscall.SIGKILL); err != nil {
+		r.Fatal(err)
+	}
+	for proc.Alive(agent) {
+		r.tick()
+	}
+}
+
+// personal checks that a process has the person's environment, and nothing of the scribe's.
+func (r *faultRig) personal(what string, id backends.ProcID, person string) {
+	r.Helper()
+	env := r.environ(id)
+	if env["ONLY_PERSON"] != person || env["ONLY_MEMBER"] != "" || env["GIT_AUTHOR_NAME"] != "a" || strings.Contains(env["PATH"], "/scribe") {
+		r.Errorf("%s: ONLY_PERSON=%q ONLY_MEMBER=%q GIT_AUTHOR_NAME=%q PATH=%q", what, env["ONLY_PERSON"], env["ONLY_MEMBER"], env["GIT_AUTHOR_NAME"], env["PATH"])
+	}
+	for name, value := range r.environ(r.proc("scribe").Agent) {
+		if strings.HasPrefix(name, "TEAMCTL_") && env[name] == value && slices.Contains([]string{
+			team.EnvAgentID, team.EnvAgentName, team.EnvGen, team.EnvToken, team.EnvColor, team.EnvTaskID,
+		}, name) {
+			r.Errorf("%s has the scribe's %s", what, name)
+		}
+	}
+}
+
+// started waits for the next supervisor, and for the member that it has started again:
+// both have the person's environment.
+func (r *faultRig) started(by, member string, before backends.ProcID, person string) {
+	r.Helper()
+	r.personal("the supervisor started by "+by, r.supervisor(), person)
+	var agent backends.ProcID
+	r.until("the agent to be started again after "+by, func() bool {
+		data, err := os.ReadFile(r.layout.SupervisorPID())
+		if _, adopted, perr := team.ParseSupervisorPID(data); err != nil || perr != nil || !adopted {
+			return false
+		}
+		agent = r.proc(member).Agent
+		return agent != before && proc.Alive(agent)
+	})
+	r.personal("the agent started after "+by, agent, person)
+}
+
+// A member's own command brings the supervisor back, by every door; the supervisor and the
+// agents that it starts have the person's environment.
+func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
+	r := newFaultRig(t)
+	r.env = append(r.env, "ONLY_PERSON=1")
+	r.agent("a", "always", "fakeagent", "hold")
+	r.scribe()
+	request := func(id int, method, params string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
+	}
+	mcp := "(echo '" + request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`) +
+		"'; echo '" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` +
+		"'; echo '" + request(2, "tools/call", `{"name":"TaskList","arguments":{}}`) +
+		"'; until grep -q '\"id\":2' mcp.out; do sleep 0.05; done) | teamctl mcp >mcp.out"
+	for i, line := range []string{
+		"teamctl send a hello",
+		`teamctl call TaskCreate '{"subject":"x","description":"x"}'`,
+		mcp,
+		// It is a member's process still.
+		"env -u TEAMCTL_GENERATION teamctl task ls",
+	} {
+		before := r.proc("a").Agent
+		r.bereave("a")
+		r.writes(i+1, line)
+		r.started(line, "a", before, "1")
+	}
+	if n := len(r.mail("a")); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	fi, err := os.Stat(r.layout.SupervisorEnv())
+	if err != nil || fi.Mode() != 0o600 {
+		t.Errorf("the record: %v, %v", fi, err)
+	}
+	// A start by the person's command renews it.
+	r.env = append(r.env, "ONLY_PERSON=2")
+	before := r.proc("a").Agent
+	r.bereave("a")
+	r.teamctl("task", "ls")
+	r.started("the person", "a", before, "2")
+	before = r.proc("a").Agent
+	r.bereave("a")
+	r.writes(5, "teamctl status")
+	r.started("a member after that", "a", before, "2")
+}
+
+// Where no person's environment was recorded a member's command starts no supervisor, and
+// does without one.
+func TestMemberStartsNoSupervisorWithItsOwnEnvironment(t *testing.T) {
+	r := newFaultRig(t)
+	r.env = append(r.env, "ONLY_PERSON=1")
+	r.agent("a", "never", "fakeagent", "hold")
+	r.scribe()
+	r.gone(syscall.SIGKILL)
+	if err := os.Remove(r.layout.SupervisorEnv()); err != nil {
+		t.Fatal(err)
+	}
+	r.writes(1, "teamctl send a hello && teamctl task ls && teamctl ps && env -u TEAMCTL_GENERATION teamctl task ls")
+	out := r.writes(2, "teamctl capture a; [ $? = 7 ]")
+	if !strings.Contains(out, "cannot start the first one") || !strings.Contains(out, "teamctl ps, in a shell of your own") {
+		t.Errorf("an order of a member: %s", out)
+	}
+	out = r.writes(3, "teamctl supervise --team f; [ $? = 5 ]")
+	if !strings.Contains(out, "a member cannot run the supervisor") {
+		t.Errorf("the supervisor itself: %s", out)
+	}
+	if sup := r.supervisorNow(); proc.Alive(sup) {
+		t.Errorf("a member has started a supervisor, pid %d", sup.PID)
+	}
+	r.teamctl("ps")
+	r.personal("the supervisor started by the person", r.supervisor(), "1")
+}
+
+// A board that a person has open brings the supervisor back while it shows.
+func TestSupervisorGoneUnderBoard(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	c := exec.Command(r.exe, "board")
+	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
+	tty, err := pty.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // what is drawn has to be taken
+		buf := make([]byte, 4096)
+		for {
+			if _, err := tty.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	for range 3 {
+		r.gone(syscall.SIGKILL)
+		r.until("the board to start a supervisor", func() bool { return proc.Alive(r.supervisorNow()) })
+	}
+	if _, err := tty.WriteString("q"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("the board: %v", err)
+	}
+	_ = tty.Close()
+}
+
+// One that follows a member's output does, too.
+func TestSupervisorGoneUnderLogs(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	c := exec.Command(r.exe, "logs", "-f", "a")
+	c.Dir, c.Env = r.dir, r.env
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		r.gone(syscall.SIGKILL)
+		r.until("logs to start a supervisor", func() bool { return proc.Alive(r.supervisorNow()) })
+	}
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Error(err)
+	}
+	_ = c.Wait() // it ends by the signal
+}
