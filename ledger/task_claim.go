@@ -179,11 +179,11 @@ func (t *tx) whyNot(in ClaimIn) error {
 		}
 	case team.TaskPending:
 		if len(task.BlockedBy) > 0 {
-			return team.Errorf(team.CodeConflict, "task %s is blocked by %s", task.ID, strings.Join(task.BlockedBy, ", ")).WithReason(ReasonBlocked)
+			return team.Errorf(team.CodeConflict, "task %s depends on %s, not completed yet", task.ID, strings.Join(task.BlockedBy, ", ")).WithReason(ReasonBlocked)
 		}
 		if task.NotBefore > t.now {
 			wait := time.Duration(task.NotBefore-t.now) * time.Millisecond
-			return team.Errorf(team.CodeConflict, "task %s waits for its retry, %v more", task.ID, wait).
+			return team.Errorf(team.CodeConflict, "task %s cannot be claimed for another %v: it was just released, or waits for its retry", task.ID, wait).
 				WithReason(ReasonNotYet).WithHint("teamctl task retry " + task.ID + " makes it ready now")
 		}
 	}

@@ -227,6 +227,6 @@ func walkCycle(tasks []NewTask, refs map[string]int, needs []int) []string {
 }
 
 func errCycle(path []string) error {
-	return team.Errorf(team.CodeInvalid, "tasks would wait for each other: %s", strings.Join(path, " -> ")).
+	return team.Errorf(team.CodeInvalid, "tasks would depend on each other: %s", strings.Join(path, " -> ")).
 		WithReason(ReasonCycle)
 }

@@ -88,7 +88,11 @@ func removeDeps(t *tx, a depsArgs) (Task, error) {
 func (t *tx) pendingTask(id string) (Task, error) {
 	task, err := t.task(id)
 	if err == nil && task.Status != team.TaskPending {
-		err = errStatus(task, "only a pending task can change its dependencies")
+		e := errStatus(task, "only a pending task can change its dependencies")
+		if task.Status == team.TaskClaimed || task.Status == team.TaskInProgress {
+			e = e.WithHint("teamctl task release " + task.ID)
+		}
+		err = e
 	}
 	return task, err
 }

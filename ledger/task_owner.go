@@ -248,6 +248,6 @@ func (t *tx) fencedFor(ref TaskRef, review bool) (Task, error) {
 	return task, nil
 }
 
-func errStatus(task Task, rule string) error {
+func errStatus(task Task, rule string) *team.Error {
 	return team.Errorf(team.CodeConflict, "task %s is %s: %s", task.ID, task.Status, rule).WithReason(ReasonBadStatus)
 }

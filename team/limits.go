@@ -49,13 +49,13 @@ func ParseLimits(memory, pids, cpu string) (l Limits, err error) {
 	}
 	if pids != "" {
 		if l.PIDs, err = strconv.ParseInt(pids, 10, 64); err != nil || l.PIDs < 1 {
-			return Limits{}, Errorf(CodeInvalid, "%q is no number of processes", pids).WithHint("for example 200")
+			return Limits{}, Errorf(CodeInvalid, "invalid number of processes %q", pids).WithHint("for example 200")
 		}
 	}
 	if cpu != "" {
 		text, ok := strings.CutSuffix(cpu, "%")
 		if l.CPUPercent, err = strconv.Atoi(strings.TrimSpace(text)); err != nil || !ok || l.CPUPercent < 1 {
-			return Limits{}, Errorf(CodeInvalid, "%q is no share of a core", cpu).WithHint("for example 150% for one and a half")
+			return Limits{}, Errorf(CodeInvalid, "invalid share of a core %q", cpu).WithHint("for example 150% for one and a half")
 		}
 	}
 	return l, l.Check()
@@ -81,7 +81,7 @@ func ParseSize(s string) (int64, error) {
 			break
 		}
 	}
-	bad := Errorf(CodeInvalid, "%q is no size", s).WithHint("for example 2GiB or 512MiB")
+	bad := Errorf(CodeInvalid, "invalid size %q", s).WithHint("for example 2GiB or 512MiB")
 	if strings.Trim(text, "0123456789.") != "" { // no sign, no exponent, no NaN
 		return 0, bad
 	}

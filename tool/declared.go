@@ -391,7 +391,7 @@ func (t *Team) applyTasks(ctx context.Context, c Caller, d Difference, out *Appl
 			}
 			in.Metadata = task.Metadata
 			for _, dep := range ch.task.DependsOn {
-				in.AddBlockedBy = append(in.AddBlockedBy, orText(ids[dep], dep))
+				in.AddDependsOn = append(in.AddDependsOn, orText(ids[dep], dep))
 			}
 			if _, err := t.TaskUpdate(ctx, c, in); err != nil {
 				return err

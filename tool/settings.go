@@ -193,7 +193,7 @@ func checkBool(v string) error {
 func checkCount(most int) func(string) error {
 	return func(v string) error {
 		if n, err := strconv.Atoi(v); err != nil || n < 0 || n > most {
-			return team.Errorf(team.CodeInvalid, "%q is no number from 0 to %d", v, most)
+			return team.Errorf(team.CodeInvalid, "invalid value %q: a number from 0 to %d is needed", v, most)
 		}
 		return nil
 	}
@@ -209,14 +209,14 @@ func checkAnswerer(v string) error {
 
 func checkDuration(v string) error {
 	if d, err := time.ParseDuration(v); v != "0" && (err != nil || d <= 0) {
-		return team.Errorf(team.CodeInvalid, "%q is no duration such as 10m, nor 0", v)
+		return team.Errorf(team.CodeInvalid, "invalid duration %q: 0 or, for example, 10m is needed", v)
 	}
 	return nil
 }
 
 func checkVerifyTimeout(v string) error {
 	if d, err := time.ParseDuration(v); err != nil || d <= 0 || d > supervisor.MaxVerify {
-		return team.Errorf(team.CodeInvalid, "%q is no duration such as 10m, up to %s", v, supervisor.MaxVerify)
+		return team.Errorf(team.CodeInvalid, "invalid duration %q: for example 10m is needed, up to %s", v, supervisor.MaxVerify)
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func place(root string, further supervisor.Repositories, in SpawnIn) (cwd, tree 
 		}
 		fi, err := os.Stat(tree)
 		if err != nil || !fi.IsDir() {
-			return "", "", team.Errorf(team.CodeNotFound, "worktree %q is no directory", tree).
+			return "", "", team.Errorf(team.CodeNotFound, "worktree %q is not a directory", tree).
 				WithHint("own, none, or the path of a directory")
 		}
 	}

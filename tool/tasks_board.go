@@ -21,8 +21,8 @@ type TaskUpdateIn struct {
 	Verify          *string          `json:"verify,omitempty"`
 	Metadata        json.RawMessage  `json:"metadata,omitempty"` // keys replace those of the task; null deletes one
 	Owner           *string          `json:"owner,omitempty"`    // member to give it to; "" is whoever is ready
-	AddBlockedBy    []string         `json:"addBlockedBy,omitempty"`
-	RemoveBlockedBy []string         `json:"removeBlockedBy,omitempty"`
+	AddDependsOn    []string         `json:"addDependsOn,omitempty"`
+	RemoveDependsOn []string         `json:"removeDependsOn,omitempty"`
 	Status          *team.TaskStatus `json:"status,omitempty"` // in_progress, completed, failed, or pending to give it back
 }
 
@@ -35,7 +35,7 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 	if err != nil {
 		return task, err
 	}
-	if in.Owner != nil || len(in.AddBlockedBy)+len(in.RemoveBlockedBy) > 0 || task.Owner == "" || task.Owner != c.Session ||
+	if in.Owner != nil || len(in.AddDependsOn)+len(in.RemoveDependsOn) > 0 || task.Owner == "" || task.Owner != c.Session ||
 		setsDelegation(in.Metadata) {
 		if err := t.may(ctx, c, OpTaskManage); err != nil {
 			return task, err
@@ -56,13 +56,13 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 	if err != nil {
 		return task, err
 	}
-	if len(in.AddBlockedBy) > 0 {
-		if task, err = led.AddDeps(ctx, in.TaskID, in.AddBlockedBy, c.Name); err != nil {
+	if len(in.AddDependsOn) > 0 {
+		if task, err = led.AddDeps(ctx, in.TaskID, in.AddDependsOn, c.Name); err != nil {
 			return task, err
 		}
 	}
-	if len(in.RemoveBlockedBy) > 0 {
-		if task, err = led.RemoveDeps(ctx, in.TaskID, in.RemoveBlockedBy, c.Name); err != nil {
+	if len(in.RemoveDependsOn) > 0 {
+		if task, err = led.RemoveDeps(ctx, in.TaskID, in.RemoveDependsOn, c.Name); err != nil {
 			return task, err
 		}
 	}

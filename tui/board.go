@@ -202,7 +202,7 @@ func (b board) tasks() []string {
 		case t.Stuck:
 			line = b.style.Yellow("!") + " " + line + b.style.Dim("stuck behind "+strings.Join(t.Waits, ", "))
 		case len(t.Waits) > 0:
-			line = "· " + line + b.style.Dim("waits for "+strings.Join(t.Waits, ", "))
+			line = "· " + line + b.style.Dim("depends on "+strings.Join(t.Waits, ", "))
 		default:
 			line = "· " + line + "ready"
 		}

@@ -454,6 +454,7 @@ func TestSameRefusals(t *testing.T) {
 		{"TaskCreate", map[string]any{"subject": " ", "description": ""}, []string{"task", "add", " "}},
 		{"TaskCreate", map[string]any{"subject": "x", "description": "", "dependsOn": []string{"9"}}, []string{"task", "add", "x", "--depends-on", "9"}},
 		{"TaskUpdate", map[string]any{"task_id": "1", "addBlockedBy": []string{"1"}}, []string{"task", "edit", "1", "--depends-on", "+1"}},
+		{"TaskUpdate", map[string]any{"task_id": "1", "addDependsOn": []string{"1"}}, []string{"task", "edit", "1", "--depends-on", "+1"}},
 		{"TaskUpdate", map[string]any{"task_id": "1", "owner": "ghost"}, []string{"task", "assign", "1", "ghost"}},
 		{"TaskComplete", map[string]any{"task_id": "1"}, []string{"task", "complete", "1"}},
 		{"SendMessage", map[string]any{"type": "message", "recipient": "ghost", "content": "x"}, []string{"send", "ghost", "x"}},

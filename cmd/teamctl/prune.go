@@ -65,5 +65,5 @@ func parseAge(s string) (time.Duration, error) {
 	} else if d, err := time.ParseDuration(s); err == nil && d > 0 {
 		return d, nil
 	}
-	return 0, team.Errorf(team.CodeInvalid, "%q is no age", s).WithHint("30d, 12h, 90m")
+	return 0, team.Errorf(team.CodeInvalid, "invalid age %q", s).WithHint("30d, 12h, 90m")
 }

@@ -66,7 +66,7 @@ func runID(args []string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(taskID(args[0]), 10, 64)
 	if err != nil || id <= 0 {
-		return 0, team.Errorf(team.CodeInvalid, "%q is no number of a run", args[0]).WithHint("teamctl run list")
+		return 0, team.Errorf(team.CodeInvalid, "invalid run number %q", args[0]).WithHint("teamctl run list")
 	}
 	return id, nil
 }

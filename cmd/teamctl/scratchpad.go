@@ -61,7 +61,7 @@ func newScratchpadMerge(a *app) *cobra.Command {
 			}
 			var patch map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(text), &patch); err != nil || patch == nil {
-				return usage(cmd, "the patch is no JSON object")
+				return usage(cmd, "the patch is not a JSON object")
 			}
 			var want *int64
 			if cmd.Flags().Changed("expect") {

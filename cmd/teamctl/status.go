@@ -304,7 +304,7 @@ func taskCounts(c ledger.Counts) string {
 	}
 	return counted(c.Total(), []part{
 		{c.Completed, "completed"}, {c.InProgress + c.Claimed, "in progress"}, {c.Ready, "ready"},
-		{c.Pending - c.Ready - c.Stuck, "waiting for others"}, {c.Stuck, "stuck behind a failed one"}, {c.Failed, "failed"},
+		{c.Pending - c.Ready - c.Stuck, "not ready yet"}, {c.Stuck, "stuck behind a failed one"}, {c.Failed, "failed"},
 	})
 }
 

@@ -258,7 +258,7 @@ func (a *app) taskList(tasks []ledger.Task) {
 		note := ""
 		switch {
 		case t.Status == team.TaskPending && len(t.BlockedBy) > 0:
-			note = "waits for " + strings.Join(t.BlockedBy, ", ")
+			note = "depends on " + strings.Join(t.BlockedBy, ", ")
 		case t.Status == team.TaskFailed && t.Result != nil:
 			note = failure(*t.Result)
 		default:
@@ -390,7 +390,7 @@ func (a *app) showTask(t ledger.Task) {
 		put("review", fmt.Sprintf("waits for approval %d", t.Review))
 	}
 	put("depends on", strings.Join(t.DependsOn, ", "))
-	put("waits for", strings.Join(t.BlockedBy, ", "))
+	put("not completed", strings.Join(t.BlockedBy, ", ")) // of those
 	if t.Priority != 0 {
 		put("priority", strconv.Itoa(t.Priority))
 	}

@@ -73,7 +73,7 @@ in_progress claims and starts, completed completes, pending releases the task.`,
 					if err != nil {
 						return err
 					}
-					if in.AddBlockedBy, in.RemoveBlockedBy, err = dependencies(cmd, now.DependsOn, depends); err != nil {
+					if in.AddDependsOn, in.RemoveDependsOn, err = dependencies(cmd, now.DependsOn, depends); err != nil {
 						return err
 					}
 				}

@@ -50,6 +50,18 @@ func lead(t rig, version string) {
 	if list.Text != "#1 [pending] First task\n#2 [pending] Second [blocked by #1]" {
 		t.Errorf("%q", list.Text)
 	}
+	// Dependencies have one name; TaskUpdate takes those of Claude Code's as well.
+	for _, c := range []struct {
+		key  string
+		ids  []string
+		want []string
+	}{{"removeDependsOn", []string{"#1"}, []string{}}, {"addDependsOn", []string{"1"}, []string{"1"}}, {"removeDependsOn", []string{"1"}, []string{}}, {"addBlockedBy", []string{"1"}, []string{"1"}}} {
+		var up op.TaskOut
+		r.call(cs, "TaskUpdate", map[string]any{"task_id": "2", c.key: c.ids}, &up)
+		if !slices.Equal(up.Task.DependsOn, c.want) {
+			t.Errorf("%s %q: it depends on %q", c.key, c.ids, up.Task.DependsOn)
+		}
+	}
 	var st op.TeamStatusOut
 	r.call(cs, "TeamStatus", nil, &st)
 	if st.You != team.LeadName || len(st.Members) != 1 || st.Tasks.Ready != 1 || st.Description != "d" {

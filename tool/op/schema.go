@@ -134,7 +134,7 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 
 // ids are the parameters that hold ids. Models and clients that read the digits of
 // one as a number mean the id all the same.
-var ids = []string{"task_id", "task_ids", "dependsOn", "addBlocks", "addBlockedBy", "removeBlockedBy", "request_id", "message_id", "id"}
+var ids = []string{"task_id", "task_ids", "dependsOn", "addDependsOn", "removeDependsOn", "addBlocks", "addBlockedBy", "request_id", "message_id", "id"}
 
 func idText(v any) any {
 	switch v := v.(type) {

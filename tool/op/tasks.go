@@ -208,9 +208,10 @@ type TaskUpdateIn struct {
 	Verify          *string         `json:"verify,omitempty" jsonschema:"New command that must pass; empty for none. Only a person or a leader gives it."`
 	Metadata        json.RawMessage `json:"metadata,omitempty" jsonschema:"Keys to set; a key that is null is deleted."`
 	Owner           *string         `json:"owner,omitempty" jsonschema:"Member to give it to; empty for whoever is ready. The member is told."`
-	AddBlocks       []string        `json:"addBlocks,omitempty" jsonschema:"Ids of tasks that have to wait for this one."`
-	AddBlockedBy    []string        `json:"addBlockedBy,omitempty" jsonschema:"Ids of tasks that this one has to wait for."`
-	RemoveBlockedBy []string        `json:"removeBlockedBy,omitempty" jsonschema:"Ids of tasks that this one need not wait for any more."`
+	AddDependsOn    []string        `json:"addDependsOn,omitempty" jsonschema:"Ids of tasks that must be completed first, to be added."`
+	RemoveDependsOn []string        `json:"removeDependsOn,omitempty" jsonschema:"Ids of tasks that this one depends on no longer."`
+	AddBlocks       []string        `json:"addBlocks,omitempty" jsonschema:"As in Claude Code: ids of tasks that depend on this one from now on."`
+	AddBlockedBy    []string        `json:"addBlockedBy,omitempty" jsonschema:"As in Claude Code: the same as addDependsOn."`
 	Status          *string         `json:"status,omitempty" jsonschema:"in_progress, completed, failed, pending (to give it back) or deleted."`
 }
 
@@ -221,7 +222,7 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 		id := taskID(in.TaskID)
 		patch := tool.TaskUpdateIn{
 			TaskID: id, Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Priority: in.Priority, Verify: in.Verify,
-			Metadata: in.Metadata, Owner: in.Owner, AddBlockedBy: taskIDs(in.AddBlockedBy), RemoveBlockedBy: taskIDs(in.RemoveBlockedBy),
+			Metadata: in.Metadata, Owner: in.Owner, AddDependsOn: taskIDs(append(in.AddDependsOn, in.AddBlockedBy...)), RemoveDependsOn: taskIDs(in.RemoveDependsOn),
 		}
 		gone := in.Status != nil && *in.Status == statusDeleted
 		if in.Status != nil && !gone {
@@ -239,7 +240,7 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 			return taskOut(task, err, "Deleted task #%s", id)
 		}
 		for _, other := range taskIDs(in.AddBlocks) { // first: the task may end with its status
-			if _, err := t.TaskUpdate(ctx, c, tool.TaskUpdateIn{TaskID: other, AddBlockedBy: []string{id}}); err != nil {
+			if _, err := t.TaskUpdate(ctx, c, tool.TaskUpdateIn{TaskID: other, AddDependsOn: []string{id}}); err != nil {
 				return TaskOut{}, err
 			}
 		}

@@ -20,11 +20,11 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%+v, want %+v", f.Members[1].Limits, want)
 	}
 	for limits, want := range map[string]string{
-		"{memory: lots}":     `f:4:20: "lots" is no size: for example 2GiB or 512MiB`,
+		"{memory: lots}":     `f:4:20: invalid size "lots": for example 2GiB or 512MiB`,
 		"{memory: 1MiB}":     "too small",
-		"{pids: -1}":         "is no number of processes",
+		"{pids: -1}":         "invalid number of processes",
 		"{pids: 2}":          "cannot be kept",
-		"{cpu: 150}":         "is no share of a core",
+		"{cpu: 150}":         "invalid share of a core",
 		"{cpu: }":            "nothing",
 		"{mem: 1GiB}":        "unknown key",
 		"2GiB":               "limits",
