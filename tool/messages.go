@@ -59,9 +59,7 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	default:
 		out.Message = fmt.Sprintf("Message broadcast to %d teammate(s): %s", len(ds), strings.Join(out.Recipients, ", "))
 	}
-	if out.NotReading = t.notReading(ctx, ds); len(out.NotReading) > 0 {
-		out.Message += "; " + SaysNotReading(out.NotReading)
-	}
+	out.NotReading = t.notReading(ctx, ds)
 	if late := notMailed(ds); late != "" {
 		out.Message = "Message posted; it will be delivered, but it is not in the inbox yet of " + late
 	}

@@ -390,7 +390,7 @@ func (a *app) showTask(t ledger.Task) {
 		put("review", fmt.Sprintf("waits for approval %d", t.Review))
 	}
 	put("depends on", strings.Join(t.DependsOn, ", "))
-	put("not completed", strings.Join(t.BlockedBy, ", ")) // of those
+	put("incomplete", strings.Join(t.BlockedBy, ", ")) // of those
 	if t.Priority != 0 {
 		put("priority", strconv.Itoa(t.Priority))
 	}
