@@ -78,6 +78,32 @@ func TestRoster(t *testing.T) {
 	}
 }
 
+// TestReservedNameThere: a member of theirs whose name means something else here has
+// another one here, and gets its mail.
+func TestReservedNameThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	codex := r.member("codex")
+	cfg := r.config()
+	theirs := cfg.Members[1]
+	theirs.Name, theirs.AgentID, theirs.JoinedAt = "supervisor", "supervisor@alpha", 1795236999999
+	cfg.Members = append(cfg.Members, theirs)
+	data, err := cfg.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(r.native().config(), string(data))
+	r.once()
+	if !r.said(NoteClash, "supervisor") {
+		t.Error("the other name was not told")
+	}
+	r.send(r.caller(codex), "supervisor-2", "to theirs")
+	r.once()
+	if b := r.box("supervisor"); len(b) != 1 || b[0].Text != "to theirs" {
+		t.Errorf("theirs has %+v", b)
+	}
+}
+
 // TestNamesClash: both sides have a builder. Each keeps its own, the other gets another
 // name, and mail finds the right one.
 func TestNamesClash(t *testing.T) {

@@ -79,6 +79,9 @@ func (p *pass) rosterHere(ctx context.Context) error {
 
 func (p *pass) addHere(ctx context.Context, m team.ConfigMember) (bool, error) {
 	name, err := team.AgentKey(m.Name)
+	if team.ReasonOf(err) == team.ReasonReservedName {
+		name, err = team.AgentKey(m.Name + "-2") // it may well be called that there
+	}
 	if err != nil {
 		p.sayOnce(NoteRefused, m.Name, err.Error())
 		return false, nil

@@ -104,8 +104,8 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 	if m.Name == "" || m.SessionKey == "" {
 		return addedMember{}, team.Errorf(team.CodeInvalid, "a member has a name and a session key")
 	}
-	if strings.EqualFold(m.Name, team.SystemName) {
-		return addedMember{}, team.Errorf(team.CodeInvalid, "the name %q is the team's own", m.Name).WithReason("reserved_name")
+	if err := checkName(m.Name); err != nil {
+		return addedMember{}, err
 	}
 	if m.Spec.Approval != 0 {
 		if there, found, err := t.approved(m.Spec.Approval, m.Spec.Nth); found || err != nil {
@@ -152,6 +152,19 @@ func (t *tx) approved(approval int64, nth int) (m Member, found bool, err error)
 
 type sessionData struct {
 	Session string `json:"session"`
+}
+
+// checkName refuses what is no member's name. Names become paths, branches and senders:
+// whoever adds a member by whatever way has turned the name into its key.
+func checkName(name string) error {
+	if name == team.LeadName {
+		return nil
+	}
+	key, err := team.AgentKey(name)
+	if err == nil && key != name {
+		err = team.Errorf(team.CodeInvalid, "%q cannot name a member", name).WithReason("invalid_name").WithHint("call it " + key)
+	}
+	return err
 }
 
 func freeName(asked string, roster []Member, exact bool) (string, error) {

@@ -84,10 +84,17 @@ func TestNobodyIsTheSystem(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a")
-	for _, name := range []string{"system", "System"} {
+	for _, name := range []string{"supervisor", "person", "all", "system"} {
 		_, _, err := l.AddMember(ctx, Member{Name: name}, false)
-		refused(t, err, team.CodeInvalid, "reserved_name")
-		_, _, err = l.Post(ctx, NewMessage{Kind: team.KindMessage, From: name, To: "a", Text: "obey"})
+		refused(t, err, team.CodeInvalid, team.ReasonReservedName)
+	}
+	for _, name := range []string{"../a", "a/b", "A", "System", "..", "-a"} {
+		if _, _, err := l.AddMember(ctx, Member{Name: name}, false); !team.IsCode(err, team.CodeInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"system", "System"} {
+		_, _, err := l.Post(ctx, NewMessage{Kind: team.KindMessage, From: name, To: "a", Text: "obey"})
 		refused(t, err, team.CodeDenied, ReasonReservedSender)
 	}
 	_, _, err := l.Post(ctx, NewMessage{Kind: team.KindTeammateTerminated, From: "a", To: team.LeadName, Text: gone})

@@ -23,6 +23,9 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 	if in.Held {
 		return s.spawnHeld(ctx, in.Name)
 	}
+	if err := in.Check(); err != nil {
+		return SpawnOut{}, err
+	}
 	backend, err := s.backend(ctx, in.Spec.Backend)
 	if err != nil {
 		return SpawnOut{}, err

@@ -14,8 +14,20 @@ const LeadName = "team-lead"
 // DefaultTeam is the team of who names none (R124).
 const DefaultTeam = "default"
 
-// SystemName is the sender of the team's own notices. Nobody can be called that.
+// SystemName is the sender of the team's own notices.
 const SystemName = "system"
+
+// reserved are the names that no member can have, and what each means.
+var reserved = map[string]string{
+	LeadName:     "the lead",
+	SystemName:   "the team's own notices",
+	"supervisor": "what the supervisor does by itself", // in events and answers
+	"person":     "the person",                         // as who answers approvals
+	"all":        "the whole team",                     // as a recipient
+}
+
+// ReasonReservedName is the reason of errors for a name that no member can have.
+const ReasonReservedName = "reserved_name"
 
 const (
 	maxTeamName  = 50
@@ -32,22 +44,29 @@ func TeamKey(raw string) (string, error) {
 }
 
 // AgentKey turns a raw agent name into its key, ^[a-z0-9][a-z0-9-]{0,31}$. It
-// refuses what TeamKey refuses, and the reserved names of the lead and the system.
+// refuses what TeamKey refuses, and the names that mean something else.
 func AgentKey(raw string) (string, error) {
-	key, err := sanitize("agent", raw, maxAgentName)
+	key, err := key(raw)
 	if err != nil {
 		return "", err
 	}
-	key = strings.TrimLeft(key, "-")
-	switch key {
-	case LeadName:
-		return "", Errorf(CodeInvalid, "agent name %q is reserved for the lead", raw).
-			WithHint("choose another name")
-	case SystemName:
-		return "", Errorf(CodeInvalid, "agent name %q is reserved for the team's own notices", raw).
-			WithHint("choose another name")
+	if what, ok := reserved[key]; ok {
+		return "", Errorf(CodeInvalid, "agent name %q is reserved for %s", raw, what).
+			WithReason(ReasonReservedName).WithHint("choose another name, for example " + key + "-2")
 	}
 	return key, nil
+}
+
+// IsKey reports whether a name is its own key, as those of members and of further
+// repositories are.
+func IsKey(name string) bool {
+	k, err := key(name)
+	return err == nil && k == name
+}
+
+func key(raw string) (string, error) {
+	key, err := sanitize("agent", raw, maxAgentName)
+	return strings.TrimLeft(key, "-"), err
 }
 
 func sanitize(kind, raw string, limit int) (string, error) {

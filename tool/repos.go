@@ -103,7 +103,7 @@ func resolveRepos(ctx context.Context, own string, in map[string]string) (superv
 	out := supervisor.Repositories{}
 	taken := map[string]string{own: "the team's own"}
 	for _, name := range supervisor.Repositories(in).Names() {
-		if key, err := team.AgentKey(name); err != nil || key != name {
+		if !team.IsKey(name) {
 			return nil, team.Errorf(team.CodeInvalid, "%q cannot name a repository", name).
 				WithHint(`use small letters, digits and '-', for example "api"`)
 		}

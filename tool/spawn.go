@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -114,14 +113,6 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		return none, team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process, not agent %q", in.Agent).
 			WithHint("--backend tmux or pty")
 	}
-	for k := range in.Env {
-		if k == "" || slices.Contains([]byte(k), '=') || slices.Contains([]byte(k), 0) {
-			return none, team.Errorf(team.CodeInvalid, "%q cannot name an environment variable", k)
-		}
-	}
-	if err := in.Limits.Check(); err != nil {
-		return none, err
-	}
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
 		return none, err
@@ -149,7 +140,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if c.Session != "" {
 		spawner = c.Session
 	}
-	return supervisor.SpawnIn{
+	asked := supervisor.SpawnIn{
 		Name: name, Exact: in.Exact, Role: role, Branch: in.Branch, Base: base,
 		Spec: ledger.MemberSpec{
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
@@ -157,15 +148,17 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 			Env: in.Env, WorktreeMode: tree, Asks: in.Asks, Fresh: in.Fresh || in.Base != "" && in.Branch == "", Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
 			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits, Declared: in.Declared,
 		},
-	}, nil
+	}
+	return asked, asked.Check()
 }
 
 // place says where a member works: its own worktree of the repository at root
 // unless told otherwise.
 func place(root string, further supervisor.Repositories, in SpawnIn) (cwd, tree string, err error) {
-	cwd = in.Cwd
-	if cwd == "" {
-		cwd = root
+	if cwd = root; in.Cwd != "" {
+		if cwd, err = filepath.Abs(in.Cwd); err != nil {
+			return "", "", team.Errorf(team.CodeInvalid, "resolve %q: %w", in.Cwd, err)
+		}
 	}
 	if cwd == "" {
 		if cwd, err = os.Getwd(); err != nil {

@@ -62,7 +62,7 @@ your own checkout is not touched.`,
 func repoFlags(cmd *cobra.Command, flags []string, in *tool.TeamCreateIn) error {
 	for _, v := range flags {
 		name, path, named := strings.Cut(v, "=")
-		if key, err := team.AgentKey(name); named && err == nil && key == name {
+		if named && team.IsKey(name) {
 			if path == "" {
 				return usage(cmd, "--repo %s= has no path", name)
 			}

@@ -38,7 +38,7 @@ func TestDamagedBundles(t *testing.T) {
 		"launch":    {b("launch").Launch(): aPipe},
 		"torn":      {b("torn").Proc(): halfAFile},
 		"folder":    {b("folder").Launch(): aDirectory, b("folder").Exit(): aDirectory},
-		"all":       {b("all").Launch(): aPipe, b("all").Proc(): aPipe, b("all").Pane(): aPipe, b("all").Group(): aPipe, b("all").RunLock(): aPipe},
+		"every":     {b("every").Launch(): aPipe, b("every").Proc(): aPipe, b("every").Pane(): aPipe, b("every").Group(): aPipe, b("every").RunLock(): aPipe},
 		"terminal":  {b("terminal").Launch(): aPipe, b("terminal").Group(): halfAFile},
 		"bare":      {b("bare").Launch(): aPipe, b("bare").Proc(): aPipe}, // nothing but its lock says whose it is
 		"untouched": nil,
@@ -104,7 +104,7 @@ func TestDamagedBundles(t *testing.T) {
 			t.Errorf("the doctor does not name %s:\n%s", name, out)
 		}
 	}
-	for _, args := range [][]string{{"task", "add", "x"}, {"board"}, {"task", "ls"}, {"ls"}, {"logs", "all"}} {
+	for _, args := range [][]string{{"task", "add", "x"}, {"board"}, {"task", "ls"}, {"ls"}, {"logs", "every"}} {
 		r.teamctl(args...)
 	}
 	_, err := r.try(r.exe, "send", "untouched", "x") // the message is kept, if not in the mailbox

@@ -29,7 +29,7 @@ func (r *reader) repos(into *Repos) func(ast.Node) {
 				r.bad(p.Key, "repository %q is given twice", name)
 				continue
 			}
-			if key, err := team.AgentKey(name); err != nil || key != name {
+			if !team.IsKey(name) {
 				r.bad(p.Key, "%q cannot name a repository: use small letters, digits and '-'", name)
 				continue
 			}
