@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -101,13 +103,54 @@ func Cut(s string, width int) string {
 func Width(s string) int { return ansi.StringWidth(s) }
 
 // Style colours text, or does nothing when it is off.
-type Style struct{ On bool }
+type Style struct {
+	On bool
+
+	key string // what its sequences begin with, see NewStyle
+}
 
 func (s Style) sgr(code, text string) string {
 	if !s.On || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return "\x1b[" + s.key + code + "m" + text + "\x1b[" + s.key + "0m"
+}
+
+// NewStyle is a style whose sequences Show can tell from those in a text from elsewhere:
+// they begin with a random parameter, which Show takes out again.
+func NewStyle(on bool) Style {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return Style{On: on, key: strconv.FormatUint(binary.BigEndian.Uint64(b[:]), 10) + ";"}
+}
+
+// Show makes every character of a text visible, as Escape does, but for line breaks and
+// the sequences of this style.
+func (s Style) Show(text string) string {
+	if s.key == "" || !s.On || !strings.Contains(text, "\x1b["+s.key) {
+		return escapeLines(text)
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(text, "\x1b["+s.key) {
+		if i > 0 {
+			code, rest, ok := strings.Cut(part, "m")
+			if !ok || strings.Trim(code, "0123456789;") != "" {
+				continue // cut by the width of the terminal
+			}
+			b.WriteString("\x1b[" + code + "m")
+			part = rest
+		}
+		b.WriteString(escapeLines(part))
+	}
+	return b.String()
+}
+
+func escapeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = Escape(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Bold, Dim, Red, Green, Yellow and Cyan are what their names say.

@@ -225,7 +225,12 @@ func plainLog(s string) string {
 		if j := strings.LastIndexByte(l, '\r'); j >= 0 {
 			l = l[j+1:]
 		}
-		lines[i] = printable(l)
+		lines[i] = strings.Map(func(r rune) rune {
+			if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
+				return -1
+			}
+			return r
+		}, l)
 	}
 	return strings.Join(lines, "\n")
 }

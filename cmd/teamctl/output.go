@@ -33,10 +33,10 @@ func newOutput(stdout, stderr *os.File, jsonOut bool) *output {
 	o := &output{stdout: stdout, stderr: stderr, json: jsonOut}
 	if term.IsTerminal(int(stdout.Fd())) {
 		o.screen = stdout
-		o.style.On = colorful()
+		o.style = tui.NewStyle(colorful())
 	}
 	o.warnScreen = term.IsTerminal(int(stderr.Fd()))
-	o.warn.On = colorful() && o.warnScreen
+	o.warn = tui.NewStyle(colorful() && o.warnScreen)
 	return o
 }
 
@@ -62,12 +62,13 @@ func (o *output) text(s string) {
 	}
 }
 
-// line writes one line of the result, for people.
+// line writes one line of the result, for people. Nothing of what it is given reaches the
+// terminal as a control sequence, or unseen, but the colours of o.style.
 func (o *output) line(format string, args ...any) {
 	if o.json {
 		return
 	}
-	o.text(fmt.Sprintf(format, args...) + "\n")
+	o.text(o.style.Show(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // note says something beside the result, on stderr.
@@ -77,7 +78,7 @@ func (o *output) note(format string, args ...any) {
 
 func (o *output) say(prefix, format string, args ...any) {
 	// Nobody could be told that stderr does not work.
-	_, _ = fmt.Fprintf(o.stderr, prefix+format+"\n", args...)
+	_, _ = io.WriteString(o.stderr, o.warn.Show(prefix+fmt.Sprintf(format, args...))+"\n")
 }
 
 // hint says what to run next, on stderr, to people only.
@@ -101,10 +102,15 @@ func (o *output) encode(v any, indent string) {
 	o.text(b.String())
 }
 
-// table writes rows under a head, the columns aligned. On a terminal lines are
-// cut to its width unless wide is set.
+// table writes rows under a head, the columns aligned, each cell as line shows it and in
+// one line. On a terminal lines are cut to its width unless wide is set.
 func (o *output) table(head []string, rows [][]string, wide bool) {
 	wide = wide || o.wide()
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = strings.ReplaceAll(o.style.Show(cell), "\n", `\n`)
+		}
+	}
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
@@ -126,7 +132,7 @@ func (o *output) table(head []string, rows [][]string, wide bool) {
 		}
 		o.text(paint(s) + "\n")
 	}
-	put(head, o.style.Dim)
+	put(head, func(s string) string { return o.style.Show(o.style.Dim(s)) })
 	for _, row := range rows {
 		put(row, func(s string) string { return s })
 	}
@@ -169,15 +175,9 @@ func (o *output) interrupted() {
 	}
 }
 
-// printable keeps control characters of foreign text off the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
-}
+// printable shows a line of foreign text with everything in it that a terminal would
+// obey or hide.
+func printable(s string) string { return tui.Escape(strings.TrimSuffix(s, "\r")) }
 
 // dash stands for an empty cell.
 func dash(s string) string {

@@ -26,8 +26,8 @@ func TestOutputError(t *testing.T) {
 		json      bool
 		out, errs string
 	}{
-		"coded":   {err: coded, errs: "teamctl: error: claim task 3: already[2J claimed\nteamctl: hint: teamctl task ls\n"},
-		"wrapped": {err: fmt.Errorf("outer: %w", coded), errs: "teamctl: error: outer: claim task 3: already[2J claimed\nteamctl: hint: teamctl task ls\n"},
+		"coded":   {err: coded, errs: "teamctl: error: claim task 3: already\\x1b[2J claimed\nteamctl: hint: teamctl task ls\n"},
+		"wrapped": {err: fmt.Errorf("outer: %w", coded), errs: "teamctl: error: outer: claim task 3: already\\x1b[2J claimed\nteamctl: hint: teamctl task ls\n"},
 		"several": {err: errors.Join(errors.New("a"), errors.New("b")), errs: "teamctl: error: a\nteamctl: error: b\n"},
 		"json": {err: coded, json: true, out: `{
   "error": {
@@ -62,8 +62,9 @@ func TestOutputError(t *testing.T) {
 func TestOutputTable(t *testing.T) {
 	t.Parallel()
 	o, out, _ := testOutput(false)
-	o.table([]string{"NAME", "WHAT"}, [][]string{{"数据", "wide"}, {tui.Style{On: true}.Red("red"), "coloured"}, {"x", ""}}, false)
-	want := "NAME  WHAT\n数据  wide\n\x1b[31mred\x1b[0m   coloured\nx\n"
+	o.style = tui.NewStyle(true)
+	o.table([]string{"NAME", "WHAT"}, [][]string{{"数据", "wide"}, {o.style.Red("red"), "coloured"}, {"x", ""}, {"y", "\x1b[31m\u202e\u200b\n\u009b"}}, false)
+	want := "\x1b[2mNAME  WHAT\x1b[0m\n数据  wide\n\x1b[31mred\x1b[0m   coloured\nx\ny     \\x1b[31m\\u202e\\u200b\\n\\u009b\n"
 	if out.String() != want {
 		t.Errorf("got\n%q\nwant\n%q", out, want)
 	}
