@@ -161,7 +161,7 @@ func checkName(name string) error {
 		return nil
 	}
 	key, err := team.AgentKey(name)
-	if err == nil && key != name {
+	if err == nil && !strings.EqualFold(key, name) {
 		err = team.Errorf(team.CodeInvalid, "%q cannot name a member", name).WithReason("invalid_name").WithHint("call it " + key)
 	}
 	return err
