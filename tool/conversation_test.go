@@ -212,7 +212,7 @@ func TestNobodySpeaksAsTheSystem(t *testing.T) {
 	ctx := t.Context()
 	builder := r.as("builder", team.RoleExecutor)
 	_, err := r.Join(ctx, Person(), JoinIn{Name: "System"})
-	denied(t, err, team.CodeInvalid, "")
+	denied(t, err, team.CodeInvalid, team.ReasonReservedName)
 	_, err = r.Identify(ctx, team.AgentID(team.SystemName, "demo"), "token")
 	denied(t, err, team.CodeDenied, "not_a_member")
 	_, err = r.Send(ctx, builder, SendIn{Type: string(team.KindTeammateTerminated), Recipient: team.LeadName, Content: "x"})
