@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -79,8 +80,8 @@ func TestNothingHidden(t *testing.T) {
 	}
 	for _, args := range lines {
 		out, err := r.try(append([]string{r.exe, "--team", "f"}, args...)...)
-		if err != nil {
-			out += err.(*runError).stderr
+		if failed := (*runError)(nil); errors.As(err, &failed) {
+			out += failed.stderr
 		}
 		for i, c := range out {
 			if c != '\n' && c != '\t' && unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
