@@ -60,7 +60,7 @@ func (s *Supervisor) recover(ctx context.Context, r ledger.Member, named bool) R
 	case !named && r.Observed.Terminal() && !lost(r):
 		return res // it ended by itself, and somebody saw how: that was its policy's to decide
 	}
-	if why := s.maybeAlive(r); why != "" {
+	if why := s.stillAlive(ctx, r); why != "" {
 		res.Outcome, res.Reason = "alive", why
 		return res
 	}
@@ -91,6 +91,22 @@ func (s *Supervisor) recover(ctx context.Context, r ledger.Member, named bool) R
 func lost(r ledger.Member) bool {
 	return r.ExitText == "exit unknown" || strings.Contains(r.Reason, backends.ReasonServerGone) ||
 		strings.Contains(r.Reason, backends.ReasonTerminalGone)
+}
+
+// dyingFor bounds the wait for a run lock that no process of the member explains.
+const dyingFor = 5 * time.Second
+
+// stillAlive is maybeAlive of a member whose processes may just have been killed: to the
+// process table such a one is a zombie, while its last thread still holds the run lock.
+func (s *Supervisor) stillAlive(ctx context.Context, r ledger.Member) string {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(dyingFor); ; <-tick.C {
+		why := s.maybeAlive(r)
+		if why == "" || r.Generation == "" || len(proc.ByGeneration(r.Generation)) > 0 || time.Now().After(late) || ctx.Err() != nil {
+			return why
+		}
+	}
 }
 
 // maybeAlive asks both probes; the text says what speaks for life.

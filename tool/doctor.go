@@ -248,6 +248,9 @@ func (e *Env) teamChecks(ctx context.Context) []Check {
 		if c, ok := e.hungCheck(ctx, t); ok {
 			bad = append(bad, c)
 		}
+		if c, ok := e.ledgerCheck(ctx, t.Key); ok {
+			bad = append(bad, c)
+		}
 		if c, ok := e.orphanCheck(ctx, t); ok {
 			bad = append(bad, c)
 		}
@@ -288,6 +291,24 @@ func (e *Env) hungCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) 
 		return Check{}, false
 	}
 	return checked("team "+info.Key, "%v", err).fail(team.HintOf(firstCoded(err))), true
+}
+
+// ledgerCheck reports a ledger that is not sound. What reads no damaged page does not
+// meet it.
+func (e *Env) ledgerCheck(ctx context.Context, key string) (_ Check, bad bool) {
+	got, err := e.LedgerCheck(ctx, key)
+	if err != nil {
+		got.Problems = append(got.Problems, err.Error())
+	}
+	if len(got.Problems) == 0 {
+		return Check{}, false
+	}
+	text := got.Problems[0]
+	if more := len(got.Problems) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more: teamctl ledger check %s)", more, key)
+	}
+	return checked("team "+key, "its ledger is not sound: %s", text).
+		fail("teamctl doctor --repair --team " + key + "; where it cannot mend it, teamctl ledger recover " + key), true
 }
 
 // lostChecks report supervisors whose team was removed under them.
