@@ -154,10 +154,14 @@ var shapes = map[string]shape{
 	"task rm":       {list: "tasks", name: "deleted", note: "With one id `deleted` and `ready`, the ids that wait for nothing else now; with several or a flag `tasks`, a list of those."},
 	"task import":   {},
 
-	"worktree ls":        {list: "worktrees", name: "member", reads: true, watch: true},
-	"worktree status":    {list: "worktrees", name: "member", reads: true, watch: true},
-	"worktree diff":      {list: "diffs", name: "member", reads: true},
-	"worktree prepare":   {list: "prepared", name: "member"},
+	"worktree ls":      {list: "worktrees", name: "member", reads: true, watch: true},
+	"worktree status":  {list: "worktrees", name: "member", reads: true, watch: true},
+	"worktree diff":    {list: "diffs", name: "member", reads: true},
+	"worktree prepare": {list: "prepared", name: "member"},
+	"worktree prune": {
+		list: "worktrees", name: "member",
+		note: "`status` is `removed`, `would_be_removed` (with `--dry-run`) or `kept`, with its `reason`.",
+	},
 	"merge":              {list: "merges", name: "id"},
 	"merge queue":        {list: "merges", name: "id", reads: true},
 	"merge cancel":       {list: "merges", name: "id", note: "`merges` are the [Merge](#merge)s that were taken back."},

@@ -15,7 +15,7 @@ import (
 func newWorktree(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worktree VERB",
-		Short: "Manage members' worktrees: ls, status, diff, prepare",
+		Short: "Manage members' worktrees: ls, diff, prepare, prune",
 		Long: `Look into the members' worktrees. Each member works in one of its own, on a branch
 of its own. See what is in them, what it would conflict with, and what changes the same files. Nothing is
 written by looking.`,
@@ -23,7 +23,7 @@ written by looking.`,
 		Args:    unknownVerb,
 		RunE:    needsVerb,
 	}
-	cmd.AddCommand(newWorktreeLs(a), newWorktreeStatus(a), newWorktreeDiff(a), newWorktreePrepare(a))
+	cmd.AddCommand(newWorktreeLs(a), newWorktreeStatus(a), newWorktreeDiff(a), newWorktreePrepare(a), newWorktreePrune(a))
 	return cmd
 }
 
@@ -276,5 +276,47 @@ read and allowed them, once on this machine for the same commands.`,
 		},
 	}
 	cmd.Flags().BoolVar(&in.Allow, "allow", false, "allow the setup commands that came with the repository")
+	return cmd
+}
+
+func newWorktreePrune(a *app) *cobra.Command {
+	var in tool.PruneTreesIn
+	cmd := &cobra.Command{
+		Use:   "prune [MEMBER...]",
+		Short: "Remove clean worktrees of members that have left",
+		Long: `Remove the worktrees that members who left the team have left behind, of all or of those named. A
+worktree with uncommitted changes, ignored files that are work or a process in it is
+kept, and the reason told. Branches stay, with their commits: a member that comes
+back continues on its own.`,
+		Example: "  teamctl worktree prune --dry-run\n  teamctl worktree prune builder",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Members = args
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				list, err := t.PruneTrees(cmd.Context(), c, in)
+				if err != nil || a.out.value(map[string]any{"worktrees": list}) {
+					return err
+				}
+				if len(list) == 0 {
+					a.out.note("no member has left a worktree")
+				}
+				for _, p := range list {
+					switch {
+					case p.Status == "kept":
+						a.out.line("kept %s of %s: %s", p.Path, p.Member, p.Reason)
+					case in.DryRun:
+						a.out.line("would remove %s of %s; branch %s stays", p.Path, p.Member, dash(p.Branch))
+					default:
+						a.out.line("removed %s of %s; branch %s stays", p.Path, p.Member, dash(p.Branch))
+					}
+					if p.Note != "" {
+						a.out.note("%s: %s", p.Member, p.Note)
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "only show what would be removed")
 	return cmd
 }

@@ -1,0 +1,106 @@
+package tool
+
+import (
+	"context"
+	"slices"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// PruneTreesIn says which worktrees to remove.
+type PruneTreesIn struct {
+	Members []string // of those who have left; empty for all of them
+	DryRun  bool     // only say what would be done
+}
+
+// PrunedTree is what became of the worktree of a member that has left.
+type PrunedTree struct {
+	Member string `json:"member"`
+	Repo   string `json:"repo,omitempty"` // name of the repository; "" is the team's own
+	Path   string `json:"path"`
+	Branch string `json:"branch,omitempty"` // it stays, with its commits
+	Status string `json:"status"`           // removed, would_be_removed, kept
+	Reason string `json:"reason,omitempty"` // why it is kept
+	Note   string `json:"note,omitempty"`   // what the teardown command said
+}
+
+// PruneTrees removes the worktrees that members have left and that hold nothing which
+// is not elsewhere: no uncommitted change, no ignored file that is work, no process. All
+// branches stay, so a member that comes back finds its commits. One that cannot be
+// removed is kept, and its reason told. Not found: nobody of the name has left a
+// worktree. Conflict: a named member is still on the roster.
+func (t *Team) PruneTrees(ctx context.Context, c Caller, in PruneTreesIn) ([]PrunedTree, error) {
+	if err := t.may(ctx, c, OpWorktrees); err != nil {
+		return nil, err
+	}
+	left, err := t.leftTrees(ctx)
+	if err == nil {
+		left, err = t.leftBy(ctx, left, in.Members)
+	}
+	if err != nil {
+		return nil, err
+	}
+	boot, err := t.Bootstrap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []PrunedTree{}
+	for _, m := range left {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		p := PrunedTree{Member: m.Name, Repo: m.Spec.Repo, Path: m.Worktree, Branch: m.Branch, Status: "kept"}
+		repo, err := t.repo(ctx, m.Spec.Repo)
+		if err == nil {
+			err = t.pruneTree(ctx, repo, boot, m, in.DryRun, &p)
+		}
+		if err != nil {
+			p.Reason = err.Error()
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot supervisor.Bootstrap, m ledger.Member, dry bool, p *PrunedTree) error {
+	if err := repo.CheckRemove(ctx, []string{m.Worktree}, worktree.RemoveIn{})[0]; err != nil {
+		return err
+	}
+	if dry {
+		p.Status = "would_be_removed"
+		return nil
+	}
+	p.Note = t.teardown(ctx, repo, boot, m)
+	if _, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{}); err != nil {
+		return err
+	}
+	p.Status = "removed"
+	return nil
+}
+
+// leftBy are those of left that are named, all without names.
+func (t *Team) leftBy(ctx context.Context, left []ledger.Member, names []string) ([]ledger.Member, error) {
+	if len(names) == 0 {
+		return left, nil
+	}
+	var out []ledger.Member
+	for _, n := range names {
+		name, err := t.address(n)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := t.Ledger.Member(ctx, name); err == nil {
+			return nil, team.Errorf(team.CodeConflict, "%s has not left the team", name).WithReason("on_the_roster").
+				WithHint("teamctl shutdown " + name)
+		}
+		i := slices.IndexFunc(left, func(m ledger.Member) bool { return m.Name == name })
+		if i < 0 {
+			return nil, team.Errorf(team.CodeNotFound, "nobody named %s has left a worktree", name).WithHint("teamctl worktree ls")
+		}
+		out = append(out, left[i])
+	}
+	return out, nil
+}
