@@ -181,13 +181,17 @@ func (r *faultRig) members() map[string]ledger.Member {
 func (r *faultRig) until(what string, ok func() bool) {
 	r.Helper()
 	deadline := time.Now().Add(patience)
-	for !ok() {
+	for {
+		began := time.Now()
+		if ok() {
+			return
+		}
 		if time.Now().After(deadline) {
 			log, _ := os.ReadFile(r.layout.SupervisorLog()) // before ps starts another one
 			r.Fatalf("waited %s for %s; the team:\n%s\nthe supervisors' log ends with:\n%s",
 				patience, what, r.teamctl("ps", "-o", "wide"), log[max(0, len(log)-3000):])
 		}
-		r.tick()
+		rest(10*time.Millisecond, began)
 	}
 }
 

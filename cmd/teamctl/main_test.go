@@ -234,14 +234,24 @@ func cmdExitcode(ts *testscript.TestScript, neg bool, args []string) {
 // wait calls f until it is true.
 func wait(ts *testscript.TestScript, what string, f func() bool) {
 	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !f() {
+	for {
+		began := time.Now()
+		if f() {
+			return
+		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("waited %s for %s", patience, what)
 		}
-		<-tick.C
+		rest(50*time.Millisecond, began)
 	}
+}
+
+// rest waits between two looks: at least a time, and longer on a busy machine. A look is
+// often a process, and those who wait must not keep what they wait for from running.
+func rest(least time.Duration, began time.Time) {
+	t := time.NewTimer(max(least, 2*time.Since(began)))
+	defer t.Stop()
+	<-t.C
 }
 
 // interrupt SIGNAL N CMD...: once CMD has put something out the signal is sent,

@@ -122,10 +122,9 @@ func (w *world) lives() error {
 func (w *world) until(ctx context.Context, what string, ok func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, w.limit)
 	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
 	var last error
 	for {
+		began := time.Now()
 		good, err := ok()
 		if good && err == nil {
 			return nil
@@ -133,9 +132,12 @@ func (w *world) until(ctx context.Context, what string, ok func() (bool, error))
 		if err != nil && ctx.Err() == nil {
 			last = err
 		}
+		// A look is often a process: who waits must not keep what it waits for from running.
+		next := time.NewTimer(max(200*time.Millisecond, 2*time.Since(began)))
 		select {
-		case <-tick.C:
+		case <-next.C:
 		case <-ctx.Done():
+			next.Stop()
 			return errors.Join(fmt.Errorf("not %s within %s", what, w.limit), last)
 		}
 	}
