@@ -310,6 +310,7 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 		w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Since: since, At: time.Now(), Source: "rule usage-limit", Evidence: []string{"limit reached"}})
 	}
 	say(began)
+	r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
 	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
 	if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
 		t.Fatal(err)
@@ -351,6 +352,7 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 			w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Until: until, Since: began, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
 		}
 		see()
+		r.sees("the breaker", func() bool { return r.seen(EventLimited) == i+1 }) // else the prompt may come first
 		text := fmt.Sprintf("prompt %d", i)
 		r.heldBack(r.postTo("ann", text), "usage limit")
 		done := make(chan struct{})
