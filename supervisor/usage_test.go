@@ -418,6 +418,7 @@ func TestLimitEndedBeforeTheChannelKnows(t *testing.T) {
 	r, w, s := claudes(t, "ann")
 	o := team.Observation{Tier: team.TierChannel, Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(2 * time.Hour), At: time.Now(), Source: "retry"}
 	w.of("ann").report(o)
+	r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
 	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
 	if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
 		t.Fatal(err)
