@@ -251,7 +251,7 @@ func TestACPAgentDies(t *testing.T) {
 	begun := make(chan struct{})
 	over := make(chan error, 1)
 	go func() { // with nothing running that would outlive it
-		_, err := a.Prompt(t.Context(), "@@shell true\n@@sleep 1h", func() { close(begun) })
+		_, err := a.Prompt(t.Context(), "@@shell true\n@@sleep 1h\n@@say never", func() { close(begun) })
 		over <- err
 	}()
 	<-begun
