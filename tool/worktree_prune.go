@@ -21,16 +21,18 @@ type PrunedTree struct {
 	Member string `json:"member"`
 	Repo   string `json:"repo,omitempty"` // name of the repository; "" is the team's own
 	Path   string `json:"path"`
-	Branch string `json:"branch,omitempty"` // it stays, with its commits
+	Branch string `json:"branch,omitempty"`
 	Status string `json:"status"`           // removed, would_be_removed, kept
 	Reason string `json:"reason,omitempty"` // why it is kept
 	Note   string `json:"note,omitempty"`   // what the teardown command said
+
+	BranchDeleted bool `json:"branchDeleted,omitempty"` // all of its commits are on other branches
 }
 
 // PruneTrees removes the worktrees that members have left and that hold nothing which
-// is not elsewhere: no uncommitted change, no ignored file that is work, no process. All
-// branches stay, so a member that comes back finds its commits. One that cannot be
-// removed is kept, and its reason told. Not found: nobody of the name has left a
+// is not elsewhere: no uncommitted change, no ignored file that is work, no process. A
+// branch with commits of its own stays, so a member that comes back finds them. One that
+// cannot be removed is kept, and its reason told. Not found: nobody of the name has left a
 // worktree. Conflict: a named member is still on the roster.
 func (t *Team) PruneTrees(ctx context.Context, c Caller, in PruneTreesIn) ([]PrunedTree, error) {
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
@@ -74,10 +76,11 @@ func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot supervis
 		return nil
 	}
 	p.Note = t.teardown(ctx, repo, boot, m)
-	if _, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{}); err != nil {
+	r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{DeleteBranch: supervisor.OwnBranch(t.Layout.Key, m.Branch)})
+	if err != nil {
 		return err
 	}
-	p.Status = "removed"
+	p.Status, p.BranchDeleted = "removed", r.BranchDeleted
 	return nil
 }
 

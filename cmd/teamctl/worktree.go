@@ -286,8 +286,8 @@ func newWorktreePrune(a *app) *cobra.Command {
 		Short: "Remove clean worktrees of members that have left",
 		Long: `Remove the worktrees that members who left the team have left behind, of all or of those named. A
 worktree with uncommitted changes, ignored files that are work or a process in it is
-kept, and the reason told. Branches stay, with their commits: a member that comes
-back continues on its own.`,
+kept, and the reason told. A branch with commits of its own stays: a member that comes
+back continues on it.`,
 		Example: "  teamctl worktree prune --dry-run\n  teamctl worktree prune builder",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -305,7 +305,9 @@ back continues on its own.`,
 					case p.Status == "kept":
 						a.out.line("kept %s of %s: %s", p.Path, p.Member, p.Reason)
 					case in.DryRun:
-						a.out.line("would remove %s of %s; branch %s stays", p.Path, p.Member, dash(p.Branch))
+						a.out.line("would remove %s of %s", p.Path, p.Member)
+					case p.BranchDeleted:
+						a.out.line("removed %s of %s, and branch %s, which had no commits of its own", p.Path, p.Member, p.Branch)
 					default:
 						a.out.line("removed %s of %s; branch %s stays", p.Path, p.Member, dash(p.Branch))
 					}
