@@ -34,9 +34,11 @@ func TestAppServerInterruptedWithMail(t *testing.T) {
 		}
 		r.wait(t, "the receipt", from, receipt(id))
 		r.asked(t, text)
-		idle := r.mark()
+		after := r.mark()
 		r.deliver(t, false, "after "+id, "@@say after "+id)
-		r.wait(t, "idle", idle, is(team.Idle))
+		got := r.wait(t, "the last receipt", after, receipt("after "+id))
+		// The turn before it may come to rest only now.
+		r.wait(t, "idle", after, func(o team.Observation) bool { return o.Activity == team.Idle && o.At.After(got.At) })
 		r.asked(t, "@@say after "+id)
 		if n := r.model.Arrivals(text); n != 1 {
 			t.Errorf("%q came %d times", text, n)
