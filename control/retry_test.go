@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -45,6 +47,26 @@ func dying(t *testing.T, l team.Layout, n int) func() []string {
 	}()
 	t.Cleanup(func() { _ = listener.Close(); <-done })
 	return func() []string { _ = listener.Close(); <-done; return got }
+}
+
+// refused waits until nobody holds the socket: a process that another test starts has it
+// from its fork to its exec, and a connection that it takes is broken then.
+func refused(t *testing.T, l team.Layout) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(time.Minute); ; <-tick.C {
+		conn, err := net.Dial("unix", l.Socket())
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
+		if time.Now().After(late) {
+			t.Fatalf("the socket is still held: %v", err)
+		}
+	}
 }
 
 // reviver is a client as Dialer makes it for one that may start a supervisor.
@@ -93,6 +115,7 @@ func TestNotDoneTwice(t *testing.T) {
 	if got := asked(); len(got) != 1 || got[0] != "/v1/spawn" {
 		t.Errorf("it was asked %v", got)
 	}
+	refused(t, l)
 	// Now nobody listens, and the team's supervisor answers that it has no backend.
 	_, err = c.Spawn(t.Context(), supervisor.SpawnIn{Name: "a", Spec: ledger.MemberSpec{Backend: "nosuch"}})
 	if !team.IsCode(err, team.CodeInvalid) {
