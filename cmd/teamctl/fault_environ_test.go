@@ -20,13 +20,21 @@ import (
 // The environment of a supervisor, and of the members that it starts, is the person's,
 // whoever starts it.
 
-// environ is what a process was executed with.
+// environ is what a process was executed with. One that is still amid its exec has none yet:
+// its starter sees the exec before the kernel has set the environment.
 func (r *faultRig) environ(id backends.ProcID) map[string]string {
 	r.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", id.PID))
-	if err != nil {
-		r.Skipf("no process table to see environments in: %v", err)
-	}
+	var data []byte
+	r.until(fmt.Sprintf("process %d to have an environment", id.PID), func() bool {
+		var err error
+		if data, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", id.PID)); err != nil {
+			if _, perr := os.Stat("/proc/self/environ"); perr != nil {
+				r.Skipf("no process table to see environments in: %v", err)
+			}
+			r.Fatal(err)
+		}
+		return len(data) > 0
+	})
 	env := map[string]string{}
 	for kv := range strings.SplitSeq(string(data), "\x00") {
 		name, value, _ := strings.Cut(kv, "=")
