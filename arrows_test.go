@@ -36,7 +36,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "adapter", "courier", "courier/hook", "control", "tui", "bridge",
+	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "control", "tui", "bridge",
 }
 
 const (
@@ -158,16 +158,16 @@ var rooms = map[string]room{
 		may: []string{"team", leaf}, never: noExec,
 		why: "a provider turns messages into an answer; it runs nothing",
 	},
-	"adapter": {
+	"internal/adapter": {
 		may: []string{"team", leaf, "backends"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
 	"courier": {
-		may: []string{"team", leaf, "inbox", "adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/tailscale/hujson"}, never: noSQL,
+		may: []string{"team", leaf, "inbox", "internal/adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/tailscale/hujson"}, never: noSQL,
 		why: "carries out what adapters describe: it speaks to agents and knows no supervisor, ledger or backend",
 	},
 	"courier/hook": {
-		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "adapter", "courier"}, never: noExec,
+		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter", "courier"}, never: noExec,
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"bridge": {
@@ -317,7 +317,7 @@ func TestRefuse(t *testing.T) {
 		{home: "supervisor", imp: module + "/backends/tmux"},
 		{home: "supervisor", imp: module + "/backends", ok: true},
 		{home: "agent", imp: module + "/worktree"},
-		{home: "adapter", imp: "os/exec"},
+		{home: "internal/adapter", imp: "os/exec"},
 		{home: "tui", imp: module + "/ledger"},
 		{home: "tui", imp: "charm.land/bubbletea/v2", ok: true},
 		{home: "cmd", imp: module + "/backends/tmux", ok: true},

@@ -19,7 +19,7 @@ import (
 var latency = benchmark{name: "latency", title: "Post to the model's request", run: runLatency, note: latencyNote}
 
 const latencyNote = `Idle: from before the post, or before the paste, to the moment at which the model has read the request with the text. Mid-turn: the message is posted, or typed, while a tool runs; the time is what passes between that tool's end and the request, whichever that was: what the way costs at the boundary that the capabilities promise. ` +
-	`Who types is tmux, told in one go to paste and to press Enter, with no look at the screen before, between or after: what teamctl may never do. The real programs take an Enter for a part of the paste when it follows at once, so it follows there after the pause of their rules (adapter/rules). ` +
+	`Who types is tmux, told in one go to paste and to press Enter, with no look at the screen before, between or after: what teamctl may never do. The real programs take an Enter for a part of the paste when it follows at once, so it follows there after the pause of their rules (internal/adapter/rules). ` +
 	`Both go into the same agent, whose hooks run for a typed line too. An idle Gemini CLI can only be woken by typing: its row holds the looks at the screen that make typing safe.`
 
 // latencyKind says how the CLIs are run: stand-ins, or the real programs.

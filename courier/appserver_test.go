@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/fakecli"
 	"github.com/teamctl/teamctl/internal/fakemodel"
 	"github.com/teamctl/teamctl/team"

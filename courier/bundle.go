@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/internal/regular"

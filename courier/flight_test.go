@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 

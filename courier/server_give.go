@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 )
 
 // deafTUI shows no session before it was told of one for the second time.
@@ -42,7 +42,7 @@ func (d *deafTUI) Capture(context.Context, int) (string, error) {
 func TestSessionIsShownInTheEnd(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {
-		b, err := os.ReadFile("../adapter/testdata/" + name)
+		b, err := os.ReadFile("../internal/adapter/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

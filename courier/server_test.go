@@ -6,7 +6,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/fakecli"
 	"github.com/teamctl/teamctl/team"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 )
 
 func newAgents(a *app) *cobra.Command {

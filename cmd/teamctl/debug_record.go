@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -51,7 +51,7 @@ directory, the repository's, your name and machine, addresses, ids, and what loo
 like a key or a token are replaced. What the program has broken over two lines is not
 found, so read the file before you give it away. --rule names the rule for a screen
 that none knows yet, or not for what it is.`,
-		Example:           "  teamctl debug record ann\n  teamctl debug record ann --rule update-prompt --dir adapter/testdata/screens",
+		Example:           "  teamctl debug record ann\n  teamctl debug record ann --rule update-prompt --dir internal/adapter/testdata/screens",
 		Args:              takes(1, 1, "the name of a member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {

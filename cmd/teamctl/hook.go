@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/courier/hook"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )

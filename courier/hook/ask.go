@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"

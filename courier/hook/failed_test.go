@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/teamctl/teamctl/adapter"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/team"
 )
 

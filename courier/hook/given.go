@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/adapter"
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"

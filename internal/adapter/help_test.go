@@ -13,7 +13,7 @@ import (
 // and without one.
 func TestFileInTheHelp(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/cli.md")
+	page, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ const (
 
 // docs/clients.md says of each way by hooks what it can promise; -update rewrites it.
 func TestEvidenceIsDocumented(t *testing.T) {
-	const file = "../docs/clients.md"
+	const file = "../../docs/clients.md"
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
