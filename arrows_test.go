@@ -36,7 +36,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "control", "tui", "bridge",
+	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "control", "internal/tui", "bridge",
 }
 
 const (
@@ -178,7 +178,7 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys, xsync}, never: noSQL,
 		why: "the socket carries operations; it has no logic of its own",
 	},
-	"tui": {
+	"internal/tui": {
 		may:  []string{"team", leaf},
 		libs: []string{"charm.land/bubbletea", "charm.land/bubbles", "charm.land/lipgloss", "github.com/charmbracelet/x", "github.com/muesli/cancelreader", xterm}, never: append([]string{"net"}, noExec...),
 		why: "screens read through an interface that they declare: they can neither lose nor change anything",
@@ -318,8 +318,8 @@ func TestRefuse(t *testing.T) {
 		{home: "supervisor", imp: module + "/backends", ok: true},
 		{home: "agent", imp: module + "/worktree"},
 		{home: "internal/adapter", imp: "os/exec"},
-		{home: "tui", imp: module + "/ledger"},
-		{home: "tui", imp: "charm.land/bubbletea/v2", ok: true},
+		{home: "internal/tui", imp: module + "/ledger"},
+		{home: "internal/tui", imp: "charm.land/bubbletea/v2", ok: true},
 		{home: "cmd", imp: module + "/backends/tmux", ok: true},
 		{home: "cmd", imp: "C"},
 		{home: "tool", imp: "github.com/spf13/cobra"},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tui"
 )
 
 // tried is one thing that an agent was seen to do, or not.

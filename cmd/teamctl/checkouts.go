@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/tui"
 	"github.com/teamctl/teamctl/worktree"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/tui"
+	"github.com/teamctl/teamctl/internal/tui"
 )
 
 // helpWidth is where lines of a help text end.

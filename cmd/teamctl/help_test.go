@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/teamctl/teamctl/tui"
+	"github.com/teamctl/teamctl/internal/tui"
 )
 
 // testRoot is a fresh tree of every command: parsing changes the flags of one.

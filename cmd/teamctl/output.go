@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tui"
 )
 
 // output owns all words to people and programs. Results go to stdout, everything

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tui"
 )
 
 func testOutput(json bool) (*output, *bytes.Buffer, *bytes.Buffer) {

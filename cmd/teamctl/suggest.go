@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/tui"
 )
 
 // suggestTask adds to the error of an unknown task which one was likely meant:

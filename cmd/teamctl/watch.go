@@ -10,10 +10,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/tui"
 )
 
 func newEvents(a *app) *cobra.Command {
