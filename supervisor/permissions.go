@@ -3,8 +3,8 @@ package supervisor
 import (
 	"context"
 
+	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/permit"
 	"github.com/teamctl/teamctl/team"
 )
 

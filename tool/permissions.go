@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/permit"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )

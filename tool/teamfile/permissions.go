@@ -4,7 +4,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/teamctl/teamctl/permit"
+	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/team"
 )
 
