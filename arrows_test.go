@@ -36,7 +36,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "internal/permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "control", "internal/tui", "bridge",
+	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "control", "internal/tui", "internal/bridge",
 }
 
 const (
@@ -170,7 +170,7 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter", "courier"}, never: noExec,
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
-	"bridge": {
+	"internal/bridge": {
 		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
