@@ -36,7 +36,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "internal/permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "control", "internal/tui", "internal/bridge",
+	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "internal/control", "internal/tui", "internal/bridge",
 }
 
 const (
@@ -174,7 +174,7 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
-	"control": {
+	"internal/control": {
 		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys, xsync}, never: noSQL,
 		why: "the socket carries operations; it has no logic of its own",
 	},
@@ -201,15 +201,15 @@ var testLibs = []string{
 
 // testRooms are folders that any room's tests may import, but not its code.
 var testRooms = map[string][]string{
-	"backends/tmux":   {"backends/backendtest"},
-	"backends/pty":    {"backends/backendtest"},
-	"backends/inproc": {"backends/backendtest"},
-	"rules":           {"internal/proc"},
-	"courier":         {"internal/fakecli"},
-	"cmd":             {"internal/fakecli"},
-	"scripts":         {"internal/fakecli"},
-	"control":         {"backends", "internal/proc", "inbox", "worktree"}, // a supervisor to serve needs them
-	"agent":           {"worktree"},                                       // the workspace it works in, for real
+	"backends/tmux":    {"backends/backendtest"},
+	"backends/pty":     {"backends/backendtest"},
+	"backends/inproc":  {"backends/backendtest"},
+	"rules":            {"internal/proc"},
+	"courier":          {"internal/fakecli"},
+	"cmd":              {"internal/fakecli"},
+	"scripts":          {"internal/fakecli"},
+	"internal/control": {"backends", "internal/proc", "inbox", "worktree"}, // a supervisor to serve needs them
+	"agent":            {"worktree"},                                       // the workspace it works in, for real
 }
 
 // TestArrows reads the imports of every file, for every platform, and compares

@@ -13,8 +13,8 @@ import (
 
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/backends/shim"
-	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends/shim"
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"

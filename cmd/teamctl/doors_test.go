@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"

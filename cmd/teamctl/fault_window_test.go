@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"

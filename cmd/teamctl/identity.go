@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"

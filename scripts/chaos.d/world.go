@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )

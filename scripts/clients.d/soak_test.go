@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"

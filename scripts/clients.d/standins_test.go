@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/teamctl/teamctl/control"
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"

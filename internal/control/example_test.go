@@ -7,7 +7,7 @@ import (
 	"log"
 	"time"
 
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"

@@ -79,7 +79,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/teamctl/teamctl/control"
+	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
