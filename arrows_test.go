@@ -36,7 +36,7 @@ const leaf = "internal"
 var below = []string{
 	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
 	"ledger", "inbox", "worktree", "rules", "internal/permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "internal/adapter", "courier", "courier/hook", "internal/control", "internal/tui", "internal/bridge",
+	"agent", "agent/model", "internal/adapter", "internal/courier", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge",
 }
 
 const (
@@ -162,12 +162,12 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "backends"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
-	"courier": {
+	"internal/courier": {
 		may: []string{"team", leaf, "inbox", "internal/adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/tailscale/hujson"}, never: noSQL,
 		why: "carries out what adapters describe: it speaks to agents and knows no supervisor, ledger or backend",
 	},
-	"courier/hook": {
-		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter", "courier"}, never: noExec,
+	"internal/courier/hook": {
+		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter", "internal/courier"}, never: noExec,
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
@@ -205,7 +205,7 @@ var testRooms = map[string][]string{
 	"backends/pty":     {"backends/backendtest"},
 	"backends/inproc":  {"backends/backendtest"},
 	"rules":            {"internal/proc"},
-	"courier":          {"internal/fakecli"},
+	"internal/courier": {"internal/fakecli"},
 	"cmd":              {"internal/fakecli"},
 	"scripts":          {"internal/fakecli"},
 	"internal/control": {"backends", "internal/proc", "inbox", "worktree"}, // a supervisor to serve needs them

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/internal/control"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/fakemodel"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"

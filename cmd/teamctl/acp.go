@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/agent"
-	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/courier"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/team"
 )
 

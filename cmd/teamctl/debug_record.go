@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"

@@ -22,7 +22,7 @@ const module = "github.com/teamctl/teamctl"
 
 // slowest are the packages that take longest, slowest first: one that starts last runs
 // alone in the end.
-var slowest = []string{"./cmd/teamctl", "./scripts/clients.d", "./worktree", "./backends/tmux", "./ledger", "./supervisor", "./inbox", "./courier", "./backends/pty"}
+var slowest = []string{"./cmd/teamctl", "./scripts/clients.d", "./worktree", "./backends/tmux", "./ledger", "./supervisor", "./inbox", "./internal/courier", "./backends/pty"}
 
 func main() {
 	args := os.Args[2:]

@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )

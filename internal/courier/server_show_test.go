@@ -42,7 +42,7 @@ func (d *deafTUI) Capture(context.Context, int) (string, error) {
 func TestSessionIsShownInTheEnd(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {
-		b, err := os.ReadFile("../internal/adapter/testdata/" + name)
+		b, err := os.ReadFile("../adapter/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

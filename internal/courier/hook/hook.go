@@ -39,8 +39,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/courier"
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
