@@ -35,7 +35,7 @@ const leaf = "internal"
 // Everything below cmd.
 var below = []string{
 	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
-	"ledger", "inbox", "worktree", "rules", "internal/permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
+	"ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
 	"agent", "agent/model", "internal/adapter", "internal/courier", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge",
 }
 
@@ -120,7 +120,7 @@ var rooms = map[string]room{
 		why: "worktree runs git; when, others decide",
 	},
 
-	"rules": {
+	"internal/hooks": {
 		may: []string{"team", leaf, "internal/run", "ledger"}, libs: []string{yaml}, never: append([]string{"net"}, noSQL...),
 		why: "people's own commands are asked by the tools and by the supervisor; what they say is written down, and carried out by others",
 	},
@@ -129,17 +129,17 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "worktree", "rules", "internal/permit"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit"},
 		libs: []string{multierr, xsync, xsys, fsnotify}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "worktree", "rules", "internal/permit", "supervisor"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "supervisor"},
 		libs: []string{multierr, xsync, xsys, "github.com/google/jsonschema-go"}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
 	"tool/teamfile": {
-		may: []string{"team", leaf, "ledger", "rules", "internal/permit"}, libs: []string{yaml, "github.com/invopop/jsonschema", "github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "ledger", "internal/hooks", "internal/permit"}, libs: []string{yaml, "github.com/invopop/jsonschema", "github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
 		why: "teamctl.yaml and its schema: reading a file runs nothing",
 	},
 	"tool/op": {
@@ -204,7 +204,7 @@ var testRooms = map[string][]string{
 	"backends/tmux":    {"backends/backendtest"},
 	"backends/pty":     {"backends/backendtest"},
 	"backends/inproc":  {"backends/backendtest"},
-	"rules":            {"internal/proc"},
+	"internal/hooks":   {"internal/proc"},
 	"internal/courier": {"internal/fakecli"},
 	"cmd":              {"internal/fakecli"},
 	"scripts":          {"internal/fakecli"},

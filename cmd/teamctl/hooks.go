@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/rules"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
@@ -66,7 +66,7 @@ func (a *app) hooks(out tool.HooksOut) {
 		return
 	}
 	if len(out.Hooks) == 0 {
-		a.out.note("there are no rules: docs/hooks.md shows how to write one")
+		a.out.note("there are no hooks: docs/hooks.md shows how to write one")
 		return
 	}
 	var rows [][]string
@@ -92,7 +92,7 @@ func (a *app) rules(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfil
 	if err != nil {
 		return err
 	}
-	s := rules.Supplied{Rules: f.Hooks, Repo: made.Repo}
+	s := hooks.Supplied{Hooks: f.Hooks, Repo: made.Repo}
 	for _, root := range append(slices.Collect(maps.Values(made.Repos)), made.Repo) {
 		if root != "" && strings.HasPrefix(file, root+"/") {
 			s.FromRepo, s.Repo = true, root
@@ -107,7 +107,7 @@ func (a *app) rules(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfil
 	}
 	allowed, err := t.SetHooks(ctx, c, s, from.hooks || from.agreed)
 	if err == nil && !allowed {
-		a.out.note("the rules of %s are not asked, for they came with the repository:", from.file)
+		a.out.note("the hooks of %s are not run, for they came with the repository:", from.file)
 		for _, command := range f.Hooks.Commands() {
 			a.out.note("  %s", printable(command))
 		}

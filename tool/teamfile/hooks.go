@@ -4,16 +4,16 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/teamctl/teamctl/rules"
+	"github.com/teamctl/teamctl/internal/hooks"
 )
 
 // hooks reads {TaskCompleted: command, ...}: a command, {command, timeout}, or a
 // list of them.
-func (r *reader) hooks(into *rules.Set) func(ast.Node) {
+func (r *reader) hooks(into *hooks.Set) func(ast.Node) {
 	return func(n ast.Node) {
-		set := rules.Set{}
-		fields := make([]field, 0, len(rules.Kinds()))
-		for _, k := range rules.Kinds() {
+		set := hooks.Set{}
+		fields := make([]field, 0, len(hooks.Kinds()))
+		for _, k := range hooks.Kinds() {
 			one := func(n ast.Node) {
 				if rule, ok := r.rule(n); ok {
 					set[k] = append(set[k], rule)
@@ -33,18 +33,18 @@ func (r *reader) hooks(into *rules.Set) func(ast.Node) {
 	}
 }
 
-func (r *reader) rule(n ast.Node) (rules.Rule, bool) {
+func (r *reader) rule(n ast.Node) (hooks.Hook, bool) {
 	var command, timeout string
 	before := len(r.problems)
 	if _, long := r.plain(n).(*ast.MappingNode); long {
-		r.mapping(n, "a rule", []field{{"command", r.text("command", &command)}, {"timeout", r.text("timeout", &timeout)}})
+		r.mapping(n, "a hook", []field{{"command", r.text("command", &command)}, {"timeout", r.text("timeout", &timeout)}})
 	} else {
-		r.text("a rule", &command)(n)
+		r.text("a hook", &command)(n)
 	}
 	if len(r.problems) > before {
-		return rules.Rule{}, false
+		return hooks.Hook{}, false
 	}
-	rule, err := rules.NewRule(command, timeout)
+	rule, err := hooks.NewHook(command, timeout)
 	if err != nil {
 		r.bad(n, "%v", err)
 	}
@@ -67,11 +67,11 @@ func hooksSchema() *jsonschema.Schema {
 	}
 	s := &jsonschema.Schema{
 		Type:                 "object",
-		Description:          "people's own rules: commands that are asked when something happens",
+		Description:          "people's own hooks: commands that are asked when something happens",
 		Properties:           map[string]*jsonschema.Schema{},
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
-	for _, k := range rules.Kinds() {
+	for _, k := range hooks.Kinds() {
 		s.Properties[string(k)] = &jsonschema.Schema{AnyOf: append(one(), &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{AnyOf: one()}})}
 	}
 	return s

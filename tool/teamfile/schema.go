@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/teamctl/teamctl/rules"
+	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -43,7 +43,7 @@ func Schema() ([]byte, error) {
 			OnLimitWait, OnLimitResume),
 		reflect.TypeFor[team.Permissions](): permissionsSchema(),
 		reflect.TypeFor[Worktrees]():        worktreesSchema(),
-		reflect.TypeFor[rules.Set]():        hooksSchema(),
+		reflect.TypeFor[hooks.Set]():        hooksSchema(),
 		reflect.TypeFor[Repos]():            reposSchema(),
 		reflect.TypeFor[Layout]():           enum("where a terminal backend puts it, default auto", layouts...),
 	}})

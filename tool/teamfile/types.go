@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/rules"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -17,7 +17,7 @@ type File struct {
 	Repos       Repos            `json:"repos,omitempty"`
 	Base        string           `json:"base,omitempty" jsonschema:"revision that the members' branches start from, default HEAD"`
 	Worktrees   Worktrees        `json:"worktrees,omitempty"`
-	Hooks       rules.Set        `json:"hooks,omitempty"`
+	Hooks       hooks.Set        `json:"hooks,omitempty"`
 	Permissions team.Permissions `json:"permissions,omitzero"`
 	Budget      team.Budget      `json:"budget,omitzero"`
 	OnLimit     OnLimit          `json:"onLimit,omitempty"`

@@ -1,4 +1,4 @@
-// Package rules runs people's own rules: commands that are asked when something
+// Package hooks runs a person's own hooks: commands that are asked when something
 // happens on a team, with the facts as JSON on standard input.
 //
 //	TaskCreated      before a task is put on the board; a block refuses it
@@ -10,16 +10,16 @@
 // The first two are asked by who does the operation, and hold it up; the others by
 // the supervisor, beside its loop, once for an event that it has seen.
 //
-// A rule answers by its exit status: 0 lets it pass, 2 blocks with what it wrote to
+// A hook answers by its exit status: 0 lets it pass, 2 blocks with what it wrote to
 // standard error as feedback. Any other status, a signal, and one that takes too
-// long are failures of the rule: they let it pass, and are told (event hook.failed,
+// long are failures of the hook: they let it pass, and are told (event hook.failed,
 // the doctor). With status 0, {"continue":false,"stopReason":"..."} on standard
 // output stops the member that it is about.
 //
-// Rules stand in $TEAMCTL_HOME/config.yaml, which is the person's own, and in the
+// Hooks stand in $TEAMCTL_HOME/config.yaml, which is the person's own, and in the
 // team file. Those of a team file that came with the repository run only while
 // somebody's consent is to exactly their commands and the files of the repository
 // that these name.
 //
 // Events: hook.blocked, hook.failed and hook.stop, each with hook, command and text.
-package rules
+package hooks

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/rules"
 	"github.com/teamctl/teamctl/team"
 )
 
 const (
-	// maxAsking is how many rules are asked at once.
+	// maxAsking is how many hooks are asked at once.
 	maxAsking = 4
-	// maxIdleBlocks is how often in a row a rule may keep an agent from being idle:
+	// maxIdleBlocks is how often in a row a hook may keep an agent from being idle:
 	// one that always says the same would never let it rest.
 	maxIdleBlocks = 8
 	// stopsBack is how many events a new supervisor looks back for stops that the
@@ -23,14 +23,14 @@ const (
 	stopsBack = 5000
 )
 
-// ruled asks the rules about an event, beside the loop, and carries out the stops
-// that rules have asked for, whoever asked them.
+// ruled asks the hooks about an event, beside the loop, and carries out the stops
+// that hooks have asked for, whoever asked them.
 func (s *Supervisor) ruled(e ledger.Event) {
-	in := rules.Input{}
+	in := hooks.Input{}
 	name := e.ID
 	switch {
 	case e.What == "hook.stop":
-		s.stopRuled(e)
+		s.stopForHook(e)
 		return
 	case e.What == "task.claimed":
 		if m := s.find(e.Who); m != nil {
@@ -38,14 +38,14 @@ func (s *Supervisor) ruled(e ledger.Event) {
 		}
 		return
 	case e.What == "member.activity" && e.After == string(team.Idle):
-		in.Event = rules.TeammateIdle
+		in.Event = hooks.TeammateIdle
 	case e.What == "member.state" && e.After == string(team.Exited):
-		in.Event = rules.TeammateExited
+		in.Event = hooks.TeammateExited
 		var d struct{ ExitText, Reason string }
 		_ = json.Unmarshal(e.Data, &d) // an exit without details is one all the same
 		in.Exit, in.Reason = d.ExitText, d.Reason
 	case acceptedNow(e):
-		in.Event, in.MessageID, name = rules.MessageAccepted, e.ID, e.Who
+		in.Event, in.MessageID, name = hooks.MessageAccepted, e.ID, e.Who
 	default:
 		return
 	}
@@ -62,14 +62,14 @@ func (s *Supervisor) ruled(e ledger.Event) {
 		case <-ctx.Done():
 			return nil
 		}
-		blocked, err := s.askRules(ctx, in, row, blocks)
+		blocked, err := s.askHooks(ctx, in, row, blocks)
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("ask the rules", "hook", in.Event, "member", row.Name, "err", err)
-			if err := s.ruleFailed(ctx, in, err.Error()); err != nil {
-				s.log.Warn("log a failed rule", "err", err)
+			s.log.Warn("ask the hooks", "hook", in.Event, "member", row.Name, "err", err)
+			if err := s.hookFailed(ctx, in, err.Error()); err != nil {
+				s.log.Warn("log a failed hook", "err", err)
 			}
 		}
-		if in.Event == rules.TeammateIdle {
+		if in.Event == hooks.TeammateIdle {
 			return idleAsked{row.SessionKey, blocked}
 		}
 		return nil
@@ -84,9 +84,9 @@ func acceptedNow(e ledger.Event) bool {
 	return e.What == "message."+e.After && has(e.After) && !has(e.Before)
 }
 
-// askRules asks, and sends the feedback of a block to whom it is for.
-func (s *Supervisor) askRules(ctx context.Context, in rules.Input, row ledger.Member, blocks int) (blocked bool, err error) {
-	asker := rules.Asker{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Env: s.cfg.Env}
+// askHooks asks, and sends the feedback of a block to whom it is for.
+func (s *Supervisor) askHooks(ctx context.Context, in hooks.Input, row ledger.Member, blocks int) (blocked bool, err error) {
+	asker := hooks.Asker{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Env: s.cfg.Env}
 	if has, err := asker.Has(ctx, in.Event); err != nil || !has {
 		return false, err
 	}
@@ -97,31 +97,31 @@ func (s *Supervisor) askRules(ctx context.Context, in rules.Input, row ledger.Me
 		}
 		in.MessageKind, in.MessageFrom, in.MessageText = string(msg.Kind), msg.From, msg.Text
 		if msg.Summary == feedbackSummary(in.Event) {
-			return false, nil // what a rule said is not asked about again
+			return false, nil // what a hook said is not asked about again
 		}
 	}
 	v, err := asker.Ask(ctx, in)
 	if err != nil || !v.Block {
 		return false, err
 	}
-	if blocks >= maxIdleBlocks && in.Event == rules.TeammateIdle {
-		return true, s.ruleFailed(ctx, in, fmt.Sprintf("it has blocked %d times in a row: the agent is left idle", blocks))
+	if blocks >= maxIdleBlocks && in.Event == hooks.TeammateIdle {
+		return true, s.hookFailed(ctx, in, fmt.Sprintf("it has blocked %d times in a row: the agent is left idle", blocks))
 	}
 	post := ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: row.Name, Text: v.Feedback, Summary: feedbackSummary(in.Event)}
-	if in.Event == rules.TeammateExited { // it reads nothing any more
+	if in.Event == hooks.TeammateExited { // it reads nothing any more
 		post.Kind, post.From, post.To = team.KindError, row.Name, team.LeadName
 	}
 	_, _, err = (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, post)
 	return true, err
 }
 
-// feedbackSummary marks a message as what a rule said.
-func feedbackSummary(k rules.Kind) string {
-	return inbox.Summary("", "feedback of the rule "+string(k))
+// feedbackSummary marks a message as what a hook said.
+func feedbackSummary(k hooks.Kind) string {
+	return inbox.Summary("", "feedback of the hook "+string(k))
 }
 
-func (s *Supervisor) ruleFailed(ctx context.Context, in rules.Input, why string) error {
-	data, err := json.Marshal(rules.Told{Hook: in.Event, Text: why})
+func (s *Supervisor) hookFailed(ctx context.Context, in hooks.Input, why string) error {
+	data, err := json.Marshal(hooks.Told{Hook: in.Event, Text: why})
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *Supervisor) ruleFailed(ctx context.Context, in rules.Input, why string)
 	return err
 }
 
-// idleAsked is what the rules said of an agent's idleness.
+// idleAsked is what the hooks said of an agent's idleness.
 type idleAsked struct {
 	session string
 	blocked bool
@@ -146,15 +146,15 @@ func (i idleAsked) apply(s *Supervisor) {
 	}
 }
 
-// stopRuled stops a member because a rule said so, if it has not been started since.
-func (s *Supervisor) stopRuled(e ledger.Event) {
+// stopForHook stops a member because a hook said so, if it has not been started since.
+func (s *Supervisor) stopForHook(e ledger.Event) {
 	m := s.find(e.ID)
 	if m == nil || m.row.Desired != team.WantRunning || m.row.StartedAt > e.At {
 		return
 	}
-	s.log.Info("a rule stops a member", "member", m.row.Name, "reason", e.After)
+	s.log.Info("a hook stops a member", "member", m.row.Name, "reason", e.After)
 	s.askStop(m, StopIn{Reason: e.After, From: team.LeadName}, func(out Stopped) {
-		s.log.Info("stopped by a rule", "member", out.Name, "outcome", out.Outcome)
+		s.log.Info("stopped by a hook", "member", out.Name, "outcome", out.Outcome)
 	})
 }
 
@@ -164,12 +164,12 @@ func (s *Supervisor) stopsLeft() {
 	defer cancel()
 	events, err := s.cfg.Ledger.Events(ctx, max(0, s.lastSeq-stopsBack), 0, ledger.EventFilter{What: "hook.stop"})
 	if err != nil {
-		s.log.Warn("look for stops of rules", "err", err)
+		s.log.Warn("look for stops of hooks", "err", err)
 		return
 	}
 	for _, e := range events {
 		if e.Seq <= s.lastSeq {
-			s.stopRuled(e)
+			s.stopForHook(e)
 		}
 	}
 }

@@ -5,42 +5,42 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/rules"
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReasonHookBlocked is the reason of what a person's own rule has refused.
+// ReasonHookBlocked is the reason of what a person's own hook has refused.
 const ReasonHookBlocked = "hook_blocked"
 
-// HooksOut is the rules that hold for a team.
+// HooksOut is the hooks that hold for a team.
 type HooksOut struct {
 	Hooks   []HookInfo `json:"hooks"`
 	Allowed bool       `json:"allowed"`         // false: those of the team file wait for a person's consent
 	Files   []string   `json:"files,omitempty"` // of the repository, that a consent covers
 }
 
-// HookInfo is one rule.
+// HookInfo is one hook.
 type HookInfo struct {
-	Hook    rules.Kind `json:"hook"`
+	Hook    hooks.Kind `json:"hook"`
 	Command string     `json:"command"`
 	Timeout string     `json:"timeout"`
 	From    string     `json:"from"` // "config": $TEAMCTL_HOME/config.yaml; "team": the team file
 	Runs    bool       `json:"runs"`
 }
 
-func (t *Team) rules() rules.Asker { return rules.Asker{Layout: t.Layout, Ledger: t.Ledger} }
+func (t *Team) hooks() hooks.Asker { return hooks.Asker{Layout: t.Layout, Ledger: t.Ledger} }
 
-// supplied is the rules of the team's file.
-func (t *Team) supplied(ctx context.Context) (s rules.Supplied, err error) {
-	_, err = t.Ledger.Setting(ctx, rules.Setting, &s)
+// supplied is the hooks of the team's file.
+func (t *Team) supplied(ctx context.Context) (s hooks.Supplied, err error) {
+	_, err = t.Ledger.Setting(ctx, hooks.Setting, &s)
 	return s, err
 }
 
-// Hooks lists the rules that hold for the team.
+// Hooks lists the hooks that hold for the team.
 func (t *Team) Hooks(ctx context.Context) (HooksOut, error) {
 	out := HooksOut{Hooks: []HookInfo{}}
-	own, err := rules.Load(t.Env.Home)
+	own, err := hooks.Load(t.Env.Home)
 	if err != nil {
 		return out, err
 	}
@@ -52,16 +52,16 @@ func (t *Team) Hooks(ctx context.Context) (HooksOut, error) {
 	if s.FromRepo {
 		out.Files = s.Files()
 	}
-	for _, k := range rules.Kinds() {
+	for _, k := range hooks.Kinds() {
 		for _, from := range []struct {
 			name string
-			list []rules.Rule
+			list []hooks.Hook
 			runs bool
-		}{{"config", own[k], true}, {"team", s.Rules[k], out.Allowed}} {
+		}{{"config", own[k], true}, {"team", s.Hooks[k], out.Allowed}} {
 			for _, r := range from.list {
 				limit := r.Timeout
 				if limit == 0 {
-					limit = rules.DefaultTimeout
+					limit = hooks.DefaultTimeout
 				}
 				out.Hooks = append(out.Hooks, HookInfo{Hook: k, Command: r.Command, Timeout: limit.String(), From: from.name, Runs: from.runs})
 			}
@@ -70,29 +70,29 @@ func (t *Team) Hooks(ctx context.Context) (HooksOut, error) {
 	return out, nil
 }
 
-// SetHooks sets the rules of the team's file. With allow they may run although they
+// SetHooks sets the hooks of the team's file. With allow they may run although they
 // came with the repository; what was allowed once on this machine stays so until the
 // commands, or the files of the repository that they name, change. The answer says
 // whether they may run.
-func (t *Team) SetHooks(ctx context.Context, c Caller, s rules.Supplied, allow bool) (allowed bool, err error) {
+func (t *Team) SetHooks(ctx context.Context, c Caller, s hooks.Supplied, allow bool) (allowed bool, err error) {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return false, err
 	}
 	s.Consent = ""
-	if len(s.Rules) > 0 && s.FromRepo {
+	if len(s.Hooks) > 0 && s.FromRepo {
 		hash := s.Hash()
-		if s.Consent, err = t.Env.consented(ctx, c, hash, s.Repo, s.Rules.Commands(), allow); err != nil {
+		if s.Consent, err = t.Env.consented(ctx, c, hash, s.Repo, s.Hooks.Commands(), allow); err != nil {
 			return false, err
 		}
 	}
 	var v any
-	if len(s.Rules) > 0 {
+	if len(s.Hooks) > 0 {
 		v = s
 	}
-	return s.Allowed(), t.as(c).Set(ctx, rules.Setting, v)
+	return s.Allowed(), t.as(c).Set(ctx, hooks.Setting, v)
 }
 
-// HooksAllow lets the rules of the team's file run as they are now.
+// HooksAllow lets the hooks of the team's file run as they are now.
 func (t *Team) HooksAllow(ctx context.Context, c Caller) (HooksOut, error) {
 	s, err := t.supplied(ctx)
 	if err != nil {
@@ -104,15 +104,15 @@ func (t *Team) HooksAllow(ctx context.Context, c Caller) (HooksOut, error) {
 	return t.Hooks(ctx)
 }
 
-// blocked is the error of what a rule refused.
+// blocked is the error of what a hook refused.
 func blocked(format string, args ...any) error {
-	return team.Errorf(team.CodeDenied, format, args...).WithReason(ReasonHookBlocked).WithHint("teamctl hooks ls shows the rules, teamctl events what they said")
+	return team.Errorf(team.CodeDenied, format, args...).WithReason(ReasonHookBlocked).WithHint("teamctl hooks ls shows the hooks, teamctl events what they said")
 }
 
-// askCreated asks the rules about tasks that are to be put on the board.
+// askCreated asks the hooks about tasks that are to be put on the board.
 func (t *Team) askCreated(ctx context.Context, c Caller, tasks []ledger.NewTask) error {
-	asker := t.rules()
-	if has, err := asker.Has(ctx, rules.TaskCreated); err != nil || !has {
+	asker := t.hooks()
+	if has, err := asker.Has(ctx, hooks.TaskCreated); err != nil || !has {
 		return err
 	}
 	who, err := t.Ledger.Member(ctx, c.Name)
@@ -120,27 +120,27 @@ func (t *Team) askCreated(ctx context.Context, c Caller, tasks []ledger.NewTask)
 		return err
 	}
 	for _, n := range tasks {
-		in := rules.Input{Event: rules.TaskCreated, TaskSubject: n.Subject, TaskDescription: n.Description, TaskMetadata: n.Metadata}
+		in := hooks.Input{Event: hooks.TaskCreated, TaskSubject: n.Subject, TaskDescription: n.Description, TaskMetadata: n.Metadata}
 		in.About(who)
 		v, err := asker.Ask(ctx, in)
 		switch {
 		case err != nil:
 			return err
 		case v.Stop:
-			return blocked("a rule stops %s: %s", c.Name, v.Reason)
+			return blocked("a hook stops %s: %s", c.Name, v.Reason)
 		case v.Block:
-			return blocked("a rule refuses the task %q: %s", n.Subject, v.Feedback)
+			return blocked("a hook refuses the task %q: %s", n.Subject, v.Feedback)
 		}
 	}
 	return nil
 }
 
-// MayComplete asks the rules whether a task may be completed; ref is the claim
+// MayComplete asks the hooks whether a task may be completed; ref is the claim
 // under which that is to happen. One that is not the current claim is not asked
-// about: the ledger refuses it. A rule that stops the member lets the task pass.
+// about: the ledger refuses it. A hook that stops the member lets the task pass.
 func (t *Team) MayComplete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) error {
-	asker := t.rules()
-	if has, err := asker.Has(ctx, rules.TaskCompleted); err != nil || !has {
+	asker := t.hooks()
+	if has, err := asker.Has(ctx, hooks.TaskCompleted); err != nil || !has {
 		return err
 	}
 	task, err := t.Ledger.Task(ctx, ref.ID)
@@ -150,8 +150,8 @@ func (t *Team) MayComplete(ctx context.Context, ref ledger.TaskRef, res ledger.R
 	if task.Owner != ref.Owner || task.Attempt != ref.Attempt || task.Review != 0 || task.Verification != 0 || task.Status == team.TaskCompleted || task.Status == team.TaskFailed {
 		return nil
 	}
-	in := rules.Input{
-		Event: rules.TaskCompleted, TaskID: task.ID, TaskSubject: task.Subject, TaskDescription: task.Description,
+	in := hooks.Input{
+		Event: hooks.TaskCompleted, TaskID: task.ID, TaskSubject: task.Subject, TaskDescription: task.Description,
 		TaskMetadata: task.Metadata, TaskResult: &res,
 	}
 	m, err := t.Ledger.MemberBySession(ctx, ref.Owner)
@@ -163,13 +163,13 @@ func (t *Team) MayComplete(ctx context.Context, ref ledger.TaskRef, res ledger.R
 	if err != nil || !v.Block {
 		return err
 	}
-	return blocked("a rule refuses to let task %s be completed: %s", task.ID, v.Feedback)
+	return blocked("a hook refuses to let task %s be completed: %s", task.ID, v.Feedback)
 }
 
 // hookFailures bounds how far back the doctor looks, in events.
 const hookFailures = 5000
 
-// hooksCheck says whether a team's rules can be asked, and whether they failed lately.
+// hooksCheck says whether a team's hooks can be asked, and whether they failed lately.
 func (e *Env) hooksCheck(ctx context.Context, key string) (_ Check, some bool) {
 	const name = "hooks"
 	t, err := e.Open(ctx, key)
@@ -184,7 +184,7 @@ func (e *Env) hooksCheck(ctx context.Context, key string) (_ Check, some bool) {
 	case len(out.Hooks) == 0:
 		return Check{}, false
 	case !out.Allowed:
-		return checked(name, "team %s: rules that came with the repository wait for a consent", t.Layout.Key).
+		return checked(name, "team %s: hooks that came with the repository wait for a consent", t.Layout.Key).
 			warn("teamctl hooks ls --team " + t.Layout.Key + ", then teamctl hooks allow --team " + t.Layout.Key), true
 	}
 	last, err := t.Ledger.LastEvent(ctx)
@@ -192,15 +192,15 @@ func (e *Env) hooksCheck(ctx context.Context, key string) (_ Check, some bool) {
 		var failed []ledger.Event
 		failed, err = t.Ledger.Events(ctx, max(0, last-hookFailures), 0, ledger.EventFilter{What: "hook.failed"})
 		if n := len(failed); err == nil && n > 0 {
-			var d rules.Told
+			var d hooks.Told
 			_ = json.Unmarshal(failed[n-1].Data, &d) // the text stands in After, too
 			line, _, _ := strings.Cut(failed[n-1].After, "\n")
-			return checked(name, "team %s: rules failed %d times lately, %s last: %s", t.Layout.Key, n, d.Hook, line).
+			return checked(name, "team %s: hooks failed %d times lately, %s last: %s", t.Layout.Key, n, d.Hook, line).
 				warn("teamctl events --what hook. --team " + t.Layout.Key), true
 		}
 	}
 	if err != nil {
 		return checked(name, "team %s: %v", t.Layout.Key, err).warn("teamctl doctor --repair --team " + t.Layout.Key), true
 	}
-	return checked(name, "team %s: %d rules", t.Layout.Key, len(out.Hooks)), true
+	return checked(name, "team %s: %d hooks", t.Layout.Key, len(out.Hooks)), true
 }

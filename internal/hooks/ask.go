@@ -1,4 +1,4 @@
-package rules
+package hooks
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Input is what a rule reads on standard input. Times are Unix milliseconds.
+// Input is what a hook reads on standard input. Times are Unix milliseconds.
 type Input struct {
 	Event    Kind   `json:"hook_event_name" jsonschema:"what happened"`
 	Team     string `json:"team_name" jsonschema:"the team"`
 	Repo     string `json:"repo,omitempty" jsonschema:"the team's repository"`
-	Cwd      string `json:"cwd" jsonschema:"where the rule runs: the repository, else the team's directory"`
+	Cwd      string `json:"cwd" jsonschema:"where the hook runs: the repository, else the team's directory"`
 	At       int64  `json:"at" jsonschema:"when, Unix milliseconds"`
 	Teammate string `json:"teammate_name,omitempty" jsonschema:"the member that it is about: who is idle, exited, took the message, completes or creates the task"`
 	AgentID  string `json:"agent_id,omitempty" jsonschema:"the member as NAME@TEAM"`
@@ -40,12 +40,12 @@ type Input struct {
 	MessageText string `json:"message_text,omitempty" jsonschema:"MessageAccepted: its text"`
 }
 
-// About fills in what a rule is told of a member.
+// About fills in what a hook is told of a member.
 func (in *Input) About(m ledger.Member) {
 	in.Teammate, in.AgentID, in.Role, in.Worktree, in.Branch = m.Name, m.AgentID, string(m.Role), m.Worktree, m.Branch
 }
 
-// Verdict is what the rules say of one event.
+// Verdict is what the hooks say of one event.
 type Verdict struct {
 	Block    bool
 	Feedback string // of a block
@@ -53,20 +53,20 @@ type Verdict struct {
 	Reason   string // of the stop
 }
 
-// Asker asks the rules of one team.
+// Asker asks the hooks of one team.
 type Asker struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
-	// Env is the environment that rules run in; nil: that of this process.
+	// Env is the environment that hooks run in; nil: that of this process.
 	Env []string
 }
 
-// Ask asks every rule of the event's kind, in order, until one blocks or stops:
+// Ask asks every hook of the event's kind, in order, until one blocks or stops:
 // first the person's own, then the team's. What they say is in the ledger before it
-// is returned. The error is of the configuration or the ledger, never of a rule.
+// is returned. The error is of the configuration or the ledger, never of a hook.
 func (a Asker) Ask(ctx context.Context, in Input) (Verdict, error) {
-	own, team, err := a.rules(ctx)
-	if err != nil || len(own[in.Event])+len(team.Rules[in.Event]) == 0 {
+	own, team, err := a.hooks(ctx)
+	if err != nil || len(own[in.Event])+len(team.Hooks[in.Event]) == 0 {
 		return Verdict{}, err
 	}
 	row, err := a.Ledger.Team(ctx)
@@ -78,7 +78,7 @@ func (a Asker) Ask(ctx context.Context, in Input) (Verdict, error) {
 		in.Cwd = a.Layout.Dir
 	}
 	list := own[in.Event]
-	if suppl := team.Rules[in.Event]; len(suppl) > 0 {
+	if suppl := team.Hooks[in.Event]; len(suppl) > 0 {
 		if team.Allowed() {
 			list = append(list[:len(list):len(list)], suppl...)
 		} else if err := a.tell(ctx, "hook.failed", in, suppl[0].Command, "it came with the repository and nobody has allowed it as it is now: teamctl hooks allow"); err != nil {
@@ -94,13 +94,13 @@ func (a Asker) Ask(ctx context.Context, in Input) (Verdict, error) {
 	return Verdict{}, nil
 }
 
-// Has reports whether there may be a rule for a kind; it costs two reads.
+// Has reports whether there may be a hook for a kind; it costs two reads.
 func (a Asker) Has(ctx context.Context, k Kind) (bool, error) {
-	own, supplied, err := a.rules(ctx)
-	return len(own[k])+len(supplied.Rules[k]) > 0, err
+	own, supplied, err := a.hooks(ctx)
+	return len(own[k])+len(supplied.Hooks[k]) > 0, err
 }
 
-func (a Asker) rules(ctx context.Context) (Set, Supplied, error) {
+func (a Asker) hooks(ctx context.Context) (Set, Supplied, error) {
 	var s Supplied
 	own, err := Load(a.Layout.Home)
 	if err != nil {
@@ -110,13 +110,13 @@ func (a Asker) rules(ctx context.Context) (Set, Supplied, error) {
 	return own, s, err
 }
 
-// one asks one rule and writes down what it said.
-func (a Asker) one(ctx context.Context, r Rule, in Input) (Verdict, error) {
+// one asks one hook and writes down what it said.
+func (a Asker) one(ctx context.Context, r Hook, in Input) (Verdict, error) {
 	stdin, err := json.Marshal(in)
 	if err != nil {
-		return Verdict{}, fmt.Errorf("encode the input of a rule: %w", err)
+		return Verdict{}, fmt.Errorf("encode the input of a hook: %w", err)
 	}
-	out, err := runRule(ctx, run.BookOf(a.Layout), r, in, append(stdin, '\n'), a.Env)
+	out, err := runHook(ctx, run.BookOf(a.Layout), r, in, append(stdin, '\n'), a.Env)
 	if ctx.Err() != nil {
 		return Verdict{}, ctx.Err()
 	}

@@ -1,4 +1,4 @@
-package rules
+package hooks
 
 import (
 	"encoding/json"
@@ -14,10 +14,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ConfigFile is teamctl's own configuration; rules stand under its key hooks.
+// ConfigFile is teamctl's own configuration; hooks stand under its key hooks.
 func ConfigFile(h team.Home) string { return filepath.Join(h.Dir, "config.yaml") }
 
-// Load reads the person's own rules. Without a file there are none.
+// Load reads the person's own hooks. Without a file there are none.
 func Load(h team.Home) (Set, error) {
 	path := ConfigFile(h)
 	data, err := private.ReadFile(path)
@@ -50,11 +50,11 @@ func Load(h team.Home) (Set, error) {
 		if err != nil {
 			return nil, unreadable(path, err)
 		}
-		var list []Rule
+		var list []Hook
 		if _, many := value.([]any); many {
 			err = json.Unmarshal(raw, &list)
 		} else {
-			list = make([]Rule, 1)
+			list = make([]Hook, 1)
 			err = json.Unmarshal(raw, &list[0])
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package rules
+package hooks
 
 import (
 	"bytes"
@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	maxText = 16 << 10        // bytes kept of what a rule writes
+	maxText = 16 << 10        // bytes kept of what a hook writes
 	grace   = 2 * time.Second // between SIGTERM and SIGKILL
 )
 
-// answer is what a rule said.
+// answer is what a hook said.
 type answer struct {
 	block, stop bool
 	text        string
 }
 
-// failure is a rule that gave no answer.
+// failure is a hook that gave no answer.
 type failure struct{ why string }
 
 func (f *failure) Error() string { return f.why }
 
-// runRule runs one rule to its end and ends everything that it has started: what stays
-// behind would outlive its time limit. A *failure is the rule's, any other error ours.
-func runRule(ctx context.Context, book run.Book, r Rule, in Input, stdin []byte, environ []string) (answer, error) {
+// runHook runs one hook to its end and ends everything that it has started: what stays
+// behind would outlive its time limit. A *failure is the hook's, any other error ours.
+func runHook(ctx context.Context, book run.Book, r Hook, in Input, stdin []byte, environ []string) (answer, error) {
 	limit := r.Timeout
 	if limit <= 0 {
 		limit = DefaultTimeout
@@ -62,7 +62,7 @@ func runRule(ctx context.Context, book run.Book, r Rule, in Input, stdin []byte,
 	return judge(end, stdout.text(), stderr.text())
 }
 
-// judge reads the answer of a rule that has ended.
+// judge reads the answer of a hook that has ended.
 func judge(end run.Ended, stdout, stderr string) (answer, error) {
 	switch {
 	case end.Err != nil:
@@ -84,7 +84,7 @@ func judge(end run.Ended, stdout, stderr string) (answer, error) {
 	return answer{}, &failure{fmt.Sprintf("exit status %d", end.Code) + after(stderr)}
 }
 
-// judgeOutput reads the JSON that a rule may write; other text means nothing.
+// judgeOutput reads the JSON that a hook may write; other text means nothing.
 func judgeOutput(stdout string) (answer, error) {
 	if !strings.HasPrefix(stdout, "{") {
 		return answer{}, nil

@@ -1,4 +1,4 @@
-package rules
+package hooks
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func world(t *testing.T) Asker {
 	return Asker{Layout: l, Ledger: led}
 }
 
-// own writes the person's rules.
+// own writes the person's hooks.
 func (a Asker) own(t *testing.T, yaml string) {
 	t.Helper()
 	if err := os.WriteFile(ConfigFile(a.Layout.Home), []byte(yaml), 0o600); err != nil {
@@ -70,7 +70,7 @@ func (a Asker) last(t *testing.T, what string) (ledger.Event, Told) {
 	return events[len(events)-1], d
 }
 
-// Every way in which a rule can end, and what comes of it.
+// Every way in which a hook can end, and what comes of it.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	a := world(t)
@@ -122,7 +122,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A rule gets the facts on standard input, and runs where it says.
+// A hook gets the facts on standard input, and runs where it says.
 func TestInputIsOnStdin(t *testing.T) {
 	t.Parallel()
 	a := world(t)
@@ -153,7 +153,7 @@ func TestInputIsOnStdin(t *testing.T) {
 	}
 }
 
-// A rule that takes too long is ended with everything that it has started, also
+// A hook that takes too long is ended with everything that it has started, also
 // what has left its session and its parent; so is what a quick one leaves behind.
 func TestEndsWithTheWholeTree(t *testing.T) {
 	t.Parallel()
@@ -179,7 +179,7 @@ func TestEndsWithTheWholeTree(t *testing.T) {
 	})
 }
 
-// tree asks a rule that starts processes which do not want to end, and looks that none of
+// tree asks a hook that starts processes which do not want to end, and looks that none of
 // them lives then; end is what it does itself when they are up.
 func (a Asker) tree(t *testing.T, end string, limit time.Duration) (started int) {
 	t.Helper()
@@ -211,7 +211,7 @@ func (a Asker) tree(t *testing.T, end string, limit time.Duration) (started int)
 	return len(lines)
 }
 
-// A caller who goes away takes the rule along.
+// A caller who goes away takes the hook along.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	a := world(t)
@@ -232,7 +232,7 @@ func TestCancel(t *testing.T) {
 	if _, err := a.Ask(ctx, Input{Event: TeammateIdle}); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
-	f, err := os.OpenFile(begun, os.O_RDWR, 0) // ends the reader, also where the rule was never run
+	f, err := os.OpenFile(begun, os.O_RDWR, 0) // ends the reader, also where the hook was never run
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestCancel(t *testing.T) {
 	wg.Wait()
 }
 
-// Rules that came with the repository wait for a consent to exactly what they run.
+// Hooks that came with the repository wait for a consent to exactly what they run.
 func TestConsentIsToTheContent(t *testing.T) {
 	t.Parallel()
 	a := world(t)
@@ -249,7 +249,7 @@ func TestConsentIsToTheContent(t *testing.T) {
 	if err := os.WriteFile(script, []byte("exit 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := Supplied{Rules: Set{TaskCompleted: {{Command: "bash " + script}}}, FromRepo: true, Repo: repo}
+	s := Supplied{Hooks: Set{TaskCompleted: {{Command: "bash " + script}}}, FromRepo: true, Repo: repo}
 	ask := func(want bool) {
 		t.Helper()
 		if err := a.Ledger.Set(t.Context(), Setting, s); err != nil {
@@ -274,7 +274,7 @@ func TestConsentIsToTheContent(t *testing.T) {
 	}
 	ask(false)
 	s.Consent = s.Hash()
-	s.Rules[TaskCompleted][0].Command += " now"
+	s.Hooks[TaskCompleted][0].Command += " now"
 	ask(false)
 }
 

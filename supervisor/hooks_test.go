@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/rules"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -40,7 +40,7 @@ func (r *rig) events(what string, n int) []ledger.Event {
 
 func (r *rig) config(yaml string) {
 	r.Helper()
-	if err := os.WriteFile(rules.ConfigFile(r.layout.Home), []byte(yaml), 0o600); err != nil {
+	if err := os.WriteFile(hooks.ConfigFile(r.layout.Home), []byte(yaml), 0o600); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -52,7 +52,7 @@ func (r *rig) activity(m ledger.Member, a team.Activity) {
 	}
 }
 
-// An agent that a rule never lets rest is left alone in the end.
+// An agent that a hook never lets rest is left alone in the end.
 func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -73,7 +73,7 @@ func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
 	}
 }
 
-// A rule about an exit speaks to the lead, for the member reads nothing any more.
+// A hook about an exit speaks to the lead, for the member reads nothing any more.
 func TestRuleAboutAnExit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -92,10 +92,10 @@ func TestRuleAboutAnExit(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the rule was not heard")
+	t.Error("the hook was not heard")
 }
 
-// The stop that a rule asked for is carried out by the next supervisor, when the one
+// The stop that a hook asked for is carried out by the next supervisor, when the one
 // that saw it was killed; a member that was started again since goes on.
 func TestStopOfARuleIsNotLost(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestStopOfARuleIsNotLost(t *testing.T) {
 	}
 }
 
-// The loop does not wait for a rule: a slow one holds up nobody.
+// The loop does not wait for a hook: a slow one holds up nobody.
 func TestSlowRuleHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -137,7 +137,7 @@ func TestSlowRuleHoldsUpNobody(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the rule was not asked")
+			t.Fatal("the hook was not asked")
 		}
 	}
 	r.spawn(s, "b", team.RestartNever)

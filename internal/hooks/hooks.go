@@ -1,4 +1,4 @@
-package rules
+package hooks
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Kind is what a rule is asked about.
+// Kind is what a hook is asked about.
 type Kind string
 
-// The kinds of rules.
+// The kinds of hooks.
 const (
 	TeammateIdle    Kind = "TeammateIdle"
 	TaskCreated     Kind = "TaskCreated"
@@ -34,30 +34,30 @@ func Kinds() []Kind {
 	return []Kind{TaskCreated, TaskCompleted, TeammateIdle, TeammateExited, MessageAccepted}
 }
 
-// Limits of one rule's time.
+// Limits of one hook's time.
 const (
 	DefaultTimeout = time.Minute
 	MaxTimeout     = 10 * time.Minute
 )
 
-// Rule is one command that bash runs.
-type Rule struct {
+// Hook is one command that bash runs.
+type Hook struct {
 	Command string
 	Timeout time.Duration // 0: DefaultTimeout
 }
 
-// Set is rules by what they are asked about; those of a kind are asked in order.
-type Set map[Kind][]Rule
+// Set is hooks by what they are asked about; those of a kind are asked in order.
+type Set map[Kind][]Hook
 
-// ruleJSON is a Rule as it is written: {command, timeout}, or the command alone.
-type ruleJSON struct {
+// hookJSON is a Hook as it is written: {command, timeout}, or the command alone.
+type hookJSON struct {
 	Command string `json:"command"`
 	Timeout string `json:"timeout,omitempty"`
 }
 
 // MarshalJSON writes the timeout as a Go duration.
-func (r Rule) MarshalJSON() ([]byte, error) {
-	out := ruleJSON{Command: r.Command}
+func (r Hook) MarshalJSON() ([]byte, error) {
+	out := hookJSON{Command: r.Command}
 	if r.Timeout != 0 {
 		out.Timeout = r.Timeout.String()
 	}
@@ -65,26 +65,26 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads {command, timeout} or a string.
-func (r *Rule) UnmarshalJSON(data []byte) error {
-	var in ruleJSON
+func (r *Hook) UnmarshalJSON(data []byte) error {
+	var in hookJSON
 	if err := json.Unmarshal(data, &in.Command); err != nil {
-		in = ruleJSON{}
+		in = hookJSON{}
 		dec := json.NewDecoder(bytes.NewReader(data))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&in); err != nil {
-			return fmt.Errorf("a rule is a command, or {command, timeout}: %w", err)
+			return fmt.Errorf("a hook is a command, or {command, timeout}: %w", err)
 		}
 	}
-	made, err := NewRule(in.Command, in.Timeout)
+	made, err := NewHook(in.Command, in.Timeout)
 	*r = made
 	return err
 }
 
-// NewRule checks a command and its timeout, a Go duration or empty.
-func NewRule(command, timeout string) (Rule, error) {
-	r := Rule{Command: command}
+// NewHook checks a command and its timeout, a Go duration or empty.
+func NewHook(command, timeout string) (Hook, error) {
+	r := Hook{Command: command}
 	if strings.TrimSpace(command) == "" {
-		return r, fmt.Errorf("a rule has no command")
+		return r, fmt.Errorf("a hook has no command")
 	}
 	if timeout == "" {
 		return r, nil
@@ -106,14 +106,14 @@ func ParseKind(name string) (Kind, error) {
 		}
 		names = append(names, string(k))
 	}
-	err := team.Errorf(team.CodeInvalid, "there are no rules for %q", name)
+	err := team.Errorf(team.CodeInvalid, "there are no hooks for %q", name)
 	if near := team.Closest(name, names); near != "" {
 		return "", err.WithHint("did you mean " + near + "?")
 	}
 	return "", err.WithHint(strings.Join(names, ", "))
 }
 
-// Commands are the commands of all rules, in the order of the kinds.
+// Commands are the commands of all hooks, in the order of the kinds.
 func (s Set) Commands() []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(s)) {
@@ -124,9 +124,9 @@ func (s Set) Commands() []string {
 	return out
 }
 
-// Supplied is the rules that a team has from its file, as the ledger keeps them.
+// Supplied is the hooks that a team has from its file, as the ledger keeps them.
 type Supplied struct {
-	Rules Set `json:"rules,omitempty"`
+	Hooks Set `json:"hooks,omitempty"`
 	// FromRepo: they came with the repository, so they are asked only while Consent
 	// is the hash of them.
 	FromRepo bool   `json:"fromRepo,omitempty"`
@@ -135,9 +135,9 @@ type Supplied struct {
 }
 
 // Setting is the name of Supplied among a team's settings in the ledger.
-const Setting = "rules"
+const Setting = "hooks"
 
-// Allowed reports whether the rules may run now.
+// Allowed reports whether the hooks may run now.
 func (s Supplied) Allowed() bool {
 	return !s.FromRepo || s.Consent != "" && s.Consent == s.Hash()
 }
@@ -149,7 +149,7 @@ const maxHashed = 4 << 20
 // that they name, as they are now.
 func (s Supplied) Hash() string {
 	h := sha256.New()
-	for _, c := range s.Rules.Commands() {
+	for _, c := range s.Hooks.Commands() {
 		_, _ = fmt.Fprintf(h, "command %d %s\n", len(c), c) // writing to a hash never fails
 	}
 	for _, path := range s.Files() {
@@ -161,7 +161,7 @@ func (s Supplied) Hash() string {
 // Files are the files of the repository that the commands name, relative to it.
 func (s Supplied) Files() []string {
 	seen := map[string]bool{}
-	for _, list := range s.Rules {
+	for _, list := range s.Hooks {
 		for _, r := range list {
 			for _, word := range strings.FieldsFunc(r.Command, func(c rune) bool { return strings.ContainsRune(" \t\n\"'`;|&()<>=$", c) }) {
 				path := word
