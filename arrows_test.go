@@ -2,6 +2,7 @@ package teamctl_test
 
 import (
 	"cmp"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -29,15 +30,8 @@ type room struct {
 	why   string
 }
 
-// What every room but team may use: leaf utilities that know nothing of teams.
+// leaf is the room of utilities that know nothing of teams, which any room but team may ask for.
 const leaf = "internal"
-
-// Everything below cmd.
-var below = []string{
-	"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc",
-	"ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile",
-	"agent", "agent/model", "internal/adapter", "internal/courier", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge",
-}
 
 const (
 	sqlite   = "github.com/mattn/go-sqlite3"
@@ -67,7 +61,7 @@ var rooms = map[string]room{
 		why:   "internal packages are leaf utilities: they know nothing of teams",
 	},
 	"internal/fakecli": {
-		may: []string{leaf}, libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/modelcontextprotocol/go-sdk", xterm}, never: noSQL,
+		libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/modelcontextprotocol/go-sdk", xterm}, never: noSQL,
 		why: "stand-ins for agent CLIs, for tests and benchmarks only: no program that people get links them",
 	},
 	"internal/proc": {
@@ -75,7 +69,7 @@ var rooms = map[string]room{
 		why: "processes by identity; starts none itself",
 	},
 	"internal/cgroup": {
-		may: []string{"team", leaf}, libs: []string{xsys}, never: append([]string{"net"}, noExec...),
+		may: []string{"team"}, libs: []string{xsys}, never: append([]string{"net"}, noExec...),
 		why: "control groups are files: it says what a group holds and does, and starts nothing",
 	},
 	"internal/run": {
@@ -88,11 +82,11 @@ var rooms = map[string]room{
 		why: "the contract of a backend: types only, so that whoever imports it starts nothing",
 	},
 	"backends/shim": {
-		may: []string{"team", leaf, "backends", "internal/proc", "internal/cgroup"}, libs: []string{xsys, xterm}, never: []string{"database/sql", "net/http"},
+		may: []string{"team", leaf, "backends", "internal/proc", "internal/cgroup"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
 		why: "one shim lives per agent: every import costs memory two hundred times",
 	},
 	"backends/tmux": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xsync}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "internal/cgroup"}, libs: []string{xsys}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/pty": {
@@ -100,11 +94,11 @@ var rooms = map[string]room{
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/inproc": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim"}, never: noExec,
+		may: []string{"team", "backends", "internal/proc", "backends/shim"}, never: noExec,
 		why: "the in-process backend is handed the function to run; it does not know the agent",
 	},
 	"backends/backendtest": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", "backends", "internal/proc", "backends/shim"}, libs: []string{xsys}, never: noSQL,
 		why: "one suite for every backend: it knows the contract and no implementation",
 	},
 	"ledger": {
@@ -116,7 +110,7 @@ var rooms = map[string]room{
 		why: "a mailbox works when the database does not",
 	},
 	"worktree": {
-		may: []string{"team", leaf, "internal/run"}, libs: []string{xsys, xsync}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", leaf, "internal/run"}, libs: []string{xsys}, never: append([]string{"net"}, noSQL...),
 		why: "worktree runs git; when, others decide",
 	},
 
@@ -125,45 +119,41 @@ var rooms = map[string]room{
 		why: "people's own commands are asked by the tools and by the supervisor; what they say is written down, and carried out by others",
 	},
 	"internal/permit": {
-		may: []string{"team", leaf}, libs: []string{"github.com/bmatcuk/doublestar"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team"}, libs: []string{"github.com/bmatcuk/doublestar"}, never: append([]string{"net"}, noExec...),
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
 		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit"},
-		libs: []string{multierr, xsync, xsys, fsnotify}, never: noSQL,
+		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
 		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "supervisor"},
-		libs: []string{multierr, xsync, xsys, "github.com/google/jsonschema-go"}, never: append([]string{"flag"}, noSQL...),
+		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
 	"tool/teamfile": {
-		may: []string{"team", leaf, "ledger", "internal/hooks", "internal/permit"}, libs: []string{yaml, "github.com/invopop/jsonschema", "github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "ledger", "internal/hooks", "internal/permit"}, libs: []string{yaml, "github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
 		why: "teamctl.yaml and its schema: reading a file runs nothing",
 	},
 	"tool/op": {
-		may: []string{"team", leaf, "backends", "ledger", "supervisor", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", "backends", "ledger", "supervisor", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
 		why: "the operations as other programs call them: schemas and descriptions over tool, which does the work",
 	},
 	"tool/mcp": {
-		may: []string{"team", leaf, "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}, never: noExec,
+		may: []string{"team", "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}, never: noExec,
 		why: "the only room that imports the MCP SDK",
 	},
 	"agent": {
-		may: []string{"team", leaf, "tool", "ledger", "inbox"}, libs: []string{xsync, xsys}, never: noSQL,
+		may: []string{"team", "tool", "ledger", "inbox"}, libs: []string{xsys}, never: noSQL,
 		why: "an agent works through the tools, like any other agent: it never sees the backends, the supervisor or git worktrees",
 	},
-	"agent/model": {
-		may: []string{"team", leaf}, never: noExec,
-		why: "a provider turns messages into an answer; it runs nothing",
-	},
 	"internal/adapter": {
-		may: []string{"team", leaf, "backends"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
+		may: []string{"team"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
 	"internal/courier": {
-		may: []string{"team", leaf, "inbox", "internal/adapter"}, libs: []string{fsnotify, xsys, xsync, "github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/tailscale/hujson"}, never: noSQL,
+		may: []string{"team", leaf, "internal/adapter"}, libs: []string{fsnotify, xsys, "github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/tailscale/hujson"}, never: noSQL,
 		why: "carries out what adapters describe: it speaks to agents and knows no supervisor, ledger or backend",
 	},
 	"internal/courier/hook": {
@@ -175,41 +165,49 @@ var rooms = map[string]room{
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
 	"internal/control": {
-		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys, xsync}, never: noSQL,
+		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
 		why: "the socket carries operations; it has no logic of its own",
 	},
 	"internal/tui": {
-		may:  []string{"team", leaf},
-		libs: []string{"charm.land/bubbletea", "charm.land/bubbles", "charm.land/lipgloss", "github.com/charmbracelet/x", "github.com/muesli/cancelreader", xterm}, never: append([]string{"net"}, noExec...),
+		may:  []string{"team"},
+		libs: []string{"github.com/charmbracelet/x", "github.com/muesli/cancelreader", xterm}, never: append([]string{"net"}, noExec...),
 		why: "screens read through an interface that they declare: they can neither lose nor change anything",
 	},
 
 	"cmd": {
-		may:  below,
-		libs: []string{"github.com/spf13", xsys, xterm, xsync, yaml, multierr, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
+		libs: []string{"github.com/spf13", xterm, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
-	"scripts": {may: append([]string{"backends/backendtest"}, below...), libs: []string{xsys, xsync, "github.com/google/jsonschema-go"}, why: "programs for developers"},
-	"bench":   {may: append([]string{"internal/fakecli"}, below...), libs: []string{xsys, xsync, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
-	".":       {may: []string{leaf}, why: "the root holds tests about the tree only"},
+	"scripts": {may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
+	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "tool", "internal/courier", "internal/control"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
+	".":       {why: "the root holds tests about the tree only"},
 }
 
-// Test files keep to the arrows of their room, and may use these on top.
+// testLibs are for test files, on top of the libraries of their room.
 var testLibs = []string{
-	"github.com/creack/pty", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", xsys, xsync,
+	"github.com/creack/pty",                  // programs that want a terminal
+	fsnotify,                                 // the watcher that a test makes fail
+	"github.com/google/go-cmp",               // differences that can be read
+	"github.com/google/jsonschema-go",        // what the MCP SDK takes as a schema
+	"github.com/modelcontextprotocol/go-sdk", // a client for the MCP server
+	"github.com/rogpeppe/go-internal",        // txtar scripts
+	"go.uber.org/goleak",                     // goroutines that a package leaves
+	"pgregory.net/rapid",                     // models and properties
+	xsys,                                     // signals, limits, locks
 }
 
-// testRooms are folders that any room's tests may import, but not its code.
+// testRooms are folders that the tests of a room may import, but not its code.
 var testRooms = map[string][]string{
 	"backends/tmux":    {"backends/backendtest"},
 	"backends/pty":     {"backends/backendtest"},
 	"backends/inproc":  {"backends/backendtest"},
-	"internal/hooks":   {"internal/proc"},
+	"internal/fakecli": {leaf},            // the stand-in for a model's provider
+	"internal/hooks":   {"internal/proc"}, // to see that nothing is left of a command
 	"internal/courier": {"internal/fakecli"},
-	"cmd":              {"internal/fakecli"},
 	"scripts":          {"internal/fakecli"},
-	"internal/control": {"backends", "internal/proc", "inbox", "worktree"}, // a supervisor to serve needs them
-	"agent":            {"worktree"},                                       // the workspace it works in, for real
+	"internal/control": {"backends"}, // a supervisor to serve needs one
+	".":                {leaf},       // reads test names out of documents
 }
 
 // TestArrows reads the imports of every file, for every platform, and compares
@@ -296,7 +294,107 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestRefuse shows that the test above would notice.
+// TestPlanIsUsed: an allowance that no file uses is an arrow that anyone may draw
+// unseen, and a room without files is a plan of another house.
+func TestPlanIsUsed(t *testing.T) {
+	for _, complaint := range unused(rooms, testRooms, testLibs, goFiles(t)) {
+		t.Error(complaint)
+	}
+}
+
+// unused lists the allowances of a plan that none of the files needs. What only
+// tests import belongs in testRooms or testLibs.
+func unused(plan map[string]room, testRooms map[string][]string, testLibs []string, files []goFile) []string {
+	used := map[string]bool{}     // home and room or library, by code
+	usedTest := map[string]bool{} // the same, by tests
+	populated := map[string]bool{}
+	for _, f := range files {
+		home := roomOf(f.dir)
+		populated[home] = true
+		for _, imp := range f.imports {
+			key := imp // a library, unless the module has it
+			if imp == module || strings.HasPrefix(imp, module+"/") {
+				key = roomOf(strings.TrimPrefix(strings.TrimPrefix(imp, module), "/"))
+			}
+			if f.test {
+				usedTest[home+" "+key] = true
+			} else {
+				used[home+" "+key] = true
+			}
+		}
+	}
+	// imports reports whether the room has an import of the package, or of one below it.
+	imports := func(in map[string]bool, home, pkg string) bool {
+		for key := range in {
+			if of, imp, _ := strings.Cut(key, " "); of == home && within(imp, []string{pkg}) {
+				return true
+			}
+		}
+		return false
+	}
+	var complaints []string
+	add := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
+	for _, home := range slices.Sorted(maps.Keys(plan)) {
+		r := plan[home]
+		if !populated[home] {
+			add("room %s has no Go files: remove it from rooms", home)
+			continue
+		}
+		for _, other := range r.may {
+			if !used[home+" "+other] {
+				add("room %s may import %s, and none of its code does: remove it from may (what its tests need goes to testRooms)", home, other)
+			}
+		}
+		for _, lib := range r.libs {
+			if !imports(used, home, lib) {
+				add("room %s may use %s, and none of its code does: remove it from libs (what tests need goes to testLibs)", home, lib)
+			}
+		}
+	}
+	for _, home := range slices.Sorted(maps.Keys(testRooms)) {
+		for _, other := range testRooms[home] {
+			if slices.Contains(plan[home].may, other) || !usedTest[home+" "+other] {
+				add("tests of %s may import %s, and need no leave or do not use it: remove it from testRooms", home, other)
+			}
+		}
+	}
+	for _, lib := range testLibs {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(plan)), func(home string) bool {
+			return !slices.Contains(plan[home].libs, lib) && imports(usedTest, home, lib)
+		}) {
+			add("tests may use %s, and none needs it: remove it from testLibs", lib)
+		}
+	}
+	return complaints
+}
+
+// TestUnused shows that an allowance nobody uses is noticed wherever it is.
+func TestUnused(t *testing.T) {
+	plan := map[string]room{
+		"team":   {},
+		"ledger": {may: []string{"team", "inbox"}, libs: []string{sqlite, yaml}},
+		"inbox":  {may: []string{"team"}},
+		"agent":  {why: "no file is in it"},
+	}
+	files := []goFile{
+		{dir: "team"},
+		{dir: "ledger", imports: []string{module + "/team", sqlite + "/sub"}},
+		{dir: "ledger", test: true, imports: []string{module + "/inbox", module + "/internal/hooks", yaml}},
+		{dir: "inbox", test: true, imports: []string{module + "/team"}},
+	}
+	got := unused(plan, map[string][]string{"ledger": {"internal/hooks", "inbox", "worktree"}}, []string{yaml, xsys}, files)
+	want := []string{"agent has no Go files", "inbox may import team", "ledger may import inbox", "ledger may use " + yaml, "of ledger may import inbox", "of ledger may import worktree", "may use " + yaml, "may use " + xsys}
+	if len(got) != len(want) {
+		t.Fatalf("got %d complaints, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("complaint %d is %q, want one with %q", i, got[i], want[i])
+		}
+	}
+}
+
+// TestRefuse shows that TestArrows would notice.
 func TestRefuse(t *testing.T) {
 	for _, c := range []struct {
 		home, imp string
@@ -319,7 +417,8 @@ func TestRefuse(t *testing.T) {
 		{home: "agent", imp: module + "/worktree"},
 		{home: "internal/adapter", imp: "os/exec"},
 		{home: "internal/tui", imp: module + "/ledger"},
-		{home: "internal/tui", imp: "charm.land/bubbletea/v2", ok: true},
+		{home: "internal/tui", imp: "github.com/charmbracelet/x/ansi", ok: true},
+		{home: "internal/tui", imp: "github.com/spf13/cobra"},
 		{home: "cmd", imp: module + "/backends/tmux", ok: true},
 		{home: "cmd", imp: "C"},
 		{home: "tool", imp: "github.com/spf13/cobra"},
