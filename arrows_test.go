@@ -181,7 +181,10 @@ var rooms = map[string]room{
 	},
 	"scripts": {may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
 	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "tool", "internal/courier", "internal/control"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
-	".":       {why: "the root holds tests about the tree only"},
+	".": {
+		may: []string{"team", "tool", "internal/control"}, never: noSQL,
+		why: "the front door of the library: the operations, with a supervisor for those that need one",
+	},
 }
 
 // testLibs are for test files, on top of the libraries of their room.
@@ -206,8 +209,8 @@ var testRooms = map[string][]string{
 	"internal/hooks":   {"internal/proc"}, // to see that nothing is left of a command
 	"internal/courier": {"internal/fakecli"},
 	"scripts":          {"internal/fakecli"},
-	"internal/control": {"backends"}, // a supervisor to serve needs one
-	".":                {leaf},       // reads test names out of documents
+	"internal/control": {"backends"},                   // a supervisor to serve needs one
+	".":                {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
 }
 
 // TestArrows reads the imports of every file, for every platform, and compares

@@ -27,7 +27,7 @@ func TestEvidenceIsDocumented(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s differs from the table; run go test ./adapter -run TestEvidence -update", file)
+		t.Fatalf("%s differs from the table; run go test ./internal/adapter -run TestEvidence -update", file)
 	}
 	if err := os.WriteFile(file, []byte(head+evidenceBegin+EvidenceTable()+evidenceEnd+tail), 0o644); err != nil {
 		t.Fatal(err)

@@ -34,12 +34,8 @@ func TestMain(m *testing.M) {
 	}
 	done := strays.Place(team.EnvRuntime)
 	// A supervisor's reaper ends with the supervisor, a moment after its lock is free.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/teamctl/teamctl/control.reap"), goleak.Cleanup(func(code int) {
-		code = done(code)
-		if builtDir != "" {
-			_ = os.RemoveAll(builtDir)
-		}
-		os.Exit(code)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/teamctl/teamctl/internal/control.reap"), goleak.Cleanup(func(code int) {
+		os.Exit(done(code))
 	}))
 }
 

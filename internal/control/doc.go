@@ -11,19 +11,4 @@
 // The socket speaks HTTP/1.1 with JSON bodies; the routes are one literal map in
 // server.go. It lies in a 0700 directory, is 0600, and takes only peers of our own
 // uid. An error is the JSON of team.Error with a status that follows its code.
-//
-// # As a library
-//
-// Another Go program gets all operations from [New]; the example shows a whole
-// session: create a team, put tasks on its board, spawn, wait, shut down, delete.
-//
-//	env, err := control.New(control.Options{})
-//	_, err = env.TeamCreate(ctx, tool.Person(), tool.TeamCreateIn{TeamName: "demo", Repo: "."})
-//	t, err := env.Open(ctx, "demo")
-//	defer t.Close()
-//	_, err = t.Spawn(ctx, tool.Person(), tool.SpawnIn{Name: "builder"})
-//
-// Operations and their errors are those of package tool; a *team.Error has a code, a
-// reason for programs and a hint for people. What is read only (tasks, members,
-// events, messages) comes from Team.Ledger, Team.Follow calls back for every event.
 package control

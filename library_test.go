@@ -1,4 +1,4 @@
-package control
+package teamctl_test
 
 import (
 	"os"
@@ -8,14 +8,24 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/teamctl/teamctl"
 	"github.com/teamctl/teamctl/team"
 )
 
-// builtDir is where Built has put the program, for TestMain to remove.
+// TestMain removes what the examples have built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if builtDir != "" {
+		_ = os.RemoveAll(builtDir)
+	}
+	os.Exit(code)
+}
+
+// builtDir is where built has put the program, for TestMain to remove.
 var builtDir string
 
-// Built is the path of a teamctl made from this tree, once.
-var Built = sync.OnceValues(func() (string, error) {
+// built is the path of a teamctl made from this tree, once.
+var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "built")
 	if err != nil {
 		return "", err
@@ -31,12 +41,12 @@ var Built = sync.OnceValues(func() (string, error) {
 
 func TestNewFindsItsProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := New(Options{Home: t.TempDir()})
+	_, err := teamctl.New(teamctl.Options{Home: t.TempDir()})
 	if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != "program_not_found" || team.HintOf(err) == "" {
 		t.Errorf("without teamctl: %v", err)
 	}
 	t.Setenv(team.EnvHome, "/somewhere")
-	env, err := New(Options{Program: []string{"/bin/teamctl"}})
+	env, err := teamctl.New(teamctl.Options{Program: []string{"/bin/teamctl"}})
 	if err != nil || env.Home.Dir != "/somewhere" {
 		t.Errorf("%+v, %v", env, err)
 	}
@@ -45,7 +55,7 @@ func TestNewFindsItsProgram(t *testing.T) {
 // A program of another module needs nothing but the import.
 func TestUsableFromAnotherModule(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +89,14 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/teamctl/teamctl/internal/control"
+	"github.com/teamctl/teamctl"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
 
 func main() {
 	ctx, me := context.Background(), tool.Person()
-	env, err := control.New(control.Options{Program: []string{"teamctl"}})
+	env, err := teamctl.New(teamctl.Options{Program: []string{"teamctl"}})
 	if err != nil {
 		log.Fatal(err)
 	}
