@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
@@ -25,7 +26,7 @@ const (
 
 // Starter is what the starts of a backend whose agents have a shim have in common.
 type Starter struct {
-	Argv     []string  // absolute command of the shim
+	Argv     []string  // absolute command of the shim: [teamctl shim]
 	Notifier *Notifier // nil: starts are noticed by looking
 	Looks    *proc.Looks
 	Log      *slog.Logger
@@ -57,7 +58,7 @@ func (s *Starter) Check(l backends.Launch) error {
 
 // Command is what runs the shim of a launch.
 func (s *Starter) Command(l backends.Launch) []string {
-	return append(append([]string{}, s.Argv...), "--bundle", string(l.Bundle), "--generation", l.Generation)
+	return append(slices.Clone(Argv(s.Argv)), "--bundle", string(l.Bundle), "--generation", l.Generation)
 }
 
 // Start starts a generation and returns when it is up, or with nothing left of it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -348,7 +349,7 @@ func title(l backends.Launch) string {
 // keeps it from growing without bound. tmux runs the command by sh.
 func (b *Backend) pipe(id string, l backends.Launch) []string {
 	cmd := "export " + shim.EnvThreads + "; exec"
-	for _, w := range append(append([]string{}, b.opt.ShimArgv...), shim.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
+	for _, w := range append(slices.Clone(shim.Argv(b.opt.ShimArgv)), shim.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
 		cmd += " " + team.ShellQuote(w)
 	}
 	return []string{"pipe-pane", "-O", "-t", id, literal(cmd, true)}

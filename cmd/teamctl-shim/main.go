@@ -1,0 +1,14 @@
+// Command teamctl-shim is the parent process of one agent, and the writer of one agent's
+// log. The supervisor of a team starts it where it lies beside teamctl and comes from the
+// same sources; otherwise teamctl does the same work itself, with a slower start and
+// more memory. It links no database, no command line and no network protocol.
+package main
+
+import (
+	"os"
+
+	"github.com/teamctl/teamctl/backends/pty"
+	"github.com/teamctl/teamctl/backends/shim"
+)
+
+func main() { os.Exit(shim.SmallMain(os.Args[1:], pty.Host())) }

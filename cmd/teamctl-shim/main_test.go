@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/strays"
+	"github.com/teamctl/teamctl/team"
+)
+
+// TestUsedBesideTeamctl: a team whose teamctl has the small program beside it runs its
+// agents below that one; a small program of other sources gives way to teamctl.
+func TestUsedBesideTeamctl(t *testing.T) {
+	if _, err := os.Stat("/proc/self/exe"); err != nil {
+		t.Skipf("no process table to see programs in: %v", err)
+	}
+	dir, err := os.MkdirTemp(strays.Short(), "tc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := strays.Gone(strays.Below(dir)); err != nil {
+			t.Error(err)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "../teamctl", ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	teamctl, small := filepath.Join(dir, "teamctl"), filepath.Join(dir, shim.SmallName)
+	home := team.Home{Dir: filepath.Join(dir, "home")}
+	env := append(os.Environ(), team.EnvHome+"="+home.Dir, team.EnvRuntime+"="+filepath.Join(dir, "r"), "TMUX=", team.EnvAgentID+"=")
+	run := func(args ...string) {
+		t.Helper()
+		c := exec.Command(teamctl, args...)
+		c.Dir, c.Env = dir, env
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("teamctl %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	below := func(name string) string {
+		t.Helper()
+		pr, err := shim.ReadProc(home.Team("demo").Bundle(name), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pr.Shim.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return exe
+	}
+	run("create", "demo")
+	defer run("delete", "demo", "--force")
+	run("spawn", "a", "--backend", "pty", "--", "sleep", "1000")
+	if exe := below("a"); exe != small {
+		t.Errorf("the agent runs below %s", exe)
+	}
+
+	// Its sources are in it: another byte in them makes it another version.
+	text, err := os.ReadFile(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sentence = "identifies this version of the package"
+	if !bytes.Contains(text, []byte(sentence)) {
+		t.Fatal("the program does not hold its sources")
+	}
+	other := bytes.ReplaceAll(text, []byte(sentence), []byte(strings.ToUpper(sentence)))
+	if err := strays.WriteProgram(small+".new", other); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(small+".new", small); err != nil {
+		t.Fatal(err)
+	}
+	run("spawn", "b", "--backend", "pty", "--", "sleep", "1000")
+	if exe := below("b"); exe != teamctl {
+		t.Errorf("beside a small program of other sources the agent runs below %s", exe)
+	}
+	if err := os.Remove(small); err != nil {
+		t.Fatal(err)
+	}
+	run("stop", "b")
+	run("start", "b") // by the same supervisor, which has seen the small program
+	if exe := below("b"); exe != teamctl {
+		t.Errorf("without a small program the agent runs below %s", exe)
+	}
+}
+
+// TestStartedByHand: a person who runs it is told what it is.
+func TestStartedByHand(t *testing.T) {
+	out, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = out
+	status := shim.SmallMain([]string{"--help"})
+	os.Stderr = stderr
+	text, err := os.ReadFile(out.Name())
+	_ = out.Close()
+	if status != 2 || err != nil || !strings.Contains(string(text), "teamctl --help") {
+		t.Errorf("status %d, %v: %s", status, err, text)
+	}
+}
