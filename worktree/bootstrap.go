@@ -14,23 +14,23 @@ import (
 	"github.com/teamctl/teamctl/internal/run"
 )
 
-// IncludeFile, in the main worktree, names in the syntax of .gitignore the ignored
-// files that a new worktree gets a copy of, such as .env.
+// IncludeFile is the file in the main worktree that lists, in .gitignore
+// syntax, the ignored files to copy into a new worktree, such as .env.
 const IncludeFile = ".worktreeinclude"
 
-// SetupIn says what a new worktree gets besides the files of its commit.
+// SetupIn configures what a new worktree gets besides the files of its commit.
 type SetupIn struct {
 	Path  string
-	Copy  []string      // directories and files of the main worktree, copied; must be ignored
-	Link  []string      // likewise, as symbolic links: shared, and changes are too
-	Run   []string      // commands, in order; the first that fails ends it
+	Copy  []string      // directories and files of the main worktree to copy; must be ignored
+	Link  []string      // the same, as symbolic links: the worktrees share the files and any changes to them
+	Run   []string      // commands, in order; the first failure ends the setup
 	Env   []string      // for the commands
-	Limit time.Duration // of each command
-	Log   string        // file that their output is appended to
-	Book  run.Book      // where they are recorded while they run
-	// Resting reports whether nobody is at work in the worktree, as far as that is known;
-	// nil: nobody is. It is called before and after. What appears while somebody is at
-	// work may be theirs, so it counts as work.
+	Limit time.Duration // per command
+	Log   string        // file to which their output is appended
+	Book  run.Book      // where running commands are recorded
+	// Resting reports whether the worktree is known to be idle; nil means that
+	// it is. Setup calls it before and after. A file that appears while a
+	// member is at work may be the member's, so it counts as work.
 	Resting func() bool `json:"-"`
 }
 
@@ -38,22 +38,22 @@ func (in SetupIn) command(t tree, scope *run.Scope, command string) Command {
 	return Command{Run: command, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log, Scope: scope}
 }
 
-// SetUp is what it got.
+// SetUp is the result of a setup.
 type SetUp struct {
 	Copied    int      `json:"copied"`    // files
-	Reflinked int      `json:"reflinked"` // of those, without taking space
+	Reflinked int      `json:"reflinked"` // of those, sharing disk blocks with the original
 	Linked    []string `json:"linked,omitempty"`
 	Ran       []Ran    `json:"ran,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
 }
 
-// ReasonSetup: a setup command failed. Its error names the log.
+// ReasonSetup is the reason of a failed setup command. The error names the log.
 const ReasonSetup = "setup_failed"
 
-// Setup gives a worktree what git does not: the ignored files that the main
-// worktree's .worktreeinclude names, dependency directories, and whatever the
-// commands do. Nothing that stands in the worktree is overwritten, and nothing is
-// brought in that git would show as a change. It may be run again.
+// Setup adds to a worktree what git does not: the ignored files that the main
+// worktree's .worktreeinclude names, dependency directories, and the results of
+// the setup commands. It never overwrites an existing file, and never adds a
+// file that git would report as a change. Setup may be repeated.
 //
 // Errors: main_worktree (denied), setup_failed (conflict), disk_full.
 func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
@@ -64,7 +64,7 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 	if err != nil {
 		return out, err
 	}
-	_, _ = in.Book.Sweep(ctx) // a set-up that was killed may still be at work here; if not all of it ends, doctor says so
+	_, _ = in.Book.Sweep(ctx) // a killed setup may have left commands running; doctor reports those that do not end
 	made := r.making(ctx, t, in)
 	var brought []string
 	err = r.setup(ctx, t, in, &out, &brought)
@@ -91,7 +91,7 @@ func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *SetUp, brough
 	})
 }
 
-// failure is the error of a setup or teardown command that failed.
+// failure returns the error for a failed setup or teardown command.
 func (r Ran) failure(dir, log string) error {
 	why := r.Why()
 	if last := lastLine(r.Tail); last != "" {
@@ -102,19 +102,20 @@ func (r Ran) failure(dir, log string) error {
 
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
 
-// IsSetUp reports whether Setup has been completed in the worktree.
+// IsSetUp reports whether Setup has completed in the worktree.
 func (r *Repo) IsSetUp(path string) (bool, error) {
 	t, err := r.tree(path)
 	return err == nil && t.recorded().SetUp, err
 }
 
-// bring copies and links from the main worktree; brought are the files and links made.
+// bring copies and links files from the main worktree and appends to brought
+// each file and link that it makes.
 func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp, brought *[]string) error {
 	files, err := r.included(ctx)
 	if err != nil {
 		return err
 	}
-	to, err := os.OpenRoot(t.path) // no link in the worktree leads out of it
+	to, err := os.OpenRoot(t.path) // a Root does not follow links out of the worktree
 	if err != nil {
 		return noSpace(err)
 	}
@@ -158,7 +159,8 @@ func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp, brough
 	return nil
 }
 
-// included are the ignored files that the include file of the main worktree names.
+// included returns the ignored files that the include file of the main worktree
+// names.
 func (r *Repo) included(ctx context.Context) ([]string, error) {
 	patterns := filepath.Join(r.root, IncludeFile)
 	if info, err := os.Lstat(patterns); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -176,7 +178,7 @@ func (r *Repo) included(ctx context.Context) ([]string, error) {
 	return ignoredOf(ctx, call{dir: r.root, read: true}, lines(out, 0))
 }
 
-// ignoredOf are those of the paths that git ignores.
+// ignoredOf returns those of paths that git ignores.
 func ignoredOf(ctx context.Context, c call, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -189,8 +191,8 @@ func ignoredOf(ctx context.Context, c call, paths []string) ([]string, error) {
 	return lines(out, 0), nil
 }
 
-// wanted are the files at or below a path of the main worktree that are ignored
-// in the new one.
+// wanted returns the files at or below a path of the main worktree that are
+// ignored in the new one.
 func (r *Repo) wanted(ctx context.Context, t tree, from *os.Root, name string) (files []string, note string, err error) {
 	clean, err := inside(name)
 	if err != nil {
@@ -216,7 +218,7 @@ func (r *Repo) wanted(ctx context.Context, t tree, from *os.Root, name string) (
 	return ignored, note, err
 }
 
-// inside refuses a path that leads out of a worktree, or into .git.
+// inside rejects a path that leads out of a worktree or into .git.
 func inside(name string) (string, error) {
 	clean := filepath.Clean(name)
 	first, _, _ := strings.Cut(filepath.ToSlash(clean), "/")
@@ -226,11 +228,12 @@ func inside(name string) (string, error) {
 	return clean, nil
 }
 
-// copyFile copies one file or link, with its mode; what stands there stays.
+// copyFile copies one file or link with its mode. It does not replace an
+// existing file.
 func (r *Repo) copyFile(from, to *os.Root, name string, out *SetUp) error {
 	info, err := from.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // gone meanwhile
+		return nil // deleted since it was listed
 	}
 	if err != nil {
 		return err
@@ -272,7 +275,7 @@ func (r *Repo) copyFile(from, to *os.Root, name string, out *SetUp) error {
 		err = closing
 	}
 	if err != nil {
-		_ = to.Remove(name) // half a file would be taken for a whole one the next time
+		_ = to.Remove(name) // the next setup would take a partial file for a complete one
 		return err
 	}
 	out.Copied++
@@ -286,8 +289,9 @@ func unlessThere(err error) error {
 	return err
 }
 
-// link makes a symbolic link to a path of the main worktree, unless git would show
-// it: a pattern such as "node_modules/" does not match a link.
+// link makes a symbolic link to a path of the main worktree, unless git would
+// report the link as a change: a pattern such as "node_modules/" does not match
+// a link.
 func (r *Repo) link(ctx context.Context, t tree, from, to *os.Root, name string, out *SetUp) error {
 	clean, err := inside(name)
 	if err != nil {
@@ -321,8 +325,9 @@ func (r *Repo) link(ctx context.Context, t tree, from, to *os.Root, name string,
 	return nil
 }
 
-// Teardown runs the commands that take back what a setup did outside of the
-// worktree, before it is removed. One that fails does not keep the others from running.
+// Teardown runs the commands that undo the effects of a setup outside the
+// worktree, before the worktree is removed. It runs every command even if one
+// fails.
 func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []Ran, err error) {
 	t, err := r.tree(in.Path)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestSetup(t *testing.T) {
 	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
 }
 
-// No path leads out of the worktree, and no link in it does either.
+// Neither a path nor a link leads out of the worktree.
 func TestSetupStaysInside(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -122,7 +122,7 @@ func TestPortBase(t *testing.T) {
 	if again, err := f.repo.PortBase(f.ctx(), a.Path); err != nil || again != one {
 		t.Error(again, err)
 	}
-	// Somebody listens in the range that would be chosen.
+	// A port in the range that would be chosen is in use.
 	_, err = f.repo.Remove(f.ctx(), b.Path, RemoveIn{DeleteBranch: true})
 	f.must(err)
 	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(two+3))
@@ -139,8 +139,9 @@ func TestPortBase(t *testing.T) {
 	}
 }
 
-// The record of a worktree is replaced and never emptied first: who is killed while
-// the end of a setup is noted leaves the one before, with the base.
+// The record of a worktree is replaced, never truncated first: after a kill
+// while the end of a setup is recorded, the previous record with the base
+// remains.
 func TestRecordIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -160,7 +161,7 @@ func TestRecordIsReplaced(t *testing.T) {
 	}
 }
 
-// A record that cannot be read is not overwritten: it is moved aside.
+// A record that cannot be read is moved aside, not overwritten.
 func TestDamagedRecordIsKept(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

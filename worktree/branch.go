@@ -6,12 +6,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// BranchBase checks that a branch exists and is checked out nowhere, so that Create
-// can reuse it, and returns the commit where it parted from another one ("" for HEAD
-// of the main worktree): its tip where the two have nothing in common.
+// BranchBase checks that a branch exists and is not checked out, so that Create
+// can reuse it, and returns its merge base with from ("" means HEAD of the main
+// worktree). Without a common ancestor it returns the branch's tip.
 //
-// Errors: invalid_branch (invalid), unknown_branch, unknown_revision (not found),
-// unborn_head (invalid), branch_checked_out (conflict).
+// Errors: invalid_branch (invalid), unknown_branch, unknown_revision (not
+// found), unborn_head (invalid), branch_checked_out (conflict).
 func (r *Repo) BranchBase(ctx context.Context, branch, from string) (base string, err error) {
 	if err := checkBranch(branch); err != nil || branch == "" {
 		return "", invalid(ReasonBadBranch, "%q is not the name of a branch", branch)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// busy are the processes, other than this one, whose working directory is at or
-// below one of dirs. A process of another user that may not be looked at is not
-// counted; every other doubt is an error.
+// busy returns the PIDs of the processes, other than this one, whose working
+// directory is at or below one of dirs. It skips processes of other users that
+// it may not inspect; any other doubt is an error.
 func busy(_ context.Context, dirs ...string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -24,7 +24,7 @@ func busy(_ context.Context, dirs ...string) ([]int, error) {
 		}
 		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
 		if err != nil {
-			continue // gone, a kernel thread, or not ours to look at
+			continue // exited, a kernel thread, or not readable by this user
 		}
 		for _, d := range dirs {
 			if cwd == d || strings.HasPrefix(cwd, d+"/") {

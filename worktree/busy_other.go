@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// busy are the processes, other than this one, whose working directory is at or
-// below one of dirs, as lsof reports them. Without lsof it is unknown.
+// busy returns the PIDs of the processes, other than this one, whose working
+// directory is at or below one of dirs, according to lsof. Without lsof it
+// returns an error.
 func busy(ctx context.Context, dirs ...string) ([]int, error) {
 	cmd := exec.CommandContext(ctx, "lsof", "-n", "-P", "-w", "-d", "cwd", "-F", "pn")
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
 	cmd.WaitDelay = stopGrace
 	var exit *exec.ExitError
-	// lsof ends with 1 when there is a process that it may not look at.
+	// lsof exits with status 1 if it could not inspect some process.
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || stdout.Len() == 0) {
 		return nil, conflict(ReasonUnknown, "look for processes with lsof: %w", err)
 	}

@@ -12,30 +12,31 @@ import (
 	"time"
 )
 
-// checkpointsKept is how many checkpoints of a member stay.
+// checkpointsKept is the number of checkpoints kept per member.
 const checkpointsKept = 20
 
-// racyTime is how old a file must be for its times to show that it has not
-// changed since: two writes within one tick of the clock look like one.
+// racyTime is the minimum age of a file whose timestamps prove that it is
+// unchanged: two writes within one clock tick get the same timestamp.
 const racyTime = 50 * time.Millisecond
 
-// stampFile, in the admin directory, says what the last checkpoint saw.
+// stampFile, in the admin directory, records what the last checkpoint saw.
 const stampFile = "teamctl-checkpoint.json"
 
 type stamp struct {
-	Print  string `json:"print,omitempty"` // of the status and the changed files; "" when they were too new
+	Print  string `json:"print,omitempty"` // of the status and the changed files; "" if they were too new
 	Commit string `json:"commit"`
 	Tree   string `json:"tree,omitempty"`
 	Ref    string `json:"ref"`
 }
 
 // Checkpoint saves the state of a member's worktree to a private ref if it has
-// changed since the last one, and keeps the newest twenty. Index and files are
-// not touched. An unchanged worktree costs one git status: what is compared is
-// the status, and size and times of the changed files. (A file that is hidden
-// from git by assume-unchanged is saved with the next other change.)
+// changed since the last checkpoint, and keeps the newest twenty. It does not
+// touch index or files. An unchanged worktree costs one git status: Checkpoint
+// compares the status and the size and times of the changed files. (A file
+// hidden from git by assume-unchanged is saved with the next other change.)
 //
-// The answer is the ref, and whether it is new. Errors are those of Snapshot.
+// Checkpoint returns the ref and whether it is new. Errors are those of
+// Snapshot.
 func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string) (ref string, fresh bool, err error) {
 	if err := checkOwner(teamKey, agent); err != nil {
 		return "", false, err
@@ -53,7 +54,7 @@ func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string)
 		return "", false, err
 	}
 	if st.Head == "" && len(st.Changes) == 0 {
-		return "", false, nil // nothing at all yet
+		return "", false, nil // empty repository
 	}
 	last := t.stamped()
 	mark := t.print(st, began)
@@ -70,7 +71,7 @@ func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string)
 	if now.Tree, err = r.treesOf(ctx, sha); err != nil {
 		return "", false, err
 	}
-	if last.Ref != "" && now.Tree == last.Tree { // touched, not changed
+	if last.Ref != "" && now.Tree == last.Tree { // timestamps changed, contents did not
 		now.Ref, now.Commit = last.Ref, last.Commit
 		return last.Ref, false, t.putStamp(now)
 	}
@@ -88,8 +89,8 @@ func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string)
 	return now.Ref, true, err
 }
 
-// print is a digest of everything that shows a change, or "" when it could not
-// show one.
+// print returns a digest of everything that shows a change, or "" if timestamps
+// cannot show one.
 func (t tree) print(st Status, now time.Time) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%s\n", st.Head, st.Branch, st.Operation)
@@ -107,7 +108,8 @@ func (t tree) print(st Status, now time.Time) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// treesOf names what a snapshot holds, whenever it was taken: head, files, index.
+// treesOf returns an identifier of a snapshot's contents (head, files, index)
+// that does not depend on when the snapshot was taken.
 func (r *Repo) treesOf(ctx context.Context, sha string) (string, error) {
 	head, index, err := r.parts(ctx, sha)
 	if err != nil {

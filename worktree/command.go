@@ -15,30 +15,30 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Command is a command of the person's, a gate or a setup step, that bash runs in
-// a worktree, in a scope.
+// Command is a user's command (a gate or a setup step) that bash runs in a
+// worktree and a scope.
 type Command struct {
 	Run   string
 	Dir   string
 	Env   []string      // added to the environment, KEY=VALUE
-	Limit time.Duration // 0 for none
-	Log   string        // file that its output is appended to
-	Scope *run.Scope    // what its processes are known by
+	Limit time.Duration // 0 means none
+	Log   string        // file to which its output is appended
+	Scope *run.Scope    // identifies its processes
 }
 
-// Ran is how a command ended.
+// Ran is the result of a command.
 type Ran struct {
 	Run     string        `json:"run"`
-	Status  int           `json:"status"` // exit status; -1 when a signal ended it
+	Status  int           `json:"status"` // exit status; -1 if a signal ended it
 	TimeOut bool          `json:"timeOut,omitempty"`
 	Took    time.Duration `json:"took"`
 	Tail    string        `json:"tail,omitempty"` // the last lines of its output
 }
 
-// OK reports that it ended by itself with status 0.
+// OK reports whether the command ended by itself with status 0.
 func (r Ran) OK() bool { return r.Status == 0 && !r.TimeOut }
 
-// Why says how it failed.
+// Why describes how the command failed.
 func (r Ran) Why() string {
 	switch {
 	case r.TimeOut:
@@ -49,13 +49,13 @@ func (r Ran) Why() string {
 	return fmt.Sprintf("exit status %d", r.Status)
 }
 
-// tailBytes is how much of a command's output is kept for a message.
+// tailBytes is how much of a command's output is kept for messages.
 const tailBytes = 8 << 10
 
-// RunCommand runs a command to its end, with everything that it has started, and
-// appends its output to the log. It has no terminal and no input. A command that
-// fails is no error; one that cannot be started or ended, a log that cannot be
-// written and the end of ctx are.
+// RunCommand runs a command to its end, including everything that it starts,
+// and appends its output to the log. The command has no terminal and no input.
+// A failing command is not an error; a command that cannot be started or ended,
+// a log that cannot be written and the end of ctx are.
 func RunCommand(ctx context.Context, c Command) (Ran, error) {
 	ran := Ran{Run: c.Run, Status: -1}
 	if ctx.Err() != nil {
@@ -94,8 +94,8 @@ func RunCommand(ctx context.Context, c Command) (Ran, error) {
 	return ran, nil
 }
 
-// runAll calls each for one command after the other, with a scope of their own, and
-// ends at the first error.
+// runAll calls each for every command in order, with one scope for all, and
+// stops at the first error.
 func runAll(book run.Book, kind, dir string, list []string, each func(*run.Scope, string) error) error {
 	if len(list) == 0 {
 		return nil
@@ -125,7 +125,8 @@ func openLog(path string) (*os.File, error) {
 	return regular.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
-// plainEnv is the caller's environment without what names another repository.
+// plainEnv returns the environment without the variables that name another
+// repository.
 func plainEnv(from []string) []string {
 	env := make([]string, 0, len(from))
 	for _, kv := range from {
@@ -138,7 +139,7 @@ func plainEnv(from []string) []string {
 	return env
 }
 
-// ring keeps the end of what is written to it.
+// ring keeps the last bytes written to it.
 type ring struct {
 	buf bytes.Buffer
 	max int
@@ -152,7 +153,7 @@ func (r *ring) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the last max bytes, whole lines where that is possible.
+// text returns the last max bytes, from the start of a line where possible.
 func (r *ring) text() string {
 	s := r.buf.String()
 	if over := len(s) - r.max; over > 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CommitIn is a commit to make. Without an author, the user's configured
-// identity is used, and "teamctl" where there is none.
+// CommitIn is a commit to make. Without an author, Commit uses the user's
+// configured identity, or "teamctl" if there is none.
 type CommitIn struct {
 	Message     string
 	AuthorName  string
@@ -19,10 +19,10 @@ const (
 )
 
 // Commit commits everything in the worktree at path that is not ignored, and
-// returns the commit and the files in it. Hooks do not run and nothing is
-// signed. changed is false, and sha is HEAD, when there is nothing to commit.
-// A repository inside the worktree is left out; Status names it. A merge whose
-// conflicts are resolved is concluded.
+// returns the commit and its changed files. It runs no hooks and signs nothing.
+// With nothing to commit, changed is false and sha is HEAD. Commit leaves out a
+// repository inside the worktree; Status names it. A merge whose conflicts are
+// resolved is concluded.
 //
 // Errors: main_worktree (denied); invalid_input, unborn_head (invalid);
 // unmerged_files, operation_in_progress, lock_file (conflict); disk_full.
@@ -54,10 +54,10 @@ func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string
 	if err != nil {
 		return "", nil, false, err
 	}
-	defer done() // a commit that fails leaves the files as they are
+	defer done() // a failed commit leaves the files as they are
 	r.step("commit-begun")
-	// "." and not nothing: an exclusion alone would be taken from the directory
-	// that git is in.
+	// The explicit "." is required: an exclusion alone would be relative to
+	// git's working directory.
 	add := []string{"add", "--all", "--", "."}
 	for _, c := range st.Changes {
 		if c.Nested() {
@@ -69,7 +69,7 @@ func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string
 	}
 	r.step("added-all")
 	if st.Operation == "" && st.Head != "" {
-		// A change of times or line ends alone is none.
+		// A change of timestamps or line endings alone is not a change.
 		_, err := t.read(ctx, "diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--")
 		if err == nil {
 			return st.Head, nil, false, nil
@@ -105,8 +105,8 @@ func underWay(t tree, operation string) error {
 		WithHint("finish it, or git -C " + t.path + " " + operation + " --abort")
 }
 
-// filesOf are the files that differ between two commits, all of the second when
-// the first is "".
+// filesOf returns the files that differ between two commits, or all files of
+// the second if the first is "".
 func (t tree) filesOf(ctx context.Context, from, to string) ([]string, error) {
 	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id"}
 	if from == "" {
@@ -121,8 +121,8 @@ func (t tree) filesOf(ctx context.Context, from, to string) ([]string, error) {
 	return lines(out, 0), nil
 }
 
-// author adds an identity to env: the given one, else none where the user has
-// configured one, else ours.
+// author adds an identity to env: the given one, or none if the user has
+// configured one, or teamctl's own.
 func (t tree) author(ctx context.Context, env []string, name, email string) ([]string, error) {
 	if name == "" && email == "" {
 		out, err := t.read(ctx, "config", "--name-only", "--get-regexp", `^user\.(name|email)$`)

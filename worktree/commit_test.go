@@ -61,7 +61,7 @@ func TestCommitLeavesNestedOut(t *testing.T) {
 	f.git(f.dir, "init", "--quiet", f.path("wt/w/clone"))
 	f.write("wt/w/clone/x", "x")
 	f.commitAll(f.path("wt/w/clone"), "x")
-	f.git(f.dir, "init", "--quiet", f.path("wt/w/empty")) // one that git add refuses
+	f.git(f.dir, "init", "--quiet", f.path("wt/w/empty")) // git add fails on it
 	f.write("wt/w/new.txt", "n")
 	_, files, changed, err := f.repo.Commit(f.ctx(), w.Path, CommitIn{Message: "m"})
 	f.must(err)

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// pair is two commits that are compared.
+// pair is two commits to compare.
 type pair struct{ a, b string }
 
-// sides are the commits that only a, and that only b contains.
+// sides counts the commits that only a contains and those that only b contains.
 type sides struct{ left, right int }
 
-// countPairs compares many pairs with one to three processes, however many there
-// are: one finds what all commits have in common, one lists what lies above it. A single
-// pair, and commits that have nothing in common, are compared one by one.
+// countPairs compares many pairs with at most three processes: one finds the
+// common ancestors of all commits, one lists the commits above them. It
+// compares a single pair, and commits without common history, one by one.
 func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, error) {
 	out := map[pair]sides{}
 	var args []string
 	seen := map[string]bool{}
 	for _, p := range pairs {
 		if p.a == p.b {
-			continue // none on either side
+			continue // no difference
 		}
 		out[p] = sides{}
 		for _, c := range []string{p.a, p.b} {
@@ -58,8 +58,9 @@ func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, er
 	return out, nil
 }
 
-// countAbove counts with one process where all pairs have the same first commit and
-// every second one contains it: in most teams all branches began there.
+// countAbove counts with one process if all pairs have the same first commit
+// and every second commit contains it: in most teams all branches start at the
+// same commit.
 func (r *Repo) countAbove(ctx context.Context, out map[pair]sides) (done bool, err error) {
 	base, tips := "", []string(nil)
 	for p := range out {
@@ -86,8 +87,8 @@ func (r *Repo) countAbove(ctx context.Context, out map[pair]sides) (done bool, e
 	return true, nil
 }
 
-// listAbove are the commits that tips contain and none of below does, with their
-// parents.
+// listAbove returns the commits reachable from tips but not from below, with
+// their parents.
 func (r *Repo) listAbove(ctx context.Context, tips []string, below ...string) (map[string][]string, error) {
 	list, err := git(ctx, call{dir: r.root, read: true, args: []string{"rev-list", "--parents", "--stdin"},
 		stdin: []byte(strings.Join(tips, "\n") + "\n^" + strings.Join(below, "\n^") + "\n")})
@@ -114,7 +115,8 @@ func (r *Repo) countEach(ctx context.Context, out map[pair]sides) error {
 	return nil
 }
 
-// reach are the listed commits that from contains, itself too.
+// reach returns the listed commits that are reachable from from, itself
+// included.
 func reach(parents map[string][]string, from string) map[string]bool {
 	got := map[string]bool{}
 	for next := []string{from}; len(next) > 0; {
@@ -128,7 +130,7 @@ func reach(parents map[string][]string, from string) map[string]bool {
 	return got
 }
 
-// lacking counts what is in a and not in b.
+// lacking counts the members of a that are not in b.
 func lacking(a, b map[string]bool) int {
 	n := 0
 	for c := range a {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Many pairs counted at once are what git counts for each, in a history with
-// merges, and where commits have nothing in common.
+// Many pairs counted together give the same result as git for each pair, in a
+// history with merges and without a common ancestor.
 func TestCountPairs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -48,7 +48,7 @@ func TestCountPairs(t *testing.T) {
 	for _, c := range commits {
 		same = append(same, pair{commits[4], c})
 	}
-	check(same) // most contain it, the first do not
+	check(same) // most contain it, the first ones do not
 	check(same[10:])
 	check(nil)
 	other := f.git(f.root, "commit-tree", tree, "-m", "of its own")

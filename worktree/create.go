@@ -16,27 +16,27 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// CreateIn says what worktree to make.
+// CreateIn describes the worktree to create.
 type CreateIn struct {
 	Path   string // absolute; must not exist, or be an empty directory
 	Branch string // short name of the branch to make there; "" for a detached HEAD
 	Base   string // a commit or anything that names one; "" is HEAD of the main worktree
-	Reuse  bool   // take Branch as it is when it exists and is checked out nowhere
-	// Progress is called while a checkout takes long, from one goroutine.
+	Reuse  bool   // use an existing Branch as it is if it is not checked out
+	// Progress is called from one goroutine during a long checkout.
 	Progress func(Progress) `json:"-"`
 
-	lane string // generation of the lane that it is the scratch worktree of
+	lane string // generation of the lane whose scratch worktree this is
 }
 
-// Create makes a worktree: registered under the repository's lock, checked out
-// outside it, in parallel with others. When it fails or ctx ends, nothing is
-// left: no directory, no registration, no branch that it made. Left-overs of a
-// Create that was killed are cleared first. Hooks are not run.
+// Create makes a worktree: it registers it under the repository's lock and
+// checks it out outside the lock, in parallel with others. If it fails or ctx
+// ends, nothing remains: no directory, no registration, no branch that it made.
+// It first cleans up after a Create that was killed. Hooks do not run.
 //
-// Errors: invalid_path, invalid_branch, unborn_head (invalid);
-// unknown_revision (not found); path_exists, worktree_exists, branch_exists,
-// branch_checked_out, ref_conflict, lock_file, worktree_locked (conflict);
-// disk_full, repository_readonly (unavailable); timeout.
+// Errors: invalid_path, invalid_branch, unborn_head (invalid); unknown_revision
+// (not found); path_exists, worktree_exists, branch_exists, branch_checked_out,
+// ref_conflict, lock_file, worktree_locked (conflict); disk_full,
+// repository_readonly (unavailable); timeout.
 func (r *Repo) Create(ctx context.Context, in CreateIn) (Worktree, error) {
 	path, err := r.newPath(in.Path)
 	if err != nil {
@@ -83,7 +83,8 @@ func (r *Repo) newPath(in string) (string, error) {
 	return path, nil
 }
 
-// vacant refuses a path where something stands; stood reports an empty directory.
+// vacant returns an error if path exists and is not an empty directory; stood
+// reports whether it is an empty directory.
 func vacant(path string) (stood bool, err error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +107,7 @@ func vacant(path string) (stood bool, err error) {
 	return true, nil
 }
 
-// register does everything that must be serial.
+// register performs the steps that must be serial.
 func (r *Repo) register(ctx context.Context, in CreateIn, before lookedUp) (w Worktree, o *op, err error) {
 	l, err := r.lock(ctx)
 	if err != nil {
@@ -180,7 +181,7 @@ func (r *Repo) add(ctx context.Context, o *op, l *filelock.Held) error {
 	return nil
 }
 
-// checkout fills the worktree.
+// checkout writes the files of the worktree.
 func (r *Repo) checkout(ctx context.Context, o *op, tell func(Progress)) error {
 	t, err := r.tree(o.Path)
 	if err != nil {
@@ -199,37 +200,39 @@ func (r *Repo) checkout(ctx context.Context, o *op, tell func(Progress)) error {
 	if c.tell = tell; tell == nil {
 		c.args = append(c.args, "--quiet")
 	}
-	// One worker a core, shared with the other checkouts: workers are a quarter more work,
-	// which only pays on a core that has nothing else to do, and not below some hundred files.
+	// Share the cores with the other checkouts: parallel workers cost a quarter
+	// more processor time in total, which pays only on an idle core and from
+	// some hundred files on.
 	c.conf = []string{"checkout.workers=" + strconv.Itoa(max(1, cap(r.checkouts)/int(filling))), "checkout.thresholdForParallelism=1000"}
 	c.keep = []*os.File{o.file}
 	_, err = git(ctx, c)
 	return err
 }
 
-// rollBack undoes a create whose lock was given back already.
+// rollBack undoes a create whose lock has been released.
 func (r *Repo) rollBack(ctx context.Context, o *op, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
 	l, err := r.lock(ctx)
 	if err != nil {
-		o.leave() // the next Create or Repair does it
+		o.leave() // the next Create or Repair undoes it
 		return lastCoded(errors.Join(err, cause))
 	}
 	defer func() { _ = l.Unlock() }()
 	return lastCoded(errors.Join(r.undoCreate(ctx, o), cause))
 }
 
-// lookedUp is what was found before the lock was held, where others do not wait for
-// it: the base, and that the branch did not exist.
+// lookedUp holds what was found before taking the lock, so that others do not
+// wait for it: the base, and that the branch did not exist.
 type lookedUp struct {
 	base   string
 	vacant bool   // no such branch
-	packed string // the packed refs then
+	packed string // state of packed-refs at that time
 }
 
-// lookBefore looks up what register needs. What it finds in the way is left to be
-// told under the lock, where it may be gone.
+// lookBefore looks up what register needs. It does not report conflicts:
+// register checks for them again under the lock, where they may have
+// disappeared.
 func (r *Repo) lookBefore(ctx context.Context, in CreateIn) (lookedUp, error) {
 	packed := r.packedRefs()
 	base, tip, err := r.lookup(ctx, in)
@@ -239,8 +242,8 @@ func (r *Repo) lookBefore(ctx context.Context, in CreateIn) (lookedUp, error) {
 	return lookedUp{base: base, vacant: tip == "", packed: packed}, nil
 }
 
-// holds reports whether the branch still does not exist: nobody has made its file
-// since, and nobody has packed it.
+// holds reports whether the branch still does not exist: no ref file has been
+// created for it since, and packed-refs is unchanged.
 func (r *Repo) holds(before lookedUp, branch string) bool {
 	if !before.vacant || before.packed != r.packedRefs() {
 		return false
@@ -255,7 +258,7 @@ func (r *Repo) holds(before lookedUp, branch string) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
 
-// packedRefs tells one state of the packed refs from another.
+// packedRefs returns a string that changes whenever packed-refs changes.
 func (r *Repo) packedRefs() string {
 	info, err := os.Stat(filepath.Join(r.common, "packed-refs"))
 	if err != nil {
@@ -268,8 +271,8 @@ func (r *Repo) packedRefs() string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), inode)
 }
 
-// lookup resolves the base and the branch, by their files where these say it, or else
-// with one process; tip is "" when the branch does not exist.
+// lookup resolves the base and the branch, from ref files where possible,
+// otherwise with one process; tip is "" if the branch does not exist.
 func (r *Repo) lookup(ctx context.Context, in CreateIn) (base, tip string, err error) {
 	if head := r.headRef(); head != "" && (in.Base == "" || in.Base == head) {
 		known := in.Branch == ""
@@ -311,7 +314,8 @@ func (r *Repo) lookup(ctx context.Context, in CreateIn) (base, tip string, err e
 	return base, tip, nil
 }
 
-// commitIn reads one answer of cat-file: "<sha> commit <size>", or "" for any other.
+// commitIn parses one answer of cat-file, "<sha> commit <size>"; it returns ""
+// for any other.
 func commitIn(answer string) string {
 	f := strings.Fields(answer)
 	if len(f) == 3 && f[1] == "commit" {
@@ -320,7 +324,7 @@ func commitIn(answer string) string {
 	return ""
 }
 
-// makeParents makes the directories above path and returns those it made,
+// makeParents makes the directories above path and returns those that it made,
 // innermost first.
 func makeParents(path string) ([]string, error) {
 	var made []string
@@ -343,8 +347,8 @@ func removeEmpty(dirs []string) {
 	}
 }
 
-// checkBranch refuses what git would refuse or read as something else
-// (git-check-ref-format(1)); "" is a detached HEAD.
+// checkBranch rejects names that git would reject or interpret as something
+// else (git-check-ref-format(1)); "" is a detached HEAD.
 func checkBranch(name string) error {
 	if name == "" {
 		return nil
@@ -376,7 +380,7 @@ func checkBranch(name string) error {
 	return nil
 }
 
-// age is how long ago a file was written, for a message.
+// age returns the time since a file was written, for messages.
 func age(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {

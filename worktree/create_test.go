@@ -58,7 +58,7 @@ func TestCreateDetachedAtBase(t *testing.T) {
 	if w.Base != first || f.exists(f.path("wt/empty/new.txt")) {
 		t.Errorf("%+v", w)
 	}
-	// Detached main HEAD works as a base too.
+	// A detached main HEAD is also a valid base.
 	f.git(f.root, "checkout", "--quiet", "--detach")
 	f.create("fromdetached")
 }
@@ -183,7 +183,8 @@ func TestFault40CreateRefuses(t *testing.T) {
 	})
 }
 
-// The age and path of a left-over lock are in the message: a person decides by them.
+// The message contains age and path of a left-over lock, because the user
+// decides by them.
 func TestFault40LeftOverLock(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -196,7 +197,7 @@ func TestFault40LeftOverLock(t *testing.T) {
 	if !strings.Contains(err.Error(), "packed-refs.lock") || !strings.Contains(err.Error(), "(3h0m") || team.HintOf(err) == "" {
 		t.Error(err)
 	}
-	// A left-over config.lock is no obstacle: nothing is configured.
+	// A left-over config.lock does not matter: nothing is configured.
 	f.must(os.Remove(f.path("main/.git/packed-refs.lock")))
 	f.must(os.Remove(f.path("main/.git/refs/heads/b.lock")))
 	f.write("main/.git/config.lock", "")
@@ -209,7 +210,8 @@ func TestCreateReuse(t *testing.T) {
 	w := f.create("alice")
 	f.write("wt/alice/work.txt", "work")
 	tip := f.commitAll(w.Path, "work")
-	// The directory is deleted under the agent; its branch and what it staged stay.
+	// The directory is deleted while the agent uses it; its branch and its
+	// staged changes survive.
 	f.write("wt/alice/staged.txt", "staged")
 	f.git(w.Path, "add", "staged.txt")
 	f.must(os.RemoveAll(w.Path))
@@ -229,8 +231,8 @@ func TestCreateReuse(t *testing.T) {
 	}
 }
 
-// Only the registration at the path is pruned; another may be on a disk that is
-// not mounted now.
+// Only the registration at the path is pruned; another may be on an unmounted
+// disk.
 func TestCreatePrunesOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -274,7 +276,7 @@ func TestFault02CreateKilled(t *testing.T) {
 	}
 }
 
-// A person put a file into the half-made worktree before the repair.
+// The user adds a file to the half-made worktree before the repair.
 func TestCreateKilledThenUsed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -290,7 +292,7 @@ func TestCreateKilledThenUsed(t *testing.T) {
 	if f.exists(in.Path) || strings.Contains(f.branches(), "team/w") {
 		t.Error("not undone")
 	}
-	// Work after a complete checkout is left where it is.
+	// Work after a complete checkout stays where it is.
 	killed(t, childJob{Repo: f.root, Do: "create", Create: in, KillAt: "checked-out"})
 	f.write("wt/w/precious.txt", "precious")
 	notes, err = f.repo.Repair(f.ctx())
@@ -300,8 +302,8 @@ func TestCreateKilledThenUsed(t *testing.T) {
 	}
 }
 
-// git itself is killed inside `worktree add`: it leaves a registration that
-// names no path, marked so that prune never takes it, and a lone .git file.
+// git itself is killed inside `worktree add`: it leaves a registration without
+// a path, marked so that prune never removes it, and a .git file on its own.
 func TestCreateGitKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -321,8 +323,8 @@ func TestCreateGitKilled(t *testing.T) {
 	}
 }
 
-// slowCheckout makes every checkout of a .txt file wait until the returned
-// function lets it go on; started returns when one waits.
+// slowCheckout makes every checkout of a .txt file wait until release is
+// called; started returns once one waits.
 func (f *fixture) slowCheckout() (started, release func()) {
 	f.Helper()
 	hello, bye := f.path("hello"), f.path("bye")
@@ -334,7 +336,7 @@ func (f *fixture) slowCheckout() (started, release func()) {
 	started = func() {
 		p, err := os.Open(hello)
 		f.must(err)
-		_, err = io.ReadAll(p) // to the end: closing earlier would kill the writer
+		_, err = io.ReadAll(p) // read to the end: closing earlier would kill the writer
 		f.must(errors.Join(err, p.Close()))
 	}
 	release = func() {
@@ -371,8 +373,8 @@ func TestCreateGivenUp(t *testing.T) {
 	}
 }
 
-// The supervisor is killed, its git is not: nothing may be undone under a git
-// that still writes.
+// The supervisor is killed but its git is not: nothing may be undone while git
+// still writes.
 func TestCreateOrphanGit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

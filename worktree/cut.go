@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// cutFile, in the admin directory, says that Merge or Commit is at work there.
-// It stands from before git's first change until after its last, so one that
-// nobody holds tells Recover what a killed process was doing: a merge that git
-// does by fast-forward leaves no MERGE_HEAD when it is killed, only files that
-// are missing, and those must not be taken for deletions by the agent.
+// cutFile, in the admin directory, records that Merge or Commit is at work
+// there. It exists from before git's first change until after its last, so an
+// unlocked one shows Recover what a killed process was doing. A killed
+// fast-forward leaves no MERGE_HEAD, only missing files, and those must not be
+// taken for deletions by the agent.
 const cutFile = "teamctl-doing.json"
 
-// doing is what stands in it.
+// doing is the content of cutFile.
 type doing struct {
 	Kind      string    `json:"kind"` // merge, commit, restore, forward, rebase
-	Head      string    `json:"head"` // before
+	Head      string    `json:"head"` // before the operation
 	Commits   []string  `json:"commits,omitempty"`
 	Untracked []string  `json:"untracked,omitempty"` // files that were not tracked before
 	Began     time.Time `json:"began"`
@@ -33,7 +33,7 @@ const (
 	doingRefresh = "refresh"
 )
 
-// begin notes what is about to be done; done takes the note back.
+// begin records an operation that is about to start; done removes the record.
 func (t tree) begin(d doing) (done func(), err error) {
 	d.Began = time.Now()
 	data, err := json.Marshal(d)
@@ -47,8 +47,9 @@ func (t tree) begin(d doing) (done func(), err error) {
 	return func() { _ = os.Remove(name) }, nil
 }
 
-// wasDoing is the note that a killed process left; none without one. A note that
-// was cut short itself stands before any change: it is none, and goes.
+// wasDoing returns the record that a killed process left; ok is false if there
+// is none. A truncated record was written before any change: it counts as none
+// and is removed.
 func (t tree) wasDoing() (d doing, ok bool, err error) {
 	name := filepath.Join(t.dir, cutFile)
 	data, err := os.ReadFile(name)

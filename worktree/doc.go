@@ -1,85 +1,90 @@
-// Package worktree makes, reads, saves and removes the git worktrees of a
+// Package worktree creates, inspects, saves and removes the git worktrees of a
 // team's members, and never loses work in them.
 //
-// It knows git and nothing else: which member needs a worktree, and when, is
-// decided above. Every git process is started by one function (see git.go), and
-// every command of a person's (gate, setup) by one other (command.go). git runs in
-// argv form, with the caller's GIT_* variables taken out, hooks and background
-// maintenance off, and no terminal.
+// It is not an API for other modules. It knows git and nothing else: callers
+// decide which member needs a worktree, and when. One function starts every git
+// process (see git.go), and another runs every user command such as a gate or a
+// setup step (command.go). git runs with an argument vector, without the
+// caller's GIT_* variables, with hooks and background maintenance disabled, and
+// without a terminal.
 //
-// # What lies where
+// # Files
 //
 // In the repository's common directory:
 //
-//	teamctl/lock       flock, never unlinked: registration, removal and repair are serial
-//	teamctl/ops/*.op   one file per create or remove under way, flock held by its process
+//	teamctl/lock       flock, never unlinked: serialises registration, removal and repair
+//	teamctl/ops/*.op   one file per running create or remove, flock held by its process
 //	teamctl/index.*    temporary indexes of snapshots
 //	worktrees/<id>/teamctl.json
-//	                   what Create recorded: the base commit; goes with the registration
+//	                   what Create recorded: the base commit; deleted with the registration
 //	worktrees/<id>/teamctl-doing.json
-//	                   a commit, merge, rebase or restore under way there (cut.go)
+//	                   a running commit, merge, rebase or restore (cut.go)
 //	worktrees/<id>/teamctl-checkpoint.json
 //	                   what the last checkpoint saw
 //	refs/teamctl/rescue/<team>/<agent>/<time>
 //	                   snapshots taken before something was removed or undone
 //	refs/teamctl/checkpoint/<team>/<agent>/<time>
-//	                   snapshots taken in passing, the newest twenty
+//	                   periodic snapshots, the newest twenty
 //
 // # Create
 //
-// Ten `git worktree add` at once fail in plain git, so the registration is made
-// with --no-checkout under the lock and the files are checked out outside it.
-// An op file is written before the first change and removed after the last:
+// Ten concurrent `git worktree add` fail in plain git, so Create registers the
+// worktree with --no-checkout under the lock and checks out the files outside
+// it. It writes an op file before the first change and removes it after the
+// last:
 //
 //	op written -> registered (branch, admin directory, .git file) -> recorded -> checked out -> op removed
 //
-// Its lock is inherited by the git processes that create starts. A lock that is
-// free therefore means that neither teamctl nor its git lives, and the next
-// Create or Repair in the repository undoes what stands: directory,
-// registration, and the branch if create made it and it still is where it was
-// made. What does not look like a checkout cut short is snapshotted first.
+// The git processes that Create starts inherit the lock on the op file. A free
+// lock therefore means that neither teamctl nor its git is running, and the
+// next Create or Repair in the repository undoes what exists: the directory,
+// the registration, and the branch if Create made it and it has not moved. What
+// does not look like an interrupted checkout is snapshotted first.
 //
 // # Remove
 //
-// Facts first, then the lock, then the directory is renamed to a sibling, and
-// the facts are read again where nobody can reach it by its path any more:
+// Remove collects the facts, takes the lock, renames the directory to a
+// sibling, and collects the facts again, because no process can now reach the
+// directory by its path:
 //
 //	op written -> moved aside -> facts again (forced: snapshot) -> op marked doomed
 //	           -> registration dropped -> branch -> files deleted -> op removed
 //
-// A crash before "doomed" is undone by renaming back; from there on everything
-// worth keeping is in a ref, and the removal is completed. Anything that could
-// not be inspected is kept.
+// A crash before "doomed" is undone by renaming back. From there on everything
+// worth keeping is in a ref, and the removal is completed. Whatever could not
+// be inspected is kept.
 //
 // # Snapshot
 //
-// A snapshot is shaped like a stash: a commit whose tree is the working tree
-// (tracked and untracked, not ignored), its first parent HEAD and its second a
-// commit of the index. `git stash apply --index <ref>` understands it. It is
-// made with a copy of the index; index and working tree are not touched.
+// A snapshot has the shape of a stash: a commit whose tree is the working tree
+// (tracked and untracked, not ignored), with HEAD as its first parent and a
+// commit of the index as its second. `git stash apply --index <ref>`
+// understands it. It is made with a copy of the index; index and working tree
+// are not touched.
 //
 // # Recover
 //
-// A git that is killed while it writes files leaves some missing, and for a
-// fast-forward nothing that says so. What this package does in a worktree is
-// therefore noted there first; Recover, called when a worker begins, finds the
-// note of a process that is dead, saves everything, and goes back to the last
-// commit. A commit that was cut short wrote no files: only its locks go.
+// If git is killed while it writes files, some files are missing, and after a
+// fast-forward nothing records that. This package therefore records each
+// operation in the worktree before it starts. Recover, called when a worker
+// begins, finds the record of a dead process, saves everything, and returns to
+// the last commit. An interrupted commit wrote no files, so only its locks are
+// removed.
 //
 // # Merge lane
 //
-// Branches are stacked on the target as commits without a checkout; gates run in
-// a scratch worktree; the target moves by compare-and-swap:
+// A lane stacks branches on the target as commits without a checkout, runs the
+// gates in a scratch worktree, and moves the target by compare-and-swap:
 //
 //	stack -> gates -> note "landing old new" -> target moved -> note "landed"
 //
-// The caller keeps the notes. After a kill, what is contained in the target has
-// landed, and everything else may be done again: only the target ever moves.
+// The caller stores the notes. After a kill, whatever the target contains has
+// landed, and everything else may be repeated: only the target ever moves.
 //
 // # Never
 //
-// No write to the user's configuration; no `--force` over changes; no branch
-// deleted whose commits are not contained elsewhere; nothing in the person's
-// main checkout that changes its index or its files, but the fast-forward of a
-// clean one that was asked for.
+// The package never writes to the user's configuration, never uses `--force`
+// over changes, and never deletes a branch whose commits are not contained
+// elsewhere. In the user's main checkout it changes neither index nor files,
+// except to fast-forward a clean one on request.
 package worktree

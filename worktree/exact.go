@@ -12,23 +12,24 @@ import (
 )
 
 // The commit of a snapshot holds what git would commit of each file. Where
-// attributes convert a file (line ends, keywords, encodings), its bytes on disk
-// may be others, and the same content in git may stand for several forms on
-// disk: a file that was added with LF although its attribute asks for CRLF is
-// unchanged to git. The commit of the index therefore has one more parent where
-// it is needed, the exact commit: a tree of the files whose bytes a checkout
-// might not give back, and of the ignored files that are work.
+// attributes convert a file (line endings, keywords, encodings), its bytes on
+// disk may differ, and one blob may correspond to several forms on disk: a file
+// that was added with LF although its attribute asks for CRLF is unchanged to
+// git. The commit of the index therefore gets a third parent where needed, the
+// exact commit: a tree of the files whose bytes a checkout might not restore,
+// and of the ignored files that are work.
 
-// exactMark begins the message of an exact commit.
+// exactMark starts the message of an exact commit.
 const exactMark = snapshotMark + ": exact files of "
 
-// conversion is what attributes do with a file.
+// conversion is what attributes do to a file.
 type conversion struct {
-	filtered bool // a filter driver (LFS, encryption): its bytes on disk do not belong into a repository
-	changes  bool // what a checkout writes may differ from what was added
+	filtered bool // a filter driver (LFS, encryption): its bytes on disk do not belong in a repository
+	changes  bool // a checkout may write other bytes than were added
 }
 
-// conversions asks git for the attributes of paths, by index.
+// conversions asks git for the attributes of paths; the result has the same
+// order.
 func (t tree) conversions(ctx context.Context, paths []string) ([]conversion, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -46,7 +47,7 @@ func (t tree) conversions(ctx context.Context, paths []string) ([]conversion, er
 	if len(answers) != 3*len(attrs)*len(paths) {
 		return nil, fmt.Errorf("git check-attr gave %d fields for %d files", len(answers), len(paths))
 	}
-	auto := false // core.autocrlf converts what no attribute excludes
+	auto := false // core.autocrlf converts every file that no attribute excludes
 	if out, err := t.read(ctx, "config", "--get", "core.autocrlf"); err == nil {
 		auto = oneLine(out) != "false"
 	} else if exitStatus(err) != 1 {
@@ -79,9 +80,10 @@ type exactFile struct {
 	path, mode, id string
 }
 
-// exact makes the exact commit of a snapshot: the files in done, which are
-// hashed, and others of the index whose bytes may differ from what a checkout
-// gives; with in.durable, unchanged files and ignored work too. "" is none needed.
+// exact makes the exact commit of a snapshot. It holds the files in done, which
+// are hashed, and others of the index whose bytes may differ from what a
+// checkout writes; with in.durable also unchanged files and ignored work. The
+// result is "" if none is needed.
 func (r *Repo) exact(ctx context.Context, t tree, in snapshotIn, done []exactFile, conf []string) (string, error) {
 	files := done
 	have := map[string]bool{}
@@ -126,8 +128,8 @@ func (r *Repo) exact(ctx context.Context, t tree, in snapshotIn, done []exactFil
 	return t.commitOf(ctx, id, nil, exactMark+filepath.Base(t.at), conf)
 }
 
-// convertible are the tracked files, other than those in have, that attributes
-// convert: those with a change in the index, or all with in.durable.
+// convertible returns the tracked files, other than those in have, that
+// attributes convert: those changed in the index, or all with in.durable.
 func (t tree) convertible(ctx context.Context, in snapshotIn, have map[string]bool) ([]string, error) {
 	var paths []string
 	if in.durable {
@@ -163,8 +165,8 @@ func (t tree) convertible(ctx context.Context, in snapshotIn, have map[string]bo
 	return kept, nil
 }
 
-// hashed stores regular files and symlinks as they are on disk. One that is gone
-// meanwhile is left out.
+// hashed stores regular files and symlinks as they are on disk. It skips a file
+// that no longer exists.
 func (t tree) hashed(ctx context.Context, paths []string, conf []string) ([]exactFile, error) {
 	var files []exactFile
 	var regular []string
@@ -204,8 +206,8 @@ func (t tree) hashed(ctx context.Context, paths []string, conf []string) ([]exac
 	return files, nil
 }
 
-// exactOf are the files of the exact commit behind the index commit of a
-// snapshot; none when it has no such parent.
+// exactOf returns the files of the exact commit behind the index commit of a
+// snapshot, or none if there is no such parent.
 func (t tree) exactOf(ctx context.Context, index string) ([]exactFile, error) {
 	out, err := t.read(ctx, "log", "--no-walk=unsorted", "--no-show-signature", "--format=%H %s", index+"^@")
 	if err != nil {
@@ -233,7 +235,7 @@ func (t tree) exactOf(ctx context.Context, index string) ([]exactFile, error) {
 	return nil, nil
 }
 
-// giveBack writes the files that are not, byte for byte, as they were.
+// giveBack rewrites the files whose bytes differ from the recorded ones.
 func (t tree) giveBack(ctx context.Context, files []exactFile) error {
 	var there []string
 	for _, f := range files {
@@ -265,7 +267,7 @@ func (t tree) giveBack(ctx context.Context, files []exactFile) error {
 	return nil
 }
 
-// put writes one file. One that a checkout has written keeps its mode.
+// put writes one file. A file that a checkout has written keeps its mode.
 func (t tree) put(f exactFile, data []byte) error {
 	full := filepath.Join(t.path, filepath.FromSlash(f.path))
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// explain finds out by facts, not by git's words, why a create failed. It runs
-// before the undoing, on a context of its own.
+// explain determines from facts, not from git's messages, why a create failed.
+// It runs before the rollback, on a context of its own.
 func (r *Repo) explain(ctx context.Context, o *op, cause error) error {
 	if team.ReasonOf(cause) != "" {
 		return cause // git missing, disk full, ctx ended
@@ -41,12 +41,12 @@ func (r *Repo) explain(ctx context.Context, o *op, cause error) error {
 	return failed("create the worktree "+o.Path, cause)
 }
 
-// fullBelow is how many free bytes make a disk a full one: git often only says
-// that it was "unable to write", and has given some space back since.
+// fullBelow is the number of free bytes below which a disk counts as full: git
+// often reports only "unable to write", and has freed some space since.
 const fullBelow = 1 << 20
 
-// full is an error when one of the directories is on a file system without
-// space or without inodes.
+// full returns an error if one of the directories is on a file system without
+// free space or inodes.
 func full(dirs ...string) error {
 	for _, d := range dirs {
 		var st syscall.Statfs_t
@@ -61,7 +61,8 @@ func full(dirs ...string) error {
 	return nil
 }
 
-// branchTaken tells whether an existing branch could be reused.
+// branchTaken returns the error for an existing branch: checked out elsewhere,
+// or reusable.
 func (r *Repo) branchTaken(ctx context.Context, branch string) error {
 	if err := r.checkedOut(ctx, branch, ""); err != nil {
 		return err
@@ -70,7 +71,8 @@ func (r *Repo) branchTaken(ctx context.Context, branch string) error {
 		WithHint("reuse it, or choose another name; it is checked out nowhere")
 }
 
-// checkedOut is an error when branch is checked out in a worktree other than at.
+// checkedOut returns an error if branch is checked out in a worktree other than
+// at.
 func (r *Repo) checkedOut(ctx context.Context, branch, at string) error {
 	list, err := r.List(ctx)
 	if err != nil {
@@ -90,8 +92,8 @@ func (r *Repo) checkedOut(ctx context.Context, branch, at string) error {
 	return nil
 }
 
-// refConflict is an error when a branch above or below branch in the directory
-// of names exists: a and a/b cannot both be files.
+// refConflict returns an error if a branch exists whose name is a directory of
+// branch's name, or the reverse: a and a/b cannot both be files.
 func (r *Repo) refConflict(ctx context.Context, branch string) error {
 	args := []string{"for-each-ref", "--format=%(refname:strip=2)", "refs/heads/" + branch + "/"}
 	above := map[string]bool{}
@@ -106,7 +108,7 @@ func (r *Repo) refConflict(ctx context.Context, branch string) error {
 		return failed("look for branches like "+branch, err)
 	}
 	for _, other := range lines(out, '\n') {
-		// A pattern matches what is below it too.
+		// The pattern also matches branches below it.
 		if above[other] || strings.HasPrefix(other, branch+"/") {
 			return conflict(ReasonRefConflict, "the branch %s cannot exist beside the branch %s", branch, other).
 				WithHint("choose another name")
@@ -126,7 +128,7 @@ func (r *Repo) lockFiles(o *op) []string {
 	return files
 }
 
-// lockFile is an error for the first of the files that exists.
+// lockFile returns an error for the first of files that exists.
 func lockFile(files []string) error {
 	for _, f := range files {
 		if _, err := os.Lstat(f); err == nil {
@@ -137,12 +139,13 @@ func lockFile(files []string) error {
 	return nil
 }
 
-// locks are the lock files that keep a git from working in t.
+// locks returns the lock files that keep git from working in t.
 func (t tree) locks() []string {
 	return []string{filepath.Join(t.dir, "index.lock"), filepath.Join(t.dir, "HEAD.lock")}
 }
 
-// lockedOr explains a failure of git in t by a lock file, where one is.
+// lockedOr explains a failure of git in t by a lock file or a full disk, if
+// there is one.
 func (t tree) lockedOr(what string, err error) error {
 	if team.ReasonOf(err) == "" {
 		if locked := lockFile(t.locks()); locked != nil {
@@ -155,7 +158,8 @@ func (t tree) lockedOr(what string, err error) error {
 	return failed(what, err)
 }
 
-// nameWorktree turns path_exists into worktree_exists where it is one of ours.
+// nameWorktree turns path_exists into worktree_exists if the path is a worktree
+// of this repository.
 func (r *Repo) nameWorktree(path string, err error) error {
 	if team.ReasonOf(err) != ReasonPathExists {
 		return err
@@ -167,7 +171,7 @@ func (r *Repo) nameWorktree(path string, err error) error {
 		WithHint("git -C " + path + " status")
 }
 
-// noSpace codes an error of the file system.
+// noSpace adds a code to an error of the file system.
 func noSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return team.Errorf(team.CodeUnavailable, "no space left on the disk: %w", err).
@@ -176,8 +180,8 @@ func noSpace(err error) error {
 	return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(ReasonBadPath)
 }
 
-// lastCoded gives a joined error (what went wrong in undoing, then the cause)
-// the code, reason and hint of its cause, which is the last.
+// lastCoded gives a joined error (failures of the rollback, then the cause) the
+// code, reason and hint of its cause, which is the last.
 func lastCoded(err error) error {
 	var many interface{ Unwrap() []error }
 	if !errors.As(err, &many) {

@@ -14,18 +14,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// facts are what a removal is decided by. There is no half of them: a fact that
-// cannot be had is an error.
+// facts decide whether a worktree may be removed. They are complete: a fact
+// that cannot be determined is an error.
 type facts struct {
 	status  Status
-	loose   int      // commits of a detached HEAD that nothing else reaches
-	ignored []string // ignored files that are work; only for a removal
-	busy    []int    // processes inside
+	loose   int      // commits of a detached HEAD that no ref reaches
+	ignored []string // ignored files that are work; only set for a removal
+	busy    []int    // processes whose working directory is inside
 }
 
-// inspect gathers the facts. Any doubt is worktree_unknown; a repository inside
-// that has work of its own is worktree_nested: no snapshot could hold it. A git
-// that is at work there is waited for, up to wait.
+// inspect gathers the facts. Any doubt is worktree_unknown; a nested repository
+// with work of its own is worktree_nested, because no snapshot could hold it.
+// inspect waits up to wait for a git that is running in the worktree.
 func (r *Repo) inspect(ctx context.Context, t tree, wait time.Duration) (facts, error) {
 	f, err := r.tryInspect(ctx, t, wait)
 	if err == nil || ctx.Err() != nil {
@@ -77,8 +77,8 @@ func (r *Repo) inspectFor(ctx context.Context, t tree, in RemoveIn) (facts, erro
 	return f, err
 }
 
-// CheckRemove looks, for each of paths, whether Remove would remove it now, and
-// returns the errors that it would give. A path that is gone is no error.
+// CheckRemove returns, for each of paths, the error that Remove would return
+// now. A path that does not exist is not an error.
 func (r *Repo) CheckRemove(ctx context.Context, paths []string, in RemoveIn) []error {
 	errs := make([]error, len(paths))
 	each(len(paths), func(i int) {
@@ -104,7 +104,8 @@ func (r *Repo) CheckRemove(ctx context.Context, paths []string, in RemoveIn) []e
 	return errs
 }
 
-// refusal says why a worktree with these facts is not removed, or nil.
+// refusal returns the error that keeps a worktree with these facts from being
+// removed, or nil.
 func (t tree) refusal(f facts) error {
 	force := "commit the work, or force the removal: a snapshot is taken first"
 	switch {
@@ -147,9 +148,9 @@ func pids(list []int) string {
 	return "processes " + strings.Join(s, ", ")
 }
 
-// nested refuses when a repository inside the worktree has work that is nowhere
-// else: a clone that an agent made, ignored or not, a submodule, or a submodule's git directory,
-// which goes with the registration.
+// nested returns an error if a repository inside the worktree has work that
+// exists nowhere else: a clone that an agent made, ignored or not, a submodule,
+// or a submodule's git directory, which is deleted with the registration.
 func (t tree) nested(ctx context.Context, entries []entry, changes []Change) error {
 	var inside []string
 	for _, e := range entries {
@@ -184,8 +185,8 @@ func (t tree) nested(ctx context.Context, entries []entry, changes []Change) err
 	return t.modules(ctx)
 }
 
-// modules checks the git directories of submodules, also of those that are not
-// checked out any more.
+// modules checks the git directories of submodules, including those no longer
+// checked out.
 func (t tree) modules(ctx context.Context) error {
 	root := filepath.Join(t.dir, "modules")
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -213,7 +214,8 @@ func (t tree) modules(ctx context.Context) error {
 	})
 }
 
-// nestedStake says what would be lost with a repository inside, or "".
+// nestedStake describes what removing a nested repository would lose, or
+// returns "".
 func nestedStake(ctx context.Context, dir string) (string, error) {
 	c := call{dir: dir, read: true, args: []string{"rev-parse", "--show-toplevel"}}
 	out, err := git(ctx, c)
@@ -237,7 +239,8 @@ func nestedStake(ctx context.Context, dir string) (string, error) {
 	return "", err
 }
 
-// unpushed counts (up to one) the commits, stashes too, that are on no remote.
+// unpushed counts, up to one, the commits (including stashes) that are on no
+// remote.
 func unpushed(ctx context.Context, c call) (int, error) {
 	c.args = []string{"rev-parse", "--verify", "--quiet", "HEAD"}
 	args := []string{"rev-list", "--max-count=1", "--all"}

@@ -8,17 +8,18 @@ import (
 	"syscall"
 )
 
-// errNotDir: a component of the path is no directory, so the path does not exist.
+// errNotDir means that a component of the path is not a directory, so the path
+// does not exist.
 const errNotDir = syscall.ENOTDIR
 
-// removeTree deletes a directory and everything in it; links are deleted, not
-// followed. Directories without write permission (module caches) are made
-// writable first when they stand in the way.
+// removeTree deletes a directory and everything in it; it deletes links without
+// following them. It first makes directories without write permission (module
+// caches) writable if they prevent the deletion.
 func removeTree(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	// What cannot be walked shows in the second try.
+	// Errors of the walk show up again in the second RemoveAll.
 	_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil

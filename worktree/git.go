@@ -16,27 +16,27 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// stopGrace is how long a git process may take to remove its lock files after
-// SIGTERM before it is killed.
+// stopGrace is how long a git process may take after SIGTERM to remove its lock
+// files before it is killed.
 const stopGrace = 5 * time.Second
 
-// finishTime bounds what must finish once begun (roll back, abort), which does
-// not end with the caller's context.
+// finishTime limits work that must finish once begun (rollback, abort) and so
+// does not end with the caller's context.
 const finishTime = 2 * time.Minute
 
 // call is one run of git.
 type call struct {
-	dir   string   // working directory, given as -C
+	dir   string   // working directory, passed as -C
 	args  []string // subcommand and its arguments
 	env   []string // added to the cleaned environment
 	conf  []string // key=value, for this run only
 	stdin []byte
 	read  bool           // takes no optional locks
-	keep  []*os.File     // inherited, so that their flock lives as long as git does
-	tell  func(Progress) // what git says of its progress
+	keep  []*os.File     // inherited, so that their flock is held as long as git runs
+	tell  func(Progress) // receives git's progress reports
 }
 
-// gitError is a git process that ended with a status other than 0.
+// gitError is a git process that exited with a non-zero status.
 type gitError struct {
 	verb   string
 	dir    string
@@ -55,7 +55,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s in %s: exit status %d: %s", e.verb, e.dir, e.status, what)
 }
 
-// exitStatus is the exit status of git in err's chain, or -1.
+// exitStatus returns the exit status of git in err's chain, or -1.
 func exitStatus(err error) int {
 	var g *gitError
 	if errors.As(err, &g) {
@@ -77,9 +77,9 @@ var hardening = []string{
 	"advice.detachedHead=false",
 }
 
-// git runs git and returns what it wrote to stdout. It is the only place that
-// starts a process. A failure is a *gitError, or a coded error when git is
-// missing, the disk is full or ctx ended.
+// git runs git and returns its stdout. It is the only place that starts a git
+// process. A failure is a *gitError, or a coded error if git is missing, the
+// disk is full or ctx ended.
 func git(ctx context.Context, c call) ([]byte, error) {
 	verb := c.args[0]
 	argv := []string{"-C", c.dir}
@@ -91,8 +91,8 @@ func git(ctx context.Context, c call) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, "git", append(argv, c.args...)...)
 	cmd.Env = append(gitEnv(os.Environ(), c.read), c.env...)
-	// Its own group: the whole group gets the signal, and Ctrl-C in the
-	// person's terminal is for teamctl to handle, not for git.
+	// A process group of its own: the whole group gets the signal, and on
+	// Ctrl-C in the user's terminal teamctl reacts, not git.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = stopGrace
@@ -133,7 +133,8 @@ func git(ctx context.Context, c call) ([]byte, error) {
 	}
 }
 
-// diskFull: git passes the C library's text on, and there is no other channel.
+// diskFull matches the text of the C library, which git passes on; git has no
+// other way to report a full disk.
 func diskFull(stderr string) bool {
 	return strings.Contains(stderr, "No space left on device") || strings.Contains(stderr, "Disk quota exceeded")
 }
@@ -148,9 +149,9 @@ func ended(verb, dir string, cause error) error {
 }
 
 // keptVars are the GIT_* variables of the caller's environment that git still
-// sees: where its configuration is and how it reaches a remote (the checkout of
-// a partial clone fetches). All others name a repository, an index, an identity
-// or an output that is not the one at hand.
+// sees: the location of its configuration and the access to remotes (the
+// checkout of a partial clone fetches). All others may name a different
+// repository, index, identity or output.
 var keptVars = []string{
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH",
 	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ALLOW_PROTOCOL", "GIT_PROTOCOL_FROM_USER",
@@ -191,8 +192,8 @@ func keptVar(name string) bool {
 	return false
 }
 
-// capped keeps the first max bytes: enough for git's message, not for a filter
-// that talks without end.
+// capped keeps the first max bytes: enough for git's message, bounded for a
+// filter that writes without end.
 type capped struct {
 	bytes.Buffer
 	max int
@@ -207,11 +208,11 @@ func (c *capped) Write(p []byte) (int, error) {
 
 var _ io.Writer = (*capped)(nil)
 
-// oldestGit is the oldest version that is supported, for the basics.
+// oldestGit is the oldest supported version for basic operations.
 var oldestGit = [2]int{2, 17}
 
-// Check reports git's version, and an error of code unavailable when git is
-// missing or older than 2.17.
+// Check returns git's version, and an unavailable error if git is missing or
+// older than 2.17.
 func Check(ctx context.Context) (version string, err error) {
 	out, err := git(ctx, call{dir: ".", args: []string{"version"}, read: true})
 	if err != nil {
@@ -233,7 +234,7 @@ func Check(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
-// lines splits output at newlines or NULs, without an empty last piece.
+// lines splits output at newlines or NULs, without an empty last element.
 func lines(out []byte, sep byte) []string {
 	s := strings.TrimSuffix(string(out), string(sep))
 	if s == "" {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// gitsAmong are the processes that are a git and live: a zombie holds nothing.
+// gitsAmong returns the processes in list that are a running git; a zombie
+// holds no locks.
 func gitsAmong(_ context.Context, list []int) []int {
 	var gits []int
 	for _, pid := range list {
@@ -16,7 +17,7 @@ func gitsAmong(_ context.Context, list []int) []int {
 		if err != nil {
 			continue
 		}
-		// pid (comm) state ...; comm may contain anything.
+		// The format is "pid (comm) state ..."; comm may contain anything.
 		s := string(data)
 		open, end := strings.IndexByte(s, '('), strings.LastIndexByte(s, ')')
 		if open < 0 || end < open || end+2 >= len(s) {

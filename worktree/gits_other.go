@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// gitsAmong are the processes that are a git, as ps names them; without an
-// answer a process counts as one.
+// gitsAmong returns the processes in list that are git according to ps; if ps
+// fails, a process counts as git.
 func gitsAmong(ctx context.Context, list []int) []int {
 	var gits []int
 	for _, pid := range list {

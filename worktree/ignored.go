@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// ignoredRepos are the repositories in what git ignores in t, relative to it: a clone
-// below vendor/, say, with commits of the agent's. git does not look there, and no
-// snapshot holds it.
+// ignoredRepos returns the repositories below paths that git ignores in t,
+// relative to it: for example a clone in vendor/ with the agent's commits. git
+// does not search there, and no snapshot holds it.
 func (t tree) ignoredRepos(ctx context.Context) ([]string, error) {
 	out, err := t.read(ctx, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 	if err != nil {
@@ -24,7 +24,7 @@ func (t tree) ignoredRepos(ctx context.Context) ([]string, error) {
 		}
 		root := filepath.Join(t.path, filepath.FromSlash(name))
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // a build that cleans up behind itself
+			if errors.Is(err, fs.ErrNotExist) { // a build removes its temporary files
 				return nil
 			}
 			if err != nil || d.Name() != ".git" {
@@ -49,8 +49,8 @@ func (t tree) ignoredRepos(ctx context.Context) ([]string, error) {
 	return found, nil
 }
 
-// isGitDir tells a git directory as git does, or a file that names one, from what only
-// has the name, as packages bring along for their tests.
+// isGitDir reports whether p is a git directory by git's own test, or a file
+// that names one. A package may contain a .git for its tests that is neither.
 func isGitDir(p string) bool {
 	if info, err := os.Lstat(p); err == nil && info.Mode().IsRegular() {
 		to, err := adminOf(filepath.Dir(p))

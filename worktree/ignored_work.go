@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// rebuildable are directories that tools make anew from what is in the
-// repository. Ignored files in one are no work.
+// rebuildable are directories whose contents tools generate from the
+// repository. Ignored files in one are not work.
 var rebuildable = []string{
 	"node_modules", "bower_components", ".yarn", ".pnpm-store", ".npm", // JavaScript
 	".next", ".nuxt", ".svelte-kit", ".turbo", ".parcel-cache", ".angular", ".vite",
@@ -23,12 +23,11 @@ var rebuildable = []string{
 	"build", "dist", "out", "obj", "bin", "tmp", ".tmp", ".cache", "coverage", ".nyc_output", "htmlcov", ".terraform", ".direnv",
 }
 
-// caches are the ends of names of single files that programs leave behind and
-// make anew.
+// caches are suffixes of files that programs leave behind and regenerate.
 var caches = []string{".pyc", ".pyo", ".o", ".obj", ".a", ".so", ".class", ".test", ".DS_Store", "Thumbs.db", ".tsbuildinfo", ".eslintcache", ".swp"}
 
-// isRebuildable reports whether a path, relative and with slashes, lies in a
-// directory that is rebuildable, or is a cache.
+// isRebuildable reports whether a path (relative, with slashes) is in a
+// rebuildable directory or is a cache file.
 func isRebuildable(path string) bool {
 	parts := strings.Split(path, "/")
 	if slices.ContainsFunc(parts[:len(parts)-1], func(d string) bool {
@@ -39,9 +38,10 @@ func isRebuildable(path string) bool {
 	return slices.ContainsFunc(caches, func(end string) bool { return strings.HasSuffix(path, end) })
 }
 
-// ignoredWork are the ignored files of t that are nowhere else: not as they are in
-// the main checkout, from where .worktreeinclude may have brought them, not as the
-// set-ups left them, and not rebuildable. Paths are relative, with slashes, sorted.
+// ignoredWork returns the ignored files of t that exist nowhere else: those
+// that differ from the main checkout (the source of .worktreeinclude), differ
+// from what the setup made, and cannot be rebuilt. Paths are relative, with
+// slashes, sorted.
 func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 	if t.main {
 		return nil, nil
@@ -65,7 +65,7 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 	for _, name := range lines(out, 0) {
 		root := filepath.Join(t.path, filepath.FromSlash(name))
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // a build that cleans up behind itself
+			if errors.Is(err, fs.ErrNotExist) { // a build removes its temporary files
 				return nil
 			}
 			if err != nil {
@@ -77,7 +77,7 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 			}
 			rel = filepath.ToSlash(rel)
 			if d.IsDir() {
-				// A repository inside is looked at as one.
+				// nested inspects a nested repository.
 				if isRebuildable(rel+"/x") || isGitDir(filepath.Join(p, ".git")) {
 					return fs.SkipDir
 				}
@@ -93,7 +93,7 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 	return slices.Compact(found), ctx.Err()
 }
 
-// inMain reports whether the main checkout has the file as it is in t. A symbolic
+// inMain reports whether the main checkout has the same file as t. A symbolic
 // link counts by its path alone: it may be relative.
 func (r *Repo) inMain(t tree, rel string, mode fs.FileMode) (bool, error) {
 	if r.bare {
@@ -111,7 +111,8 @@ func (r *Repo) inMain(t tree, rel string, mode fs.FileMode) (bool, error) {
 	return sameBytes(filepath.Join(t.path, filepath.FromSlash(rel)), there)
 }
 
-// sameBytes compares two regular files. A file that cannot be read is not the same.
+// sameBytes compares two regular files. A file that cannot be read is
+// different.
 func sameBytes(a, b string) (bool, error) {
 	fa, err := os.Open(a)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Ignored files that are nowhere else keep a worktree, are named, and come back
-// from the snapshot of a forced removal.
+// Ignored files that exist nowhere else keep a worktree, are named, and are
+// restored from the snapshot of a forced removal.
 func TestIgnoredWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -55,7 +55,7 @@ func TestIgnoredWork(t *testing.T) {
 	}
 	want := contents(t, w.Path)
 	delete(want, "node_modules/a/b.log")
-	delete(want, ".env") // as the main checkout has it
+	delete(want, ".env") // same as in the main checkout
 	res, err = f.repo.Remove(f.ctx(), w.Path, in)
 	f.must(err)
 	if !strings.Contains(strings.Join(res.Notes, "\n"), "app.db") {
@@ -72,7 +72,8 @@ func TestIgnoredWork(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("came back: %q", got)
 	}
-	// A worktree that nobody has worked in goes with what its set-up made.
+	// A worktree that no member has used is removed together with what its
+	// setup made.
 	w3 := f.create("w3")
 	f.write("wt/w3/app.db", "made by a set-up command")
 	if _, err := f.repo.Remove(f.ctx(), w3.Path, RemoveIn{Unused: true}); err != nil || f.exists(w3.Path) {
@@ -80,8 +81,8 @@ func TestIgnoredWork(t *testing.T) {
 	}
 }
 
-// What a later set-up makes is no work either, until somebody changes it. What was there
-// before, or appears while somebody is at work, is.
+// What a later setup makes is not work either until it is changed. What existed
+// before, or appears while a member is at work, is.
 func TestSetupRecordsWhatItMade(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -105,7 +106,7 @@ func TestSetupRecordsWhatItMade(t *testing.T) {
 	}
 	setup("echo 1 >first.db", true)
 	work()
-	setup("echo 2 >first.db; echo 2 >second.db", true) // nothing was work before: as the first time
+	setup("echo 2 >first.db; echo 2 >second.db", true) // there was no work before, as at the first setup
 	work()
 	f.write("wt/w/mine.db", "the agent's")
 	setup("echo 3 >second.db; echo 3 >third.db; echo 3 >>mine.db", true)
@@ -122,14 +123,14 @@ func TestSetupRecordsWhatItMade(t *testing.T) {
 	f.write("wt/w/.env", "KEY=3\n")
 	work(".env", "fifth.db", "mine.db", "second.db")
 
-	// A record that cannot be read says nothing about who has worked there.
+	// A record that cannot be read does not show whether the worktree was used.
 	tr, err := f.repo.tree(w.Path)
 	f.must(err)
 	f.must(os.WriteFile(filepath.Join(tr.dir, recordFile), []byte("{"), 0o600))
 	setup("echo 6 >sixth.db", true)
 	work(".env", "fifth.db", "first.db", "mine.db", "second.db", "third.db")
 
-	// A set-up that fails has made what it made.
+	// A failing setup also records what it made.
 	w = f.create("x")
 	for _, run := range []string{"echo 1 >made.db; false", "true"} {
 		_, err := f.repo.Setup(f.ctx(), SetupIn{Path: w.Path, Run: []string{run}, Log: f.path("log")})

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// tempIndex is a copy of the index file from ("" for none yet) that git may
-// write to; drop removes it. It keeps the time of the original: git compares
-// file times with it to see a change within one tick of the clock.
+// tempIndex returns a copy of the index file from ("" for an empty one) that
+// git may write to; drop removes it. The copy keeps the original's timestamp:
+// git compares file times with it to detect a change within one clock tick.
 func (r *Repo) tempIndex(from string) (path string, drop func(), err error) {
 	if err := os.MkdirAll(r.own("ops"), 0o700); err != nil {
 		return "", nil, noSpace(err)
@@ -36,7 +36,7 @@ func (r *Repo) tempIndex(from string) (path string, drop func(), err error) {
 		err = closing
 	}
 	if err == nil && empty {
-		err = os.Remove(path) // git takes a missing index for an empty one, and an empty file for a broken one
+		err = os.Remove(path) // git treats a missing index as empty and an empty file as corrupt
 	}
 	if err == nil && !empty {
 		var info os.FileInfo
@@ -51,8 +51,8 @@ func (r *Repo) tempIndex(from string) (path string, drop func(), err error) {
 	return path, drop, nil
 }
 
-// copyInto copies a file; none is true when it does not exist. git replaces its
-// index by rename, so what is opened is one whole index.
+// copyInto copies a file; none reports that it does not exist. git replaces its
+// index by rename, so the opened file is always a complete index.
 func copyInto(f *os.File, from string) (none bool, err error) {
 	src, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,10 +66,11 @@ func copyInto(f *os.File, from string) (none bool, err error) {
 	return false, err
 }
 
-// staleIndex is the age from which a temporary index belongs to nobody.
+// staleIndex is the age from which a temporary index is left over from a dead
+// process.
 const staleIndex = time.Hour
 
-// sweepIndexes removes temporary indexes of processes that were killed.
+// sweepIndexes removes the temporary indexes of killed processes.
 func (r *Repo) sweepIndexes() {
 	entries, err := os.ReadDir(r.own(""))
 	if err != nil {
@@ -109,9 +110,9 @@ func (t tree) entries(ctx context.Context, index string) ([]entry, error) {
 	return list, nil
 }
 
-// revealed is a temporary index of t in which no change on disk is hidden by
-// assume-unchanged or skip-worktree marks, with its entries. A file that a
-// sparse checkout left out stays marked: that it is not there is no change.
+// revealed returns a temporary index of t, with its entries, in which
+// assume-unchanged and skip-worktree marks hide no change on disk. A file that
+// a sparse checkout left out stays marked: its absence is not a change.
 func (r *Repo) revealed(ctx context.Context, t tree) (index string, list []entry, drop func(), err error) {
 	index, drop, err = r.tempIndex(filepath.Join(t.dir, "index"))
 	if err != nil {
@@ -152,7 +153,7 @@ func (r *Repo) revealed(ctx context.Context, t tree) (index string, list []entry
 }
 
 // indexTree writes the tree of an index file. An index with conflicts has no
-// tree; "our" side of each stands in then.
+// tree; indexTree then uses our side of each conflict.
 func (r *Repo) indexTree(ctx context.Context, c call, index string, conf []string) (string, error) {
 	c.args, c.conf = []string{"write-tree"}, conf
 	env := c.env
@@ -171,7 +172,7 @@ func (r *Repo) indexTree(ctx context.Context, c call, index string, conf []strin
 	}
 	info, conflicts := oneSide(lines(out, 0))
 	if conflicts == 0 {
-		return "", err // something else is wrong with it
+		return "", err // the failure has another cause
 	}
 	flat, drop, err := r.tempIndex("")
 	if err != nil {
@@ -188,8 +189,8 @@ func (r *Repo) indexTree(ctx context.Context, c call, index string, conf []strin
 	return oneLine(out), err
 }
 
-// oneSide turns `git ls-files -s` into input of `update-index --index-info`
-// with one entry a path: stage 0, else 2 (ours), 3, 1.
+// oneSide converts `git ls-files -s` to input of `update-index --index-info`
+// with one entry per path: stage 0, else 2 (ours), 3, 1.
 func oneSide(entries []string) (info string, conflicts int) {
 	rank := map[string]int{"0": 4, "2": 3, "3": 2, "1": 1}
 	best := map[string]int{}

@@ -11,28 +11,29 @@ import (
 
 // Strategies of a merge lane.
 const (
-	StrategyMerge  = "merge"  // one merge commit a branch
-	StrategyRebase = "rebase" // its commits on top of the target
-	StrategySquash = "squash" // one commit a branch
+	StrategyMerge  = "merge"  // one merge commit per branch
+	StrategyRebase = "rebase" // the branch's commits on top of the target
+	StrategySquash = "squash" // one commit per branch
 )
 
-// LaneItem is one branch that is to go into the target.
+// LaneItem is one branch to merge into the target.
 type LaneItem struct {
 	Key    int64
-	Name   string // for messages: whose it is
+	Name   string // of the owner, for messages
 	Branch string
 	Tip    string // commit
 }
 
-// LaneIn is a run of a merge lane.
+// LaneIn describes one run of a merge lane.
 //
-// The branches are stacked on the target in order, in mind where git can (2.38),
-// else in a scratch worktree; what conflicts with the target alone is final, what
-// conflicts with others of the stack waits for them. The gates run on the whole
-// stack, checked out in the scratch worktree. Green, the target moves there by
-// compare-and-swap; red, the stack is halved until the branch that is at fault
-// stands alone. Branches are never changed, and the person's checkout only by a
-// fast-forward that was asked for.
+// The lane stacks the branches on the target in order, without a checkout where
+// git can (2.38), otherwise in a scratch worktree. A branch that conflicts with
+// the target itself has failed; a branch that conflicts with others of the
+// stack waits for them. The gates run on the whole stack, checked out in the
+// scratch worktree. If they pass, the target moves there by compare-and-swap;
+// if they fail, the lane halves the stack until the failing branch is alone.
+// Branches never change, and the user's checkout changes only by a fast-forward
+// on request.
 type LaneIn struct {
 	Target         string // short name of a branch
 	Strategy       string
@@ -40,20 +41,20 @@ type LaneIn struct {
 	Gates          []string
 	GateLimit      time.Duration
 	Env            []string // for gates
-	Scratch        string   // directory for scratch worktrees, nobody else's
-	Book           run.Book // where gates are recorded while they run
+	Scratch        string   // directory for scratch worktrees, used for nothing else
+	Book           run.Book // where running gates are recorded
 	Logs           string   // directory for the output of gates
 	UpdateCheckout bool     // fast-forward a clean checkout of the target
-	DryRun         bool     // say what would be done; no gate runs and nothing moves
-	// Note is called before and after every step that a later run has to know of.
-	// Its error ends the run.
+	DryRun         bool     // report what would be done; run no gate and move nothing
+	// Note is called before and after every step that a later run must know
+	// about. Its error ends the run.
 	Note func(context.Context, LaneNote) error `json:"-"`
 }
 
-// LaneState is what a note says.
+// LaneState is the kind of a note.
 type LaneState string
 
-// What a lane notes. Landing comes before the target moves.
+// States of a lane. LaneLanding is noted before the target moves.
 const (
 	LaneGating    LaneState = "gating"
 	LaneLanding   LaneState = "landing"
@@ -67,9 +68,9 @@ const (
 type LaneNote struct {
 	State LaneState  `json:"state"`
 	Items []LaneItem `json:"items"`
-	Old   string     `json:"old,omitempty"`   // landing, landed: where the target was
-	New   string     `json:"new,omitempty"`   // and is
-	Onto  string     `json:"onto,omitempty"`  // conflict: the commit that it conflicts with
+	Old   string     `json:"old,omitempty"`   // landing, landed: previous commit of the target
+	New   string     `json:"new,omitempty"`   // new commit of the target
+	Onto  string     `json:"onto,omitempty"`  // conflict: the commit it conflicts with
 	Files []string   `json:"files,omitempty"` // conflict
 	Ran   Ran        `json:"ran"`             // red
 	Log   string     `json:"log,omitempty"`   // red
@@ -78,13 +79,13 @@ type LaneNote struct {
 // Reasons of lane errors.
 const (
 	ReasonTargetDirty      = "target_dirty"       // conflict: checked out somewhere, with changes
-	ReasonTargetCheckedOut = "target_checked_out" // conflict: checked out somewhere, and nobody asked to update it
-	ReasonTargetMoves      = "target_moves"       // conflict: somebody else keeps moving it
+	ReasonTargetCheckedOut = "target_checked_out" // conflict: checked out somewhere, and UpdateCheckout is not set
+	ReasonTargetMoves      = "target_moves"       // conflict: other processes keep moving it
 	ReasonTargetRed        = "target_red"         // conflict: the gates fail on the target itself
 	ReasonCommand          = "command_failed"     // unavailable: it could not be run
 )
 
-// lane is one run.
+// lane is the state of one run.
 type lane struct {
 	r       *Repo
 	in      LaneIn
@@ -93,7 +94,7 @@ type lane struct {
 	scope   *run.Scope       // of the gates and of what git does in the scratch worktree
 	gated   map[string]gated // by tree
 	moves   int
-	plan    string // dry run: where the target would be
+	plan    string // dry run: the commit the target would have
 }
 
 type gated struct {
@@ -101,13 +102,13 @@ type gated struct {
 	log string
 }
 
-// maxMoves is how often the target may be moved by others under one run.
+// maxMoves is how often other processes may move the target during one run.
 const maxMoves = 10
 
-// RunLane merges branches into a target. When it returns every item has a final
-// note (landed, contained, conflict, red), or there is an error and the rest is
-// untouched. After a kill the same items can be given again: what has landed is
-// contained.
+// RunLane merges branches into a target. When it returns, every item has a
+// final note (landed, contained, conflict, red), or there is an error and the
+// rest is untouched. After a kill the same items can be passed again: branches
+// that have landed are noted as contained.
 func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
 	switch in.Strategy {
 	case StrategyMerge, StrategyRebase, StrategySquash:
@@ -129,7 +130,7 @@ func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
 			return err
 		}
 	}
-	_, _ = r.SweepScratch(ctx, in.Scratch, in.Book) // whoever looks after the directory reports what stays
+	_, _ = r.SweepScratch(ctx, in.Scratch, in.Book) // errors are reported by the periodic sweep
 	root := tree{path: r.root, at: r.root, dir: r.common, main: true}
 	if l.env, err = root.author(ctx, nil, "", ""); err != nil {
 		return err
@@ -144,7 +145,8 @@ func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
 	return nil
 }
 
-// target is the commit that the target is at; with a dry run the one it would be at.
+// target returns the commit of the target; in a dry run, the commit it would
+// have.
 func (l *lane) target(ctx context.Context) (string, error) {
 	if l.in.DryRun && l.plan != "" {
 		return l.plan, nil
@@ -152,8 +154,8 @@ func (l *lane) target(ctx context.Context) (string, error) {
 	return l.r.Resolve(ctx, "refs/heads/"+l.in.Target)
 }
 
-// try stacks a batch on the target and lands it, or what can be of it. It returns
-// what has to be tried again on top of what has landed by then.
+// try stacks a batch on the target and lands it, or the part that can land. It
+// returns the items to try again on top of what has landed by then.
 func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err error) {
 	base, err := l.target(ctx)
 	if err != nil {
@@ -196,7 +198,8 @@ func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err
 		}
 		return append(again, later...), nil
 	}
-	// It stands alone. Is it at fault, or was the target red before?
+	// One branch is left. Decide whether it is at fault or the target was
+	// already red.
 	before, err := l.gate(ctx, base, nil)
 	if err != nil {
 		return nil, err
@@ -216,9 +219,9 @@ func (l *lane) note(ctx context.Context, n LaneNote) error {
 	return nil
 }
 
-// stack makes the commits of a batch on top of base. What conflicts with base
-// itself, and what base has already, is noted; what conflicts with the stack is
-// for later.
+// stack commits a batch on top of base. It notes items that conflict with base
+// itself and items that base already contains; items that conflict with the
+// stack are returned for later.
 func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip string, stacked, later []LaneItem, err error) {
 	tip = base
 	for _, it := range batch {
@@ -241,7 +244,7 @@ func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip st
 			later = append(later, it)
 		case next == tip:
 			if tip != base {
-				// Contained in another of the stack: when that lands, so has this.
+				// Contained in another branch of the stack, and lands with it.
 				later = append(later, it)
 				continue
 			}
@@ -255,7 +258,7 @@ func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip st
 	return tip, stacked, later, nil
 }
 
-// gate runs the gates on a commit, once for each tree.
+// gate runs the gates on a commit, once per tree.
 func (l *lane) gate(ctx context.Context, commit string, items []LaneItem) (gated, error) {
 	if len(l.in.Gates) == 0 {
 		return gated{}, nil
@@ -293,8 +296,8 @@ func (l *lane) gate(ctx context.Context, commit string, items []LaneItem) (gated
 	return g, nil
 }
 
-// checkout brings the scratch worktree to a commit, with none of what was left in
-// it but ignored files: those are what makes the second run of a gate faster.
+// checkout checks out a commit in the scratch worktree and removes everything
+// else except ignored files: those make the second run of a gate faster.
 func (l *lane) checkout(ctx context.Context, commit string) (tree, error) {
 	if l.scratch == nil {
 		if err := l.makeScratch(ctx, commit); err != nil {
@@ -313,7 +316,7 @@ func (l *lane) checkout(ctx context.Context, commit string) (tree, error) {
 	return t, nil
 }
 
-// message is the first line of a commit that the lane makes.
+// message returns the subject of a commit that the lane makes.
 func (l *lane) message(it LaneItem) string {
 	return fmt.Sprintf("merge %s into %s", it.Branch, l.in.Target)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// join brings one branch on top of a commit, by the lane's strategy. The answer
-// is the new commit, or the files in conflict; the commit itself when the branch
-// brings nothing new.
+// join adds one branch on top of a commit, by the lane's strategy. It returns
+// the new commit, or the files in conflict, or onto itself if the branch adds
+// nothing new.
 func (l *lane) join(ctx context.Context, onto string, it LaneItem) (commit string, conflicts []string, err error) {
 	if l.in.Strategy == StrategyRebase {
 		return l.rebase(ctx, onto, it)
@@ -48,8 +48,8 @@ func (l *lane) join(ctx context.Context, onto string, it LaneItem) (commit strin
 	return oneLine(out), nil, nil
 }
 
-// squashed is the message of the one commit that stands for a branch, and its
-// author: who wrote the newest of its commits.
+// squashed returns the message of the single commit for a branch, and its
+// author: the author of the branch's newest commit.
 func (l *lane) squashed(ctx context.Context, onto string, it LaneItem) (message string, author []string, err error) {
 	out, err := l.r.read(ctx, "log", "--no-merges", "--no-show-signature", "--reverse", "--format=%an%x00%ae%x00%s", onto+".."+it.Tip)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *lane) squashed(ctx context.Context, onto string, it LaneItem) (message 
 	return l.message(it) + "\n\n* " + strings.Join(subjects, "\n* ") + "\n", author, nil
 }
 
-// mergeInScratch is mergeTree for a git that cannot.
+// mergeInScratch replaces mergeTree for older versions of git.
 func (l *lane) mergeInScratch(ctx context.Context, onto string, it LaneItem) (treeID string, conflicts []string, err error) {
 	t, err := l.checkout(ctx, onto)
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *lane) mergeInScratch(ctx context.Context, onto string, it LaneItem) (tr
 	return "", conflicts, err
 }
 
-// rebase puts the commits of a branch on top of a commit, in the scratch worktree.
+// rebase rebases the commits of a branch onto a commit in the scratch worktree.
 // The branch itself is not touched.
 func (l *lane) rebase(ctx context.Context, onto string, it LaneItem) (commit string, conflicts []string, err error) {
 	t, err := l.checkout(ctx, it.Tip)
@@ -108,7 +108,8 @@ func (l *lane) rebase(ctx context.Context, onto string, it LaneItem) (commit str
 	return "", conflicts, err
 }
 
-// inConflict lists the files in conflict after git has stopped, or says why it did.
+// inConflict lists the files in conflict after git has stopped, or returns the
+// reason why it stopped.
 func (l *lane) inConflict(ctx context.Context, t tree, it LaneItem, cause error, files *[]string) error {
 	if exitStatus(cause) < 0 {
 		return cause

@@ -7,7 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// checkouts are the worktrees, the main one too, that have a branch checked out.
+// checkoutsOf returns the worktrees, including the main one, that have a branch
+// checked out.
 func (r *Repo) checkoutsOf(ctx context.Context, branch string) ([]Registered, error) {
 	list, err := r.List(ctx)
 	if err != nil {
@@ -22,9 +23,10 @@ func (r *Repo) checkoutsOf(ctx context.Context, branch string) ([]Registered, er
 	return at, nil
 }
 
-// MayMove refuses to move a branch under somebody's feet: its checkout would
-// show the opposite of what has changed. A clean one may be brought along.
-// Errors: target_dirty, target_checked_out (conflict).
+// MayMove returns an error if moving a branch would change it under a checkout,
+// whose status would then show the reverse of the change. With update, a clean
+// checkout is allowed, because it is fast-forwarded. Errors: target_dirty,
+// target_checked_out (conflict).
 func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
 	at, err := r.checkoutsOf(ctx, branch)
 	if err != nil {
@@ -51,8 +53,8 @@ func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
 	return nil
 }
 
-// land moves the target from old to new by compare-and-swap; moved is false when
-// it is not at old any more.
+// land moves the target from old to new by compare-and-swap; moved is false if
+// the target is no longer at old.
 func (l *lane) land(ctx context.Context, items []LaneItem, old, new string) (moved bool, err error) {
 	if err := l.r.MayMove(ctx, l.in.Target, l.in.UpdateCheckout); err != nil {
 		return false, err
@@ -60,7 +62,7 @@ func (l *lane) land(ctx context.Context, items []LaneItem, old, new string) (mov
 	if err := l.note(ctx, LaneNote{State: LaneLanding, Items: items, Old: old, New: new}); err != nil {
 		return false, err
 	}
-	// What has begun is finished.
+	// From here on the operation must finish.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
 	if moved, err = l.r.move(ctx, l.in.Target, old, new); err != nil || !moved {
@@ -70,7 +72,7 @@ func (l *lane) land(ctx context.Context, items []LaneItem, old, new string) (mov
 	return true, l.note(ctx, LaneNote{State: LaneLanded, Items: items, Old: old, New: new})
 }
 
-// move moves a branch, and its checkout with it where there is one.
+// move moves a branch, and fast-forwards its checkout if there is one.
 func (r *Repo) move(ctx context.Context, branch, old, new string) (bool, error) {
 	at, err := r.checkoutsOf(ctx, branch)
 	if err != nil {
@@ -97,8 +99,8 @@ func (r *Repo) move(ctx context.Context, branch, old, new string) (bool, error) 
 	return false, failed("move "+branch, err)
 }
 
-// forward fast-forwards a checkout. The note in its git directory says that its
-// files were clean, for the case that git is killed while it writes them.
+// forward fast-forwards a checkout. The record in its git directory says that
+// the files were clean, in case git is killed while it writes them.
 func (r *Repo) forward(ctx context.Context, w Registered, old, new string) (bool, error) {
 	t, err := r.tree(w.Path)
 	if err != nil {
@@ -121,7 +123,7 @@ func (r *Repo) forward(ctx context.Context, w Registered, old, new string) (bool
 		return true, nil
 	}
 	if exitStatus(err) < 0 {
-		return false, err // git was ended: the note stays
+		return false, err // git was killed: the record stays
 	}
 	done()
 	if now, e := t.head(ctx); e == nil && now != old {
@@ -131,9 +133,10 @@ func (r *Repo) forward(ctx context.Context, w Registered, old, new string) (bool
 		WithHint("move the files away that are in the way, or merge into another branch: --into BRANCH")
 }
 
-// resumeCheckout completes a fast-forward of a checkout that was killed while git
-// wrote its files. Only where every file there is the old one, the new one or
-// missing is it put back; the rest is a person's, and stays.
+// resumeCheckout completes a fast-forward of a checkout that was killed while
+// git wrote its files. It resets the files only if each one there is the old
+// version, the new version or missing; anything else is the user's change and
+// stays.
 func (r *Repo) resumeCheckout(ctx context.Context, branch string) error {
 	at, err := r.checkoutsOf(ctx, branch)
 	if err != nil {
@@ -182,7 +185,7 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 		begun = begun || c.Work != "?" || ours && head == was.Head
 		untracked[c.Path] = c.Work == "?"
 	}
-	if !begun { // git had not begun, or was through
+	if !begun { // git had not started, or had finished
 		_, err = r.dropLocks(ctx, t)
 		return err
 	}
@@ -209,7 +212,8 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 	if _, err := git(ctx, t.call("reset", "--quiet", "--hard", was.Head)); err != nil {
 		return t.lockedOr("put "+t.path+" back", err)
 	}
-	// New files that git wrote before it noted them stand in its way now.
+	// New files that git wrote before adding them to the index are now in its
+	// way.
 	args := []string{"clean", "--quiet", "--force", "-d", "--"}
 	for p := range want {
 		if _, is := have[p]; is && untracked[p] {
@@ -224,8 +228,8 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 	return nil
 }
 
-// changed maps the files that differ between two commits to what they are in the
-// second: mode and object.
+// changed maps the files that differ between two commits to their mode and
+// object in the second.
 func (r *Repo) changed(ctx context.Context, from, to string) (map[string]string, error) {
 	out, err := r.read(ctx, "diff-tree", "-r", "-z", "--no-renames", from, to)
 	if err != nil {
@@ -240,8 +244,9 @@ func (r *Repo) changed(ctx context.Context, from, to string) (map[string]string,
 	return m, nil
 }
 
-// onlyOurs reports whether what is changed is as git was about to make it, or
-// missing on the way there. Untracked files that git does not write are no matter.
+// onlyOurs reports whether every changed file is either as git was about to
+// write it or missing in between. Untracked files that git does not write are
+// ignored.
 func onlyOurs(have, want map[string]string, untracked map[string]bool) bool {
 	for p, is := range have {
 		to, ours := want[p]

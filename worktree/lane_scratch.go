@@ -14,11 +14,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A lane's scratch worktree is called by the generation of its scope, which is in the
-// environment of everything that works there. The scope is recorded before the
-// directory is made and until it is gone, so a directory without a record is nobody's.
+// A lane's scratch worktree is named after the generation of its scope, which
+// is in the environment of every process that works there. The scope is
+// recorded before the directory is created and until it is deleted, so a
+// directory without a record has no owner.
 
-// scratchMark begins the name of a scratch worktree.
+// scratchMark is the prefix of a scratch worktree's name.
 const scratchMark = "lane-"
 
 // laneEnv marks a git of a lane as one of its processes.
@@ -29,7 +30,7 @@ func (l *lane) makeScratch(ctx context.Context, commit string) error {
 		return noSpace(err)
 	}
 	var err error
-	if l.scope == nil { // else the worktree could not be made the last time
+	if l.scope == nil { // otherwise an earlier attempt failed after opening the scope
 		if l.scope, err = l.in.Book.Open("gate", l.in.Scratch); err != nil {
 			return noSpace(err)
 		}
@@ -48,8 +49,8 @@ func (l *lane) makeScratch(ctx context.Context, commit string) error {
 	return nil
 }
 
-// dropScratch removes the scratch worktree. What cannot be removed now is nobody's
-// from now on, and the next sweep removes it.
+// dropScratch removes the scratch worktree. If that fails it has no owner from
+// then on, and the next sweep removes it.
 func (l *lane) dropScratch(ctx context.Context) {
 	if l.scope == nil {
 		return
@@ -62,21 +63,22 @@ func (l *lane) dropScratch(ctx context.Context) {
 	_ = l.scope.Close()
 }
 
-// SweepScratch ends and removes what killed lanes left: their processes, the scratch
-// worktrees below a directory (LaneIn.Scratch), and registrations of those. It leaves
-// alone what belongs to a living process. It returns how many it has removed.
+// SweepScratch ends the processes of killed lanes and removes their scratch
+// worktrees below a directory (LaneIn.Scratch) with their registrations. It
+// leaves alone what belongs to a living process. It returns the number of
+// worktrees removed.
 func (r *Repo) SweepScratch(ctx context.Context, dir string, book run.Book) (removed int, err error) {
 	_, err = book.Sweep(ctx)
 	n, e := r.removeScratch(ctx, dir, func(generation string) bool { return !book.Has(generation) })
 	return n, errors.Join(err, e)
 }
 
-// Scratches are the scratch worktrees below a directory: those that killed lanes left,
-// and those of living processes.
+// Scratches lists the scratch worktrees below a directory: those that killed
+// lanes left, and those of living processes.
 func Scratches(dir string, book run.Book) (left, owned []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil // there is none
+		return nil, nil // the directory does not exist
 	}
 	for _, e := range entries {
 		generation, ok := laneOf(e.Name())
@@ -90,17 +92,17 @@ func Scratches(dir string, book run.Book) (left, owned []string) {
 	return left, owned
 }
 
-// laneOf is the generation in the name of a scratch worktree. Former versions had only
-// its first eight digits there, and no record.
+// laneOf returns the generation in the name of a scratch worktree. Earlier
+// versions used only its first eight digits, and kept no record.
 func laneOf(name string) (generation string, ok bool) {
 	generation, ok = strings.CutPrefix(name, scratchMark)
 	digits := len(generation) == 8 || len(generation) == len("01234567-0123-0123-0123-0123456789ab")
 	return generation, ok && digits && strings.Trim(generation, "0123456789abcdef-") == ""
 }
 
-// removeScratch removes the scratch worktrees of some generations below a directory,
-// with their registrations. Nothing in them is anybody's work, so nothing is inspected
-// or saved.
+// removeScratch removes the scratch worktrees of some generations below a
+// directory, with their registrations. They contain no work, so nothing is
+// inspected or saved.
 func (r *Repo) removeScratch(ctx context.Context, dir string, doomed func(generation string) bool) (int, error) {
 	probe, err := cleanPath(filepath.Join(dir, "x"))
 	if err != nil {
@@ -121,8 +123,8 @@ func (r *Repo) removeScratch(ctx context.Context, dir string, doomed func(genera
 	return len(ops), nil
 }
 
-// doomScratch moves scratch worktrees aside and drops their registrations; the files
-// are left to delete.
+// doomScratch moves scratch worktrees aside and drops their registrations; the
+// caller deletes the files.
 func (r *Repo) doomScratch(ctx context.Context, dir string, doomed func(name string) bool) (ops []*op, err error) {
 	admins, err := r.scratchAdmins(dir)
 	if err != nil {
@@ -132,7 +134,7 @@ func (r *Repo) doomScratch(ctx context.Context, dir string, doomed func(name str
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	begun, err := os.ReadDir(r.own("ops")) // of what was killed, maybe here
+	begun, err := os.ReadDir(r.own("ops")) // of killed operations, possibly in this directory
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -141,14 +143,14 @@ func (r *Repo) doomScratch(ctx context.Context, dir string, doomed func(name str
 		some = some || doomed(filepath.Base(path))
 	}
 	if !some {
-		return nil, nil // the lock of the repository may be held for long
+		return nil, nil // avoid the repository's lock, which may be held for long
 	}
 	l, err := r.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = l.Unlock() }()
-	if _, err := r.repair(ctx); err != nil { // of a create or a removal that was cut short
+	if _, err := r.repair(ctx); err != nil { // an interrupted create or remove
 		return nil, err
 	}
 	if admins, err = r.scratchAdmins(dir); err != nil {
@@ -201,7 +203,7 @@ func (r *Repo) doomOne(ctx context.Context, path, admin string) (*op, error) {
 	return o, nil
 }
 
-// scratchAdmins are the registrations of scratch worktrees directly below a
+// scratchAdmins returns the registrations of scratch worktrees directly below a
 // directory, by path.
 func (r *Repo) scratchAdmins(dir string) (map[string]string, error) {
 	list, err := r.admins()

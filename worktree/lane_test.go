@@ -17,7 +17,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// laneLog collects what a lane notes, by state and name.
+// laneLog collects the notes of a lane, by state and name.
 type laneLog struct {
 	notes []LaneNote
 	at    map[string]LaneState
@@ -44,7 +44,7 @@ func (l *laneLog) of(state LaneState) (names []string) {
 	return names
 }
 
-// items are the branches team/<name>.
+// items returns the branches team/<name>.
 func (f *fixture) items(names ...string) []LaneItem {
 	var list []LaneItem
 	for i, n := range names {
@@ -53,13 +53,13 @@ func (f *fixture) items(names ...string) []LaneItem {
 	return list
 }
 
-// lane is a run into the branch release, which is checked out nowhere.
+// lane returns a run into the branch release, which is not checked out.
 func (f *fixture) lane(l *laneLog, names ...string) LaneIn {
 	return LaneIn{Target: "release", Strategy: StrategyMerge, Items: f.items(names...), Note: l.note,
 		Scratch: f.path("lane"), Logs: f.path("logs"), GateLimit: time.Minute}
 }
 
-// member makes a worktree with one commit that writes the files.
+// member makes a worktree with one commit that writes files.
 func (f *fixture) member(name string, files map[string]string) Worktree {
 	f.Helper()
 	w := f.create(name)
@@ -70,8 +70,8 @@ func (f *fixture) member(name string, files map[string]string) Worktree {
 	return w
 }
 
-// A repository that a gate makes where git ignores it is nobody's work: the scratch
-// worktree goes all the same.
+// A repository that a gate makes where git ignores it is not work: the scratch
+// worktree is still removed.
 func TestLaneGateMakesRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -91,8 +91,8 @@ func TestLaneGateMakesRepository(t *testing.T) {
 	}
 }
 
-// Twenty branches, two pairs that conflict, one that breaks the gate: it ends as
-// specified whatever the strategy, and with a git that cannot merge in mind.
+// Twenty branches, with two conflicting pairs and one that fails the gate: the
+// result is as specified for every strategy, and for a git without merge-tree.
 func TestLaneTwenty(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestLaneTwenty(t *testing.T) {
 				f.member(n, files)
 			}
 			if c.old {
-				f.repo.mergeTreeOnce.Do(func() {}) // it cannot
+				f.repo.mergeTreeOnce.Do(func() {}) // without merge-tree
 			}
 			before, branches := contents(t, f.root), f.git(f.root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/team", "refs/heads/main")
 			var l laneLog
@@ -160,7 +160,8 @@ func TestLaneTwenty(t *testing.T) {
 			if want := map[string]string{StrategyMerge: "17", StrategyRebase: "0", StrategySquash: "0"}[c.strategy]; merges != want || all != "18" {
 				t.Errorf("%s merges, %s commits", merges, all)
 			}
-			// The person's checkout, the members' branches: as before. No scratch is left.
+			// The user's checkout and the members' branches are unchanged. No
+			// scratch worktree is left.
 			if d := cmp.Diff(before, contents(t, f.root)); d != "" {
 				t.Error(d)
 			}
@@ -170,7 +171,8 @@ func TestLaneTwenty(t *testing.T) {
 			if left, _ := filepath.Glob(f.path("lane/*")); len(left) != 0 {
 				t.Error(left)
 			}
-			// Again: everything that landed is contained, the rest ends as before.
+			// A repeated run finds everything that landed contained; the rest
+			// ends as before.
 			f.open()
 			l = laneLog{}
 			in.Items, in.Note = f.items(names...), l.note
@@ -182,7 +184,7 @@ func TestLaneTwenty(t *testing.T) {
 	}
 }
 
-// A branch that conflicts with a red one is not in conflict with the target.
+// A branch that conflicts with a red one does not conflict with the target.
 func TestLaneConflictWithRed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -234,14 +236,15 @@ func TestLaneRefuses(t *testing.T) {
 	if f.git(f.root, "rev-parse", "release") != f.git(f.root, "rev-parse", "main") {
 		t.Error("it was moved")
 	}
-	// Clean and asked: it comes along.
+	// A clean checkout is fast-forwarded on request.
 	f.must(run(both))
 	if f.git(f.root, "status", "--porcelain") != "" || !f.exists(f.path("main/new.txt")) {
 		t.Error("not fast-forwarded")
 	}
 }
 
-// Somebody else commits to the target while the gate runs: nothing of theirs is lost.
+// Another process commits to the target while the gate runs: none of its
+// commits is lost.
 func TestLaneTargetMoves(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -280,13 +283,13 @@ func TestLaneDryRun(t *testing.T) {
 	}
 }
 
-// Killed at every step: no commit and no branch is lost, and the next run completes.
+// A kill at any step loses no commit and no branch, and the next run completes.
 func TestLaneKilled(t *testing.T) {
 	for _, step := range []string{"stacked", "noted-gating", "begun", "added", "recorded", "checked-out", "scratch-made", "gated", "remove-begun", "moved", "doomed", "dropped", "deleted", "noted-landing", "forwarding", "moved-target", "noted-landed", "noted-contained", "noted-conflict", "noted-red"} {
 		for _, target := range []string{"release", "main"} {
 			switch step {
 			case "begun", "added", "recorded", "checked-out", "scratch-made", "remove-begun", "moved", "doomed", "dropped", "deleted":
-				if target == "main" { // the scratch worktree is the same
+				if target == "main" { // same scratch worktree for both targets
 					continue
 				}
 			case "forwarding":
@@ -340,8 +343,8 @@ func TestLaneKilled(t *testing.T) {
 	}
 }
 
-// git is killed in the middle of a fast-forward of the person's checkout: the next
-// run puts it right, unless the person has worked there since.
+// git is killed in the middle of a fast-forward of the user's checkout: the
+// next run completes it, unless the user has made changes there since.
 func TestLaneForwardKilled(t *testing.T) {
 	t.Parallel()
 	for _, touched := range []bool{false, true} {
@@ -406,12 +409,12 @@ func TestRunCommand(t *testing.T) {
 	wantErr(t, err, team.CodeUnavailable, ReasonCanceled)
 }
 
-// hide leaves a process in a session of its own that refuses SIGTERM, and its pid in the
-// file $PIDS.
+// hide leaves a process in a session of its own that ignores SIGTERM, and its
+// pid in the file $PIDS.
 const hide = `setsid bash -c 'trap "" TERM; echo $$ >>"$PIDS"; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &
 until test -s "$PIDS"; do sleep 0.02; done; `
 
-// hidden is the pid of a process that hide has left, once there is one.
+// hidden waits for a process that hide has left and returns its pid.
 func (f *fixture) hidden(file string) (pid int) {
 	f.Helper()
 	eventually(f.T, "a process hides", func() bool {
@@ -424,13 +427,14 @@ func (f *fixture) hidden(file string) (pid int) {
 	return pid
 }
 
-// isEnded reports that a process is gone, or dead and not reaped.
+// isEnded reports whether a process does not exist or is a zombie.
 func isEnded(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(data), ") Z ")
 }
 
-// What a gate, a set-up or a teardown command detaches ends with it, however it ends.
+// A process that a gate, setup or teardown command detaches ends with the
+// command, however the command ends.
 func TestCommandsEndWhole(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -474,8 +478,8 @@ func TestCommandsEndWhole(t *testing.T) {
 	}
 }
 
-// A lane is killed while its gate has a process hidden: the next one ends it and removes
-// the scratch worktree, that of a living lane stays.
+// A lane is killed while its gate has a hidden process: the next lane ends the
+// process and removes the scratch worktree, but keeps that of a living lane.
 func TestLaneGateKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -505,7 +509,7 @@ func TestLaneGateKilled(t *testing.T) {
 	f.noScratch(in)
 }
 
-// noScratch fails unless nothing is left of lanes: no directory, registration or record.
+// noScratch fails if a lane left a directory, registration or record.
 func (f *fixture) noScratch(in LaneIn) {
 	f.Helper()
 	for _, dir := range []string{in.Scratch, in.Book.Dir} {
@@ -521,8 +525,8 @@ func (f *fixture) noScratch(in LaneIn) {
 	}
 }
 
-// A registration without a directory, a directory without a registration, one of
-// a former version and one that a gate has spoilt are removed.
+// A sweep removes a registration without a directory, a directory without a
+// registration, one of an earlier version and one damaged by a gate.
 func TestSweepScratch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -11,17 +11,17 @@ import (
 // Registered is one worktree that git knows.
 type Registered struct {
 	Path       string `json:"path"`
-	Head       string `json:"head,omitempty"`   // commit; "" when unborn or bare
-	Branch     string `json:"branch,omitempty"` // short name; "" when detached or bare
+	Head       string `json:"head,omitempty"`   // commit; "" if unborn or bare
+	Branch     string `json:"branch,omitempty"` // short name; "" if detached or bare
 	Detached   bool   `json:"detached,omitempty"`
 	Bare       bool   `json:"bare,omitempty"`
-	Main       bool   `json:"main,omitempty"` // the person's own checkout
+	Main       bool   `json:"main,omitempty"` // the user's own checkout
 	Locked     bool   `json:"locked,omitempty"`
 	LockReason string `json:"lockReason,omitempty"`
-	Missing    bool   `json:"missing,omitempty"` // registered, but the directory is gone
+	Missing    bool   `json:"missing,omitempty"` // registered, but the directory does not exist
 }
 
-// List is every registered worktree, the main one first.
+// List returns every registered worktree, the main one first.
 func (r *Repo) List(ctx context.Context) ([]Registered, error) {
 	list, err := listIn(ctx, r.root)
 	if err != nil {
@@ -34,7 +34,7 @@ func listIn(ctx context.Context, dir string) ([]Registered, error) {
 	c := call{dir: dir, read: true, args: []string{"worktree", "list", "--porcelain", "-z"}}
 	sep := byte(0)
 	out, err := git(ctx, c)
-	if exitStatus(err) == 129 { // no -z before git 2.36
+	if exitStatus(err) == 129 { // git before 2.36 has no -z
 		sep, c.args = '\n', c.args[:3]
 		out, err = git(ctx, c)
 	}
@@ -49,8 +49,8 @@ func listIn(ctx context.Context, dir string) ([]Registered, error) {
 	return list, nil
 }
 
-// parseList reads `git worktree list --porcelain`: records of attributes that
-// end with sep, an empty attribute between records.
+// parseList parses `git worktree list --porcelain`: records of attributes that
+// end with sep, separated by an empty attribute.
 func parseList(out []byte, sep byte) []Registered {
 	var list []Registered
 	var cur *Registered

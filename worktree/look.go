@@ -15,29 +15,29 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// LookIn says what to look at.
+// LookIn selects what Look reads.
 type LookIn struct {
 	Paths  []string
-	Target string // branch or commit that the work is to go into; "" for none
-	Disk   bool   // count the space on the disk, which walks every file
+	Target string // branch or commit to compare with; "" for none
+	Disk   bool   // add up disk usage, which walks every file
 }
 
-// View is a worktree as it stands beside others. Err says why one could not be
-// read; its other fields mean nothing then.
+// View is the state of a worktree relative to others. If Err is set the
+// worktree could not be read and the other fields are meaningless.
 type View struct {
 	Status
-	ToTarget   int      `json:"toTarget"`            // commits that the target lacks; -1 without a target
-	FromTarget int      `json:"fromTarget"`          // commits of the target that HEAD lacks; -1 likewise
-	Unpushed   int      `json:"unpushed"`            // commits on no remote; -1 when there is no remote
-	Conflicts  []string `json:"conflicts,omitempty"` // files that merging HEAD into the target would conflict in
-	Foreseen   bool     `json:"conflictsForeseen"`   // false: this git cannot tell
+	ToTarget   int      `json:"toTarget"`            // commits missing from the target; -1 without a target
+	FromTarget int      `json:"fromTarget"`          // commits of the target missing from HEAD; -1 without a target
+	Unpushed   int      `json:"unpushed"`            // commits on no remote; -1 if there is no remote
+	Conflicts  []string `json:"conflicts,omitempty"` // files in which merging HEAD into the target would conflict
+	Foreseen   bool     `json:"conflictsForeseen"`   // false: this version of git cannot determine conflicts
 	DiskBytes  int64    `json:"diskBytes,omitempty"` // with LookIn.Disk
 	Err        error    `json:"-"`
 	Problem    string   `json:"problem,omitempty"` // Err, for JSON
 }
 
-// Look reads many worktrees at once, as many together as there are cores; the
-// answer has one view for each path, in order.
+// Look reads many worktrees in parallel, up to twice the number of cores at
+// once. The result has one view per path, in order.
 func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 	target, remote := "", false
 	if in.Target != "" {
@@ -86,8 +86,8 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 	return views, ctx.Err()
 }
 
-// StatusAll is Status of many worktrees, as many at once as there are cores. A
-// worktree that cannot be read has an error in its place.
+// StatusAll is Status for many worktrees in parallel. A worktree that cannot be
+// read has an error at its index.
 func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]Status, []error) {
 	list, errs := make([]Status, len(paths)), make([]error, len(paths))
 	each(len(paths), func(i int) {
@@ -116,7 +116,7 @@ func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]Status, []error
 	return list, errs
 }
 
-// basePair is what has to be counted for a status.
+// basePair returns the commits to compare for a status.
 func basePair(s Status) pair {
 	if s.Base == "" || s.Head == "" {
 		return pair{}
@@ -124,7 +124,7 @@ func basePair(s Status) pair {
 	return pair{s.Base, s.Head}
 }
 
-// countSince fills in the commits since the base.
+// countSince sets the number of commits since the base.
 func countSince(s *Status, counts map[pair]sides) {
 	if p := basePair(*s); p != (pair{}) {
 		s.Behind, s.Ahead = counts[p].left, counts[p].right
@@ -138,12 +138,12 @@ func orHead(target, head string) string {
 	return target
 }
 
-// each calls f for 0 to n-1, as many at once as there are cores, and returns when
-// all have.
+// each calls f for 0 to n-1 in parallel and returns when all calls have
+// returned.
 func each(n int, f func(int)) {
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(n, 2*runtime.NumCPU()) { // git waits for the disk now and then
+	for range min(n, 2*runtime.NumCPU()) { // git sometimes waits for the disk
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -159,7 +159,7 @@ func each(n int, f func(int)) {
 	wg.Wait()
 }
 
-// view reads one worktree by itself.
+// view reads one worktree on its own.
 func (r *Repo) view(ctx context.Context, in LookIn, v *View) error {
 	t, err := r.tree(v.Path)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *Repo) view(ctx context.Context, in LookIn, v *View) error {
 	return nil
 }
 
-// compare says what stands between a worktree and the target.
+// compare sets the differences between a worktree and the target.
 func (r *Repo) compare(ctx context.Context, v *View, target string, counts map[pair]sides, remote, foresee bool) (err error) {
 	if target == "" || v.Head == "" {
 		return nil
@@ -203,14 +203,14 @@ func (r *Repo) compare(ctx context.Context, v *View, target string, counts map[p
 	return err
 }
 
-// diskUse is the space that the files of a directory take, in bytes.
+// diskUse returns the disk space used by the files of a directory, in bytes.
 func diskUse(dir string) (int64, error) {
 	var sum int64
 	seen := map[uint64]bool{}
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if p != dir {
-				return nil // gone meanwhile, or not ours to look at
+				return nil // deleted meanwhile, or not readable
 			}
 			return err
 		}
@@ -232,7 +232,8 @@ func diskUse(dir string) (int64, error) {
 	return sum, err
 }
 
-// mergeTree merges two commits without a working tree. tree is "" with conflicts.
+// mergeTree merges two commits without a working tree. tree is "" if there are
+// conflicts.
 func (r *Repo) mergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
 	out, err := git(ctx, call{dir: r.root, args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs},
 		conf: []string{"merge.renames=true"}})
@@ -257,7 +258,7 @@ func (r *Repo) mergeTree(ctx context.Context, ours, theirs string) (tree string,
 	return "", conflicts, nil
 }
 
-// canMergeTree reports whether git merges without a working tree (2.38).
+// canMergeTree reports whether git can merge without a working tree (2.38).
 func (r *Repo) canMergeTree(ctx context.Context) bool {
 	r.mergeTreeOnce.Do(func() {
 		v, err := Check(ctx)
@@ -273,8 +274,8 @@ func (r *Repo) canMergeTree(ctx context.Context) bool {
 	return r.hasMergeTree
 }
 
-// Touched are the files that a worktree has changed since its branch began: by
-// commits, and not committed yet.
+// Touched returns the files that a worktree has changed since its branch began,
+// committed and uncommitted.
 func (r *Repo) Touched(ctx context.Context, path string) (head string, committed, dirty []string, err error) {
 	t, err := r.tree(path)
 	if err != nil {
@@ -295,9 +296,9 @@ func (r *Repo) Touched(ctx context.Context, path string) (head string, committed
 	return st.Head, committed, dirty, err
 }
 
-// Sides are the files that each of two commits has changed since what they have
-// in common, but for those that both have the same way. When one contains the other
-// its own side is all there is.
+// Sides returns the files that each of two commits has changed since their
+// merge base, except those with the same change on both sides. If one commit
+// contains the other, the other side is empty.
 func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err error) {
 	sides := [2][]string{}
 	for i, ends := range [][2]string{{b, a}, {a, b}} {
@@ -329,9 +330,9 @@ func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err e
 	return sides[0], sides[1], nil
 }
 
-// Diff is what a worktree has changed since its branch began, commits and
-// uncommitted work together, as git diff tells it; untracked files are named
-// behind it. With stat it is a summary.
+// Diff returns what a worktree has changed since its branch began, commits and
+// uncommitted work together, as git diff formats it, and the untracked files.
+// With stat it is a summary.
 func (r *Repo) Diff(ctx context.Context, path string, stat bool) (text string, untracked []string, err error) {
 	t, err := r.tree(path)
 	if err != nil {
@@ -364,7 +365,7 @@ func (r *Repo) Diff(ctx context.Context, path string, stat bool) (text string, u
 	return string(out), untracked, nil
 }
 
-// MainBranch is the branch that is checked out in the main worktree, else "".
+// MainBranch returns the branch checked out in the main worktree, or "".
 func (r *Repo) MainBranch(ctx context.Context) (string, error) {
 	out, err := r.read(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	if exitStatus(err) == 1 {
@@ -373,8 +374,8 @@ func (r *Repo) MainBranch(ctx context.Context) (string, error) {
 	return oneLine(out), failed("read HEAD of "+r.root, err)
 }
 
-// Dirs are the directories of a worktree that have tracked files in them, the
-// nearest to its root first and no more than most; the root is always one.
+// Dirs returns the directories of a worktree that contain tracked files, those
+// nearest to the root first, at most most; the root is always included.
 func (r *Repo) Dirs(ctx context.Context, path string, most int) ([]string, error) {
 	t, err := r.tree(path)
 	if err != nil {
@@ -387,8 +388,8 @@ func (r *Repo) Dirs(ctx context.Context, path string, most int) ([]string, error
 	return DirsOf(t.path, lines(out, 0), most), nil
 }
 
-// DirsOf are the directories of files, given below root, and all above them up to
-// root: the nearest to it first and no more than most.
+// DirsOf returns the directories of files, given relative to root, and all
+// their parents up to root: those nearest to root first, at most most.
 func DirsOf(root string, files []string, most int) []string {
 	seen := map[string]bool{".": true}
 	dirs := []string{"."}

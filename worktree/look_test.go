@@ -69,7 +69,7 @@ func TestStatusAll(t *testing.T) {
 	wantErr(t, errs[7], team.CodeNotFound, ReasonPathMissing)
 }
 
-// What a member merged from another is not its own change.
+// What a member merged from another member is not its own change.
 func TestTouchedAndSides(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -90,7 +90,7 @@ func TestTouchedAndSides(t *testing.T) {
 	if len(onA) != 0 || !cmp.Equal(onB, []string{"b-only.txt"}) {
 		t.Errorf("%q %q", onA, onB)
 	}
-	// Both make the same file, one the same way and one not.
+	// Both create the same files, one identical and one different.
 	f.write("wt/a/same.txt", "same\n")
 	f.write("wt/b/same.txt", "same\n")
 	f.write("wt/a/other.txt", "by a\n")

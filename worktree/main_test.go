@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// childJob is what a child process does.
+// childJob is the task of a child process.
 type childJob struct {
 	Repo   string
 	Do     string // create | remove | create-full | merge | commit | checkpoint | lane | restore | recover | setup
@@ -53,7 +53,7 @@ type childJob struct {
 	Lane   LaneIn // without its Note
 	Ref    string // restore
 	Setup  SetupIn
-	KillAt string // the step at which it kills itself
+	KillAt string // the step at which the child kills itself
 }
 
 func child(spec string) int {
@@ -109,7 +109,7 @@ func child(spec string) int {
 	return 0
 }
 
-// childCmd is the command that does job.
+// childCmd returns the command that runs job.
 func childCmd(t *testing.T, job childJob) *exec.Cmd {
 	t.Helper()
 	spec, err := json.Marshal(job)
@@ -121,7 +121,7 @@ func childCmd(t *testing.T, job childJob) *exec.Cmd {
 	return cmd
 }
 
-// killed runs job and expects it to be killed at its step.
+// killed runs job and expects it to kill itself at its step.
 func killed(t *testing.T, job childJob) {
 	t.Helper()
 	cmd := childCmd(t, job)
@@ -133,16 +133,16 @@ func killed(t *testing.T, job childJob) {
 	}
 }
 
-// fixture is a repository of a test.
+// fixture is a test's repository.
 type fixture struct {
 	*testing.T
-	dir  string // holds everything
+	dir  string // contains everything
 	root string // the main worktree
 	repo *Repo
 }
 
-// newFixture makes a repository with a first commit. When the test ends it must
-// have no stale registration and nothing half done.
+// newFixture makes a repository with a first commit. When the test ends, no
+// stale registration and no unfinished operation may remain.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -210,7 +210,7 @@ func (f *fixture) git(dir string, args ...string) string {
 	return out
 }
 
-// path is absolute, below the fixture's directory.
+// path returns an absolute path below the fixture's directory.
 func (f *fixture) path(rel string) string { return filepath.Join(f.dir, filepath.FromSlash(rel)) }
 
 func (f *fixture) write(rel, content string) {
@@ -260,7 +260,7 @@ func (f *fixture) exists(path string) bool {
 	return err == nil
 }
 
-// wantErr checks code and reason, and that every refusal has a hint or says enough.
+// wantErr checks code and reason of an error.
 func wantErr(t *testing.T, err error, code team.Code, reason string) {
 	t.Helper()
 	if team.CodeOf(err) != code || team.ReasonOf(err) != reason {
@@ -304,7 +304,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return m
 }
 
-// eventually waits for a condition that another process brings about.
+// eventually waits for a condition that another process causes.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -11,19 +11,20 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// MergeResult is what Merge did.
+// MergeResult is the result of Merge.
 type MergeResult struct {
-	Before    string   `json:"before"`              // HEAD before
-	Head      string   `json:"head"`                // HEAD after
+	Before    string   `json:"before"`              // previous HEAD
+	Head      string   `json:"head"`                // new HEAD
 	Merged    []string `json:"merged,omitempty"`    // commits that were merged, in order
-	Contained []string `json:"contained,omitempty"` // commits that were in HEAD already
+	Contained []string `json:"contained,omitempty"` // commits that HEAD already contained
 	Conflicts []string `json:"conflicts,omitempty"` // files, with reason merge_conflict
 }
 
-// Merge brings commits (anything that names one) into the worktree at path, one
-// after the other, by fast-forward where that is possible. All or none: on a
-// conflict, another failure or the end of ctx the worktree is as before.
-// Untracked files may be there, changes of tracked ones not. Hooks do not run.
+// Merge merges commits (anything that names one) into the worktree at path, one
+// after the other, by fast-forward where possible. It merges all or none: after
+// a conflict, another failure or the end of ctx the worktree is unchanged.
+// Untracked files are allowed, changes of tracked files are not. Hooks do not
+// run.
 //
 // Errors: main_worktree (denied); unknown_revision (not found); worktree_dirty,
 // unmerged_files, operation_in_progress, merge_conflict (with the files),
@@ -88,7 +89,7 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 			res.Merged = nil
 			back, whole := r.backTo(ctx, t, st, c, err)
 			if whole {
-				done() // else Recover has to see to it
+				done() // otherwise the record stays for Recover
 			}
 			return res, back
 		}
@@ -100,7 +101,8 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 	return res, err
 }
 
-// mergeOne merges one commit. A merge that cannot be completed stands half done.
+// mergeOne merges one commit. If the merge cannot be completed it leaves it
+// unfinished.
 func (t tree) mergeOne(ctx context.Context, commit, message string, env []string) (conflicts []string, err error) {
 	c := t.call("merge", "--quiet", "--no-edit", "--no-stat", "--ff", "--commit",
 		"--no-squash", "--no-log", "--no-verify-signatures", "--no-rerere-autoupdate")
@@ -111,7 +113,7 @@ func (t tree) mergeOne(ctx context.Context, commit, message string, env []string
 	c.env, c.conf = env, []string{"merge.autoStash=false", "rerere.enabled=false", "merge.renames=true"}
 	_, err = git(ctx, c)
 	if exitStatus(err) < 0 {
-		return nil, err // nil, coded, or ended by a signal
+		return nil, err // nil, coded, or killed by a signal
 	}
 	out, listErr := t.read(ctx, "diff", "--name-only", "--diff-filter=U", "-z")
 	if listErr != nil {
@@ -128,11 +130,11 @@ func (t tree) mergeOne(ctx context.Context, commit, message string, env []string
 		WithReason(ReasonMergeRefused)
 }
 
-// backTo puts the worktree back to what it was before, and returns why.
-// --abort and --keep undo what the merge wrote and refuse to overwrite anything
-// else. A git that was ended in the middle of writing files leaves them missing
-// or new, with nothing that tells so; they are put back after a snapshot, for an
-// agent may have written there at the same time.
+// backTo restores the worktree to its state before the merge, and returns the
+// reason. --abort and --keep undo what the merge wrote and refuse to overwrite
+// anything else. A git that was killed while writing files leaves some missing
+// or new without a record of it; backTo restores them after a snapshot, because
+// an agent may have written there at the same time.
 func (r *Repo) backTo(ctx context.Context, t tree, before Status, commit string, why error) (told error, whole bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
@@ -161,7 +163,7 @@ func (r *Repo) backTo(ctx context.Context, t tree, before Status, commit string,
 	return why, true
 }
 
-// cut reports that git did not end by itself.
+// cut reports whether git was ended from outside.
 func cut(err error) bool {
 	var g *gitError
 	if errors.As(err, &g) {
@@ -174,7 +176,7 @@ func cut(err error) bool {
 	return false
 }
 
-// sweepMerge undoes a merge that was ended while it wrote. The tracked files
+// sweepMerge undoes a merge that was killed while it wrote. The tracked files
 // were clean before.
 func (r *Repo) sweepMerge(ctx context.Context, t tree, before Status, commit string) error {
 	st, err := t.status(ctx)

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A task that depends on two others sees the commits of both.
+// A task that depends on two others gets the commits of both.
 func TestMergeDependent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -37,7 +37,7 @@ func TestMergeDependent(t *testing.T) {
 	if s := f.git(c.Path, "log", "--format=%s", "-1"); s != "bring in a and b" {
 		t.Error(s)
 	}
-	// The first was a fast-forward.
+	// The first merge was a fast-forward.
 	if p := f.git(c.Path, "rev-list", "--merges", "--count", "HEAD"); p != "1" {
 		t.Errorf("%s merge commits", p)
 	}
@@ -91,7 +91,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	f.write("wt/c/a.txt", "changed")
 	wantErr(t, merge(c.Path, "team/a"), team.CodeConflict, ReasonDirty)
-	// Unrelated history.
+	// Unrelated history is refused.
 	f.commitAll(c.Path, "clean")
 	f.git(f.root, "branch", "alien", f.git(f.root, "commit-tree", "-m", "alien", "HEAD^{tree}"))
 	wantErr(t, merge(c.Path, "alien"), team.CodeConflict, ReasonMergeRefused)
@@ -100,7 +100,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// ctx ends while git merges: the worktree is as before.
+// ctx ends while git merges: the worktree is unchanged.
 func TestMergeGivenUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -121,7 +121,7 @@ func TestMergeGivenUp(t *testing.T) {
 		done <- err
 	}()
 	started()
-	f.git(f.root, "config", "filter.slow.smudge", "cat") // for putting it back
+	f.git(f.root, "config", "filter.slow.smudge", "cat") // for the restore
 	cancel()
 	wantErr(t, <-done, team.CodeUnavailable, ReasonCanceled)
 	if d := cmp.Diff(before, contents(t, c.Path)); d != "" {

@@ -13,23 +13,23 @@ import (
 )
 
 // op is the intent of a create or a remove, on disk from before its first
-// change until after its last. While its flock is held, by the process that
-// began it or by a git that this one started, it is under way.
+// change until after its last. The operation is running while its flock is
+// held, by the process that began it or by a git that this process started.
 type op struct {
 	Kind       string    `json:"kind"` // create | remove
 	Path       string    `json:"path"`
-	PathStood  bool      `json:"pathStood,omitempty"`  // create: an empty directory was there
+	PathStood  bool      `json:"pathStood,omitempty"`  // create: the path was an empty directory
 	Branch     string    `json:"branch,omitempty"`     // create
 	NewBranch  bool      `json:"newBranch,omitempty"`  // create: the branch did not exist
 	Base       string    `json:"base,omitempty"`       // create
 	Admin      string    `json:"admin,omitempty"`      // remove: the admin directory
 	Aside      string    `json:"aside,omitempty"`      // remove: where the directory is moved
 	DropBranch string    `json:"dropBranch,omitempty"` // remove
-	Scratch    bool      `json:"scratch,omitempty"`    // create: of a lane, so nothing in it is anybody's work
+	Scratch    bool      `json:"scratch,omitempty"`    // create: for a lane, so it contains no work
 	Began      time.Time `json:"began"`
 
-	env     []string // create: added to the environment of git
-	parents []string // create: directories that were made above Path, innermost first
+	env     []string // create: added to git's environment
+	parents []string // create: directories made above Path, innermost first
 	doomed  bool     // remove: everything worth keeping is in a ref
 	file    *os.File // open and locked
 }
@@ -43,7 +43,7 @@ const (
 const doomedMark = "doomed\n"
 
 // begin writes and locks an op file. The caller holds the repository's lock, so
-// nobody sees the file before it is locked.
+// no other process sees the file before it is locked.
 func (r *Repo) begin(o *op) error {
 	o.Began = time.Now()
 	f, err := os.CreateTemp(r.own("ops"), o.Kind+"-*.op")
@@ -65,7 +65,7 @@ func (r *Repo) begin(o *op) error {
 	return nil
 }
 
-// doom marks a removal as one to be completed.
+// doom marks a removal as to be completed.
 func (o *op) doom() error {
 	if _, err := o.file.WriteString(doomedMark); err != nil {
 		return fmt.Errorf("note the %s of %s: %w", o.Kind, o.Path, err)
@@ -74,22 +74,23 @@ func (o *op) doom() error {
 	return nil
 }
 
-// end removes the op file: the operation is complete, or undone.
+// end removes the op file: the operation is complete or undone.
 func (o *op) end() {
 	_ = os.Remove(o.file.Name())
 	o.leave()
 }
 
-// leave frees the op for the next repair, with its file where it is.
+// leave releases the op for the next repair and keeps its file.
 func (o *op) leave() {
-	// LOCK_UN, not close alone: a child between fork and exec has a copy.
+	// Unlock explicitly: a child between fork and exec has a copy of the
+	// descriptor.
 	_ = syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN)
 	_ = o.file.Close()
 }
 
 // orphans opens and locks every op whose processes are dead. The caller holds
-// the repository's lock. A file that cannot be parsed was cut short before
-// anything was done, and is removed.
+// the repository's lock. A file that cannot be parsed was truncated before any
+// change, and is removed.
 func (r *Repo) orphans() ([]*op, error) {
 	entries, err := os.ReadDir(r.own("ops"))
 	if err != nil {
@@ -109,12 +110,12 @@ func (r *Repo) orphans() ([]*op, error) {
 			return list, err
 		}
 		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-			_ = f.Close() // under way
+			_ = f.Close() // running
 			continue
 		}
 		o := &op{file: f}
 		data, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) { // its owner ended it just now
+		if errors.Is(err, fs.ErrNotExist) { // its owner has just ended it
 			o.leave()
 			continue
 		}

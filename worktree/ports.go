@@ -10,15 +10,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Ports of a worktree: its own range, below those that systems hand out by
-// themselves, so that servers of two agents do not meet.
+// Ports of a worktree: each has a range of its own, below the ephemeral ports
+// of the system, so that the servers of two agents do not collide.
 const (
 	PortCount = 10
 	portFirst = 20000
-	portLast  = 30000 // the next above
+	portLast  = 30000 // exclusive
 )
 
-// EnvPortBase and the others tell a worktree's processes about it.
+// Environment variables that describe a worktree to its processes.
 const (
 	EnvPortBase  = "TEAMCTL_PORT_BASE"
 	EnvPortCount = "TEAMCTL_PORT_COUNT"
@@ -26,9 +26,9 @@ const (
 	EnvMainTree  = "TEAMCTL_REPO"
 )
 
-// PortBase is the first port of the worktree's range, which it keeps for its life.
-// It is chosen among those that no other worktree of the repository has and that
-// are free at that time.
+// PortBase returns the first port of the worktree's range, which is fixed for
+// the life of the worktree. It is chosen so that no other worktree of the
+// repository has it and its ports are free at that time.
 func (r *Repo) PortBase(ctx context.Context, path string) (int, error) {
 	t, err := r.tree(path)
 	if err == nil {
@@ -74,8 +74,8 @@ func (r *Repo) PortBase(ctx context.Context, path string) (int, error) {
 	return 0, team.Errorf(team.CodeLimit, "there are no %d free ports in a row between %d and %d", PortCount, portFirst, portLast).WithReason("no_ports")
 }
 
-// portsFree tries to bind each. Two calls of the system do for that; nothing here
-// talks over a network.
+// portsFree tries to bind each port. It uses two system calls instead of
+// package net; nothing is sent over a network.
 func portsFree(base int) bool {
 	for p := base; p < base+PortCount; p++ {
 		if !portFree(p) {
@@ -86,7 +86,7 @@ func portsFree(base int) bool {
 }
 
 func portFree(port int) bool {
-	syscall.ForkLock.RLock() // no git that is started now inherits it
+	syscall.ForkLock.RLock() // keep a git started now from inheriting it
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(fd)
@@ -99,7 +99,7 @@ func portFree(port int) bool {
 	return syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) == nil
 }
 
-// Environ is what the processes of a worktree are told about it.
+// Environ returns the environment variables for the processes of a worktree.
 func (r *Repo) Environ(path string, base int) map[string]string {
 	return map[string]string{
 		EnvPortBase: strconv.Itoa(base), EnvPortCount: strconv.Itoa(PortCount), EnvWorktree: path, EnvMainTree: r.root,

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Progress is how far a checkout has come, in git's own words. git tells it only of
-// those that take longer than two seconds (GIT_PROGRESS_DELAY).
+// Progress is the progress of a checkout, as git reports it. git reports it
+// only for checkouts longer than two seconds (GIT_PROGRESS_DELAY).
 type Progress struct {
 	What    string `json:"what"` // "Updating files", "Filtering content"
 	Percent int    `json:"percent"`
@@ -17,15 +17,15 @@ type Progress struct {
 	Total   int    `json:"total"`
 }
 
-// progressLine is what git writes between two carriage returns.
+// progressLine matches what git writes between two carriage returns.
 var progressLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\S[^:]*): +(\d+)% \((\d+)/(\d+)\)`) })
 
-// progressWriter takes git's stderr apart: progress is told, the rest is kept as
-// the message of a failure.
+// progressWriter splits git's stderr: it passes progress to tell and keeps the
+// rest as the message of a failure.
 type progressWriter struct {
 	tell func(Progress)
 	rest *capped
-	part []byte // of a line that has not ended
+	part []byte // an incomplete line
 }
 
 func (w *progressWriter) Write(p []byte) (int, error) {
@@ -47,13 +47,13 @@ func (w *progressWriter) line(text string, end byte) {
 		return
 	}
 	at := Progress{What: m[1]}
-	at.Percent, _ = strconv.Atoi(m[2]) // digits, says the pattern
+	at.Percent, _ = strconv.Atoi(m[2]) // the pattern allows only digits
 	at.Done, _ = strconv.Atoi(m[3])
 	at.Total, _ = strconv.Atoi(m[4])
 	w.tell(at)
 }
 
-// flush hands over what did not end with a line.
+// flush processes an incomplete last line.
 func (w *progressWriter) flush() {
 	if len(w.part) > 0 {
 		w.line(string(w.part), '\n')

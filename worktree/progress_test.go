@@ -26,8 +26,8 @@ func TestProgressWriter(t *testing.T) {
 	}
 }
 
-// TestCreateTellsProgress: of a long checkout git's own progress is told, and its
-// message when it fails is none the less git's message.
+// A long checkout reports git's own progress, and its failure still has git's
+// message.
 func TestCreateTellsProgress(t *testing.T) {
 	t.Setenv("GIT_PROGRESS_DELAY", "0")
 	f := newFixture(t)

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// PullText is what a pull request of a branch needs.
+// PullText is the material for a pull request of a branch.
 type PullText struct {
-	Subjects []string `json:"subjects"` // of the commits that the target lacks, oldest first
+	Subjects []string `json:"subjects"` // of the commits missing from the target, oldest first
 	Stat     string   `json:"stat"`
-	Remote   string   `json:"remote,omitempty"` // where it would be pushed; "" without a remote
-	URL      string   `json:"url,omitempty"`    // of the remote, without what may be a password
-	Pushed   bool     `json:"pushed"`           // the remote has this commit already, as far as is known here
+	Remote   string   `json:"remote,omitempty"` // the remote to push to; "" without a remote
+	URL      string   `json:"url,omitempty"`    // of the remote, without a password
+	Pushed   bool     `json:"pushed"`           // the remote already has this commit, according to the remote-tracking refs
 }
 
-// PullText reads it; nothing is fetched and nothing is pushed.
+// PullText collects it; it fetches and pushes nothing.
 func (r *Repo) PullText(ctx context.Context, branch, target string) (PullText, error) {
 	var p PullText
 	tip, err := r.Resolve(ctx, "refs/heads/"+branch)

@@ -2,8 +2,9 @@ package worktree
 
 import "context"
 
-// Reconnect tells git where worktrees are whose directories were moved. Each keeps its
-// registration, its branch and its index; one that git knows at its path stays as it is.
+// Reconnect informs git of the new paths of moved worktrees. Each keeps its
+// registration, branch and index; a worktree that git already knows at its path
+// is unchanged.
 func (r *Repo) Reconnect(ctx context.Context, paths ...string) error {
 	if len(paths) == 0 {
 		return nil

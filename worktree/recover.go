@@ -13,15 +13,15 @@ import (
 // gitPatience is how long Recover waits for a git that outlived its caller.
 const gitPatience = 30 * time.Second
 
-// Recover makes a member's own worktree fit for work again after whoever worked
-// in it was killed, and git with it: lock files of dead processes go, and an
-// operation that was cut short is undone to the last commit. Uncommitted work
-// stays where it can be told apart from what the operation wrote; where it
-// cannot, the complete state is in a rescue ref first, and the notes say which.
-// A worktree in order is left as it is, at the cost of one git status.
+// Recover makes a member's own worktree usable again after the processes in it,
+// git included, were killed: it removes lock files of dead processes and undoes
+// an interrupted operation back to the last commit. Uncommitted work stays if
+// it can be distinguished from what the operation wrote; otherwise Recover
+// first saves the complete state to a rescue ref, which the notes name. A
+// worktree in order is unchanged and costs one git status.
 //
-// Errors: main_worktree (denied); worktree_busy (conflict): a git is still at
-// work there; those of Status.
+// Errors: main_worktree (denied); worktree_busy (conflict): a git is still
+// running there; those of Status.
 func (r *Repo) Recover(ctx context.Context, path, teamKey, agent string) (notes []string, err error) {
 	if err := checkOwner(teamKey, agent); err != nil {
 		return nil, err
@@ -82,25 +82,26 @@ func (r *Repo) Recover(ctx context.Context, path, teamKey, agent string) (notes 
 	return append(notes, note), nil
 }
 
-// undone says what is to be undone, or "" when the files can stay as they are.
+// undone describes what must be undone, or returns "" if the files can stay as
+// they are.
 func (t tree) undone(st Status, was doing, cutShort, locked bool) string {
 	switch {
 	case cutShort && was.Kind != doingCommit:
 		if st.Clean() && was.Kind != doingRestore {
-			return "" // it had not begun, or it was through
+			return "" // it had not started, or had finished
 		}
 		return "a " + was.Kind + " that was cut short"
 	case st.Operation == "merge" && st.Unmerged == 0 && (!locked || cutShort):
-		return "" // resolved by the agent, and perhaps being concluded: Commit does it
+		return "" // resolved by the agent, perhaps about to be concluded; Commit does that
 	case st.Operation != "":
 		return "a " + st.Operation + " that was left over"
 	case st.Unmerged > 0:
 		return "conflicts that were left over"
 	case cutShort, !locked:
-		return "" // git add and git commit write no file of the agent's
+		return "" // git add and git commit write no working tree files
 	}
-	// A git of the agent's own. One that writes files deletes each before it makes
-	// it anew: a missing file says that it was such a one.
+	// A git that the agent started. When git updates a file it deletes it
+	// before it writes it: a missing file shows that git was writing files.
 	for _, c := range st.Changes {
 		if c.Work == "D" {
 			return "a git operation that was cut short"
@@ -109,7 +110,7 @@ func (t tree) undone(st Status, was doing, cutShort, locked bool) string {
 	return ""
 }
 
-// undoCut brings the worktree to its last commit. The snapshot is taken.
+// undoCut resets the worktree to its last commit, after a snapshot.
 func (r *Repo) undoCut(ctx context.Context, t tree, st Status, was doing) error {
 	switch st.Operation {
 	case "rebase":
@@ -122,7 +123,7 @@ func (r *Repo) undoCut(ctx context.Context, t tree, st Status, was doing) error 
 		}
 	case "":
 	default:
-		// Keeps what is not staged in files that the operation did not touch.
+		// Keeps unstaged changes in files that the operation did not touch.
 		if _, err := git(ctx, t.call("reset", "--quiet", "--merge")); err == nil {
 			break
 		} else if exitStatus(err) < 0 {
@@ -134,7 +135,8 @@ func (r *Repo) undoCut(ctx context.Context, t tree, st Status, was doing) error 
 		return err
 	}
 	clean := now.Staged+now.Unstaged+now.Unmerged == 0 && now.Operation == ""
-	// A merge of ours began with clean files: whatever is changed now it wrote.
+	// This package's merge started with clean files, so it wrote whatever is
+	// changed now.
 	if !clean && (was.Kind != "" || now.Unmerged > 0 || now.Operation != "" || missing(now) || st.Operation == "") {
 		if _, err := git(ctx, t.call("reset", "--quiet", "--hard")); err != nil {
 			return t.lockedOr("reset "+t.path, err)
@@ -157,8 +159,8 @@ func missing(st Status) bool {
 	return false
 }
 
-// dropAdded deletes the files that a cut merge added: untracked now, not there
-// before, and in what was merged.
+// dropAdded deletes the files that an interrupted merge added: untracked now,
+// absent before, and part of the merged commits.
 func (r *Repo) dropAdded(ctx context.Context, t tree, now Status, was doing) error {
 	if was.Kind != doingMerge {
 		return nil
@@ -188,12 +190,13 @@ func (r *Repo) dropAdded(ctx context.Context, t tree, now Status, was doing) err
 	return nil
 }
 
-// leaveRebase goes back to the branch that was being rebased, as it was.
+// leaveRebase returns to the unchanged branch that was being rebased.
 func (t tree) leaveRebase(ctx context.Context) error {
 	if _, err := git(ctx, t.call("rebase", "--abort")); err == nil || exitStatus(err) < 0 {
 		return err
 	}
-	// Half of its state is missing. The branch itself moves only at the very end.
+	// Part of its state is missing. The branch itself moves only at the very
+	// end.
 	for _, dir := range []string{"rebase-merge", "rebase-apply"} {
 		data, err := os.ReadFile(filepath.Join(t.dir, dir, "head-name"))
 		if err == nil && strings.HasPrefix(string(data), "refs/heads/") {
@@ -209,7 +212,7 @@ func (t tree) leaveRebase(ctx context.Context) error {
 	return err
 }
 
-// quiet waits until no git works in t any more.
+// quiet waits until no git is running in t.
 func (t tree) quiet(ctx context.Context) error {
 	list, err := t.settled(ctx, gitPatience)
 	if err != nil {
@@ -222,8 +225,8 @@ func (t tree) quiet(ctx context.Context) error {
 }
 
 // dropLocks removes the lock files that a dead git left: those of the worktree,
-// where no git is at work, and the one of its branch when none is in the
-// repository either.
+// in which no git is running, and that of its branch if no git is running in
+// the repository either.
 func (r *Repo) dropLocks(ctx context.Context, t tree) ([]string, error) {
 	files := t.locks()
 	if data, err := os.ReadFile(filepath.Join(t.dir, "HEAD")); err == nil {

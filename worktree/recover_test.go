@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// killGits kills every git below dir, and what it started.
+// killGits kills every git below dir and its children.
 func (f *fixture) killGits(dir string) {
 	f.Helper()
 	list, err := busy(f.ctx(), dir)
@@ -22,7 +22,7 @@ func (f *fixture) killGits(dir string) {
 		f.Fatal("no git is at work")
 	}
 	for _, pid := range gits {
-		_ = syscall.Kill(-pid, syscall.SIGKILL) // it leads a group
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // each leads a process group
 	}
 	eventually(f.T, "git is dead", func() bool {
 		list, err := busy(f.ctx(), dir)
@@ -30,9 +30,9 @@ func (f *fixture) killGits(dir string) {
 	})
 }
 
-// A worker and its git are killed while git writes the files of a merge: one
-// that was to be a fast-forward, and a true one. The next worker finds the last
-// commit, its untracked files, and can merge.
+// A worker and its git are killed while git writes the files of a merge, once
+// for a fast-forward and once for a true merge. The next worker finds the last
+// commit and its untracked files, and can merge.
 func TestRecoverMergeKilled(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"fast-forward", "true merge"} {
@@ -82,7 +82,7 @@ func TestRecoverMergeKilled(t *testing.T) {
 	}
 }
 
-// Killed at a step of its own, with no git at work.
+// A kill at one of teamctl's own steps, with no git running.
 func TestRecoverSteps(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -122,7 +122,7 @@ func TestRecoverSteps(t *testing.T) {
 	}
 }
 
-// What the agent's own git left over.
+// An operation of the agent's own git was left over.
 func TestRecoverLeftOver(t *testing.T) {
 	t.Parallel()
 	conflicting := func(f *fixture) Worktree {
@@ -148,7 +148,7 @@ func TestRecoverLeftOver(t *testing.T) {
 			_, _ = f.tryGit(c.Path, "merge", "team/a")
 			f.must(os.WriteFile(f.path("main/.git/worktrees/c/index.lock"), nil, 0o600))
 		},
-		"checkout": func(f *fixture, c Worktree) { // killed between deleting and writing
+		"checkout": func(f *fixture, c Worktree) { // killed between delete and write
 			f.must(os.Remove(filepath.Join(c.Path, "a.txt")))
 			f.must(os.WriteFile(f.path("main/.git/worktrees/c/index.lock"), nil, 0o600))
 		},
@@ -195,7 +195,7 @@ func TestRecoverLeavesOrderAlone(t *testing.T) {
 	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
 }
 
-// A rebase of ours that was killed: the branch is where it was.
+// After a killed rebase by Refresh the branch has not moved.
 func TestRecoverRefreshKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -7,5 +7,6 @@ import (
 	"os"
 )
 
-// reflink: clonefile(2) wants a path that does not exist, which os.Root cannot give.
+// reflink is unsupported: clonefile(2) requires a path that does not exist,
+// which os.Root cannot provide.
 func reflink(_, _ *os.File) error { return errors.ErrUnsupported }

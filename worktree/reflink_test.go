@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Files are cloned where the file system can, and copied where it cannot, one by
-// one: a directory may lie on another file system than its neighbour.
+// Each file is cloned if the file system supports it, and copied otherwise:
+// neighbouring directories may be on different file systems.
 func TestSetupClones(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -53,7 +53,7 @@ func TestSetupClones(t *testing.T) {
 	}
 }
 
-// The real one either clones or says that it cannot, and then has written nothing.
+// The real reflink either clones, or fails and has written nothing.
 func TestReflink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,17 +7,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Refreshed is what Refresh did.
+// Refreshed is the result of Refresh.
 type Refreshed struct {
 	Before    string   `json:"before"`
 	Head      string   `json:"head"`
-	Conflicts []string `json:"conflicts,omitempty"` // with reason merge_conflict: nothing was changed
+	Conflicts []string `json:"conflicts,omitempty"` // with reason merge_conflict: nothing changed
 }
 
-// Refresh rebases the branch of a worktree onto a commit, which becomes its base.
-// It must be clean, and nobody may be at work there: that is for the caller to
-// know. All or nothing: on a conflict the worktree is as before. What was on the
-// branch before stays in its reflog.
+// Refresh rebases the branch of a worktree onto a commit, which becomes its
+// base. The worktree must be clean, and the caller ensures that no process is
+// working there. On a conflict the worktree is unchanged. The branch's reflog
+// keeps its previous commits.
 //
 // Errors: main_worktree (denied); unknown_revision (not found); worktree_dirty,
 // operation_in_progress, merge_conflict (with the files), lock_file (conflict).
@@ -63,11 +63,11 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 			back, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 			defer cancel()
 			if e := t.leaveRebase(back); e != nil {
-				return res, failed("give up the rebase of "+t.path, e) // Recover sees to it
+				return res, failed("give up the rebase of "+t.path, e) // Recover completes it
 			}
 		}
 		if exitStatus(err) < 0 {
-			return res, err // ended in the middle: the note stays for Recover
+			return res, err // killed: the record stays for Recover
 		}
 		done()
 		if len(res.Conflicts) > 0 {

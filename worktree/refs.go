@@ -10,16 +10,18 @@ import (
 	"strings"
 )
 
-// A start of git costs more than the rest of most questions about a branch, and git
-// asks the same files. What is read here is what gitrepository-layout(5) promises:
-// HEAD, refs/heads and packed-refs. Anything else (a reftable, a link, a file that
-// looks odd) is unknown, and then git is asked.
+// Starting git costs more than most questions about a branch, and git reads the
+// same files. This file reads only what gitrepository-layout(5) documents:
+// HEAD, refs/heads and packed-refs. Anything else (a reftable, a link, an
+// unexpected file) is unknown, and git decides.
 
-// packedMost is the size from which packed refs are left to git, which searches them.
+// packedMost is the size from which packed-refs is left to git, which searches
+// it.
 const packedMost = 1 << 20
 
-// headRef is the commit at HEAD of the main worktree, "" where its files do not say.
-// git lets neither HEAD nor a branch name anything but a commit.
+// headRef returns the commit at HEAD of the main worktree, or "" if its files
+// do not show it. git lets neither HEAD nor a branch point to anything but a
+// commit.
 func (r *Repo) headRef() string {
 	data, err := os.ReadFile(filepath.Join(r.common, "HEAD"))
 	if err != nil {
@@ -37,14 +39,15 @@ func (r *Repo) headRef() string {
 	return tip
 }
 
-// branchRef is the commit of a branch, "" when it does not exist; known is false where
-// the files do not say.
+// branchRef returns the commit of a branch, "" if it does not exist; known is
+// false if the files do not show it.
 func (r *Repo) branchRef(name string) (tip string, known bool) {
 	if _, err := os.Lstat(filepath.Join(r.common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
 		return "", false
 	}
 	path := filepath.Join(r.common, "refs", "heads", filepath.FromSlash(name))
-	// The loose file first: git packs a ref before it removes that.
+	// Read the loose file first: git packs a ref before it removes the loose
+	// file.
 	switch info, err := os.Lstat(path); {
 	case err == nil && info.Mode().IsRegular():
 		data, err := os.ReadFile(path)
@@ -59,7 +62,7 @@ func (r *Repo) branchRef(name string) (tip string, known bool) {
 	return r.packedRef("refs/heads/" + name)
 }
 
-// packedRef looks a ref up in the packed refs.
+// packedRef looks up a ref in packed-refs.
 func (r *Repo) packedRef(ref string) (sha string, known bool) {
 	path := filepath.Join(r.common, "packed-refs")
 	info, err := os.Stat(path)
@@ -81,7 +84,7 @@ func (r *Repo) packedRef(ref string) (sha string, known bool) {
 	return sha, sha != ""
 }
 
-// objectID is the object name that data consists of, with or without a line end, or "".
+// objectID returns the object name in data, with or without a newline, or "".
 func objectID(data []byte) string {
 	id := string(bytes.TrimSuffix(data, []byte("\n")))
 	if !isObjectID(id) {
@@ -94,7 +97,7 @@ func isObjectID(id string) bool {
 	return (len(id) == 40 || len(id) == 64) && strings.Trim(id, "0123456789abcdef") == "" && strings.Trim(id, "0") != ""
 }
 
-// HasBranch reports whether there is a branch of that name.
+// HasBranch reports whether a branch exists.
 func (r *Repo) HasBranch(ctx context.Context, name string) (bool, error) {
 	if err := checkBranch(name); err != nil || name == "" {
 		return false, err

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What is read from the files of a repository is what git says, or unknown.
+// What is read from the files of a repository is what git reports, or unknown.
 func TestRefsFromFiles(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -64,8 +64,9 @@ func TestRefsFromFiles(t *testing.T) {
 	want("many packed refs", second, "team/a", "", false)
 }
 
-// A create starts no more processes than `git worktree add` does: the registration and
-// the checkout, each once. Starts are what a small one costs.
+// A create starts no more processes than `git worktree add` does: one for the
+// registration and one for the checkout. Process starts dominate the cost of a
+// small create.
 func TestCreateStartsTwoGits(t *testing.T) {
 	f := newFixture(t)
 	base := f.git(f.root, "rev-parse", "HEAD")
@@ -95,7 +96,7 @@ func TestCreateStartsTwoGits(t *testing.T) {
 	}
 }
 
-// A HEAD that names a commit which is gone is told as what it is, and nothing stays.
+// A HEAD that names a missing commit is reported as such, and nothing remains.
 func TestCreateFromLostCommit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -13,17 +13,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// RemoveIn says how to remove a worktree.
+// RemoveIn configures Remove.
 type RemoveIn struct {
-	Force        bool   // remove it with work in it, after a snapshot
-	Team, Agent  string // whose it is: they name the snapshot; needed with Force
-	Unused       bool   // nobody has worked in it: ignored files, as set-up commands make them, do not count
-	DeleteBranch bool   // delete its branch too, if its commits are contained elsewhere
-	Background   bool   // return before the files are deleted; Repo.Wait waits for that
+	Force        bool   // remove it even with work in it, after a snapshot
+	Team, Agent  string // the owner, which names the snapshot; required with Force
+	Unused       bool   // no member has worked in it: ignored files, as setup commands make them, do not count
+	DeleteBranch bool   // also delete its branch if its commits are contained elsewhere
+	Background   bool   // return before the files are deleted; Repo.Wait waits for the deletion
 }
 
-// patience is how long a git in the worktree is waited for: what is forced goes on
-// at once, and saves what there is.
+// patience is how long Remove waits for a git in the worktree: a forced removal
+// continues at once and saves what exists.
 func (in RemoveIn) patience() time.Duration {
 	if in.Force {
 		return 0
@@ -31,32 +31,33 @@ func (in RemoveIn) patience() time.Duration {
 	return settleTime
 }
 
-// Removed is what Remove did.
+// Removed is the result of Remove.
 type Removed struct {
 	Path          string   `json:"path"`
 	Branch        string   `json:"branch,omitempty"`
 	Head          string   `json:"head,omitempty"`
 	Gone          bool     `json:"gone,omitempty"`      // there was nothing to remove
-	RescueRef     string   `json:"rescueRef,omitempty"` // where the work that was in it is
+	RescueRef     string   `json:"rescueRef,omitempty"` // holds the work that was in it
 	BranchDeleted bool     `json:"branchDeleted,omitempty"`
-	BranchKept    string   `json:"branchKept,omitempty"` // why the branch stays
-	Busy          []int    `json:"busy,omitempty"`       // processes that were inside, when forced
+	BranchKept    string   `json:"branchKept,omitempty"` // why the branch was kept
+	Busy          []int    `json:"busy,omitempty"`       // processes that were inside, if forced
 	Notes         []string `json:"notes,omitempty"`
 }
 
 // Remove removes the worktree at path: directory and registration. Without
-// Force it is kept when there is anything in it that is not committed, ignored
-// files that are work (see ignoredWork), commits
-// of a detached HEAD that nothing else reaches, or a process; a git that works
-// there, as for a checkpoint, is waited for some seconds. Commits on its
-// branch are no reason: the branch stays, unless DeleteBranch is asked and they
-// are contained elsewhere. With Force the complete state is saved first, and
-// Removed says where. A worktree that is gone already is no error.
+// Force it refuses if the worktree has uncommitted changes, ignored files that
+// are work (see ignoredWork), commits of a detached HEAD that no ref reaches,
+// or a process in it; it waits a few seconds for a running git such as a
+// checkpoint's. Commits on its branch do not prevent the removal: the branch
+// stays, unless DeleteBranch is set and its commits are contained elsewhere.
+// With Force, Remove first saves the complete state; Removed names the ref. A
+// worktree that no longer exists is not an error.
 //
 // Kept, also with Force: worktree_unknown (something could not be read),
-// worktree_nested (a repository inside has work of its own), worktree_locked.
-// Kept without: worktree_dirty, worktree_busy, lock_file. All are conflicts.
-// Others: main_worktree (denied), not_a_worktree, invalid_input (invalid).
+// worktree_nested (a nested repository has work of its own), worktree_locked.
+// Kept without Force: worktree_dirty, worktree_busy, lock_file. All are
+// conflicts. Others: main_worktree (denied), not_a_worktree, invalid_input
+// (invalid).
 func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, error) {
 	p, err := cleanPath(path)
 	if err != nil {
@@ -93,7 +94,7 @@ func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, e
 		r.deletions.Add(1)
 		go func() {
 			defer r.deletions.Done()
-			_ = r.deleteAside(o) // what is left, the next repair deletes
+			_ = r.deleteAside(o) // the next repair deletes what is left
 		}()
 		return res, err
 	}
@@ -103,7 +104,7 @@ func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, e
 	return res, err
 }
 
-// deleteAside deletes the files of a worktree that is no more.
+// deleteAside deletes the files of a removed worktree.
 func (r *Repo) deleteAside(o *op) error {
 	if err := removeTree(o.Aside); err != nil {
 		o.leave()
@@ -114,14 +115,15 @@ func (r *Repo) deleteAside(o *op) error {
 	return nil
 }
 
-// removeLocked does what must be serial; with an op, its Aside is to be deleted.
+// removeLocked performs the serial part; if it returns an op, the caller
+// deletes its Aside.
 func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed, *op, error) {
 	res := Removed{Path: p}
 	var err error
 	if res.Notes, err = r.repair(ctx); err != nil {
 		return res, nil, err
 	}
-	t, err := r.tree(p) // again: repair may have put it back
+	t, err := r.tree(p) // again: repair may have restored it
 	switch {
 	case team.ReasonOf(err) == ReasonPathMissing:
 		return r.removeMissing(ctx, res, in)
@@ -150,7 +152,8 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 		return res, nil, noSpace(err)
 	}
 	r.step("remove-begun")
-	// A submodule knows its worktree by path and cannot be read anywhere else.
+	// A submodule refers to its worktree by path and cannot be read anywhere
+	// else.
 	if _, err := os.Lstat(filepath.Join(t.dir, "modules")); err == nil && o.Admin != "" {
 		if err := r.secure(ctx, t, o, in, &res); err != nil {
 			o.end()
@@ -178,13 +181,15 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 	return res, o, nil
 }
 
-// asideMark begins the name of a directory that is being removed.
+// asideMark is the prefix of a directory that is being removed.
 const asideMark = ".teamctl-removed-"
 
-// IsAside reports whether a directory of that name is one that Remove has moved aside.
+// IsAside reports whether a directory's name is that of one moved aside by
+// Remove.
 func IsAside(name string) bool { return strings.HasPrefix(name, asideMark) }
 
-// orphaned: the .git file at p names a registration of this repository that is gone.
+// orphaned reports whether the .git file at p names a registration of this
+// repository that no longer exists.
 func (r *Repo) orphaned(p string) bool {
 	admin, err := adminOf(p)
 	if err != nil || filepath.Dir(admin) != filepath.Join(r.common, "worktrees") {
@@ -194,8 +199,8 @@ func (r *Repo) orphaned(p string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// secure reads the facts where nobody reaches the files by their path any more,
-// and has everything worth keeping in a ref before it dooms the rest.
+// secure reads the facts after no process can reach the files by their path any
+// more, and saves everything worth keeping to a ref before it dooms the rest.
 func (r *Repo) secure(ctx context.Context, t tree, o *op, in RemoveIn, res *Removed) error {
 	var sha string
 	if o.Admin == "" {
@@ -233,8 +238,8 @@ func (r *Repo) secure(ctx context.Context, t tree, o *op, in RemoveIn, res *Remo
 	return o.doom()
 }
 
-// snapshotOrphan saves all files but those that are ignored and rebuildable; HEAD
-// and index are lost.
+// snapshotOrphan saves all files except those that are ignored and rebuildable;
+// HEAD and index are lost.
 func (r *Repo) snapshotOrphan(ctx context.Context, t tree) (string, error) {
 	index, drop, err := r.tempIndex("")
 	if err != nil {
@@ -256,7 +261,7 @@ func (r *Repo) snapshotOrphan(ctx context.Context, t tree) (string, error) {
 		why: "a forced removal without its registration"})
 }
 
-// putBack undoes the move of a removal that was refused.
+// putBack undoes the move of a refused removal.
 func (r *Repo) putBack(o *op, why error) error {
 	if _, err := os.Lstat(o.Path); !errors.Is(err, fs.ErrNotExist) {
 		o.end()
@@ -270,12 +275,13 @@ func (r *Repo) putBack(o *op, why error) error {
 	return why
 }
 
-// unregister drops registration and branch of a doomed worktree. It may run twice.
+// unregister drops registration and branch of a doomed worktree. It may be
+// repeated.
 func (r *Repo) unregister(ctx context.Context, o *op, res *Removed) error {
 	if o.Admin != "" {
 		back, err := backlink(o.Admin)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // done before
+		case errors.Is(err, fs.ErrNotExist): // already done
 		case err != nil:
 			return err
 		case back == o.Path:
@@ -329,7 +335,8 @@ func (r *Repo) dropContained(ctx context.Context, branch string) (deleted bool, 
 	return true, "", nil
 }
 
-// removeMissing drops the registration of a worktree whose directory is gone.
+// removeMissing drops the registration of a worktree whose directory does not
+// exist.
 func (r *Repo) removeMissing(ctx context.Context, res Removed, in RemoveIn) (Removed, *op, error) {
 	admin, err := r.adminAt(res.Path)
 	if err != nil {
@@ -363,7 +370,7 @@ func (r *Repo) removeMissing(ctx context.Context, res Removed, in RemoveIn) (Rem
 }
 
 // repairRemove undoes a remove whose process died before it was doomed, and
-// completes it after.
+// completes it if it died after.
 func (r *Repo) repairRemove(ctx context.Context, o *op) (string, error) {
 	_, err := os.Lstat(o.Aside)
 	moved := err == nil
@@ -371,7 +378,7 @@ func (r *Repo) repairRemove(ctx context.Context, o *op) (string, error) {
 		return "", err
 	}
 	if o.doomed && !moved && o.Admin != "" {
-		// Doomed in place, or deleted but for the op file.
+		// Doomed in place, or deleted except for the op file.
 		if admin, err := adminOf(o.Path); err == nil && admin == o.Admin {
 			return "kept " + o.Path + ", whose removal was cut short", nil
 		}

@@ -20,7 +20,7 @@ func TestRemove(t *testing.T) {
 	sha, _, _, err := f.repo.Commit(f.ctx(), w.Path, CommitIn{Message: "work"})
 	f.must(err)
 	f.write("wt/w/build/ignored", "ignored")
-	f.must(os.Chmod(f.path("wt/w/build"), 0o500)) // as in a module cache
+	f.must(os.Chmod(f.path("wt/w/build"), 0o500)) // like a module cache
 	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{DeleteBranch: true})
 	f.must(err)
 	want := Removed{Path: w.Path, Branch: "team/w", Head: sha, BranchKept: "1 of its commits are in no other branch"}
@@ -30,7 +30,7 @@ func TestRemove(t *testing.T) {
 	if f.exists(w.Path) || f.exists(f.path("main/.git/worktrees")) {
 		t.Error("not removed")
 	}
-	// Merged now, so the branch may go.
+	// The branch is merged now and may be deleted.
 	f.git(f.root, "merge", "--quiet", "team/w")
 	_, err = f.repo.Create(f.ctx(), CreateIn{Path: w.Path, Branch: "team/w", Reuse: true})
 	f.must(err)
@@ -40,11 +40,11 @@ func TestRemove(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	f.repo.Wait()
-	// Again: done is done.
+	// Removing it again is not an error.
 	if res, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{}); err != nil || !res.Gone {
 		t.Errorf("%+v %v", res, err)
 	}
-	// Nobody asked: the branch stays.
+	// Without DeleteBranch the branch stays.
 	f.create("v")
 	if res, err = f.repo.Remove(f.ctx(), f.path("wt/v"), RemoveIn{}); err != nil || res.BranchDeleted || !strings.Contains(f.branches(), "team/v") {
 		t.Errorf("%+v %v", res, err)
@@ -120,7 +120,7 @@ func TestRemoveKeeps(t *testing.T) {
 				t.Error("not kept", d)
 			}
 			if c.name == "broken head" {
-				f.write("main/.git/worktrees/w/HEAD", "ref: refs/heads/team/w\n") // for the checks at the end
+				f.write("main/.git/worktrees/w/HEAD", "ref: refs/heads/team/w\n") // for the final checks
 			}
 			if c.name == "broken index" {
 				f.must(os.Remove(f.path("main/.git/worktrees/w/index")))
@@ -164,7 +164,7 @@ func TestRemoveForcedKeepsLooseCommits(t *testing.T) {
 	if f.git(f.root, "rev-parse", res.RescueRef) != loose {
 		t.Errorf("%+v", res)
 	}
-	// Clean and on a branch: force or not, there is nothing to save.
+	// A clean worktree on a branch has nothing to save, even if forced.
 	f.create("v")
 	res, err = f.repo.Remove(f.ctx(), f.path("wt/v"), RemoveIn{Force: true, Team: "t", Agent: "a"})
 	if err != nil || res.RescueRef != "" {
@@ -172,7 +172,7 @@ func TestRemoveForcedKeepsLooseCommits(t *testing.T) {
 	}
 }
 
-// Only what is, or was, registered here is ever deleted.
+// Only what is, or was, registered in this repository is ever deleted.
 func TestRemoveNotOurs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -192,7 +192,7 @@ func TestRemoveNotOurs(t *testing.T) {
 	}
 }
 
-// The registration was pruned behind the worktree's back.
+// The registration was pruned while the worktree still existed.
 func TestRemoveOrphan(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -213,7 +213,8 @@ func TestRemoveOrphan(t *testing.T) {
 	}
 }
 
-// Its directory is gone: the registration goes, others stay, staged work is saved.
+// The directory is missing: its registration is dropped, others stay, and
+// staged work is saved.
 func TestRemoveMissing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -263,7 +264,8 @@ func TestRemoveSubmodules(t *testing.T) {
 	}
 }
 
-// Without its .git file a worktree is kept, and the way to have it back is told.
+// A worktree without its .git file is kept, and the hint says how to restore
+// it.
 func TestRemoveWithoutGitFile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -280,8 +282,8 @@ func TestRemoveWithoutGitFile(t *testing.T) {
 	f.must(err)
 }
 
-// What is ignored is in no snapshot, and is deleted; a repository in it that has work
-// of its own is not.
+// Ignored files are in no snapshot and are deleted; an ignored repository with
+// work of its own is not.
 func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -290,7 +292,8 @@ func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 	f.git(f.dir, "init", "--quiet", "--bare", f.path("lib.git"))
 	f.git(f.dir, "clone", "--quiet", f.path("lib.git"), lib)
 	f.write("wt/w/build/deep/lib/own", "own")
-	// What only looks like one, as packages bring along for their tests, is none.
+	// Files that only resemble a repository, as in test data of packages, do
+	// not count.
 	f.write("wt/w/build/fixture/.git/config", "")
 	f.write("wt/w/build/broken/.git", "gitdir: /nowhere\n")
 	keeps := func(state, why string) {
@@ -307,7 +310,7 @@ func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 	f.commitAll(lib, "own")
 	keeps("committed", "it has commits that are on no remote")
 	f.git(lib, "push", "--quiet", "origin", "HEAD:refs/heads/main")
-	// Another worktree, of whatever repository, is work too.
+	// Another worktree, of any repository, also counts as work.
 	f.git(f.root, "worktree", "add", "--quiet", "--detach", filepath.Join(w.Path, "build", "inner"))
 	f.write("wt/w/build/inner/new", "new")
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
@@ -357,7 +360,7 @@ func TestRemoveKilled(t *testing.T) {
 				case f.exists(w.Path) || f.branches() != "main":
 					t.Error("not completed")
 				}
-				res, err := f.repo.Remove(f.ctx(), w.Path, in) // the next run completes
+				res, err := f.repo.Remove(f.ctx(), w.Path, in) // the next run completes the removal
 				f.must(err)
 				if f.exists(w.Path) || f.branches() != "main" {
 					t.Errorf("%+v", res)
@@ -367,7 +370,7 @@ func TestRemoveKilled(t *testing.T) {
 	}
 }
 
-// Something else was put where the directory stood while its removal was cut short.
+// Something else was created at the path while the removal was interrupted.
 func TestRemoveKilledThenTaken(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -383,14 +386,14 @@ func TestRemoveKilledThenTaken(t *testing.T) {
 	if err != nil || len(aside) != 1 || !f.exists(filepath.Join(aside[0], "a.txt")) {
 		t.Fatal(aside, err)
 	}
-	// By hand, as the note says.
+	// Restore by hand, as the note says.
 	f.must(os.RemoveAll(w.Path))
 	f.must(os.Rename(aside[0], w.Path))
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
 	f.must(err)
 }
 
-// Writers are at it while others remove: nothing fails, nothing is left.
+// Concurrent writers and removals: nothing fails and nothing is left.
 func TestRemoveManyAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -13,10 +13,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Repair undoes or completes what killed processes left half done in the
-// repository, and says what it did, one sentence each. Create and Remove do the
-// same before they begin. What cannot be repaired now is an error, and is tried
-// again the next time.
+// Repair undoes or completes what killed processes left unfinished in the
+// repository, and returns one sentence for each repair. Create and Remove do
+// the same before they begin. What cannot be repaired now is an error, and is
+// tried again the next time.
 func (r *Repo) Repair(ctx context.Context) ([]string, error) {
 	l, err := r.lock(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Repo) repair(ctx context.Context) ([]string, error) {
 			note, err = r.repairCreate(ctx, o)
 		case opRemove:
 			note, err = r.repairRemove(ctx, o)
-		default: // of a newer version
+		default: // written by a newer version
 			o.leave()
 			continue
 		}
@@ -62,7 +62,8 @@ func (r *Repo) repair(ctx context.Context) ([]string, error) {
 	return notes, nil
 }
 
-// repairCreate undoes a create whose process died, unless somebody has worked there since.
+// repairCreate undoes a create whose process died, unless the worktree has been
+// used since.
 func (r *Repo) repairCreate(ctx context.Context, o *op) (string, error) {
 	note := "undid the creation of " + o.Path + ", which was cut short"
 	admin, err := r.adminAt(o.Path)
@@ -96,41 +97,42 @@ func (r *Repo) repairCreate(ctx context.Context, o *op) (string, error) {
 	return note, nil
 }
 
-// unusedSince reports whether HEAD is where create put it and, if the checkout
+// unusedSince reports whether HEAD is where create left it and, if the checkout
 // was complete, nothing has changed since.
 func (t tree) unusedSince(ctx context.Context, base string) (bool, error) {
 	data, err := os.ReadFile(filepath.Join(t.dir, "HEAD"))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && strings.Trim(string(data), "0\n") == "" {
-		return true, nil // cut short before git set it
+		return true, nil // interrupted before git wrote it
 	}
 	if err != nil {
 		return false, err
 	}
 	head, err := t.head(ctx)
 	if team.ReasonOf(err) == ReasonUnbornHead {
-		return true, nil // the branch was not made
+		return true, nil // the branch was not created
 	}
 	if err != nil {
 		return false, err
 	}
 	if _, err := os.Lstat(filepath.Join(t.dir, "index")); errors.Is(err, fs.ErrNotExist) {
-		// Cut short in the checkout. A reused branch stands somewhere else.
+		// Interrupted in the checkout. A reused branch may be at a different
+		// commit.
 		return true, nil
 	}
 	st, err := t.status(ctx)
 	if err != nil {
 		return false, err
 	}
-	// A branch stays where it is; commits of a detached HEAD would go.
+	// A branch survives the removal; commits of a detached HEAD would not.
 	return st.Clean() && (st.Branch != "" || head == base), nil
 }
 
-// saveForeign snapshots a worktree whose checkout was cut short, if it holds
-// anything but files of its commit: a person may have put some there since. A
-// file that was being written when git died looks the same, and is saved too.
+// saveForeign snapshots a worktree with an interrupted checkout if it holds
+// anything but files of its commit: the user may have added some since. A file
+// that git was writing when it died looks the same, and is saved too.
 func (r *Repo) saveForeign(ctx context.Context, t tree, o *op) (ref string, err error) {
 	if _, err := os.Lstat(filepath.Join(t.dir, "index")); !errors.Is(err, fs.ErrNotExist) {
-		return "", err // complete and clean, says unusedSince
+		return "", err // unusedSince has found it complete and clean
 	}
 	head, err := t.head(ctx)
 	if team.ReasonOf(err) == ReasonUnbornHead {
@@ -167,7 +169,7 @@ func (r *Repo) saveForeign(ctx context.Context, t tree, o *op) (ref string, err 
 }
 
 // undoCreate undoes a create of this process and ends its op, or leaves the op
-// for the next repair.
+// to the next repair.
 func (r *Repo) undoCreate(ctx context.Context, o *op) error {
 	ctx, cancel := context.WithTimeout(ctx, finishTime)
 	defer cancel()
@@ -179,8 +181,9 @@ func (r *Repo) undoCreate(ctx context.Context, o *op) error {
 	return nil
 }
 
-// undo removes what a create made. When it began, nothing was registered at its
-// path and nothing stood there, so what is there now is its own.
+// undo removes what a create made. When the create began, nothing was
+// registered at its path and nothing existed there, so what exists now belongs
+// to it.
 func (r *Repo) undo(ctx context.Context, o *op) error {
 	admin, err := r.adminAt(o.Path)
 	if err != nil {
@@ -191,7 +194,7 @@ func (r *Repo) undo(ctx context.Context, o *op) error {
 			return err
 		}
 	} else if !o.PathStood {
-		_ = os.Remove(o.Path) // only when empty
+		_ = os.Remove(o.Path) // only if empty
 	}
 	if err := r.dropAdmin(admin); err != nil {
 		return err
@@ -211,8 +214,8 @@ func (r *Repo) undo(ctx context.Context, o *op) error {
 	return r.dropBranchAt(ctx, o.Branch, o.Base)
 }
 
-// bareStub: a directory with nothing but a .git file, which git leaves when it
-// is killed before it has written where the worktree is.
+// bareStub reports whether path contains only a .git file, which git leaves if
+// it is killed before it has recorded the path of the worktree.
 func bareStub(path string) bool {
 	entries, err := os.ReadDir(path)
 	if err != nil || len(entries) != 1 || entries[0].Name() != ".git" {
@@ -221,8 +224,8 @@ func bareStub(path string) bool {
 	return entries[0].Type().IsRegular()
 }
 
-// dropBranchAt deletes a branch that still is at the commit where it was made
-// and is checked out nowhere; any other is kept.
+// dropBranchAt deletes a branch that is still at the commit where it was
+// created and is not checked out; it keeps any other.
 func (r *Repo) dropBranchAt(ctx context.Context, branch, at string) error {
 	list, err := r.List(ctx)
 	if err != nil {
@@ -242,7 +245,7 @@ func (r *Repo) dropBranchAt(ctx context.Context, branch, at string) error {
 		if l != at+" "+ref {
 			continue
 		}
-		// The old value makes it a compare-and-swap.
+		// Passing the old value makes it a compare-and-swap.
 		if _, err := git(ctx, call{dir: r.root, args: []string{"update-ref", "-d", ref, at}}); err != nil {
 			return failed("delete the branch "+branch, err)
 		}
@@ -250,7 +253,7 @@ func (r *Repo) dropBranchAt(ctx context.Context, branch, at string) error {
 	return nil
 }
 
-// admins are the admin directories of all linked worktrees.
+// admins returns the admin directories of all linked worktrees.
 func (r *Repo) admins() ([]string, error) {
 	dir := filepath.Join(r.common, "worktrees")
 	entries, err := os.ReadDir(dir)
@@ -269,7 +272,7 @@ func (r *Repo) admins() ([]string, error) {
 	return list, nil
 }
 
-// adminAt is the admin directory that is registered for path, or "".
+// adminAt returns the admin directory registered for path, or "".
 func (r *Repo) adminAt(path string) (string, error) {
 	list, err := r.admins()
 	if err != nil {
@@ -283,9 +286,8 @@ func (r *Repo) adminAt(path string) (string, error) {
 	return "", nil
 }
 
-// dropAdmin deletes one registration, as `git worktree prune` would, and
-// touches no other: another missing directory may be on a disk that is not
-// mounted now.
+// dropAdmin deletes one registration, as `git worktree prune` would, but no
+// others: another missing directory may be on an unmounted disk.
 func (r *Repo) dropAdmin(admin string) error {
 	if admin == "" {
 		return nil
@@ -296,13 +298,13 @@ func (r *Repo) dropAdmin(admin string) error {
 	if err := os.RemoveAll(admin); err != nil {
 		return fmt.Errorf("drop the registration %s: %w", admin, err)
 	}
-	_ = os.Remove(filepath.Dir(admin)) // git does so too, when it is empty
+	_ = os.Remove(filepath.Dir(admin)) // git also removes it if it is empty
 	return nil
 }
 
-// dropPartial deletes registrations that a killed git left without the path
-// they are for. git made them after the op began, marked "initializing", which
-// keeps `git worktree prune` off them for ever.
+// dropPartial deletes registrations that a killed git left without their path.
+// git made them after the op began and marked them "initializing", which makes
+// `git worktree prune` skip them for ever.
 func (r *Repo) dropPartial(o *op) error {
 	list, err := r.admins()
 	if err != nil {
@@ -327,8 +329,8 @@ func (r *Repo) dropPartial(o *op) error {
 }
 
 // namedFor reports whether git would name a registration id for a directory
-// called base: the name itself, or with a number behind it. Names that git has
-// to change first are taken for a match.
+// called base: the name itself, or the name followed by a number. Names that
+// git has to change first count as a match.
 func namedFor(id, base string) bool {
 	for _, c := range base {
 		plain := c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -15,28 +15,28 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Repo is a repository whose worktrees are looked after. It is safe for
-// concurrent use. Wait before the process ends.
+// Repo is a repository whose worktrees this package manages. It is safe for
+// concurrent use. Call Wait before the process exits.
 type Repo struct {
-	root   string // the main worktree; of a bare repository its directory
+	root   string // the main worktree, or the directory of a bare repository
 	common string // the common git directory
 	bare   bool
 
-	checkouts chan struct{} // as many at once as there are cores
-	filling   atomic.Int32  // checkouts that run or wait
+	checkouts chan struct{} // limits concurrent checkouts to the number of cores
+	filling   atomic.Int32  // checkouts running or waiting
 	deletions sync.WaitGroup
 
 	mergeTreeOnce sync.Once
 	hasMergeTree  bool
 
-	clone func(dst, src *os.File) error // reflink, where the file system can
+	clone func(dst, src *os.File) error // reflink if the file system supports it
 
 	step func(name string) // see WithSteps; never nil
 }
 
-// OpenRepo finds the repository that path is in. path may be its main
-// worktree, a directory below, a linked worktree or a bare repository; the
-// repository is always the main one. Nothing is written.
+// OpenRepo finds the repository that contains path. path may be its main
+// worktree, a directory below it, a linked worktree or a bare repository; the
+// result is always the main repository. OpenRepo writes nothing.
 //
 // Errors: path_missing (not found); not_a_repository, repository_unreadable,
 // unborn_head (invalid); git_missing (unavailable).
@@ -70,10 +70,10 @@ func OpenRepo(ctx context.Context, path string) (*Repo, error) {
 	return r, nil
 }
 
-// find fills root, common and bare.
+// find sets root, common and bare.
 func (r *Repo) find(ctx context.Context, dir string) error {
-	// The last question fails in a bare repository, and where a .git directory is; what
-	// comes before it is answered all the same.
+	// The last option fails in a bare repository and inside a .git directory;
+	// git still answers the options before it.
 	out, err := git(ctx, call{dir: dir, read: true, args: []string{"rev-parse", "--git-dir", "--git-common-dir", "--is-bare-repository", "--show-toplevel"}})
 	ln := lines(out, '\n')
 	if err != nil && (len(ln) < 3 || exitStatus(err) < 0) {
@@ -99,7 +99,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	}
 	r.bare = ln[2] == "true"
 	if gitdir == r.common && !r.bare && len(ln) > 3 {
-		r.root, err = realPath(dir, strings.Join(ln[3:], "\n")) // a name may contain a line end
+		r.root, err = realPath(dir, strings.Join(ln[3:], "\n")) // a path may contain a newline
 		return failed("open the repository at "+dir, err)
 	}
 	list, err := listIn(ctx, dir)
@@ -109,7 +109,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	if len(list) == 0 {
 		return team.Errorf(team.CodeInternal, "open the repository at %s: git lists no worktree", dir).WithReason(ReasonGitFailed)
 	}
-	// Asked from a linked worktree, --is-bare-repository speaks of that one.
+	// In a linked worktree, --is-bare-repository describes that worktree.
 	r.bare = list[0].Bare
 	r.root = list[0].Path
 	if _, err := os.Stat(r.root); r.bare || err != nil {
@@ -118,9 +118,9 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	return nil
 }
 
-// gitAbove is the nearest .git at dir or above that may have been a repository's, or "".
-// An empty directory of that name further up is none: sandboxes of agents leave such in
-// /tmp, and git passes by them too.
+// gitAbove returns the nearest .git at dir or above that may have been a
+// repository's, or "". It skips an empty .git directory further up: sandboxes
+// of agents leave one in /tmp, and git skips it too.
 func gitAbove(dir string) string {
 	for first := true; ; first = false {
 		p := filepath.Join(dir, ".git")
@@ -147,20 +147,20 @@ func realPath(base, p string) (string, error) {
 	return filepath.EvalSymlinks(p)
 }
 
-// Root is the main worktree, or the directory of a bare repository.
+// Root returns the main worktree, or the directory of a bare repository.
 func (r *Repo) Root() string { return r.root }
 
-// CommonDir is the git directory that all worktrees share.
+// CommonDir returns the git directory that all worktrees share.
 func (r *Repo) CommonDir() string { return r.common }
 
 // Bare reports whether the repository has no main worktree.
 func (r *Repo) Bare() bool { return r.bare }
 
-// Wait returns when the deletions that Remove left running are done.
+// Wait waits for the deletions that Remove left running.
 func (r *Repo) Wait() { r.deletions.Wait() }
 
-// Head is the commit at HEAD of the main worktree; unborn_head (invalid) when
-// there is none yet.
+// Head returns the commit at HEAD of the main worktree, or unborn_head
+// (invalid) if there is none yet.
 func (r *Repo) Head(ctx context.Context) (string, error) {
 	out, err := r.read(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	switch {
@@ -173,8 +173,7 @@ func (r *Repo) Head(ctx context.Context) (string, error) {
 	return oneLine(out), nil
 }
 
-// Resolve is the commit that rev names; unknown_revision (not found) when it
-// names none.
+// Resolve returns the commit that rev names, or unknown_revision (not found).
 func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 	if err := checkRev(rev); err != nil {
 		return "", err
@@ -201,8 +200,8 @@ func checkRev(rev string) error {
 	return nil
 }
 
-// IsAncestor reports whether ancestor is contained in descendant; a commit
-// contains itself.
+// IsAncestor reports whether descendant contains ancestor; a commit contains
+// itself.
 func (r *Repo) IsAncestor(ctx context.Context, ancestor, descendant string) (bool, error) {
 	for _, rev := range []string{ancestor, descendant} {
 		if err := checkRev(rev); err != nil {
@@ -227,7 +226,7 @@ func isAncestor(ctx context.Context, c call, ancestor, descendant string) (bool,
 
 // Contains reports whether commit is reachable from any branch, tag, remote
 // branch or the HEAD of any worktree. A snapshot under refs/teamctl does not
-// count: it may be dropped.
+// count, because it may be dropped.
 func (r *Repo) Contains(ctx context.Context, commit string) (bool, error) {
 	sha, err := r.Resolve(ctx, commit)
 	if err != nil {
@@ -237,9 +236,9 @@ func (r *Repo) Contains(ctx context.Context, commit string) (bool, error) {
 	return n == 0, err
 }
 
-// uncontained counts the commits of tip that are reachable from no branch other
-// than exceptBranch (a short name, or ""), no tag, no remote branch and no HEAD
-// of a worktree other than exceptPath.
+// uncontained counts the commits of tip that are not reachable from a branch
+// other than exceptBranch (a short name, or ""), a tag, a remote branch or the
+// HEAD of a worktree other than exceptPath.
 func (r *Repo) uncontained(ctx context.Context, tip, exceptBranch, exceptPath string) (int, error) {
 	list, err := r.List(ctx)
 	if err != nil {
@@ -266,10 +265,11 @@ func (r *Repo) read(ctx context.Context, args ...string) ([]byte, error) {
 	return git(ctx, call{dir: r.root, args: args, read: true})
 }
 
-// own is a path in our directory below the common directory.
+// own returns a path in teamctl's directory below the common directory.
 func (r *Repo) own(name string) string { return filepath.Join(r.common, "teamctl", name) }
 
-// lock takes the repository's lock, shared by every process that uses this package.
+// lock takes the repository's lock, which every process that uses this package
+// shares.
 func (r *Repo) lock(ctx context.Context) (*filelock.Held, error) {
 	err := os.MkdirAll(r.own("ops"), 0o700)
 	if err == nil {

@@ -27,7 +27,7 @@ func TestOpenRepo(t *testing.T) {
 		}
 	}
 	f.must(os.Mkdir(f.path("empty"), 0o755))
-	f.must(os.Mkdir(f.path(".git"), 0o755)) // nobody's
+	f.must(os.Mkdir(f.path(".git"), 0o755)) // not a repository
 	f.git(f.dir, "init", "--quiet", f.path("unborn"))
 	f.write("broken/.git", "gitdir: /nowhere\n")
 	f.write("file", "")
@@ -71,7 +71,7 @@ func TestGitMissing(t *testing.T) {
 	}
 }
 
-// The caller may itself run inside a hook or an agent with git variables set.
+// The caller may itself run inside a hook or an agent that sets git variables.
 func TestEnvironment(t *testing.T) {
 	f := newFixture(t)
 	for k, v := range map[string]string{"GIT_DIR": "/nowhere", "GIT_INDEX_FILE": "/nowhere/index", "GIT_WORK_TREE": "/", "GIT_TRACE": "1",
@@ -93,7 +93,7 @@ func TestEnvironment(t *testing.T) {
 		t.Error("a write without its locks")
 	}
 	for _, k := range []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_TRACE", "GIT_CONFIG_PARAMETERS"} {
-		f.must(os.Unsetenv(k)) // the fixture's own git is plain; t.Setenv restores
+		f.must(os.Unsetenv(k)) // the fixture's own git must not see them; t.Setenv restores them
 	}
 }
 
@@ -134,7 +134,8 @@ func TestRevisions(t *testing.T) {
 			t.Errorf("%s: %v %v", commit, got, err)
 		}
 	}
-	// A snapshot may be dropped: it contains nothing for good. A tag does.
+	// A snapshot may be dropped, so it does not contain a commit for good. A
+	// tag does.
 	f.git(f.root, "update-ref", "refs/teamctl/rescue/t/a/x", loose)
 	if got, err := f.repo.Contains(f.ctx(), loose); err != nil || got {
 		t.Error(got, err)

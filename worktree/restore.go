@@ -9,17 +9,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// RestoreIn says where a snapshot becomes a worktree again.
+// RestoreIn configures Restore.
 type RestoreIn struct {
 	Ref    string // the rescue ref, or any commit
 	Path   string // as for Create
 	Branch string // as for Create; "" for a detached HEAD
-	Reuse  bool   // take Branch as it is; it must be where the snapshot was taken
+	Reuse  bool   // use an existing Branch; it must be at the commit at which the snapshot was taken
 }
 
-// Restore makes a worktree of a snapshot: HEAD, index and files are what they
-// were. Of a commit that is no snapshot it makes a clean one. The snapshot
-// stays. Errors are those of Create, and unknown_revision (not found).
+// Restore creates a worktree from a snapshot, with the same HEAD, index and
+// files. From a commit that is not a snapshot it creates a clean worktree. The
+// snapshot is kept. Errors are those of Create, and unknown_revision (not
+// found).
 func (r *Repo) Restore(ctx context.Context, in RestoreIn) (Worktree, error) {
 	sha, err := r.Resolve(ctx, in.Ref)
 	if err != nil {
@@ -51,8 +52,8 @@ func (r *Repo) Restore(ctx context.Context, in RestoreIn) (Worktree, error) {
 	return w, nil
 }
 
-// parts are the HEAD and the index commit of a snapshot; of another commit, or
-// of a snapshot that has no HEAD, it is the commit itself and "".
+// parts returns the HEAD and the index commit of a snapshot; for another
+// commit, or a snapshot without a HEAD, it returns the commit itself and "".
 func (r *Repo) parts(ctx context.Context, sha string) (head, index string, err error) {
 	out, err := r.read(ctx, "log", "-1", "--no-show-signature", "--format=%P%n%s", sha)
 	if err != nil {
@@ -66,7 +67,7 @@ func (r *Repo) parts(ctx context.Context, sha string) (head, index string, err e
 	return p[0], p[1], nil
 }
 
-// fill turns a fresh checkout of head into the snapshot work, with its index.
+// fill turns a new checkout of head into the snapshot work, with its index.
 func (t tree) fill(ctx context.Context, head, work, index string) error {
 	if _, err := git(ctx, t.call("read-tree", "-m", "-u", head, work)); err != nil {
 		return t.lockedOr("check the snapshot out", err)
@@ -92,8 +93,8 @@ func (t tree) fill(ctx context.Context, head, work, index string) error {
 	return nil
 }
 
-// changedIn are the regular files that a snapshot holds by their bytes: those that
-// differ from head, unless a filter converts them.
+// changedIn returns the regular files that a snapshot stores byte for byte:
+// those that differ from head, unless a filter converts them.
 func (t tree) changedIn(ctx context.Context, head, work string) ([]exactFile, error) {
 	out, err := t.read(ctx, "diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AMT", head, work)
 	if err != nil {
@@ -125,7 +126,8 @@ func (t tree) changedIn(ctx context.Context, head, work string) ([]exactFile, er
 	return kept, nil
 }
 
-// overlay is list with the entries of over in place of those of the same path.
+// overlay returns list with the entries of over in place of those with the same
+// path.
 func overlay(list, over []exactFile) []exactFile {
 	replaced := make(map[string]bool, len(over))
 	for _, f := range over {

@@ -12,13 +12,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// checkpointRoot is where the states are that were saved in passing.
+// checkpointRoot is the ref prefix of periodic snapshots.
 const checkpointRoot = refsRoot + "checkpoint/"
 
-// Kinds of saved states.
+// Kinds of saved state.
 const (
-	KindRescue     = "rescue"     // before something was removed or undone; stays until it is dropped
-	KindCheckpoint = "checkpoint" // in passing; the newest ones stay
+	KindRescue     = "rescue"     // before something was removed or undone; kept until dropped
+	KindCheckpoint = "checkpoint" // periodic; only the newest are kept
 )
 
 // Saved is one saved state of a worktree.
@@ -34,7 +34,7 @@ type Saved struct {
 	What   string    `json:"what,omitempty"`
 }
 
-// Saves lists saved states, the newest first: of one kind, or both for "", of one
+// Saves lists saved states, newest first: of one kind, or both for ""; of one
 // team and one agent, or all for "".
 func (r *Repo) Saves(ctx context.Context, kind, teamKey, agent string) ([]Saved, error) {
 	var patterns []string
@@ -82,7 +82,8 @@ func orOne(agent string) string {
 	return agent
 }
 
-// parseSaved reads one line of Saves; refs of another shape are not ours.
+// parseSaved parses one line of for-each-ref; a ref of another shape is not
+// teamctl's.
 func parseSaved(line string) (Saved, bool) {
 	f := strings.Split(line, "\x00")
 	if len(f) != 5 {
@@ -108,7 +109,8 @@ func parseSaved(line string) (Saved, bool) {
 	return s, true
 }
 
-// Saved finds one saved state by its ref; the part below refs/teamctl/ will do.
+// Saved finds a saved state by its ref; the prefix refs/teamctl/ may be
+// omitted.
 func (r *Repo) Saved(ctx context.Context, ref string) (Saved, error) {
 	if !strings.HasPrefix(ref, refsRoot) {
 		ref = refsRoot + strings.TrimPrefix(ref, "teamctl/")
@@ -126,8 +128,8 @@ func (r *Repo) Saved(ctx context.Context, ref string) (Saved, error) {
 		WithHint("git -C " + r.root + " for-each-ref " + refsRoot)
 }
 
-// SavedChanges are the files of a saved state that are not as in the commit that
-// was checked out, as "git diff --name-status" tells them; patch adds the text.
+// SavedChanges returns the files of a saved state that differ from the
+// checked-out commit, as "git diff --stat" lists them; patch adds the text.
 func (r *Repo) SavedChanges(ctx context.Context, s Saved, patch bool) (string, error) {
 	args := []string{"diff", "--no-color", "--no-ext-diff", "--no-renames", "--stat=120"}
 	if patch {
@@ -140,7 +142,7 @@ func (r *Repo) SavedChanges(ctx context.Context, s Saved, patch bool) (string, e
 	return string(out), nil
 }
 
-// DropSaved deletes a saved state, if it still is the one that was looked at.
+// DropSaved deletes a saved state if its ref has not moved since it was read.
 func (r *Repo) DropSaved(ctx context.Context, s Saved) error {
 	if !strings.HasPrefix(s.Ref, refsRoot) || s.Commit == "" {
 		return invalid(ReasonBadInput, "%q is no saved state", s.Ref)
@@ -149,10 +151,11 @@ func (r *Repo) DropSaved(ctx context.Context, s Saved) error {
 	return failed("drop "+s.Ref, err)
 }
 
-// refTime is the form of the last part of a ref.
+// refTime is the format of the last part of a ref.
 const refTime = "20060102T150405.000Z"
 
-// keepAt keeps a commit under root/<team>/<agent>/<time> and returns the name.
+// keepAt creates a ref to a commit under root/<team>/<agent>/<time> and returns
+// the ref.
 func (r *Repo) keepAt(ctx context.Context, root, teamKey, agent, sha string) (string, error) {
 	stem := root + teamKey + "/" + agent + "/" + time.Now().UTC().Format(refTime)
 	if err := checkBranch(stem); err != nil {
@@ -165,7 +168,7 @@ func (r *Repo) keepAt(ctx context.Context, root, teamKey, agent, sha string) (st
 		if i > 0 {
 			ref = fmt.Sprintf("%s-%d", stem, i+1)
 		}
-		// "" as the old value: it must not exist.
+		// "" as the old value means that it must not exist.
 		_, err = git(ctx, call{dir: r.root, args: []string{"update-ref", ref, sha, ""}, conf: []string{"core.fsync=all"}})
 		if err == nil {
 			return ref, nil
@@ -177,7 +180,7 @@ func (r *Repo) keepAt(ctx context.Context, root, teamKey, agent, sha string) (st
 	return "", failed("keep a snapshot at "+stem, err)
 }
 
-// prune drops the oldest states of a list (newest first) over keep.
+// prune drops all but the newest keep states of a list (newest first).
 func (r *Repo) prune(ctx context.Context, list []Saved, keep int) error {
 	if len(list) <= keep {
 		return nil
@@ -190,10 +193,11 @@ func (r *Repo) prune(ctx context.Context, list []Saved, keep int) error {
 	return failed("drop old checkpoints", err)
 }
 
-// RestoreInto brings a member's own worktree to a saved state: branch, index and
-// files. What is there now goes to a rescue ref first, which is returned ("" when
-// that is nothing but commits that the branch keeps). Nobody may be at work there;
-// a git, as of a checkpoint, is waited for some seconds.
+// RestoreInto resets a member's own worktree to a saved state: branch, index
+// and files. It first saves the current state to a rescue ref, which it returns
+// ("" if there are only commits that the branch keeps). No process may be
+// working there; RestoreInto waits a few seconds for a running git, such as a
+// checkpoint's.
 //
 // Errors: main_worktree (denied), unknown_revision (not found), worktree_busy
 // (conflict), those of Snapshot.
@@ -214,7 +218,7 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 		err = t.notMain("restore")
 	}
 	if err == nil {
-		_, err = t.settled(ctx, settleTime) // before the lock, so that others need not wait too
+		_, err = t.settled(ctx, settleTime) // before the lock, so that others do not wait as well
 	}
 	if err != nil {
 		return "", err
@@ -257,7 +261,7 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 	return rescue, nil
 }
 
-// become makes the worktree what a snapshot says.
+// become resets the worktree to a snapshot.
 func (t tree) become(ctx context.Context, st Status, head, work, index string) error {
 	switch st.Operation {
 	case "rebase":
@@ -271,7 +275,7 @@ func (t tree) become(ctx context.Context, st Status, head, work, index string) e
 	}
 	for _, args := range [][]string{
 		{"reset", "--quiet", "--hard", head},
-		{"clean", "--quiet", "-d", "--force"}, // not what is ignored, and no repository inside
+		{"clean", "--quiet", "-d", "--force"}, // keeps ignored files and nested repositories
 	} {
 		if _, err := git(ctx, t.call(args...)); err != nil {
 			return t.lockedOr("reset "+t.path, err)

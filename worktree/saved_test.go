@@ -15,8 +15,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// countGits puts a git first in PATH that writes a line per run, and returns a
-// function that counts them since the last call.
+// countGits puts a git first in PATH that logs every run, and returns a
+// function that counts the runs since the last call.
 func (f *fixture) countGits() func() int {
 	f.Helper()
 	real, err := exec.LookPath("git")
@@ -34,7 +34,7 @@ func (f *fixture) countGits() func() int {
 	}
 }
 
-// age makes a file older than the tick of the clock, as work usually is.
+// age sets a file's time before the current clock tick, as for most work.
 func (f *fixture) age(rel string) {
 	f.Helper()
 	old := time.Now().Add(-time.Hour)
@@ -54,7 +54,7 @@ func TestCheckpoint(t *testing.T) {
 		}
 		return ref
 	}
-	first := take(true) // the commit that it began at
+	first := take(true) // the commit at which the worktree was created
 	gits()
 	if take(false) != first || gits() != 1 {
 		t.Error("an unchanged worktree costs more than one git status")
@@ -66,7 +66,7 @@ func TestCheckpoint(t *testing.T) {
 	if take(false) != second || gits() != 1 {
 		t.Error("unchanged work costs more than one git status")
 	}
-	// Same size, same file, other content.
+	// Same size and file, different content.
 	f.write("wt/w/work.txt", "kwor")
 	third := take(true)
 	if take(false) != third {
@@ -83,7 +83,7 @@ func TestCheckpoint(t *testing.T) {
 	if st := f.git(f.root, "status", "--porcelain"); st != "" {
 		t.Errorf("the person's checkout: %s", st)
 	}
-	// Only the newest stay.
+	// Only the newest checkpoints stay.
 	for i := range checkpointsKept + 3 {
 		f.write("wt/w/work.txt", fmt.Sprintf("%050d", i))
 		take(true)
@@ -100,7 +100,7 @@ func TestCheckpoint(t *testing.T) {
 	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
 }
 
-// A checkpoint taken at any step of a kill is whole or not there.
+// A killed checkpoint is either complete or absent.
 func TestCheckpointKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -117,7 +117,8 @@ func TestCheckpointKilled(t *testing.T) {
 	}
 }
 
-// A worktree goes back to a checkpoint byte for byte, and what was there before is saved.
+// A worktree is reset to a checkpoint byte for byte, and its previous state is
+// saved.
 func TestRestoreInto(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -125,7 +126,7 @@ func TestRestoreInto(t *testing.T) {
 	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
 	f.must(err)
 	want := f.state(w.Path).withoutBuild()
-	want.Status = strings.Replace(want.Status, "D  kept.txt", " M hidden.txt\x00D  kept.txt", 1) // the mark is not kept, the change is
+	want.Status = strings.Replace(want.Status, "D  kept.txt", " M hidden.txt\x00D  kept.txt", 1) // the assume-unchanged mark is lost, the change is kept
 	f.git(w.Path, "update-index", "--no-assume-unchanged", "hidden.txt")
 	f.git(w.Path, "add", "--all")
 	f.git(w.Path, "commit", "--quiet", "-m", "went on")

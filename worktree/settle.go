@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// settleTime is how long an operation that wants a worktree for itself waits for a
-// git that is at work there: a checkpoint takes milliseconds, a commit seconds.
+// settleTime is how long an operation that needs a worktree for itself waits
+// for a git that is running there: a checkpoint takes milliseconds, a commit
+// seconds.
 const settleTime = 5 * time.Second
 
-// settleTick is the pause between two looks at the processes.
+// settleTick is the interval between two checks of the processes.
 const settleTick = 10 * time.Millisecond
 
-// settled are the processes in t once no git works there any more, or those that
-// are there when the wait is over. Without a git there is no wait.
+// settled returns the processes in t once no git is running there, or when the
+// wait is over. Without a git it does not wait.
 func (t tree) settled(ctx context.Context, wait time.Duration) ([]int, error) {
 	tick := time.NewTicker(settleTick)
 	defer tick.Stop()
@@ -36,9 +37,10 @@ func (t tree) settled(ctx context.Context, wait time.Duration) ([]int, error) {
 	}
 }
 
-// lookFor is what look finds, and whether one of them is a git. A git that ends
-// between the look and the question what it is would stand there as some process that
-// works in the worktree, so what is no git must be there in a second look too.
+// lookFor returns what look finds, and whether one of the processes is a git. A
+// git that exits between look and gits would be taken for some other process in
+// the worktree, so a process that is not git must also be found by a second
+// look.
 func lookFor(look func() ([]int, error), gits func([]int) []int) (list []int, working bool, err error) {
 	if list, err = look(); err != nil || len(list) == 0 {
 		return list, false, err

@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// heldCheckpoint is a checkpoint of another process whose git waits in the middle
-// of its snapshot, until release is called; end waits for its end.
+// heldCheckpoint starts a checkpoint in another process whose git waits in the
+// middle of its snapshot until release is called; end waits for it to exit.
 func (f *fixture) heldCheckpoint(path string) (release, end func()) {
 	f.Helper()
 	hello, bye := f.path("hello"), f.path("bye")
@@ -32,7 +32,7 @@ func (f *fixture) heldCheckpoint(path string) (release, end func()) {
 		f.Fatal(err)
 	}
 	release = func() {
-		f.git(f.root, "config", "--unset", "filter.held.clean") // for those that come after
+		f.git(f.root, "config", "--unset", "filter.held.clean") // for later runs of git
 		p, err := os.OpenFile(bye, os.O_WRONLY, 0)
 		f.must(err)
 		f.must(p.Close())
@@ -45,7 +45,7 @@ func (f *fixture) heldCheckpoint(path string) (release, end func()) {
 	return release, end
 }
 
-// A restore that meets a checkpoint of the supervisor waits for it.
+// A restore waits for a running checkpoint of the supervisor.
 func TestRestoreWaitsForCheckpoint(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -79,7 +79,8 @@ func TestRestoreWaitsForCheckpoint(t *testing.T) {
 	}
 }
 
-// A git that ends just after it was seen is nobody who works there.
+// A git that exits just after it was found does not count as a process working
+// there.
 func TestLookFor(t *testing.T) {
 	t.Parallel()
 	none := func([]int) []int { return nil }
@@ -104,8 +105,8 @@ func TestLookFor(t *testing.T) {
 	}
 }
 
-// An unforced removal waits for a git that reads the worktree, whoever began it,
-// and not for longer than its context; a forced one does not.
+// An unforced removal waits for any git that reads the worktree, but no longer
+// than its context; a forced one does not wait.
 func TestRemoveWaitsForGit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

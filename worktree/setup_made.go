@@ -9,23 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A set-up records which ignored files it made: they are no work, as another set-up
-// makes them again. Where there was no work when it began, and nobody was at work until
-// it ended, the time of its end is enough (record.SetUpAt). Else each file is recorded
-// with the time of its last change (record.Made). A file that has changed since counts.
+// A setup records which ignored files it made: they are not work, because
+// another setup makes them again. If there was no work when it began and no
+// member worked until it ended, the time of its end suffices (record.SetUpAt).
+// Otherwise each file is recorded with the time of its last change
+// (record.Made). A file that has changed since counts as work.
 
-// making is a set-up that is under way.
+// making is a running setup.
 type making struct {
 	r      *Repo
 	t      tree
 	in     SetupIn
-	first  bool            // no set-up was completed, so nobody has worked here
-	alone  bool            // nobody is at work
+	first  bool            // no setup has completed, so no member has worked here
+	alone  bool            // no member is at work
 	before map[string]bool // ignored files that are work
 }
 
-// making looks at what is there before a set-up. What cannot be read makes nothing that
-// the set-up leaves its own.
+// making records the files that exist before a setup. If they cannot be read,
+// no file that the setup leaves counts as made by it.
 func (r *Repo) making(ctx context.Context, t tree, in SetupIn) *making {
 	m := &making{r: r, t: t, in: in, alone: in.resting()}
 	rec, err := t.readRecord()
@@ -42,7 +43,8 @@ func (r *Repo) making(ctx context.Context, t tree, in SetupIn) *making {
 
 func (in SetupIn) resting() bool { return in.Resting == nil || in.Resting() }
 
-// end records what the set-up has made, whole or not; complete also that it was.
+// end records what the setup has made, even if it failed; complete also records
+// its completion.
 func (m *making) end(ctx context.Context, brought []string, complete bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
@@ -55,7 +57,7 @@ func (m *making) end(ctx context.Context, brought []string, complete bool) error
 		rec.SetUpAt, rec.Made, brought = time.Now(), nil, nil
 	default:
 		now, err := m.r.ignoredWork(ctx, m.t)
-		if err == nil { // else all of it counts
+		if err == nil { // otherwise all of it counts as work
 			brought = append(brought, now...)
 		}
 	}
@@ -70,15 +72,16 @@ func (m *making) end(ctx context.Context, brought []string, complete bool) error
 	return m.t.record(rec)
 }
 
-// unchangedOf are the recorded files that are as they were.
+// unchangedOf returns the recorded files that have not changed.
 func (t tree) unchangedOf(made map[string]int64) map[string]int64 {
 	made = maps.Clone(made)
 	maps.DeleteFunc(made, func(rel string, at int64) bool { return t.changedAt(rel) != at })
 	return made
 }
 
-// changedAt is when a file was changed in any way, in nanoseconds: no program sets that
-// time. 0: there is none, or it cannot be read.
+// changedAt returns the time of a file's last change of any kind (ctime), in
+// nanoseconds, which no program can set; 0 if the file does not exist or cannot
+// be read.
 func (t tree) changedAt(rel string) int64 {
 	var st unix.Stat_t
 	if unix.Lstat(filepath.Join(t.path, filepath.FromSlash(rel)), &st) != nil {
@@ -87,7 +90,7 @@ func (t tree) changedAt(rel string) int64 {
 	return unix.TimespecToNsec(st.Ctim)
 }
 
-// madeBySetup reports whether a file is as a set-up left it.
+// madeBySetup reports whether a file is as a setup left it.
 func (t tree) madeBySetup(rec record, rel string) bool {
 	at := t.changedAt(rel)
 	if at == 0 {

@@ -14,20 +14,21 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// rescueRoot is where snapshots are kept; refsRoot is all that is ours.
+// refsRoot is the prefix of all refs of teamctl, rescueRoot that of rescue
+// snapshots.
 const (
 	refsRoot   = "refs/teamctl/"
 	rescueRoot = refsRoot + "rescue/"
 )
 
-// snapshotMark begins the message of every snapshot; Restore looks for it.
+// snapshotMark starts the message of every snapshot; Restore checks for it.
 const snapshotMark = "teamctl snapshot"
 
-// largeFile is the size from which a file in a snapshot is told: it stays in the
-// repository until the snapshot is dropped.
+// largeFile is the size from which a note reports a file in a snapshot: it
+// stays in the repository until the snapshot is dropped.
 const largeFile = 50 << 20
 
-// large names the large files of a snapshot.
+// large returns notes about the large files of a snapshot.
 func (t tree) large(f facts) (notes []string) {
 	paths := slices.Clone(f.ignored)
 	for _, c := range f.status.Changes {
@@ -42,17 +43,19 @@ func (t tree) large(f facts) (notes []string) {
 	return notes
 }
 
-// snapshotTries: an agent may write while its worktree is read.
+// snapshotTries is the number of attempts: an agent may write while its
+// worktree is being read.
 const snapshotTries = 3
 
-// Snapshot saves the complete state of the worktree at path: HEAD, index,
+// Snapshot saves the complete state of the worktree at path: HEAD, index, and
 // tracked and untracked files that are not ignored, byte for byte unless a
-// filter such as LFS converts them. Index and files are not touched. The
-// answer is a commit; for a clean worktree it is HEAD itself. With ref, a full
-// name below refs/teamctl/, the ref is set to it, wherever it pointed before.
+// filter such as LFS converts them. It does not touch index or files. It
+// returns a commit; for a clean worktree that is HEAD itself. If ref, a full
+// name below refs/teamctl/, is not empty, Snapshot sets it to the commit
+// regardless of its previous value.
 //
-// The contents of repositories inside the worktree are not in it; Status names
-// them.
+// The snapshot does not include the contents of nested repositories; Status
+// names them.
 func (r *Repo) Snapshot(ctx context.Context, path, ref string) (string, error) {
 	if ref != "" && (!strings.HasPrefix(ref, refsRoot) || checkBranch(ref) != nil) {
 		return "", invalid(ReasonBadInput, "a snapshot is kept below %s, not at %q", refsRoot, ref)
@@ -71,9 +74,10 @@ func (r *Repo) Snapshot(ctx context.Context, path, ref string) (string, error) {
 	return sha, nil
 }
 
-// snapshot is Snapshot without a ref. With durable, every object is on the disk
-// before it returns, and the snapshot has the ignored files that are work and the
-// exact bytes of unchanged files too: what is in the worktree may be removed.
+// snapshot is Snapshot without a ref. With durable, every object is on disk
+// before it returns, and the snapshot also holds the ignored files that are
+// work and the exact bytes of unchanged files, so that the worktree may be
+// removed.
 func (r *Repo) snapshot(ctx context.Context, t tree, durable bool, why string) (sha string, err error) {
 	for range snapshotTries {
 		if sha, err = r.trySnapshot(ctx, t, durable, why); err == nil || ctx.Err() != nil {
@@ -105,11 +109,11 @@ func (r *Repo) trySnapshot(ctx context.Context, t tree, durable bool, why string
 	return r.commitTree(ctx, t, snapshotIn{index: index, head: st.Head, changes: st.Changes, ignored: ignored, durable: durable, why: why})
 }
 
-// snapshotIn is what a snapshot is made of.
+// snapshotIn is the material of a snapshot.
 type snapshotIn struct {
-	index   string   // temporary; becomes the working tree's
+	index   string   // temporary; becomes the index of the working tree commit
 	head    string   // "" on a branch without commits
-	changes []Change // as status reports them through index
+	changes []Change // as git status reports them with index
 	ignored []string // ignored files that are work
 	durable bool
 	why     string
@@ -156,8 +160,8 @@ func (r *Repo) commitTree(ctx context.Context, t tree, in snapshotIn) (string, e
 	return sha, wrap(err)
 }
 
-// pending are the commits that an operation under way has in hand, such as the
-// other side of a merge; they may be reachable from nothing else.
+// pending returns the commits that a running operation works on, such as the
+// other side of a merge; nothing else may reach them.
 func (t tree) pending(ctx context.Context) []string {
 	var list []string
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
@@ -180,10 +184,10 @@ func (t tree) commitOf(ctx context.Context, treeID string, parents []string, mes
 	return oneLine(out), err
 }
 
-// stage brings the temporary index up to what is on disk. Files go in by their
-// bytes, without the conversions of line ends that `git add` would do.
+// stage updates the temporary index to what is on disk. It adds the bytes of
+// files without the line ending conversions of `git add`.
 //
-// The answer are those that attributes convert.
+// It returns the files that attributes convert.
 func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) (exact []exactFile, err error) {
 	var info, byGit bytes.Buffer
 	var regular []string
@@ -194,7 +198,7 @@ func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) (exact []
 			continue
 		}
 		if strings.HasPrefix(c.sub, "S") {
-			if strings.HasPrefix(c.sub, "SC") { // its HEAD moved; what is inside is not ours
+			if strings.HasPrefix(c.sub, "SC") { // its HEAD moved; its contents are not part of the snapshot
 				byGit.WriteString(c.Path + "\x00")
 			}
 			continue
@@ -256,8 +260,8 @@ func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) (exact []
 	return exact, nil
 }
 
-// fileMode is the mode of a regular file, as git sees it where it says so (on a
-// file system without executable bits it does not look).
+// fileMode returns the mode of a regular file as git sees it, if status reports
+// it (on a file system without executable bits git ignores the bit on disk).
 func (c Change) fileMode(fi fs.FileInfo) string {
 	if c.mode == "100644" || c.mode == "100755" {
 		return c.mode
@@ -268,7 +272,7 @@ func (c Change) fileMode(fi fs.FileInfo) string {
 	return "100644"
 }
 
-// hash stores the bytes of files and returns their object ids.
+// hash stores the contents of files and returns their object ids.
 func (t tree) hash(ctx context.Context, paths []string, conf []string) ([]string, error) {
 	ids := make([]string, len(paths))
 	var batch []int
@@ -280,7 +284,7 @@ func (t tree) hash(ctx context.Context, paths []string, conf []string) ([]string
 			batch = append(batch, i)
 			continue
 		}
-		// The list has a path a line; this one does not fit.
+		// The list has one path per line; this path does not fit.
 		one := t.call("hash-object", "-w", "--no-filters", "--", p)
 		one.conf = conf
 		out, err := git(ctx, one)
@@ -306,12 +310,12 @@ func (t tree) hash(ctx context.Context, paths []string, conf []string) ([]string
 	return ids, nil
 }
 
-// rescueRef keeps a snapshot under a name of its own and returns the name.
+// rescueRef keeps a snapshot under a ref of its own and returns the ref.
 func (r *Repo) rescueRef(ctx context.Context, teamKey, agent, sha string) (string, error) {
 	return r.keepAt(ctx, rescueRoot, teamKey, agent, sha)
 }
 
-// checkOwner refuses names that do not make a ref.
+// checkOwner rejects names that cannot be part of a ref.
 func checkOwner(teamKey, agent string) error {
 	for _, n := range []string{teamKey, agent} {
 		if n == "" || strings.Contains(n, "/") || checkBranch(n) != nil {

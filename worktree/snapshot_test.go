@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// state is everything that a restore has to bring back.
+// state is everything that a restore must bring back.
 type state struct {
 	Files  map[string]string
 	Status string
@@ -32,7 +32,8 @@ func (f *fixture) state(dir string) state {
 	}
 }
 
-// status is what git says of dir, without its complaints of files that no attribute fits.
+// status returns git's status of dir, without its warnings about files that do
+// not fit their attributes.
 func (f *fixture) status(dir string) string {
 	f.Helper()
 	cmd := exec.Command("git", "-C", dir, "status", "--porcelain=v1", "--no-renames", "-z", "--untracked-files=all")
@@ -41,13 +42,13 @@ func (f *fixture) status(dir string) string {
 	return string(out)
 }
 
-// withoutBuild drops the ignored file of mess that any build makes again.
+// withoutBuild drops the ignored file of mess that any build regenerates.
 func (s state) withoutBuild() state {
 	delete(s.Files, "build/made")
 	return s
 }
 
-// mess leaves every kind of change in the worktree at rel.
+// mess makes every kind of change in the worktree at rel.
 func (f *fixture) mess(rel string) {
 	f.Helper()
 	in := func(name string) string { return rel + "/" + name }
@@ -69,7 +70,7 @@ func (f *fixture) mess(rel string) {
 	f.must(os.Chmod(f.path(in("tool.sh")), 0o755)) // mode change alone
 	f.must(os.Remove(f.path(in("gone.txt"))))
 	f.git(f.path(rel), "rm", "--quiet", "--cached", "kept.txt") // untracked again
-	// A file becomes a directory, and the other way round.
+	// A file becomes a directory, and the reverse.
 	f.must(os.Remove(f.path(in("todir"))))
 	f.write(in("todir/x"), "x")
 	f.must(os.RemoveAll(f.path(in("tofile"))))
@@ -126,7 +127,7 @@ func TestSnapshot(t *testing.T) {
 	if got := f.git(f.root, "rev-parse", "refs/teamctl/checkpoint/w", sha+"^1"); got != sha+"\n"+w.Base {
 		t.Error(got)
 	}
-	// Shaped like a stash: git itself can apply it.
+	// It has the shape of a stash: git itself can apply it.
 	f.git(f.root, "worktree", "add", "--quiet", "--detach", f.path("by-hand"), w.Base)
 	f.git(f.path("by-hand"), "stash", "apply", "--index", "--quiet", sha)
 	if got := contents(t, f.path("by-hand")); got["bin"] != before.Files["bin"] || got["link"] != before.Files["link"] {
@@ -136,7 +137,7 @@ func TestSnapshot(t *testing.T) {
 		_, err := f.repo.Snapshot(f.ctx(), w.Path, ref)
 		wantErr(t, err, team.CodeInvalid, ReasonBadInput)
 	}
-	// The person's own checkout too, without a trace in it.
+	// Snapshot also works on the user's own checkout, without changing it.
 	f.write("main/a.txt", "the person's\n")
 	f.git(f.root, "add", "a.txt")
 	mine := f.state(f.root)
@@ -147,13 +148,14 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Work and its removal by force, then everything is back, byte for byte.
+// After a forced removal of a worktree with changes, everything is restored
+// byte for byte.
 func TestForcedRemovalAndRestore(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	w := f.messy()
 	want := f.state(w.Path).withoutBuild()
-	// What git was told not to look at is restored as the plain change that it is.
+	// A change hidden from git is restored as a plain change.
 	f.git(w.Path, "update-index", "--no-assume-unchanged", "hidden.txt")
 	want.Status = f.status(w.Path)
 	f.git(w.Path, "update-index", "--assume-unchanged", "hidden.txt")
@@ -175,8 +177,8 @@ func TestForcedRemovalAndRestore(t *testing.T) {
 	}
 }
 
-// What attributes convert comes back by its bytes, whether it was staged, renamed,
-// made executable or left as it was.
+// Files that attributes convert are restored byte for byte, whether staged,
+// renamed, made executable or unchanged.
 func TestConvertedFilesComeBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -194,7 +196,7 @@ func TestConvertedFilesComeBack(t *testing.T) {
 		f.write("wt/w/staged."+end, "$Id$ new\ntwo\n")
 		f.write("wt/w/back."+end, "$Id$ staged\n")
 		f.git(w.Path, "add", "staged."+end, "back."+end)
-		f.write("wt/w/back."+end, "$Id$ one\ntwo\n") // as in HEAD again, by its bytes
+		f.write("wt/w/back."+end, "$Id$ one\ntwo\n") // content of HEAD again, byte for byte
 		f.git(w.Path, "mv", "moved."+end, "renamed."+end)
 		f.must(os.Chmod(f.path("wt/w/mode."+end), 0o755))
 		f.git(w.Path, "add", "mode."+end)
@@ -211,7 +213,7 @@ func TestConvertedFilesComeBack(t *testing.T) {
 	if d := cmp.Diff(want, f.state(w.Path)); d != "" {
 		t.Error(d)
 	}
-	// A checkpoint has those that were changed.
+	// A checkpoint holds the changed files.
 	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "t", "a", "a test")
 	f.must(err)
 	f.must(os.Remove(f.path("wt/w/staged.crlf")))
@@ -219,7 +221,7 @@ func TestConvertedFilesComeBack(t *testing.T) {
 	_, err = f.repo.RestoreInto(f.ctx(), w.Path, ref, "t", "a")
 	f.must(err)
 	got := f.state(w.Path)
-	for _, name := range []string{"plain.crlf", "plain.id", "plain.auto"} { // reset by git, unchanged to it
+	for _, name := range []string{"plain.crlf", "plain.id", "plain.auto"} { // reset by git, and unchanged to it
 		delete(want.Files, name)
 		delete(got.Files, name)
 	}
@@ -228,7 +230,7 @@ func TestConvertedFilesComeBack(t *testing.T) {
 	}
 }
 
-// Random work, several seeds: whatever is done, it comes back.
+// Random changes with several seeds are all restored.
 func TestRandomWorkComesBack(t *testing.T) {
 	t.Parallel()
 	did := map[string]int{}
@@ -244,7 +246,7 @@ func TestRandomWorkComesBack(t *testing.T) {
 			for i := range 12 {
 				f.write(fmt.Sprintf("main/d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintln(i), i))
 			}
-			// Attributes that make the bytes on disk differ from those in a commit.
+			// Attributes make the bytes on disk differ from those in a commit.
 			f.write("main/.gitattributes", "f1 text eol=crlf\nf2 text eol=lf\nf3 ident\nf4 text working-tree-encoding=UTF-16LE\n"+
 				"f5 text=auto\nf6 text=auto eol=crlf\nf7 -text\n")
 			f.commitMain("files")
@@ -254,7 +256,7 @@ func TestRandomWorkComesBack(t *testing.T) {
 				n := name()
 				full := filepath.Join(w.Path, n)
 				switch rnd.Intn(12) {
-				case 10, 11: // text in either form of line ends
+				case 10, 11: // text with either kind of line ending
 					end := []string{"\n", "\r\n"}[rnd.Intn(2)]
 					_ = os.Remove(full)
 					f.write("wt/w/"+n, strings.Repeat(fmt.Sprint("$Id$ line ", rnd.Intn(4), end), rnd.Intn(4)))
@@ -313,7 +315,7 @@ func TestRandomWorkComesBack(t *testing.T) {
 	}
 }
 
-// stashLog is the reflog of the stash, which all worktrees share.
+// stashLog returns the reflog of the stash, which all worktrees share.
 func (f *fixture) stashLog() string {
 	data, err := os.ReadFile(f.path("main/.git/logs/refs/stash"))
 	if err != nil {
@@ -322,8 +324,8 @@ func (f *fixture) stashLog() string {
 	return string(data)
 }
 
-// In the middle of a conflicting merge: the files come back with their conflict
-// marks, and the other side is reachable from the snapshot.
+// In the middle of a conflicting merge, the files are restored with their
+// conflict markers, and the snapshot reaches the other side.
 func TestSnapshotOfAConflict(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -336,7 +338,7 @@ func TestSnapshotOfAConflict(t *testing.T) {
 	if _, err := f.tryGit(w.Path, "merge", other); err == nil {
 		t.Fatal("no conflict")
 	}
-	f.git(f.root, "checkout", "--quiet", "main") // other hangs on MERGE_HEAD alone now
+	f.git(f.root, "checkout", "--quiet", "main") // now only MERGE_HEAD reaches other
 	f.write("wt/w/notes.txt", "notes")
 	want := contents(t, w.Path)
 	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
@@ -370,8 +372,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// Killed in the middle of a snapshot: worktree and index are as before, the
-// removal has not happened, and the next one completes.
+// After a kill in the middle of a snapshot, worktree and index are unchanged,
+// nothing is removed, and the next removal completes.
 func TestSnapshotKilled(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"snapshot-begun", "snapshot-staged", "snapshot-made"} {
@@ -397,7 +399,8 @@ func TestSnapshotKilled(t *testing.T) {
 	}
 }
 
-// sweep removes the temporary indexes of killed processes, which wait for an hour.
+// sweep removes the temporary indexes of killed processes, which normally stay
+// for an hour.
 func (f *fixture) sweep() error {
 	left, err := filepath.Glob(f.repo.own("index.*"))
 	for _, p := range left {

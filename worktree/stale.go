@@ -12,7 +12,8 @@ import (
 )
 
 // pruneStale drops the registration of a worktree at path whose directory is
-// gone or empty, and says so. What only the registration knows is saved first.
+// missing or empty, and returns a note about it. It first saves what only the
+// registration holds.
 func (r *Repo) pruneStale(ctx context.Context, path string) ([]string, error) {
 	admin, err := r.adminAt(path)
 	if err != nil || admin == "" {
@@ -29,9 +30,9 @@ func (r *Repo) pruneStale(ctx context.Context, path string) ([]string, error) {
 	return []string{note}, nil
 }
 
-// pruneAdmin drops one registration whose directory is gone. Its index may
-// hold staged work and its detached HEAD commits that nothing else reaches:
-// they go to a rescue ref. The caller holds the lock.
+// pruneAdmin drops one registration whose directory is missing. Its index may
+// hold staged work, and its detached HEAD commits that no ref reaches; they are
+// saved to a rescue ref. The caller holds the lock.
 func (r *Repo) pruneAdmin(ctx context.Context, admin, path, teamKey, agent string) (ref string, err error) {
 	reason, err := os.ReadFile(filepath.Join(admin, "locked"))
 	if err == nil && strings.TrimSpace(string(reason)) != "initializing" {
@@ -67,7 +68,7 @@ func lockedError(root, path, why string) error {
 		WithHint("git -C " + root + " worktree unlock " + path)
 }
 
-// adminStake is a commit of what only an admin directory knows, or "".
+// adminStake returns a commit of what only an admin directory holds, or "".
 func (r *Repo) adminStake(ctx context.Context, admin, path string) (string, error) {
 	c := call{dir: admin, env: []string{"GIT_DIR=" + admin, "GIT_WORK_TREE=" + admin}}
 	t := tree{path: admin, at: path, dir: admin}

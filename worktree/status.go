@@ -9,50 +9,50 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Status is what a worktree holds. It is complete or there is an error: nothing
-// in it is guessed.
+// Status is the state of a worktree. It is complete or there is an error:
+// nothing in it is guessed.
 type Status struct {
 	Path      string   `json:"path"`
-	Branch    string   `json:"branch,omitempty"` // "" is a detached HEAD
+	Branch    string   `json:"branch,omitempty"` // "" for a detached HEAD
 	Head      string   `json:"head,omitempty"`   // commit; "" on a branch without commits
-	Base      string   `json:"base,omitempty"`   // the commit it began at; "" when it was not recorded
+	Base      string   `json:"base,omitempty"`   // the commit at which it was created; "" if not recorded
 	Ahead     int      `json:"ahead"`            // commits since Base; -1 without Base or Head
-	Behind    int      `json:"behind"`           // commits of Base that HEAD lacks; -1 likewise
+	Behind    int      `json:"behind"`           // commits of Base missing from HEAD; -1 without Base or Head
 	Staged    int      `json:"staged"`           // files that differ between HEAD and index
 	Unstaged  int      `json:"unstaged"`         // files that differ between index and disk
-	Untracked int      `json:"untracked"`        // files not known and not ignored
+	Untracked int      `json:"untracked"`        // files neither tracked nor ignored
 	Unmerged  int      `json:"unmerged"`         // files with a conflict
 	Changes   []Change `json:"changes,omitempty"`
-	Operation string   `json:"operation,omitempty"` // merge, rebase, cherry-pick, revert, bisect; "" when none is under way
+	Operation string   `json:"operation,omitempty"` // merge, rebase, cherry-pick, revert, bisect; "" if none is in progress
 }
 
-// Clean reports that nothing would be lost with the directory: no change, no
-// untracked file, no operation under way. Commits are not its concern.
+// Clean reports whether deleting the directory would lose nothing: no change,
+// no untracked file, no operation in progress. It does not consider commits.
 func (s Status) Clean() bool { return len(s.Changes) == 0 && s.Operation == "" }
 
-// Change is one file that is not as in HEAD. Index and Work are git's letters
-// (M, T, A, D, U; "." for none); both are "?" for an untracked file. Renames
-// are a D and an A.
+// Change is one file that differs from HEAD. Index and Work are git's letters
+// (M, T, A, D, U; "." for none); both are "?" for an untracked file. A rename
+// is a D and an A.
 type Change struct {
-	Path  string `json:"path"` // relative, with slashes; ends with one for a repository inside
+	Path  string `json:"path"` // relative, with slashes; ends with a slash for a nested repository
 	Index string `json:"index"`
 	Work  string `json:"work"`
 
 	unmerged bool
 	sub      string // "S..." for a submodule
 	mode     string // of the file on disk, as git sees it
-	staged   string // objects in the index; two more of an unmerged file
+	staged   string // objects in the index; two more for an unmerged file
 }
 
-// Nested reports that the change is a repository inside the worktree that git
-// does not look into.
+// Nested reports whether the change is a nested repository, whose contents git
+// does not report.
 func (c Change) Nested() bool { return strings.HasSuffix(c.Path, "/") }
 
-// Status reads the worktree at path; also the main one. Nothing is written, not
-// even git's own cache.
+// Status reads the worktree at path, which may be the main one. It writes
+// nothing, not even git's own cache.
 //
 // Errors: path_missing (not found), not_a_worktree (invalid), worktree_unknown
-// (conflict), and whatever git says.
+// (conflict), and those of git.
 func (r *Repo) Status(ctx context.Context, path string) (Status, error) {
 	t, err := r.tree(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *Repo) Status(ctx context.Context, path string) (Status, error) {
 	return r.counted(ctx, t)
 }
 
-// counted is the status with the commits since its base.
+// counted returns the status including the commits since its base.
 func (r *Repo) counted(ctx context.Context, t tree) (Status, error) {
 	s, err := t.status(ctx)
 	if err != nil || s.Base == "" || s.Head == "" {
@@ -77,14 +77,14 @@ func (r *Repo) counted(ctx context.Context, t tree) (Status, error) {
 	return s, nil
 }
 
-// status is everything of it but the commits since its base, which take a process
-// of their own: Ahead and Behind are -1.
+// status returns the status without the commits since its base, which need
+// another process: Ahead and Behind are -1.
 func (t tree) status(ctx context.Context) (Status, error) { return t.statusWith(ctx, "") }
 
-// statusWith reads the status through another index file, "" for its own.
+// statusWith reads the status with another index file, or its own for "".
 func (t tree) statusWith(ctx context.Context, index string) (Status, error) {
 	c := t.readCall("status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--ignore-submodules=none")
-	// Not --no-renames, which git 2.17 lacks.
+	// git 2.17 does not have --no-renames.
 	c.conf = []string{"status.renames=false", "diff.renames=false"}
 	if index != "" {
 		c.env = append(c.env, "GIT_INDEX_FILE="+index)
@@ -105,13 +105,14 @@ func (t tree) statusWith(ctx context.Context, index string) (Status, error) {
 	return s, nil
 }
 
-// changes is the list alone, read through the given index file.
+// changes returns only the list of changes, read with the given index file.
 func (t tree) changes(ctx context.Context, index string) ([]Change, error) {
 	s, err := t.statusWith(ctx, index)
 	return s.Changes, err
 }
 
-// leftRight counts the commits that only a, and that only b contains.
+// leftRight counts the commits that only a contains and those that only b
+// contains.
 func (t tree) leftRight(ctx context.Context, a, b string) (left, right int, err error) {
 	out, err := t.read(ctx, "rev-list", "--left-right", "--count", a+"..."+b)
 	if err != nil {
@@ -123,8 +124,8 @@ func (t tree) leftRight(ctx context.Context, a, b string) (left, right int, err 
 	return left, right, nil
 }
 
-// parseStatus reads `git status --porcelain=v2 -z --branch` (git-status(1),
-// "Porcelain Format Version 2"). A line that it does not know is an error.
+// parseStatus parses `git status --porcelain=v2 -z --branch` (git-status(1),
+// "Porcelain Format Version 2"). An unknown line is an error.
 func parseStatus(out []byte) (Status, error) {
 	var s Status
 	seen := false
@@ -156,7 +157,8 @@ func parseStatus(out []byte) (Status, error) {
 			s.Changes = append(s.Changes, Change{Path: rest, Index: "?", Work: "?"})
 			continue
 		case "1", "2", "u":
-			// <XY> <sub> <modes and objects ...> <path>; a rename is followed by its origin.
+			// <XY> <sub> <modes and objects ...> <path>; a rename is followed
+			// by its source path.
 			fields := map[string]int{"1": 8, "2": 9, "u": 10}[kind]
 			f := strings.SplitN(rest, " ", fields)
 			if len(f) != fields || len(f[0]) != 2 {
@@ -193,7 +195,7 @@ func parseStatus(out []byte) (Status, error) {
 	return s, nil
 }
 
-// summary says what is at stake, in a few words.
+// summary counts the uncommitted changes in a few words.
 func (s Status) summary() string {
 	var parts []string
 	for _, p := range []struct {

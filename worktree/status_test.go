@@ -78,7 +78,7 @@ func TestStatusBehind(t *testing.T) {
 	if st, err := f.repo.Status(f.ctx(), w.Path); err != nil || st.Ahead != 0 || st.Behind != 1 {
 		t.Errorf("%v %+v", err, st)
 	}
-	// One that somebody else made has no recorded base.
+	// A worktree made by another program has no recorded base.
 	f.git(f.root, "worktree", "add", "--quiet", "--detach", f.path("theirs"))
 	if st, err := f.repo.Status(f.ctx(), f.path("theirs")); err != nil || st.Base != "" || st.Ahead != -1 || st.Branch != "" {
 		t.Errorf("%v %+v", err, st)
@@ -109,7 +109,7 @@ func TestStatusOperation(t *testing.T) {
 	}
 }
 
-// Whatever cannot be read is an error and never clean.
+// Whatever cannot be read is an error, never clean.
 func TestStatusUnknown(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -119,7 +119,8 @@ func TestStatusUnknown(t *testing.T) {
 		reason string
 	}{
 		{"gone", func(f *fixture, w Worktree) { f.must(os.RemoveAll(w.Path)) }, team.CodeNotFound, ReasonPathMissing},
-		// Inside the main worktree git would climb to it and speak of that one.
+		// Inside the main worktree, git would climb to it and report its
+		// status.
 		{"no .git file", func(f *fixture, w Worktree) { f.must(os.Remove(filepath.Join(w.Path, ".git"))) }, team.CodeInvalid, ReasonNotWorktree},
 		{"registration gone", func(f *fixture, w Worktree) { f.must(os.RemoveAll(f.path("main/.git/worktrees"))) }, team.CodeConflict, ReasonUnknown},
 		{"broken index", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/index", "junk") }, team.CodeInternal, ReasonGitFailed},

@@ -4,9 +4,9 @@ import "context"
 
 type stepsKey struct{}
 
-// WithSteps has repositories that are opened with the context call f at every step
-// of what they do, by name (docs/worktrees.md lists them), before the next one
-// begins. Tests kill the process there.
+// WithSteps makes repositories opened with the returned context call f after
+// each step of an operation, by name (docs/worktrees.md lists the steps),
+// before the next step begins. Tests kill the process there.
 func WithSteps(ctx context.Context, f func(step string)) context.Context {
 	return context.WithValue(ctx, stepsKey{}, f)
 }

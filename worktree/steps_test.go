@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEveryStepIsKilled: each step that the package has stands in the table of
-// docs/worktrees.md and is one at which a test kills the process.
+// TestEveryStepIsKilled checks that each step of the package is in the table of
+// docs/worktrees.md, and that a test kills the process there.
 func TestEveryStepIsKilled(t *testing.T) {
 	t.Parallel()
 	steps, tests := map[string]bool{}, ""
@@ -64,8 +64,8 @@ func TestEveryStepIsKilled(t *testing.T) {
 	}
 }
 
-// A restore that is killed once what was there is safe, and a recovery that is
-// killed at each of its steps: nothing is lost, and the next one completes.
+// A restore is killed after saving the previous state, and a recovery is killed
+// at each of its steps: nothing is lost, and the next run completes.
 func TestRestoreAndRecoverKilled(t *testing.T) {
 	for _, step := range []string{"restore-rescued", "unlocked", "recover-rescued"} {
 		t.Run(step, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRestoreAndRecoverKilled(t *testing.T) {
 			f.must(os.Remove(f.path("wt/w/then.txt")))
 			f.write("wt/w/now.txt", "now")
 			if step != "restore-rescued" {
-				// A merge that its worker did not live to end.
+				// A merge whose worker was killed.
 				f.member("a", map[string]string{"x.txt": "x"})
 				killed(t, childJob{Repo: f.root, Do: "merge", Path: w.Path, Merge: []string{"team/a"}, KillAt: "merge-begun"})
 				f.write("wt/w/a.txt", "half written")
@@ -114,8 +114,8 @@ func TestRestoreAndRecoverKilled(t *testing.T) {
 	}
 }
 
-// A setup that is killed between its files and its commands is done again, and
-// leaves alone what the first one brought.
+// A setup killed between its files and its commands is repeated, and keeps what
+// the first one copied.
 func TestSetupKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -15,29 +15,30 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Worktree is one member's worktree, as Create made it.
+// Worktree is a member's worktree, as Create made it.
 type Worktree struct {
 	Path   string   `json:"path"`
-	Branch string   `json:"branch,omitempty"` // short name; "" is a detached HEAD
-	Base   string   `json:"base,omitempty"`   // the commit it began at; "" when it was not recorded
+	Branch string   `json:"branch,omitempty"` // short name; "" for a detached HEAD
+	Base   string   `json:"base,omitempty"`   // the commit at which it was created; "" if not recorded
 	Repo   string   `json:"repo"`             // Repo.Root
-	Notes  []string `json:"notes,omitempty"`  // for the person: submodules, what was repaired
+	Notes  []string `json:"notes,omitempty"`  // for the user: submodules, repairs
 }
 
-// tree is a worktree that was found to be one of ours: its .git file names an
-// admin directory of this repository, and that one names it back. git is run
-// with both given, so a .git file that goes missing never makes git climb to a
-// repository above.
+// tree is a worktree verified to belong to this repository: its .git file names
+// an admin directory of the repository, and that names the worktree. git is run
+// with both given explicitly, so that a missing .git file never makes git use a
+// repository in a parent directory.
 type tree struct {
 	path string // where the files are
-	at   string // where it is registered; another path only while it is moved aside
+	at   string // where it is registered; differs from path only while it is moved aside
 	dir  string // its git directory: <common>/worktrees/<id>, or common for the main one
 	main bool
-	env  []string // added to the environment of git
+	env  []string // added to git's environment
 }
 
-// OpenWorktree finds the repository of the worktree at path and what is known
-// of it. Errors are those of OpenRepo, and not_a_worktree (invalid).
+// OpenWorktree finds the repository of the worktree at path and what was
+// recorded about it. Errors are those of OpenRepo, and not_a_worktree
+// (invalid).
 func OpenWorktree(ctx context.Context, path string) (*Repo, Worktree, error) {
 	r, err := OpenRepo(ctx, path)
 	if err != nil {
@@ -74,9 +75,9 @@ func (r *Repo) tree(path string) (tree, error) {
 	}
 	admin, err := adminOf(p)
 	if err != nil {
-		if at, e := r.adminAt(p); e == nil && at != "" { // registered all the same
+		if at, e := r.adminAt(p); e == nil && at != "" { // still registered
 			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).
-				WithHint("git -C " + r.root + " worktree repair") // with the path it looks for the .git file
+				WithHint("git -C " + r.root + " worktree repair") // with the path, it looks for the .git file
 		}
 		return tree{}, err
 	}
@@ -97,7 +98,8 @@ func (r *Repo) tree(path string) (tree, error) {
 	return tree{path: p, at: p, dir: admin}, nil
 }
 
-// adminOf is the git directory that the .git file of a linked worktree names.
+// adminOf returns the git directory that the .git file of a linked worktree
+// names.
 func adminOf(path string) (string, error) {
 	gitfile := filepath.Join(path, ".git")
 	info, err := os.Lstat(gitfile)
@@ -121,7 +123,8 @@ func adminOf(path string) (string, error) {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(path, to)
 	}
-	// The admin directory itself may be gone; what leads to it must be real.
+	// The admin directory itself may be missing; its parent must exist to be
+	// resolved.
 	parent, err := filepath.EvalSymlinks(filepath.Dir(to))
 	if err != nil {
 		parent = filepath.Clean(filepath.Dir(to))
@@ -129,8 +132,9 @@ func adminOf(path string) (string, error) {
 	return filepath.Join(parent, filepath.Base(to)), nil
 }
 
-// RepoOf is the root of the repository that the linked worktree at path names, if
-// both it and the registration are there, whatever path that one names; else "".
+// RepoOf returns the root of the repository that the linked worktree at path
+// names, if both it and the registration exist, even if the registration names
+// another path; otherwise "".
 func RepoOf(ctx context.Context, path string) string {
 	admin, err := adminOf(path)
 	if err != nil {
@@ -146,7 +150,7 @@ func RepoOf(ctx context.Context, path string) string {
 	return r.root
 }
 
-// backlink is the worktree that an admin directory belongs to.
+// backlink returns the worktree to which an admin directory belongs.
 func backlink(admin string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(admin, "gitdir"))
 	if err != nil {
@@ -162,8 +166,8 @@ func backlink(admin string) (string, error) {
 	return cleanPath(filepath.Dir(to))
 }
 
-// cleanPath resolves the symlinks above the last component. The last one is
-// left alone: a link in place of a worktree is never followed.
+// cleanPath resolves the symlinks above the last component. It leaves the last
+// one alone: a link in place of a worktree is never followed.
 func cleanPath(path string) (string, error) {
 	p, err := filepath.Abs(path)
 	if err != nil {
@@ -199,7 +203,7 @@ func (t tree) read(ctx context.Context, args ...string) ([]byte, error) {
 	return git(ctx, t.readCall(args...))
 }
 
-// head is the commit at HEAD.
+// head returns the commit at HEAD.
 func (t tree) head(ctx context.Context) (string, error) {
 	out, err := t.read(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if exitStatus(err) == 1 {
@@ -211,7 +215,7 @@ func (t tree) head(ctx context.Context) (string, error) {
 	return oneLine(out), nil
 }
 
-// branch is the short name of the branch at HEAD, "" when it is detached.
+// branch returns the short name of the branch at HEAD, or "" if it is detached.
 func (t tree) branch(ctx context.Context) (string, error) {
 	out, err := t.read(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if exitStatus(err) == 1 {
@@ -223,7 +227,8 @@ func (t tree) branch(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(oneLine(out), "refs/heads/"), nil
 }
 
-// notMain refuses what would change the person's own checkout.
+// notMain returns an error for the user's own checkout, which must not be
+// changed.
 func (t tree) notMain(verb string) error {
 	if t.main {
 		return team.Errorf(team.CodeDenied, "%s in %s: it is the main worktree, which is the person's own", verb, t.path).
@@ -232,7 +237,7 @@ func (t tree) notMain(verb string) error {
 	return nil
 }
 
-// operation is what git is in the middle of there, or "".
+// operation returns the operation that git has in progress, or "".
 func (t tree) operation() (string, error) {
 	for _, o := range operations {
 		_, err := os.Lstat(filepath.Join(t.dir, o.file))
@@ -246,7 +251,7 @@ func (t tree) operation() (string, error) {
 	return "", nil
 }
 
-// operations, the one that contains the other first.
+// operations lists an operation before those it contains.
 var operations = []struct{ file, name string }{
 	{"rebase-merge", "rebase"},
 	{"rebase-apply", "rebase"},
@@ -256,23 +261,23 @@ var operations = []struct{ file, name string }{
 	{"BISECT_LOG", "bisect"},
 }
 
-// record is what Create writes into the admin directory.
+// record is what Create writes to the admin directory.
 type record struct {
 	Base    string    `json:"base"`
 	Branch  string    `json:"branch,omitempty"`
 	Created time.Time `json:"created"`
-	SetUp   bool      `json:"setUp,omitempty"`  // Setup was completed
-	SetUpAt time.Time `json:"setUpAt,omitzero"` // ignored files that were changed no later are a set-up's
-	// Made are further ignored files that a set-up made, and the times of their last change
-	// in nanoseconds.
+	SetUp   bool      `json:"setUp,omitempty"`  // Setup has completed
+	SetUpAt time.Time `json:"setUpAt,omitzero"` // ignored files not changed since then were made by a setup
+	// Made lists other ignored files that a setup made, with the times of their
+	// last change in nanoseconds.
 	Made  map[string]int64 `json:"made,omitempty"`
 	Ports int              `json:"ports,omitempty"` // the first of its range
 }
 
 const recordFile = "teamctl.json"
 
-// recorded is empty for a worktree that somebody else made, and where the record cannot
-// be read.
+// recorded returns an empty record for a worktree that another program made,
+// and if the record cannot be read.
 func (t tree) recorded() record {
 	rec, err := t.readRecord()
 	if err != nil {
@@ -297,8 +302,8 @@ func (t tree) readRecord() (rec record, err error) {
 	return rec, nil
 }
 
-// record writes it whole or not at all: a process that is killed while a setup notes
-// its end must not take the base with it. One that is damaged is moved aside first, as
+// record replaces the record atomically: a process killed while a setup records
+// its end must not lose the base. A damaged record is first renamed to
 // teamctl.json.corrupt-<milliseconds>.
 func (t tree) record(rec record) error {
 	data, err := json.Marshal(rec)
