@@ -13,7 +13,7 @@ const (
 	noFollow     = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 )
 
-// accessed is when a file was last read, as far as its file system tells.
+// accessed returns when a file was last read, according to its file system.
 func accessed(info fs.FileInfo) (time.Time, bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -22,7 +22,7 @@ func accessed(info fs.FileInfo) (time.Time, bool) {
 	return time.Unix(st.Atim.Unix()), true
 }
 
-// forgetAccess sets the time at which a file was last read to the beginning of time.
+// forgetAccess sets the time at which a file was last read to the epoch.
 func forgetAccess(path string) {
 	_ = unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{{}, {Nsec: unix.UTIME_OMIT}}, unix.AT_SYMLINK_NOFOLLOW)
 }

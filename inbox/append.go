@@ -10,28 +10,28 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// closing is how an array of objects ends in the file's format. A newline cannot
-// stand inside a JSON string and a nested object is indented further, so no torn
-// write ends like this.
+// closing is the end of an array of objects in the file's format. A JSON string
+// cannot contain a newline, and a nested object has more indentation, so a torn
+// write never ends like this.
 const closing = "\n  }\n]"
 
-// Append adds one message. When it returns nil the message is in the file; after
-// an error the file is as it was, except that a *CorruptError says that a damaged
-// file was repaired first. An entry without From is CodeInvalid, a text over 1 MiB
-// CodeLimit. An empty Timestamp becomes now.
+// Append adds one message. When it returns nil the message is in the file;
+// after an error the file is unchanged, except that a *CorruptError reports
+// that a damaged file was repaired first. An entry without From is CodeInvalid,
+// a text over 1 MiB CodeLimit. An empty Timestamp becomes the current time.
 func (b *Box) Append(ctx context.Context, e Entry) error {
 	_, err := b.append(ctx, e, false)
 	return err
 }
 
-// ErrGone says that an entry was not appended because the mailbox has no file, or one
-// without a byte in it: somebody deleted or emptied it, and a file that the entry made
-// would hide what is missing. Reconcile makes one.
+// ErrGone means that an entry was not appended because the mailbox file is
+// missing or empty: another program deleted or truncated it, and a file created
+// by the entry would hide the loss. Reconcile creates one.
 var ErrGone = errors.New("the mailbox has no file")
 
-// AppendOnce is Append for an entry with an ID, unless the file has an entry with
-// this ID already; then it returns false. It reads the whole file: it is for
-// rebuilding a mailbox and for a delivery that may have happened.
+// AppendOnce is Append for an entry with an ID, but returns false if the file
+// already has an entry with this ID. It reads the whole file: use it to rebuild
+// a mailbox and to repeat a delivery that may have succeeded.
 func (b *Box) AppendOnce(ctx context.Context, e Entry) (bool, error) {
 	if e.ID == "" {
 		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message that is to be there once needs an id", b.agent)
@@ -69,10 +69,10 @@ func (h *holding) has(id string) (bool, error) {
 	return standsIn(data, elems, id), nil
 }
 
-// standsIn reports that an entry of a file has an id.
+// standsIn reports whether an entry of a file has the given id.
 func standsIn(data []byte, elems []element, id string) bool {
-	// Entries are decoded only when the id stands in the text at all. One that JSON
-	// would escape is looked for the slow way.
+	// Decode entries only if the id occurs in the text at all. An id that JSON
+	// would escape takes the slow path.
 	quoted := team.AppendJSONString(nil, id)
 	if len(quoted) == len(id)+2 && !bytes.Contains(data, quoted) {
 		return false
@@ -85,7 +85,8 @@ func standsIn(data []byte, elems []element, id string) bool {
 	return false
 }
 
-// append adds entries; without anew it is ErrGone where there is no file or an empty one.
+// append adds entries; without anew it returns ErrGone if the file is missing
+// or empty.
 func (h *holding) append(raws [][]byte, anew bool) (err error) {
 	f, info, err := h.open(os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,8 +134,8 @@ func (h *holding) append(raws [][]byte, anew bool) (err error) {
 	return h.replace(append(texts(data, elems), raws...), len(elems) > 0)
 }
 
-// emptied is what an empty file is to somebody who must not fill it: ErrGone, once it has
-// been empty for a moment.
+// emptied returns ErrGone for an empty file that must not be filled, once it
+// has been empty for a moment.
 func (h *holding) emptied() error {
 	if err := h.rested(); err != nil {
 		return err
@@ -142,8 +143,8 @@ func (h *holding) emptied() error {
 	return ErrGone
 }
 
-// refill puts a new file in the place of an empty one, which is kept aside: what its
-// emptier may still write into it is not lost.
+// refill replaces an empty file, and keeps the old one aside: whatever the
+// program that truncated it still writes to it is not lost.
 func (h *holding) refill(raws [][]byte) error {
 	if err := errors.Join(h.stillHeld(), h.rested()); err != nil {
 		return err
@@ -154,9 +155,9 @@ func (h *holding) refill(raws [][]byte) error {
 	return h.replace(raws, false)
 }
 
-// appendInPlace puts entries in front of the closing bracket with one write. When it
-// fails the old end is put back into the blocks that are there, which needs no
-// space.
+// appendInPlace inserts entries before the closing bracket with one write. If
+// the write fails it restores the old end in the existing blocks, which needs
+// no space.
 func appendInPlace(f *os.File, size int64, raws [][]byte) error {
 	const next, end = ",\n  ", "\n]"
 	off := size - int64(len(end))

@@ -47,7 +47,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// One message comes, is read and marked, by a reader that stays.
+// A long-lived reader reads and marks each message as it arrives.
 func BenchmarkAppendAndConsume(b *testing.B) {
 	for _, n := range histories {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -17,28 +17,29 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Box is one agent's mailbox. It holds no descriptor between calls, and any number
-// of goroutines may use it.
+// Box is one agent's mailbox. It holds no descriptor between calls and is safe
+// for concurrent use.
 type Box struct {
 	agent string
 	dir   string // the inboxes directory, absolute
 	name  string // the file's name in it
 	guard string // the lock file
-	// reader is the lock of readers, see LockReader.
+	// reader is the lock of readers; see LockReader.
 	reader string
 	pid    string // the visible owner
-	lack   string // stands while entries are missing
-	last   string // a second name of the file that we have appended to last
-	// parked is our lock directory for foreign clients while it is not in place.
+	lack   string // exists while entries are missing
+	last   string // a second link to the file last appended to
+	// parked is where teamctl's lock directory for foreign clients is kept
+	// while not in use.
 	parked string
 
 	mu   sync.Mutex
 	seen cursor // guarded by mu
 }
 
-// Open names agent's mailbox in inboxesDir, with its locks in locksDir. Nothing is
-// created before the first message. An agent name that cannot name a file is
-// CodeInvalid.
+// Open returns agent's mailbox in inboxesDir, with its locks in locksDir. It
+// creates nothing before the first message. An agent name that is not a valid
+// file name is CodeInvalid.
 func Open(inboxesDir, locksDir, agent string) (*Box, error) {
 	name, err := team.InboxName(agent)
 	if err != nil {
@@ -71,7 +72,7 @@ func Open(inboxesDir, locksDir, agent string) (*Box, error) {
 // Path is the mailbox file; it need not exist.
 func (b *Box) Path() string { return filepath.Join(b.dir, b.name) }
 
-// Agent is the name that the mailbox was opened with.
+// Agent returns the name passed to Open.
 func (b *Box) Agent() string { return b.agent }
 
 // holding is the mailbox while its locks are held.
@@ -79,14 +80,14 @@ type holding struct {
 	box      *Box
 	root     *os.Root
 	name     string
-	foreign  *foreignLock   // nil when there is no room for it
-	shared   *filelock.Held // nil when there is none
+	foreign  *foreignLock   // nil if the disk is full
+	shared   *filelock.Held // nil if there is none
 	unshared bool           // there was none when the locks were taken
 	since    time.Time      // when the operation began
 }
 
-// openDir opens the inboxes directory itself: a symlink in its place is refused,
-// as is a directory that others may write.
+// openDir opens the inboxes directory itself. It refuses a symlink in its place
+// and a directory that others may write.
 func (b *Box) openDir() (*os.Root, error) {
 	named, err := os.Lstat(b.dir)
 	if err != nil {
@@ -110,11 +111,11 @@ func (b *Box) openDir() (*os.Root, error) {
 }
 
 // open opens the mailbox file. It refuses a symlink, anything that is not a
-// regular file, a file of another user, and one that everybody may write.
+// regular file, another user's file and a world-writable file.
 func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
-	// O_NONBLOCK: opening a named pipe would wait for its other end.
+	// O_NONBLOCK, because opening a named pipe would wait for its other end.
 	f, err := h.root.OpenFile(h.name, flag|noFollow|noAccessTime, 0)
-	if errors.Is(err, syscall.EPERM) { // another's, which trust refuses
+	if errors.Is(err, syscall.EPERM) { // another user's file, which trust refuses
 		f, err = h.root.OpenFile(h.name, flag|noFollow, 0)
 	}
 	if err != nil {
@@ -140,8 +141,8 @@ func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
 	return f, opened, nil
 }
 
-// trust refuses a file that is of another kind than want, another user's, or
-// writable by everybody.
+// trust returns an error for a file that is not of the wanted type, belongs to
+// another user, or is world-writable.
 func (b *Box) trust(info fs.FileInfo, path string, want fs.FileMode) error {
 	if info.Mode().Type() != want {
 		return team.Errorf(team.CodeDenied, "refuse %s: it is %v", path, info.Mode()).
@@ -158,7 +159,7 @@ func (b *Box) trust(info fs.FileInfo, path string, want fs.FileMode) error {
 	return nil
 }
 
-// load reads the whole file; a missing one has no text.
+// load reads the whole file; a missing one is empty.
 func (h *holding) load() (data []byte, info fs.FileInfo, err error) {
 	f, info, err := h.open(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +173,7 @@ func (h *holding) load() (data []byte, info fs.FileInfo, err error) {
 	return data, info, err
 }
 
-// readFrom reads [off, size), or less when the file has become shorter.
+// readFrom reads [off, size), or less if the file has become shorter.
 func readFrom(f *os.File, off, size int64) ([]byte, error) {
 	data := make([]byte, max(size-off, 0))
 	n, err := f.ReadAt(data, off)
@@ -182,7 +183,7 @@ func readFrom(f *os.File, off, size int64) ([]byte, error) {
 	return data[:n], err
 }
 
-// replace writes the file anew from its elements' text.
+// replace rewrites the file from the text of its elements.
 func (h *holding) replace(elements [][]byte, sync bool) error {
 	out, err := arrayOf(elements)
 	if err != nil {
@@ -201,7 +202,7 @@ func (h *holding) replace(elements [][]byte, sync bool) error {
 	return nil
 }
 
-// arrayOf is the text of a whole mailbox.
+// arrayOf returns the text of a whole mailbox.
 func arrayOf(elements [][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('[')
@@ -223,8 +224,8 @@ func arrayOf(elements [][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// stillHeld reports why the file must not be written: a lock was taken from us, or a
-// shared lock has been made since (errAgain).
+// stillHeld returns an error if the file must not be written: another program
+// took a lock, or a shared lock has been created since (errAgain).
 func (h *holding) stillHeld() error {
 	if h.unshared {
 		if there, err := hasShared(h.root); err != nil {
@@ -239,8 +240,8 @@ func (h *holding) stillHeld() error {
 	return h.foreign.check()
 }
 
-// Entries are all messages, oldest first; a missing file has none. The error may
-// be a *CorruptError.
+// Entries returns all messages, oldest first; a missing file has none. The
+// error may be a *CorruptError.
 func (b *Box) Entries(ctx context.Context) ([]Entry, error) {
 	var out []Entry
 	err := b.hold(ctx, "read", false, false, func(h *holding) error {

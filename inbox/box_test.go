@@ -34,10 +34,10 @@ func TestFormatGolden(t *testing.T) {
 	}
 }
 
-// Mailboxes as the native teams of Claude Code write them are read without loss and
-// written byte for byte: by the codec from the fields, and by a rewrite from the text.
-// Those of testdata are in that form with words of our own; where a recorded team lies
-// beside the repository it is read as well.
+// Mailboxes in the format of Claude Code's native teams are read without loss
+// and written byte for byte: by the codec from the fields, and by a rewrite
+// from the text. Those in testdata have that format with texts of our own; a
+// recorded team next to the repository is read as well.
 func TestNativeMailboxesGoRound(t *testing.T) {
 	t.Parallel()
 	own, err := filepath.Glob(filepath.Join("testdata", "native", "*.json"))
@@ -71,7 +71,8 @@ func TestNativeMailboxesGoRound(t *testing.T) {
 			if content(t, fresh) != original {
 				t.Error("written from its fields it differs")
 			}
-			// An append keeps every byte before the bracket; a prune rewrites.
+			// An append keeps every byte before the bracket; a prune rewrites
+			// the file.
 			add(t, b, Entry{From: "x", Text: "new"})
 			if !strings.HasPrefix(content(t, b), strings.TrimSuffix(original, "\n]")+",\n") {
 				t.Error("an append changed what was there")
@@ -163,7 +164,8 @@ func TestForeignFormsAreRead(t *testing.T) {
 	}
 }
 
-// What another program wrote survives every operation of ours but its read mark.
+// Every operation preserves what another program wrote, except for the read
+// mark.
 func TestForeignKeysSurvive(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -272,8 +274,8 @@ func TestAppendOnce(t *testing.T) {
 	}
 }
 
-// A file that is deleted after it was compared is not made anew by what is missing of it:
-// that would hide the rest.
+// A file deleted after it was compared is not recreated with the missing
+// entries: that would hide the rest.
 func TestDeletedUnderReconcile(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -289,8 +291,8 @@ func TestDeletedUnderReconcile(t *testing.T) {
 	}
 }
 
-// What makes a file has a mark of its own, so that one who restored the
-// file before does not call the new one whole.
+// A new file gets a mark of its own, so that a process that restored the former
+// file does not declare the new one whole.
 func TestReconcileMarksANewFile(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -370,7 +372,8 @@ func TestKeyOfAnEntryWithoutID(t *testing.T) {
 	}
 }
 
-// The remembered place must not hide anything when others rewrite the file.
+// The remembered position must not hide entries when other programs rewrite the
+// file.
 func TestForeignRewritesBetweenOurReads(t *testing.T) {
 	t.Parallel()
 	b, dir := newBox(t)
@@ -387,7 +390,7 @@ func TestForeignRewritesBetweenOurReads(t *testing.T) {
 	add(t, other, numbered("a", 3))
 	consume(numbered("a", 3).Text)
 
-	// In place, by a client that removes what was read.
+	// Rewritten in place, by a client that removes read entries.
 	put(t, b, `[{"from":"f","text":"short","read":false}]`)
 	consume("short")
 	// The same with a longer text than before.

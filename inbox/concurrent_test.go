@@ -35,7 +35,8 @@ func TestSixteenProcessesLoseNothing(t *testing.T) {
 	inOrder(t, entries(t, b), procs*each)
 }
 
-// inOrder checks that there are n entries and that each sender's are in sequence.
+// inOrder checks that there are n entries and that each sender's entries are in
+// sequence.
 func inOrder(t *testing.T, all []Entry, n int) {
 	t.Helper()
 	if len(all) != n {
@@ -81,7 +82,7 @@ func TestProcessesAndGoroutinesTogether(t *testing.T) {
 	inOrder(t, entries(t, b), (goroutines+1)*each)
 }
 
-// Four consumers and four senders: every message goes to exactly one consumer.
+// With four consumers and four senders, exactly one consumer gets each message.
 func TestEachMessageIsConsumedOnce(t *testing.T) {
 	t.Parallel()
 	const senders, each, consumers = 4, 50, 4
@@ -145,8 +146,9 @@ func TestEachMessageIsConsumedOnce(t *testing.T) {
 	}
 }
 
-// Writers are killed in the middle of large writes: what they reported as sent is
-// there, the file is readable or says that it was repaired, and the lock is free.
+// Writers are killed in the middle of large writes: every message reported as
+// sent is in the file, the file is readable or reports a repair, and the lock
+// is free.
 func TestKilledWritersLoseNothingThatWasSent(t *testing.T) {
 	t.Parallel()
 	b, dir := newBox(t)
@@ -179,7 +181,7 @@ func TestKilledWritersLoseNothingThatWasSent(t *testing.T) {
 				}
 			}
 		}
-		_ = cmd.Wait() // killed by us
+		_ = cmd.Wait() // killed above
 		if _, err := b.Entries(bg(t)); err != nil {
 			var corrupt *CorruptError
 			if !errors.As(err, &corrupt) || !corrupt.Torn {
@@ -243,7 +245,8 @@ for i in range(n):
     os.rmdir(lock)
 `
 
-// A second implementation that rewrites the whole file under the foreign lock.
+// Beside a second implementation that rewrites the whole file under the foreign
+// lock, nothing is lost.
 func TestSharedWithAForeignWriter(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -265,7 +268,7 @@ func TestSharedWithAForeignWriter(t *testing.T) {
 	var got []Entry
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
-	wg.Go(func() { // and a consumer of ours all the while
+	wg.Go(func() { // a concurrent consumer
 		for last := false; ; {
 			es, err := b.Consume(bg(t), 0, nil)
 			if err != nil {
@@ -279,7 +282,7 @@ func TestSharedWithAForeignWriter(t *testing.T) {
 			select {
 			case <-stop:
 				last = true
-			case <-time.After(5 * time.Millisecond): // polling is what is tested
+			case <-time.After(5 * time.Millisecond): // the test covers polling
 			}
 		}
 	})
@@ -312,8 +315,8 @@ func TestSharedWithAForeignWriter(t *testing.T) {
 	}
 }
 
-// Two programs write and one of ours prunes: nothing that was not read is lost, and
-// what was read left the file or stands there, once.
+// Two foreign programs and teamctl write while it prunes: no unread message is
+// lost, and each read message was either removed or is in the file, once.
 func TestPruneBesideAForeignWriter(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Describe puts a protocol message in words for a model. Ids that an answer must
-// name are in it; the names come from the frame, so show it only for a message
-// whose sender is known.
+// Describe words a protocol message for a model. It includes ids that an answer
+// must name; names come from the frame, so show it only for a message with a
+// verified sender.
 func Describe(f Frame) string {
 	switch f := f.(type) {
 	case ShutdownRequest:
@@ -75,7 +75,7 @@ func because(reason string) string {
 	return " Reason: " + reason
 }
 
-// joinLines joins what is not empty.
+// joinLines joins the non-empty lines.
 func joinLines(lines ...string) string {
 	kept := lines[:0:0]
 	for _, l := range lines {

@@ -15,35 +15,36 @@ import (
 
 // Entry is one message in a mailbox.
 type Entry struct {
-	From      string // the sender's name; anyone who can write the file can write this
+	From      string // the sender's name, unverified: any program that can write the file can write any name
 	Text      string // plain text, or a protocol message (see Parse)
 	Summary   string // five to ten words for lists; may be empty
 	Timestamp string // ISO 8601 with milliseconds, UTC
 	Color     string // the sender's colour; may be empty
 	Read      bool
-	ID        string // msg_id; empty in what older clients write
+	ID        string // msg_id; empty for older clients
 	Type      string // for example "message"; may be empty
 
-	// Extra are the keys that are not named above, in their order.
+	// Extra holds all other keys, in their order.
 	Extra team.JSONObject
 
-	// Index is the place in the array when it was read, counting from 0.
+	// Index is the entry's position in the array when it was read, starting at
+	// 0.
 	Index int
 }
 
-// mayBeKnownKey is the key of an entry that was put back, see MayBeKnown.
+// mayBeKnownKey marks a restored entry; see MayBeKnown.
 const mayBeKnownKey = "mayBeKnown"
 
-// rawTextKey holds the base64 of a text that is not valid UTF-8: JSON cannot
-// hold its bytes, and nothing is to be lost.
+// rawTextKey holds the base64 of a text that is not valid UTF-8, which JSON
+// cannot represent.
 const rawTextKey = "text_b64"
 
-// maxText is the size of a text in bytes that a mailbox takes. A message has
-// team.MaxMessageBytes at most; inside a protocol message it grows by escapes.
+// maxText is the maximum size of a text in bytes. A message has at most
+// team.MaxMessageBytes; escapes make it longer inside a protocol message.
 const maxText = 1 << 20
 
 // Key identifies the entry: its msg_id, or for an entry without one a digest of
-// what it says, when, and who says it.
+// sender, time and text.
 func (e Entry) Key() string {
 	if e.ID != "" {
 		return e.ID
@@ -56,8 +57,8 @@ func (e Entry) Key() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// RawText is the text as the sender gave it, also where it is not valid UTF-8
-// (Text has U+FFFD in its place then).
+// RawText returns the text as the sender wrote it, even if it is not valid
+// UTF-8 (in which case Text contains U+FFFD).
 func (e Entry) RawText() []byte {
 	if i := e.Extra.Index(rawTextKey); i >= 0 {
 		var s string
@@ -70,23 +71,24 @@ func (e Entry) RawText() []byte {
 	return []byte(e.Text)
 }
 
-// SetMayBeKnown says that the entry is put back into a mailbox that had it before, and that
-// nothing shows whether its reader took it.
+// SetMayBeKnown marks an entry as restored to a mailbox that had it before,
+// without evidence that its reader received it.
 func (e *Entry) SetMayBeKnown() { e.Extra.Set(mayBeKnownKey, json.RawMessage("true")) }
 
-// MayBeKnown reports what SetMayBeKnown has said.
+// MayBeKnown reports whether SetMayBeKnown was called for the entry.
 func (e Entry) MayBeKnown() bool {
 	i := e.Extra.Index(mayBeKnownKey)
 	return i >= 0 && string(e.Extra[i].Value) == "true"
 }
 
-// Frame is the protocol message in the text, if it is one.
+// Frame returns the protocol message in the text, if it is one.
 func (e Entry) Frame() (Frame, bool) { return Parse(e.Text) }
 
-// Timestamp formats a time as it stands in entries and protocol messages.
+// Timestamp formats a time for entries and protocol messages.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// check refuses what foreign readers would drop, and fills in the time.
+// check rejects entries that foreign readers would drop, and sets a missing
+// time.
 func (e *Entry) check() error {
 	if e.From == "" {
 		return team.Errorf(team.CodeInvalid, "a message needs a sender")
@@ -101,7 +103,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// encode is the entry as it stands in the array, without the white space before it.
+// encode returns the text of the entry in the array, without leading white
+// space.
 func (e Entry) encode() ([]byte, error) {
 	var o team.JSONObject
 	str := func(key, s string) {
@@ -140,7 +143,7 @@ func (e Entry) encode() ([]byte, error) {
 	return raw, nil
 }
 
-// indent is a JSON value as it stands inside the array.
+// indent formats a JSON value for the array.
 func indent(raw []byte) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(raw) + 128)
@@ -158,7 +161,8 @@ func ownKey(key string) bool {
 	return false
 }
 
-// decode reads the element of data. A value of the wrong kind counts as absent.
+// decode decodes an element of data. A value of the wrong type counts as
+// absent.
 func decode(data []byte, e element, index int) Entry {
 	out := Entry{Index: index, Read: e.done}
 	_, _ = scanObject(data, e.start, 1, func(key, value span) {

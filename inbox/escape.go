@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// frameTags match the elements that teamctl and the agents' programs put around what did not
-// come from the agent's user. A text that contained one could end its own frame or claim
-// to be another.
+// frameTags match the elements that teamctl and the agents' programs put around
+// text that does not come from the agent's user. A text containing one could
+// end its own frame or pretend to be another.
 var frameTags = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)<([\s\pZ\p{Cf}/\\]*(?:` + strings.Join([]string{
 		"teammate[-_]message", "task[-_]notification", "cross[-_]session[-_]message", "system[-_](?:reminder|notification|warning)",
@@ -18,14 +18,14 @@ var frameTags = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)\b)`)
 })
 
-// noticeTags match those of a notice.
+// noticeTags match the elements of a notice.
 var noticeTags = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)<([\s\pZ\p{Cf}/\\]*(?:task_id|output_file|status|message)\b)`)
 })
 
-// escape returns a text that can neither end the frame that it is put into nor begin
-// another: the first character of such a tag becomes an entity. All else, code, JSON and
-// diffs, stays as it is.
+// escape returns a text that can neither end its enclosing frame nor begin
+// another: the first character of such a tag becomes an entity. Everything
+// else, such as code, JSON and diffs, is unchanged.
 func escape(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
@@ -38,9 +38,9 @@ func inElement(s string) string {
 	return noticeTags().ReplaceAllString(escape(s), "&lt;$1")
 }
 
-// inAttribute escapes what would end an attribute or its tag.
+// inAttribute escapes characters that would end an attribute or its tag.
 var inAttribute = strings.NewReplacer(`"`, "&quot;", "<", "&lt;", ">", "&gt;")
 
-// Body returns the text of a message as it stands in the frame that Render puts around
-// it, when it is not longer than team.MaxMessageBytes.
+// Body returns the text of a message as Render shows it, if it is no longer
+// than team.MaxMessageBytes.
 func Body(text string) string { return escape(clean(text, false)) }

@@ -13,17 +13,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Foreign clients lock a mailbox with a directory beside it: mkdir takes it, rmdir
-// frees it, and it is abandoned when its mtime is older than ten seconds, which a
-// live holder refreshes (the proper-lockfile protocol). We hold it for
-// milliseconds and so never refresh it; a write checks first that it is still ours.
+// Foreign clients lock a mailbox with a directory next to it (the
+// proper-lockfile protocol): mkdir takes the lock and rmdir releases it; a live
+// holder refreshes its mtime, and a lock with an mtime older than ten seconds
+// is abandoned. teamctl holds it for milliseconds, so it never refreshes it;
+// before a write it checks that it still has the lock.
 //
-// Ours is moved in and out where the system can do that without replacing anything:
-// on ext4 a rmdir may cost a millisecond, fifty times the rest of an append.
+// Where the system can rename without replacing, teamctl moves its directory in
+// and out: on ext4 a rmdir may cost a millisecond, fifty times the rest of an
+// append.
 
-// LockMode tells our lock directory from theirs. Whoever looks here has the guard, so
-// a directory of ours is one that a killed teamctl left: there is no need to wait
-// until it is stale.
+// LockMode distinguishes teamctl's lock directory from foreign ones. The caller
+// holds the guard, so a directory with this mode was left by a killed teamctl:
+// there is no need to wait until it is stale.
 const LockMode fs.FileMode = 0o710
 
 func abandoned(info fs.FileInfo) bool {
@@ -33,14 +35,14 @@ func abandoned(info fs.FileInfo) bool {
 type foreignLock struct {
 	root   *os.Root
 	name   string
-	parked string // where the directory was and goes back to; "" when it was made
+	parked string // where the directory came from and returns to; "" if it was made by mkdir
 	info   fs.FileInfo
 }
 
 func foreignName(file string) string { return file + ".lock" }
 
-// awaitForeign waits until no foreign client holds the mailbox. One may come a
-// moment later; who shares a mailbox has to take the lock.
+// awaitForeign waits until no foreign client holds the mailbox. One may arrive
+// a moment later; a program that shares a mailbox has to take the lock.
 func awaitForeign(ctx context.Context, root *os.Root, file string) error {
 	for {
 		info, err := root.Lstat(foreignName(file))
@@ -62,8 +64,8 @@ func awaitForeign(ctx context.Context, root *os.Root, file string) error {
 	}
 }
 
-// takeForeign takes the lock directory of a mailbox file. The caller has the guard,
-// and so the directory that is kept at parked between two holds.
+// takeForeign takes the lock directory of a mailbox file. The caller holds the
+// guard, and therefore owns the directory parked between two holds.
 func takeForeign(ctx context.Context, root *os.Root, file, parked string) (*foreignLock, error) {
 	name := foreignName(file)
 	for {
@@ -93,7 +95,8 @@ func takeForeign(ctx context.Context, root *os.Root, file, parked string) (*fore
 	}
 }
 
-// putForeign puts our directory in place. The error is fs.ErrExist when one is there.
+// putForeign moves teamctl's lock directory into place. The error is
+// fs.ErrExist if there already is one.
 func putForeign(root *os.Root, name, parked string) (*foreignLock, error) {
 	err := freshen(parked)
 	if err == nil {
@@ -106,7 +109,7 @@ func putForeign(root *os.Root, name, parked string) (*foreignLock, error) {
 		return nil, err
 	}
 	info, err := root.Lstat(name)
-	if err == nil && info.Mode().Perm() != LockMode { // the umask
+	if err == nil && info.Mode().Perm() != LockMode { // reduced by the umask
 		err = root.Chmod(name, LockMode)
 	}
 	if err != nil {
@@ -115,8 +118,8 @@ func putForeign(root *os.Root, name, parked string) (*foreignLock, error) {
 	return &foreignLock{root: root, name: name, parked: parked, info: info}, nil
 }
 
-// freshen makes the parked directory if there is none and sets its time to now.
-// errors.ErrUnsupported: it cannot be used.
+// freshen creates the parked directory if necessary and sets its time to now.
+// It returns errors.ErrUnsupported if it cannot be used.
 func freshen(parked string) error {
 	if !canMove {
 		return errors.ErrUnsupported
@@ -143,8 +146,9 @@ func (l *foreignLock) check() error {
 	return nil
 }
 
-// release frees the lock if it is still ours. A stolen one is no error here: what
-// was written was checked, and nothing of the thief's is touched.
+// release releases the lock if teamctl still has it. A stolen lock is not an
+// error here: every write was checked, and the new holder's lock is not
+// touched.
 func (l *foreignLock) release() error {
 	if l.check() != nil {
 		return nil

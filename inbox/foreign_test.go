@@ -66,7 +66,7 @@ func TestAbandonedForeignLock(t *testing.T) {
 	}
 }
 
-// A holder that was paused for too long finds its lock taken and writes nothing.
+// A holder that was paused too long finds its lock taken and writes nothing.
 func TestRobbedOfTheForeignLock(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -97,8 +97,8 @@ func TestRobbedOfTheForeignLock(t *testing.T) {
 	}
 }
 
-// A teamctl that was killed leaves its lock directory. Nobody waits for it: whoever has
-// the guard knows that its owner is dead.
+// A killed teamctl leaves its lock directory. No operation waits for it: the
+// holder of the guard knows that its owner is dead.
 func TestLockOfAKilledHolder(t *testing.T) {
 	t.Parallel()
 	b, dir := newBox(t)
@@ -121,9 +121,9 @@ func TestLockOfAKilledHolder(t *testing.T) {
 	}
 }
 
-// The directory is the same one every time, and it stands where foreign clients look
-// for it while the mailbox is held. Where it was taken away another one is made; where
-// something else stands in its place the lock works without it.
+// The directory is the same each time, and it is where foreign clients expect
+// it while the mailbox is held. If it was removed, another is made; if
+// something else is in its place, the lock works without it.
 func TestOurLockDirectoryIsKept(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -175,7 +175,8 @@ func TestOurLockDirectoryIsKept(t *testing.T) {
 	}
 }
 
-// What is renamed away and turns out to be a fresh lock of somebody else goes back.
+// A directory renamed away that turns out to be another program's fresh lock is
+// moved back.
 func TestStealingAFreshLockIsUndone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -196,7 +197,7 @@ func TestStealingAFreshLockIsUndone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(lock, time.Now(), time.Now()); err != nil { // its holder lives after all
+	if err := os.Chtimes(lock, time.Now(), time.Now()); err != nil { // its holder is alive after all
 		t.Fatal(err)
 	}
 	if err := mkdirlock.Steal(root, "bob.json.lock", seen); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The frames, with the key order in which real clients write them. Fields are
-// strings as they travel; Timestamp has the form of the function of that name.
+// The frames, with their keys in the order of real clients. Fields are strings
+// as transmitted; Timestamp has the format of the function Timestamp.
 
 // ShutdownRequest asks a member to end.
 type ShutdownRequest struct {
@@ -20,7 +20,7 @@ type ShutdownRequest struct {
 	Timestamp string `json:"timestamp"`
 }
 
-// ShutdownApproved says that a member ends now.
+// ShutdownApproved announces that a member is about to exit.
 type ShutdownApproved struct {
 	RequestID   string `json:"requestId"`
 	From        string `json:"from"`
@@ -29,7 +29,7 @@ type ShutdownApproved struct {
 	BackendType string `json:"backendType,omitempty"`
 }
 
-// ShutdownRejected says why a member goes on.
+// ShutdownRejected gives the reason why a member continues.
 type ShutdownRejected struct {
 	RequestID string `json:"requestId"`
 	From      string `json:"from"`
@@ -44,7 +44,7 @@ const (
 	IdleFailed      = "failed"
 )
 
-// IdleNotification says that a member's turn ended.
+// IdleNotification reports the end of a member's turn.
 type IdleNotification struct {
 	From            string `json:"from"`
 	Timestamp       string `json:"timestamp"`
@@ -53,17 +53,17 @@ type IdleNotification struct {
 	CompletedTaskID string `json:"completedTaskId,omitempty"`
 	CompletedStatus string `json:"completedStatus,omitempty"`
 	FailureReason   string `json:"failureReason,omitempty"`
-	Result          string `json:"result,omitempty"` // the last words of the turn; late clients only
+	Result          string `json:"result,omitempty"` // the final output of the turn; recent clients only
 }
 
-// Fail makes the notice one of a turn that an error has ended, beside what it tells of
-// tasks, and returns what to say of it in a summary.
+// Fail marks the notice as that of a turn that failed with an error, in
+// addition to what it says about tasks, and returns the text for a summary.
 func (n *IdleNotification) Fail(words string) (summary string) {
 	n.IdleReason, n.FailureReason = IdleFailed, strings.TrimPrefix(n.FailureReason+"; "+words, "; ")
 	return "its turn failed: " + words
 }
 
-// TaskAssignment says that a task has a new owner, the recipient.
+// TaskAssignment informs the recipient that it owns a task.
 type TaskAssignment struct {
 	TaskID      string `json:"taskId"`
 	Subject     string `json:"subject"`
@@ -72,20 +72,20 @@ type TaskAssignment struct {
 	Timestamp   string `json:"timestamp"`
 }
 
-// TaskCompleted tells the lead that a task is done.
+// TaskCompleted informs the lead that a task is completed.
 type TaskCompleted struct {
 	From        string `json:"from"`
 	TaskID      string `json:"taskId"`
 	TaskSubject string `json:"taskSubject"`
 	Timestamp   string `json:"timestamp"`
-	// ReadyTasks are the tasks that became ready by it.
+	// ReadyTasks are the tasks that became ready as a result.
 	ReadyTasks []string `json:"readyTasks,omitempty"`
 }
 
-// PermissionRequest asks the lead whether a tool may be used.
+// PermissionRequest asks the lead for permission to use a tool.
 type PermissionRequest struct {
 	RequestID   string          `json:"request_id"`
-	AgentID     string          `json:"agent_id"` // the member's name in recorded data
+	AgentID     string          `json:"agent_id"` // the member's name, as recorded clients send it
 	ToolName    string          `json:"tool_name"`
 	ToolUseID   string          `json:"tool_use_id"`
 	Description string          `json:"description"`
@@ -94,16 +94,17 @@ type PermissionRequest struct {
 }
 
 // PermissionResponse answers a PermissionRequest. It is written with both the
-// "approve" of some clients and the "subtype" of others, and read from either.
+// "approve" of some clients and the "subtype" of others, and accepts either
+// when read.
 type PermissionResponse struct {
 	RequestID         string
 	Approve           bool
-	UpdatedInput      json.RawMessage // optional, of an approval
-	PermissionUpdates json.RawMessage // optional, of an approval
-	Error             string          // why not, of a refusal
+	UpdatedInput      json.RawMessage // optional, for an approval
+	PermissionUpdates json.RawMessage // optional, for an approval
+	Error             string          // the reason of a refusal
 }
 
-// PlanApprovalRequest shows a member's plan to the lead.
+// PlanApprovalRequest submits a member's plan to the lead.
 type PlanApprovalRequest struct {
 	From         string `json:"from"`
 	Timestamp    string `json:"timestamp"`
@@ -116,13 +117,13 @@ type PlanApprovalRequest struct {
 type PlanApprovalResponse struct {
 	RequestID      string `json:"requestId"`
 	Approved       bool   `json:"approved"`
-	Feedback       string `json:"feedback,omitempty"` // of a rejection
+	Feedback       string `json:"feedback,omitempty"` // for a rejection
 	Timestamp      string `json:"timestamp"`
-	PermissionMode string `json:"permissionMode,omitempty"` // of an approval
+	PermissionMode string `json:"permissionMode,omitempty"` // for an approval
 }
 
-// TeammateTerminated is the system's notice that a teammate is gone. Recorded clients
-// write the message alone; the keys after it are for those who know them.
+// TeammateTerminated is the system's notice that a teammate has terminated.
+// Recorded clients write only the message; the other keys are additions.
 type TeammateTerminated struct {
 	Message    string       `json:"message"`
 	AgentID    string       `json:"agentId,omitempty"`
@@ -130,7 +131,7 @@ type TeammateTerminated struct {
 	OutputFile string       `json:"outputFile,omitempty"`
 }
 
-// frameTypes is every frame with the keys that it must and may have.
+// frameTypes lists every frame with its required and optional keys.
 var frameTypes = []frameType{
 	{team.KindShutdownRequest, []string{"requestId", "from", "timestamp"}, []string{"reason"}, parseAs[ShutdownRequest]},
 	{team.KindShutdownApproved, []string{"requestId", "from", "timestamp"}, []string{"paneId", "backendType"}, parseAs[ShutdownApproved]},
@@ -193,13 +194,13 @@ func (f ShutdownApproved) Correlation() string { return f.RequestID }
 // Correlation implements Frame.
 func (f ShutdownRejected) Correlation() string { return f.RequestID }
 
-// Correlation implements Frame: there is none.
+// Correlation implements Frame; it is always empty.
 func (IdleNotification) Correlation() string { return "" }
 
-// Correlation implements Frame: there is none.
+// Correlation implements Frame; it is always empty.
 func (TaskAssignment) Correlation() string { return "" }
 
-// Correlation implements Frame: there is none.
+// Correlation implements Frame; it is always empty.
 func (TaskCompleted) Correlation() string { return "" }
 
 // Correlation implements Frame.
@@ -214,7 +215,7 @@ func (f PlanApprovalRequest) Correlation() string { return f.RequestID }
 // Correlation implements Frame.
 func (f PlanApprovalResponse) Correlation() string { return f.RequestID }
 
-// Correlation implements Frame: there is none.
+// Correlation implements Frame; it is always empty.
 func (TeammateTerminated) Correlation() string { return "" }
 
 type permissionGrant struct {
@@ -230,7 +231,7 @@ type permissionWire struct {
 	Error     string           `json:"error,omitempty"`
 }
 
-// MarshalJSON writes both shapes at once.
+// MarshalJSON writes both forms at once.
 func (f PermissionResponse) MarshalJSON() ([]byte, error) {
 	w := permissionWire{RequestID: f.RequestID, Approve: &f.Approve, Subtype: "error", Error: f.Error}
 	if f.Approve {
@@ -242,7 +243,7 @@ func (f PermissionResponse) MarshalJSON() ([]byte, error) {
 	return marshalPlain(w)
 }
 
-// marshalPlain is json.Marshal without escapes for HTML.
+// marshalPlain is json.Marshal without HTML escapes.
 func marshalPlain(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -253,7 +254,7 @@ func marshalPlain(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// UnmarshalJSON reads either shape; where both are there they must agree.
+// UnmarshalJSON reads either form; if both are present they must agree.
 func (f *PermissionResponse) UnmarshalJSON(data []byte) error {
 	var w permissionWire
 	if err := json.Unmarshal(data, &w); err != nil {

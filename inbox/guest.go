@@ -12,17 +12,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What follows is for mailboxes of another program's team, where we are guests:
-// nothing is repaired, for a text that cannot be read may be one that its owner is
-// writing in this moment; and reading takes no lock, because some clients drop what
-// they want to write while they find one.
+// The rest of this file is for mailboxes of another program's team, where
+// teamctl is a guest. It repairs nothing, because the owner may be writing an
+// unreadable file at this moment; and reading takes no lock, because some
+// clients drop their write if they find one.
 
-// ReasonUnsettled is the reason of the error for a mailbox that is not whole now.
+// ReasonUnsettled is the reason of the error for a mailbox that is currently
+// incomplete.
 const ReasonUnsettled = "mailbox_unsettled"
 
-// Look returns the entries as they stand, oldest first, without a lock. A missing
-// file has none. CodeUnavailable (mailbox_unsettled) for text that is no mailbox:
-// its writer may be in the middle of it.
+// Look returns the entries, oldest first, without taking a lock. A missing file
+// has none. Text that is not a complete mailbox is CodeUnavailable
+// (mailbox_unsettled): a write may be in progress.
 func (b *Box) Look() (out []Entry, err error) {
 	if _, err := os.Lstat(b.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -37,8 +38,8 @@ func (b *Box) Look() (out []Entry, err error) {
 	return decodeAll(data, elems), err
 }
 
-// settled reads the file and fails where it is not whole. One without a byte is
-// being written: an empty mailbox has its brackets.
+// settled reads the file and fails if it is incomplete. An empty file is being
+// written, since an empty mailbox has brackets.
 func (h *holding) settled() ([]byte, fs.FileInfo, []element, error) {
 	data, info, err := h.load()
 	if err != nil || info == nil {
@@ -54,9 +55,9 @@ func (h *holding) settled() ([]byte, fs.FileInfo, []element, error) {
 	return data, info, elems, nil
 }
 
-// Draft makes an empty file beside the mailbox, which AddBy fills and renames over
-// it, and returns its name. Its being there still is the proof, after any kill, that
-// the entries never reached the mailbox.
+// Draft creates an empty file next to the mailbox, which AddBy fills and
+// renames over it, and returns its name. If the draft still exists after a
+// kill, the entries never reached the mailbox.
 func (b *Box) Draft() (name string, err error) {
 	defer func() { err = b.explain("write to", err) }()
 	root, err := b.openDir()
@@ -77,8 +78,8 @@ func (b *Box) Draft() (name string, err error) {
 
 const draftMark = ".tmp.teamctl-"
 
-// Undrafted reports that a draft has become the mailbox. Otherwise it is removed,
-// and nothing of it was delivered.
+// Undrafted reports whether a draft has become the mailbox. Otherwise it
+// removes the draft, and none of its entries was delivered.
 func (b *Box) Undrafted(name string) (delivered bool, err error) {
 	defer func() { err = b.explain("write to", err) }()
 	root, err := b.openDir()
@@ -93,8 +94,9 @@ func (b *Box) Undrafted(name string) (delivered bool, err error) {
 	return false, err
 }
 
-// AddBy adds entries by way of a draft if ok, which is shown what is there under the
-// lock, says so. The lock is held for one reading and one writing of the file.
+// AddBy adds entries by way of a draft if ok, called with the current entries
+// under the lock, returns true. The lock is held for one read and one write of
+// the file.
 func (b *Box) AddBy(ctx context.Context, draft string, add []Entry, ok func(there []Entry) bool) (added bool, err error) {
 	raw := make([][]byte, len(add))
 	for i, e := range add {
@@ -122,7 +124,7 @@ func (b *Box) AddBy(ctx context.Context, draft string, add []Entry, ok func(ther
 	return added && err == nil, err
 }
 
-// fill writes a mailbox into a file that is there.
+// fill writes a mailbox to an existing file.
 func (h *holding) fill(name string, elements [][]byte) error {
 	text, err := arrayOf(elements)
 	if err != nil {
@@ -139,7 +141,7 @@ func (h *holding) fill(name string, elements [][]byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Drop takes the entries with these keys (see Entry.Key) out of the file.
+// Drop removes the entries with these keys (see Entry.Key) from the file.
 func (b *Box) Drop(ctx context.Context, keys map[string]bool) error {
 	return b.hold(ctx, "write to", false, false, func(h *holding) error {
 		data, info, elems, err := h.settled()

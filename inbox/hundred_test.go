@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// R125: a hundred who write at once, each with a mailbox of its own on the same file.
+// A hundred concurrent writers, each with a Box of its own for the same file,
+// lose nothing.
 func TestHundredWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	const writers, each = 100, 3

@@ -11,19 +11,21 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A repaired mailbox may lack what could not be read. A mark beside its lock says so
-// until whoever has the messages has put them back, for the one who met the damage
-// may be killed before, and the next sees a sound file. Every mark is another one:
-// who has put back what one repair lost does not take away the mark of the next.
+// A repaired mailbox may be missing entries that could not be read. A mark next
+// to its lock records that until they have been restored, because the process
+// that met the damage may be killed first, and the next one sees an intact
+// file. Every mark is different: restoring what one repair lost does not remove
+// the mark of the next.
 
-// Lacks reports whether the mailbox lacks entries, with the mark that says so.
+// Lacks reports whether entries of the mailbox are missing, and returns the
+// mark.
 func (b *Box) Lacks() (mark string, lacks bool) {
 	text, err := regular.ReadFile(b.lack)
 	return string(text), err == nil
 }
 
-// Lack says that the mailbox lacks entries and returns the mark of it; one that
-// stands already stays.
+// Lack marks the mailbox as missing entries and returns the mark; an existing
+// mark stays.
 func (b *Box) Lack(ctx context.Context) (mark string, err error) {
 	err = b.guarded(ctx, "mark", func() error {
 		var lacks bool
@@ -36,7 +38,7 @@ func (b *Box) Lack(ctx context.Context) (mark string, err error) {
 	return mark, err
 }
 
-// Whole takes the mark away; false when another one stands by now.
+// Whole removes the mark; it returns false if there is a different mark by now.
 func (b *Box) Whole(ctx context.Context, mark string) (ok bool, err error) {
 	err = b.guarded(ctx, "mark", func() error {
 		now, lacks := b.Lacks()
@@ -51,13 +53,13 @@ func (b *Box) Whole(ctx context.Context, mark string) (ok bool, err error) {
 	return ok, err
 }
 
-// writeLack needs the guard.
+// writeLack requires the guard.
 func (b *Box) writeLack() (string, error) {
 	mark := team.NewUUID()
 	return mark, atomicfile.Write(b.lack, []byte(mark), 0o600, true)
 }
 
-// guarded runs do while no other process of ours has the mailbox.
+// guarded runs do while no other teamctl process has the mailbox.
 func (b *Box) guarded(ctx context.Context, verb string, do func() error) (err error) {
 	defer func() { err = b.explain(verb, err) }()
 	if _, has := ctx.Deadline(); !has {

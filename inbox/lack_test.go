@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// Who repairs a mailbox marks it, and a mark is taken away only by who has put back
-// what was lost before that mark.
+// A repair marks the mailbox, and restoring what one repair lost removes only
+// that repair's mark.
 func TestRepairMarksWhatIsLacking(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -33,9 +33,9 @@ func TestRepairMarksWhatIsLacking(t *testing.T) {
 		t.Fatalf("mark %q became %q: %v", first, again, err)
 	}
 	second := damage()
-	whole(first, false) // the second damage may have lost what was put back
+	whole(first, false) // the second damage may have lost what was restored
 	whole(second, true)
-	whole(second, true) // nothing to take away
+	whole(second, true) // nothing to remove
 	mark, err := b.Lack(bg(t))
 	if _, lacks := b.Lacks(); err != nil || !lacks {
 		t.Fatal("not marked", err)

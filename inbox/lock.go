@@ -15,19 +15,20 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// lockWait bounds the wait for a lock when the caller's context has no deadline.
-// A mailbox is held for milliseconds, so a longer wait is a fault to be reported.
+// lockWait limits the wait for a lock if the caller's context has no deadline.
+// A mailbox is held for milliseconds, so a longer wait is a fault to report.
 const lockWait = 30 * time.Second
 
-// hold runs do under the locks of the mailbox. verb says in errors what was being
-// done. create makes the directories; without it a missing one is an empty mailbox
-// and do does not run. long makes the owner visible.
+// hold runs do under the locks of the mailbox. verb names the operation in
+// errors. create makes missing directories; without it a missing directory is
+// an empty mailbox and do does not run. long makes the owner visible.
 func (b *Box) hold(ctx context.Context, verb string, create, long bool, do func(*holding) error) error {
 	return b.holdIf(ctx, verb, create, long, nil, do)
 }
 
-// holdIf is hold if first, which is asked under the guard alone, says so. Both are run
-// again when do returns errAgain, which it does before it has changed anything.
+// holdIf is hold on condition that first, which runs under the guard alone,
+// returns true. Both run again if do returns errAgain, which it does before it
+// changes anything.
 func (b *Box) holdIf(ctx context.Context, verb string, create, long bool, first func() (bool, error), do func(*holding) error) (err error) {
 	defer func() { err = b.explain(verb, err) }()
 	if _, has := ctx.Deadline(); !has {
@@ -56,7 +57,8 @@ func (b *Box) holdIf(ctx context.Context, verb string, create, long bool, first 
 	}
 }
 
-// holdOnce is holdIf, or errAgain; since is when the operation began.
+// holdOnce is one attempt of holdIf, or errAgain; since is when the operation
+// began.
 func (b *Box) holdOnce(ctx context.Context, since time.Time, create, long bool, first func() (bool, error), do func(*holding) error) (err error) {
 	guard, err := b.lockGuard(ctx)
 	if err != nil {
@@ -83,7 +85,7 @@ func (b *Box) holdOnce(ctx context.Context, since time.Time, create, long bool, 
 		defer func() { err = errors.Join(err, h.shared.Unlock()) }()
 	case err == nil:
 		h.unshared = true
-	case noRoom(err) && !create: // reading must go on
+	case noRoom(err) && !create: // reading must still work
 	default:
 		return err
 	}
@@ -91,7 +93,7 @@ func (b *Box) holdOnce(ctx context.Context, since time.Time, create, long bool, 
 	switch {
 	case err == nil:
 		defer func() { err = errors.Join(err, h.foreign.release()) }()
-	case noRoom(err) && !create: // for a foreign client's directory neither, and reading must go on
+	case noRoom(err) && !create: // a foreign client cannot create its directory either, and reading must still work
 		if err := awaitForeign(ctx, root, b.name); err != nil {
 			return err
 		}
@@ -101,7 +103,7 @@ func (b *Box) holdOnce(ctx context.Context, since time.Time, create, long bool, 
 	return do(h)
 }
 
-// noRoom reports that nothing can be made where the mailboxes are.
+// noRoom reports whether nothing can be created next to the mailboxes.
 func noRoom(err error) bool {
 	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
 		if errors.Is(err, e) {
@@ -113,12 +115,12 @@ func noRoom(err error) bool {
 
 func (b *Box) lockGuard(ctx context.Context) (*filelock.Held, error) { return lockFile(ctx, b.guard) }
 
-// LockReader takes the lock of readers that mark what they have read only after they have
-// passed it on: two of them must not pass on the same message. It locks nothing else; the
-// mailbox is written and read meanwhile.
+// LockReader takes the lock of readers that mark entries as read only after
+// forwarding them: two of them must not forward the same message. It locks
+// nothing else; the mailbox can be written and read meanwhile.
 func (b *Box) LockReader(ctx context.Context) (*filelock.Held, error) { return lockFile(ctx, b.reader) }
 
-// lockFile locks a file and makes its directory where that is missing.
+// lockFile locks a file, and creates its directory if it is missing.
 func lockFile(ctx context.Context, path string) (*filelock.Held, error) {
 	l, err := filelock.Lock(ctx, path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -130,8 +132,8 @@ func lockFile(ctx context.Context, path string) (*filelock.Held, error) {
 	return filelock.Lock(ctx, path)
 }
 
-// makeDir makes the last directory of a path only: a message must not bring back
-// the directory of a team that was deleted.
+// makeDir creates only the last directory of a path: a message must not
+// recreate the directory of a deleted team.
 func makeDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
 		return err
@@ -139,7 +141,7 @@ func makeDir(dir string) error {
 	return nil
 }
 
-// explain turns a failure into the coded error that a caller sees.
+// explain turns a failure into the coded error that a caller gets.
 func (b *Box) explain(verb string, err error) error {
 	var corrupt *CorruptError
 	var coded *team.Error
@@ -162,9 +164,9 @@ func (b *Box) explain(verb string, err error) error {
 		WithReason("mailbox_unavailable")
 }
 
-// showOwner writes who holds the lock for long into the .pid file and returns what
-// removes it again. The file is for people: flock is the truth, so a failure here
-// changes nothing and a file left by a kill -9 is taken over.
+// showOwner records the holder of a long lock in the .pid file and returns a
+// function that removes it. The file is for people: flock decides, so a failure
+// here changes nothing, and a file left by a kill -9 is taken over.
 func (b *Box) showOwner() (hide func()) {
 	lf, err := lockfile.New(b.pid)
 	if err != nil {
@@ -176,8 +178,9 @@ func (b *Box) showOwner() (hide func()) {
 	return func() { _ = lf.Unlock() }
 }
 
-// Owner is the process that holds the mailbox for long (a repair, a prune), as it
-// shows itself. ok is false when there is none, or when a dead one left its name.
+// Owner returns the process that holds the mailbox for long (a repair, a
+// prune), according to its .pid file. ok is false if there is none or it is
+// dead.
 func (b *Box) Owner() (pid int, ok bool, err error) {
 	held, err := filelock.IsHeld(b.guard)
 	if err != nil || !held {
@@ -189,11 +192,11 @@ func (b *Box) Owner() (pid int, ok bool, err error) {
 	}
 	p, err := lf.GetOwner()
 	if err != nil {
-		return 0, false, nil // nobody shows himself, or a dead one does
+		return 0, false, nil // no owner recorded, or a dead one
 	}
-	pid = p.Pid // Release forgets it
+	pid = p.Pid // Release resets it
 	return pid, true, p.Release()
 }
 
-// IsLocked reports whether a process holds the mailbox's lock in this moment.
+// IsLocked reports whether a process currently holds the mailbox's lock.
 func (b *Box) IsLocked() (bool, error) { return filelock.IsHeld(b.guard) }

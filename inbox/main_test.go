@@ -62,7 +62,7 @@ func work(role string) error {
 		}
 		return nil
 	case "consume":
-		// Prints what it consumed until its standard input ends.
+		// Prints what it consumes until its standard input is closed.
 		done := make(chan struct{})
 		go func() {
 			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
@@ -98,7 +98,7 @@ func work(role string) error {
 				i--
 				continue
 			}
-			fmt.Println(i) // only now it counts as sent
+			fmt.Println(i) // sent only now
 		}
 	case "full":
 		return fillDisk(b)
@@ -112,8 +112,8 @@ func work(role string) error {
 	return fmt.Errorf("unknown role %s", role)
 }
 
-// fillDisk appends under a file size limit until it fails, and checks that a failed
-// append leaves the file as it was.
+// fillDisk appends under a file size limit until an append fails, and checks
+// that a failed append leaves the file unchanged.
 func fillDisk(b *Box) error {
 	var lim syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &lim); err != nil {
@@ -142,7 +142,7 @@ func fillDisk(b *Box) error {
 		if i < 10 || !errors.Is(err, syscall.EFBIG) {
 			return fmt.Errorf("append %d failed early or otherwise: %w", i, err)
 		}
-		// Space comes back: the next one goes in.
+		// With space again, the next append succeeds.
 		lim.Cur = lim.Max
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &lim); err != nil {
 			return err
@@ -161,7 +161,7 @@ func worker(t testing.TB, role, dir, name string, loops int) *exec.Cmd {
 	return cmd
 }
 
-// killed ends a process with the test, of one that failed; else it has ended.
+// killed ends the process of a failed test; otherwise it has already exited.
 func killed(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -178,7 +178,8 @@ func numbered(from string, i int) Entry {
 	}
 }
 
-// bulky is long enough for a write to be torn between two pages.
+// bulky returns an entry long enough for its write to be torn between two
+// pages.
 func bulky(from string, i int) Entry {
 	e := numbered(from, i)
 	e.Text += strings.Repeat("0123456789abcdef", 8000)
@@ -191,7 +192,7 @@ func bg(t testing.TB) context.Context {
 	return ctx
 }
 
-// newBox is bob's mailbox in a fresh team directory.
+// newBox returns bob's mailbox in a new team directory.
 func newBox(t testing.TB) (*Box, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -270,7 +271,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// names lists a directory.
+// names lists the names in a directory.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Unread are the messages that are not marked read, oldest first. It reads only
-// what came after the entries that it has seen read.
+// Unread returns the messages not marked as read, oldest first. It reads only
+// what follows the entries that it has already seen read.
 func (b *Box) Unread(ctx context.Context) ([]Entry, error) {
 	var out []Entry
 	err := b.hold(ctx, "read", false, false, func(h *holding) error {
@@ -25,12 +25,12 @@ func (b *Box) Unread(ctx context.Context) ([]Entry, error) {
 	return out, err
 }
 
-// Consume returns unread messages that keep accepts (nil accepts all), oldest
-// first and no more than max (0 is no limit), and marks these and no others as read
-// under the same hold of the lock: two consumers never get one message. When it
-// returns an error nothing was handed over.
+// Consume returns the unread messages that keep accepts (nil accepts all),
+// oldest first and at most max (0 is no limit), and marks exactly these as read
+// under the same hold of the lock: two consumers never get the same message. If
+// it returns an error it returned no message.
 //
-// A caller that dies before it has used them loses nothing that the ledger has.
+// If the caller dies before using them, nothing is lost that the ledger has.
 func (b *Box) Consume(ctx context.Context, max int, keep func(Entry) bool) ([]Entry, error) {
 	var out []Entry
 	err := b.hold(ctx, "read", false, false, func(h *holding) error {
@@ -64,8 +64,8 @@ func (b *Box) Consume(ctx context.Context, max int, keep func(Entry) bool) ([]En
 	return out, nil
 }
 
-// MarkRead marks the entries with these keys (see Entry.Key) as read and returns how
-// many of them were unread.
+// MarkRead marks the entries with these keys (see Entry.Key) as read and
+// returns how many were unread.
 func (b *Box) MarkRead(ctx context.Context, keys ...string) (int, error) {
 	set := make(map[string]bool, len(keys))
 	for _, k := range keys {
@@ -74,15 +74,16 @@ func (b *Box) MarkRead(ctx context.Context, keys ...string) (int, error) {
 	return b.markWhere(ctx, func(e Entry) bool { return set[e.Key()] })
 }
 
-// MarkReadAt marks the entry at a place in the array, counted from 0. It returns
-// false when there is no such entry or it was read before.
+// MarkReadAt marks the entry at a position in the array, starting at 0. It
+// returns false if there is no such entry or it was already read.
 func (b *Box) MarkReadAt(ctx context.Context, index int) (bool, error) {
 	n, err := b.markWhere(ctx, func(e Entry) bool { return e.Index == index })
 	return n == 1, err
 }
 
-// MarkAllRead marks every entry that is in the file in this moment. Prefer Consume:
-// what came after the caller's last look is marked unseen.
+// MarkAllRead marks every entry currently in the file. Prefer Consume:
+// MarkAllRead also marks entries that arrived after the caller last read the
+// file.
 func (b *Box) MarkAllRead(ctx context.Context) (int, error) {
 	return b.markWhere(ctx, func(Entry) bool { return true })
 }
@@ -92,7 +93,8 @@ func (b *Box) markWhere(ctx context.Context, match func(Entry) bool) (int, error
 	return len(taken), err
 }
 
-// Clear removes all messages: an empty array stays. A missing file stays missing.
+// Clear removes all messages and leaves an empty array. It does not create a
+// missing file.
 func (b *Box) Clear(ctx context.Context) error {
 	return b.hold(ctx, "clear", false, false, func(h *holding) error {
 		f, _, err := h.open(os.O_RDONLY)
@@ -109,9 +111,10 @@ func (b *Box) Clear(ctx context.Context) error {
 	})
 }
 
-// Prune removes the oldest read messages so that keepRead of them stay, and returns
-// how many went. Unread messages, and values that are no messages, stay. before, if
-// it is not nil, is told under the lock what is about to go; its error keeps all.
+// Prune removes the oldest read messages except for keepRead of them, and
+// returns how many it removed. Unread messages, and values that are not
+// messages, stay. Under the lock it calls before, if not nil, with the messages
+// to be removed; an error from before keeps them all.
 func (b *Box) Prune(ctx context.Context, keepRead int, before func(gone []Entry) error) (int, error) {
 	gone := 0
 	err := b.hold(ctx, "prune", false, true, func(h *holding) error {
@@ -154,8 +157,8 @@ func (b *Box) Prune(ctx context.Context, keepRead int, before func(gone []Entry)
 	return gone, err
 }
 
-// mark sets the read mark of elements of v, in place if that can be done without
-// a half-written state, else by replacing the file.
+// mark sets the read mark of elements of v, in place if that cannot leave a
+// half-written state, otherwise by replacing the file.
 func (h *holding) mark(v *view, elems []int) error {
 	if len(elems) == 0 {
 		h.box.remember(v)
@@ -211,7 +214,7 @@ func (h *holding) markByRewrite(v *view, elems []int) error {
 	return h.replace(out, true)
 }
 
-// withRead is the text of an element with its read mark set.
+// withRead returns the text of an element with its read mark set.
 func withRead(data []byte, e element) []byte {
 	text := data[e.start:e.end]
 	if e.read.end > 0 {

@@ -6,17 +6,19 @@ import (
 	"time"
 )
 
-// A client that rewrites a mailbox in place empties the file first. Without a lock that
-// we know of, its write is seen half done: so a file that is empty or cannot be read
-// to its end counts as such only once nobody has written to it for a moment.
+// A client that rewrites a mailbox in place truncates it first. If its lock is
+// unknown to teamctl, its write is visible half done; a file that is empty or
+// incomplete therefore counts as such only if it has not been written to for a
+// moment.
 const (
 	moment = 500 * time.Millisecond
-	// momentsEnd bounds how often a file is looked at again that somebody keeps changing,
-	// or whose time lies in the future.
+	// momentsEnd limits how often a file is checked again that keeps changing,
+	// or whose time is in the future.
 	momentsEnd = 4 * moment
 )
 
-// rested is errAgain while the file may be in the middle of another program's write.
+// rested returns errAgain while another program may be in the middle of a write
+// to the file.
 func (h *holding) rested() error {
 	info, err := h.root.Lstat(h.name)
 	if errors.Is(err, fs.ErrNotExist) {

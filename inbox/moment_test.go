@@ -14,12 +14,13 @@ func contextWithin(t testing.TB, d time.Duration) (context.Context, context.Canc
 	return context.WithTimeout(t.Context(), d)
 }
 
-// A program without a lock has emptied the file, or written a half of it, and goes on a
-// moment later: what it writes stays, and so does what came meanwhile.
+// A program without a lock has truncated the file, or written half of it, and
+// continues a moment later: its entries stay, and so does what arrived
+// meanwhile.
 func TestHalfWrittenFileIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		first int // how many bytes of the file there are at first
+		first int // number of bytes in the file at first
 		op    func(*Box) error
 		want  string
 	}{
@@ -66,12 +67,12 @@ func TestHalfWrittenFileIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// entered waits until somebody has had the mailbox.
+// entered waits until an operation has held the mailbox.
 func entered(t *testing.T, b *Box) {
 	t.Helper()
 	before, err := os.Lstat(b.parked)
 	if err != nil {
-		return // no directory is moved here
+		return // the lock directory is not moved on this system
 	}
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if now, err := os.Lstat(b.parked); err == nil && now.ModTime().After(before.ModTime()) {
@@ -81,8 +82,8 @@ func entered(t *testing.T, b *Box) {
 	t.Error("nobody came")
 }
 
-// An empty file that stays empty is replaced, and kept: what its emptier writes into it
-// later is not lost.
+// An empty file that stays empty is replaced but kept: what the program that
+// truncated it writes later is not lost.
 func TestEmptyFileIsKept(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -111,7 +112,7 @@ func TestEmptyFileIsKept(t *testing.T) {
 	}
 }
 
-// putBack appends an entry that a mailbox lacks.
+// putBack appends an entry that is missing from a mailbox.
 func putBack(b *Box, e Entry) error {
 	_, err := b.Reconcile(context.Background(), "", []Expected{{Entry: e}}, func(tr []Trace) ([]Entry, error) {
 		if tr[0].Stands {

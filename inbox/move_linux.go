@@ -8,18 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canMove: renameat2 with RENAME_NOREPLACE, where the file system knows it.
+// canMove: renameat2 with RENAME_NOREPLACE is available if the file system
+// supports it.
 const canMove = true
 
-// moveIn moves a directory to name in root. The error is fs.ErrExist when something is
-// there, errors.ErrUnsupported when it cannot be done in this way.
+// moveIn moves a directory to name in root. The error is fs.ErrExist if name
+// exists, errors.ErrUnsupported if the file system cannot do it.
 func moveIn(root *os.Root, name, from string) error {
 	return inDir(root, func(fd int) error {
 		return unix.Renameat2(unix.AT_FDCWD, from, fd, name, unix.RENAME_NOREPLACE)
 	})
 }
 
-// moveOut is moveIn in the other direction.
+// moveOut is the reverse of moveIn.
 func moveOut(root *os.Root, name, to string) error {
 	return inDir(root, func(fd int) error {
 		return unix.Renameat2(fd, name, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)

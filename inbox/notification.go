@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// NoticeStatus is what a notice says of a teammate (document 001, section 10).
+// NoticeStatus is the status of a teammate in a notice.
 type NoticeStatus string
 
 // The statuses of a notice.
@@ -16,7 +16,8 @@ const (
 	NoticeIdle      NoticeStatus = "idle"
 )
 
-// NoticeMessage is the sentence of a notice; why is for one that failed (R148).
+// NoticeMessage returns the sentence of a notice; why is the reason of a
+// failure.
 func NoticeMessage(s NoticeStatus, name, why string) string {
 	switch s {
 	case NoticeCompleted:
@@ -30,16 +31,17 @@ func NoticeMessage(s NoticeStatus, name, why string) string {
 	return fmt.Sprintf("Teammate %q is idle and ready for new work.", name)
 }
 
-// TaskNotification is a notice as it is put into the lead's conversation (R149).
+// TaskNotification is a notice in the form in which it enters the lead's
+// conversation.
 type TaskNotification struct {
-	TaskID     string // the task it is about; without one the agent id
-	OutputFile string // what the teammate has shown on its terminal
+	TaskID     string // the task it concerns, otherwise the agent id
+	OutputFile string // file with the teammate's terminal output
 	Status     NoticeStatus
 	Message    string
 }
 
-// String is the element with tags in it escaped, and the line that says what
-// to read.
+// String returns the element, with tags in its values escaped, and the sentence
+// that names the file to read.
 func (n TaskNotification) String() string {
 	var b strings.Builder
 	b.WriteString("<task_notification>\n")
@@ -52,8 +54,8 @@ func (n TaskNotification) String() string {
 	return b.String()
 }
 
-// notification puts a protocol message that is a notice into that form; ok is false
-// for all others, and where nobody knows the output file.
+// notification converts a protocol message that is a notice to that form; ok is
+// false for all others, and if the output file is unknown.
 func notification(f Frame, a Attributes, limit int) (n TaskNotification, ok bool) {
 	if a.OutputFile == "" || a.Unverified || f.Kind() != a.Kind {
 		return n, false
@@ -84,7 +86,8 @@ func notification(f Frame, a Attributes, limit int) (n TaskNotification, ok bool
 	return n, true
 }
 
-// idleDetails is what an idle notification says beyond the sentence of its notice.
+// idleDetails returns what an idle notification contains beyond the sentence of
+// its notice.
 func idleDetails(f IdleNotification, s NoticeStatus) string {
 	var task, failed, interrupted string
 	if f.CompletedTaskID != "" {

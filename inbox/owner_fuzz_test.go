@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 )
 
-// Whatever stands in the file that shows who holds a mailbox, it is never more than a
-// word for people: it names a living process or nobody, and no lock waits for it.
+// The file that names the holder of a mailbox is only informative, whatever its
+// content: it names a living process or none, and no lock depends on it.
 func FuzzOwner(f *testing.F) {
 	for _, s := range []string{"", "1\n", "0\n", "-1\n", "2147483648\n", "99999999999999999999\n", "12 34\n", "\x00\x01", "1", "+1\n", " 1\n"} {
 		f.Add([]byte(s))
@@ -38,7 +38,7 @@ func FuzzOwner(f *testing.F) {
 			t.Errorf("%q: %v", data, err)
 		}
 		hide()
-		if _, err := b.Repair(t.Context()); err != nil { // a long hold, which shows itself
+		if _, err := b.Repair(t.Context()); err != nil { // a long hold, which writes the file
 			t.Errorf("%q: %v", data, err)
 		}
 	})

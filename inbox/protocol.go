@@ -11,16 +11,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Frame is a protocol message: JSON inside the text of an entry. What it says is
-// trusted for the verified sender of the message, never for its own "from".
+// Frame is a protocol message: JSON inside the text of an entry. Its sender is
+// the verified sender of the message, never its own "from".
 type Frame interface {
-	// Kind is the "type" of the JSON.
+	// Kind returns the "type" of the JSON.
 	Kind() team.Kind
-	// Correlation is the request id that ties requests and answers, or "".
+	// Correlation returns the request id that links requests and answers, or
+	// "".
 	Correlation() string
 }
 
-// frameType is how one kind is read: keys are matched exactly, others ignored.
+// frameType describes how to read one kind: keys are matched exactly, others
+// ignored.
 type frameType struct {
 	kind     team.Kind
 	required []string
@@ -28,8 +30,8 @@ type frameType struct {
 	parse    func([]byte) (Frame, error)
 }
 
-// Parse reads a protocol message. ok is false for everything else: plain text, other
-// JSON, an unknown type, a missing key, a value of the wrong kind.
+// Parse parses a protocol message. ok is false for everything else: plain text,
+// other JSON, an unknown type, a missing key, a value of the wrong type.
 func Parse(text string) (f Frame, ok bool) {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "{") || !strings.Contains(trimmed, `"type"`) {
@@ -57,7 +59,8 @@ func (t frameType) read(obj team.JSONObject) (Frame, bool) {
 			return nil, false
 		}
 	}
-	// encoding/json matches keys without case; only exact ones may reach it.
+	// encoding/json ignores case when matching keys, so pass it only exact
+	// matches.
 	known := slices.DeleteFunc(slices.Clone(obj), func(f team.JSONField) bool {
 		return !slices.Contains(t.required, f.Key) && !slices.Contains(t.optional, f.Key)
 	})
@@ -73,7 +76,8 @@ func parseAs[T Frame](data []byte) (Frame, error) {
 	return f, nil
 }
 
-// Encode is the text of a protocol message, keys in the order of the clients.
+// Encode returns the text of a protocol message, with keys in the order of the
+// clients.
 func Encode(f Frame) (string, error) {
 	body, err := marshalPlain(f)
 	if err != nil {
@@ -82,8 +86,8 @@ func Encode(f Frame) (string, error) {
 	return `{"type":"` + string(f.Kind()) + `",` + string(body[1:]), nil
 }
 
-// NewRequestID is <kind>-<milliseconds>@<target>, with a later millisecond while
-// taken (nil for no check) reports it as used. Documented kinds: "shutdown",
+// NewRequestID returns <kind>-<milliseconds>@<target>, with a later millisecond
+// while taken (nil for no check) returns true. Documented kinds: "shutdown",
 // "plan_approval".
 func NewRequestID(kind, target string, now time.Time, taken func(string) bool) string {
 	for ms := now.UnixMilli(); ; ms++ {
@@ -94,9 +98,9 @@ func NewRequestID(kind, target string, now time.Time, taken func(string) bool) s
 	}
 }
 
-// RequestTarget is the kind, the time and the target in a request id.
+// RequestTarget returns the kind, the time and the target of a request id.
 func RequestTarget(id string) (kind string, at time.Time, target string, ok bool) {
-	head, target, ok := strings.Cut(id, "@") // the target may hold one too: name@team
+	head, target, ok := strings.Cut(id, "@") // the target may contain @ too: name@team
 	i := strings.LastIndexByte(head, '-')
 	if !ok || i < 0 {
 		return "", time.Time{}, "", false
@@ -108,8 +112,8 @@ func RequestTarget(id string) (kind string, at time.Time, target string, ok bool
 	return head[:i], time.UnixMilli(ms), target, true
 }
 
-// FrameEntry makes the mailbox entry that carries a protocol message. Its id is left to
-// the caller.
+// FrameEntry returns a mailbox entry for a protocol message. The caller sets
+// its id.
 func FrameEntry(from, color string, f Frame, now time.Time) (Entry, error) {
 	text, err := Encode(f)
 	if err != nil {

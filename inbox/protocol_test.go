@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// frames is one of each kind with all keys, and of each with the fewest.
+// frames has one frame of each kind with all keys, and one with the fewest.
 var frames = []struct {
 	text  string
 	frame Frame

@@ -12,45 +12,47 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Other programs change a mailbox as they like: a reader drops keys that it does not
-// know, takes out what it has read, or empties the file; an accident puts an older copy
-// or an empty array in its place. Reconcile tells these apart by what the file shows:
+// Other programs change a mailbox in their own ways: a reader drops unknown
+// keys, removes what it has read, or empties the file; an accident puts an
+// older copy or an empty array in its place. Reconcile distinguishes these by
+// what the file shows:
 //
-//   - an entry without an id, of the same sender, text and time, is the entry;
-//   - an entry is missing and a newer one is there: no older copy looks so, for entries
-//     are appended in order and put back in order. Somebody took it out;
-//   - the array is empty, and another program has read the file while the entry stood in
-//     it (see access.go): somebody cleared it after reading. A file without a byte is no
-//     cleared mailbox but a write that was cut short.
+//   - an entry without an id but with the same sender, text and time is the entry;
+//   - if an entry is missing but a newer one is present, another program removed it:
+//     entries are appended and restored in order, so no older copy looks like this;
+//   - if the array is empty, and another program read the file while the entry was in
+//     it (see access.go), the reader cleared it. A file of zero length is not a
+//     cleared mailbox but an interrupted write.
 //
 // Everything else that is missing counts as lost.
 
-// Expected is an entry that a mailbox has had, or is to get.
+// Expected is an entry that a mailbox had, or is about to get.
 type Expected struct {
 	Entry
-	// Since is when the entry was known to stand in the file; zero for one that may never
+	// Since is when the entry was known to be in the file; zero if it may never
 	// have been there.
 	Since time.Time
 }
 
-// Trace is what a mailbox shows of an expected entry.
+// Trace is what a mailbox shows about an expected entry.
 type Trace struct {
 	Stands bool
-	Taken  string // how it is known that its reader has it; "" where that is not known
+	Taken  string // evidence that its reader has it; "" if there is none
 }
 
-// What Trace.Taken says.
+// Values of Trace.Taken.
 const (
 	TakenMarked  = "marked as read in the mailbox file by a program that has dropped its id"
 	TakenRemoved = "another program has taken it out of the mailbox file"
 	TakenEmptied = "another program has emptied the mailbox file after reading it"
 )
 
-// Reconcile appends what put chooses, knowing what the mailbox shows of the entries in
-// want, which are in the order in which they were appended. All of it is one write: it is
-// in the file or nothing is. Where there was no file or an empty one, the mark of Lack is
-// another one afterwards, which it returns, since whoever put mail back into the file
-// before must not take it away. ErrGone: the file was deleted meanwhile.
+// Reconcile appends the entries that put selects, given what the mailbox shows
+// about the entries in want, which are in the order in which they were
+// appended. It is a single write: all of them are in the file, or none. If the
+// file was missing or empty, Reconcile also changes the mark of Lack and
+// returns the new one, so that a process that restored mail to the former file
+// does not remove it. It returns ErrGone if the file was deleted meanwhile.
 func (b *Box) Reconcile(ctx context.Context, mark string, want []Expected, put func([]Trace) ([]Entry, error)) (string, error) {
 	err := b.hold(ctx, "write to", true, false, func(h *holding) error {
 		data, info, err := h.load()
@@ -94,8 +96,9 @@ func (b *Box) Reconcile(ctx context.Context, mark string, want []Expected, put f
 	return mark, err
 }
 
-// Traces is what the mailbox shows of entries, without a lock and without a change.
-// CodeUnavailable (mailbox_unsettled) while it is being written, or is damaged.
+// Traces returns what the mailbox shows about entries, without a lock and
+// without a change. It returns CodeUnavailable (mailbox_unsettled) while the
+// mailbox is being written, or is damaged.
 func (b *Box) Traces(want []Expected) (out []Trace, err error) {
 	defer func() { err = b.explain("read", err) }()
 	root, err := b.openDir()
@@ -113,7 +116,8 @@ func (b *Box) Traces(want []Expected) (out []Trace, err error) {
 	return b.traces(data, elems, info, want), nil
 }
 
-// Has reports whether an entry with an id stands in the file; it looks at the newest first.
+// Has reports whether the file contains an entry with an id; it searches the
+// newest first.
 func (b *Box) Has(ctx context.Context, id string) (there bool, err error) {
 	err = b.hold(ctx, "read", false, false, func(h *holding) error {
 		there, err = h.stands(id)
@@ -138,7 +142,7 @@ func (h *holding) stands(id string) (_ bool, err error) {
 	return h.has(id)
 }
 
-// said is what an entry without an id is known by.
+// said identifies an entry without an id.
 type said struct{ from, text, at string }
 
 func (b *Box) traces(data []byte, elems []element, info fs.FileInfo, want []Expected) []Trace {

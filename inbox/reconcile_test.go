@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readBy reads the mailbox as another program does.
+// readBy reads the mailbox as another program would.
 func readBy(t *testing.T, b *Box) string {
 	t.Helper()
 	if noAccessTime == 0 {
@@ -25,7 +25,8 @@ func readBy(t *testing.T, b *Box) string {
 	return text
 }
 
-// What a mailbox shows of the three messages that it had, after another program.
+// What a mailbox shows about its three messages after another program has
+// changed it.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	const stands, lost = "stands", ""
@@ -133,7 +134,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// Two messages of one sender, text and time are two.
+// Two messages with the same sender, text and time count as two.
 func TestTracesCountsWhatIsTheSame(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)

@@ -15,28 +15,28 @@ import (
 // ReasonCorruptMailbox is the reason of a CorruptError.
 const ReasonCorruptMailbox = "corrupt_mailbox"
 
-// CorruptError says that a mailbox file could not be read to its end and was
-// repaired: what was there is at Moved, the readable entries are in the file again.
-// The operation that met it was not done.
+// CorruptError reports that a mailbox file could not be read to its end and was
+// repaired: its former content is at Moved, and the readable entries are in the
+// file again. The operation that found the damage was not performed.
 type CorruptError struct {
 	Path     string // the mailbox
-	Moved    string // the damaged file under its new name
-	Offset   int    // the first byte that could not be read
+	Moved    string // new name of the damaged file
+	Offset   int    // offset of the first byte that could not be read
 	Salvaged int    // entries kept
 	Torn     bool   // the text only ended early, as after a killed writer
 	Err      error  // a *team.Error: CodeInternal, ReasonCorruptMailbox
 }
 
-// Error says what was found and what was done.
+// Error describes the damage and the repair.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%v; kept %d entries, the damaged file is %s", e.Err, e.Salvaged, e.Moved)
 }
 
-// Unwrap is the coded error.
+// Unwrap returns the coded error.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// Repair checks the whole file and repairs it when it is damaged; then the result
-// says what was done. A sound or missing file gives nil.
+// Repair checks the whole file and repairs it if it is damaged; the result then
+// describes the repair. It returns nil for an intact or missing file.
 func (b *Box) Repair(ctx context.Context) (*CorruptError, error) {
 	var corrupt *CorruptError
 	err := b.hold(ctx, "repair", false, true, func(h *holding) error {
@@ -56,9 +56,10 @@ func (b *Box) Repair(ctx context.Context) (*CorruptError, error) {
 	return nil, err
 }
 
-// repair gives the damaged file a second name, marks the mailbox as lacking entries,
-// and puts the salvaged ones in its place. Killed before the last, the file is still damaged and its content has
-// two names; nothing is lost.
+// repair gives the damaged file a second link, marks the mailbox as missing
+// entries, and puts the salvaged entries in its place. If it is killed before
+// the last step, the file is still damaged and its content has two names;
+// nothing is lost.
 func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
 	if err := errors.Join(h.stillHeld(), h.rested()); err != nil {
 		return err
@@ -67,7 +68,7 @@ func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
 	if err != nil {
 		return fmt.Errorf("the file is damaged %w, and could not be set aside: %w", bad, err)
 	}
-	if _, err := h.box.writeLack(); err != nil { // before the file looks sound
+	if _, err := h.box.writeLack(); err != nil { // before the file looks intact
 		return fmt.Errorf("the file is damaged %w, and could not be marked as such: %w", bad, err)
 	}
 	if err := h.replace(texts(data, elems), true); err != nil {
@@ -86,8 +87,8 @@ func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
 	}
 }
 
-// keepAside links the file to <file>.corrupt-<time>, or copies it where the file
-// system has no links.
+// keepAside links the file to <file>.corrupt-<time>, or copies it if the file
+// system has no hard links.
 func (h *holding) keepAside(data []byte) (string, error) {
 	stamp := time.Now().UTC().Format("20060102T150405.000")
 	for n := 0; n < 1000; n++ {

@@ -90,7 +90,7 @@ func TestDamagedFileIsSetAsideAndSalvaged(t *testing.T) {
 	}
 }
 
-// Every way in which our own append can be cut short is seen by the next append.
+// The next append detects every way in which an append can be cut short.
 func TestEveryTornAppendIsRecognised(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -101,14 +101,15 @@ func TestEveryTornAppendIsRecognised(t *testing.T) {
 	add(t, b, nested)
 	after := content(t, b)
 	for cut := len(before) - 1; cut < len(after); cut++ {
-		// The write begins at the newline before the bracket and got as far as cut.
+		// The write begins at the newline before the bracket and ended at cut.
 		put(t, b, after[:cut])
 		err := b.Append(bg(t), Entry{From: "a", Text: "three", ID: "3"})
 		var corrupt *CorruptError
 		if !errors.As(err, &corrupt) {
 			t.Fatalf("cut at %d of %d: %v\n%s", cut, len(after), err, after[:cut])
 		}
-		// Cut between the new entry and the bracket, the entry is whole and stays.
+		// Cut between the new entry and the bracket, the entry is complete and
+		// stays.
 		kept := "one"
 		if strings.HasSuffix(after[:cut], "\n  }") || strings.HasSuffix(after[:cut], "\n  }\n") {
 			kept = "one|" + nested.Text
@@ -156,7 +157,7 @@ func FuzzMailbox(f *testing.F) {
 		body := strings.TrimPrefix(string(data), "\xef\xbb\xbf")
 		var list []json.RawMessage
 		valid := json.Unmarshal([]byte(body), &list) == nil && list != nil || strings.Trim(body, " \t\r\n") == ""
-		// encoding/json stops at depth 10000, the scanner earlier.
+		// encoding/json limits the depth to 10000, the scanner to less.
 		if (bad == nil) != valid && !strings.Contains(body, strings.Repeat("[", 100)) && strings.Count(body, "{") < 100 && strings.Count(body, "[") < 100 {
 			t.Fatalf("scanner says %v, encoding/json valid is %v: %q", bad, valid, data)
 		}

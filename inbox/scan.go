@@ -6,25 +6,25 @@ import (
 	"fmt"
 )
 
-// The scanner finds where the entries of an array stand and does nothing else: an
-// entry is changed by its offsets and never encoded again. encoding/json knows no
+// The scanner only finds the positions of the entries of an array: an entry is
+// changed at its offsets and never re-encoded. encoding/json does not report
 // offsets inside an object.
 
-// span is a piece of the text, [start, end).
+// span is a part of the text, [start, end).
 type span struct{ start, end int }
 
 // element is one value of the mailbox array.
 type element struct {
 	span
-	read span // the value of its last "read" key; empty where there is none
+	read span // the value of its last "read" key; empty if there is none
 	done bool // read is true
 	obj  bool
 }
 
-// errTruncated is the text ending inside a value: a torn write.
+// errTruncated means that the text ends inside a value: a torn write.
 var errTruncated = errors.New("text ends inside the array")
 
-// scanError says where the text stops being a mailbox.
+// scanError is the position at which the text stops being a mailbox.
 type scanError struct {
 	off int
 	err error
@@ -37,8 +37,9 @@ const maxDepth = 500
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// scanArray finds the elements of a whole mailbox. Text of white space only is an
-// empty array. On an error the elements before it are returned too.
+// scanArray finds the elements of a whole mailbox. Text consisting of white
+// space is an empty array. After an error it also returns the elements before
+// it.
 func scanArray(data []byte) ([]element, *scanError) {
 	i := 0
 	if bytes.HasPrefix(data, utf8BOM) {
@@ -58,7 +59,7 @@ func scanArray(data []byte) ([]element, *scanError) {
 	return scanElements(data, i)
 }
 
-// scanMore is scanArray for the text behind an element.
+// scanMore is scanArray for the text after an element.
 func scanMore(data []byte) ([]element, *scanError) {
 	i := skipSpace(data, 0)
 	switch {

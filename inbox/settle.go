@@ -12,42 +12,48 @@ import (
 )
 
 const (
-	// newest is how much of the end of a file is looked through for an entry that may be
-	// there already: the largest buffer that the runtime does not take from the system anew.
+	// newest is how much of the end of a file is searched for an entry that may
+	// already be in it: the largest buffer that the runtime reuses instead of
+	// allocating it from the system.
 	newest = 32 << 10
-	// settleChunk bounds what is appended before its standing there is noted: who is killed
-	// between the two leaves it among the newest.
+	// settleChunk limits how much is appended before it is noted: if the
+	// process is killed between the two, the entries are still among the
+	// newest.
 	settleChunk = newest * 3 / 4
 )
 
-// Due is an entry with an ID that a mailbox may lack.
+// Due is an entry with an ID that may be missing from a mailbox.
 type Due struct {
 	Entry
-	Old bool // it is looked for in the whole file, not only among the newest
+	Old bool // search the whole file for it, not only the newest entries
 }
 
-// Settling is what Settle asks under the lock of a mailbox, in this order.
+// Settling holds the callbacks of Settle, in the order in which it calls them
+// under the lock of a mailbox.
 type Settling struct {
-	// Wanted is asked before anything is opened: who had the lock before may have settled
-	// what the caller came for.
+	// Wanted is called before any file is opened: the previous lock holder may
+	// have delivered what the caller came for.
 	Wanted func() (bool, error)
-	// Newest is the id of the newest entry that the mailbox is known to have had and its
-	// reader is not known to have taken; "" for none.
+	// Newest returns the id of the newest entry that the mailbox is known to
+	// have had and that its reader is not known to have taken; "" for none.
 	Newest func() (id string, err error)
-	// Due are the entries that are to stand in the file, in the order in which they are
-	// appended.
+	// Due returns the entries that must be in the file, in the order in which
+	// they are appended.
 	Due func() ([]Due, error)
-	// Note is told which of them do, some at a time. After its error nothing more is
-	// appended, so that what stands in the file and was not noted is always among the
-	// newest: there the next one finds it.
+	// Note is called with those that are in the file, some at a time. After an
+	// error from Note nothing more is appended, so that entries in the file
+	// that were not noted are always among the newest, where the next call
+	// finds them.
 	Note func(there []Due) error
 }
 
-// Settle appends what is due to a file that is there, else it is ErrGone, and has it
-// noted before the lock is free: of many that write to one mailbox at a time the first
-// brings what all of them have. It costs the same whatever the history, but for entries
-// that are Old. It is ErrOverwritten where the newest entry is missing: something has become of
-// the file that has to be looked at first. An entry that cannot be written is left out and told in the error.
+// Settle appends what is due to an existing file (otherwise it returns ErrGone)
+// and has it noted before it releases the lock: of many processes that write to
+// one mailbox at the same time the first delivers the entries of all. Its cost
+// does not depend on the length of the history, except for entries that are
+// Old. It returns ErrOverwritten if the newest entry is missing: the file
+// changed in a way that must be examined first. An entry that cannot be written
+// is skipped and reported in the error.
 func (b *Box) Settle(ctx context.Context, s Settling) error {
 	return b.holdIf(ctx, "write to", true, false, s.Wanted, func(h *holding) error {
 		due, err := s.Due()
@@ -63,8 +69,8 @@ func (b *Box) Settle(ctx context.Context, s Settling) error {
 	})
 }
 
-// ErrOverwritten says that a mailbox lacks an entry that it has had. Reconcile finds out
-// whether that was taken or is lost.
+// ErrOverwritten means that an entry that the mailbox has had is missing.
+// Reconcile finds out whether it was taken or lost.
 var ErrOverwritten = errors.New("the mailbox lacks an entry that it has had")
 
 func (h *holding) notOverwritten(newest func() (string, error)) error {
@@ -128,7 +134,7 @@ func (h *holding) settle(due []Due, note func([]Due) error) error {
 	return errors.Join(bring(), refused)
 }
 
-// text is the entry as it stands in the array.
+// text returns the entry's text in the array.
 func (e *Entry) text() ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
@@ -136,8 +142,8 @@ func (e *Entry) text() ([]byte, error) {
 	return e.encode()
 }
 
-// present says which entries the file has. It is ErrGone where there is no file, or one without a
-// byte in it.
+// present reports which entries are in the file. It returns ErrGone if the file
+// is missing or empty.
 func (h *holding) present(due []Due) (there []bool, err error) {
 	f, info, err := h.open(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {

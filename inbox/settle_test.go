@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// settled runs Settle with what is due and returns which texts stood in the file at each
-// note, and which ids were noted.
+// settled runs Settle with due entries and returns the ids noted by each call
+// of Note; each noted entry must be in the file.
 func settled(t *testing.T, b *Box, due ...Due) (noted [][]string) {
 	t.Helper()
 	err := b.Settle(bg(t), Settling{
@@ -66,7 +66,8 @@ func TestSettle(t *testing.T) {
 	if noted := settled(t, b, a, c); len(noted) != 1 || !slices.Equal(noted[0], []string{a.ID, c.ID}) {
 		t.Errorf("two at once were noted as %v", noted)
 	}
-	// What is there is noted first, for whoever brought it may not have lived to.
+	// What is already in the file is noted first, because the process that
+	// appended it may have died before noting it.
 	d := Due{Entry: numbered("d", 0)}
 	if noted := settled(t, b, a, d, c); len(noted) != 2 || !slices.Equal(noted[0], []string{a.ID, c.ID}) || !slices.Equal(noted[1], []string{d.ID}) {
 		t.Errorf("two that were there and one more were noted as %v", noted)
@@ -80,8 +81,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The newest are known in a long file too, one that is old wherever it stands, and what is
-// too much for one chunk is noted piece by piece.
+// In a long file the newest entries are recognised, an old one is found
+// anywhere, and entries that exceed a chunk are noted in parts.
 func TestSettleInALongFile(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -102,8 +103,8 @@ func TestSettleInALongFile(t *testing.T) {
 	}
 }
 
-// Where it cannot be noted that entries stand there, nothing more is appended: they stay
-// among the newest, and are found.
+// If entries cannot be noted, nothing more is appended: they stay among the
+// newest, where they are found.
 func TestSettleStopsAtTheFirstNoteThatFails(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -129,7 +130,7 @@ func TestSettleStopsAtTheFirstNoteThatFails(t *testing.T) {
 	}
 }
 
-// An entry that no mailbox takes does not keep the others back.
+// An entry that no mailbox accepts does not delay the others.
 func TestSettleLeavesOutWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// rewriteInPlace adds entries as a client does that locks all mailboxes by flock and then
-// reads, empties and writes the file.
+// rewriteInPlace adds entries like a client that locks all mailboxes by flock
+// and then reads, truncates and writes the file.
 func rewriteInPlace(path, name string, loops int) error {
 	lock, err := os.OpenFile(filepath.Join(filepath.Dir(path), sharedName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -82,9 +82,9 @@ func addInPlace(path string, e Entry) error {
 	return nil
 }
 
-// Clients that lock by flock and rewrite in place, beside processes and goroutines of ours
-// that append, read and mark: each sender's entries are there once and in order, and
-// nobody meets a damaged file.
+// Clients lock by flock and rewrite in place, while processes and goroutines of
+// teamctl append, read and mark: each sender's entries are present once and in
+// order, and no operation finds a damaged file.
 func TestBesideClientsThatRewriteInPlace(t *testing.T) {
 	t.Parallel()
 	const foreign, ours, each = 2, 2, 150
@@ -125,7 +125,8 @@ func TestBesideClientsThatRewriteInPlace(t *testing.T) {
 	}
 }
 
-// A shared lock that another program holds is waited for, by readers too.
+// Every operation, reads included, waits for a shared lock that another program
+// holds.
 func TestSharedLockIsObeyed(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -160,7 +161,8 @@ func TestSharedLockIsObeyed(t *testing.T) {
 	}
 }
 
-// A shared lock that is made while a mailbox is held is taken before anything is written.
+// A shared lock created while a mailbox is held is taken before anything is
+// written.
 func TestSharedLockMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)
@@ -186,7 +188,7 @@ func TestSharedLockMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// Something else of the shared lock's name locks nothing.
+// Something other than a file with the shared lock's name locks nothing.
 func TestSharedLockOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	b, _ := newBox(t)

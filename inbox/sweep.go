@@ -12,15 +12,15 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 )
 
-// What killed processes leave: temporary files of a rewrite, stolen lock
-// directories, and the temporary names of the .pid files.
+// Left-overs of killed processes: temporary files of a rewrite, stolen lock
+// directories, and temporary names of the .pid files.
 var (
 	staleLock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\..+\.json\.lock\.stale-[0-9a-f]{16}$`) })
 	pidTemp   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^.+\.pid\.[0-9]+$`) })
 )
 
-// Sweep removes litter older than olderThan from the two directories and returns
-// how many pieces it removed. Run it when a supervisor starts.
+// Sweep removes left-overs older than olderThan from the two directories and
+// returns how many it removed. Run it when a supervisor starts.
 func Sweep(inboxesDir, locksDir string, olderThan time.Duration) (int, error) {
 	n, err := atomicfile.SweepTemp(inboxesDir, olderThan)
 	m, errM := atomicfile.SweepTemp(locksDir, olderThan)

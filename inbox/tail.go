@@ -12,43 +12,45 @@ import (
 	"syscall"
 )
 
-// Tail follows a mailbox and reads what was appended since it read last, so that a look
-// costs the same whatever the file holds. It remembers the last entry that it has seen
-// and reads on behind it. Where that entry is not in its place any more, because somebody
-// has replaced or rewritten the file, it reads all of it once.
+// Tail follows a mailbox and reads what was appended since its last read, so
+// that the cost does not depend on the size of the file. It remembers the last
+// entry that it has seen and reads from there. If that entry is no longer in
+// its place, because the file was replaced or rewritten, it reads the whole
+// file once.
 type Tail struct {
 	box *Box
 
 	mu   sync.Mutex
 	at   TailMark
-	kept []span   // entries to be returned again
-	last []placed // what the last look has returned
-	read int64    // bytes that were read of the file so far
+	kept []span   // entries to return again
+	last []placed // result of the last read
+	read int64    // number of bytes read from the file so far
 }
 
-// placed is an entry with its place in the file.
+// placed is an entry with its position in the file.
 type placed struct {
 	Entry
 	span
 }
 
-// TailMark is how far a Tail has read, to go on from in another process. The zero value is
-// the beginning.
+// TailMark is the position of a Tail, from which another process can continue.
+// The zero value is the beginning.
 type TailMark struct {
 	Dev  uint64 `json:"dev,omitempty"` // the file
-	Ino  uint64 `json:"ino,omitempty"` // 0: nothing was read
-	From int    `json:"from"`          // the last entry that was seen
+	Ino  uint64 `json:"ino,omitempty"` // 0: nothing read yet
+	From int    `json:"from"`          // the last entry seen
 	To   int    `json:"to"`
-	Read int    `json:"read"` // the offset of its read mark; 0: it has none
-	Sum  string `json:"sum"`  // the SHA-256 of its text, the read mark blanked
-	// Kept are the places of earlier entries that are to be returned again.
+	Read int    `json:"read"` // the offset of its read mark; 0 if it has none
+	Sum  string `json:"sum"`  // the SHA-256 of its text with a blanked read mark
+	// Kept are the positions of earlier entries to return again.
 	Kept [][2]int `json:"kept,omitempty"`
 }
 
-// maxKept bounds how many entries a Tail returns again: each look reads them.
+// maxKept limits how many entries a Tail returns again, because each read reads
+// them.
 const maxKept = 20
 
-// Tail returns a Tail that goes on from a mark.
+// Tail returns a Tail that continues from a mark.
 func (b *Box) Tail(from TailMark) *Tail {
 	t := &Tail{box: b, at: from}
 	for _, k := range from.Kept {
@@ -57,7 +59,7 @@ func (b *Box) Tail(from TailMark) *Tail {
 	return t
 }
 
-// Mark is how far t has read.
+// Mark returns the position of t.
 func (t *Tail) Mark() TailMark {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,15 +71,16 @@ func (t *Tail) Mark() TailMark {
 	return m
 }
 
-// BytesRead is how much of the file was read so far.
+// BytesRead returns the number of bytes read from the file so far.
 func (t *Tail) BytesRead() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.read
 }
 
-// Unread are the messages that are not marked read and were not there at the last look, and
-// before them those that Keep has named, oldest first. The error may be a *CorruptError.
+// Unread returns the unread messages that were not there at the last read,
+// preceded by those that Keep selected, oldest first. The error may be a
+// *CorruptError.
 func (t *Tail) Unread(ctx context.Context) ([]Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,9 +125,9 @@ func (t *Tail) Unread(ctx context.Context) ([]Entry, error) {
 	return out, err
 }
 
-// Keep makes the next look return those entries of the last one again for which keep is
-// true, while they stand unread in their place. It reports false where these are too many:
-// then none but the first are.
+// Keep makes the next read return again those entries of the last one for which
+// keep returns true, as long as they are unread and in place. It returns false
+// if there are too many: then only the first are kept.
 func (t *Tail) Keep(keep func(Entry) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,14 +144,14 @@ func (t *Tail) Keep(keep func(Entry) bool) bool {
 	return true
 }
 
-// Again makes the next look begin with all that is unread.
+// Again makes the next read start with all unread messages.
 func (t *Tail) Again() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at, t.kept = TailMark{}, nil
 }
 
-// again reads the entries that were kept; ok is false where one is not in its place.
+// again reads the kept entries; ok is false if one of them is not in its place.
 func (t *Tail) again(f *os.File, info fs.FileInfo) (out []placed, ok bool) {
 	for _, k := range t.kept {
 		if k.start < 0 || k.end < k.start || int64(k.end) > info.Size() {
@@ -169,8 +172,8 @@ func (t *Tail) again(f *os.File, info fs.FileInfo) (out []placed, ok bool) {
 	return out, true
 }
 
-// rest is what follows the last entry that was seen, from offset off of the file on; ok is
-// false where that entry is not in its place.
+// rest returns what follows the last entry seen, from offset off of the file;
+// ok is false if that entry is not in its place.
 func (t *Tail) rest(f *os.File, info fs.FileInfo) (data []byte, elems []element, off int64, ok bool) {
 	at := t.at
 	dev, ino := fileID(info)
@@ -193,7 +196,7 @@ func (t *Tail) rest(f *os.File, info fs.FileInfo) (data []byte, elems []element,
 	return data[n:], elems, off + int64(n), true
 }
 
-// see remembers the last of the entries that were read, at off of the file.
+// see remembers the last of the entries read, at offset off of the file.
 func (t *Tail) see(info fs.FileInfo, data []byte, elems []element, off int) {
 	if len(elems) == 0 {
 		if off == 0 {
@@ -210,9 +213,9 @@ func (t *Tail) see(info fs.FileInfo, data []byte, elems []element, off int) {
 	t.at.Dev, t.at.Ino = fileID(info)
 }
 
-// marklessSum is the digest of an entry's text with its read mark blanked: that may change
-// in place, to a value of the same length. mark is its offset in the text, negative where
-// there is none.
+// marklessSum returns the digest of an entry's text with a blanked read mark,
+// which may change in place to a value of the same length. mark is its offset
+// in the text, negative if there is none.
 func marklessSum(text []byte, mark int) string {
 	if mark > 0 && mark < len(text) {
 		text = bytes.Clone(text)
@@ -222,8 +225,8 @@ func marklessSum(text []byte, mark int) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fileID tells files apart that have the same name one after the other; 0, 0 where the
-// system does not say.
+// fileID distinguishes successive files of the same name; it returns 0, 0 if
+// the system does not support it.
 func fileID(info fs.FileInfo) (dev, ino uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Dev), st.Ino //nolint:gosec,unconvert // signed and shorter on some systems

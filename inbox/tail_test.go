@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A tail returns what came since its last look, whoever has marked what before that; after
-// the file was replaced it returns all that is unread.
+// A tail returns what arrived since its last read, regardless of read marks set
+// before; after the file was replaced it returns everything unread.
 func TestTailReadsWhatIsNew(t *testing.T) {
 	b, _ := newBox(t)
 	tail := b.Tail(TailMark{})
@@ -34,7 +34,7 @@ func TestTailReadsWhatIsNew(t *testing.T) {
 	look("")
 	three := add(3)
 	look(three)
-	if _, err := b.MarkAllRead(t.Context()); err != nil { // in place, the entry that it remembers too
+	if _, err := b.MarkAllRead(t.Context()); err != nil { // in place, also in the entry that the tail remembers
 		t.Fatal(err)
 	}
 	look("")
@@ -67,7 +67,7 @@ func TestTailReadsWhatIsNew(t *testing.T) {
 	look(six)
 }
 
-// A look reads what was appended and no more.
+// A read reads only what was appended.
 func TestTailDoesNotReadTheHistory(t *testing.T) {
 	b, _ := newBox(t)
 	for i := range 500 {
@@ -79,7 +79,7 @@ func TestTailDoesNotReadTheHistory(t *testing.T) {
 	if got, err := tail.Unread(t.Context()); err != nil || len(got) != 500 {
 		t.Fatalf("%d, %v", len(got), err)
 	}
-	// Damage in what was seen goes unnoticed: it is not read.
+	// Damage before the position goes unnoticed because it is not read.
 	f, err := os.OpenFile(b.Path(), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -98,8 +98,8 @@ func TestTailDoesNotReadTheHistory(t *testing.T) {
 	}
 }
 
-// A tail goes on where that of another process ended, and returns again what was kept: as
-// long as that is unread and in its place.
+// A tail continues where that of another process ended, and returns kept
+// entries again as long as they are unread and in place.
 func TestTailGoesOnFromAMark(t *testing.T) {
 	b, _ := newBox(t)
 	var texts []string
@@ -153,7 +153,8 @@ func TestTailGoesOnFromAMark(t *testing.T) {
 	keep(true)
 	again()
 	look()
-	// Another file has the name: everything counts again, and what was kept only once.
+	// After another file got the name everything counts again, and kept entries
+	// are returned only once.
 	keep(true)
 	data, err := os.ReadFile(b.Path())
 	if err != nil {
@@ -167,7 +168,7 @@ func TestTailGoesOnFromAMark(t *testing.T) {
 	}
 	again()
 	look(texts[0], texts[2], texts[3], texts[4], texts[5], numbered("a", 6).Text)
-	// Of too many none but the first are kept.
+	// If too many are selected, only the first are kept.
 	for i := range maxKept + 3 {
 		if err := b.Append(t.Context(), numbered("b", i)); err != nil {
 			t.Fatal(err)

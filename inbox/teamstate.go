@@ -7,10 +7,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TeamFacts are what the lead is told about its team, from the ledger.
+// TeamFacts is the content of the team state block of a lead, from the ledger.
 type TeamFacts struct {
 	Name         string
-	ID           string // empty for a session that is in no team
+	ID           string // empty for a session without a team
 	Role         team.Role
 	Members      []TeamMember // the active ones
 	PendingTasks int
@@ -19,8 +19,8 @@ type TeamFacts struct {
 // TeamMember is one line of the team state.
 type TeamMember struct{ Name, AgentID string }
 
-// TeamState is the block that is put before a lead's turn (document 000, Team State
-// for Team Lead), with the blank lines around it. Who is not the lead of a team gets "".
+// TeamState returns the block that precedes a lead's turn, with surrounding
+// blank lines. Any other session gets "".
 func TeamState(f TeamFacts) string {
 	if f.ID == "" || f.Role != team.RoleLeader {
 		return ""

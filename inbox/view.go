@@ -8,32 +8,33 @@ import (
 	"slices"
 )
 
-// A reader comes back for every message, and a mailbox grows: so it remembers up
-// to where all entries were read, and reads from there. The place is remembered
-// with the text before it, because others rewrite the file as a whole.
+// A reader returns for every message, and a mailbox grows: so it remembers the
+// position up to which all entries were read, and reads from there. It also
+// remembers the text before the position, because other programs rewrite the
+// whole file.
 
-// cursor is the end of an element up to which everything is read.
+// cursor is the end of an element up to which all entries are read.
 type cursor struct {
-	info fs.FileInfo // of the file, for its identity; nil for none
+	info fs.FileInfo // identifies the file; nil for none
 	off  int64
 	next int    // index of the element that follows
-	tail []byte // what stands before off
+	tail []byte // text before off
 }
 
 const tailLen = 256
 
 // view is the file from some element on, while the lock is held.
 type view struct {
-	info  fs.FileInfo // nil: there is no file
-	off   int64       // where data starts in the file
+	info  fs.FileInfo // nil if there is no file
+	off   int64       // offset of data in the file
 	first int         // index of the first element
 	data  []byte
 	elems []element
 	from  cursor // where it started
 }
 
-// view reads what follows the remembered place, or the whole file. A damaged file
-// is repaired and reported.
+// view reads what follows the remembered position, or the whole file. It
+// repairs and reports a damaged file.
 func (h *holding) view() (v *view, err error) {
 	f, info, err := h.open(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +58,7 @@ func (h *holding) view() (v *view, err error) {
 	return &view{info: info, data: data, elems: elems}, nil
 }
 
-// viewRest is nil when the remembered place does not hold any more.
+// viewRest returns nil if the remembered position is no longer valid.
 func (h *holding) viewRest(f *os.File, info fs.FileInfo) (*view, error) {
 	h.box.mu.Lock()
 	c := h.box.seen
@@ -75,7 +76,7 @@ func (h *holding) viewRest(f *os.File, info fs.FileInfo) (*view, error) {
 	}
 	elems, bad := scanMore(rest)
 	if bad != nil {
-		return nil, nil // the whole file decides whether it is damaged
+		return nil, nil // reading the whole file decides whether it is damaged
 	}
 	return &view{info: info, off: c.off, first: c.next, data: rest, elems: elems, from: c}, nil
 }
@@ -90,7 +91,7 @@ func (v *view) unread() []Entry {
 	return out
 }
 
-// remember keeps the end of the entries that are read from the start on.
+// remember stores the position up to which all entries are read.
 func (b *Box) remember(v *view) {
 	c := v.from
 	for i, e := range v.elems {
@@ -103,14 +104,14 @@ func (b *Box) remember(v *view) {
 		}
 		c.tail = c.tail[max(0, len(c.tail)-tailLen):]
 	}
-	c.tail = bytes.Clone(c.tail) // a part of the text would keep all of it
+	c.tail = bytes.Clone(c.tail) // a subslice would keep the whole text in memory
 	b.mu.Lock()
 	b.seen = c
 	b.mu.Unlock()
 }
 
-// pageSize is the least size in which a file is written; a write inside one page is
-// not torn by the death of the writer.
+// pageSize is the smallest unit in which a file is written; the death of the
+// writer does not tear a write within one page.
 const pageSize = 4096
 
 // canFlip reports whether the marks of these elements can be set by overwriting

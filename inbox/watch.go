@@ -15,13 +15,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Watcher tells of changes to the mailboxes of one directory. One is enough for a
-// team: inotify instances are few. It watches the directory, because a mailbox gets
-// a new inode with every rewrite.
+// Watcher reports changes to the mailboxes of one directory. A team needs one:
+// inotify instances are limited. It watches the directory because every rewrite
+// gives a mailbox a new inode.
 type Watcher struct {
 	dir    string
-	events chan dirwatch.Event // of our mailboxes and of the directory
-	missed chan struct{}       // look at everything: some did not fit, or there are none
+	events chan dirwatch.Event // for these mailboxes and the directory
+	missed chan struct{}       // check everything: events were dropped, or are unavailable
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -32,14 +32,14 @@ type Watcher struct {
 	err   error
 }
 
-// Watch watches dir, which is created when its parent has none, until ctx ends or
-// Close is called. Ask for Changes first and read the mailbox then: what was there
-// before gives no event.
+// Watch watches dir, which it creates if its parent exists, until ctx ends or
+// Close is called. Call Changes before reading the mailbox: changes before
+// Watch produce no event.
 func Watch(ctx context.Context, dir string) (*Watcher, error) {
 	return WatchBy(ctx, new(dirwatch.Hub), dir)
 }
 
-// WatchBy is Watch by way of a hub that others use too. Where that has no events,
+// WatchBy is Watch with a hub shared with others. If the hub has no events,
 // every mailbox signals once a second.
 func WatchBy(ctx context.Context, hub *dirwatch.Hub, dir string) (*Watcher, error) {
 	dir, err := filepath.Abs(dir)
@@ -76,13 +76,14 @@ func (w *Watcher) heard(e dirwatch.Event) {
 	wake(w.missed)
 }
 
-// Changes gives one signal for any number of changes to agent's mailbox since the
-// last one was taken. All calls for one agent return the same channel, so it is for
-// one receiver. It is never closed; see Done.
+// Changes returns a channel that receives one signal for any number of changes
+// to agent's mailbox since the last signal was received. All calls for one
+// agent return the same channel, so it supports one receiver. It is never
+// closed; see Done.
 func (w *Watcher) Changes(agent string) <-chan struct{} {
 	name, err := team.InboxName(agent)
 	if err != nil {
-		name = "" // no file has this name: a channel without signals
+		name = "" // no file has this name, so the channel never gets a signal
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,15 +95,15 @@ func (w *Watcher) Changes(agent string) <-chan struct{} {
 	return ch
 }
 
-// Named gives the agent of each change to a mailbox, for one receiver. What does not fit
-// because it is slow is left out.
+// Named returns a channel that receives the agent of each change to a mailbox,
+// for one receiver. Changes that a slow receiver does not take are dropped.
 func (w *Watcher) Named() <-chan string { return w.named }
 
-// Done is closed when the watcher has ended: closed, out of context, or its
-// directory is gone.
+// Done returns a channel that is closed when the watcher has ended: closed,
+// context ended, or directory removed.
 func (w *Watcher) Done() <-chan struct{} { return w.done }
 
-// Err is why the watcher ended by itself; nil before that and after Close.
+// Err returns why the watcher ended by itself; nil before that and after Close.
 func (w *Watcher) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,6 +177,6 @@ func (w *Watcher) signalAll() {
 func wake(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
-	default: // a signal waits already
+	default: // a signal is already pending
 	}
 }

@@ -125,7 +125,8 @@ func TestOverflowWakesEverybody(t *testing.T) {
 	}
 }
 
-// Without events every mailbox is looked at, and the end of the directory is seen.
+// Without events every mailbox is checked periodically, and the removal of the
+// directory is detected.
 func TestWatchWithoutEvents(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "inboxes")
