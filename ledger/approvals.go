@@ -8,18 +8,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ApprovalKind is what an approval is about.
+// ApprovalKind is the subject of an approval.
 type ApprovalKind string
 
 // Kinds of approvals.
 const (
-	ApprovePermission ApprovalKind = "permission" // a member asks to use a tool
-	ApprovePlan       ApprovalKind = "plan"       // a member in plan mode shows its plan
-	ApproveReview     ApprovalKind = "review"     // a task is done and waits to be looked at
-	ApproveDelegation ApprovalKind = "delegation" // a member wants to hand on work, or to spawn
+	ApprovePermission ApprovalKind = "permission" // a member requests permission to use a tool
+	ApprovePlan       ApprovalKind = "plan"       // a member in plan mode submits its plan
+	ApproveReview     ApprovalKind = "review"     // a task is done and awaits review
+	ApproveDelegation ApprovalKind = "delegation" // a member requests to delegate work, or to spawn
 )
 
-// ApprovalState is how an approval stands. It leaves pending once.
+// ApprovalState is the state of an approval. It leaves pending once.
 type ApprovalState string
 
 // States of approvals.
@@ -27,24 +27,24 @@ const (
 	ApprovalPending  ApprovalState = "pending"
 	ApprovalApproved ApprovalState = "approved"
 	ApprovalRejected ApprovalState = "rejected"
-	// ApprovalExpired is an end without an answer of ours: nobody gave one by its
-	// deadline, or it was given elsewhere.
+	// ApprovalExpired means that the approval ended without an answer through
+	// the ledger: its deadline passed, or it was answered elsewhere.
 	ApprovalExpired ApprovalState = "expired"
 )
 
 // AnswererPerson is the answerer of an approval that no role may answer.
 const AnswererPerson = "person"
 
-// Approval is one thing that waits for somebody's word.
+// Approval is a request that awaits a decision.
 type Approval struct {
 	ID         int64           `json:"id"`
 	RequestID  string          `json:"requestId"`
 	Run        int64           `json:"run"`
 	Kind       ApprovalKind    `json:"kind"`
 	State      ApprovalState   `json:"state"`
-	Session    string          `json:"session"` // who asks
+	Session    string          `json:"session"` // of the requester
 	Name       string          `json:"name"`
-	Answerer   string          `json:"answerer"` // AnswererPerson, or a role that may answer as well
+	Answerer   string          `json:"answerer"` // AnswererPerson, or a role that may also answer
 	Task       string          `json:"task,omitempty"`
 	Attempt    int             `json:"attempt,omitempty"`
 	Subject    string          `json:"subject"`
@@ -57,7 +57,7 @@ type Approval struct {
 	AnsweredAt int64           `json:"answeredAt,omitempty"`
 }
 
-// ApprovalFilter narrows Approvals. The zero value is all of them, oldest first.
+// ApprovalFilter narrows Approvals. The zero value selects all of them.
 type ApprovalFilter struct {
 	State   ApprovalState
 	Kind    ApprovalKind
@@ -77,7 +77,7 @@ const (
 	sqlApprovalsOf = sqlApprovals + ` AND session = ? AND state = 'pending' AND kind <> 'review' ORDER BY id`
 )
 
-// Approvals returns the approvals that pass the filter, oldest first.
+// Approvals returns the approvals that match the filter, oldest first.
 func (l *Ledger) Approvals(ctx context.Context, f ApprovalFilter) ([]Approval, error) {
 	q, args := sqlApprovals, []any(nil)
 	for _, c := range []struct{ col, val string }{
@@ -90,7 +90,7 @@ func (l *Ledger) Approvals(ctx context.Context, f ApprovalFilter) ([]Approval, e
 	return read(ctx, l.db, "read approvals", scanApproval, q+" ORDER BY id", args...)
 }
 
-// Approval returns one approval by its number or request id; CodeNotFound
+// Approval returns one approval by its number or request id, or CodeNotFound
 // (approval_not_found).
 func (l *Ledger) Approval(ctx context.Context, id string) (Approval, error) {
 	q := sqlApprovalReq
@@ -107,7 +107,7 @@ func (l *Ledger) Approval(ctx context.Context, id string) (Approval, error) {
 	return as[0], nil
 }
 
-// approval reads one inside a transaction.
+// approval reads one approval inside a transaction.
 func (t *tx) approval(id int64) (a Approval, err error) {
 	found, err := t.one(sqlApprovalGet, func(r *sql.Rows) (err error) {
 		a, err = scanApproval(r)
@@ -119,7 +119,7 @@ func (t *tx) approval(id int64) (a Approval, err error) {
 	return a, err
 }
 
-// settleApproval ends a pending approval and logs it.
+// settleApproval ends a pending approval and logs the event.
 func (t *tx) settleApproval(a *Approval, state ApprovalState, by, feedback string) error {
 	a.State, a.AnsweredBy, a.Feedback, a.AnsweredAt = state, by, feedback, t.now
 	if _, err := t.exec(sqlApprovalEnd, a.State, a.Feedback, a.AnsweredBy, a.AnsweredAt, a.ID); err != nil {
@@ -137,8 +137,8 @@ type approvalData struct {
 	Feedback  string       `json:"feedback,omitempty"`
 }
 
-// rejectOf rejects what a session has asked for and cannot use any more. A
-// review stays: the work that it is about is done.
+// rejectOf rejects the pending requests of a session that can no longer use the
+// answer. A review stays, because its work is done.
 func (t *tx) rejectOf(session, why string) error {
 	var pending []Approval
 	err := t.each(sqlApprovalsOf, func(r *sql.Rows) error {

@@ -38,7 +38,7 @@ func TestPlanApproval(t *testing.T) {
 	if m := must[Member](t)(l.Member(ctx, "a")); m.Activity != team.Waiting {
 		t.Errorf("activity %s", m.Activity)
 	}
-	// The same request again is the same request; another plan has to wait.
+	// The same request again returns the first one; another plan must wait.
 	if again := must[Settled](t)(l.Ask(ctx, planOf("a", "plan-1"))); again.Approval.ID != ap.ID || again.Message != nil {
 		t.Errorf("%+v", again)
 	}
@@ -70,7 +70,7 @@ func TestPlanApproval(t *testing.T) {
 	no.Approve = false
 	_, err = l.Answer(ctx, no)
 	refused(t, err, team.CodeConflict, ReasonAlreadyResolved)
-	must[Settled](t)(l.Ask(ctx, planOf("a", "plan-4"))) // the next one may come
+	must[Settled](t)(l.Ask(ctx, planOf("a", "plan-4"))) // another plan is possible now
 }
 
 func TestApprovalIsNoMail(t *testing.T) {
@@ -105,7 +105,8 @@ func TestApprovalDeadline(t *testing.T) {
 	}
 }
 
-// Whoever exits cannot use an answer any more; nobody can approve it later.
+// A member that exits can no longer use an answer, so its requests can no
+// longer be approved.
 func TestApprovalsAreRejectedAtExit(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")
@@ -131,8 +132,8 @@ func TestApprovalsAreRejectedAtExit(t *testing.T) {
 	refused(t, err, team.CodeNotFound, ReasonNoApproval)
 }
 
-// reviewed is a team in which b reviews what a does, and a task that a has done
-// with another that waits for it.
+// reviewed returns a team in which rev reviews the work of a, with a completed
+// task of a and another task that depends on it.
 func reviewed(t *testing.T) (l *Ledger, ref TaskRef, ap Approval) {
 	l = newTeam(t, "a")
 	ctx := ctxFor(t)
@@ -159,7 +160,8 @@ func TestReviewApproved(t *testing.T) {
 	if task.Status != team.TaskInProgress || task.Review != ap.ID || task.LeaseUntil != 0 {
 		t.Errorf("%+v", task)
 	}
-	// The work is done: neither its owner's exit nor its own second thoughts undo it.
+	// The work is done: neither the exit of its owner nor a later call of the
+	// owner undoes it.
 	for _, err := range []error{l.Fail(ctx, ref, Result{}), l.Release(ctx, ref), l.Start(ctx, ref)} {
 		refused(t, err, team.CodeConflict, ReasonInReview)
 	}
@@ -203,7 +205,7 @@ func TestReviewRejected(t *testing.T) {
 	if again == nil || again.ID != "1" || again.Attempt != 2 {
 		t.Fatalf("%+v", again)
 	}
-	// Without an active reviewer completed is completed.
+	// Without an active reviewer, Complete completes the task at once.
 	ok(t, l.RemoveMember(ctx, "s-rev"))
 	ready := must[[]string](t)(l.Complete(ctx, TaskRef{ID: "1", Owner: "s-a", Attempt: 2}, Result{}))
 	if diff := cmp.Diff([]string{"2"}, ready); diff != "" {
@@ -211,7 +213,8 @@ func TestReviewRejected(t *testing.T) {
 	}
 }
 
-// Sent back to a member that has ended for good, a task is for whoever is ready.
+// A task sent back to a member that has ended for good becomes available to
+// all.
 func TestReviewRejectedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	l, _, ap := reviewed(t)
@@ -256,7 +259,7 @@ func TestReviewOfATaskTakenBack(t *testing.T) {
 	sound(t, l)
 }
 
-// Nobody reviews what it did itself, and who is gone reviews nothing.
+// No member reviews its own work, and a member that has ended reviews nothing.
 func TestWhoReviews(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -290,8 +293,8 @@ func TestWhoReviews(t *testing.T) {
 	}
 }
 
-// Several writers, each with the file opened for itself: an approval is answered
-// once, and a member has one plan that waits.
+// With several writers, each with its own DB, an approval is answered once, and
+// a member has one pending plan.
 func TestApprovalRaces(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -340,7 +343,7 @@ func TestApprovalRaces(t *testing.T) {
 	sound(t, l)
 }
 
-// R119: that a member had to plan first stays what it is when the plan is approved.
+// PlanRequired remains set after the plan is approved.
 func TestPlanRequiredStays(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// AskIn is a request for approval. Message, where there is one, is posted with
-// it: its Kind is the request's frame, its RequestID the approval's.
+// AskIn is a request for approval. Message, if set, is posted with it: its Kind
+// is the request's frame, its RequestID the approval's.
 type AskIn struct {
 	RequestID string          `json:"requestId"`
 	Kind      ApprovalKind    `json:"kind"`
@@ -20,43 +20,46 @@ type AskIn struct {
 	Task      string          `json:"task,omitempty"`
 	Subject   string          `json:"subject"`
 	Payload   json.RawMessage `json:"payload,omitempty"`
-	Deadline  int64           `json:"deadline,omitempty"` // Unix milliseconds; 0: none
+	Deadline  int64           `json:"deadline,omitempty"` // Unix milliseconds; 0 means none
 	Message   *NewMessage     `json:"message,omitempty"`
-	// Refusal is posted to the asker where the request is refused because one plan
-	// waits at a time. Then the request is recorded as rejected and is no error: it is
-	// for askers who see no error.
+	// Refusal is posted to the requester if the request is refused because
+	// another plan is pending. The request is then recorded as rejected and is
+	// not an error: it is for requesters that cannot see an error.
 	Refusal *NewMessage `json:"refusal,omitempty"`
-	// Decided answers the request as it is recorded: nothing is posted, nobody waits.
+	// Decided answers the request as it is recorded: nothing is posted and no
+	// decision is awaited.
 	Decided *Decided `json:"decided,omitempty"`
 }
 
-// Decided is an answer that was settled before anybody was asked.
+// Decided is an answer that was known before the request.
 type Decided struct {
 	Approve bool   `json:"approve"`
 	By      string `json:"by"`
 	Why     string `json:"why"`
 }
 
-// AnswerIn is the answer to one approval. Message, where there is one, tells the
-// asker; it is left out when the asker has left.
+// AnswerIn is the answer to one approval. Message, if set, notifies the
+// requester; it is omitted if the requester has left.
 type AnswerIn struct {
 	ID      int64 `json:"id"`
 	Approve bool  `json:"approve"`
-	Expired bool  `json:"expired,omitempty"` // not an answer: its deadline is over
-	// Elsewhere is no answer either: the asker has one by other means. Nothing follows.
+	Expired bool  `json:"expired,omitempty"` // not an answer: its deadline has passed
+	// Elsewhere is not an answer either: the requester got one by other means.
+	// It has no consequences.
 	Elsewhere bool        `json:"elsewhere,omitempty"`
 	Feedback  string      `json:"feedback,omitempty"`
-	By        string      `json:"by"`             // name of who answers; verified by the caller
-	Mode      team.Mode   `json:"mode,omitempty"` // of an approved plan: what the member goes on in
+	By        string      `json:"by"`             // name of the answerer; verified by the caller
+	Mode      team.Mode   `json:"mode,omitempty"` // for an approved plan: the member's next mode
 	Message   *NewMessage `json:"message,omitempty"`
-	// Also is posted with an approval: what the asker was not allowed to post
-	// by itself. It is checked as Post checks it.
+	// Also is posted with an approval: what the requester was not allowed to
+	// post by itself. It is checked as Post checks it.
 	Also *NewMessage `json:"also,omitempty"`
-	// Intent is kept with an approval: what is done outside of the ledger now, see Intent.
+	// Intent is stored with an approval: what must now be done outside the
+	// ledger, see Intent.
 	Intent json.RawMessage `json:"intent,omitempty"`
 }
 
-// Settled is an approval with what was posted about it.
+// Settled is an approval and the messages posted for it.
 type Settled struct {
 	Approval   Approval   `json:"approval"`
 	Message    *Message   `json:"message,omitempty"`
@@ -66,26 +69,26 @@ type Settled struct {
 	AlsoDeliveries []Delivery `json:"alsoDeliveries,omitempty"`
 }
 
-// Ask records a request for approval and posts its message, both or none. The
-// same request id of the same session again returns the first one. Errors:
-// CodeConflict (plan_pending: one plan of a member waits at a time, request_taken),
-// CodeDenied (member_removed), and those of Post.
+// Ask records a request for approval and posts its message, both or neither. A
+// repeated request id of the same session returns the first request. Errors:
+// CodeConflict (plan_pending: a member has at most one pending plan,
+// request_taken), CodeDenied (member_removed), and those of Post.
 func (l *Ledger) Ask(ctx context.Context, in AskIn) (Settled, error) {
 	return write[Settled](ctx, l, opApprovalAsk, askArgs{in, team.NewUUID()})
 }
 
-// Answer settles a pending approval with all that follows from it: an approved
-// plan changes the member's mode, an approved review completes the task, a
-// rejected one gives it back to its owner. Errors: CodeNotFound
-// (approval_not_found), CodeConflict (already_resolved, expired), CodeDenied
-// (own_request).
+// Answer ends a pending approval with all its consequences: an approved plan
+// changes the member's mode, an approved review completes the task, a rejected
+// one returns it to its owner. Errors: CodeNotFound (approval_not_found),
+// CodeConflict (already_resolved, expired), CodeDenied (own_request).
 func (l *Ledger) Answer(ctx context.Context, in AnswerIn) (Settled, error) {
 	return write[Settled](ctx, l, opApprovalAnswer, answerArgs{in, team.NewUUID(), team.NewUUID()})
 }
 
-// Withdraw ends a request whose asker waits for it no more, and says why: it was answered
-// at the agent itself, or the turn that asked is over. Nothing follows from it; one that
-// was answered meanwhile stays as it is. by is the name of who found that out.
+// Withdraw ends a request whose requester no longer awaits it, and records why:
+// it was answered at the agent itself, or the turn that made it is over. It has
+// no consequences; a request answered meanwhile is unchanged. by names the
+// component that found out.
 func (l *Ledger) Withdraw(ctx context.Context, id int64, by, why string) error {
 	_, err := l.As(by).Answer(ctx, AnswerIn{ID: id, Elsewhere: true, By: by, Feedback: why})
 	if team.ReasonOf(err) == ReasonAlreadyResolved {
@@ -160,7 +163,7 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 	return out, t.setWaiting(m, true)
 }
 
-// askDecided records a request with the answer that it has already.
+// askDecided records a request together with its known answer.
 func (t *tx) askDecided(a askArgs, m Member) (out Settled, err error) {
 	if a.Decided.By == "" || a.Decided.Why == "" || a.Kind != ApprovePermission {
 		return out, team.Errorf(team.CodeInvalid, "an answer before the question is to a permission, and says who gives it and why")
@@ -177,7 +180,7 @@ func (t *tx) askDecided(a askArgs, m Member) (out Settled, err error) {
 	return out, t.settleApproval(&out.Approval, state, a.Decided.By, a.Decided.Why)
 }
 
-// refuseAsk records a request as rejected and tells the asker.
+// refuseAsk records a request as rejected and notifies the requester.
 func (t *tx) refuseAsk(a askArgs, m Member, why string) (Settled, error) {
 	n := *a.Refusal
 	n.To, n.ToSession = m.Name, m.SessionKey
@@ -207,7 +210,7 @@ func (t *tx) onePlan(m Member) error {
 	return err
 }
 
-// putApproval writes an approval, a pending one unless it has a state.
+// putApproval inserts an approval, which is pending unless it has a state.
 func (t *tx) putApproval(a Approval) (Approval, error) {
 	run, err := t.run()
 	if err != nil {
@@ -225,8 +228,8 @@ func (t *tx) putApproval(a Approval) (Approval, error) {
 		Data: json.RawMessage(mustJSON(approvalData{a.Kind, a.RequestID, a.Name, a.Task, a.Feedback}))})
 }
 
-// setWaiting shows on the roster that a member cannot go on without an answer,
-// and that it can again.
+// setWaiting records on the roster that a member cannot continue without an
+// answer, or that it can again.
 func (t *tx) setWaiting(m Member, waiting bool) error {
 	next := team.Waiting
 	if !waiting {
@@ -249,7 +252,7 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 	case ap.State != ApprovalPending:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d was %s already by %s", ap.Kind, ap.ID, ap.State, ap.AnsweredBy).
 			WithReason(ReasonAlreadyResolved)
-	case a.Elsewhere: // whatever the time is
+	case a.Elsewhere: // even after the deadline
 	case a.Expired && !lapsed:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has time left", ap.Kind, ap.ID).WithReason("not_yet")
 	case !a.Expired && lapsed:
@@ -296,7 +299,7 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 	return out, t.followAnswer(ap, m, a)
 }
 
-// answerMail tells the asker, and marks the request as answered.
+// answerMail notifies the requester, and marks the request as answered.
 func (t *tx) answerMail(a answerArgs, ap Approval, m Member) (Settled, error) {
 	n := *a.Message
 	n.To, n.ToSession = m.Name, m.SessionKey
@@ -315,7 +318,7 @@ func (t *tx) answerMail(a answerArgs, ap Approval, m Member) (Settled, error) {
 	return t.approvalMail(n, a.MessageID)
 }
 
-// followAnswer is what an answer leads to.
+// followAnswer applies the consequences of an answer.
 func (t *tx) followAnswer(ap Approval, m Member, a answerArgs) error {
 	switch ap.Kind {
 	case ApprovePlan:
@@ -347,8 +350,8 @@ func (t *tx) setMode(m *Member, mode team.Mode) error {
 }
 
 // approvalMail posts a message of an approval. Kinds that only an approval may
-// post come this way, past the check of Post and past the cap: a team that has
-// talked too much can still ask.
+// post bypass the check of Post, and the message limit of the run: a team that
+// has used up its messages can still request approval.
 func (t *tx) approvalMail(n NewMessage, id string) (Settled, error) {
 	if err := n.check(); err != nil {
 		return Settled{}, err
@@ -370,8 +373,8 @@ func (t *tx) approvalMail(n NewMessage, id string) (Settled, error) {
 	return Settled{Message: &p.Message, Deliveries: p.Deliveries}, err
 }
 
-// approvalKind are the kinds that Post refuses: they ask for an approval or
-// answer one, and mail alone does neither.
+// approvalKind reports whether Post refuses a kind because it requests or
+// answers an approval, which mail alone does not do.
 func approvalKind(k team.Kind) bool {
 	return slices.Contains([]team.Kind{
 		team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse,

@@ -12,15 +12,15 @@ const settingAutoClaim = "autoClaim"
 
 const sqlOwnerBusy = `SELECT id FROM tasks WHERE owner = ? AND id <> ? AND status IN ('claimed', 'in_progress') AND review IS NULL ORDER BY seq LIMIT 1`
 
-// AutoClaim says who takes the next ready task without being told which. Where it
-// is off, a claim without an id gives what was assigned to the claimer only. The
-// lead is not bound by it.
+// AutoClaim selects the members that may take the next ready task. Where it is
+// off, a claim without an id returns only tasks assigned to the claimer. It
+// does not apply to the lead.
 type AutoClaim struct {
 	Off     bool            `json:"off,omitempty"`     // for the whole team
-	Members map[string]bool `json:"members,omitempty"` // by name, before the above; true is on
+	Members map[string]bool `json:"members,omitempty"` // by name, overrides Off; true is on
 }
 
-// On reports whether the member with this name claims by itself.
+// On reports whether the named member claims by itself.
 func (a AutoClaim) On(name string) bool {
 	if on, ok := a.Members[name]; ok {
 		return on
@@ -28,14 +28,14 @@ func (a AutoClaim) On(name string) bool {
 	return !a.Off || name == team.LeadName
 }
 
-// AutoClaim reads the switch; without one everybody claims.
+// AutoClaim reads the setting; by default every member claims.
 func (l *Ledger) AutoClaim(ctx context.Context) (a AutoClaim, err error) {
 	_, err = l.Setting(ctx, settingAutoClaim, &a)
 	return a, err
 }
 
-// SetAutoClaim turns it on or off, for one member or, with an empty name, for the
-// team, which forgets what was said for single members.
+// SetAutoClaim turns it on or off, for one member or, with an empty name, for
+// the team, which clears the settings of single members.
 func (l *Ledger) SetAutoClaim(ctx context.Context, name string, on bool) error {
 	_, err := write[none](ctx, l, opAutoClaim, autoClaimArgs{name, on})
 	return err
@@ -71,7 +71,7 @@ func setAutoClaim(t *tx, in autoClaimArgs) (none, error) {
 	return none{}, t.event(Event{What: "autoclaim.set", ID: in.Name, Before: before, After: after})
 }
 
-// autoClaimOn reads the switch of one member from the setting's text.
+// autoClaimOn returns the setting of one member from the setting's text.
 func autoClaimOn(text, name string) (bool, error) {
 	if text == "" {
 		return true, nil
@@ -83,7 +83,7 @@ func autoClaimOn(text, name string) (bool, error) {
 	return a.On(name), nil
 }
 
-// checkBusy refuses a claimer that holds another task.
+// checkBusy returns an error for a claimer that holds another task.
 func (t *tx) checkBusy(in ClaimIn) error {
 	id, busy, err := value[string](t, sqlOwnerBusy, in.Owner, in.ID)
 	if err == nil && busy {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// tempName is the pattern of files that are not the ledger yet; the doctor removes
-// those that killed processes have left.
+// tempName is the pattern of files that are not yet a ledger; the doctor
+// removes those that killed processes left.
 const tempName = ".ledger-*"
 
-// backup writes ledger.v<version>.<ms>.bak beside the ledger. It has that name only
-// once all of it is on the disk: whoever is killed on the way leaves a temporary file,
-// and nobody takes a half for a copy.
+// backup writes ledger.v<version>.<ms>.bak next to the ledger. The file gets
+// that name only once it is complete on disk: a killed process leaves a
+// temporary file, never a partial copy.
 func (db *DB) backup(ctx context.Context, v int) error {
 	dir, stem := filepath.Split(db.path)
 	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
@@ -31,9 +31,9 @@ func (db *DB) backup(ctx context.Context, v int) error {
 	return nil
 }
 
-// copyInto writes a copy of the database as it is at this moment and gives it its name
-// when all of it is on the disk, which VACUUM INTO leaves to its caller. It reads every
-// row, so that a damaged database has no copy.
+// copyInto writes a copy of the current database and gives it its name once it
+// is complete on disk, which VACUUM INTO leaves to its caller. It reads every
+// row, so a damaged database yields no copy.
 func copyInto(ctx context.Context, conn *sql.Conn, name string) (err error) {
 	dir := filepath.Dir(name)
 	tmp, err := os.CreateTemp(dir, tempName) // empty, so that VACUUM INTO accepts it; 0600
@@ -68,18 +68,19 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Backups are the copies of the ledger at path that were made before it was migrated,
-// oldest first.
+// Backups returns the copies of the ledger at path that were made before
+// migrations, oldest first.
 func Backups(path string) []string {
 	found, err := filepath.Glob(strings.TrimSuffix(path, filepath.Ext(path)) + ".v*.bak")
 	if err != nil {
-		return nil // the path has characters that mean something in a pattern
+		return nil // the path contains pattern characters
 	}
 	slices.SortFunc(found, func(a, b string) int { return cmp.Compare(backupTime(a), backupTime(b)) })
 	return found
 }
 
-// backupTime is the last number in the name of a backup: Unix milliseconds.
+// backupTime returns the last number in the name of a backup: Unix
+// milliseconds.
 func backupTime(path string) int64 {
 	name := strings.TrimSuffix(path, ".bak")
 	ms, err := strconv.ParseInt(name[strings.LastIndexByte(name, '.')+1:], 10, 64)

@@ -54,7 +54,8 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
-// The next task of a long board with a blocked head costs what it costs on a short one.
+// Claiming the next task costs the same on a long board with a blocked head as
+// on a short one.
 func BenchmarkClaimRelease(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -6,25 +6,27 @@ import (
 	"errors"
 )
 
-// Board is a part of the tasks, and the numbers of all of them, of one moment.
+// Board is a selection of the tasks, and the counts of all tasks, at one
+// moment.
 type Board struct {
 	Tasks  []Task          // oldest first
-	Stuck  map[string]bool // ids of those of Tasks that are pending behind a failed one
+	Stuck  map[string]bool // ids of those of Tasks that are pending because a dependency failed
 	Counts Counts          // of all tasks
-	Free   int             // pending and waiting for no other task, though maybe for their time
+	Free   int             // pending without unmet dependencies, although maybe not yet due
 }
 
 const (
-	// sqlStuck is every task that waits, directly or not, for a failed one. Where no task
-	// waits for another none of those that failed is looked at.
+	// sqlStuck selects every task that depends, directly or not, on a failed
+	// one. If no task waits for another, it skips the failed ones.
 	sqlStuck = `stuck(id) AS (
 			SELECT d.task FROM task_counts c CROSS JOIN tasks f CROSS JOIN task_deps d ON d.dependsOn = f.id
 			WHERE c.pending > c.ready AND f.status = 'failed'
 			UNION
 			SELECT d.task FROM stuck s JOIN task_deps d ON d.dependsOn = s.id)`
-	// sqlBoard takes each kind from where it begins in idx_tasks_status, and stops at
-	// the ?1th task: a board of a million that are done costs what a short one does.
-	// What is in work is shown whole, for it stands beside the members too.
+	// sqlBoard reads each kind from its start in idx_tasks_status, and stops at
+	// the ?1th task: a board of a million completed tasks costs no more than a
+	// short one. Tasks in progress are all included, because they also appear
+	// with their members.
 	sqlBoard = `WITH RECURSIVE ` + sqlStuck + `,
 		shown(id) AS (
 			SELECT id FROM tasks WHERE status IN ('claimed', 'in_progress')
@@ -39,20 +41,21 @@ const (
 				SELECT id FROM (SELECT id FROM tasks WHERE status = 'completed' ORDER BY completedAt DESC, seq DESC LIMIT ?1)
 				LIMIT ?1))
 		SELECT ` + taskCols + `, id IN stuck FROM tasks WHERE id IN shown ORDER BY seq, id`
-	// sqlBoardOf takes what is in work, and the tasks of a JSON array of ids.
+	// sqlBoardOf selects the tasks in progress and those in a JSON array of
+	// ids.
 	sqlBoardOf = `WITH RECURSIVE ` + sqlStuck + `,
 		shown(id) AS (
 			SELECT id FROM tasks WHERE status IN ('claimed', 'in_progress')
 			UNION
 			SELECT value FROM json_each(?1))
 		SELECT ` + taskCols + `, id IN stuck FROM tasks WHERE id IN shown ORDER BY seq, id`
-	// sqlFree adds to the ready ones those that wait for their time.
+	// sqlFree adds those that are not yet due to the ready ones.
 	sqlFree = `SELECT ready + (SELECT count(*) FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND status = 'pending' AND unmet = 0)
 		FROM task_counts`
 )
 
-// sqlInHand takes what is in work and, of each session of a JSON array, the oldest task
-// that is assigned to it and not begun.
+// sqlInHand selects the tasks in progress and, for each session in a JSON
+// array, the oldest task assigned to it but not begun.
 const sqlInHand = `SELECT ` + taskCols + ` FROM tasks WHERE id IN (
 		SELECT id FROM tasks INDEXED BY idx_tasks_status WHERE status IN ('claimed', 'in_progress') AND owner IN (SELECT value FROM json_each(?1))
 		UNION ALL
@@ -60,8 +63,9 @@ const sqlInHand = `SELECT ` + taskCols + ` FROM tasks WHERE id IN (
 			ORDER BY t.seq LIMIT 1) FROM json_each(?1) m)
 	ORDER BY status = 'pending', seq, id`
 
-// InHand returns the task that each member has in hand, by its session: the oldest that it
-// works on, else the oldest that is assigned to it. One without a task is missing.
+// InHand returns each session's current task: the oldest that it works on,
+// otherwise the oldest that is assigned to it. A session without a task is
+// missing from the result.
 func (l *Ledger) InHand(ctx context.Context, sessions []string) (map[string]Task, error) {
 	list, err := read(ctx, l.db, "read tasks in hand", scanTask, sqlInHand, mustJSON(append([]string{}, sessions...)))
 	out := make(map[string]Task, len(list))
@@ -73,14 +77,14 @@ func (l *Ledger) InHand(ctx context.Context, sessions []string) (map[string]Task
 	return out, err
 }
 
-// Board reads all tasks in work and, of the others, the first atMost that a person
-// wants to see: failed (the newest), free and waiting (the oldest), stuck, completed
-// (the newest).
+// Board reads all tasks in progress and, of the others, the first atMost in the
+// order that matters to a person: failed (newest first), free and not yet due
+// (oldest first), stuck, completed (newest first).
 func (l *Ledger) Board(ctx context.Context, atMost int) (Board, error) {
 	return l.board(ctx, sqlBoard, atMost)
 }
 
-// BoardOf reads all tasks in work, and those of the ids that there are.
+// BoardOf reads all tasks in progress and those with the given ids that exist.
 func (l *Ledger) BoardOf(ctx context.Context, ids []string) (Board, error) {
 	return l.board(ctx, sqlBoardOf, mustJSON(append([]string{}, ids...)))
 }
@@ -90,7 +94,7 @@ func (l *Ledger) board(ctx context.Context, query string, arg any) (b Board, err
 	if err != nil {
 		return b, err
 	}
-	// A read transaction, so that the list and the numbers agree.
+	// A read transaction, so that the list and the counts agree.
 	one, err := r.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return b, l.db.asCoded("read the board", err)

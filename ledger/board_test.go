@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// end claims and ends tasks of a.
+// end claims and ends tasks as a.
 func end(t *testing.T, l *Ledger, fails bool, ids ...int) {
 	t.Helper()
 	for _, id := range ids {
@@ -23,8 +23,9 @@ func end(t *testing.T, l *Ledger, fails bool, ids ...int) {
 	}
 }
 
-// However long the board is, what is read of it is what a screen has lines for: what is
-// in work, and of the rest the first that a person wants to see.
+// Whatever the length of the board, only as many tasks are read as fit a
+// screen: those in progress, and of the rest the first in the order that
+// matters to a person.
 func TestBoardReadsWhatCanBeShown(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -46,7 +47,7 @@ func TestBoardReadsWhatCanBeShown(t *testing.T) {
 		end(t, l, false, id)
 	}
 	end(t, l, true, 50, 51)
-	end(t, l, false, 45) // the newest of those that are done
+	end(t, l, false, 45) // the newest of the completed tasks
 	end(t, l, true, 124)
 	for _, id := range []string{"119", "60"} {
 		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: id}))
@@ -94,7 +95,8 @@ func TestBoardReadsWhatCanBeShown(t *testing.T) {
 	}
 }
 
-// What changed is read with what is in work, and nothing else of the board.
+// Changed tasks are read together with those in progress, and nothing else of
+// the board.
 func TestBoardOf(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -131,7 +133,7 @@ func TestBoardOf(t *testing.T) {
 	}
 }
 
-// plan is how SQLite is going to answer.
+// plan returns SQLite's query plan.
 func plan(t *testing.T, l *Ledger, query string) string {
 	t.Helper()
 	return strings.Join(must[[]string](t)(read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {
@@ -142,7 +144,8 @@ func plan(t *testing.T, l *Ledger, query string) string {
 	}, "EXPLAIN QUERY PLAN "+query)), "\n")
 }
 
-// No part of it walks the tasks, or sorts more of them than it returns or are stuck.
+// No part of it scans the tasks, or sorts more of them than it returns or are
+// stuck.
 func TestBoardWalksNoTable(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t)
@@ -153,13 +156,13 @@ func TestBoardWalksNoTable(t *testing.T) {
 		}
 	}
 	sorts := strings.Count(plan, "TEMP B-TREE FOR ORDER BY")
-	if strings.Contains(plan, "SCAN tasks") || sorts != 2 { // of what is returned, and of what is stuck
+	if strings.Contains(plan, "SCAN tasks") || sorts != 2 { // of the result, and of the stuck tasks
 		t.Errorf("%d sorts:\n%s", sorts, plan)
 	}
 }
 
-// Whoever shows the board or waits for it reads it after every change: no statement walks
-// the tasks, and the numbers are a row that triggers keep.
+// The board is read again after every change: no statement scans the tasks, and
+// the counts are a row that triggers maintain.
 func TestLongBoardsAreNotWalked(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -169,7 +172,8 @@ func TestLongBoardsAreNotWalked(t *testing.T) {
 	} {
 		p := plan(t, l, strings.NewReplacer("?1", "'[]'", "?2", "'[]'", "?3", "1", "?4", "1", "?5", "1", "?", "1").Replace(q))
 		for step := range strings.Lines(p) {
-			// An index that holds only what is looked for is read up to its first entry.
+			// An index that contains only matching rows is read up to its first
+			// entry.
 			step = strings.TrimSpace(step)
 			if strings.HasPrefix(step, "SCAN tasks") && step != "SCAN tasks USING INDEX idx_tasks_command" &&
 				step != "SCAN tasks USING COVERING INDEX idx_tasks_command" && step != "SCAN tasks USING INDEX idx_tasks_ready" &&
@@ -183,7 +187,7 @@ func TestLongBoardsAreNotWalked(t *testing.T) {
 	}
 }
 
-// The numbers of the board that are not those of its tasks are found, and counted again.
+// Counts that do not match the tasks are detected and recomputed.
 func TestNumbersOfTheBoardAreRepaired(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -211,7 +215,8 @@ func TestNumbersOfTheBoardAreRepaired(t *testing.T) {
 	}
 }
 
-// A member's task is the one that it works on, before one that is assigned to it.
+// A member's current task is the one that it works on, before one that is
+// assigned to it.
 func TestInHand(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)

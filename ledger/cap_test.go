@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The lead is told once that a run nears the cap of its messages, with the command that
-// begins the next run; the refusal names it too.
+// The lead is warned once that a run approaches its message limit, with the
+// command that starts the next run; the refusal also names the command.
 func TestTheLeadHearsOfTheCap(t *testing.T) {
 	l := newTeam(t, "a")
 	var last error
@@ -27,7 +27,7 @@ func TestTheLeadHearsOfTheCap(t *testing.T) {
 	}
 }
 
-// The notice of a completed task names the tasks that it made ready.
+// The notice of a completed task names the tasks that became ready as a result.
 func TestCompletedNamesWhatIsReady(t *testing.T) {
 	l := newTeam(t, "a")
 	a, err := l.Member(ctxFor(t), "a")

@@ -15,30 +15,30 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// settle bounds how long after the last write to a file a commit is still
-// looked for: a WAL is written before it is synced, and what was written can be
-// read only after the sync. The steps grow from the first to the last, and there
-// are none while nobody writes.
+// The settle times limit how long after the last write to a file the watch
+// still checks for a commit: a WAL is written before it is synced, and its
+// contents are readable only after the sync. The intervals grow from the first
+// to the last, and there are none while nothing is written.
 const (
 	settleFirst  = time.Millisecond
 	settleGrowth = 3
 	settleLast   = 4 * time.Second
-	// watchRest is how long the kernel's words about writes are left to gather: a commit
-	// is dozens of writes, and each would wake the process. The looks that follow the
-	// first word find what was told late.
+	// watchRest is how long the watch collects write events: a commit consists
+	// of dozens of writes, and each would wake the process. The checks that
+	// follow the first event find whatever was reported late.
 	watchRest = 4 * time.Millisecond
 )
 
-// watch tells one consumer of commits.
+// watch notifies one consumer of commits.
 type watch struct {
 	db               *DB
-	deaf             func()        // ends the listening
-	gone             chan struct{} // the ledger, or its directory, was removed
-	file, lost, look chan struct{} // a file was written; changes went untold; once a second without events
-	sdb              *sql.DB       // its own connection: data_version tells of all others
+	deaf             func()        // ends the file watch
+	gone             chan struct{} // the ledger or its directory was removed
+	file, lost, look chan struct{} // a file was written; events were lost; periodic check without events
+	sdb              *sql.DB       // its own connection: data_version reports commits of all others
 	conn             *sql.Conn
-	ask, due         *sql.Stmt   // for the version; for the next task that waits
-	seen             os.FileInfo // the file of the connection
+	ask, due         *sql.Stmt   // read the version; read the next due time
+	seen             os.FileInfo // the file that the connection has open
 	out              chan struct{}
 	quit             chan struct{}
 	end              func() // closes quit, once
@@ -46,10 +46,11 @@ type watch struct {
 }
 
 // Changes returns a channel that receives when any process has committed to the
-// ledger since the last receive, or when the time of a task that waits for its
-// retry has come; several may make one wake. Read again after each. It receives once at the start, so that nothing is missed between
-// reading and watching. stop ends the watch, waits for it and closes the
-// channel; so does the end of ctx, and DB.Close.
+// ledger since the last receive, or when a waiting task has become due for its
+// retry; several commits may cause one receive. Read again after each. It
+// receives once at the start, so that nothing is missed between reading and
+// watching. stop ends the watch, waits for it and closes the channel; so does
+// the end of ctx, and DB.Close.
 func (l *Ledger) Changes(ctx context.Context) (wakes <-chan struct{}, stop func(), err error) {
 	w := &watch{
 		db: l.db, out: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
@@ -72,7 +73,8 @@ func (l *Ledger) Changes(ctx context.Context) (wakes <-chan struct{}, stop func(
 	return w.out, w.stop, nil
 }
 
-// open watches the directory: SQLite removes and makes the WAL as it likes.
+// open watches the directory, because SQLite removes and creates the WAL at any
+// time.
 func (w *watch) open(ctx context.Context) (version int64, err error) {
 	if w.deaf, err = w.db.opts.Watch.Watch(filepath.Dir(w.db.path), w.heard); err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "watch the ledger: %w", err)
@@ -100,19 +102,19 @@ func (w *watch) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// again connects to a ledger that was recovered.
+// again connects to a recovered ledger.
 func (w *watch) again(now os.FileInfo) error {
 	fresh := watch{db: w.db}
 	if err := fresh.connect(background); err != nil {
 		_ = fresh.close()
 		return err
 	}
-	_ = (&watch{ask: w.ask, due: w.due, conn: w.conn, sdb: w.sdb}).close() // it was only read
+	_ = (&watch{ask: w.ask, due: w.due, conn: w.conn, sdb: w.sdb}).close() // only read, so the error does not matter
 	w.ask, w.due, w.conn, w.sdb, w.seen = fresh.ask, fresh.due, fresh.conn, fresh.sdb, now
 	return nil
 }
 
-// heard leaves a token of its kind for the loop.
+// heard passes an event of each kind to the loop.
 func (w *watch) heard(e dirwatch.Event) {
 	c := w.file
 	switch {
@@ -138,20 +140,20 @@ func (w *watch) heard(e dirwatch.Event) {
 
 func (w *watch) version() (v int64, err error) {
 	if now := w.db.opened(); w.db.Replaced() == nil && !os.SameFile(now, w.seen) {
-		return 0, w.again(now) // 0: there is news
+		return 0, w.again(now) // 0 signals a change
 	}
 	err = w.ask.QueryRowContext(background).Scan(&v)
 	return v, err
 }
 
-// loop looks at data_version after every event, and again until things have
-// settled. One look is not enough even when it finds a change: the event of the
-// next commit may have come together with that of the last.
+// loop reads data_version after every event, and again until the file has
+// settled. One read is not enough even if it finds a change: the event of the
+// next commit may have been merged with that of the last.
 func (w *watch) loop(ctx context.Context, seen int64) {
 	defer close(w.done)
 	defer close(w.out)
 	defer w.forget()
-	var next time.Duration // to the look after the coming one; 0: settled
+	var next time.Duration // until the check after next; 0: settled
 	timer, due := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	timer.Stop()
 	due.Stop()
@@ -164,14 +166,14 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 			return
 		case <-w.quit:
 			return
-		case <-w.gone: // the team is gone: who reads again finds out
+		case <-w.gone: // the team was removed: the consumer's next read reports it
 			w.wake()
 		case <-w.file:
 			if next != settleGrowth*settleFirst {
 				next = settleGrowth * settleFirst
 				timer.Reset(settleFirst)
 			}
-		case <-w.look: // and that is all until the next one
+		case <-w.look: // no further check until the next event
 			next = settleLast + 1
 			timer.Reset(settleFirst)
 		case <-w.lost:
@@ -198,8 +200,8 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 	}
 }
 
-// armDue sets the timer to the next task that waits for its time. One whose time
-// has come needs no further wake: this one told of it.
+// armDue sets the timer for the next waiting task. A task that is already due
+// needs no further wake: this one announced it.
 func (w *watch) armDue(due *time.Timer) {
 	var at int64
 	now := time.Now()
@@ -210,7 +212,7 @@ func (w *watch) armDue(due *time.Timer) {
 	due.Reset(time.UnixMilli(at).Sub(now) + time.Millisecond)
 }
 
-// wake leaves one token at most.
+// wake leaves at most one token.
 func (w *watch) wake() {
 	select {
 	case w.out <- struct{}{}:
@@ -223,8 +225,8 @@ func (w *watch) stop() {
 	<-w.done
 }
 
-// forget releases what the watch holds; the files are only read, so there is
-// nothing to lose when that fails.
+// forget releases what the watch holds; its files are only read, so a failure
+// loses nothing.
 func (w *watch) forget() {
 	w.db.mu.Lock()
 	delete(w.db.watches, w)
@@ -251,8 +253,8 @@ func (w *watch) close() error {
 	return errors.Join(errs...)
 }
 
-// poke wakes the watches of this process after a commit of its own; they need
-// not wait for the file to tell.
+// poke wakes the watches of this process after a commit of its own, without
+// waiting for a file event.
 func (db *DB) poke() {
 	db.mu.Lock()
 	defer db.mu.Unlock()

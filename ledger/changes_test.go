@@ -34,7 +34,7 @@ func awaitEvent(t *testing.T, l *Ledger, wakes <-chan struct{}, what string) {
 	}
 }
 
-// A commit of any process wakes, and is there to be read.
+// A commit of any process wakes the watch, and can be read.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -43,7 +43,7 @@ func TestChanges(t *testing.T) {
 	wakes, stop, err := l.Changes(ctxFor(t))
 	ok(t, err)
 	defer stop()
-	<-wakes // the first one is for what was there
+	<-wakes // the first one is for the existing contents
 	for _, what := range []string{"one", "two", "three"} {
 		cmd := child(t, "event", path, what)
 		ok(t, cmd.Start())
@@ -54,8 +54,8 @@ func TestChanges(t *testing.T) {
 	awaitEvent(t, l, wakes, "own")
 }
 
-// Another DB in the same process is as foreign as another process; every one of
-// many quick commits is followed by a wake.
+// Another DB in the same process is equivalent to another process; each of many
+// quick commits is followed by a wake.
 func TestChangesMissesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")

@@ -17,8 +17,9 @@ const (
 	sqlDrift = `SELECT 'task ' || id || ' has blockedBy ' || coalesce(blockedBy, 'NULL') || ' and unmet ' || unmet FROM tasks t
 		WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
 			SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed')`
-	// Nobody would give these tasks back: a claim without a lease does not run out, and who
-	// has left does not release. What waits for somebody's word has no lease.
+	// No other mechanism returns these tasks: a claim without a lease does not
+	// expire, and a member that has left does not release its tasks. A task
+	// that awaits an approval has no lease.
 	unreleased = ` FROM tasks t LEFT JOIN members m ON m.sessionKey = t.owner AND m.removedAt IS NOT NULL
 		WHERE t.status IN ('claimed', 'in_progress') AND t.review IS NULL AND t.verification IS NULL AND (t.leaseUntil IS NULL OR m.name IS NOT NULL)`
 	sqlUnreleased    = `SELECT 'task ' || t.id || ' is ' || t.status || iif(m.name IS NULL, ' without a lease', ' by ' || m.name || ', who has left')` + unreleased
@@ -29,9 +30,9 @@ const (
 			= (r.one, r.pending, r.ready, r.claimed, r.in_progress, r.completed, r.failed))`
 )
 
-// Check reads the whole file and returns what is wrong with it: damaged pages
-// and indexes, references to nothing, counts that have drifted, claims that would never
-// end. No problems and no error is a sound ledger.
+// Check reads the whole file and returns its problems: damaged pages and
+// indexes, dangling references, wrong counts, claims that would never end. No
+// problems and no error mean an intact ledger.
 func (l *Ledger) Check(ctx context.Context) (problems []string, err error) {
 	pages, err := read(ctx, l.db, "check the ledger", scanOne[string], "PRAGMA integrity_check(100)")
 	if err != nil {
@@ -50,9 +51,9 @@ func (l *Ledger) Check(ctx context.Context) (problems []string, err error) {
 	return problems, nil
 }
 
-// Checkpoint moves the WAL into the database and truncates it: for the idle
-// moments of whoever keeps the ledger open. CodeTimeout (busy) when a reader is
-// in the way; nothing is lost then, the WAL only stays as long as it is.
+// Checkpoint moves the WAL into the database and truncates it; call it when the
+// ledger is idle. CodeTimeout (busy) means that a reader prevents it; nothing
+// is lost then, the WAL only keeps its size.
 func (l *Ledger) Checkpoint(ctx context.Context) error {
 	db := l.db
 	ctx, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
@@ -75,12 +76,12 @@ func (l *Ledger) Checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// WALMuch is a size in bytes that a write-ahead log does not reach by itself: it is
-// used anew from about 4 MB on, unless somebody reads all the time.
+// WALMuch is a size in bytes that a write-ahead log normally does not reach:
+// SQLite reuses it from about 4 MB on, unless there is always a reader.
 const WALMuch = 32 << 20
 
-// WALSize is the size of the write-ahead log in bytes, 0 without one. One that
-// keeps growing has a reader that never ends its transaction.
+// WALSize returns the size of the write-ahead log in bytes, 0 without one. If
+// it keeps growing, some reader never ends its transaction.
 func (l *Ledger) WALSize() (int64, error) {
 	fi, err := os.Stat(l.db.path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,12 +13,12 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// What is written stays in the log until it has the pages of SQLite's threshold; the
-// writer who passes it moves them into the database.
+// Writes stay in the log until it reaches SQLite's threshold in pages; the
+// write that exceeds it moves them into the database.
 func TestCheckpointAtItsThreshold(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
-	ctx := t.Context() // without an end of its own: the disk may be slow
+	ctx := t.Context() // no deadline of its own: the disk may be slow
 	ok(t, l.Checkpoint(ctx))
 	size := func() int64 {
 		t.Helper()
@@ -29,7 +29,7 @@ func TestCheckpointAtItsThreshold(t *testing.T) {
 	for i := range batch {
 		batch[i] = NewTask{Subject: "t", Description: strings.Repeat("d", 8<<10)}
 	}
-	must[[]Task](t)(l.CreateTasks(ctx, batch[:20], "a")) // some 60 pages
+	must[[]Task](t)(l.CreateTasks(ctx, batch[:20], "a")) // about 60 pages
 	if now := size(); now != before {
 		t.Errorf("the database went from %d to %d bytes below the threshold", before, now)
 	}
@@ -41,8 +41,8 @@ func TestCheckpointAtItsThreshold(t *testing.T) {
 	}
 }
 
-// One that is refused for a lock tries again after pauses that double, each with half of
-// it more or less at random, to 50 ms.
+// An operation that is refused because of a lock is repeated after intervals
+// that double up to 50 ms, each varied at random by up to half.
 func TestPausesGrow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,12 +68,12 @@ func TestPausesGrow(t *testing.T) {
 	})
 }
 
-// However many read at once, there are as many connections as the pool has, and they are
-// used again; the writer keeps the one that it has.
+// The number of connections for reading is limited to the size of the pool, and
+// they are reused; the writer keeps its own.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
-	ctx := t.Context() // without an end of its own: the disk may be slow
+	ctx := t.Context() // no deadline of its own: the disk may be slow
 	db := l.DB()
 	look := func() { must[[]Member](t)(l.Members(ctx, false)) }
 	look()

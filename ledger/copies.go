@@ -16,9 +16,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Copies of a ledger lie in a directory of their own. Each is whole: it has its name
-// only once it is on the disk. To make one takes a read transaction and nothing else, so
-// writers go on meanwhile.
+// Copies of a ledger are in a directory of their own. Each is complete: it gets
+// its name only once it is on disk. Making one takes only a read transaction,
+// so writers continue meanwhile.
 
 const (
 	copyPrefix = "ledger-"
@@ -30,7 +30,7 @@ const (
 // Copy is a copy of a ledger.
 type Copy struct {
 	Path string    `json:"path"`
-	At   time.Time `json:"at"` // what it has was true then
+	At   time.Time `json:"at"` // time of its contents
 	Size int64     `json:"size"`
 }
 
@@ -61,14 +61,15 @@ func Copies(dir string) ([]Copy, error) {
 	return list, nil
 }
 
-// CopyTo makes a copy in dir, which is created when it is missing, and keeps the newest
-// ones there. A damaged ledger is CodeUnavailable, and the copies there are stay.
+// CopyTo makes a copy in dir, which it creates if necessary, and keeps the
+// newest copies there. A damaged ledger is CodeUnavailable, and the existing
+// copies stay.
 func (l *Ledger) CopyTo(ctx context.Context, dir string, keep int) (c Copy, err error) {
 	defer func() { err = l.db.asCoded("copy the ledger", err) }()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return c, err
 	}
-	// A reader's connection may not write, not even into another file.
+	// A query-only connection cannot write to another file either.
 	sdb, err := sql.Open("sqlite3", l.db.dsn(url.Values{"_txlock": {"deferred"}}))
 	if err != nil {
 		return c, err

@@ -28,8 +28,8 @@ const (
 		ORDER BY d.rank, d.seq`
 	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_open
 		WHERE state IN ('posted', 'mailed', 'held', 'injected') GROUP BY session`
-	// Only so far back: what a member has not taken is among its newest, and a
-	// session may have had any number.
+	// The limit suffices: an unread message of a member is among its newest,
+	// and a session may have had any number of messages.
 	sqlNewestMailed = `SELECT message FROM (SELECT message, state, seq FROM deliveries INDEXED BY idx_deliveries_session
 		WHERE session = ? ORDER BY seq DESC LIMIT 64) WHERE state = 'mailed' ORDER BY seq DESC LIMIT 1`
 	sqlReceived = `SELECT ` + messageCols + `, d.message IS NOT NULL, coalesce(d.state, '') FROM json_each(?1) j JOIN messages m ON m.id = j.value
@@ -38,8 +38,8 @@ const (
 		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.seq > ? ORDER BY d.seq`
 )
 
-// deliveryOrder is how far along a state is. Held is not on the way: it is left
-// for any state that the message had not reached before.
+// deliveryOrder ranks the states. Held is a stop: it is left for any state that
+// the message had not reached before.
 var deliveryOrder = map[team.DeliveryState]int{
 	team.Posted: 0, team.Held: 0, team.Mailed: 1, team.Injected: 2, team.Accepted: 3, team.Read: 4, team.Answered: 5,
 }
@@ -50,8 +50,8 @@ type Outgoing struct {
 	Delivery Delivery `json:"delivery"`
 }
 
-// DeliveryMark moves one delivery. IfStates, when set, are the only states that
-// it is moved from.
+// DeliveryMark changes the state of one delivery. IfStates, if set, lists the
+// only states that it may leave.
 type DeliveryMark struct {
 	MessageID string               `json:"messageId"`
 	Recipient string               `json:"recipient"` // agent name
@@ -59,31 +59,32 @@ type DeliveryMark struct {
 	Reason    string               `json:"reason,omitempty"`   // required for held and dropped
 	Evidence  string               `json:"evidence,omitempty"` // required for accepted and later
 	IfStates  []team.DeliveryState `json:"ifStates,omitempty"`
-	IfKnown   bool                 `json:"ifKnown,omitempty"` // an unknown delivery is skipped
+	IfKnown   bool                 `json:"ifKnown,omitempty"` // skip an unknown delivery
 }
 
-// Undelivered returns at most limit (0: all) deliveries that are only posted, in
-// the order of delivery: shutdown, then the lead's, then the peers', each as posted.
+// Undelivered returns at most limit (0: all) deliveries in state posted, in the
+// order of delivery: shutdown, then the lead's, then the peers', each in the
+// order of posting.
 func (l *Ledger) Undelivered(ctx context.Context, limit int) ([]Outgoing, error) {
 	q, args := limited(sqlOutbox, nil, limit)
 	return read(ctx, l.db, "read the outbox", scanOutgoing, q, args...)
 }
 
 // Mailbox returns everything sent to a session after a sequence number, in the
-// order it was posted: what a lost mailbox is rebuilt from.
+// order of posting; a lost mailbox is rebuilt from it.
 func (l *Ledger) Mailbox(ctx context.Context, session string, after int64) ([]Outgoing, error) {
 	return read(ctx, l.db, "read the mail of "+session, scanOutgoing, sqlMailbox, session, after)
 }
 
-// Waiting returns what was sent to a session and is not known to have reached its
-// agent, in the order of delivery.
+// Waiting returns what was sent to a session and is not known to have reached
+// its agent, in the order of delivery.
 func (l *Ledger) Waiting(ctx context.Context, session string) ([]Outgoing, error) {
 	return read(ctx, l.db, "read what waits for "+session, scanOutgoing, sqlWaiting, session)
 }
 
-// NewestMailed is the id of the newest message that stands in a session's mailbox and is not
-// known to have reached its agent, if it is among the last 64 that were sent to it; "" for
-// none.
+// NewestMailed returns the id of the newest message that is in a session's
+// mailbox and is not known to have reached its agent, if it is among the last
+// 64 sent to it; "" for none.
 func (l *Ledger) NewestMailed(ctx context.Context, session string) (string, error) {
 	ids, err := read(ctx, l.db, "read the newest mail of "+session, func(r *sql.Rows) (id string, err error) {
 		return id, r.Scan(&id)
@@ -100,7 +101,7 @@ func (l *Ledger) Deliveries(ctx context.Context, messageID string) ([]Delivery, 
 }
 
 // Delivery returns one delivery of a message; CodeNotFound (message_not_found)
-// where the message was not sent to this recipient.
+// if the message was not sent to this recipient.
 func (l *Ledger) Delivery(ctx context.Context, messageID, recipient string) (Delivery, error) {
 	ds, err := read(ctx, l.db, "read delivery of "+messageID, scanDelivery, sqlDeliveryOne, messageID, recipient)
 	if err == nil && len(ds) == 0 {
@@ -112,15 +113,15 @@ func (l *Ledger) Delivery(ctx context.Context, messageID, recipient string) (Del
 	return ds[0], nil
 }
 
-// Received is what the ledger has of a message that stands in somebody's mailbox.
+// Received is the ledger's record of a message found in a mailbox.
 type Received struct {
 	Message Message
 	Sent    bool               // to the owner of the mailbox
 	State   team.DeliveryState // of that delivery
 }
 
-// Received returns what the ledger has of messages, by id, and whether they were sent to
-// recipient. Ids that it does not know are missing from the result.
+// Received returns the ledger's records of messages, by id, and whether they
+// were sent to recipient. Unknown ids are missing from the result.
 func (l *Ledger) Received(ctx context.Context, recipient string, ids []string) (map[string]Received, error) {
 	out := make(map[string]Received, len(ids))
 	if len(ids) == 0 {
@@ -140,10 +141,10 @@ func (l *Ledger) Received(ctx context.Context, recipient string, ids []string) (
 	return out, err
 }
 
-// Mark moves one delivery forward and reports whether it moved: news that comes
-// late (mailed, after the agent has read it) changes nothing and is no error.
+// Mark moves one delivery forward and reports whether it moved: a late mark
+// (mailed after the agent has read it) changes nothing and is not an error.
 // CodeNotFound (message_not_found) for an unknown delivery, CodeInvalid for a
-// state without the reason or evidence that it needs.
+// state without its required reason or evidence.
 func (l *Ledger) Mark(ctx context.Context, m DeliveryMark) (bool, error) {
 	n, err := l.MarkMany(ctx, []DeliveryMark{m})
 	return n > 0, err
@@ -225,8 +226,8 @@ func (m DeliveryMark) check() error {
 	return nil
 }
 
-// canDeliver reports whether a delivery may move. What an agent has got is
-// neither held nor dropped any more.
+// canDeliver reports whether a delivery may change state. A message that its
+// agent has received can no longer be held or dropped.
 func canDeliver(from, to team.DeliveryState) bool {
 	switch {
 	case from == to || from == team.Dropped || from == team.Answered:
@@ -238,9 +239,9 @@ func canDeliver(from, to team.DeliveryState) bool {
 	}
 }
 
-// dropMail ends the deliveries that a member who leaves has not got: whoever has
-// the name next must not get them. One whose life is over is named with its state, in
-// the words of row 146.
+// dropMail drops the deliveries that a leaving member has not received: the
+// next member of that name must not get them. If the member's process has
+// ended, the reason includes its state, in the documented wording.
 func (t *tx) dropMail(m Member) error {
 	why := m.Name + " has left the team"
 	if m.Observed.Terminal() {
@@ -249,14 +250,14 @@ func (t *tx) dropMail(m Member) error {
 	return t.drop(m, sqlDeliveryOpen, why)
 }
 
-// dropShutdowns ends the shutdown requests that a generation has not answered: the
-// next one of the member, which may be up because a restart asked for it, must not
-// obey them.
+// dropShutdowns drops the shutdown requests that a generation has not answered:
+// the member's next generation, possibly started by a restart that sent the
+// request, must not obey them.
 func (t *tx) dropShutdowns(m Member) error {
 	return t.drop(m, sqlShutdownOpen, "it was for the generation before")
 }
 
-// drop drops the deliveries to m whose messages a query finds by its session.
+// drop drops the deliveries to m whose messages query returns for its session.
 func (t *tx) drop(m Member, query, reason string) error {
 	ids, err := column[string](t, query, m.SessionKey)
 	if err != nil {
@@ -270,7 +271,8 @@ func (t *tx) drop(m Member, query, reason string) error {
 	return nil
 }
 
-// answered marks what a reply answers, where the sender of the reply got it.
+// answered marks the message that a reply answers, if the sender of the reply
+// received it.
 func (t *tx) answered(parent, by, reply string) error {
 	var there bool
 	there, err := t.one(sqlDeliveryOne, func(*sql.Rows) error { return nil }, parent, by)
@@ -299,7 +301,7 @@ func scanDelivery(r *sql.Rows) (Delivery, error) {
 
 func scanOutgoing(r *sql.Rows) (Outgoing, error) { return scanOutgoingAnd(r) }
 
-// scanOutgoingAnd scans the columns that follow too.
+// scanOutgoingAnd also scans the columns that follow.
 func scanOutgoingAnd(r *sql.Rows, more ...any) (Outgoing, error) {
 	var o Outgoing
 	d, m := &o.Delivery, &o.Message
@@ -311,8 +313,8 @@ func scanOutgoingAnd(r *sql.Rows, more ...any) (Outgoing, error) {
 	return o, err
 }
 
-// WaitingCounts is how many messages Waiting would return, by session; those for whom
-// nothing waits are not in it.
+// WaitingCounts returns the number of messages that Waiting would return, by
+// session; sessions without any are missing.
 func (l *Ledger) WaitingCounts(ctx context.Context) (map[string]int, error) {
 	type count struct {
 		session string

@@ -7,8 +7,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What waits for a session is found without the mail that has reached it: every statement
-// walks the index of open deliveries, and the counts read nothing else.
+// Open deliveries of a session are found without reading the delivered ones:
+// every statement uses the index of open deliveries, and the counts read
+// nothing else.
 func TestOpenDeliveriesHaveAnIndex(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -18,7 +19,7 @@ func TestOpenDeliveriesHaveAnIndex(t *testing.T) {
 	} {
 		p := plan(t, l, strings.ReplaceAll(q, "?", "'s-a'"))
 		want := "USING COVERING INDEX idx_deliveries_open"
-		if q == sqlWaiting { // it shows the reason and the evidence too
+		if q == sqlWaiting { // it also returns the reason and the evidence
 			want = "SEARCH d USING INDEX idx_deliveries_open (session=?)"
 		}
 		if !strings.Contains(p, want) || q == sqlWaiting && strings.Contains(p, "TEMP B-TREE") {

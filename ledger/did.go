@@ -12,32 +12,32 @@ import (
 const sqlEndedSince = `SELECT ` + taskCols + ` FROM tasks WHERE owner = ? AND status IN ('completed', 'failed') AND completedAt > ?
 	ORDER BY completedAt DESC, seq DESC LIMIT 1`
 
-// TurnMark is a point in what a member does; what came before it was told. The zero
-// value knows of none.
+// TurnMark is a point in a member's activity; everything before it has been
+// reported. The zero value means none.
 type TurnMark struct {
 	At  int64 // Unix milliseconds
 	Seq int64 // of the newest message
 }
 
-// Did is what an idle notice says of the turn that is over.
+// Did is the content of an idle notice about the finished turn.
 type Did struct {
-	Task   string          // id of the newest task that has ended in it; "" for none
-	Status team.TaskStatus // of that one
-	Why    string          // it has failed
-	Peers  string          // what was said to teammates besides the lead, in short
-	Next   TurnMark        // the mark of the turn that follows
+	Task   string          // id of the newest task that ended in it; "" for none
+	Status team.TaskStatus // of that task
+	Why    string          // why it failed
+	Peers  string          // summary of the messages to teammates other than the lead
+	Next   TurnMark        // the mark for the next turn
 }
 
-// maxPeers is how many messages to teammates an idle notice tells of, summaryWords how
-// many words of one without a summary.
+// maxPeers is the number of messages to teammates in an idle notice,
+// summaryWords the number of words from a message without a summary.
 const (
 	maxPeers     = 3
 	summaryWords = 10
 )
 
-// DidSince is what a member has done since a mark (document 001: an idle notice has the
-// task that was completed and a summary of what peers were told). Without a mark it only
-// makes one.
+// DidSince returns what a member has done since a mark (an idle notice contains
+// the completed task and a summary of messages to peers). Without a mark it
+// only creates one.
 func (l *Ledger) DidSince(ctx context.Context, m Member, since TurnMark) (d Did, err error) {
 	d.Next.At = l.now().UnixMilli()
 	last, err := l.Messages(ctx, MessageFilter{Newest: true, Limit: 1})
@@ -71,7 +71,7 @@ func (l *Ledger) DidSince(ctx context.Context, m Member, since TurnMark) (d Did,
 	return d, nil
 }
 
-// inShort tells of the newest messages in one line, to whom each was.
+// inShort summarises the newest messages in one line, with their recipients.
 func inShort(said []Message) string {
 	var out []string
 	for _, m := range said[max(0, len(said)-maxPeers):] {

@@ -6,7 +6,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R135, R151: what an idle notice says of a turn is what has happened in it.
+// An idle notice reports what happened in the turn.
 func TestDidSince(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -26,7 +26,7 @@ func TestDidSince(t *testing.T) {
 	if got := did(first.Next); got.Peers != "" || got.Task != "" {
 		t.Errorf("%+v of nothing", got)
 	}
-	first.Next.At-- // the clock may not have moved
+	first.Next.At-- // the clock may not have advanced
 	say("a", team.LeadName, "for the lead", "it has it")
 	say("b", "a", "an answer", "yes")
 	say("a", "b", "how it is", "long")

@@ -6,8 +6,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R145 and R147: the end of a process has its time, once, whatever follows it; a new start
-// has none.
+// The end of a process is recorded once, whatever follows it; a new start
+// clears it.
 func TestEndedAt(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")

@@ -49,7 +49,7 @@ const (
 	ReasonVerifying       = "verifying"
 )
 
-// sqliteCodes says what SQLite's refusals mean to a caller.
+// sqliteCodes maps SQLite's errors to codes.
 var sqliteCodes = map[sqlite3.ErrNo]struct {
 	code         team.Code
 	reason, hint string
@@ -65,8 +65,8 @@ var sqliteCodes = map[sqlite3.ErrNo]struct {
 	sqlite3.ErrIoErr:    {team.CodeUnavailable, "io", "check the disk; teamctl doctor"},
 }
 
-// asCoded gives an error of the database its code; coded errors and ended
-// contexts pass unchanged but for the words in front of the latter.
+// asCoded adds a code to an error of the database; coded errors pass unchanged,
+// ended contexts only get a prefix.
 func (db *DB) asCoded(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -88,16 +88,16 @@ func (db *DB) asCoded(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// reasonCorrupt is the reason of the error for a ledger that cannot be read.
+// reasonCorrupt is the reason of the error for an unreadable ledger.
 const reasonCorrupt = "corrupt"
 
-// hintRecover is the command that makes a ledger anew. Its directory has the name of its
-// team.
+// hintRecover returns the command that rebuilds a ledger. Its directory has the
+// name of its team.
 func hintRecover(path string) string {
 	return "teamctl ledger recover " + filepath.Base(filepath.Dir(path))
 }
 
-// isFull reports that there is no room, or that the disk fails.
+// isFull reports whether the disk or the memory is full, or the disk fails.
 func isFull(err error) bool {
 	var se sqlite3.Error
 	return errors.As(err, &se) && (se.Code == sqlite3.ErrFull || se.Code == sqlite3.ErrIoErr || se.Code == sqlite3.ErrNomem)
@@ -108,14 +108,14 @@ func isBusy(err error) bool {
 	return errors.As(err, &se) && (se.Code == sqlite3.ErrBusy || se.Code == sqlite3.ErrLocked)
 }
 
-// isSQLite reports an error of the database itself, after which a transaction may
-// have been rolled back.
+// isSQLite reports whether err is an error of the database itself, after which
+// a transaction may have been rolled back.
 func isSQLite(err error) bool {
 	var se sqlite3.Error
 	return errors.As(err, &se)
 }
 
-// busyOr turns an ended wait into the typed "busy".
+// busyOr turns an expired wait into the coded error "busy".
 func busyOr(err error, doing string) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return team.Errorf(team.CodeTimeout, "the ledger is busy: %s: %w", doing, err).
@@ -124,8 +124,9 @@ func busyOr(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// retryBusy runs fn until it is not refused for a lock, or ctx ends. Only
-// programs that do not take our file lock cause this; jitter keeps the waiters apart.
+// retryBusy repeats fn until it is not refused because of a lock, or ctx ends.
+// Only programs that do not take the file lock cause this; jitter separates the
+// waiters.
 func retryBusy(ctx context.Context, fn func() error) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := fn()

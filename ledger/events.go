@@ -18,12 +18,12 @@ const (
 // EventFilter narrows Events. The zero value is every event.
 type EventFilter struct {
 	Who  string // agent name
-	What string // "task.claimed", or "task." for all that begin so
+	What string // "task.claimed", or "task." for a prefix
 	ID   string // task id, member name or message id
 }
 
 // Event appends one event to the audit log and returns its sequence number. An
-// empty Who is the ledger's actor; a zero At is now.
+// empty Who becomes the ledger's actor, a zero At the current time.
 func (l *Ledger) Event(ctx context.Context, e Event) (int64, error) {
 	return write[int64](ctx, l, opEvent, e)
 }
@@ -47,7 +47,7 @@ func (l *Ledger) Events(ctx context.Context, after int64, limit int, f EventFilt
 	return read(ctx, l.db, "read events", scanEvent, q, args...)
 }
 
-// LastEvent is the sequence number of the newest event, 0 without one.
+// LastEvent returns the sequence number of the newest event, 0 without one.
 func (l *Ledger) LastEvent(ctx context.Context) (int64, error) {
 	seqs, err := read(ctx, l.db, "read events", scanOne[int64], sqlLastSeq)
 	if err != nil {
@@ -70,7 +70,7 @@ func appendEvent(t *tx, e Event) (int64, error) {
 	return seq, err
 }
 
-// event writes e with the transaction's clock and actor where it has none.
+// event writes e, with the transaction's clock and actor as defaults.
 func (t *tx) event(e Event) error {
 	if e.Who == "" {
 		e.Who = t.who

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// A ledger that was recovered is another file under the same name, and the damaged one
-// lies beside it under its own. Programs that have that one open (an agent, an MCP
-// client's server) go on with the new one: it is the same team's. Any other file that
-// takes the name is not followed, see Replaced.
+// A recovered ledger is another file of the same name, with the damaged one
+// next to it under its own name. Programs that have the damaged one open (an
+// agent, an MCP client's server) continue with the new one, which belongs to
+// the same team. Any other file that gets the name is not followed; see
+// Replaced.
 
-// DamagedMark follows the name of a ledger in the names of damaged ones that a recovery
-// has set aside.
+// DamagedMark follows the ledger's name in the names of damaged ledgers that a
+// recovery has set aside.
 const DamagedMark = ".damaged-"
 
 func (db *DB) opened() os.FileInfo {
@@ -23,8 +24,8 @@ func (db *DB) opened() os.FileInfo {
 	return db.file
 }
 
-// follow reports whether now is the recovered ledger of the one that is open, and makes
-// readers open it.
+// follow reports whether now is the recovered successor of the open ledger, and
+// makes readers open it.
 func (db *DB) follow(now os.FileInfo) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -43,7 +44,7 @@ func (db *DB) follow(now os.FileInfo) bool {
 			continue
 		}
 		if db.rdb != nil {
-			_ = db.rdb.Close() // who reads this moment finishes
+			_ = db.rdb.Close() // running reads finish
 		}
 		db.rdb, db.file = nil, now
 		return true
@@ -51,8 +52,8 @@ func (db *DB) follow(now os.FileInfo) bool {
 	return false
 }
 
-// rewrite makes the writer open the ledger that has the name now. The caller has the
-// turn.
+// rewrite makes the writer open the current ledger of that name. The caller
+// holds the write slot.
 func (db *DB) rewrite() error {
 	now := db.opened()
 	if db.writes == nil || os.SameFile(db.writes, now) {

@@ -7,7 +7,7 @@ import (
 )
 
 // networkFS lists file systems on which WAL's shared memory and locks do not
-// hold between hosts.
+// work between hosts.
 var networkFS = map[string]bool{"nfs": true, "smbfs": true, "afpfs": true, "webdav": true}
 
 func refuseNetworkFS(dir string) error {

@@ -7,8 +7,9 @@ import (
 )
 
 // networkFS lists file systems on which WAL's shared memory and locks do not
-// hold between hosts. 9p is not among them: sandboxes show their own disk so,
-// and where it cannot map shared memory SQLite refuses WAL, which is asserted.
+// work between hosts. It does not list 9p: sandboxes present their own disk as
+// 9p, and where it cannot map shared memory SQLite refuses WAL, which is
+// checked.
 var networkFS = map[uint32]string{
 	0x6969:     "NFS",
 	0x517b:     "SMB",

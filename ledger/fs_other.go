@@ -2,6 +2,6 @@
 
 package ledger
 
-// refuseNetworkFS relies on the journal_mode assertion here: SQLite itself
-// refuses WAL where shared memory cannot be mapped.
+// refuseNetworkFS relies on the check of journal_mode: SQLite itself refuses
+// WAL where it cannot map shared memory.
 func refuseNetworkFS(string) error { return nil }

@@ -6,9 +6,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A new generation of a member is not asked what the one before was: shutdown
-// requests without an answer are dropped with it, other mail stays, and a request
-// that was on its way is refused.
+// A new generation does not get the shutdown requests of the previous one:
+// unanswered ones are dropped, other mail stays, and a request still being
+// posted is refused.
 func TestShutdownRequestIsForOneGeneration(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")
@@ -25,7 +25,7 @@ func TestShutdownRequestIsForOneGeneration(t *testing.T) {
 	obeyed := post(t, l, ask)
 	must[bool](t)(l.Mark(ctx, DeliveryMark{MessageID: obeyed.ID, Recipient: "a", State: team.Accepted, Evidence: "it said so"}))
 	mail := post(t, l, NewMessage{From: "b", To: "a"})
-	begin("one") // no new one
+	begin("one") // same generation
 	state := func(m Message) Delivery { return must[Delivery](t)(l.Delivery(ctx, m.ID, "a")) }
 	if d := state(asked); d.State != team.Posted {
 		t.Fatalf("%+v", d)

@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// maxGroup bounds a transaction, and with it the time that others wait for the lock.
+	// maxGroup limits a transaction, and with it the time for which others wait
+	// for the lock.
 	maxGroup = 512
-	// patience bounds the wait for those who wrote with the last group and may be about
-	// to write again. Without it they fall into two halves, each of which comes while
-	// the other is being committed, and there are twice as many commits.
+	// patience limits the wait for writers of the last group that may be about
+	// to write again. Without it they split into two halves, each arriving
+	// while the other is being committed, and there are twice as many commits.
 	patience = 200 * time.Microsecond
 )
 
-// Group is the supervisor's Writer: the operations that wait while one group is
-// being committed, and those that follow at once, form the next group, so one fsync
-// serves all of them.
+// Group is the supervisor's Writer: the operations that queue while one group
+// is being committed, and those that follow immediately, form the next group,
+// so that one fsync serves all of them.
 type Group struct {
 	db       *DB
 	queue    chan *waiting
@@ -35,8 +36,8 @@ type Group struct {
 	done    chan struct{}
 }
 
-// waiting is a job in the queue. Whoever moves it out of queued owns its fate:
-// the caller whose context ended, or the loop that begins it.
+// waiting is a job in the queue. Whichever moves it out of queued decides its
+// fate: the caller whose context ended, or the loop that begins it.
 type waiting struct {
 	job
 	state  atomic.Int32
@@ -46,15 +47,15 @@ type waiting struct {
 const (
 	queued int32 = iota
 	begun
-	given // up, by the caller
+	given // abandoned by the caller
 )
 
-// NewGroup returns a Group that has to be started.
+// NewGroup returns a Group, which must be started.
 func NewGroup(db *DB) *Group {
 	return &Group{db: db, queue: make(chan *waiting, maxGroup), patience: patience, done: make(chan struct{})}
 }
 
-// Start begins to serve. A Group is started once.
+// Start starts serving. A Group is started once.
 func (g *Group) Start(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,8 +67,8 @@ func (g *Group) Start(context.Context) error {
 	return nil
 }
 
-// Stop refuses new operations, applies the ones in the queue, and returns when
-// all are answered, or when ctx ends.
+// Stop refuses new operations, applies those in the queue, and returns when all
+// are answered, or when ctx ends.
 func (g *Group) Stop(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.stopped {
@@ -86,8 +87,8 @@ func (g *Group) Stop(ctx context.Context) error {
 	}
 }
 
-// Write queues op and waits for the group that it is committed in. When ctx
-// ends before op has begun, op is not applied; once begun, its answer is waited for.
+// Write queues op and waits until its group is committed. If ctx ends before op
+// has begun, op is not applied; once it has begun, Write waits for its answer.
 func (g *Group) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	w := &waiting{job: job{op: op}, answer: make(chan struct{})}
 	if err := g.enter(ctx, w); err != nil {
@@ -104,18 +105,18 @@ func (g *Group) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	return w.res, w.err
 }
 
-// Answer is what became of one operation of several.
+// Answer is the result of one operation of several.
 type Answer struct {
 	Result json.RawMessage
 	Err    error
 }
 
-// WriteAll commits operations together, on the caller's goroutine: who has collected
-// them already need not queue them one by one. Each has its own answer, in their
-// order, as Write would give it; they are durable when it returns.
+// WriteAll commits operations together on the caller's goroutine, for a caller
+// that has already collected them. Each has its own answer, in the same order,
+// as Write would return it; they are durable when it returns.
 func (g *Group) WriteAll(ops []Op) []Answer {
 	answers := make([]Answer, len(ops))
-	g.mu.RLock() // Stop waits for what has begun
+	g.mu.RLock() // Stop waits for operations that have begun
 	defer g.mu.RUnlock()
 	if g.stopped || !g.started {
 		for i, op := range ops {
@@ -172,8 +173,9 @@ func (g *Group) loop() {
 	}
 }
 
-// collect takes what is waiting now. While that is less than expected it waits for
-// more, but not for long: who does not come is not expected the next time.
+// collect takes the jobs in the queue. If there are fewer than expected it
+// waits for more, but not for long: a writer that does not arrive is not
+// expected the next time.
 func (g *Group) collect(w *waiting, expected int) []*waiting {
 	var batch []*waiting
 	var late <-chan time.Time
@@ -212,9 +214,9 @@ func (g *Group) collect(w *waiting, expected int) []*waiting {
 	}
 }
 
-// commit applies a batch. When the transaction itself fails (a full disk rolls
-// all of it back), each operation is tried alone, so that one that cannot be
-// written does not take its neighbours along.
+// commit applies a batch. If the transaction itself fails (a full disk rolls
+// all of it back), it tries each operation alone, so that one that cannot be
+// written does not fail the others.
 func (g *Group) commit(jobs []*job) {
 	err := g.db.transact(background, jobs)
 	if err == nil {

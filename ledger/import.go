@@ -18,36 +18,37 @@ const (
 	sqlTaskExists  = `SELECT count(*) FROM tasks WHERE id = ?`
 )
 
-// ReasonIDTaken is the reason of an import whose ids are, or were, in use here.
+// ReasonIDTaken is the reason of an import whose ids are or were in use in this
+// ledger.
 const ReasonIDTaken = "id_taken"
 
-// TaskIDPattern returns what a task id looks like, also in the name of a file.
+// TaskIDPattern returns the pattern of a task id, also as part of a file name.
 var TaskIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]{0,17}$`) })
 
-// ImportIn is a board to take over: tasks as Tasks returned them somewhere else.
+// ImportIn is a board to import: tasks as returned by Tasks of another ledger.
 type ImportIn struct {
 	Tasks     []Task `json:"tasks"`
-	HighWater int64  `json:"highwatermark,omitempty"` // no id up to it is given out again
-	Renumber  bool   `json:"renumber,omitempty"`      // give new ids; else ids are kept
+	HighWater int64  `json:"highwatermark,omitempty"` // no id up to it is assigned again
+	Renumber  bool   `json:"renumber,omitempty"`      // assign new ids instead of keeping them
 	By        string `json:"by,omitempty"`
 }
 
-// Imported is what an import made.
+// Imported is the result of an import.
 type Imported struct {
-	IDs map[string]string `json:"ids"` // id it had -> id it has
+	IDs map[string]string `json:"ids"` // old id -> new id
 }
 
-// ImportTasks takes over all tasks of a board or none, with their states, times,
-// results and dependencies, which may also name tasks that are here. A claim does
-// not travel: what was claimed is pending, and assigned where a member of that name
-// is on the roster. Errors: CodeInvalid (an id, a state, dependency_cycle),
-// CodeConflict id_taken, CodeNotFound task_not_found for an unknown dependency,
-// CodeLimit as CreateTasks.
+// ImportTasks imports all tasks of a board or none, with their states, times,
+// results and dependencies, which may also name existing tasks. Claims are not
+// imported: a claimed task becomes pending, and assigned if a member of that
+// name is on the roster. Errors: CodeInvalid (an id, a state,
+// dependency_cycle), CodeConflict id_taken, CodeNotFound task_not_found for an
+// unknown dependency, CodeLimit as CreateTasks.
 func (l *Ledger) ImportTasks(ctx context.Context, in ImportIn) (Imported, error) {
 	return write[Imported](ctx, l, opTasksImport, in)
 }
 
-// HighWater is the greatest task id that was ever given out.
+// HighWater returns the greatest task id ever assigned.
 func (l *Ledger) HighWater(ctx context.Context) (int64, error) {
 	rows, err := read(ctx, l.db, "read the high-water mark", scanOne[int64], sqlHighWater)
 	if err != nil || len(rows) == 0 {
@@ -58,7 +59,7 @@ func (l *Ledger) HighWater(ctx context.Context) (int64, error) {
 
 func importTasks(t *tx, in ImportIn) (Imported, error) {
 	out := Imported{IDs: make(map[string]string, len(in.Tasks))}
-	for i := range in.Tasks { // a task may be named "#3": the same one, in a circle too
+	for i := range in.Tasks { // "#3" names the same task as "3", also in a cycle
 		in.Tasks[i].DependsOn = bare(in.Tasks[i].DependsOn)
 	}
 	last, _, err := value[int64](t, sqlTaskLast)
@@ -98,7 +99,7 @@ func importTasks(t *tx, in ImportIn) (Imported, error) {
 	return out, err
 }
 
-// bare are ids without the mark that people put before them.
+// bare returns ids without a leading "#".
 func bare(ids []string) []string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
@@ -107,7 +108,7 @@ func bare(ids []string) []string {
 	return out
 }
 
-// importID is the id that task number i of an import gets.
+// importID returns the id for task number i of an import.
 func (t *tx) importID(task Task, seen map[string]int, renumber bool, last int64, i int) (int64, error) {
 	if !TaskIDPattern().MatchString(task.ID) {
 		return 0, team.Errorf(team.CodeInvalid, "%q is no task id", task.ID).WithReason("bad_task_id")
@@ -127,7 +128,7 @@ func (t *tx) importID(task Task, seen map[string]int, renumber bool, last int64,
 }
 
 func seqNumber(id string) (n int64) {
-	for _, c := range id { // digits by the pattern
+	for _, c := range id { // the pattern allows only digits
 		n = n*10 + int64(c-'0')
 	}
 	return n
@@ -159,7 +160,7 @@ func (t *tx) importTask(task Task, id, by string) error {
 	if task.CompletedAt <= 0 && (task.Status == team.TaskCompleted || task.Status == team.TaskFailed) {
 		task.CompletedAt = t.now
 	}
-	verifyBy := "" // who takes it over answers for the command
+	verifyBy := "" // the importer is responsible for the command
 	if task.Verify != "" {
 		verifyBy = orDefault(by, t.who)
 	}

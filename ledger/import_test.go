@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// board makes a task in every state, with everything that a task can have.
+// board makes a task in every state, using every field of a task.
 func board(t *testing.T, l *Ledger) {
 	t.Helper()
 	ctx := ctxFor(t)
@@ -45,7 +45,7 @@ func TestImportRoundTrip(t *testing.T) {
 	to := newTeam(t, "a") // without b
 	must[Imported](t)(to.ImportTasks(ctx, ImportIn{Tasks: tasks, HighWater: high, By: "lead"}))
 	got := must[[]Task](t)(to.Tasks(ctx, TaskFilter{}))
-	for i := range tasks { // what does not travel: a claim, and the session of who is not here
+	for i := range tasks { // not imported: claims, and the sessions of members that are missing in this team
 		switch w := &tasks[i]; w.ID {
 		case "3":
 			w.Status, w.ClaimedAt, w.StartedAt, w.LeaseUntil = team.TaskPending, 0, 0, 0
@@ -61,7 +61,7 @@ func TestImportRoundTrip(t *testing.T) {
 	if next[0].ID != "7" {
 		t.Errorf("the id of a deleted task was given out again: %s", next[0].ID)
 	}
-	// What depends is unblocked as if it had been made here.
+	// Imported dependencies are unblocked like local ones.
 	task := must[*Task](t)(to.Claim(ctx, ClaimIn{Owner: "s-a"}))
 	if task.ID != "3" {
 		t.Fatalf("claimed %s, assigned is 3", task.ID)
@@ -185,7 +185,7 @@ func TestPrune(t *testing.T) {
 	if err := sqlExec(t, l.DB(), "DELETE FROM events"); err == nil {
 		t.Error("the log can be cut after a prune")
 	}
-	// Who has left waits for nothing any more.
+	// A member that has left awaits nothing.
 	ok(t, l.RemoveMember(ctx, "s-"+unread.To))
 	mark = must[PruneMark](t)(l.PruneMark(ctx, mark.Before))
 	if did := must[Pruned](t)(l.Prune(ctx, mark)); did.Messages != 1 {

@@ -8,23 +8,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Intent is what an approval lets happen where that takes longer than the transaction
-// of its answer. It is written with the answer and stays open until FinishIntent:
-// killed in between, whoever comes next goes on with it.
+// Intent is an approved action that takes longer than the transaction of the
+// answer. It is written with the answer and stays open until FinishIntent:
+// after a kill in between, the next supervisor continues it.
 type Intent struct {
 	Approval int64           `json:"approval"`
 	What     json.RawMessage `json:"what"`
-	Outcome  *Outcome        `json:"outcome,omitempty"` // nil: it is to be done
+	Outcome  *Outcome        `json:"outcome,omitempty"` // nil: still to be done
 }
 
-// Outcome is what came of an intent.
+// Outcome is the result of an intent.
 type Outcome struct {
 	Text  string      `json:"text"`
-	Error *team.Error `json:"error,omitempty"` // nil: it was done
+	Error *team.Error `json:"error,omitempty"` // nil on success
 }
 
-// FinishIn ends an intent and tells whoever asked for the approval, if it is still
-// on the roster, in the name of who answered.
+// FinishIn ends an intent and notifies the requester of the approval, if it is
+// still on the roster, in the name of the answerer.
 type FinishIn struct {
 	Approval int64   `json:"approval"`
 	Outcome  Outcome `json:"outcome"`
@@ -39,13 +39,13 @@ const (
 	sqlIntentFinish = `UPDATE intents SET outcome = ? WHERE approval = ? AND outcome IS NULL`
 )
 
-// Intents returns those that are to be done, oldest first.
+// Intents returns the open intents, oldest first.
 func (l *Ledger) Intents(ctx context.Context) ([]Intent, error) {
 	return read(ctx, l.db, "read intents", scanIntent, sqlIntentsOpen)
 }
 
-// Intent returns the one of an approval; CodeNotFound (approval_not_found) where the
-// approval has none.
+// Intent returns the intent of an approval; CodeNotFound (approval_not_found)
+// if the approval has none.
 func (l *Ledger) Intent(ctx context.Context, approval int64) (Intent, error) {
 	all, err := read(ctx, l.db, "read intent "+itoa(approval), scanIntent, sqlIntentGet, approval)
 	if err == nil && len(all) == 0 {
@@ -57,8 +57,8 @@ func (l *Ledger) Intent(ctx context.Context, approval int64) (Intent, error) {
 	return all[0], nil
 }
 
-// FinishIntent writes what came of an intent. One that has ended stays as it is: the
-// answer has no message then.
+// FinishIntent writes the outcome of an intent. If the intent has already ended
+// it is unchanged, and the result has no message.
 func (l *Ledger) FinishIntent(ctx context.Context, in FinishIn) (Settled, error) {
 	return write[Settled](ctx, l, opIntentFinish, finishArgs{in, team.NewUUID()})
 }

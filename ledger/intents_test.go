@@ -12,8 +12,8 @@ func askToSpawn(t *testing.T, l *Ledger, id string) int64 {
 	return out.Approval.ID
 }
 
-// What an approval lets happen is kept with the answer until somebody says what came of
-// it, and the asker is told once.
+// An approved action is stored with the answer until its outcome is recorded,
+// and the requester is notified once.
 func TestIntents(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -47,7 +47,7 @@ func TestIntents(t *testing.T) {
 	sound(t, l)
 }
 
-// Whoever asked may have left: then nobody is told, and the intent ends all the same.
+// If the requester has left, no message is sent, but the intent still ends.
 func TestIntentOfOneThatLeft(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -63,7 +63,8 @@ func TestIntentOfOneThatLeft(t *testing.T) {
 	}
 }
 
-// There is one member of each that an approval has let be spawned, also after it left.
+// At most one member exists for each spawn that an approval allowed, even after
+// the member left.
 func TestApprovedMemberIsAddedOnce(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")

@@ -7,9 +7,9 @@ import (
 
 const (
 	sqlLeaseRenew = `UPDATE tasks SET leaseUntil = ? WHERE owner = ? AND status IN ('claimed', 'in_progress') AND coalesce(leaseUntil, 0) < ? AND review IS NULL AND verification IS NULL`
-	// A supervised owner that lives keeps its task though nobody renewed: the
-	// supervisor was away, the agent was not. The lead is nobody's child, so
-	// its row does not show whether it lives.
+	// A supervised owner that is alive keeps its task even if its lease was not
+	// renewed: the supervisor was away, the agent was not. The lead is not a
+	// child of the supervisor, so its row does not show whether it is alive.
 	sqlLeaseLapsed = `SELECT id FROM tasks INDEXED BY idx_tasks_lease
 		WHERE leaseUntil IS NOT NULL AND leaseUntil < ? AND status IN ('claimed', 'in_progress') AND verification IS NULL
 		AND NOT EXISTS (SELECT 1 FROM members m WHERE m.sessionKey = tasks.owner AND m.removedAt IS NULL
@@ -19,8 +19,8 @@ const (
 	sqlOwnerAssigned = `UPDATE tasks SET owner = NULL, ownerName = NULL WHERE owner = ? AND status = 'pending'`
 )
 
-// RenewLeases extends the claims of live owners to lease (0: Lease) from now and
-// returns how many tasks that were.
+// RenewLeases extends the claims of live owners to lease (0: Lease) from now
+// and returns the number of tasks.
 func (l *Ledger) RenewLeases(ctx context.Context, sessions []string, lease time.Duration) (int64, error) {
 	if len(sessions) == 0 {
 		return 0, nil
@@ -28,16 +28,16 @@ func (l *Ledger) RenewLeases(ctx context.Context, sessions []string, lease time.
 	return write[int64](ctx, l, opLeasesRenew, renewArgs{sessions, lease})
 }
 
-// ExpireLeases returns tasks whose lease has run out to pending, unless their
-// owner is a supervised member that is seen alive. It returns their ids.
+// ExpireLeases returns tasks with an expired lease to pending, unless their
+// owner is a supervised member observed alive. It returns their ids.
 func (l *Ledger) ExpireLeases(ctx context.Context) ([]string, error) {
 	return write[[]string](ctx, l, opLeasesExpire, none{})
 }
 
 // ReleaseOwner returns everything that a dead or removed session holds to
-// pending, drops what was assigned to it, and rejects what it has asked for. It
-// returns the ids of the tasks that it had claimed; one that is being verified or
-// reviewed stays, since the work on it is done.
+// pending, drops its assignments, and rejects its requests. It returns the ids
+// of the tasks it had claimed; a task being verified or reviewed stays, since
+// the work on it is done.
 func (l *Ledger) ReleaseOwner(ctx context.Context, session, why string) ([]string, error) {
 	return write[[]string](ctx, l, opOwnerRelease, ownerArgs{session, why})
 }

@@ -30,8 +30,8 @@ const (
 	sqlOverlapPut = `INSERT OR IGNORE INTO overlaps(a, b, path, at) VALUES (min(?, ?), max(?, ?), ?, ?)`
 )
 
-// FileLease is a member's notice that it is going to change files. It is
-// advisory: others are told, nobody is kept out.
+// FileLease is a member's notice that it is about to change files. It is
+// advisory: others are warned, not kept out.
 type FileLease struct {
 	ID      int64  `json:"id"`
 	Session string `json:"session"`
@@ -42,7 +42,7 @@ type FileLease struct {
 	Until   int64  `json:"until"`
 }
 
-// NewFileLease is what it takes to take one. The same glob again renews it.
+// NewFileLease describes a lease to take. The same glob again renews it.
 type NewFileLease struct {
 	Session string        `json:"session"`
 	Glob    string        `json:"glob"`
@@ -50,11 +50,11 @@ type NewFileLease struct {
 	For     time.Duration `json:"for"`
 }
 
-// TakenLease is a lease with what stands against it.
+// TakenLease is a lease and its conflicts.
 type TakenLease struct {
 	Lease     FileLease     `json:"lease"`
-	Conflicts []FileLease   `json:"conflicts"` // of others, for files that may be the same
-	Touched   []TouchedFile `json:"touched"`   // what others have changed already
+	Conflicts []FileLease   `json:"conflicts"` // of other members, for possibly the same files
+	Touched   []TouchedFile `json:"touched"`   // what others have already changed
 }
 
 // TouchedFile is a file that a member has changed.
@@ -69,8 +69,8 @@ type Touch struct {
 	Dirty bool   `json:"dirty,omitempty"` // not committed
 }
 
-// SharedFile is a file that another member has changed too, and that nobody has
-// been told of.
+// SharedFile is a file that another member has also changed, and that was not
+// reported before.
 type SharedFile struct {
 	Session    string `json:"session"` // the other member's
 	Name       string `json:"name"`
@@ -82,28 +82,28 @@ type SharedFile struct {
 const (
 	maxGlob      = 1000
 	maxLeaseTime = 7 * 24 * time.Hour
-	maxTouched   = 20000 // files of one member; more are a move of the whole repository
+	maxTouched   = 20000 // files of one member; more indicate a move of the whole repository
 )
 
-// TakeFileLease takes or renews a lease. Errors: CodeInvalid (a bad glob or time),
-// CodeNotFound (no such member).
+// TakeFileLease takes or renews a lease. Errors: CodeInvalid (a bad glob or
+// time), CodeNotFound (no such member).
 func (l *Ledger) TakeFileLease(ctx context.Context, n NewFileLease) (TakenLease, error) {
 	return write[TakenLease](ctx, l, opFileLeaseTake, n)
 }
 
-// DropFileLeases releases what a session holds: the lease of this glob or id, or
-// all for "". It returns how many those were.
+// DropFileLeases releases a session's leases: that with this glob or id, or all
+// for "". It returns their number.
 func (l *Ledger) DropFileLeases(ctx context.Context, session, glob string) (int64, error) {
 	return write[int64](ctx, l, opFileLeaseDrop, dropLeaseArgs{session, glob})
 }
 
-// FileLeases are the leases that hold now.
+// FileLeases returns the leases that are in effect.
 func (l *Ledger) FileLeases(ctx context.Context) ([]FileLease, error) {
 	return read(ctx, l.db, "read leases", scanFileLease, sqlFileLeases, l.now().UnixMilli())
 }
 
 // SetTouched replaces the list of files that a session has changed, and returns
-// those that other members have changed too and that have not been told yet.
+// those that other members have also changed and that were not reported before.
 func (l *Ledger) SetTouched(ctx context.Context, session string, files []Touch) ([]SharedFile, error) {
 	have, err := read(ctx, l.db, "read touched files", func(r *sql.Rows) (t Touch, err error) {
 		err = r.Scan(&t.Path, &t.Dirty)
@@ -112,19 +112,19 @@ func (l *Ledger) SetTouched(ctx context.Context, session string, files []Touch) 
 	if err != nil {
 		return nil, err
 	}
-	if sameTouches(have, files) { // nothing to write; others write for themselves
+	if sameTouches(have, files) { // nothing to write; other members write their own lists
 		return read(ctx, l.db, "compare touched files", scanShared, sqlTouchedShared, session)
 	}
 	return write[[]SharedFile](ctx, l, opTouchedSet, touchedArgs{session, files})
 }
 
-// Touched are the files that each member has changed, by name.
+// Touched returns the files that each member has changed, by name.
 func (l *Ledger) Touched(ctx context.Context) ([]TouchedFile, error) {
 	return read(ctx, l.db, "read touched files", scanTouched, sqlTouchedOthers, "")
 }
 
-// TellOverlap notes that two sessions change the same files and returns those
-// that had not been told before, with an event.
+// TellOverlap records that two sessions change the same files and returns those
+// that were not reported before, with an event.
 func (l *Ledger) TellOverlap(ctx context.Context, a, b string, paths []string) ([]string, error) {
 	return write[[]string](ctx, l, opOverlapTell, overlapArgs{a, b, paths})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Ledger is the typed face of a ledger: it reads from the file and writes
+// Ledger is the typed interface of a ledger: it reads from the file and writes
 // through a Writer. It is safe for concurrent use.
 type Ledger struct {
 	db  *DB
@@ -25,19 +25,19 @@ func New(db *DB, w Writer) *Ledger {
 	return &Ledger{db: db, w: w, who: "supervisor", now: time.Now}
 }
 
-// As returns a Ledger whose events name who as the actor, where the operation
-// itself does not say who acts. The default is "supervisor".
+// As returns a Ledger whose events name who as the actor unless the operation
+// itself names one. The default is "supervisor".
 func (l *Ledger) As(who string) *Ledger {
 	c := *l
 	c.who = who
 	return &c
 }
 
-// DB is the file behind the ledger.
+// DB returns the file behind the ledger.
 func (l *Ledger) DB() *DB { return l.db }
 
-// answers reports a Writer of this process. No answer of it is lost, so no
-// operation is sent twice, and it needs no id.
+// answers reports whether w is a Writer in this process. Its answers are never
+// lost, so no operation is sent twice, and none needs an id.
 func answers(w Writer) bool {
 	switch w.(type) {
 	case direct, *Group:
@@ -55,7 +55,7 @@ func write[R any](ctx context.Context, l *Ledger, name string, args any) (R, err
 	}
 	op := Op{Name: name, Args: raw, At: l.now().UnixMilli(), Who: l.who}
 	if !answers(l.w) {
-		id, err := uuid.NewV7() // in order of time: the log of applied ids grows at its end
+		id, err := uuid.NewV7() // ordered by time: the log of applied ids grows at its end
 		if err != nil {
 			return out, fmt.Errorf("%s: make an id: %w", name, err)
 		}

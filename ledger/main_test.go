@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// envChild makes the test binary play one of the processes of a test.
+// envChild makes the test binary run as a child process of a test.
 const envChild = "LEDGER_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func ctxFor(t testing.TB) context.Context {
 	return ctx
 }
 
-// clock is a ledger's time that tests move.
+// clock is a ledger's clock that tests advance.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time          { return c.at }
@@ -55,7 +55,7 @@ func openAt(t testing.TB, path string) *DB {
 	return db
 }
 
-// newLedger is a fresh ledger with a team, written directly.
+// newLedger returns a new ledger with a team, with a Direct writer.
 func newLedger(t testing.TB) *Ledger {
 	t.Helper()
 	db := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -114,7 +114,7 @@ func sound(t testing.TB, l *Ledger) {
 	}
 }
 
-// sqlRow reads one value behind the ledger's back.
+// sqlRow reads one value, bypassing the ledger.
 func sqlRow[T any](t testing.TB, db *DB, q string, args ...any) T {
 	t.Helper()
 	vs, err := read(ctxFor(t), db, "test", scanOne[T], q, args...)
@@ -124,7 +124,7 @@ func sqlRow[T any](t testing.TB, db *DB, q string, args ...any) T {
 	return vs[0]
 }
 
-// sqlExec writes behind the ledger's back.
+// sqlExec writes, bypassing the ledger.
 func sqlExec(t testing.TB, db *DB, q string, args ...any) error {
 	t.Helper()
 	db.turn.token <- struct{}{}
@@ -147,7 +147,7 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 func ptr[T any](v T) *T { return &v }
 
-// eventually waits on a condition that another process or goroutine brings about.
+// eventually waits for a condition that another process or goroutine causes.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

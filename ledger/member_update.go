@@ -12,17 +12,17 @@ const sqlMemberSet = `UPDATE members SET teamRole = ?, spec = ?, color = ?, desi
 	nextStart = ?, exitText = ?, reason = ?, worktree = ?, branch = ?, base = ?,
 	activityFor = ?, activityUntil = ?, stopOrder = ?, endedAt = ?, turnError = ? WHERE sessionKey = ?`
 
-// MemberPatch changes the fields of a member that are set. ActivityAt follows a
-// change of Activity by itself unless it is set, and EndedAt the end of a process. A new Generation drops what the one
-// before was asked in a shutdown request and has not answered.
+// MemberPatch changes those fields of a member that are set. ActivityAt follows
+// a change of Activity unless it is set, and EndedAt the end of a process. A
+// new Generation drops the unanswered shutdown requests of the previous one.
 type MemberPatch struct {
 	SessionKey   string  `json:"sessionKey"`
-	IfGeneration *string `json:"ifGeneration,omitempty"` // change nothing when the member is of another generation
+	IfGeneration *string `json:"ifGeneration,omitempty"` // change nothing if the member has another generation
 	TokenHash    *string `json:"tokenHash,omitempty"`    // HashToken of the secret of the new generation
 
 	Role       *team.Role     `json:"role,omitempty"`
 	Spec       *MemberSpec    `json:"spec,omitempty"`
-	Mode       *team.Mode     `json:"mode,omitempty"` // of the spec, which stays as it is otherwise
+	Mode       *team.Mode     `json:"mode,omitempty"` // in the spec, whose other fields are unchanged
 	Color      *string        `json:"color,omitempty"`
 	Desired    *team.Desired  `json:"desired,omitempty"`
 	Observed   *team.Observed `json:"observed,omitempty"` // checked by the transition table
@@ -30,7 +30,7 @@ type MemberPatch struct {
 	ActivityAt *int64         `json:"activityAt,omitempty"`
 	WaitsFor   *team.WaitFor  `json:"waitsFor,omitempty"`
 	LimitedTo  *int64         `json:"limitedTo,omitempty"`
-	TurnError  *string        `json:"turnError,omitempty"` // of an idle one
+	TurnError  *string        `json:"turnError,omitempty"` // of the last turn, while idle
 	Ready      *bool          `json:"ready,omitempty"`
 	Generation *string        `json:"generation,omitempty"`
 	PID        *int           `json:"pid,omitempty"`
@@ -45,16 +45,16 @@ type MemberPatch struct {
 	Worktree   *string        `json:"worktree,omitempty"`
 	Branch     *string        `json:"branch,omitempty"`
 	Base       *string        `json:"base,omitempty"`
-	StopOrder  *StopOrder     `json:"stopOrder,omitempty"` // gone with the wish to have it stopped
+	StopOrder  *StopOrder     `json:"stopOrder,omitempty"` // cleared when the member is no longer to be stopped
 
-	// Notice is what the lead is told of the change, in its transaction. One of
-	// team.KindIdle without a key is told once for each idle period.
+	// Notice notifies the lead of the change, in its transaction. One of
+	// team.KindIdle without a key is sent once per idle period.
 	Notice *Notice `json:"notice,omitempty"`
 }
 
 // UpdateMember changes a member and returns it. Errors: CodeNotFound
 // (member_not_found), CodeConflict stale_generation, CodeInternal for a
-// transition that the table does not have.
+// transition that is not in the table.
 func (l *Ledger) UpdateMember(ctx context.Context, p MemberPatch) (Member, error) {
 	if p.Notice != nil {
 		n := *p.Notice
@@ -102,7 +102,8 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 	return m, t.tellOfMember(before, m, p.Notice)
 }
 
-// apply changes a member whose Observed is the new one already; alive is the old one's.
+// apply changes a member whose Observed has already been updated; alive is that
+// of the old state.
 func (p MemberPatch) apply(m *Member, alive bool, now int64) {
 	if p.Activity != nil && *p.Activity != m.Activity {
 		m.ActivityAt = now
@@ -154,7 +155,7 @@ func (p MemberPatch) apply(m *Member, alive bool, now int64) {
 	}
 }
 
-// text is the order as it is stored.
+// text returns the order as it is stored.
 func (o *StopOrder) text() string {
 	if o == nil {
 		return ""
@@ -185,7 +186,8 @@ func (t *tx) memberEvents(before, after Member) error {
 	return nil
 }
 
-// activityText is what an agent does as the log has it: "waiting" says for what.
+// activityText returns an agent's activity for the log: "waiting" includes what
+// it waits for.
 func activityText(m Member) string {
 	if m.WaitsFor != "" {
 		return string(m.Activity) + "(" + string(m.WaitsFor) + ")"

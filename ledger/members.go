@@ -19,7 +19,7 @@ const (
 	sqlMembersNow      = sqlMembers + ` WHERE removedAt IS NULL ORDER BY role = 'member', joinedAt, rowid`
 	sqlMembersAll      = sqlMembers + ` ORDER BY role = 'member', joinedAt, rowid`
 	sqlMemberBySession = sqlMembers + ` WHERE sessionKey = ?`
-	// The current roster comes first, then who left last.
+	// The current roster comes first, then former members, the latest first.
 	sqlMemberFind = sqlMembers + ` WHERE name = ?1 COLLATE NOCASE OR agentId = ?1 COLLATE NOCASE OR sessionKey = ?1
 		ORDER BY removedAt IS NOT NULL, removedAt DESC, rowid DESC LIMIT 1`
 	sqlMemberPut = `INSERT INTO members(sessionKey, agentId, name, role, teamRole, joinedAt, spec, color,
@@ -29,12 +29,12 @@ const (
 	sqlMemberGone = `UPDATE members SET removedAt = ?, ready = 0, pid = 0, desired = 'stopped' WHERE sessionKey = ?`
 )
 
-// AddMember puts a member on the roster. Its name is made unique there with a
-// suffix (renamed is true then), or, with exact and for the lead, refused:
-// CodeConflict name_taken. Where they are empty it gets a session key, an agent
+// AddMember adds a member to the roster. Its name is made unique there with a
+// suffix (then renamed is true) or, with exact and for the lead, refused:
+// CodeConflict name_taken. Empty fields get defaults: a session key, an agent
 // id, the next colour, the role executor, and the states running, pending and
-// unknown. What one approval has let be spawned is added once: the same Spec.Approval
-// and Spec.Nth again returns the first, also if it has left.
+// unknown. A spawn allowed by an approval adds a member once: the same
+// Spec.Approval and Spec.Nth again return the first, even if it has left.
 func (l *Ledger) AddMember(ctx context.Context, m Member, exact bool) (added Member, renamed bool, err error) {
 	if m.SessionKey == "" {
 		m.SessionKey = team.TeammateSessionKey(m.Spec.AgentType)
@@ -43,8 +43,9 @@ func (l *Ledger) AddMember(ctx context.Context, m Member, exact bool) (added Mem
 	return a.Member, a.Renamed, err
 }
 
-// Member finds a member by name, agent id or session key: the one on the roster,
-// else the one that left last. CodeNotFound (member_not_found) names those there are.
+// Member finds a member by name, agent id or session key: the one on the
+// roster, otherwise the one that left last. CodeNotFound (member_not_found)
+// lists the existing ones.
 func (l *Ledger) Member(ctx context.Context, name string) (Member, error) {
 	ms, err := read(ctx, l.db, "read member "+name, scanMember, sqlMemberFind, name)
 	if err != nil {
@@ -81,9 +82,9 @@ func (l *Ledger) Members(ctx context.Context, includeRemoved bool) ([]Member, er
 	return read(ctx, l.db, "read members", scanMember, q)
 }
 
-// RemoveMember takes a member off the roster. Its row stays for its tasks and
-// mail; what it holds is released and its edges are taken away in the same
-// transaction. Twice is fine.
+// RemoveMember removes a member from the roster. Its row stays for its tasks
+// and mail; the same transaction releases what it holds and removes its edges.
+// It may be repeated.
 func (l *Ledger) RemoveMember(ctx context.Context, session string) error {
 	_, err := write[none](ctx, l, opMemberRemove, session)
 	return err
@@ -138,7 +139,8 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 	return addedMember{m, m.Name != asked}, err
 }
 
-// approved finds the member that an approval has let be spawned, on the roster or not.
+// approved finds the member whose spawn an approval allowed, on the roster or
+// not.
 func (t *tx) approved(approval int64, nth int) (m Member, found bool, err error) {
 	err = t.each(sqlMembersAll, func(r *sql.Rows) error {
 		one, err := scanMember(r)
@@ -154,8 +156,8 @@ type sessionData struct {
 	Session string `json:"session"`
 }
 
-// checkName refuses what is no member's name. Names become paths, branches and senders:
-// whoever adds a member by whatever way has turned the name into its key.
+// checkName rejects invalid member names. Names become paths, branches and
+// senders: every caller that adds a member has turned the name into its key.
 func checkName(name string) error {
 	if name == team.LeadName {
 		return nil
@@ -190,7 +192,7 @@ func (t *tx) memberDefaults(m *Member, asked string, roster []Member) error {
 		}
 		m.AgentID = team.AgentID(m.Name, key)
 	}
-	if m.Color == "" && m.Name != team.LeadName { // the lead has none, as in the recorded teams
+	if m.Color == "" && m.Name != team.LeadName { // the lead has none, as in recorded teams
 		used := make([]string, 0, len(roster))
 		for _, o := range roster {
 			if o.Name != team.LeadName {
@@ -229,7 +231,7 @@ func removeMember(t *tx, session string) (none, error) {
 		Data: json.RawMessage(mustJSON(sessionData{session}))})
 }
 
-// members is the roster inside a transaction.
+// members returns the roster inside a transaction.
 func (t *tx) members() ([]Member, error) {
 	var out []Member
 	err := t.each(sqlMembersNow, func(r *sql.Rows) error {

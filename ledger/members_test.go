@@ -94,7 +94,7 @@ func TestFindMember(t *testing.T) {
 	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
 }
 
-// A name is free again when its member has left; the old row stays.
+// A name is available again after its member has left; the old row stays.
 func TestRemoveMember(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")

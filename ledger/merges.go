@@ -23,41 +23,41 @@ const (
 	sqlMergeSet   = `UPDATE merges SET state = ?, old = ?, new = ?, files = ?, log = ?, why = ?, task = ?, endedAt = ? WHERE id = ?`
 )
 
-// MergeState is how far a merge of the queue has come.
+// MergeState is the state of a merge in the queue.
 type MergeState string
 
-// States of a merge. The first three are open: a merge lane that was killed in
-// one of them is resumed.
+// States of a merge. The first three are open: if a merge lane is killed,
+// merges in these states are resumed.
 const (
 	MergeQueued    MergeState = "queued"
 	MergeGating    MergeState = "gating"
-	MergeLanding   MergeState = "landing" // Old and New say what the target is moved from and to
+	MergeLanding   MergeState = "landing" // Old and New are the commits from and to which the target moves
 	MergeLanded    MergeState = "landed"
-	MergeContained MergeState = "contained" // the target had everything already
+	MergeContained MergeState = "contained" // the target already contained the branch
 	MergeConflict  MergeState = "conflict"
 	MergeRed       MergeState = "red" // a gate failed
 	MergeFailed    MergeState = "failed"
 	MergeCanceled  MergeState = "canceled"
 )
 
-// Open reports whether the merge is still to be done.
+// Open reports whether the merge has not ended.
 func (s MergeState) Open() bool { return s == MergeQueued || s == MergeGating || s == MergeLanding }
 
-// MergeOptions are what a merge was asked with.
+// MergeOptions are the options of a merge request.
 type MergeOptions struct {
-	Repo           string        `json:"repo,omitempty"` // name of the repository; "" is the team's own
+	Repo           string        `json:"repo,omitempty"` // name of the repository; "" for the team's own
 	UpdateCheckout bool          `json:"updateCheckout,omitempty"`
 	GateTimeout    time.Duration `json:"gateTimeout,omitempty"`
 }
 
-// Merge is one branch on its way into another.
+// Merge is a request to merge one branch into another.
 type Merge struct {
 	ID       int64        `json:"id"`
 	Member   string       `json:"member"`
 	Session  string       `json:"session"`
 	Branch   string       `json:"branch"`
-	Tip      string       `json:"tip"`    // the commit that was asked for
-	Target   string       `json:"target"` // short name of the branch it goes into
+	Tip      string       `json:"tip"`    // the requested commit
+	Target   string       `json:"target"` // short name of the branch to merge into
 	Strategy string       `json:"strategy"`
 	Gates    []string     `json:"gates"`
 	Options  MergeOptions `json:"options"`
@@ -67,18 +67,19 @@ type Merge struct {
 	Files    []string     `json:"files,omitempty"` // in conflict
 	Log      string       `json:"log,omitempty"`   // path of the gate's output
 	Why      string       `json:"why,omitempty"`
-	Task     string       `json:"task,omitempty"` // what its owner has to do about it
+	Task     string       `json:"task,omitempty"` // what its owner must do about it
 	AskedBy  string       `json:"askedBy"`
 	AskedAt  int64        `json:"askedAt"`
 	EndedAt  int64        `json:"endedAt,omitempty"`
 }
 
-// MergePatch moves merges along. With Task one is created for each in the same
-// transaction, and assigned to TaskOwner, by default whose branch it is, if that one
-// is on the roster; a merge that has a task gets no second one.
+// MergePatch changes the state of merges. With Task, the same transaction
+// creates one task per merge and assigns it to TaskOwner, by default the owner
+// of the branch, if that member is on the roster; a merge that already has a
+// task gets no second one.
 type MergePatch struct {
 	IDs   []int64    `json:"ids"`
-	Tips  []string   `json:"tips,omitempty"` // of each: it moves only while it is asked for this commit
+	Tips  []string   `json:"tips,omitempty"` // the commit of each: a merge changes only while its requested commit is still this one
 	State MergeState `json:"state"`
 	Old   string     `json:"old,omitempty"`
 	New   string     `json:"new,omitempty"`
@@ -90,21 +91,21 @@ type MergePatch struct {
 	TaskOwner string `json:"taskOwner,omitempty"` // session key
 }
 
-// EnqueueMerges puts merges into the queue, in order. One of the same branch into
-// the same target that is queued already is brought up to date instead; one that
-// is under way is returned as it is.
+// EnqueueMerges adds merges to the queue, in order. A queued merge of the same
+// branch into the same target is updated instead; a running one is returned
+// unchanged.
 func (l *Ledger) EnqueueMerges(ctx context.Context, list []Merge) ([]Merge, error) {
 	return write[[]Merge](ctx, l, opMergesAdd, list)
 }
 
-// MoveMerges changes the state of merges and returns them. An ended merge does not
-// move again, one that is under way is not canceled, and one that is asked for
-// another commit by now does not move: these are returned as they are.
+// MoveMerges changes the state of merges and returns them. Unchanged are: an
+// ended merge, a running one that would be canceled, and one whose requested
+// commit has changed.
 func (l *Ledger) MoveMerges(ctx context.Context, p MergePatch) ([]Merge, error) {
 	return write[[]Merge](ctx, l, opMergesMove, p)
 }
 
-// Merges returns the queue, oldest first: what is open only, or with ended also
+// Merges returns the queue, oldest first: only open merges, or with ended also
 // the newest limit (0: all) of the others.
 func (l *Ledger) Merges(ctx context.Context, ended bool, limit int) ([]Merge, error) {
 	q := sqlMerges
@@ -195,7 +196,7 @@ func moveMerges(t *tx, p MergePatch) ([]Merge, error) {
 	return out, nil
 }
 
-// mergeTask makes the task of a merge.
+// mergeTask creates the task of a merge.
 func (t *tx) mergeTask(session string, n NewTask) (string, error) {
 	made, err := createTasks(t, createArgs{Tasks: []NewTask{n}, By: t.who})
 	if err != nil {
@@ -205,7 +206,7 @@ func (t *tx) mergeTask(session string, n NewTask) (string, error) {
 	owner, err := t.memberBySession(session)
 	switch {
 	case team.IsCode(err, team.CodeNotFound), err == nil && owner.RemovedAt != 0:
-		return id, nil // whoever is ready takes it
+		return id, nil // any member may claim it
 	case err != nil:
 		return "", err
 	}

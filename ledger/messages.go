@@ -24,7 +24,8 @@ const (
 			?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`
 )
 
-// MessageFilter narrows Messages. The zero value is every message, in order.
+// MessageFilter narrows Messages. The zero value selects every message, in
+// order.
 type MessageFilter struct {
 	Run       int64
 	Kind      team.Kind
@@ -38,7 +39,7 @@ type MessageFilter struct {
 	Limit     int
 }
 
-// Message returns one message; CodeNotFound (message_not_found).
+// Message returns one message, or CodeNotFound (message_not_found).
 func (l *Ledger) Message(ctx context.Context, id string) (Message, error) {
 	ms, err := read(ctx, l.db, "read message "+id, scanMessage, sqlMessageGet, id)
 	if err == nil && len(ms) == 0 {
@@ -50,7 +51,7 @@ func (l *Ledger) Message(ctx context.Context, id string) (Message, error) {
 	return ms[0], nil
 }
 
-// Messages returns the messages that pass the filter, in the order they were posted.
+// Messages returns the messages that match the filter, in the order of posting.
 func (l *Ledger) Messages(ctx context.Context, f MessageFilter) ([]Message, error) {
 	q, args := sqlMessages, []any(nil)
 	and := func(cond string, vals ...any) { q, args = q+" AND "+cond, append(args, vals...) }
@@ -115,7 +116,7 @@ type auditLine struct {
 
 func scanMessage(r *sql.Rows) (Message, error) { return scanMessageAnd(r) }
 
-// scanMessageAnd scans the columns that follow too.
+// scanMessageAnd also scans the columns that follow.
 func scanMessageAnd(r *sql.Rows, more ...any) (Message, error) {
 	var m Message
 	var payload sql.NullString
@@ -129,8 +130,9 @@ func errNoMessage(id string) error {
 	return team.Errorf(team.CodeNotFound, "no message %q", id).WithReason(ReasonMessageNotFound).WithHint("teamctl message ls --newest")
 }
 
-// conversation kinds count against the cap of a run. Protocol messages do not: a
-// team that has talked too much must still be able to stop.
+// conversation reports whether a kind counts against the message limit of a
+// run. Protocol messages do not count: a team that has reached the limit must
+// still be able to stop.
 func conversation(k team.Kind) bool {
 	switch k {
 	case team.KindMessage, team.KindBroadcast, team.KindTaskRequest, team.KindTaskResponse, team.KindInfo, team.KindError:

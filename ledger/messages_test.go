@@ -110,7 +110,7 @@ func TestPostRefuses(t *testing.T) {
 	post(t, l, NewMessage{From: "a", To: "b", Text: strings.Repeat("x", team.MaxMessageBytes)})
 }
 
-// R234: whoever is not on the roster sends nothing, also not who has left it.
+// A sender that is not on the roster, or no longer, cannot post.
 func TestStrangersSendNothing(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")
@@ -138,7 +138,7 @@ func TestPostIdempotent(t *testing.T) {
 	if other := post(t, l, NewMessage{From: "b", To: "a", IdemKey: "k"}); other.ID == first.ID {
 		t.Error("another sender's key")
 	}
-	// One that has the name of a member that left is another sender.
+	// A new member with the name of a former one is a different sender.
 	ok(t, l.RemoveMember(ctxFor(t), "s-a"))
 	_, _, err := l.AddMember(ctxFor(t), Member{Name: "a", SessionKey: "s-a2"}, true)
 	ok(t, err)
@@ -151,7 +151,7 @@ func TestPostIdempotent(t *testing.T) {
 	}
 }
 
-// Mail for a name that is used again belongs to the session it was sent to.
+// Mail for a reused name belongs to the session to which it was sent.
 func TestMailIsBoundToTheSession(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")
@@ -200,7 +200,8 @@ func TestCap(t *testing.T) {
 	if posted.Load() != 1000 || refusedN.Load() != 120 {
 		t.Errorf("%d posted, %d refused", posted.Load(), refusedN.Load())
 	}
-	// A team that has talked too much can still be stopped, and go on in a new run.
+	// A team that has reached its message limit can still be stopped, and
+	// continue in a new run.
 	post(t, l, NewMessage{From: "team-lead", To: "b", Kind: team.KindShutdownRequest})
 	must[Run](t)(l.StartRun(ctx))
 	post(t, l, NewMessage{From: "a", To: "b"})

@@ -17,17 +17,17 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// appID marks the file as ours in its header ("team").
+// appID identifies a ledger in the header of the database file ("team").
 const appID = 0x7465616d
 
-// migration brings the schema from version-1 to version.
+// migration upgrades the schema from version-1 to version.
 type migration struct {
 	version int
 	name    string
 	sql     string
 }
 
-// migrations are the embedded files in order: 0001_init.sql is version 1.
+// migrations returns the embedded files in order: 0001_init.sql is version 1.
 func migrations() []migration {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -46,8 +46,8 @@ func migrations() []migration {
 	return steps
 }
 
-// isCurrent is the fast path: the file has the newest schema. A newer one, and
-// a database of something else, are errors.
+// isCurrent is the fast path: it reports whether the file has the newest
+// schema. A newer schema, or another kind of database, is an error.
 func (db *DB) isCurrent(ctx context.Context, on rows, steps []migration) (bool, error) {
 	v, app, err := version(ctx, on)
 	if err != nil {
@@ -92,8 +92,8 @@ func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration)
 }
 
 // migrate applies the missing steps, each in its own transaction that reads the
-// version again. The caller holds the fair lock. An older ledger is copied
-// beside itself first.
+// version again. The caller holds the fair lock. It first makes a copy of an
+// older ledger.
 func (db *DB) migrate(ctx context.Context, steps []migration) error {
 	v, app, err := version(ctx, db.conn)
 	if err != nil {
@@ -117,8 +117,9 @@ func (db *DB) migrate(ctx context.Context, steps []migration) error {
 	})
 }
 
-// withoutForeignKeys lets a step make a table anew that others refer to. They can be
-// switched outside of transactions only; each step checks them before its end.
+// withoutForeignKeys lets a step recreate a table to which others refer.
+// Foreign keys can only be switched outside transactions; each step checks them
+// at its end.
 func (db *DB) withoutForeignKeys(ctx context.Context, run func() error) error {
 	if _, err := db.conn.ExecContext(ctx, "PRAGMA foreign_keys = OFF"); err != nil {
 		return err

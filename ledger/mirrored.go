@@ -16,29 +16,30 @@ const (
 	sqlMirrorDrop = `DELETE FROM mirrored WHERE bridge = ? AND kind = ? AND there = ?`
 )
 
-// MirrorKind is what kind of thing is mirrored.
+// MirrorKind is the kind of a mirrored object.
 type MirrorKind string
 
-// Kinds of what is mirrored, with what There and Here are.
+// Kinds of mirrored objects, with the meaning of There and Here.
 const (
 	MirrorMember MirrorKind = "member" // name, session key
 	MirrorTask   MirrorKind = "task"   // id, id
-	MirrorMail   MirrorKind = "mail"   // mailbox and key of an entry that was taken, message id
-	MirrorDraft  MirrorKind = "draft"  // file that is about to become a mailbox, name of the mailbox
+	MirrorMail   MirrorKind = "mail"   // mailbox and key of an imported entry, message id
+	MirrorDraft  MirrorKind = "draft"  // file about to become a mailbox, name of the mailbox
 	MirrorStop   MirrorKind = "stop"   // request id, request id or session key
 )
 
-// Mirrored is one thing that stands here and in the team of another program.
+// Mirrored links an object of this team to its counterpart in the team of
+// another program.
 type Mirrored struct {
-	Bridge string          `json:"bridge"` // which program and team
+	Bridge string          `json:"bridge"` // identifies the program and its team
 	Kind   MirrorKind      `json:"kind"`
 	There  string          `json:"there"`
 	Here   string          `json:"here"`
-	Ours   bool            `json:"ours,omitempty"` // it began here
-	Data   json.RawMessage `json:"data,omitempty"` // what both sides last had
+	Ours   bool            `json:"ours,omitempty"` // it was created in this team
+	Data   json.RawMessage `json:"data,omitempty"` // the last state common to both sides
 }
 
-// Mirrored returns everything of one bridge.
+// Mirrored returns all objects of one bridge.
 func (l *Ledger) Mirrored(ctx context.Context, bridge string) ([]Mirrored, error) {
 	return read(ctx, l.db, "read what is mirrored", scanMirrored, sqlMirrored, bridge)
 }
@@ -48,7 +49,7 @@ type mirrorArgs struct {
 	Drop []Mirrored `json:"drop,omitempty"`
 }
 
-// Mirror writes down what is mirrored and what no longer is, all or nothing.
+// Mirror records mirrored objects and removes records, all or nothing.
 func (l *Ledger) Mirror(ctx context.Context, put, drop []Mirrored) error {
 	if len(put)+len(drop) == 0 {
 		return nil
@@ -79,7 +80,7 @@ func (t *tx) mirror(m Mirrored) error {
 	return err
 }
 
-// mirrorAt finds what was taken over before.
+// mirrorAt finds the record of an object mirrored before.
 func (t *tx) mirrorAt(m Mirrored) (was Mirrored, found bool, err error) {
 	found, err = t.one(sqlMirrorAt, func(r *sql.Rows) (err error) {
 		was, err = scanMirrored(r)
@@ -93,8 +94,8 @@ type mirrorMemberArgs struct {
 	Member   Member   `json:"member"`
 }
 
-// MirrorMember is AddMember for one of another program, together with the note of
-// it: who was taken over before is not added again, and is returned as it is.
+// MirrorMember is AddMember for a member of another program, together with its
+// record: a member mirrored before is not added again, but returned as it is.
 func (l *Ledger) MirrorMember(ctx context.Context, m Mirrored, member Member) (Member, bool, error) {
 	if member.SessionKey == "" {
 		member.SessionKey = team.TeammateSessionKey(member.Spec.AgentType)
@@ -127,9 +128,10 @@ type mirrorTaskArgs struct {
 	By       string   `json:"by"`
 }
 
-// MirrorTask is CreateTasks for one task of another program, together with the note
-// of it; it returns the id here, of the task that was made before where there is one.
-// Assigned to a session, owner, it is at no moment anybody else's to claim.
+// MirrorTask is CreateTasks for one task of another program, together with its
+// record; it returns the local id, which is that of the existing task if it was
+// mirrored before. If assigned to a session, owner, the task can at no moment
+// be claimed by another.
 func (l *Ledger) MirrorTask(ctx context.Context, m Mirrored, n NewTask, owner, by string) (id string, err error) {
 	return write[string](ctx, l, opMirrorTask, mirrorTaskArgs{m, n, owner, by})
 }
@@ -158,9 +160,9 @@ type mirrorMailArgs struct {
 	MessageID string     `json:"messageId"`
 }
 
-// MirrorMail is Post for a message from another program's mailbox, together with
-// the note of it: one that was taken before is not posted again, in no run, and is
-// returned as it stands.
+// MirrorMail is Post for a message from another program's mailbox, together
+// with its record: a message mirrored before is not posted again in any run,
+// but returned as it is.
 func (l *Ledger) MirrorMail(ctx context.Context, m Mirrored, n NewMessage) (Message, []Delivery, error) {
 	p, err := write[posted](ctx, l, opMirrorMail, mirrorMailArgs{m, n, team.NewUUID()})
 	return p.Message, p.Deliveries, err
@@ -173,7 +175,7 @@ func mirrorMail(t *tx, a mirrorMailArgs) (posted, error) {
 	}
 	if found {
 		var p posted
-		if p.Message, _, err = t.message(sqlMessageGet, was.Here); err == nil { // a pruned one has no row
+		if p.Message, _, err = t.message(sqlMessageGet, was.Here); err == nil { // a pruned message has no row
 			p.Deliveries, err = t.deliveries(was.Here)
 		}
 		return p, err

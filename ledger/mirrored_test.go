@@ -6,9 +6,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestMirroredOnce: what came from another program comes once, however often it is
-// brought, also when a new run has begun meanwhile; and a task that has an owner there
-// is never free for all.
+// TestMirroredOnce checks that an object of another program is mirrored once,
+// however often it is passed, even if a new run has begun meanwhile; and that a
+// task with an owner in the other program can at no moment be claimed by
+// another member.
 func TestMirroredOnce(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)

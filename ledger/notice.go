@@ -12,19 +12,21 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Notice is what the lead is told of a member by itself. Of a member that is gone
-// (team.KindTeammateTerminated) the team speaks, as [team.SystemName], who is no member:
-// it has no token, no role and no mailbox, nobody can take the name, and no message that
-// is posted may use it. Of one that is idle or has failed (team.KindIdle) or has completed
-// a task (team.KindTaskCompleted) the notice is the member's own.
+// Notice is an automatic notice to the lead about a member. The sender of a
+// notice about a terminated member (team.KindTeammateTerminated) is the system,
+// [team.SystemName], which is not a member: it has no token, role or mailbox,
+// its name is reserved, and no posted message may use it. The sender of a
+// notice about an idle or failed member (team.KindIdle) or a completed task
+// (team.KindTaskCompleted) is the member.
 type Notice struct {
 	Kind      team.Kind `json:"kind"`
 	Text      string    `json:"text"`
 	Summary   string    `json:"summary,omitempty"`
-	IdemKey   string    `json:"idemKey,omitempty"`   // the same once more, in one run, is told once
-	MessageID string    `json:"messageId,omitempty"` // a new one if empty
-	// Failed is of a team.KindIdle without a key: the turn has failed. That is told once
-	// for each idle period too, also where the period was told already as any other.
+	IdemKey   string    `json:"idemKey,omitempty"`   // the same key is sent once per run
+	MessageID string    `json:"messageId,omitempty"` // generated if empty
+	// Failed applies to a team.KindIdle without a key: the turn has failed. It
+	// is sent once per idle period, even if another notice was already sent for
+	// the period.
 	Failed bool `json:"failed,omitempty"`
 }
 
@@ -34,9 +36,9 @@ func (n *Notice) fill() {
 	}
 }
 
-// Leave is RemoveMember with a notice of it, in the same transaction: whoever is off
-// the roster, the lead hears of it. One that has left already is not told again; the
-// message has no id then.
+// Leave is RemoveMember with a notice, in the same transaction: the lead is
+// notified of every removed member. A member that has already left causes no
+// second notice; then the message has no id.
 func (l *Ledger) Leave(ctx context.Context, session string, n Notice) (Message, []Delivery, error) {
 	n.fill()
 	p, err := write[posted](ctx, l, opMemberLeave, leaveArgs{session, n})
@@ -65,9 +67,9 @@ const (
 	sqlIdleEnded  = `UPDATE members SET idleTold = 0, failedTold = 0 WHERE sessionKey = ? AND idleTold = 1`
 )
 
-// tellOfMember posts the notice of a change, if there is one and nobody was told yet.
-// An idle period ends with other work or with its generation. What is not known ends
-// nothing: a new supervisor knows nothing at first.
+// tellOfMember posts the notice of a change, if there is one and it was not
+// sent yet. An idle period ends with other activity or with its generation. An
+// unknown activity does not end it: a new supervisor knows nothing at first.
 func (t *tx) tellOfMember(before, m Member, n *Notice) error {
 	other := m.Activity != before.Activity && m.Activity != team.Idle && m.Activity != team.ActivityUnknown
 	if other || m.Generation != before.Generation {
@@ -91,8 +93,8 @@ func (t *tx) tellOfMember(before, m Member, n *Notice) error {
 	return err
 }
 
-// notice posts a notice of m to the lead. Where there is no run, or no lead yet,
-// nobody is told: what it is about must not fail for that.
+// notice posts a notice of m to the lead. Without a run or a lead it sends
+// nothing, because the change itself must not fail.
 func (t *tx) notice(m Member, n Notice) (posted, error) {
 	from := m.Name
 	switch n.Kind {
@@ -112,7 +114,7 @@ func (t *tx) notice(m Member, n Notice) (posted, error) {
 	if n.IdemKey != "" {
 		first, found, err := t.message(sqlMessageIdm, row.ID, from, n.IdemKey)
 		if err != nil || found {
-			return posted{Message: first}, err // whoever posted it has it mailed
+			return posted{Message: first}, err // its poster mails it
 		}
 	}
 	roster, err := t.members()
@@ -131,9 +133,9 @@ const sqlIdleBefore = `SELECT m.id, m.text, d.state FROM messages m INDEXED BY i
 	JOIN deliveries d ON d.message = m.id AND d.recipient = ?
 	WHERE m.kind = 'idle_notification' AND m.fromAgent = ? AND m.seq < ? ORDER BY m.seq DESC LIMIT 1`
 
-// replaceIdle drops the idle notice that a member sent before this one, if nobody has read
-// it: the lead needs the newest only, and one that reads nothing must not make each task
-// cost more. A notice of a failure stays.
+// replaceIdle drops the unread idle notice that a member sent before this one:
+// the lead needs only the newest, and a lead that reads nothing must not
+// increase the cost of each task. A notice of a failure stays.
 func (t *tx) replaceIdle(m Message) error {
 	if m.Kind != team.KindIdle || m.To != team.LeadName {
 		return nil
@@ -154,15 +156,15 @@ func (t *tx) replaceIdle(m Message) error {
 	return err
 }
 
-// TaskCompletedKey is the idempotency key of the notice of a completed task: whoever posts
-// it once more gets the one that there is.
+// TaskCompletedKey returns the idempotency key of the notice of a completed
+// task: posting it again returns the existing one.
 func TaskCompletedKey(task string, attempt int) string {
 	return "task_completed:" + task + ":" + strconv.Itoa(attempt)
 }
 
-// tellCompleted tells the lead that a member has completed a task (document 000, the
-// announce flow), and which tasks became ready by it: of every task, whichever program
-// completed it, once.
+// tellCompleted notifies the lead that a member has completed a task, and of
+// the tasks that became ready as a result: once for every task, whichever
+// program completed it.
 func (t *tx) tellCompleted(task Task, ready []string) error {
 	if task.OwnerName == "" || strings.EqualFold(task.OwnerName, team.LeadName) {
 		return nil
@@ -186,7 +188,7 @@ func (t *tx) tellCompleted(task Task, ready []string) error {
 	return err
 }
 
-// firstOf are the first of many ids, and how many more there are.
+// firstOf returns the first of many ids, and the number of the rest.
 func firstOf(ids []string) string {
 	const most = 10
 	if len(ids) <= most {
@@ -195,13 +197,13 @@ func firstOf(ids []string) string {
 	return strings.Join(ids[:most], ", ") + " and " + strconv.Itoa(len(ids)-most) + " more"
 }
 
-// EdgePrefix is what the settings that are edges of the team's graph begin with; from,
-// type and to follow, with a dot between them. Each is a row of its own, so that two
-// who change the graph at once do not undo each other.
+// EdgePrefix is the prefix of settings that are edges of the team's graph; it
+// is followed by from, type and to, separated by dots. Each edge is a row of
+// its own, so that concurrent changes to the graph do not undo each other.
 const EdgePrefix = "edge."
 
-// dropEdges takes away what leads from or to a member that leaves: the next one of its
-// name begins without.
+// dropEdges removes the edges from and to a leaving member: the next member of
+// its name starts without.
 func (t *tx) dropEdges(name string) error {
 	all, err := column[string](t, sqlSettingLike, EdgePrefix)
 	if err != nil {

@@ -10,13 +10,14 @@ import (
 
 const gone = `{"type":"teammate_terminated","message":"Teammate \"a\" was stopped."}`
 
-// R109: whoever is taken off the roster, the lead is told by the system, in one go.
+// When a member is removed from the roster, the system notifies the lead in the
+// same transaction.
 func TestLeaveTellsTheLead(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a", "b")
 	n := Notice{Kind: team.KindTeammateTerminated, Text: gone, Summary: "gone", IdemKey: "terminated:g1"}
-	for i := range 2 { // twice is fine, and told once
+	for i := range 2 { // repeating it is allowed, without a second notice
 		m, ds, err := l.Leave(ctx, "s-a", n)
 		ok(t, err)
 		if i == 1 {
@@ -35,7 +36,8 @@ func TestLeaveTellsTheLead(t *testing.T) {
 	if from := sqlRow[string](t, l.DB(), "SELECT fromSession FROM messages WHERE kind = 'teammate_terminated'"); from != "" {
 		t.Errorf("the system has the session %q", from)
 	}
-	// The key keeps one notice of a change and one of the leaving apart from two.
+	// The key prevents a second notice if both a change and the removal are
+	// reported.
 	killed := team.Killed
 	n.IdemKey = "terminated:g2"
 	must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-b", Observed: &killed, Notice: &n}))
@@ -48,8 +50,8 @@ func TestLeaveTellsTheLead(t *testing.T) {
 	sound(t, l)
 }
 
-// R56: the lead is told of every completed task of a member, once, also by whoever posts
-// the notice himself, and not of its own.
+// The lead is notified once of every task completed by a member, even if the
+// member posts the notice itself, but not of its own tasks.
 func TestCompletionTellsTheLead(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -111,7 +113,8 @@ func TestNobodyIsTheSystem(t *testing.T) {
 	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
 }
 
-// An idle period is told once, also by a supervisor that has to look anew.
+// An idle period is reported once, even by a new supervisor that must observe
+// it again.
 func TestIdleIsToldOncePerPeriod(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -139,7 +142,7 @@ func TestIdleIsToldOncePerPeriod(t *testing.T) {
 	}
 }
 
-// R146: what a teammate whose life is over has not got is dropped, in these words.
+// Undelivered messages to a terminated teammate are dropped with this wording.
 func TestDroppedMessageSaysTheStatus(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -158,7 +161,7 @@ func TestDroppedMessageSaysTheStatus(t *testing.T) {
 	}
 }
 
-// What leads from or to a member goes with it, and the log says so.
+// A member's edges are deleted with it, and the log records that.
 func TestEdgesGoWithTheirMember(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -177,8 +180,8 @@ func TestEdgesGoWithTheirMember(t *testing.T) {
 	}
 }
 
-// A ledger of the schema before keeps its messages, threads and deliveries, and
-// gives no number out again.
+// Migrating a ledger of the previous schema keeps messages, threads and
+// deliveries, and reuses no number.
 func TestNoticesComeToAnOlderLedger(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -226,7 +229,7 @@ func TestNoticesComeToAnOlderLedger(t *testing.T) {
 	}
 }
 
-// A step that leaves rows that refer to nothing is taken back.
+// A step that leaves dangling references is rolled back.
 func TestMigrationChecksWhatRefersToWhat(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -244,8 +247,8 @@ func TestMigrationChecksWhatRefersToWhat(t *testing.T) {
 	}
 }
 
-// A turn that has failed is told once for each idle period, also where that was told as
-// any other before its failure was heard of; what it failed of is forgotten with it.
+// A failed turn is reported once per idle period, even if the period was
+// reported before the failure was known; the error is cleared with the period.
 func TestFailedTurnIsToldOncePerPeriod(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -278,8 +281,8 @@ func TestFailedTurnIsToldOncePerPeriod(t *testing.T) {
 	}
 }
 
-// The idle notices of a member replace each other while nobody has read them; one that
-// was read stays as it is, and so does one that tells of a failure.
+// Unread idle notices of a member replace each other; a read one stays, and so
+// does one that reports a failure.
 func TestIdleNoticesReplaceEachOther(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/internal/dirwatch"
 )
 
-// Where the kernel has no instance left, another process's commits are seen all the
-// same, a little later, and nobody is woken for nothing.
+// Without inotify instances, commits of another process are still noticed, a
+// little later, and there are no spurious wakes.
 func TestChangesWithoutEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -32,11 +32,11 @@ func TestChangesWithoutEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	<-changes // the first is for free
+	<-changes // the first one is unconditional
 	if hub.Reason() == nil {
 		t.Fatal("there are events")
 	}
-	quiet := time.NewTimer(100 * time.Millisecond) // twenty looks
+	quiet := time.NewTimer(100 * time.Millisecond) // about twenty checks
 	defer quiet.Stop()
 	select {
 	case <-changes:

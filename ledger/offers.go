@@ -16,9 +16,9 @@ const (
 		WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL ORDER BY priority DESC, seq LIMIT 100`
 	sqlReadyOwn = `SELECT ` + taskCols + ` FROM tasks INDEXED BY idx_tasks_assigned
 		WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL AND owner = ? ORDER BY priority DESC, seq LIMIT 10`
-	// The keys of one member's offers of one task lie side by side.
+	// The keys of one member's offers of one task are adjacent.
 	sqlOffers = `SELECT idemKey FROM messages WHERE run = ? AND fromAgent = '` + team.SystemName + `' AND idemKey > ? AND idemKey < ?`
-	// An offer may be of a task that waits for its time.
+	// An offer may be of a task that was waiting for its time.
 	sqlOfferable = `SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_ready
 			WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL)
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned
@@ -26,17 +26,17 @@ const (
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ?2)`
 )
 
-// maxOffers is how often one member is told of one task: whoever claims it and gives it
-// back again and again has been asked often enough.
+// maxOffers limits how often one member is offered the same task, in case it
+// keeps claiming and releasing it.
 const maxOffers = 3
 
-// OfferIn says who is told of tasks that are ready.
+// OfferIn selects the members to which ready tasks are offered.
 type OfferIn struct {
-	Sessions []string `json:"sessions"`        // idle members, in the order in which they are to be asked
-	Taken    []string `json:"taken,omitempty"` // ids of tasks that somebody else is thinking about
+	Sessions []string `json:"sessions"`        // idle members, in the order in which to make offers
+	Taken    []string `json:"taken,omitempty"` // ids of tasks currently offered to others
 }
 
-// Offer is one task that one member was told of. The message is the caller's to mail.
+// Offer is one task offered to one member. The caller mails the message.
 type Offer struct {
 	Session    string     `json:"session"`
 	Task       string     `json:"task"`
@@ -44,9 +44,9 @@ type Offer struct {
 	Deliveries []Delivery `json:"deliveries"`
 }
 
-// Offerable reports whether there may be a task for one of the sessions: that costs no
-// write. next is when, in Unix milliseconds, the next task is due that waits for its
-// time; 0 for none.
+// Offerable reports, without a write, whether there may be a task for one of
+// the sessions. next is when, in Unix milliseconds, the next waiting task
+// becomes due; 0 for none.
 func (l *Ledger) Offerable(ctx context.Context, sessions []string) (some bool, next int64, err error) {
 	now := l.now().UnixMilli()
 	yes, err := read(ctx, l.db, "look for ready tasks", func(r *sql.Rows) (b bool, err error) { return b, r.Scan(&b) },
@@ -61,11 +61,13 @@ func (l *Ledger) Offerable(ctx context.Context, sessions []string) (some bool, n
 	return yes[0], due[0], nil
 }
 
-// OfferTasks tells idle members of tasks that are ready for them: what is assigned to
-// one and has come free since, or else what is nobody's, one task each and no task to
-// two. The system speaks ([team.SystemName]), in a message that counts against no cap; a
-// claim decides who gets the task. A member is told of one attempt of a task once, and
-// not of tasks that it is not to take by itself (AutoClaim), nor while it holds one.
+// OfferTasks offers ready tasks to idle members: tasks assigned to a member
+// that have become ready since, otherwise unassigned tasks, one per member and
+// each to one member. The sender is the system ([team.SystemName]), and the
+// message does not count against the message limit; a claim decides who gets
+// the task. A member is offered an attempt of a task once. It is not offered
+// tasks that it must not take by itself (AutoClaim), and none while it holds
+// one.
 func (l *Ledger) OfferTasks(ctx context.Context, in OfferIn) ([]Offer, error) {
 	a := offerArgs{OfferIn: in}
 	for range in.Sessions {
@@ -76,7 +78,7 @@ func (l *Ledger) OfferTasks(ctx context.Context, in OfferIn) ([]Offer, error) {
 
 type offerArgs struct {
 	OfferIn
-	MessageIDs []string `json:"messageIds"` // one for each session
+	MessageIDs []string `json:"messageIds"` // one per session
 }
 
 func offerTasks(t *tx, a offerArgs) ([]Offer, error) {
@@ -116,7 +118,8 @@ func offerTasks(t *tx, a offerArgs) ([]Offer, error) {
 		if err != nil {
 			return nil, err
 		}
-		// What was ready when it was assigned its message has told of.
+		// The message of an assignment announced the tasks that were already
+		// ready.
 		list := slices.DeleteFunc(own, func(task Task) bool { return len(task.DependsOn) == 0 && task.Attempt == 0 })
 		if on, err := autoClaimOn(auto, m.Name); err != nil {
 			return nil, err
@@ -140,7 +143,7 @@ func offerTasks(t *tx, a offerArgs) ([]Offer, error) {
 	return out, nil
 }
 
-// offer tells one member of one task, unless it was told often enough.
+// offer offers one task to one member, unless that was done often enough.
 func (t *tx) offer(run int64, m Member, task Task, ready int, id string) (o Offer, told bool, err error) {
 	prefix := "offer:" + task.ID + ":" + m.SessionKey + ":"
 	key := prefix + strconv.Itoa(task.Attempt)

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// offers makes one round of offers and returns "name: task" of each.
+// offers makes one round of offers and returns "name: task" for each.
 func offers(t *testing.T, l *Ledger, taken []string, names ...string) []string {
 	t.Helper()
 	in := OfferIn{Taken: taken}
@@ -28,8 +28,8 @@ func offers(t *testing.T, l *Ledger, taken []string, names ...string) []string {
 	return out
 }
 
-// U5, U6: idle members are told of ready tasks in the order of claims, each of one, and
-// of the same attempt once; also of what a dead owner leaves.
+// Idle members are offered ready tasks in the order of claims, one task each
+// and each attempt once; also tasks released by a dead owner.
 func TestOfferTasks(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -50,11 +50,11 @@ func TestOfferTasks(t *testing.T) {
 		t.Error(some, err)
 	}
 	offered([]string{"a: 2", "b: 1"}, nil, "a", "b", "c")
-	offered([]string{"a: 1", "b: 2"}, nil, "a", "b") // each has left the other's alone
+	offered([]string{"a: 1", "b: 2"}, nil, "a", "b") // each has ignored the other's
 	offered(nil, nil, "a", "b")
 	offered([]string{"c: 1"}, []string{"2"}, "c", "nobody")
 	one := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-c", ID: "1"}))
-	offered(nil, nil, "c") // it holds one
+	offered(nil, nil, "c") // it holds a task
 	must[[]string](t)(l.ReleaseOwner(ctx, "s-c", "c ended"))
 	offered([]string{"a: 1"}, []string{"2"}, "a")
 	one = must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: one.ID}))
@@ -63,8 +63,9 @@ func TestOfferTasks(t *testing.T) {
 	sound(t, l)
 }
 
-// What was assigned while it had to wait is told when it is ready; what was ready then
-// was told with the assignment. Who does not claim by itself hears of no other.
+// A task assigned while it was blocked is offered when it becomes ready; one
+// that was ready was announced by the assignment. A member that does not claim
+// by itself is offered no other.
 func TestOfferOfAssignedTasks(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -85,8 +86,8 @@ func TestOfferOfAssignedTasks(t *testing.T) {
 	}
 }
 
-// Whoever gives a task back again and again is not asked for ever, and what the team
-// itself says leaves the cap of a run alone.
+// A member that keeps releasing a task is not offered it for ever, and messages
+// of the system do not count against the limit of a run.
 func TestOffersEnd(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)

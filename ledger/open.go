@@ -21,28 +21,28 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// minSQLite is the first release without the bug that corrupts a database when
-// a WAL is reset under a concurrent checkpoint.
+// minSQLite is the first release without the bug that corrupts a database if a
+// WAL is reset during a concurrent checkpoint.
 const minSQLite = 3051003
 
 const (
 	defaultBusy    = 10 * time.Second
 	defaultReaders = 4
-	// sqliteBusy bounds one wait inside SQLite; it cannot be interrupted, so
-	// it is short and the loop around it looks at the deadline.
+	// sqliteBusy limits one wait inside SQLite. That wait cannot be
+	// interrupted, so it is short, and the loop around it checks the deadline.
 	sqliteBusy = 500 * time.Millisecond
-	// readStatements is how many prepared queries a reader keeps: to prepare one again
-	// costs several times what it costs to run it.
+	// readStatements is the number of prepared queries kept per reader:
+	// preparing a query costs several times as much as running it.
 	readStatements = "16"
 )
 
-// Options says how to open a ledger. The zero value opens an existing one.
+// Options configures Open. The zero value opens an existing ledger.
 type Options struct {
-	Create      bool          // make the file (0600) when it is missing
-	LockPath    string        // the fair lock of writers; default: ledger.lock beside ledger.db
-	BusyTimeout time.Duration // how long a write waits for its turn; default 10 s
-	Readers     int           // connections for reading at most; default 4
-	Watch       *dirwatch.Hub // tells of changes; default: one for this DB
+	Create      bool          // create the file (0600) if it does not exist
+	LockPath    string        // the fair lock of writers; default: ledger.lock next to ledger.db
+	BusyTimeout time.Duration // maximum wait of a write for the write slot; default 10 s
+	Readers     int           // maximum number of connections for reading; default 4
+	Watch       *dirwatch.Hub // reports file changes; default: one for this DB
 }
 
 // DB is an open ledger file: one writer connection, opened by the first write, and
@@ -50,12 +50,12 @@ type Options struct {
 type DB struct {
 	path   string
 	opts   Options
-	file   os.FileInfo // that path named when it was opened; guarded by mu
-	writes os.FileInfo // the file that the writer has open; used by who has the turn
-	placed bool        // it was seen to be at its place; used by who has the turn
+	file   os.FileInfo // the file that path named when it was opened; guarded by mu
+	writes os.FileInfo // the file that the writer has open; used only while holding the write slot
+	placed bool        // its directory was verified; used only while holding the write slot
 
 	wdb  *sql.DB
-	conn *sql.Conn // the writer; used only by who has the turn
+	conn *sql.Conn // the writer; used only while holding the write slot
 	turn turn
 	prep map[string]*sql.Stmt
 
@@ -65,16 +65,16 @@ type DB struct {
 	watches map[*watch]struct{}
 }
 
-// SQLiteVersion is the version of the SQLite library in this program.
+// SQLiteVersion returns the version of the SQLite library in this program.
 func SQLiteVersion() string {
 	v, _, _ := sqlite3.Version()
 	return v
 }
 
-// Open opens the ledger at path. Errors: CodeNotFound when it is missing and
+// Open opens the ledger at path. Errors: CodeNotFound if it does not exist and
 // opts.Create is not set; CodeUnavailable (reasons schema_newer, corrupt,
-// not_a_ledger, readonly, network_filesystem, disk_full) when it cannot be used;
-// CodeTimeout (reason busy) when another process keeps it locked.
+// not_a_ledger, readonly, network_filesystem, disk_full) if it cannot be used;
+// CodeTimeout (reason busy) if another process keeps it locked.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	return open(ctx, path, opts, migrations())
 }
@@ -114,15 +114,15 @@ func open(ctx context.Context, path string, opts Options, steps []migration) (*D
 	return db, nil
 }
 
-// init connects the writer and brings the schema up to date. An empty file is
-// initialised behind the fair lock: switching a database to WAL fails at once
-// for all but one of several processes that try it together.
+// init connects the writer and upgrades the schema. It initialises an empty
+// file under the fair lock: if several processes switch a database to WAL at
+// the same time, all but one fail immediately.
 func (db *DB) init(ctx context.Context, fresh bool, steps []migration) error {
 	bounded, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
 	defer cancel()
 	if !fresh {
-		// By a reader: most processes never write by themselves, and the writer's
-		// connection is made by the first write (writer).
+		// Use a reader: most processes never write directly, and the first
+		// write opens the writer's connection (writer).
 		rdb, err := db.reader()
 		if err != nil {
 			return err
@@ -149,8 +149,8 @@ func (db *DB) init(ctx context.Context, fresh bool, steps []migration) error {
 	return errors.Join(err, lock.Unlock())
 }
 
-// writer makes sure that there is a writer connection. The caller holds turn, or is
-// the only one who knows db.
+// writer makes sure that there is a writer connection. The caller holds turn,
+// or has the only reference to db.
 func (db *DB) writer(ctx context.Context) error {
 	if db.conn != nil {
 		return nil
@@ -168,12 +168,13 @@ func (db *DB) writer(ctx context.Context) error {
 	return err
 }
 
-// connect opens the writer connection and asserts what the DSN asked for.
+// connect opens the writer connection and checks the settings requested in the
+// DSN.
 func (db *DB) connect(ctx context.Context) error {
 	db.writes = db.opened()
 	wdb, err := sql.Open("sqlite3", db.dsn(url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"},
-		"_mutex": {"no"}, // who has the turn is alone, and no statement has a context that ends
+		"_mutex": {"no"}, // the holder of the write slot is alone, and no statement has a context that ends
 	}))
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
@@ -187,8 +188,9 @@ func (db *DB) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Every RETURNING makes a table of its own that lasts for one row. As a file to be,
-	// SQLite gives it a cache of 20 pages at once, more than the rest of a claim costs.
+	// Every RETURNING creates a temporary table for one row. For a table that
+	// may become a file, SQLite allocates a cache of 20 pages at once, which
+	// costs more than the rest of a claim.
 	setup := "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY"
 	if runtime.GOOS == "darwin" {
 		setup += "; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1"
@@ -211,9 +213,10 @@ func (db *DB) connect(ctx context.Context) error {
 	return nil
 }
 
-// dsn is a file: URI of the database; url.URL escapes '?', '%' and '#' in the path.
+// dsn returns a file: URI of the database; url.URL escapes '?', '%' and '#' in
+// the path.
 func (db *DB) dsn(q url.Values) string {
-	q.Set("mode", "rw") // never creates: SQLite would not make it 0600
+	q.Set("mode", "rw") // never create the file: SQLite would not use mode 0600
 	q.Set("_foreign_keys", "on")
 	q.Set("_busy_timeout", fmt.Sprint(sqliteBusy.Milliseconds()))
 	return (&url.URL{Scheme: "file", Path: db.path, RawQuery: q.Encode()}).String()
@@ -242,14 +245,14 @@ func (db *DB) readerDSN() string {
 	return db.dsn(url.Values{"_txlock": {"deferred"}, "_query_only": {"1"}, "_stmt_cache_size": {readStatements}})
 }
 
-// Path is the absolute path of the database file.
+// Path returns the absolute path of the database file.
 func (db *DB) Path() string { return db.path }
 
-// LockPath is the file that writers lock.
+// LockPath returns the path of the writers' lock file.
 func (db *DB) LockPath() string { return db.opts.LockPath }
 
-// Close ends the watches and closes every connection. A write that is under way
-// is finished first; closing twice is fine.
+// Close ends the watches and closes every connection, after a running write has
+// finished. It may be called twice.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -289,8 +292,9 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// prepareFile checks where the ledger lies and makes it when it may. fresh is
-// true for a file without content yet, also one that a killed process left.
+// prepareFile checks the location of the ledger and creates the file if
+// allowed. fresh reports that the file is empty, which may also be due to a
+// killed process.
 func prepareFile(path string, create bool) (fresh bool, err error) {
 	if err := refuseNetworkFS(filepath.Dir(path)); err != nil {
 		return false, err
@@ -302,7 +306,7 @@ func prepareFile(path string, create bool) (fresh bool, err error) {
 			return false, team.Errorf(team.CodeUnavailable, "ledger %s is not a regular file", path).
 				WithReason("not_a_ledger").WithHint(hintRecover(path))
 		case err == nil && fi.Size() == 0 && !create:
-			// To open it would be to begin a new one, and to drop a log that lies beside it.
+			// Opening it would start a new ledger, and drop a log next to it.
 			return false, team.Errorf(team.CodeUnavailable, "the ledger %s is empty", path).
 				WithReason(reasonCorrupt).WithHint(hintRecover(path))
 		case err == nil:
@@ -320,9 +324,9 @@ func prepareFile(path string, create bool) (fresh bool, err error) {
 	}
 }
 
-// createFile makes an empty file with mode 0600 under a name that was free. The
-// file gets its name only after its descriptor is closed: another goroutine may
-// have the database open by then, and a close would drop its locks.
+// createFile makes an empty file with mode 0600 under an unused name. The file
+// gets its name only after its descriptor is closed: another goroutine may have
+// the database open by then, and a close would drop its locks.
 func createFile(path string) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), tempName)
 	if err != nil {

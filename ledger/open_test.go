@@ -17,7 +17,7 @@ import (
 
 func TestOpenMakesAPrivateFile(t *testing.T) {
 	t.Parallel()
-	// The path has every character that a DSN could trip over.
+	// The path contains every character that needs escaping in a DSN.
 	dir := filepath.Join(t.TempDir(), "a b?c#d%20e&f")
 	ok(t, os.Mkdir(dir, 0o700))
 	path := filepath.Join(dir, "ledger.db")
@@ -131,8 +131,8 @@ func TestSQLiteErrorsAreCoded(t *testing.T) {
 	}
 }
 
-// What a killed process leaves that was making a ledger is an empty file, or one without
-// our schema.
+// A process killed while creating a ledger leaves an empty file, or one without
+// the schema.
 func TestOpenFinishesWhatAKilledProcessBegan(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -177,7 +177,7 @@ func TestMigrateOlder(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "9999_more.sql") {
 		t.Fatalf("a step that fails: %v", err)
 	}
-	db = openAt(t, path) // the old program still can
+	db = openAt(t, path) // the old program can still open it
 	if sqlRow[int](t, db, "SELECT count(*) FROM pragma_table_info('tasks') WHERE name = 'more'") != 0 {
 		t.Error("half a step was kept")
 	}
@@ -212,8 +212,8 @@ func TestMigrateOlder(t *testing.T) {
 	}
 }
 
-// A copy has its name only when all of it is there; what an interrupted one leaves is
-// no copy. The newest is the one that was made last, whatever its version.
+// A copy gets its name only once it is complete; an interrupted one is not
+// listed. The newest is the one made last, whatever its version.
 func TestBackupIsWholeOrNotThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -221,7 +221,7 @@ func TestBackupIsWholeOrNotThere(t *testing.T) {
 	db := openAt(t, path)
 	l := New(db, Direct(db))
 	must[[]Task](t)(l.CreateTasks(ctxFor(t), []NewTask{{Subject: "old"}}, "lead"))
-	must[sql.Result](t)(db.conn.ExecContext(ctxFor(t), "BEGIN")) // in a transaction nothing is copied
+	must[sql.Result](t)(db.conn.ExecContext(ctxFor(t), "BEGIN")) // copying fails inside a transaction
 	if err := db.backup(ctxFor(t), 9); err == nil {
 		t.Error("copied")
 	}
@@ -245,7 +245,7 @@ func TestBackupIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// The columns of the design document, by name, type, NOT NULL and primary key.
+// The documented columns, by name, type, NOT NULL and primary key.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	db := newLedger(t).DB()
@@ -261,7 +261,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", table, diff)
 		}
 	}
-	// R227 and R231: what is read by the names of the documents.
+	// The documented views.
 	for view, want := range map[string]string{
 		"team_messages":           "id,team_run_id,from_agent_id,to_agent_id,kind,payload,parent_message_id,occurred_at",
 		"v_team_run_conversation": "id,team_run_id,seq,root_message_id,depth,from_agent_id,to_agent_id,kind,text,parent_message_id,occurred_at",
@@ -277,7 +277,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// Another program writes with the columns of the design document alone.
+// Another program writes only the documented columns.
 func TestForeignWriter(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)
@@ -318,7 +318,8 @@ func TestAppendOnly(t *testing.T) {
 	}
 }
 
-// R240: there are five roles, whoever writes, and two of the older column.
+// The schema allows five roles, and two values of the older column, for every
+// writer.
 func TestRolesAreChecked(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -354,8 +355,8 @@ func TestCheckFindsDrift(t *testing.T) {
 	}
 }
 
-// A claim that would never end is found, and repaired; one that waits for a review has no
-// lease and is sound.
+// A claim that would never end is detected and repaired; one that awaits a
+// review has no lease and is intact.
 func TestCheckFindsClaimsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -388,8 +389,8 @@ func TestCheckFindsClaimsWithoutEnd(t *testing.T) {
 	}
 }
 
-// A long reader keeps no writer waiting. The log cannot shrink while he reads, which
-// is typed, and does when he has gone.
+// A long reader does not block writers. The log cannot shrink while it reads,
+// which is a coded error, and shrinks once it has finished.
 func TestFault33LongReader(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)

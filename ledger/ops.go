@@ -6,8 +6,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// opSpec is one operation. The result of a retryable one is kept, so that the
-// same id again returns it; the others may simply be applied twice.
+// opSpec is one operation. The result of a retryable operation is stored, so
+// that repeating its id returns it; the others may be applied twice.
 type opSpec struct {
 	run       func(*tx, json.RawMessage) (any, error)
 	retryable bool
@@ -31,7 +31,7 @@ func typed[A, R any](fn func(*tx, A) (R, error)) func(*tx, json.RawMessage) (any
 	}
 }
 
-// none is the result of an operation that has nothing to say.
+// none is the result of an operation without one.
 type none struct{}
 
 const (
@@ -93,7 +93,7 @@ const (
 	opMirrorMail   = "mirror.mail"
 )
 
-// ops is every operation there is.
+// ops lists every operation.
 var ops = map[string]opSpec{
 	opTeamCreate:     once(createTeam),
 	opTeamUpdate:     once(updateTeam),

@@ -11,36 +11,38 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A ledger belongs to one directory. A copy of it names processes, worktrees and
-// branches that are the original's, so whoever acted on the copy would end the
-// original's agents. Place is what tells the two apart: the path counts, because
-// device numbers change at a boot and a directory that comes back from a backup has
-// another inode. Any other path is fine as long as it leads to the same directory.
+// A ledger belongs to one directory. A copy of it names the original's
+// processes, worktrees and branches, so acting on the copy would end the
+// original's agents. Place distinguishes the two: the path decides, because
+// device numbers change at a boot and a directory restored from a backup has
+// another inode. Any other path is accepted if it leads to the same directory.
 
-// Reasons of ledgers that cannot be written where they are.
+// Reasons of ledgers that cannot be written at their present location.
 const (
 	ReasonTeamCopied = "team_copied"      // the original is where the ledger says
-	ReasonTeamMoved  = "team_moved"       // nothing is there any more
-	ReasonReplaced   = "ledger_replaced"  // another file has the name of the one that is open
+	ReasonTeamMoved  = "team_moved"       // there is nothing at that location any more
+	ReasonReplaced   = "ledger_replaced"  // another file now has the name of the open one
 	settingPlace     = "ledger.directory" // holds the Place
 )
 
 // Place is the directory that a ledger belongs to.
 type Place struct {
-	ID   string `json:"id"`   // of the team; a copy has the same
+	ID   string `json:"id"`   // of the team; the same in a copy
 	Path string `json:"path"` // without symbolic links
 	Dev  uint64 `json:"dev"`
 	Ino  uint64 `json:"ino"`
-	// Born is when the directory was made, in Unix nanoseconds; 0: the file system does
-	// not say. A directory that is made after another was removed may get its inode.
+	// Born is when the directory was created, in Unix nanoseconds; 0 if the
+	// file system does not say. A new directory may get the inode of a removed
+	// one.
 	Born int64 `json:"born,omitempty"`
-	// Unseen says that no supervisor has run since the directory was put here.
+	// Unseen means that no supervisor has run since the directory was put at
+	// this location.
 	Unseen bool   `json:"unseen,omitempty"`
-	From   string `json:"from,omitempty"` // where it was before, while it is Unseen
+	From   string `json:"from,omitempty"` // its former location, while it is Unseen
 }
 
-// PlaceAt is the Place of a team whose ledger is in dir, with an id of its own. dir may
-// get the name that path says later.
+// PlaceAt returns the Place of a team whose ledger is in dir, with a new id.
+// dir may be renamed to path later.
 func PlaceAt(dir, path string) (Place, error) {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -50,7 +52,7 @@ func PlaceAt(dir, path string) (Place, error) {
 	return p, p.stat(dir)
 }
 
-// stat notes which directory dir is.
+// stat records the identity of dir.
 func (p *Place) stat(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {
@@ -63,8 +65,8 @@ func (p *Place) stat(dir string) error {
 	return nil
 }
 
-// Here reports whether dir is the place's directory, and put whether it was put back
-// there: the path is the same and the directory another.
+// Here reports whether dir is the place's directory, and put whether it was
+// replaced: same path, different directory.
 func (p Place) Here(dir string) (here, put bool) {
 	if p.Path == "" {
 		return true, false
@@ -88,8 +90,8 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(fa, fb)
 }
 
-// Refusal is why a ledger in dir cannot be written: CodeConflict, reason team_copied or
-// team_moved; nil where it is at its place.
+// Refusal returns the reason why a ledger in dir cannot be written:
+// CodeConflict, reason team_copied or team_moved; nil if it is at its place.
 func (p Place) Refusal(dir string) error {
 	if here, _ := p.Here(dir); here {
 		return nil
@@ -103,20 +105,21 @@ func (p Place) Refusal(dir string) error {
 		WithReason(ReasonTeamMoved).WithHint("teamctl relocate " + key + ", if it was moved here")
 }
 
-// Place is where the ledger belongs, empty in one that a teamctl before places made.
+// Place returns the directory to which the ledger belongs; it is empty in a
+// ledger of an older teamctl.
 func (l *Ledger) Place(ctx context.Context) (p Place, err error) {
 	_, err = l.Setting(ctx, settingPlace, &p)
 	return p, err
 }
 
-// SetPlace records where the ledger belongs. It is the one write that is possible
-// anywhere.
+// SetPlace records the directory to which the ledger belongs. It is the only
+// write that is possible anywhere.
 func (l *Ledger) SetPlace(ctx context.Context, p Place) error {
 	_, err := write[none](ctx, l, opPlace, p)
 	return err
 }
 
-// sqlRebase gives the paths below the old directory (?1) the new one (?2).
+// sqlRebase replaces the old directory (?1) by the new one (?2) in paths.
 var sqlRebase = []string{
 	`UPDATE members SET worktree = ?2 || substr(worktree, length(?1) + 1) WHERE substr(worktree, 1, length(?1) + 1) = ?1 || '/'`,
 	`UPDATE members SET spec = json_set(spec, '$.cwd', ?2 || substr(spec ->> '$.cwd', length(?1) + 1))
@@ -153,7 +156,7 @@ func setPlace(t *tx, p Place) (none, error) {
 	return none{}, t.event(Event{What: "team.directory", ID: p.ID, After: p.Path})
 }
 
-// remember notes which file is open, before anything reads it.
+// remember records which file is open, before anything is read from it.
 func (db *DB) remember() error {
 	fi, err := os.Lstat(db.path)
 	if err != nil {
@@ -163,8 +166,8 @@ func (db *DB) remember() error {
 	return nil
 }
 
-// Replaced is CodeUnavailable, reason ledger_replaced, when the file that is open no
-// longer has its name: what is read is of the past, and what is written would be lost.
+// Replaced returns CodeUnavailable, reason ledger_replaced, if the open file no
+// longer has its name: reads would be outdated and writes lost.
 func (db *DB) Replaced() error {
 	fi, err := os.Lstat(db.path)
 	switch {
@@ -180,8 +183,8 @@ func (db *DB) Replaced() error {
 	return team.Errorf(team.CodeUnavailable, "find ledger: %w", err)
 }
 
-// orReplaced explains a failure by the loss of the file's name, where it has lost it:
-// its directory may be gone, and the lock and the log with it.
+// orReplaced returns the error of Replaced instead of err if the file has lost
+// its name: a missing directory, lock or log explains the failure.
 func (db *DB) orReplaced(err error) error {
 	if err == nil || db.opened() == nil {
 		return err
@@ -192,8 +195,8 @@ func (db *DB) orReplaced(err error) error {
 	return err
 }
 
-// writable refuses writes to a ledger that was replaced, or is not at its place. Only
-// the second kind can be overcome, by an operation that sets the place.
+// writable returns an error for a ledger that was replaced, or is not at its
+// place. Only the second can be overcome, by an operation that sets the place.
 func (db *DB) writable(jobs []*job) error {
 	if err := db.Replaced(); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// placed makes a ledger with a place in a directory called teams/t.
+// placed returns a ledger with a place in a directory called teams/t.
 func placed(t *testing.T) (dir string, l *Ledger) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -60,7 +60,7 @@ func TestPlace(t *testing.T) {
 	if here, put := p.Here(dir); !here || put {
 		t.Errorf("at its place: here %v, put back %v", here, put)
 	}
-	// Any way that leads there is the same place.
+	// Any path to the directory is the same place.
 	link := filepath.Join(filepath.Dir(dir), "link")
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestPlace(t *testing.T) {
 	if here, put := other.Here(dir); !here || !put {
 		t.Errorf("put back: here %v, put back %v", here, put)
 	}
-	// A directory that is made after another was removed may get its inode.
+	// A new directory may get the inode of a removed one.
 	if other = p; other.Born != 0 {
 		other.Born++
 		if here, put := other.Here(dir); !here || !put {
@@ -117,7 +117,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What has lost its name is neither written nor read: whoever has it open is told.
+// A ledger that has lost its name can be neither written nor read: every open
+// DB reports that.
 func TestReplacedLedger(t *testing.T) {
 	t.Parallel()
 	dir, l := placed(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What every write runs costs the same whatever the ledger has seen: no statement
-// of the hot path walks a table.
+// The cost of a write does not depend on the size of the ledger: no statement
+// of the hot path scans a table.
 func TestHotStatementsUseIndexes(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -20,7 +20,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"a member's outbox": sqlPostedTo, "who a message concerns": sqlMembersNamed, "what a start drops": sqlShutdownOpen, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,
 		"whether to offer": sqlOfferable, "the idle notice before": sqlIdleBefore, "what is offered": sqlReadyFree, "its own": sqlReadyOwn, "what can be taken": sqlTakeable, "earlier offers": sqlOffers,
 	} {
-		// The number of arguments is of no matter to the plan.
+		// The number of arguments does not affect the plan.
 		plan, err := read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {
 			var id, parent, unused int
 			var detail string
@@ -31,11 +31,11 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, step := range plan {
-			// A walk over an index from its start is ended by LIMIT, or is of a partial
-			// index that has only what is looked for.
+			// A scan of an index from its start ends at LIMIT, or reads a
+			// partial index that contains only matching rows.
 			if strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "INDEX") && !strings.Contains(step, "(subquery") && !strings.Contains(step, "CONSTANT") {
 				if name == "the log of applied ids" && step == "SCAN applied_ops" {
-					continue // in the order of its key, with LIMIT
+					continue // in key order, with LIMIT
 				}
 				t.Errorf("%s: %s\n%s", name, step, strings.Join(plan, "\n"))
 			}

@@ -19,7 +19,7 @@ const (
 	sqlDeliveryPut = `INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES (?, ?, ?, ?, ?, 'posted', ?)`
 )
 
-// kinds are the kinds that can be posted.
+// kinds lists the kinds that can be posted.
 var kinds = []team.Kind{
 	team.KindMessage, team.KindBroadcast, team.KindTaskRequest, team.KindTaskResponse, team.KindInfo, team.KindError,
 	team.KindShutdownRequest, team.KindShutdownApproved, team.KindShutdownRejected, team.KindIdle,
@@ -29,13 +29,13 @@ var kinds = []team.Kind{
 
 // Post writes a message and one delivery per recipient; when it returns, both
 // are durable. To is a name, an agent id or a session key of the roster. The
-// sender is taken as given: whoever calls has verified it. A reply (Parent) marks
-// the delivery of its parent to the sender as answered.
+// caller has verified the sender. A reply (Parent) marks the delivery of its
+// parent to the sender as answered.
 //
 // Errors: CodeNotFound (member_not_found, message_not_found for the parent),
-// CodeDenied (not_a_member: the sender), CodeInvalid (self_send, an unknown kind, a parent of another run, a
-// task_response without one), CodeLimit (team_messages_cap_exceeded, hop_limit,
-// too_long).
+// CodeDenied (not_a_member: the sender), CodeInvalid (self_send, an unknown
+// kind, a parent of another run, a task_response without one), CodeLimit
+// (team_messages_cap_exceeded, hop_limit, too_long).
 func (l *Ledger) Post(ctx context.Context, n NewMessage) (Message, []Delivery, error) {
 	p, err := write[posted](ctx, l, opMessagePost, postArgs{n, team.NewUUID()})
 	return p.Message, p.Deliveries, err
@@ -110,13 +110,15 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 	return p, err
 }
 
-// capNear is how many messages of a run the lead is told at that it nears its cap.
+// capNear is the number of messages in a run at which the lead is warned of the
+// limit.
 const capNear = team.MaxMessagesPerRun * 8 / 10
 
-// nextRun is the command that begins a run, in which messages are counted anew.
+// nextRun is the command that starts a run, which resets the count of messages.
 const nextRun = "teamctl run start"
 
-// tellCap tells the lead, once in a run, that it nears the cap of its messages.
+// tellCap warns the lead, once per run, that the run approaches its message
+// limit.
 func (t *tx) tellCap(run int64, roster []Member) error {
 	i := slices.IndexFunc(roster, func(m Member) bool { return m.Name == team.LeadName })
 	if i < 0 {
@@ -130,9 +132,10 @@ func (t *tx) tellCap(run int64, roster []Member) error {
 	return err
 }
 
-// concerned is who of the roster has to do with a message: for one to a name its sender,
-// its recipient and the lead, which are found by index, with what post needs of them; else, and where there is nobody
-// of that name, everybody.
+// concerned returns the members that a message involves: for a message to a
+// name its sender, its recipient and the lead, found by index and with only the
+// fields that post needs; otherwise, and if there is no member of that name,
+// all members.
 func (t *tx) concerned(n NewMessage) ([]Member, error) {
 	if n.To == "" {
 		return t.members()
@@ -174,9 +177,9 @@ func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
 		Data: json.RawMessage(mustJSON(postData{m.Kind, m.To, len(m.Text)}))})
 }
 
-// Rank is the place of a message in the order of delivery: 0 what is about a
-// shutdown, 1 what the lead says, 2 what anybody else says. Those of one rank keep
-// the order in which they were posted.
+// Rank returns the class of a message in the order of delivery: 0 for shutdown
+// messages, 1 for the lead's, 2 for all others. Within a rank the order of
+// posting is kept.
 func (m Message) Rank() int {
 	switch {
 	case shutdownKind(m.Kind):
@@ -224,7 +227,8 @@ func (n NewMessage) check() error {
 	return nil
 }
 
-// onRoster refuses a sender who is no member, or none any more: CodeDenied not_a_member.
+// onRoster returns an error for a sender that is not, or no longer, a member:
+// CodeDenied not_a_member.
 func onRoster(from string, roster []Member) error {
 	if slices.ContainsFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, from) }) {
 		return nil
@@ -232,7 +236,8 @@ func onRoster(from string, roster []Member) error {
 	return team.Errorf(team.CodeDenied, "%s is not on the roster and sends nothing", from).WithReason(ReasonNotAMember)
 }
 
-// recipients finds who is meant on the roster, and the name that To stands for.
+// recipients finds the recipients on the roster, and the name to which To
+// resolves.
 func (n NewMessage) recipients(roster []Member) (to string, who []Member, err error) {
 	if n.To == "" {
 		return "", slices.DeleteFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, n.From) }), nil
@@ -253,8 +258,9 @@ func (n NewMessage) recipients(roster []Member) (to string, who []Member, err er
 	return roster[i].Name, roster[i : i+1], nil
 }
 
-// andLead has the lead hear how a shutdown was answered, whoever has asked for it (R105,
-// R108): also the lead alone, where that one has left meanwhile.
+// andLead adds the lead to the recipients of an answer to a shutdown request,
+// whichever member requested it; if that member has left meanwhile, the lead is
+// the only recipient.
 func (n NewMessage) andLead(to string, who, roster []Member, err error) (string, []Member, error) {
 	i := slices.IndexFunc(roster, func(m Member) bool { return m.Name == team.LeadName })
 	switch {
@@ -268,7 +274,8 @@ func (n NewMessage) andLead(to string, who, roster []Member, err error) (string,
 	return to, append(slices.Clone(who), roster[i]), nil
 }
 
-// ErrSelfSend refuses a message whose recipient is its sender: CodeInvalid self_send.
+// ErrSelfSend returns the error for a message to its own sender: CodeInvalid
+// self_send.
 func ErrSelfSend() error {
 	return team.Errorf(team.CodeInvalid, "Cannot send a message to yourself").WithReason(ReasonSelfSend)
 }
@@ -290,7 +297,8 @@ func (t *tx) checkParent(n NewMessage, run int64) error {
 	return nil
 }
 
-// checkCap refuses a message beyond the cap of its run, and counts those before it.
+// checkCap returns an error for a message beyond the limit of its run, and the
+// number of messages before it.
 func (t *tx) checkCap(k team.Kind, run int64) (before int, err error) {
 	if !conversation(k) {
 		return 0, nil

@@ -5,12 +5,13 @@ import (
 	"testing"
 )
 
-// A reader keeps its prepared queries while another process changes the schema or packs
-// the file: they hold nothing that is in its way, and see what is there afterwards.
+// A reader keeps its prepared queries while another process changes the schema
+// or vacuums the file: they hold no locks that prevent it, and see the new
+// state afterwards.
 func TestPreparedQueriesOutliveTheSchema(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
-	ctx := t.Context() // without an end of its own: the disk may be slow
+	ctx := t.Context() // no deadline of its own: the disk may be slow
 	id := must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "first"}}, "a"))[0].ID
 	look := func(want string) {
 		t.Helper()
@@ -20,7 +21,7 @@ func TestPreparedQueriesOutliveTheSchema(t *testing.T) {
 	}
 	look("first")
 	other := openAt(t, l.DB().Path())
-	ok(t, New(other, Direct(other)).Checkpoint(ctx)) // it has its connection
+	ok(t, New(other, Direct(other)).Checkpoint(ctx)) // opens its connection
 	for _, change := range []string{
 		"ALTER TABLE tasks ADD COLUMN later TEXT NOT NULL DEFAULT 'x'",
 		"CREATE INDEX idx_later ON tasks (later, id)",

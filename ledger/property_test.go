@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// model is what the tasks of a ledger should be, said as simply as possible.
+// model is a simple model of the expected tasks of a ledger.
 type model struct {
 	tasks map[string]*modelTask
 	last  int
@@ -56,12 +56,13 @@ func (m *model) sorted() []*modelTask {
 	return all
 }
 
-// ready reports what may be claimed by owner.
+// ready reports whether owner may claim the task.
 func (m *model) ready(t *modelTask, owner string) bool {
 	return t.status == team.TaskPending && len(m.blockedBy(t)) == 0 && t.later <= m.now && (t.owner == "" || t.owner == owner)
 }
 
-// next is what owner gets that asks for any: what is assigned to it comes first.
+// next returns the task that a claim of owner without an id gets; assigned
+// tasks come first.
 func (m *model) next(owner string) *modelTask {
 	var best *modelTask
 	rank := func(t *modelTask) int {
@@ -78,7 +79,7 @@ func (m *model) next(owner string) *modelTask {
 	return best
 }
 
-// due forgets the waits that are over; every claim does.
+// due clears expired waits; every claim does so.
 func (m *model) due() {
 	for _, t := range m.tasks {
 		if t.later <= m.now {
@@ -106,8 +107,8 @@ func (m *model) lapsed() []*modelTask {
 	return out
 }
 
-// Whatever is done to the tasks, in whatever order, the ledger says the same as
-// the model, and blockedBy is what its definition says.
+// After any sequence of operations the tasks in the ledger match the model, and
+// blockedBy matches its definition.
 func TestTasksMatchTheModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,7 +123,7 @@ func TestTasksMatchTheModel(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer func() { _ = db.Close() }()
-		if err := sqlExec(t, db, "PRAGMA synchronous = OFF"); err != nil { // what is tested is not the disk
+		if err := sqlExec(t, db, "PRAGMA synchronous = OFF"); err != nil { // the test does not cover the disk
 			rt.Fatal(err)
 		}
 		l := New(db, Direct(db))
@@ -148,7 +149,7 @@ type sim struct {
 	c  *clock
 }
 
-// owners are two members and one whom the roster does not know.
+// owners are two members and one that is not on the roster.
 var owners = []string{"s-a", "s-b", "s3"}
 
 func fill(ctx context.Context, l *Ledger) error {
@@ -171,7 +172,7 @@ func (s *sim) some(rt *rapid.T) *modelTask {
 
 func (s *sim) ref(t *modelTask) TaskRef { return TaskRef{strconv.Itoa(t.id), t.owner, t.attempt} }
 
-// agree checks that the ledger refused exactly when the model does.
+// agree checks that the ledger refused an operation exactly if the model does.
 func (s *sim) agree(rt *rapid.T, allowed bool, err error) bool {
 	if allowed != (err == nil) {
 		rt.Fatalf("model allows: %v, ledger: %v", allowed, err)
@@ -297,7 +298,7 @@ func (s *sim) fail(rt *rapid.T) {
 	if !s.agree(rt, was || t.status == team.TaskPending, s.l.Fail(background, r, Result{})) {
 		return
 	}
-	if was && t.made < t.most { // by itself, later
+	if was && t.made < t.most { // automatically, later
 		wait := t.backoff
 		if wait == 0 {
 			wait = DefaultBackoff.Milliseconds()
@@ -314,7 +315,7 @@ func (s *sim) fail(rt *rapid.T) {
 
 func (s *sim) release(rt *rapid.T) {
 	t := s.some(rt)
-	owner := s.l.As(strings.TrimPrefix(t.owner, "s-")) // another one's release holds the task back
+	owner := s.l.As(strings.TrimPrefix(t.owner, "s-")) // a release by another member holds the task back
 	if s.agree(rt, held(t), owner.Release(background, s.ref(t))) {
 		s.m.free(t)
 	}
@@ -331,7 +332,7 @@ func (s *sim) ownerDies(rt *rapid.T) {
 		case held(t):
 			s.m.free(t)
 		case t.status == team.TaskPending:
-			t.owner = "" // it was only meant for it
+			t.owner = "" // it was only assigned
 		}
 	}
 }
@@ -430,7 +431,7 @@ func (s *sim) closeRun(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if len(out.Closed) != len(s.m.runs)-at { // with it what it holds
+	if len(out.Closed) != len(s.m.runs)-at { // including its sub-runs
 		rt.Fatalf("closed %v of %v from %d on", out.Closed, s.m.runs, at)
 	}
 	if s.m.runs = s.m.runs[:at]; at == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What may go: events, and the messages of runs that are closed, all of them or
-// none of a run, where nobody waits for one any more. A recipient that has left
-// waits for nothing.
+// Prunable are events, and the messages of closed runs, all messages of a run
+// or none, if none of them awaits delivery. A recipient that has left awaits
+// nothing.
 const (
 	pruneRuns = `SELECT r.id FROM runs r WHERE r.endedAt IS NOT NULL AND r.endedAt < ?1
 		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.run = r.id AND (m.at >= ?1 OR m.seq > ?2))
@@ -27,28 +27,28 @@ const (
 	sqlPruneDeliveries = `DELETE FROM deliveries WHERE message IN (SELECT m.id FROM messages m WHERE ` + pruneMessages + `)`
 	sqlPruneMsgs       = `DELETE FROM messages WHERE id IN (SELECT m.id FROM messages m WHERE ` + pruneMessages + `)`
 	sqlPruneEvents     = `DELETE FROM events WHERE at < ? AND seq <= ?`
-	// Of a task that is in work it is known by them what has passed.
+	// For a task in progress they show what has passed.
 	sqlPruneVerified = `DELETE FROM verifications WHERE endedAt > 0 AND endedAt < ? AND generation = ''
 		AND task NOT IN (SELECT id FROM tasks WHERE status = 'in_progress')`
 	sqlLastMessage = `SELECT coalesce(max(seq), 0) FROM messages`
 )
 
-// PruneMark bounds a prune: what is older than Before and was there when the mark
-// was made.
+// PruneMark limits a prune to what is older than Before and existed when the
+// mark was made.
 type PruneMark struct {
 	Before   int64 `json:"before"` // Unix milliseconds
 	Events   int64 `json:"events"` // greatest sequence numbers
 	Messages int64 `json:"messages"`
 }
 
-// Pruned counts what a prune took out.
+// Pruned counts what a prune removed.
 type Pruned struct {
 	Events     int64 `json:"events"`
 	Messages   int64 `json:"messages"`
 	Deliveries int64 `json:"deliveries"`
 }
 
-// PruneMark marks what may be pruned now.
+// PruneMark returns a mark of what can be pruned now.
 func (l *Ledger) PruneMark(ctx context.Context, before int64) (PruneMark, error) {
 	m := PruneMark{Before: before}
 	var err error
@@ -63,7 +63,7 @@ func (l *Ledger) PruneMark(ctx context.Context, before int64) (PruneMark, error)
 	return m, nil
 }
 
-// Archive writes what a prune with the same mark would take out, as JSON lines
+// Archive writes what a prune with the same mark would remove, as JSON lines
 // {"event": ...} and {"message": ...}, and counts it.
 func (l *Ledger) Archive(ctx context.Context, m PruneMark, w io.Writer) (Pruned, error) {
 	var n Pruned
@@ -100,9 +100,9 @@ func (l *Ledger) Archive(ctx context.Context, m PruneMark, w io.Writer) (Pruned,
 	return n, nil
 }
 
-// Prune takes out old history: events, and the messages of runs that were closed
-// before, if nobody waits for one of them. Tasks stay; how they were verified is in their
-// events too, and goes. Whoever calls has archived it.
+// Prune removes old history: events, and the messages of runs closed before, if
+// none awaits delivery. Tasks stay; the records of their verifications are
+// removed, which their events contain too. The caller has archived it.
 func (l *Ledger) Prune(ctx context.Context, m PruneMark) (Pruned, error) {
 	return write[Pruned](ctx, l, opPrune, m)
 }
@@ -120,7 +120,7 @@ func prune(t *tx, m PruneMark) (Pruned, error) {
 		q     string
 		upTo  int64
 	}{
-		{&n.Deliveries, sqlPruneDeliveries, m.Messages}, // first: the messages say which runs
+		{&n.Deliveries, sqlPruneDeliveries, m.Messages}, // first, because the messages determine the runs
 		{&n.Messages, sqlPruneMsgs, m.Messages},
 		{&n.Events, sqlPruneEvents, m.Events},
 	} {

@@ -14,20 +14,20 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// children are what the test binary does as a process of a test.
+// children are the functions that the test binary runs as a child process.
 var children = map[string]func(args []string) error{
 	"worker": childWorker,
 	"event":  childEvent,
 	"revise": childRevise,
 }
 
-// child starts the test binary as another process; it is waited for.
+// child starts the test binary as another process; the test waits for it.
 func child(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), envChild+"="+name, "GORACE=halt_on_error=1")
 	cmd.Stderr = os.Stderr
-	t.Cleanup(func() { // of a test that failed; else it has ended
+	t.Cleanup(func() { // of a failed test; otherwise it has already exited
 		if cmd.Process != nil {
 			_ = cmd.Process.Kill()
 		}
@@ -35,8 +35,8 @@ func child(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// openChild opens the ledger in a process of its own; mode is "group" for a supervisor's
-// writer there, which is to be stopped.
+// openChild opens the ledger in a child process; mode is "group" for a
+// supervisor's writer, which must be stopped.
 func openChild(ctx context.Context, path, mode string) (l *Ledger, stop func(), err error) {
 	db, err := Open(ctx, path, Options{BusyTimeout: 30 * time.Second})
 	if err != nil {
@@ -53,10 +53,9 @@ func openChild(ctx context.Context, path, mode string) (l *Ledger, stop func(), 
 }
 
 // childWorker claims and completes tasks of the ledger at args[0] as session
-// args[1] until all are done. Mode
-// args[2] is "group" for a supervisor's writer in this process, "hang" to stop
-// with the third claim in its hands, else "".
-// args[3] is how long its claims hold.
+// args[1] until all are done. Mode args[2] is "group" for a supervisor's writer
+// in this process, "hang" to stop while holding the third claim, otherwise "".
+// args[3] is the lease of its claims.
 func childWorker(args []string) error {
 	path, session, mode := args[0], args[1], args[2]
 	lease, err := time.ParseDuration(args[3])
@@ -91,7 +90,7 @@ func childWorker(args []string) error {
 			}
 			select {
 			case <-wakes:
-			case <-time.After(150 * time.Millisecond): // a lease may lapse without a write
+			case <-time.After(150 * time.Millisecond): // a lease may expire without a write
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -104,7 +103,7 @@ func childWorker(args []string) error {
 		r := TaskRef{task.ID, session, task.Attempt}
 		_, err = l.Complete(ctx, r, Result{Summary: session})
 		if team.IsCode(err, team.CodeConflict) && time.Since(claimed) > lease {
-			continue // too slow: another has it by now
+			continue // too slow: another worker has it by now
 		}
 		if err != nil {
 			return fmt.Errorf("complete %s: %w", task.ID, err)
@@ -112,7 +111,8 @@ func childWorker(args []string) error {
 	}
 }
 
-// layered is a batch of n tasks in which each depends on one or two earlier ones.
+// layered returns a batch of n tasks in which each depends on one or two
+// earlier ones.
 func layered(n int) []NewTask {
 	batch := make([]NewTask, n)
 	for i := range batch {
@@ -124,9 +124,9 @@ func layered(n int) []NewTask {
 	return batch
 }
 
-// 8 processes race for 200 tasks: each is completed once, in the order of its
-// dependencies, and no error surfaces; also when some are killed on the way,
-// and when one of them writes in groups.
+// Eight processes compete for 200 tasks: each task is completed once, in the
+// order of its dependencies, and without an error; also if some processes are
+// killed, and if one of them writes in groups.
 func TestProcessesRace(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -153,7 +153,8 @@ func TestProcessesRace(t *testing.T) {
 	}
 }
 
-// race runs the processes; the first kill of them are killed while they hold a task.
+// race runs the processes; the first kill of them are killed while they hold a
+// task.
 func race(t *testing.T, path string, modes [8]string, kill int, lease time.Duration) {
 	t.Helper()
 	type proc struct {

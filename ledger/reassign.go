@@ -8,29 +8,30 @@ import (
 
 type reassignArgs struct {
 	ID    string    `json:"id"`
-	Owner string    `json:"owner"` // session key; empty: whoever is ready
+	Owner string    `json:"owner"` // session key; empty: any member that is ready
 	By    string    `json:"by"`
 	Tell  *postArgs `json:"tell,omitempty"`
 }
 
-// reassigned is the task, and what its new owner was told. A supervisor of an older
-// version answers with the task alone.
+// reassigned is the task, and the message to its new owner. A supervisor of an
+// older version returns only the task.
 type reassigned struct {
 	Task
 	Told *posted `json:"told,omitempty"`
 }
 
-// Reassign gives a task that is not done to another member, or to whoever is ready.
-// Who holds it loses it: its later writes are refused with not_owner. Errors:
-// CodeNotFound task_not_found and member_not_found, CodeConflict already_resolved
-// and member_removed.
+// Reassign assigns an unfinished task to another member, or to no one in
+// particular. Its present owner loses it: its later writes are refused with
+// not_owner. Errors: CodeNotFound task_not_found and member_not_found,
+// CodeConflict already_resolved and member_removed.
 func (l *Ledger) Reassign(ctx context.Context, id, owner, by string) (Task, error) {
 	return write[Task](ctx, l, opTaskReassign, reassignArgs{ID: id, Owner: owner, By: by})
 }
 
-// Assign is Reassign to a member with the message that tells it, in one transaction: a
-// task never has a new owner who was not told. The message is the caller's to mail.
-// Errors are those of Reassign and of Post; with one nothing has changed.
+// Assign is Reassign to a member with a message to it, in one transaction: a
+// task never has a new owner that was not notified. The caller mails the
+// message. Errors are those of Reassign and of Post; after an error nothing has
+// changed.
 func (l *Ledger) Assign(ctx context.Context, id, owner, by string, tell NewMessage) (Task, Message, []Delivery, error) {
 	a := reassignArgs{id, owner, by, &postArgs{tell, team.NewUUID()}}
 	out, err := write[reassigned](ctx, l, opTaskReassign, a)
@@ -67,7 +68,7 @@ func (t *tx) reassign(a reassignArgs) (Task, error) {
 		if err := t.free(task, by, "reassigned by "+by); err != nil {
 			return task, err
 		}
-	case team.TaskPending: // it is not held back from whom it is given to
+	case team.TaskPending: // the new owner may take it at once
 		if _, err := t.exec(sqlTaskHold, 0, task.ID); err != nil {
 			return task, err
 		}

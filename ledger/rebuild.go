@@ -13,36 +13,36 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A ledger that is damaged is never mended in place: a new one is made beside it from
-// every source there is, and takes its name when it is whole. Each row is taken from the
-// best source that has it:
+// A damaged ledger is never repaired in place: a new one is built next to it
+// from every available source, and takes its name once it is complete. Each row
+// comes from the best source that has it:
 //
-//  1. the damaged file itself, read table by table in ranges of rows around what cannot
-//     be read;
-//  2. for the ranges that could not be read, what SQLite's own recovery finds in its
-//     pages, where the sqlite3 program is installed;
-//  3. for the same ranges, the newest copy that is sound. What a copy alone has was true
-//     when it was made;
-//  4. what other files of the team say: its mailboxes, config.json and the bundles.
+//  1. the damaged file itself, read table by table in ranges of rows around
+//     unreadable ones;
+//  2. for the unreadable ranges, what SQLite's own recovery finds in its pages, if
+//     the sqlite3 program is installed;
+//  3. for the same ranges, the newest intact copy, whose rows were correct when it
+//     was made;
+//  4. other files of the team: its mailboxes, config.json and the bundles.
 //
-// A row is taken from a copy only where the damaged file has a hole: what was deleted
-// since the copy was made stays deleted.
+// A row comes from a copy only where the damaged file has a hole: rows deleted
+// since the copy was made stay deleted.
 
-// RebuildIn are the sources of a ledger to be made.
+// RebuildIn lists the sources for a new ledger.
 type RebuildIn struct {
 	Out     string // the new file; it must not exist
-	Damaged string // a copy of the damaged file, with its WAL beside it; "": there is none
-	Pages   string // the database that SQLite's recovery made of it; "": none
+	Damaged string // a copy of the damaged file, with its WAL next to it; "" for none
+	Pages   string // the database that SQLite's recovery made from it; "" for none
 	Copies  []Copy // newest first
-	Found   Found  // in other files
+	Found   Found  // from other files
 }
 
-// Rebuilt says where the rows came from and what is missing.
+// Rebuilt reports where the rows came from and what is missing.
 type Rebuilt struct {
 	Rows    map[string]int `json:"rows"`              // from the damaged file, by table
 	Pages   map[string]int `json:"pages,omitempty"`   // from its loose pages
 	Copied  map[string]int `json:"copied,omitempty"`  // from the copy
-	Copy    *Copy          `json:"copy,omitempty"`    // the one that was used
+	Copy    *Copy          `json:"copy,omitempty"`    // the copy that was used
 	Files   map[string]int `json:"files,omitempty"`   // from mailboxes, config.json and bundles
 	Missing []string       `json:"missing,omitempty"` // what is, or may be, lost
 }
@@ -51,16 +51,16 @@ func (r *Rebuilt) miss(format string, args ...any) {
 	r.Missing = append(r.Missing, fmt.Sprintf(format, args...))
 }
 
-// rebuilder is a rebuild under way.
+// rebuilder is a running rebuild.
 type rebuilder struct {
 	in  RebuildIn
 	out *sql.Conn
 	res *Rebuilt
 
-	whole map[string]bool // tables that were read to their ends, from the damaged file
+	whole map[string]bool // tables that were read completely from the damaged file
 }
 
-// Rebuild makes a new ledger from what is left of a damaged one.
+// Rebuild makes a new ledger from the remains of a damaged one.
 func Rebuild(ctx context.Context, in RebuildIn) (res Rebuilt, err error) {
 	res = Rebuilt{Rows: map[string]int{}, Pages: map[string]int{}, Copied: map[string]int{}, Files: map[string]int{}}
 	db, err := Open(ctx, in.Out, Options{Create: true})
@@ -83,7 +83,7 @@ func Rebuild(ctx context.Context, in RebuildIn) (res Rebuilt, err error) {
 	if _, err := r.out.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return res, err
 	}
-	// A failure ends with the connection, and leaves nothing of it.
+	// After a failure, closing the connection rolls everything back.
 	if err := r.fill(ctx); err != nil {
 		return res, fmt.Errorf("rebuild the ledger: %w", err)
 	}
@@ -91,8 +91,8 @@ func Rebuild(ctx context.Context, in RebuildIn) (res Rebuilt, err error) {
 	return res, err
 }
 
-// fill writes everything, without the triggers that would judge row by row what is right
-// only as a whole.
+// fill writes everything with triggers disabled, because they check row by row
+// what is consistent only as a whole.
 func (r *rebuilder) fill(ctx context.Context) error {
 	triggers, err := r.column(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *rebuilder) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.exec(ctx, "DELETE FROM counters"); err != nil { // the sources have them
+	if err := r.exec(ctx, "DELETE FROM counters"); err != nil { // the sources contain them
 		return err
 	}
 	tables, err := r.column(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'task_counts' ORDER BY rowid")
@@ -128,7 +128,7 @@ func (r *rebuilder) fill(ctx context.Context) error {
 	return nil
 }
 
-// sources copies the tables from the first source that has each row.
+// sources copies each row of the tables from the first source that has it.
 func (r *rebuilder) sources(ctx context.Context, tables []string) error {
 	damaged := r.source(ctx, r.in.Damaged)
 	damaged.damaged = true
@@ -158,7 +158,7 @@ func (r *rebuilder) sources(ctx context.Context, tables []string) error {
 		if err != nil {
 			return err
 		}
-		holes := []hole{{}} // all of it
+		holes := []hole{{}} // the whole table
 		if damaged.conn != nil {
 			if holes, err = r.take(ctx, damaged, t, holes, r.res.Rows); err != nil {
 				return err
@@ -188,9 +188,9 @@ func (r *rebuilder) sources(ctx context.Context, tables []string) error {
 	return nil
 }
 
-// hole notes what a table that could not be read to its end lacks.
+// hole reports what is missing from a table that could not be read completely.
 func (r *rebuilder) hole(name string, found int) {
-	if name == "applied_ops" { // results for clients that ask twice within the hour
+	if name == "applied_ops" { // results for clients that repeat an operation within the hour
 		return
 	}
 	text := fmt.Sprintf("%s: a part of the table could not be read", name)
@@ -208,7 +208,7 @@ func (r *rebuilder) exec(ctx context.Context, q string, args ...any) error {
 	return err
 }
 
-// count runs q and returns how many rows it has changed.
+// count runs q and returns the number of rows it changed.
 func (r *rebuilder) count(ctx context.Context, q string, args ...any) (int, error) {
 	res, err := r.out.ExecContext(ctx, q, args...)
 	if err != nil {
@@ -234,7 +234,7 @@ func (r *rebuilder) column(ctx context.Context, q string, args ...any) (list []s
 	return list, rows.Err()
 }
 
-// source is a database that rows are taken from; without a connection there are none.
+// source is a database to copy rows from; without a connection it has none.
 type source struct {
 	db      *sql.DB
 	conn    *sql.Conn
@@ -256,7 +256,7 @@ func (r *rebuilder) source(ctx context.Context, path string) (s source) {
 	s.db = db
 	conn, err := db.Conn(ctx)
 	if err == nil {
-		var tables int // the schema is read by this
+		var tables int // this reads the schema
 		if err = conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err == nil && tables > 0 {
 			s.conn = conn
 			return s
@@ -269,14 +269,14 @@ func (r *rebuilder) source(ctx context.Context, path string) (s source) {
 
 func (s source) close() {
 	if s.conn != nil {
-		_ = s.conn.Close() // it was only read
+		_ = s.conn.Close() // only read, so the error does not matter
 	}
 	if s.db != nil {
 		_ = s.db.Close()
 	}
 }
 
-// sound reports whether all of a copy can be read.
+// sound reports whether a copy can be read completely.
 func (s source) sound(ctx context.Context) bool {
 	if s.conn == nil {
 		return false
@@ -294,7 +294,7 @@ func (s source) sound(ctx context.Context) bool {
 type table struct {
 	name string
 	cols []string
-	key  []string // of a table without rowid; else "rowid"
+	key  []string // of a table without rowid; otherwise "rowid"
 }
 
 func (t table) rowid() bool { return len(t.key) == 1 && t.key[0] == "rowid" }
@@ -326,7 +326,8 @@ func quotedAll(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// common are the columns of t that the source has as well: it may have an older schema.
+// common returns the columns of t that the source also has: its schema may be
+// older.
 func (s source) common(ctx context.Context, t table) ([]string, error) {
 	rows, err := s.conn.QueryContext(ctx, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", t.name)
 	if err != nil {
@@ -346,7 +347,7 @@ func (s source) common(ctx context.Context, t table) ([]string, error) {
 	return cols, rows.Err()
 }
 
-// errUnknownTeam says that no source has the team.
+// errUnknownTeam is the error if no source has the team.
 func errUnknownTeam() error {
 	return team.Errorf(team.CodeUnavailable, "neither the damaged ledger nor a copy nor config.json says what the team is").
 		WithReason(reasonCorrupt).WithHint("nothing was changed; teamctl doctor")

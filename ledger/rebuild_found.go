@@ -10,18 +10,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Found is what other files of a team say of what belongs into its ledger.
+// Found is what other files of a team contain about its ledger.
 type Found struct {
 	Team     *TeamRow // from config.json
 	Members  []FoundMember
 	Messages []FoundMessage
 }
 
-// FoundMember is a member of config.json, or one whose bundle has a living generation.
+// FoundMember is a member in config.json, or one whose bundle has a living
+// generation.
 type FoundMember struct {
 	Member    Member
 	TokenHash string // of the secret in the bundle
-	Lives     bool   // Member.Generation lives
+	Lives     bool   // Member.Generation is alive
 }
 
 // FoundMessage is an entry of a mailbox.
@@ -32,11 +33,12 @@ type FoundMessage struct {
 	Read                                   bool
 }
 
-// idGap is how far numbers that are given out once are advanced where it is not known how
-// far they had come.
+// idGap is how far a sequence of unique numbers is advanced if its last value
+// is unknown.
 const idGap = 1000
 
-// complete adds what the files of the team know, and makes the whole consistent.
+// complete adds what the team's other files contain, and makes the result
+// consistent.
 func (r *rebuilder) complete(ctx context.Context) error {
 	for _, f := range []func(context.Context) error{r.numbers, r.team, r.members, r.runs, r.messages, r.references} {
 		if err := f(ctx); err != nil {
@@ -53,7 +55,7 @@ func (r *rebuilder) complete(ctx context.Context) error {
 	return nil
 }
 
-// numbers sees to it that no number is given out twice.
+// numbers makes sure that no number is assigned twice.
 func (r *rebuilder) numbers(ctx context.Context) error {
 	gap := 0
 	if !r.whole["counters"] || !r.whole["tasks"] {
@@ -108,7 +110,7 @@ func (r *rebuilder) members(ctx context.Context) error {
 		case err != nil:
 			return err
 		case f.Lives && (generation != m.Generation || !team.Observed(observed).Alive()):
-			// It was started after what the sources know.
+			// It was started after the state in the sources.
 			if err := r.exec(ctx, `UPDATE members SET generation = ?, observed = 'running', desired = 'running', ready = 0, pid = ?, paneId = ?,
 				startedAt = ?, endedAt = 0, exitText = '', reason = '', stopOrder = '', nextStart = 0,
 				tokenHash = CASE ? WHEN '' THEN tokenHash ELSE ? END WHERE sessionKey = ?`,
@@ -131,7 +133,7 @@ func (r *rebuilder) addMember(ctx context.Context, f FoundMember) error {
 			return err
 		}
 	}
-	if m.SessionKey == "" { // the session that its mail names
+	if m.SessionKey == "" { // use the session that its mail names
 		err := r.out.QueryRowContext(ctx, `SELECT session FROM deliveries WHERE recipient = ?
 			AND session NOT IN (SELECT sessionKey FROM members) ORDER BY seq DESC LIMIT 1`, m.Name).Scan(&m.SessionKey)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -154,7 +156,7 @@ func (r *rebuilder) addMember(ctx context.Context, f FoundMember) error {
 	return r.exec(ctx, sqlTokenPut, f.TokenHash, m.SessionKey)
 }
 
-// runs makes the runs again that something refers to, and one that is open.
+// runs recreates the runs that are referred to, and an open one.
 func (r *rebuilder) runs(ctx context.Context) error {
 	for _, q := range []string{
 		`INSERT INTO runs(id, startedAt, endedAt) SELECT run, min(at), max(at) FROM messages WHERE run NOT IN (SELECT id FROM runs) GROUP BY run`,
@@ -170,7 +172,7 @@ func (r *rebuilder) runs(ctx context.Context) error {
 	return nil
 }
 
-// messages takes from the mailboxes what the ledger lacks.
+// messages adds messages from the mailboxes that are missing from the ledger.
 func (r *rebuilder) messages(ctx context.Context) error {
 	if r.whole["messages"] && r.whole["deliveries"] {
 		return nil
@@ -193,7 +195,7 @@ func (r *rebuilder) message(ctx context.Context, m FoundMessage, added map[strin
 	err := r.out.QueryRowContext(ctx, `SELECT sessionKey, name FROM members WHERE name = ? COLLATE NOCASE
 		ORDER BY removedAt IS NOT NULL, removedAt DESC LIMIT 1`, m.To).Scan(&session, &to)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && m.ID == "" {
-		return nil // another program's, or of nobody that is known
+		return nil // from another program, or for an unknown recipient
 	}
 	if err != nil {
 		return err
@@ -206,7 +208,7 @@ func (r *rebuilder) message(ctx context.Context, m FoundMessage, added map[strin
 	case errors.Is(err, sql.ErrNoRows):
 		kind := m.Kind
 		if kind == "" || kind == team.KindTaskResponse || kind == team.KindTeammateTerminated && m.From != team.SystemName {
-			kind = team.KindMessage // what else it takes is not known
+			kind = team.KindMessage // the other fields of these kinds are unknown
 		}
 		if _, err := r.out.ExecContext(ctx, `INSERT INTO messages(id, run, kind, fromAgent, toAgent, requestId, text, summary, at)
 			VALUES (?, (SELECT id FROM runs WHERE endedAt IS NULL ORDER BY depth DESC LIMIT 1), ?, ?, ?, ?, ?, ?, ?)`,
@@ -219,7 +221,7 @@ func (r *rebuilder) message(ctx context.Context, m FoundMessage, added map[strin
 		}
 	case err != nil:
 		return err
-	case added[m.ID]: // in a second mailbox: it was for all
+	case added[m.ID]: // in a second mailbox, so it was a broadcast
 		if err := r.exec(ctx, "UPDATE messages SET toAgent = NULL WHERE id = ?", m.ID); err != nil {
 			return err
 		}
@@ -241,7 +243,7 @@ func (r *rebuilder) message(ctx context.Context, m FoundMessage, added map[strin
 	return nil
 }
 
-// references takes away what refers to nothing, and computes what is computed.
+// references removes dangling references, and recomputes derived values.
 func (r *rebuilder) references(ctx context.Context) error {
 	if !r.whole["task_deps"] {
 		if err := r.exec(ctx, `INSERT OR IGNORE INTO task_deps(task, dependsOn, pos) SELECT t.id, j.value, j.key FROM tasks t, json_each(t.dependsOn) j

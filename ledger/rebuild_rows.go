@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// hole is a range of keys that could not be read, its ends excluded; an end that is nil
-// is open.
+// hole is a range of unreadable keys, exclusive; a nil end is open.
 type hole struct{ after, before []any }
 
-// maxProbes bounds how often a range that cannot be read is looked at again in parts. A
-// look costs a descent of the tree.
+// maxProbes limits how often an unreadable range is split and read again. Each
+// read costs a descent of the tree.
 const maxProbes = 4000
 
 // taker copies the rows of one table from one source.
@@ -25,12 +24,13 @@ type taker struct {
 	insert *sql.Stmt
 	probes int
 	took   int
-	// refused were not taken: they are there already, or the schema forbids them
+	// refused counts rows that were not copied: they already exist, or the
+	// schema forbids them
 	refused int
-	first   error // that a row was refused for
+	first   error // error of the first refused row
 }
 
-// take copies what can be read of the holes, and returns those that are left.
+// take copies what is readable in the holes, and returns the remaining ones.
 func (r *rebuilder) take(ctx context.Context, from source, t table, holes []hole, count map[string]int) (left []hole, err error) {
 	cols, err := from.common(ctx, t)
 	if err != nil || len(cols) == 0 {
@@ -60,8 +60,8 @@ func (r *rebuilder) take(ctx context.Context, from source, t table, holes []hole
 	return left, nil
 }
 
-// hole reads a range from its beginning, then from its end, and what lies between in
-// halves, until it is read or too small.
+// hole reads a range from its beginning, then from its end, and halves what is
+// between, until it is read or too small.
 func (k *taker) hole(ctx context.Context, h hole) ([]hole, error) {
 	last, bad, err := k.scan(ctx, h, false)
 	if err != nil || !bad {
@@ -95,7 +95,7 @@ func (k *taker) hole(ctx context.Context, h hole) ([]hole, error) {
 	return append(a, b...), err
 }
 
-// bound is an end of a range of row numbers.
+// bound returns an end of a range of row numbers.
 func bound(end []any, otherwise int64) (int64, bool) {
 	if end == nil {
 		return otherwise, true
@@ -104,15 +104,15 @@ func bound(end []any, otherwise int64) (int64, bool) {
 	return n, ok
 }
 
-// scan reads a range in one direction, as far as it can be read. bad says that it could
-// not be read to its end; last is the key of the last row.
+// scan reads a range in one direction, as far as possible. bad reports that it
+// could not be read to its end; last is the key of the last row.
 func (k *taker) scan(ctx context.Context, h hole, back bool) (last []any, bad bool, err error) {
 	k.probes++
 	rows, err := k.query(ctx, h, back)
 	if err != nil {
 		return nil, true, ctx.Err()
 	}
-	defer func() { _ = rows.Close() }() // it was only read
+	defer func() { _ = rows.Close() }() // only read, so the error does not matter
 	width := len(k.t.key)
 	vals := make([]any, width+len(k.cols))
 	ptrs := make([]any, len(vals))

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A hole in the middle of a table costs the rows in it and no others; what the copy has
-// fills it, and what was deleted since the copy stays deleted. Who has the damaged file
-// open goes on with the new one.
+// A hole in the middle of a table loses only the rows in it; the copy fills it,
+// and rows deleted since the copy stay deleted. A DB that has the damaged file
+// open continues with the new one.
 func TestRebuildAroundAHole(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -60,7 +60,7 @@ func TestRebuildAroundAHole(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A leaf of the tasks that has early ones only.
+	// A leaf page of the tasks that contains only early ones.
 	damaged := filepath.Join(dir, "damaged.db")
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -131,7 +131,8 @@ func TestRebuildAroundAHole(t *testing.T) {
 	}
 }
 
-// Three copies are kept, each is whole, and a damaged ledger takes none of their places.
+// Three copies are kept, each is complete, and a damaged ledger replaces none
+// of them.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -168,7 +169,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// An empty file is no new ledger: what lies beside it would be lost.
+// An empty file is not a new ledger: the log next to it would be lost.
 func TestEmptyLedgerIsNotBegunAnew(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -185,8 +186,8 @@ func TestEmptyLedgerIsNotBegunAnew(t *testing.T) {
 	}
 }
 
-// A claim that would never end is not taken over: the task is pending in the new ledger, and
-// its numbers are counted.
+// A claim that would never end is not copied: the task is pending in the new
+// ledger, and the counts are computed.
 func TestRebuildReleasesClaimsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)

@@ -7,7 +7,7 @@ const (
 	sqlDriftedIDs = `SELECT id FROM tasks t WHERE unmet <> json_array_length(coalesce(blockedBy, '[]')) OR unmet <> (
 		SELECT count(*) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn WHERE d.task = t.id AND x.status <> 'completed') ORDER BY seq`
 	sqlCounterPut = `INSERT OR IGNORE INTO counters(name, value) SELECT 'task', coalesce(max(seq), 0) FROM tasks`
-	// sqlRecount is what task_counts has to say.
+	// sqlRecount computes the correct task_counts.
 	sqlRecount = `SELECT 1 AS one, count(*) FILTER (WHERE status = 'pending') AS pending,
 		count(*) FILTER (WHERE status = 'pending' AND unmet = 0 AND notBefore = 0) AS ready,
 		count(*) FILTER (WHERE status = 'claimed') AS claimed, count(*) FILTER (WHERE status = 'in_progress') AS in_progress,
@@ -15,9 +15,9 @@ const (
 	sqlCountsPut = `INSERT OR REPLACE INTO task_counts(one, pending, ready, claimed, in_progress, completed, failed) ` + sqlRecount
 )
 
-// Repair makes the indexes anew and brings what is computed (blockedBy and its
-// count, the numbers of the board) in line with what it is computed from. It returns what it changed. Damaged
-// pages it cannot mend: Check says whether there are any.
+// Repair rebuilds the indexes and recomputes derived values (blockedBy and its
+// count, the counts of the board). It returns what it changed. It cannot repair
+// damaged pages; Check reports them.
 func (l *Ledger) Repair(ctx context.Context) (fixed []string, err error) {
 	return write[[]string](ctx, l, opRepair, none{})
 }

@@ -16,15 +16,15 @@ const (
 )
 
 const (
-	// DefaultBackoff is the wait before the first retry of a task that says nothing else.
+	// DefaultBackoff is the default wait before the first retry of a task.
 	DefaultBackoff = time.Second
-	// MaxBackoff bounds what doubling comes to.
+	// MaxBackoff limits the doubled wait.
 	MaxBackoff = 10 * time.Minute
-	// MaxRetries bounds what a task may ask for.
+	// MaxRetries limits the retries of a task.
 	MaxRetries = 100
 )
 
-// policy is what the task asks for, in its fields or its metadata.
+// policy returns the retry policy of the task, from its fields or its metadata.
 func (n NewTask) policy() (RetryPolicy, error) {
 	p := n.RetryPolicy
 	if p == (RetryPolicy{}) && len(n.Metadata) > 0 {
@@ -51,7 +51,7 @@ func (n NewTask) policy() (RetryPolicy, error) {
 	return p, nil
 }
 
-// backoff is the wait before the retry that comes after n others.
+// backoff returns the wait before the retry that follows n others.
 func (p RetryPolicy) backoff(n int) int64 {
 	wait := p.RetryBackoff
 	if wait == 0 {
@@ -65,13 +65,13 @@ func (p RetryPolicy) backoff(n int) int64 {
 
 type retryData struct {
 	Attempt   int    `json:"attempt"`
-	Retry     int    `json:"retry"` // counting from 1
+	Retry     int    `json:"retry"` // starting at 1
 	Of        int    `json:"of"`
 	NotBefore int64  `json:"notBefore"`
 	Result    Result `json:"result"` // of the attempt that failed
 }
 
-// retryLater puts a task that has failed back, to be claimed again after a while.
+// retryLater makes a failed task claimable again after a wait.
 func (t *tx) retryLater(task Task, res Result) error {
 	at := t.now + task.backoff(task.Retries)
 	if _, err := t.exec(sqlTaskLater, at, task.ID); err != nil {

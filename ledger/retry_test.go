@@ -56,21 +56,21 @@ func TestRetriesWithBackoffAndCap(t *testing.T) {
 	if now.Status != team.TaskFailed || now.Result == nil || now.Result.Error != "given up" || now.Attempt != 4 {
 		t.Fatalf("after the last retry: %+v", now)
 	}
-	// A person's retry gives it all of its own again.
+	// A retry by a person restores all of its retries.
 	ok(t, l.RetryTask(ctx, "1"))
 	claimAndFail(t, l, "again")
 	if now := must[Task](t)(l.Task(ctx, "1")); now.Status != team.TaskPending || now.Retries != 1 {
 		t.Errorf("after the person's retry: %+v", now)
 	}
-	ok(t, l.RetryTask(ctx, "1")) // do not wait
+	ok(t, l.RetryTask(ctx, "1")) // skips the wait
 	if task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"})); task == nil || task.NotBefore != 0 {
 		t.Errorf("a person does not have to wait: %+v", task)
 	}
 	sound(t, l)
 }
 
-// What waits does not stand in the way of what is ready, and comes in its place
-// when its time has come.
+// A waiting task does not delay ready ones, and keeps its position once it is
+// due.
 func TestWaitingTaskLetsOthersPass(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -129,7 +129,7 @@ func TestBackoffIsCapped(t *testing.T) {
 	}
 }
 
-// Nobody writes when the time of a task has come; who waits for work hears of it.
+// No process writes when a task becomes due, but the watch reports it.
 func TestWatchTellsOfADueTask(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -201,7 +201,7 @@ func TestAgentBusy(t *testing.T) {
 	refused(t, err, team.CodeConflict, ReasonAgentBusy)
 	_, err = l.Claim(ctx, ClaimIn{Owner: "s-a", ID: one.ID, OneOnly: true})
 	refused(t, err, team.CodeConflict, ReasonAlreadyClaimed)
-	must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"})) // only if asked
+	must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"})) // only if requested
 }
 
 func TestReassign(t *testing.T) {
@@ -231,8 +231,8 @@ func TestReassign(t *testing.T) {
 	sound(t, l)
 }
 
-// R137: a new owner and the message that tells it are one change; where the one is
-// refused the other is not done.
+// A new owner and the message to it are one change; if one is refused, neither
+// is made.
 func TestAssignTells(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")
@@ -267,7 +267,7 @@ func TestAssignTells(t *testing.T) {
 	sound(t, l)
 }
 
-// olderWriter is a supervisor that knows of no message in a reassignment.
+// olderWriter is a supervisor that ignores the message in a reassignment.
 type olderWriter struct{ Writer }
 
 func (w olderWriter) Write(ctx context.Context, op Op) (json.RawMessage, error) {
@@ -295,7 +295,7 @@ func TestAssignThroughAnOlderSupervisor(t *testing.T) {
 	}
 }
 
-// The log of a task says every change with what was before and what is after.
+// The log of a task contains every change with the values before and after.
 func TestHistoryIsComplete(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// An active reviewer is on the roster and its process is wanted and not given
-	// up, or it is a program that joined by itself. Nobody reviews its own work.
+	// An active reviewer is on the roster, and its process is wanted and has
+	// not failed, or it is a program that joined by itself. No member reviews
+	// its own work.
 	sqlReviewers = `SELECT name FROM members WHERE removedAt IS NULL AND teamRole = 'reviewer' AND sessionKey <> ?
 		AND (json_extract(spec, '$.agent') = '` + AgentExternal + `'
 			OR desired = 'running' AND observed NOT IN ('failed', 'completed', 'killed'))
@@ -21,12 +22,12 @@ const (
 	sqlReviewOver = `UPDATE tasks SET review = NULL WHERE id = ?`
 )
 
-// AgentExternal is the Spec.Agent of a member that joined by itself: no process
-// of it is supervised.
+// AgentExternal is the Spec.Agent of a member that joined by itself, whose
+// process is not supervised.
 const AgentExternal = "external"
 
-// CompleteReviewed is Complete by somebody whose word needs no review. What is to be
-// verified is verified all the same.
+// CompleteReviewed is Complete by a caller whose result needs no review. A
+// verification command still runs.
 func (l *Ledger) CompleteReviewed(ctx context.Context, ref TaskRef, res Result) (ready []string, err error) {
 	return write[[]string](ctx, l, opTaskCompleteReviewed, endArgs{ref, res})
 }
@@ -36,7 +37,7 @@ func completeReviewed(t *tx, a endArgs) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if task.Review != 0 { // the person's word is the review
+	if task.Review != 0 { // the caller's decision is the review
 		ap, err := t.approval(task.Review)
 		if err != nil {
 			return nil, err
@@ -51,7 +52,8 @@ func completeReviewed(t *tx, a endArgs) ([]string, error) {
 	return t.handIn(task, a.Result, true)
 }
 
-// toReview hands a completed task to the reviewers; false when there are none.
+// toReview submits a completed task for review; it returns false if there are
+// no reviewers.
 func (t *tx) toReview(task Task, res Result) (bool, error) {
 	reviewers, err := column[string](t, sqlReviewers, task.Owner)
 	if err != nil || len(reviewers) == 0 {
@@ -88,8 +90,8 @@ type reviewData struct {
 	Reviewers []string `json:"reviewers"`
 }
 
-// tell posts a note of the system in a member's name; a sender that is its own
-// recipient, or an unknown one, is told nothing.
+// tell posts a system note in a member's name; nothing is sent if the sender is
+// the recipient, or the recipient is unknown.
 func (t *tx) tell(from, to, request, text, summary string) error {
 	n := NewMessage{Kind: team.KindInfo, From: from, To: to, RequestID: request, Text: text, Summary: summary}
 	_, err := t.approvalMail(n, team.NewUUID())
@@ -99,8 +101,8 @@ func (t *tx) tell(from, to, request, text, summary string) error {
 	return err
 }
 
-// followReview completes a task that was approved and gives any other back to
-// its owner, with the feedback in metadata.review.
+// followReview completes an approved task and returns any other to its owner,
+// with the feedback in metadata.review.
 func (t *tx) followReview(ap Approval) error {
 	task, err := t.task(ap.Task)
 	if team.IsCode(err, team.CodeNotFound) {
@@ -130,7 +132,7 @@ func (t *tx) followReview(ap Approval) error {
 		return err
 	}
 	if err != nil || m.RemovedAt != 0 || m.over() {
-		owner, name = "", "" // anybody's
+		owner, name = "", "" // available to all
 	}
 	if _, err := t.exec(sqlTaskBack, orNull(owner), orNull(name), string(meta), task.ID); err != nil {
 		return err
@@ -139,8 +141,8 @@ func (t *tx) followReview(ap Approval) error {
 		releaseData{task.OwnerName, task.Attempt, "review: " + ap.Feedback})
 }
 
-// over reports that a member whose process is supervised has ended for good: what is
-// given to it waits for a start that nobody has asked for.
+// over reports whether a supervised member has ended for good: a task assigned
+// to it would wait for a start that is not requested.
 func (m Member) over() bool {
 	ended := m.Observed.Terminal() || m.Observed == team.Exited && m.Desired == team.WantStopped
 	return ended && m.Name != team.LeadName && m.Spec.Agent != AgentExternal

@@ -7,17 +7,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// revision is a setting that replaces what was read, and the event that tells of it.
+// revision is a setting that replaces the value that was read, and the event
+// that records it.
 type revision struct {
 	setting
 	Was   string `json:"was,omitempty"` // the text that was read; "" for none
 	Event *Event `json:"event,omitempty"`
 }
 
-// Revise replaces a setting by what change makes of it, and writes the event that
-// change returns, in one transaction: what others write meanwhile is never lost, and
-// nobody sees the one without the other. change gets the zero value where nothing is
-// set, and is called again where somebody else was faster; false leaves all as it is.
+// Revise replaces a setting by the result of change, and writes the event that
+// change returns, in one transaction: concurrent changes are never lost, and
+// the setting and its event become visible together. change gets the zero value
+// if the setting is not set, and is called again after a concurrent change; if
+// it returns false nothing changes.
 func Revise[T any](ctx context.Context, l *Ledger, name string, change func(*T) (*Event, bool, error)) error {
 	for {
 		rows, err := read(ctx, l.db, "read setting "+name, scanOne[string], sqlSettingGet, name)

@@ -13,11 +13,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// revisions is how many changes each process makes.
+// revisions is the number of changes per process.
 const revisions = 20
 
-// childRevise adds to the setting of the ledger at args[0], under its name args[1];
-// args[2] is "group" for a supervisor's writer in this process.
+// childRevise adds to the setting of the ledger at args[0], under its name
+// args[1]; args[2] is "group" for a supervisor's writer in this process.
 func childRevise(args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -41,8 +41,9 @@ func childRevise(args []string) error {
 	return l.db.Close()
 }
 
-// Processes change one setting at once, two of them in groups: nobody's change is
-// overwritten by one that had not seen it, and each has its event, in the same order.
+// Processes change one setting concurrently, two of them in groups: no change
+// is overwritten by one that had not read it, and each has its event, in the
+// same order.
 func TestReviseLosesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -71,7 +72,7 @@ func TestReviseLosesNothing(t *testing.T) {
 	}
 }
 
-// A change that fails, or has nothing to do, writes nothing.
+// A change that fails, or changes nothing, writes nothing.
 func TestReviseOfNothing(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)

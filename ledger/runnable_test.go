@@ -2,8 +2,9 @@ package ledger
 
 import "testing"
 
-// A worker claims by itself only what has a command, in the order of all claims; what it
-// is told by id it gets, and while AutoClaim is off only what was assigned to it.
+// A worker's own claims get only tasks with a command, in the order of all
+// claims; a claim by id gets any task, and while AutoClaim is off only assigned
+// ones.
 func TestClaimRunnable(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")

@@ -14,41 +14,43 @@ const (
 	sqlPadMerge = `UPDATE runs SET scratchpad = ?, scratchpadVersion = scratchpadVersion + 1 WHERE id = ? AND scratchpadVersion = ?`
 )
 
-// Run is one go of a team: messages are counted by it and it owns the scratchpad.
-// A run may hold a sub-run, and so on down to depth MaxRunDepth. The deepest
-// that is open is the current one; a team always has one.
+// Run is one run of a team: it counts messages and owns the scratchpad. A run
+// may contain a sub-run, and so on up to depth MaxRunDepth. The deepest open
+// run is the current one; a team always has one.
 type Run struct {
 	ID        int64  `json:"id"`
 	StartedAt int64  `json:"startedAt"`
 	EndedAt   int64  `json:"endedAt,omitempty"`
 	Name      string `json:"name,omitempty"`
-	Parent    int64  `json:"parent,omitempty"` // the run that it is a part of
-	Depth     int    `json:"depth"`            // 0 for one that is no sub-run
+	Parent    int64  `json:"parent,omitempty"` // the run that contains it
+	Depth     int    `json:"depth"`            // 0 for a top-level run
 }
 
-// Scratchpad is the JSON document that a run shares.
+// Scratchpad is the JSON document of a run.
 type Scratchpad struct {
 	Run     int64           `json:"run"`
 	Doc     json.RawMessage `json:"shared_scratchpad"` // an object
 	Version int64           `json:"shared_scratchpad_version"`
 }
 
-// CurrentRun is the deepest open run; CodeNotFound before CreateTeam.
+// CurrentRun returns the deepest open run; CodeNotFound before CreateTeam.
 func (l *Ledger) CurrentRun(ctx context.Context) (Run, error) {
 	row, err := l.runRow(ctx)
 	return row.Run, err
 }
 
-// Scratchpad reads the current run's shared document; a new one is {} at version 0.
+// Scratchpad returns the current run's shared document; a new one is {} at
+// version 0.
 func (l *Ledger) Scratchpad(ctx context.Context) (Scratchpad, error) {
 	row, err := l.runRow(ctx)
 	return row.pad, err
 }
 
 // MergeScratchpad sets the top-level keys of patch, an object, in the shared
-// document: their values replace the old ones whole. expected is the version
-// that the patch was computed from; another one is CodeConflict (reason
-// scratchpad_version_conflict): read again, compute again, try again.
+// document; their values replace the old ones completely. expected is the
+// version from which the patch was computed; if it has changed, the error is
+// CodeConflict (reason scratchpad_version_conflict): read again, compute again,
+// try again.
 func (l *Ledger) MergeScratchpad(ctx context.Context, patch json.RawMessage, expected int64) (Scratchpad, error) {
 	return write[Scratchpad](ctx, l, opScratchpad, padArgs{patch, expected})
 }

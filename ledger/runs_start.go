@@ -12,8 +12,8 @@ import (
 const (
 	sqlRunByID = `SELECT ` + runCols + ` FROM runs WHERE id = ?`
 	sqlRunPut  = `INSERT INTO runs(startedAt, name, parent, depth) VALUES (?, ?, ?, ?) RETURNING id`
-	// The open runs are a chain: what is as deep or deeper is the run itself and
-	// what it holds.
+	// The open runs form a chain: those at the same depth or deeper are the run
+	// itself and its sub-runs.
 	sqlRunsEnd  = `UPDATE runs SET endedAt = ?1 WHERE endedAt IS NULL AND depth >= ?2 RETURNING id`
 	sqlRunInfos = `SELECT ` + runCols + `,
 		(SELECT count(*) FROM messages m WHERE m.run = runs.id AND m.kind IN ('message', 'broadcast', 'task_request', 'task_response', 'info', 'error')),
@@ -21,59 +21,60 @@ const (
 		FROM runs`
 )
 
-// MaxRunDepth is how deep sub-runs go.
+// MaxRunDepth is the maximum depth of sub-runs.
 const MaxRunDepth = 8
 
-// ReasonRunNotFound and ReasonRunClosed are reasons of CloseRun's refusals,
-// ReasonRunDepth of BeginRun's.
+// ReasonRunNotFound and ReasonRunClosed are reasons of errors from CloseRun,
+// ReasonRunDepth from BeginRun.
 const (
 	ReasonRunNotFound = "run_not_found"
 	ReasonRunClosed   = "run_closed"
 	ReasonRunDepth    = "run_depth"
 )
 
-// maxRunName bounds the name of a run, in characters.
+// maxRunName is the maximum length of a run's name, in characters.
 const maxRunName = 100
 
-// RunStart says what run to start.
+// RunStart describes the run to start.
 type RunStart struct {
 	Name string `json:"name,omitempty"`
-	Sub  bool   `json:"sub,omitempty"` // a part of the current run, which stays open
+	Sub  bool   `json:"sub,omitempty"` // a sub-run of the current run, which stays open
 }
 
-// RunInfo is a run with what belongs to it.
+// RunInfo is a run with its message count and scratchpad.
 type RunInfo struct {
 	Run
 	Current    bool       `json:"current"`
-	Messages   int        `json:"messages"` // that count against Cap
+	Messages   int        `json:"messages"` // those that count against Cap
 	Cap        int        `json:"cap"`
 	Scratchpad Scratchpad `json:"scratchpad"`
 }
 
-// RunsClosed is what CloseRun did.
+// RunsClosed is the result of CloseRun.
 type RunsClosed struct {
 	Closed  []int64 `json:"closed"`
 	Current Run     `json:"current"`
 }
 
-// StartRun closes the runs that are open and starts the next.
+// StartRun closes the open runs and starts the next.
 func (l *Ledger) StartRun(ctx context.Context) (Run, error) { return l.BeginRun(ctx, RunStart{}) }
 
-// BeginRun starts a run, with an empty scratchpad and no messages. Unless it is a
-// sub-run, all that are open are closed. CodeLimit (run_depth) for a sub-run that
-// would be deeper than MaxRunDepth.
+// BeginRun starts a run, with an empty scratchpad and no messages. Unless it is
+// a sub-run, all open runs are closed. CodeLimit (run_depth) for a sub-run
+// deeper than MaxRunDepth.
 func (l *Ledger) BeginRun(ctx context.Context, in RunStart) (Run, error) {
 	return write[Run](ctx, l, opRunStart, in)
 }
 
-// CloseRun closes a run (0: the current one) and the sub-runs in it. What held it
-// is current then; when nothing did, the next run is started, so that a team always
-// has one. CodeNotFound run_not_found, CodeConflict run_closed.
+// CloseRun closes a run (0: the current one) and its sub-runs. The run that
+// contains it becomes current; if there is none, the next run is started, so
+// that a team always has one. CodeNotFound run_not_found, CodeConflict
+// run_closed.
 func (l *Ledger) CloseRun(ctx context.Context, id int64) (RunsClosed, error) {
 	return write[RunsClosed](ctx, l, opRunClose, id)
 }
 
-// Runs returns the runs, newest first; limit 0 is all.
+// Runs returns the runs, newest first; limit 0 means all.
 func (l *Ledger) Runs(ctx context.Context, limit int) ([]RunInfo, error) {
 	q, args := limited(sqlRunInfos+` ORDER BY id DESC`, nil, limit)
 	return read(ctx, l.db, "read the runs", scanRunInfo, q, args...)
@@ -159,7 +160,7 @@ func closeRun(t *tx, id int64) (RunsClosed, error) {
 	return out, err
 }
 
-// endRuns closes the open runs from a depth on, and logs each.
+// endRuns closes the open runs from the given depth on, and logs each.
 func (t *tx) endRuns(depth int) ([]int64, error) {
 	ids, err := column[int64](t, sqlRunsEnd, t.now, depth)
 	if err != nil {

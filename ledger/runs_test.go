@@ -58,7 +58,7 @@ func TestRuns(t *testing.T) {
 	_, err = l.RunInfo(ctx, 99)
 	refused(t, err, team.CodeNotFound, ReasonRunNotFound)
 
-	// Closing the outermost run starts the next: there always is one.
+	// Closing the outermost run starts the next: there is always one.
 	done = must[RunsClosed](t)(l.CloseRun(ctx, 2))
 	if !cmp.Equal(done.Closed, []int64{2}) || done.Current.ID != 4 || done.Current.Depth != 0 {
 		t.Errorf("%+v", done)
@@ -86,7 +86,7 @@ func TestSubRunsHaveADepth(t *testing.T) {
 	}
 	_, err := l.BeginRun(ctx, RunStart{Sub: true})
 	refused(t, err, team.CodeLimit, ReasonRunDepth)
-	// A run is closed with all that it holds.
+	// A run is closed with all its sub-runs.
 	if done := must[RunsClosed](t)(l.CloseRun(ctx, 3)); len(done.Closed) != 7 || done.Current.ID != 2 {
 		t.Errorf("%+v", done)
 	}
@@ -97,7 +97,7 @@ func TestSubRunsHaveADepth(t *testing.T) {
 	}
 }
 
-// The cap is the run's: a new run, and a sub-run, has all of it.
+// The message limit is per run: a new run, or a sub-run, starts from zero.
 func TestCapIsOfTheRun(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")

@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// foreign is a connection of a program that knows nothing of our lock.
+// foreign returns a connection of a program that does not take the file lock.
 func foreign(t *testing.T, path string) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=0")
@@ -27,9 +27,9 @@ func foreign(t *testing.T, path string) *sql.Conn {
 	return c
 }
 
-// While a transaction writes, readers read what was there before it, all at once and
-// without an error; after its end they read what it wrote. Meanwhile a second writer
-// is kept out, and readers are not: what SQLite calls RESERVED.
+// While a transaction writes, readers read the previous state, concurrently and
+// without an error; after its end they read what it wrote. Meanwhile a second
+// writer is blocked, and readers are not: SQLite calls this state RESERVED.
 func TestReadersBesideAWriter(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -69,8 +69,8 @@ func TestReadersBesideAWriter(t *testing.T) {
 	}
 }
 
-// A claim that finds the database busy is tried again until it is free, and then has
-// one winner; it is not told as an error.
+// A claim that finds the database busy is retried until it is not, and then has
+// one winner; it does not return an error.
 func TestClaimWaitsForAForeignWriter(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
@@ -121,8 +121,8 @@ func TestClaimWaitsForAForeignWriter(t *testing.T) {
 	sound(t, l)
 }
 
-// A chain and a diamond come free one completion at a time, and blockedBy is at every
-// moment what is not completed yet.
+// A chain and a diamond of tasks become ready one completion at a time, and
+// blockedBy is always the list of uncompleted dependencies.
 func TestCompletionFreesWhatWaits(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// R10: what docs/protocol.md says may be relied on in the ledger is there by that name.
+// The ledger has everything that docs/protocol.md promises, under the same
+// names.
 func TestSchemaIsAsDocumented(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, t.TempDir()+"/ledger.db")

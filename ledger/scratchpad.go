@@ -9,14 +9,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// padAttempts is how often UpdateScratchpad tries at most: with n writers one of
-// them wins in every round, so this is for more writers than a team has.
+// padAttempts is the maximum number of attempts of UpdateScratchpad: one of n
+// writers succeeds in every round, so this suffices for more writers than a
+// team has.
 const padAttempts = 64
 
-// UpdateScratchpad reads the shared document, has change compute a patch from
-// it, and merges that; when somebody else was faster it does so again. It gives
-// up with the last conflict after a bounded number of tries, and returns at once
-// what change or anything else fails with. A nil patch changes nothing.
+// UpdateScratchpad reads the shared document, calls change to compute a patch
+// from it, and merges the patch; after a concurrent change it repeats all that.
+// After a bounded number of attempts it returns the last conflict. It returns
+// any other error, including that of change, at once. A nil patch changes
+// nothing.
 func (l *Ledger) UpdateScratchpad(ctx context.Context, change func(Scratchpad) (json.RawMessage, error)) (Scratchpad, error) {
 	for n := 1; ; n++ {
 		pad, err := l.Scratchpad(ctx)

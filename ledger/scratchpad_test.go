@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R244, R245: of those who merge into one version one wins, whether they share a
-// connection or not, and all others are told the version that is.
+// Of several merges into one version one succeeds, whether or not they share a
+// connection, and the others get the current version.
 func TestOneMergeWinsPerVersion(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -49,7 +49,7 @@ func TestOneMergeWinsPerVersion(t *testing.T) {
 	}
 }
 
-// R245: where there is no run, that is said, and is no conflict to try again.
+// A missing run is reported as such, not as a conflict to retry.
 func TestScratchpadWithoutARun(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -64,8 +64,9 @@ func TestScratchpadWithoutARun(t *testing.T) {
 	}
 }
 
-// R247: who always comes too late gives up after a bounded number of tries, with the
-// conflict; what changes it makes are computed from what is there each time.
+// A writer that is always too late gives up after a bounded number of attempts,
+// with the conflict; each attempt computes its change from the current
+// document.
 func TestScratchpadGivesUp(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)
@@ -76,7 +77,7 @@ func TestScratchpadGivesUp(t *testing.T) {
 			t.Errorf("try %d starts from version %d", tries, p.Version)
 		}
 		tries++
-		must[Scratchpad](t)(l.MergeScratchpad(ctx, raw(`{"other":true}`), p.Version)) // somebody is faster
+		must[Scratchpad](t)(l.MergeScratchpad(ctx, raw(`{"other":true}`), p.Version)) // another writer is faster
 		return raw(`{"mine":true}`), nil
 	})
 	refused(t, err, team.CodeConflict, ReasonScratchpad)

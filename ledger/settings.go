@@ -16,11 +16,11 @@ const (
 
 type setting struct {
 	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value,omitempty"` // none: no longer set
+	Value json.RawMessage `json:"value,omitempty"` // absent: delete the setting
 }
 
-// Setting reads what is set for the team under name into v; ok is false when
-// nothing is.
+// Setting decodes the team's setting called name into v; ok is false if it is
+// not set.
 func (l *Ledger) Setting(ctx context.Context, name string, v any) (ok bool, err error) {
 	rows, err := read(ctx, l.db, "read setting "+name, scanOne[string], sqlSettingGet, name)
 	if err != nil || len(rows) == 0 {
@@ -32,12 +32,12 @@ func (l *Ledger) Setting(ctx context.Context, name string, v any) (ok bool, err 
 	return true, nil
 }
 
-// SettingNames lists what is set under names that begin with prefix.
+// SettingNames lists the names of settings that start with prefix.
 func (l *Ledger) SettingNames(ctx context.Context, prefix string) ([]string, error) {
 	return read(ctx, l.db, "list settings "+prefix, scanOne[string], sqlSettingLike, prefix)
 }
 
-// Set sets it; nil takes it back.
+// Set sets a setting; nil deletes it.
 func (l *Ledger) Set(ctx context.Context, name string, v any) error {
 	s := setting{Name: name}
 	if v != nil {

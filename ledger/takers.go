@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// Takers are the session keys of members that could take a task now or soon.
+// Takers lists the session keys of members that could take a task now or soon.
 type Takers struct {
 	Any     []string // take any task
-	Run     []string // take only tasks that have a command
-	RunFree bool     // one of Run also takes tasks that are assigned to nobody
+	Run     []string // take only tasks with a command
+	RunFree bool     // some member of Run also takes unassigned tasks
 }
 
-// sqlTakeable looks for a pending task that waits for no other one, though maybe for
-// its time, and that one of the takers may take. ?1 and ?2 are JSON arrays of session
-// keys, ?3 and ?4 say whether anybody takes any free task, and one with a command.
+// sqlTakeable searches for a pending task without unmet dependencies, although
+// maybe not yet due, that one of the takers may take. ?1 and ?2 are JSON arrays
+// of session keys; ?3 and ?4 say whether some taker takes any unassigned task,
+// and any unassigned task with a command.
 const (
 	takeable = `status = 'pending' AND unmet = 0 AND `
 	freeOnes = `owner IS NULL AND (?3 OR ?4` + hasCommand + `)`
@@ -33,8 +34,8 @@ const (
 	sqlTakeableOf = `SELECT EXISTS (SELECT 1 FROM tasks WHERE id IN (SELECT value FROM json_each(?5)) AND ` + takeable + `(` + freeOnes + ` OR ` + ownOnes + `))`
 )
 
-// Takeable reports whether one of the takers may take a pending task that waits for no
-// other one: of those with the ids, where there are some.
+// Takeable reports whether one of the takers may take a pending task without
+// unmet dependencies, among those with the given ids, if any.
 func (l *Ledger) Takeable(ctx context.Context, by Takers, ids ...string) (bool, error) {
 	list := func(keys []string) string { return mustJSON(append([]string{}, keys...)) }
 	q, args := sqlTakeable, []any{list(by.Any), list(by.Run), len(by.Any) > 0, by.RunFree}
@@ -47,7 +48,8 @@ func (l *Ledger) Takeable(ctx context.Context, by Takers, ids ...string) (bool, 
 	return err == nil && some[0], err
 }
 
-// HasCommand reports whether a worker may take the task: it runs metadata.run.
+// HasCommand reports whether a worker may take the task, which means running
+// metadata.run.
 func (t Task) HasCommand() bool {
 	var has struct {
 		Run any `json:"run"`
@@ -59,8 +61,9 @@ func (t Task) HasCommand() bool {
 	return !isText || strings.Trim(text, "\t\n\r ") != ""
 }
 
-// TakenBy reports whether one of the takers may take the task, which is pending and
-// waits for no other one: [Ledger.Takeable] of a task that was read already.
+// TakenBy reports whether one of the takers may take the task, which is pending
+// and has no unmet dependencies: [Ledger.Takeable] for a task that was already
+// read.
 func (t Task) TakenBy(by Takers) bool {
 	if t.Owner == "" {
 		return len(by.Any) > 0 || by.RunFree && t.HasCommand()

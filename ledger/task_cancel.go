@@ -7,9 +7,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReleaseHold is how long a task that another than its owner has released cannot be
-// claimed: a worker that waits would take it back before it could be changed, assigned or
-// deleted.
+// ReleaseHold is how long a task cannot be claimed after a release by someone
+// other than its owner: a waiting worker would otherwise reclaim it before it
+// could be changed, assigned or deleted.
 const ReleaseHold = 5 * time.Second
 
 const sqlTaskHold = `UPDATE tasks SET notBefore = ? WHERE id = ?`
@@ -19,9 +19,9 @@ type cancelArgs struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Cancel ends a task that is not done, whoever works on it, as failed with the reason;
-// no retry follows. What its owner reports of it afterwards is refused. CodeConflict
-// (already_resolved) where it is completed or failed.
+// Cancel ends an unfinished task, whether or not it is claimed, as failed with
+// the reason; no retry follows. Later reports of its owner are refused.
+// CodeConflict (already_resolved) if it is completed or failed.
 func (l *Ledger) Cancel(ctx context.Context, id, reason string) (Task, error) {
 	return write[Task](ctx, l, opTaskCancel, cancelArgs{id, reason})
 }

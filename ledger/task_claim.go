@@ -9,14 +9,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// FAIL, not ABORT: what an operation has done before SQLite refuses a statement is
-// undone by the savepoint around all of it (errUndo), and so the statement needs no
-// journal of its own, a copy of each page that it touches.
+// FAIL, not ABORT: the savepoint around the whole operation (errUndo) undoes
+// what it did before SQLite refuses a statement, so the statement needs no
+// journal of its own, which would be a copy of each page that it touches.
 const setClaim = `UPDATE OR FAIL tasks SET status = 'claimed', owner = ?1, ownerName = ?2, claimedAt = ?3, leaseUntil = ?4,
 	attempt = attempt + 1, startedAt = NULL, completedAt = NULL, result = NULL `
 
 const (
-	// What was assigned to the claimer comes before what is free for all.
+	// Tasks assigned to the claimer come before unassigned ones.
 	sqlClaimNext = setClaim + `WHERE id = coalesce(
 		(SELECT id FROM tasks INDEXED BY idx_tasks_assigned
 		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NOT NULL AND owner = ?1 ORDER BY priority DESC, seq LIMIT 1),
@@ -28,7 +28,7 @@ const (
 		RETURNING ` + taskCols
 	sqlClaimID = setClaim + `WHERE id = ?5 AND status = 'pending' AND unmet = 0 AND notBefore = 0 AND (owner IS NULL OR owner = ?1)
 		RETURNING ` + taskCols
-	// A worker runs commands and nothing else: what has none waits for somebody who can.
+	// A worker only runs commands; tasks without one wait for another member.
 	hasCommand       = ` AND trim(coalesce(json_extract(metadata, '$.run'), ''), char(9, 10, 13, 32)) <> ''`
 	sqlClaimRunnable = setClaim + `WHERE id = coalesce(
 		(SELECT id FROM tasks INDEXED BY idx_tasks_assigned
@@ -41,26 +41,29 @@ const (
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_command
 		  WHERE status = 'pending' AND unmet = 0 AND notBefore = 0 AND owner IS NULL` + hasCommand + `)
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ?2)`
-	// What a claim has to know first, in one statement: a claim is the hottest write.
+	// What a claim must know first, in one statement, because a claim is the
+	// most frequent write.
 	sqlClaimFacts = `SELECT coalesce(m.name, ?1), coalesce(m.removedAt, 0),
 		(SELECT value FROM settings WHERE name = '` + settingAutoClaim + `'),
 		EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ?2)
 		FROM (SELECT 1) LEFT JOIN members m ON m.sessionKey = ?1`
 )
 
-// ClaimIn says who claims what.
+// ClaimIn describes a claim.
 type ClaimIn struct {
 	Owner string        `json:"owner"`           // session key
 	ID    string        `json:"id,omitempty"`    // empty: the oldest ready task of the highest priority
 	Lease time.Duration `json:"lease,omitempty"` // default Lease
-	// OneOnly refuses (agent_busy) when Owner holds another task.
+	// OneOnly refuses the claim (agent_busy) if Owner holds another task.
 	OneOnly bool `json:"oneOnly,omitempty"`
-	// Runnable takes, without an ID, only what has a command (metadata.run).
+	// Runnable limits a claim without an ID to tasks with a command
+	// (metadata.run).
 	Runnable bool `json:"runnable,omitempty"`
 }
 
-// Runnable reports whether a claim of owner with ClaimIn.Runnable may find something.
-// It is for one who is idle: a claim takes the writers' lock, and this does not.
+// Runnable reports whether a claim of owner with ClaimIn.Runnable may find a
+// task. It is for idle workers: unlike a claim, it does not take the writers'
+// lock.
 func (l *Ledger) Runnable(ctx context.Context, owner string) (bool, error) {
 	some, err := read(ctx, l.db, "look for tasks with a command", func(r *sql.Rows) (yes bool, err error) {
 		return yes, r.Scan(&yes)
@@ -68,12 +71,12 @@ func (l *Ledger) Runnable(ctx context.Context, owner string) (bool, error) {
 	return err == nil && some[0], err
 }
 
-// Claim makes Owner the owner of a ready task. Tasks assigned to it come first;
-// while AutoClaim is off for it, a claim without an ID takes no others.
-// Without an ID, and with nothing ready, it returns nil without an error; leases
-// that have run out are expired before it says so. With an ID the refusals are
-// CodeNotFound task_not_found and CodeConflict already_claimed,
-// already_resolved, blocked, not_yet, and agent_busy. A member that was removed is CodeDenied.
+// Claim makes Owner the owner of a ready task. Tasks assigned to Owner come
+// first; while AutoClaim is off for it, a claim without an ID takes no others.
+// Without an ID, and without a ready task, it returns nil and no error, after
+// expiring leases. With an ID the errors are CodeNotFound task_not_found and
+// CodeConflict already_claimed, already_resolved, blocked, not_yet, and
+// agent_busy. For a removed member the error is CodeDenied.
 func (l *Ledger) Claim(ctx context.Context, in ClaimIn) (*Task, error) {
 	return write[*Task](ctx, l, opTaskClaim, in)
 }
@@ -101,7 +104,7 @@ func claimTask(t *tx, in ClaimIn) (*Task, error) {
 	if in.ID != "" {
 		return nil, t.whyNot(in)
 	}
-	// Nobody else may be there to give back what a dead owner holds.
+	// Without a supervisor, no other process returns the tasks of a dead owner.
 	expired, err := t.expireLeases()
 	if err != nil || len(expired) == 0 {
 		return nil, err
@@ -109,13 +112,13 @@ func claimTask(t *tx, in ClaimIn) (*Task, error) {
 	return t.claim(in, facts)
 }
 
-// claimFacts is what decides a claim besides the tasks.
+// claimFacts holds what decides a claim besides the tasks.
 type claimFacts struct {
 	name string // of the claimer; an unknown session is its own name
-	auto bool   // it takes what is free for all
+	auto bool   // it takes unassigned tasks
 }
 
-// claimFacts reads them and makes ready what waited for its time.
+// claimFacts reads them, and makes ready the tasks that have become due.
 func (t *tx) claimFacts(session string) (f claimFacts, err error) {
 	var (
 		auto    sql.NullString
@@ -164,7 +167,7 @@ type attemptData struct {
 	Attempt int `json:"attempt"`
 }
 
-// whyNot explains a refused claim of one task.
+// whyNot explains why the claim of one task is refused.
 func (t *tx) whyNot(in ClaimIn) error {
 	task, err := t.task(in.ID)
 	if err != nil {

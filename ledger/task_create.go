@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// A foreign program may have inserted ids of its own.
+	// A foreign program may have inserted rows with ids of its own.
 	sqlTaskLast = `SELECT max(value, (SELECT coalesce(max(seq), 0) FROM tasks)) FROM counters WHERE name = 'task'`
 	sqlTaskMark = `UPDATE counters SET value = ? WHERE name = 'task'`
 	sqlTaskPut  = `INSERT INTO tasks(id, subject, description, activeForm, status, dependsOn, blockedBy, metadata, createdAt, priority, unmet, verify, verifyBy, maxRetries, retryBackoff)
@@ -18,10 +18,11 @@ const (
 	sqlDepPut     = `INSERT INTO task_deps(task, dependsOn, pos) VALUES (?, ?, ?)`
 )
 
-// CreateTasks creates all tasks of the batch or none, in order, and returns them
-// as they were created. by is the name of who asks. Errors: CodeInvalid (no
-// subject, metadata not an object, a ref given twice, reason dependency_cycle),
-// CodeLimit (a text too long), CodeNotFound (task_not_found: an unknown dependency).
+// CreateTasks creates all tasks of the batch or none, in order, and returns
+// them as created. by is the name of the creator. Errors: CodeInvalid (no
+// subject, metadata not an object, a duplicate ref, reason dependency_cycle),
+// CodeLimit (a text too long), CodeNotFound (task_not_found: an unknown
+// dependency).
 func (l *Ledger) CreateTasks(ctx context.Context, tasks []NewTask, by string) ([]Task, error) {
 	made, err := write[[]Task](ctx, l, opTasksCreate, createArgs{tasks, by})
 	if err != nil {
@@ -40,7 +41,7 @@ type createArgs struct {
 	By    string    `json:"by"`
 }
 
-// createTasks leaves the texts out of its result: it is kept for retries, and
+// createTasks omits the texts from its result: it is stored for retries, and
 // the caller has them.
 func createTasks(t *tx, a createArgs) ([]Task, error) {
 	refs := make(map[string]int, len(a.Tasks))
@@ -74,7 +75,7 @@ func createTasks(t *tx, a createArgs) ([]Task, error) {
 			return nil, err
 		}
 	}
-	for i, n := range a.Tasks { // before the first insert: nobody can mean an id of this batch
+	for i, n := range a.Tasks { // before the first insert, so that a dependency cannot match an id of this batch
 		if err := t.resolve(&made[i], n, refs, made); err != nil {
 			return nil, err
 		}
@@ -84,7 +85,7 @@ func createTasks(t *tx, a createArgs) ([]Task, error) {
 			return nil, err
 		}
 	}
-	// A ref may point forward: every task is there before the first edge.
+	// A ref may point forward, so insert every task before the first edge.
 	for _, task := range made {
 		for pos, dep := range task.DependsOn {
 			if _, err := t.exec(sqlDepPut, task.ID, dep, pos); err != nil {
@@ -99,7 +100,7 @@ func createTasks(t *tx, a createArgs) ([]Task, error) {
 	return made, err
 }
 
-// resolve fills the ids that a new task depends on, and those that block it.
+// resolve sets the ids that a new task depends on, and those that block it.
 func (t *tx) resolve(task *Task, n NewTask, refs map[string]int, batch []Task) error {
 	seen := map[string]bool{}
 	for _, dep := range n.DependsOn {
@@ -168,10 +169,11 @@ func checkTexts(subject, description, activeForm string) error {
 	return nil
 }
 
-// checkBatchCycle refuses a batch whose refs depend on each other in a circle.
-// It takes away what depends on nothing left until nothing can be taken away.
+// checkBatchCycle returns an error for a batch whose refs form a dependency
+// cycle. It repeatedly removes tasks without remaining dependencies until there
+// are none.
 func checkBatchCycle(tasks []NewTask, refs map[string]int) error {
-	needs := make([]int, len(tasks)) // in-batch dependencies not taken away yet
+	needs := make([]int, len(tasks)) // in-batch dependencies not yet removed
 	neededBy := make([][]int, len(tasks))
 	for i, n := range tasks {
 		for _, dep := range n.DependsOn {
@@ -203,13 +205,13 @@ func checkBatchCycle(tasks []NewTask, refs map[string]int) error {
 	return errCycle(walkCycle(tasks, refs, needs))
 }
 
-// walkCycle follows what is left from one to the next until it comes back.
+// walkCycle follows the remaining dependencies until it returns to a task.
 func walkCycle(tasks []NewTask, refs map[string]int, needs []int) []string {
 	at := 0
 	for needs[at] == 0 {
 		at++
 	}
-	step := map[int]int{} // task -> its place in path
+	step := map[int]int{} // task -> its index in path
 	var path []string
 	for {
 		if first, back := step[at]; back {

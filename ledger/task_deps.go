@@ -13,7 +13,7 @@ const (
 	sqlDepDrop    = `DELETE FROM task_deps WHERE task = ? AND dependsOn = ?`
 	sqlDependents = `SELECT d.task FROM task_deps d JOIN tasks t ON t.id = d.task WHERE d.dependsOn = ? ORDER BY t.seq`
 	sqlTaskDrop   = `DELETE FROM tasks WHERE id = ?`
-	// The columns say what the rows say.
+	// The columns repeat the rows.
 	sqlDepsMirror = `UPDATE tasks SET
 		dependsOn = (SELECT json_group_array(dependsOn ORDER BY pos) FROM task_deps WHERE task = tasks.id),
 		blockedBy = (SELECT json_group_array(d.dependsOn ORDER BY d.pos) FROM task_deps d JOIN tasks x ON x.id = d.dependsOn
@@ -29,22 +29,22 @@ type depsArgs struct {
 	By   string   `json:"by"`
 }
 
-// AddDeps makes a pending task depend on deps too. Errors: CodeNotFound
-// task_not_found, CodeInvalid dependency_cycle naming it, CodeConflict
-// bad_status when the task is not pending.
+// AddDeps adds dependencies to a pending task. Errors: CodeNotFound
+// task_not_found, CodeInvalid dependency_cycle with the cycle, CodeConflict
+// bad_status if the task is not pending.
 func (l *Ledger) AddDeps(ctx context.Context, id string, deps []string, by string) (Task, error) {
 	return write[Task](ctx, l, opTaskDepsAdd, depsArgs{id, deps, by})
 }
 
-// RemoveDeps takes dependencies away from a pending task; one that it does not
-// have is no error.
+// RemoveDeps removes dependencies from a pending task; one that it does not
+// have is not an error.
 func (l *Ledger) RemoveDeps(ctx context.Context, id string, deps []string, by string) (Task, error) {
 	return write[Task](ctx, l, opTaskDepsRemove, depsArgs{id, deps, by})
 }
 
-// DeleteTask deletes a task that nobody works on, takes it out of the
-// dependencies of others, and returns the ids of those that became ready. Its
-// id is never given out again. CodeConflict already_claimed while it is claimed.
+// DeleteTask deletes an unclaimed task, removes it from the dependencies of
+// others, and returns the ids of those that became ready. Its id is never
+// reused. CodeConflict already_claimed while it is claimed.
 func (l *Ledger) DeleteTask(ctx context.Context, id string) (ready []string, err error) {
 	return write[[]string](ctx, l, opTaskDelete, id)
 }
@@ -97,7 +97,7 @@ func (t *tx) pendingTask(id string) (Task, error) {
 	return task, err
 }
 
-// mirrored brings the columns of a task up to date with its rows and logs it.
+// mirrored updates the columns of a task from its rows and logs it.
 func (t *tx) mirrored(before Task, a depsArgs) (Task, error) {
 	if _, err := t.exec(sqlDepsMirror, before.ID); err != nil {
 		return before, err
@@ -117,8 +117,9 @@ func (t *tx) mirrored(before Task, a depsArgs) (Task, error) {
 	return after, err
 }
 
-// pathTo returns the dependencies from one task to another, both included, or
-// nil. A completed task waits for nothing, so nothing is looked for behind it.
+// pathTo returns the chain of dependencies from one task to another, both
+// included, or nil. A completed task waits for nothing, so the search stops
+// there.
 func (t *tx) pathTo(from, to string) ([]string, error) {
 	came := map[string]string{from: ""}
 	for todo := []string{from}; len(todo) > 0; todo = todo[1:] {

@@ -12,13 +12,13 @@ const (
 	sqlTaskEnd   = `UPDATE tasks SET status = ?, completedAt = ?, leaseUntil = NULL, result = ? WHERE id = ?`
 	sqlTaskFree  = `UPDATE tasks SET status = 'pending', owner = NULL, ownerName = NULL, claimedAt = NULL, startedAt = NULL,
 		completedAt = NULL, leaseUntil = NULL, result = NULL, notBefore = 0 WHERE id = ?`
-	// What waited for the task and waits for nothing else now.
+	// Tasks that depended on the task and have no other unmet dependency.
 	sqlReadyAfter = `SELECT t.id FROM task_deps d JOIN tasks t ON t.id = d.task
 		WHERE d.dependsOn = ? AND t.status = 'pending' AND t.unmet = 0 ORDER BY t.seq`
 )
 
-// TaskRef names a claim: later writes of an owner hold only for the attempt
-// that it was given.
+// TaskRef names a claim: later writes of an owner are valid only for the
+// attempt of its claim.
 type TaskRef struct {
 	ID      string `json:"id"`
 	Owner   string `json:"owner"` // session key
@@ -30,40 +30,41 @@ type endArgs struct {
 	Result Result `json:"result"`
 }
 
-// Start moves a claimed task to in_progress and renews its lease; doing so again
-// renews it once more. Errors of every fenced write: CodeNotFound task_not_found,
-// CodeConflict not_owner, stale_attempt, already_resolved.
+// Start moves a claimed task to in_progress and renews its lease; repeating it
+// renews the lease again. Errors of every fenced write: CodeNotFound
+// task_not_found, CodeConflict not_owner, stale_attempt, already_resolved.
 func (l *Ledger) Start(ctx context.Context, ref TaskRef) error {
 	_, err := write[none](ctx, l, opTaskStart, ref)
 	return err
 }
 
-// Complete ends a task and returns the ids of those that became ready by it; the lead is
-// told in the same transaction (team.KindTaskCompleted), unless the task was its own. Where
-// the task has a command to verify it by, or a reviewer other than the owner is on the
-// team, it waits for those instead, in this order: it stays in_progress with
-// Task.Verification, or Task.Review, set.
+// Complete ends a task and returns the ids of those that became ready as a
+// result; the same transaction notifies the lead (team.KindTaskCompleted),
+// unless the task was its own. If the task has a verification command, or the
+// team has a reviewer other than the owner, it waits for those first, in this
+// order: it stays in_progress with Task.Verification, or Task.Review, set.
 func (l *Ledger) Complete(ctx context.Context, ref TaskRef, res Result) (ready []string, err error) {
 	return write[[]string](ctx, l, opTaskComplete, endArgs{ref, res})
 }
 
-// Fail ends a task that could not be done; what depends on it stays blocked. A
-// task that has retries left is pending again instead, not to be claimed before
-// its backoff is over. A pending task is failed with an empty Owner: it is given
-// up unclaimed.
+// Fail ends a task that could not be done; its dependents stay blocked. A task
+// with retries left becomes pending again instead, and claimable after its
+// backoff. A pending task is failed with an empty Owner: it is given up
+// unclaimed.
 func (l *Ledger) Fail(ctx context.Context, ref TaskRef, res Result) error {
 	_, err := write[none](ctx, l, opTaskFail, endArgs{ref, res})
 	return err
 }
 
-// Release gives a claimed task back.
+// Release returns a claimed task to pending.
 func (l *Ledger) Release(ctx context.Context, ref TaskRef) error {
 	_, err := write[none](ctx, l, opTaskRelease, ref)
 	return err
 }
 
-// RetryTask moves a failed task back to pending, with all its retries, and makes
-// one that waits for a retry ready now; CodeConflict (bad_status) for any other.
+// RetryTask moves a failed task back to pending, with all its retries, and
+// makes a task that waits for a retry ready now; CodeConflict (bad_status) for
+// any other.
 func (l *Ledger) RetryTask(ctx context.Context, id string) error {
 	_, err := write[none](ctx, l, opTaskRetry, id)
 	return err
@@ -135,7 +136,8 @@ func failTask(t *tx, a endArgs) (none, error) {
 	return none{}, t.fail(task, a.Result)
 }
 
-// fail ends a task that its owner could not do; one with retries left comes back.
+// fail ends a task that its owner could not do; a task with retries left
+// becomes pending.
 func (t *tx) fail(task Task, res Result) error {
 	if task.Retries < task.MaxRetries {
 		return t.retryLater(task, res)
@@ -152,7 +154,7 @@ func (t *tx) failForGood(task Task, res Result) error {
 
 func (t *tx) toFail(ref TaskRef) (Task, error) {
 	if ref.Owner != "" {
-		return t.fencedFor(ref, false) // also amid its verification
+		return t.fencedFor(ref, false) // also during its verification
 	}
 	task, err := t.task(ref.ID)
 	if err == nil && task.Status != team.TaskPending {
@@ -163,7 +165,7 @@ func (t *tx) toFail(ref TaskRef) (Task, error) {
 }
 
 func releaseTask(t *tx, ref TaskRef) (none, error) {
-	task, err := t.fencedFor(ref, false) // also amid its verification
+	task, err := t.fencedFor(ref, false) // also during its verification
 	if err != nil {
 		return none{}, err
 	}
@@ -195,7 +197,7 @@ func retryTask(t *tx, id string) (none, error) {
 	return none{}, t.taskEvent("task.retried", "", id, task.Status, team.TaskPending, nil)
 }
 
-// free puts a task back to pending.
+// free moves a task back to pending.
 func (t *tx) free(task Task, who, why string) error {
 	if _, err := t.exec(sqlTaskFree, task.ID); err != nil {
 		return err
@@ -209,7 +211,7 @@ type releaseData struct {
 	Why     string `json:"why"`
 }
 
-// fenced returns the task when ref is its current claim.
+// fenced returns the task if ref is its current claim.
 func (t *tx) fenced(ref TaskRef) (Task, error) {
 	task, err := t.fencedFor(ref, false)
 	if err == nil {
@@ -218,8 +220,8 @@ func (t *tx) fenced(ref TaskRef) (Task, error) {
 	return task, err
 }
 
-// fencedFor is fenced for what may be done amid a verification; a task that is being
-// reviewed passes for the reviewer only.
+// fencedFor is fenced for operations allowed during a verification; with
+// review, it also accepts a task that is being reviewed.
 func (t *tx) fencedFor(ref TaskRef, review bool) (Task, error) {
 	task, err := t.task(ref.ID)
 	if err != nil {

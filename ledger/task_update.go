@@ -12,22 +12,22 @@ import (
 const sqlTaskSet = `UPDATE tasks SET subject = ?, description = ?, activeForm = ?, priority = ?, verify = ?, verifyBy = ?,
 	metadata = ?, owner = ?, ownerName = ? WHERE id = ?`
 
-// TaskPatch changes the fields of a task that are set.
+// TaskPatch changes those fields of a task that are set.
 type TaskPatch struct {
 	ID          string          `json:"id"`
-	By          string          `json:"by,omitempty"` // name of who asks
+	By          string          `json:"by,omitempty"` // name of the requester
 	Subject     *string         `json:"subject,omitempty"`
 	Description *string         `json:"description,omitempty"`
 	ActiveForm  *string         `json:"activeForm,omitempty"`
 	Priority    *int            `json:"priority,omitempty"`
 	Verify      *string         `json:"verify,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"` // its keys replace those of the task; null deletes one
-	Owner       *string         `json:"owner,omitempty"`    // session key: only it may claim the pending task; "" frees it
+	Owner       *string         `json:"owner,omitempty"`    // session key: only it may claim the pending task; "" removes the assignment
 }
 
 // UpdateTask changes a task and returns it. Errors: CodeNotFound
-// (task_not_found, member_not_found), CodeConflict already_claimed (an owner is
-// assigned to pending tasks only), CodeInvalid and CodeLimit as CreateTasks.
+// (task_not_found, member_not_found), CodeConflict already_claimed (only a
+// pending task can be assigned), CodeInvalid and CodeLimit as CreateTasks.
 func (l *Ledger) UpdateTask(ctx context.Context, p TaskPatch) (Task, error) {
 	return write[Task](ctx, l, opTaskUpdate, p)
 }
@@ -81,7 +81,7 @@ func updateTask(t *tx, p TaskPatch) (Task, error) {
 	return t.task(task.ID)
 }
 
-// changes are the fields that differ, as they were and as they are.
+// changes returns the old and new values of the fields that differ.
 func changes(was, is Task) (before, after map[string]any) {
 	before, after = map[string]any{}, map[string]any{}
 	put := func(field string, a, b any, differ bool) {

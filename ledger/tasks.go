@@ -19,11 +19,11 @@ const taskCols = `id, subject, description, coalesce(activeForm, ''), status, co
 const (
 	sqlTaskGet = `SELECT ` + taskCols + ` FROM tasks WHERE id = ?`
 	sqlTasks   = `SELECT ` + taskCols + ` FROM tasks WHERE true`
-	// json_each has the truth values as 1 and 0.
+	// json_each returns true and false as 1 and 0.
 	sqlMetadataHas = `EXISTS (SELECT 1 FROM json_each(metadata) m WHERE m.key = ?
 		AND CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(m.value AS TEXT) END = ?)`
-	// sqlCounts is one statement, so that the numbers are of one moment. Triggers keep
-	// task_counts; what waits for its time becomes ready without a write.
+	// sqlCounts is one statement, so that the counts are consistent. Triggers
+	// maintain task_counts; tasks become due without a write.
 	sqlCounts = `WITH RECURSIVE ` + sqlStuck + `
 		SELECT pending,
 			ready + (SELECT count(*) FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND notBefore <= ? AND status = 'pending' AND unmet = 0),
@@ -32,7 +32,7 @@ const (
 		FROM task_counts`
 )
 
-// Task returns one task; CodeNotFound (task_not_found).
+// Task returns one task, or CodeNotFound (task_not_found).
 func (l *Ledger) Task(ctx context.Context, id string) (Task, error) {
 	ts, err := read(ctx, l.db, "read task "+id, scanTask, sqlTaskGet, id)
 	if err == nil && len(ts) == 0 {
@@ -44,7 +44,7 @@ func (l *Ledger) Task(ctx context.Context, id string) (Task, error) {
 	return ts[0], nil
 }
 
-// Tasks returns the tasks that pass the filter, oldest first unless f.Newest.
+// Tasks returns the tasks that match the filter, oldest first unless f.Newest.
 func (l *Ledger) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 	q, args := sqlTasks, []any(nil)
 	if f.Status != "" {
@@ -70,7 +70,7 @@ func (l *Ledger) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 	return read(ctx, l.db, "read tasks", scanTask, q, args...)
 }
 
-// Counts is the task board in numbers, all of one moment.
+// Counts returns the counts of the task board, all at one moment.
 func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
 	rows, err := read(ctx, l.db, "count tasks", func(r *sql.Rows) (Counts, error) { return scanCounts(r) },
 		sqlCounts, l.now().UnixMilli())
@@ -101,7 +101,7 @@ func (t *tx) task(id string) (Task, error) {
 	return task, err
 }
 
-// taskEvent writes what happened to a task.
+// taskEvent logs an event of a task.
 func (t *tx) taskEvent(what, who, id string, before, after team.TaskStatus, data any) error {
 	e := Event{Who: who, What: what, ID: id, Before: string(before), After: string(after)}
 	if data != nil {
@@ -112,7 +112,7 @@ func (t *tx) taskEvent(what, who, id string, before, after team.TaskStatus, data
 
 func scanTask(r *sql.Rows) (Task, error) { return scanTaskAnd(r) }
 
-// scanTaskAnd is scanTask for a row that has more columns after taskCols.
+// scanTaskAnd is scanTask for a row with more columns after taskCols.
 func scanTaskAnd(r *sql.Rows, more ...any) (Task, error) {
 	var (
 		t              Task
@@ -152,7 +152,7 @@ func idList(s string) ([]string, error) {
 	return ids, err
 }
 
-// errNoCounts says that the row with the numbers of the board is missing.
+// errNoCounts is the error for a missing row of counts.
 func errNoCounts() *team.Error {
 	return team.Errorf(team.CodeUnavailable, "the numbers of the board are missing").WithReason(reasonCorrupt).WithHint("teamctl doctor --repair")
 }

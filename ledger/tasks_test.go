@@ -17,7 +17,7 @@ func TestCreateTasks(t *testing.T) {
 	ctx := ctxFor(t)
 	want := []NewTask{
 		{Ref: "vet", Subject: "vet", Description: "d", ActiveForm: "vetting", Metadata: raw(`{"run":"go vet","n":{"x":[1,2]}}`), Priority: 3, Verify: "true"},
-		{Subject: "sum", DependsOn: []string{"late", "vet", "vet"}}, // refs point forward, and are counted once
+		{Subject: "sum", DependsOn: []string{"late", "vet", "vet"}}, // refs may point forward, and duplicates count once
 		{Ref: "late", Subject: "late"},
 	}
 	made := must[[]Task](t)(l.CreateTasks(ctx, want, "team-lead"))
@@ -118,7 +118,7 @@ func TestTaskLife(t *testing.T) {
 	if z := must[Task](t)(l.Task(ctx, "3")); !cmp.Equal(z.BlockedBy, []string{"2"}) {
 		t.Errorf("one step at a time: %v", z.BlockedBy)
 	}
-	// A failed task keeps blocking until it is tried again.
+	// A failed task keeps blocking until it is retried.
 	y := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-b", ID: "2"}))
 	ok(t, l.Fail(ctx, ref(y), Result{ExitCode: 3, Error: "boom"}))
 	if n := must[Counts](t)(l.Counts(ctx)); n != (Counts{Pending: 1, Completed: 1, Failed: 1, Stuck: 1}) {
@@ -254,14 +254,14 @@ func TestLeases(t *testing.T) {
 		t.Errorf("renewed %d", n)
 	}
 	c.advance(time.Second)
-	// 1: its owner is supervised and alive, the supervisor was only away.
+	// 1: its owner is supervised and alive, only the supervisor was away.
 	if got := must[[]string](t)(l.ExpireLeases(ctx)); !cmp.Equal(got, []string{"2", "3"}) {
 		t.Errorf("expired %v", got)
 	}
 	if got := must[[]string](t)(l.ReleaseOwner(ctx, "s-alive", "exit 3")); !cmp.Equal(got, []string{"1"}) {
 		t.Errorf("released %v", got)
 	}
-	// Without a supervisor, a claim that finds nothing looks for lapsed leases.
+	// Without a supervisor, a claim that finds nothing expires leases.
 	for range 3 {
 		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-alive", Lease: time.Hour}))
 	}
@@ -275,7 +275,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// An owner whose process nobody sees keeps its task by starting it again.
+// An owner whose process is not observed keeps its task by starting it again.
 func TestStartAgainRenews(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t)

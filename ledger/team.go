@@ -17,7 +17,7 @@ const (
 		hidden = coalesce(?, hidden) WHERE one = 1`
 )
 
-// TeamPatch changes the fields that are set.
+// TeamPatch changes those fields that are set.
 type TeamPatch struct {
 	Description *string   `json:"description,omitempty"`
 	Repo        *string   `json:"repo,omitempty"`
@@ -28,8 +28,9 @@ type TeamPatch struct {
 	Hidden      *[]string `json:"hiddenPaneIds,omitempty"` // the whole new list
 }
 
-// CreateTeam writes the team's row and opens its first run. A zero CreatedAt is
-// now, an empty Status is "active". CodeConflict when there is a team already.
+// CreateTeam writes the team's row and opens its first run. A zero CreatedAt
+// becomes the current time, an empty Status "active". CodeConflict if there
+// already is a team.
 func (l *Ledger) CreateTeam(ctx context.Context, row TeamRow) (TeamRow, error) {
 	return write[TeamRow](ctx, l, opTeamCreate, row)
 }

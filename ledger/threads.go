@@ -7,12 +7,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// MaxThreadDepth bounds how deep a thread is read: replies to replies.
+// MaxThreadDepth limits the depth to which a thread is read.
 const MaxThreadDepth = 50
 
 const (
-	// The root is looked for as far up as its thread is shown down, so that the
-	// message that was asked for is always in it.
+	// The root is searched as far up as its thread is shown down, so that the
+	// requested message is always included.
 	sqlThreadRoot = `WITH RECURSIVE up(id, parent, n) AS (
 			SELECT id, parent, 0 FROM messages WHERE id = ?1
 			UNION ALL SELECT m.id, m.parent, u.n + 1 FROM messages m JOIN up u ON m.id = u.parent WHERE u.n < ?2)
@@ -29,20 +29,21 @@ const (
 	sqlMessageBy = `SELECT ` + messageCols + ` FROM messages m WHERE m.id >= ? AND m.id < ? ORDER BY m.id LIMIT 2`
 )
 
-// ThreadLine is a message with its place in its thread.
+// ThreadLine is a message with its position in its thread.
 type ThreadLine struct {
 	Message
 	Root  string `json:"root"`
 	Depth int    `json:"depth"` // 0 for the root
 }
 
-// Thread is one conversation or several, each message below the one that it answers.
+// Thread is one or several conversations, with each message below the one that
+// it answers.
 type Thread struct {
 	Lines []ThreadLine `json:"messages"`
-	Cut   int          `json:"cut,omitempty"` // messages right below the depth bound, which are not shown
+	Cut   int          `json:"cut,omitempty"` // messages just below the depth limit, which are omitted
 }
 
-// Thread returns the conversation that a message belongs to, or with an empty id
+// Thread returns the conversation that contains a message, or with an empty id
 // all those of the current run, in the order in which they began.
 func (l *Ledger) Thread(ctx context.Context, id string) (Thread, error) {
 	q, arg := sqlThreadOne, any(nil)
@@ -83,11 +84,11 @@ func (l *Ledger) Thread(ctx context.Context, id string) (Thread, error) {
 	return th, nil
 }
 
-// minPrefix is the least part of a message id that stands for the whole.
+// minPrefix is the minimum length of an abbreviated message id.
 const minPrefix = 4
 
-// FindMessage returns the message whose id is or begins with id (four characters
-// at least). Errors: CodeNotFound (message_not_found), CodeInvalid
+// FindMessage returns the message whose id is or starts with id (at least four
+// characters). Errors: CodeNotFound (message_not_found), CodeInvalid
 // (message_ambiguous).
 func (l *Ledger) FindMessage(ctx context.Context, id string) (Message, error) {
 	if len(id) < minPrefix {
@@ -106,7 +107,7 @@ func (l *Ledger) FindMessage(ctx context.Context, id string) (Message, error) {
 	return ms[0], nil
 }
 
-// Reached reports whether a delivery has come as far as want, or further. Held
+// Reached reports whether a delivery has reached want or a later state. Held
 // and dropped ones have not.
 func Reached(have, want team.DeliveryState) bool {
 	h, ok := deliveryOrder[have]

@@ -59,11 +59,11 @@ func TestThreadIsBounded(t *testing.T) {
 	if len(th.Lines) != MaxThreadDepth+1 || th.Cut != 1 || th.Lines[MaxThreadDepth].Depth != MaxThreadDepth {
 		t.Errorf("%d lines, %d cut", len(th.Lines), th.Cut)
 	}
-	// So is the view of the design documents; its roots have depth 0.
+	// The same holds for the documented view, in which roots have depth 0.
 	if got := sqlRow[string](t, l.DB(), "SELECT min(depth) || ' ' || max(depth) || ' ' || count(*) FROM v_team_run_conversation"); got != "0 50 51" {
 		t.Errorf("the view: %s", got)
 	}
-	// Whoever asks for a message sees it, however deep it is.
+	// A requested message is always included, however deep it is.
 	last := must[Thread](t)(l.Thread(ctx, ids[len(ids)-1]))
 	if got := last.Lines[len(last.Lines)-1]; got.ID != ids[len(ids)-1] || last.Cut != 0 {
 		t.Errorf("the thread ends with %+v, %d cut", got, last.Cut)
@@ -103,7 +103,7 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// A name that is used again gets nothing that was sent to the one before.
+// A reused name gets nothing that was sent to its former member.
 func TestMailOfWhoLeftIsDropped(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")

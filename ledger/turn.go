@@ -8,26 +8,26 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 )
 
-// Who has written may write again without standing in line: between two processes
-// that take turns at each write, a write is mostly waking the other one up and reading
-// again what that one has changed.
+// A process that has written may write again without queueing for the lock: if
+// two processes alternate at each write, most of the cost is waking the other
+// process and rereading what it has changed.
 const (
-	// turnSlice bounds how long others wait for one that keeps writing.
+	// turnSlice limits how long others wait for a process that keeps writing.
 	turnSlice = 4 * time.Millisecond
-	// turnLinger is how long the lock is kept for a write that does not come.
+	// turnLinger is how long the lock is kept in case another write follows.
 	turnLinger = time.Millisecond
 )
 
-// turn is this process's place among the writers of the ledger. All of it is used by
-// who has the turn only.
+// turn is this process's write slot among the writers of the ledger. All of it
+// is used only while holding the slot.
 type turn struct {
-	token  chan struct{} // of this process's goroutines; blocked senders queue in order
+	token  chan struct{} // serialises this process's goroutines; blocked senders queue in order
 	held   *filelock.Held
 	since  time.Time // when held was taken
 	linger *time.Timer
 }
 
-// write runs fn as the only writer of all processes, with a connection.
+// write runs fn with a connection, as the only writer of all processes.
 func (db *DB) write(ctx context.Context, doing string, fn func() error) error {
 	select {
 	case db.turn.token <- struct{}{}:
@@ -46,12 +46,12 @@ func (db *DB) write(ctx context.Context, doing string, fn func() error) error {
 	}
 	err := db.orReplaced(fn())
 	if unlockErr := db.unlock(); err != nil {
-		err = errors.Join(err, unlockErr) // what is committed stays a success
+		err = errors.Join(err, unlockErr) // what is committed remains a success
 	}
 	return err
 }
 
-// lock takes the lock of writers, or keeps the one that was not freed yet.
+// lock takes the lock of writers, or keeps it if it was not released yet.
 func (db *DB) lock(ctx context.Context) error {
 	if db.turn.held != nil {
 		db.turn.linger.Stop()
@@ -64,7 +64,8 @@ func (db *DB) lock(ctx context.Context) error {
 	return err
 }
 
-// unlock frees it at the end of the slice, or when nothing is written for a moment.
+// unlock releases the lock at the end of the slice, or once nothing is written
+// for a moment.
 func (db *DB) unlock() error {
 	if time.Since(db.turn.since) >= turnSlice {
 		return db.free()
@@ -77,8 +78,8 @@ func (db *DB) unlock() error {
 	return nil
 }
 
-// rest frees the lock once nobody of this process writes. It waits for its turn: who
-// has it may have started the timer and not yet gone.
+// rest releases the lock once no goroutine of this process writes. It waits for
+// the write slot, whose holder may have started the timer and not finished yet.
 func (db *DB) rest() {
 	db.turn.token <- struct{}{}
 	_ = db.free()

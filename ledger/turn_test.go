@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The lock is kept between writes that follow each other, and not for longer: at
-// rest, and once a ledger is closed, it is free.
+// The lock is kept between consecutive writes, but no longer: at rest, and once
+// a ledger is closed, it is released.
 func TestTurnEnds(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)
@@ -29,8 +29,8 @@ func TestTurnEnds(t *testing.T) {
 	}
 }
 
-// A write that ends after the slice frees the lock at once, however soon the next one
-// comes: it does not linger, as it does after a short one.
+// A write that ends after the slice releases the lock at once, however soon the
+// next one follows: it does not linger as after a short one.
 func TestTurnIsBounded(t *testing.T) {
 	t.Parallel()
 	db := newLedger(t).DB()
@@ -46,7 +46,7 @@ func TestTurnIsBounded(t *testing.T) {
 	}
 }
 
-// One that never pauses does not keep the others out.
+// A process that writes without a pause does not exclude the others.
 func TestOthersWriteBesideABusyOne(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
@@ -75,7 +75,7 @@ func TestOthersWriteBesideABusyOne(t *testing.T) {
 	}
 }
 
-// A checkpoint may be the first thing that a process does to the ledger.
+// A checkpoint may be the first operation of a process on the ledger.
 func TestCheckpointFirst(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")

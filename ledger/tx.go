@@ -13,13 +13,13 @@ import (
 // tx is one operation inside a write transaction. It has one clock.
 type tx struct {
 	db    *DB
-	who   string // the actor of events that name nobody else
+	who   string // the actor of events that name no other
 	now   int64  // Unix milliseconds
 	wrote bool   // a row was changed
-	kept  bool   // the result is kept for a repetition
+	kept  bool   // the result is stored for a repetition
 }
 
-// background is the context of statements: what has begun is finished, and the
+// background is the context of statements: what has begun must finish, and the
 // driver starts no goroutine for a context that cannot end.
 var background = context.Background()
 
@@ -51,8 +51,8 @@ func (t *tx) exec(q string, args ...any) (int64, error) {
 	return n, err
 }
 
-// each calls scan for every row. It always reads to the end: a RETURNING
-// statement that is reset early leaves SQLite unable to checkpoint.
+// each calls scan for every row. It always reads to the end: resetting a
+// RETURNING statement early leaves SQLite unable to checkpoint.
 func (t *tx) each(q string, scan func(*sql.Rows) error, args ...any) error {
 	s, err := t.stmt(q)
 	if err != nil {
@@ -139,7 +139,7 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// jsonOrNull stores no JSON, and the JSON null, as NULL.
+// jsonOrNull stores absent JSON, and the JSON null, as NULL.
 func jsonOrNull(raw json.RawMessage) any {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -150,7 +150,7 @@ func jsonOrNull(raw json.RawMessage) any {
 func mustJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only plain types of this package come here
+		panic(err) // all callers pass plain types of this package
 	}
 	return string(b)
 }

@@ -17,44 +17,45 @@ type Task struct {
 	Owner       string          `json:"owner,omitempty"`     // session key of the claiming agent
 	OwnerName   string          `json:"ownerName,omitempty"` // its name, kept after it has left
 	DependsOn   []string        `json:"dependsOn"`
-	BlockedBy   []string        `json:"blockedBy"` // dependencies not completed yet
+	BlockedBy   []string        `json:"blockedBy"` // dependencies not yet completed
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	Priority    int             `json:"priority"`           // higher first
-	Verify      string          `json:"verify,omitempty"`   // command that must pass before it counts as completed
-	VerifyBy    string          `json:"verifyBy,omitempty"` // who gave it; empty: nobody that may, and it is not run for a foreign agent
+	Verify      string          `json:"verify,omitempty"`   // command that must succeed before it counts as completed
+	VerifyBy    string          `json:"verifyBy,omitempty"` // author of the command; empty: not authorised, so it is not run for a foreign agent
 	Attempt     int             `json:"attempt"`            // 1 for the first claim; later writes are fenced by it
 	RetryPolicy
-	Retries     int     `json:"retries,omitempty"`   // made by itself so far
-	NotBefore   int64   `json:"notBefore,omitempty"` // not ready earlier; only while it waits for a retry
+	Retries     int     `json:"retries,omitempty"`   // automatic retries so far
+	NotBefore   int64   `json:"notBefore,omitempty"` // not ready before this time; only set while it waits for a retry
 	LeaseUntil  int64   `json:"leaseUntil,omitempty"`
-	CreatedAt   int64   `json:"createdAt"` // Unix milliseconds, as every time here
+	CreatedAt   int64   `json:"createdAt"` // Unix milliseconds, like all times in this package
 	ClaimedAt   int64   `json:"claimedAt,omitempty"`
 	StartedAt   int64   `json:"startedAt,omitempty"`
 	CompletedAt int64   `json:"completedAt,omitempty"` // also when it failed
 	Result      *Result `json:"result,omitempty"`
-	Review      int64   `json:"review,omitempty"` // the approval that an in_progress task waits for
-	// Verification is the one that an in_progress task waits for, before any review.
+	Review      int64   `json:"review,omitempty"` // the approval that an in_progress task awaits
+	// Verification is the one that an in_progress task awaits, before any
+	// review.
 	Verification int64 `json:"verification,omitempty"`
 }
 
-// RetryPolicy says how often a task that fails comes back by itself. A new task
-// may also give it in its metadata, by the same names.
+// RetryPolicy sets how often a failed task is retried automatically. A new task
+// may also set it in its metadata, with the same names.
 type RetryPolicy struct {
 	MaxRetries   int   `json:"maxRetries,omitempty"`
 	RetryBackoff int64 `json:"retryBackoff,omitempty"` // milliseconds before the first retry, doubled for each further one; 0: DefaultBackoff
 }
 
-// Result is what the owner says of a finished task.
+// Result is the owner's report of a finished task.
 type Result struct {
 	Summary  string   `json:"summary,omitempty"`
-	Commit   string   `json:"commit,omitempty"` // full hash; empty when nothing changed
+	Commit   string   `json:"commit,omitempty"` // full hash; empty if nothing changed
 	Files    []string `json:"files,omitempty"`
 	ExitCode int      `json:"exitCode,omitempty"`
 	Error    string   `json:"error,omitempty"` // last lines of a failed run
 }
 
-// NewTask is what it takes to create a task. Ref is an optional name that
-// DependsOn of tasks in the same batch may use instead of an id.
+// NewTask describes a task to create. Ref is an optional name that DependsOn of
+// tasks in the same batch may use instead of an id.
 type NewTask struct {
 	Ref         string          `json:"ref,omitempty"`
 	Subject     string          `json:"subject"`
@@ -67,42 +68,42 @@ type NewTask struct {
 	RetryPolicy
 }
 
-// TaskFilter narrows Tasks. The zero value is every task, oldest first.
+// TaskFilter narrows Tasks. The zero value selects every task, oldest first.
 type TaskFilter struct {
 	Status   team.TaskStatus
 	Owner    string // session key
 	OpenOnly bool   // neither completed nor failed
 	Newest   bool   // newest first
 	IDs      []string
-	Metadata map[string]string // top-level keys with their values as text: "v2", "3", "true"
+	Metadata map[string]string // top-level keys and their values as text: "v2", "3", "true"
 	Limit    int
 }
 
-// Counts is the task board in numbers.
+// Counts holds the counts of the task board.
 type Counts struct {
 	Pending    int `json:"pending"`
-	Ready      int `json:"ready"` // could be claimed now: a part of Pending
+	Ready      int `json:"ready"` // claimable now: a part of Pending
 	Claimed    int `json:"claimed"`
 	InProgress int `json:"inProgress"`
 	Completed  int `json:"completed"`
 	Failed     int `json:"failed"`
-	Stuck      int `json:"stuck"` // pending behind a failed task, directly or not: a part of Pending
+	Stuck      int `json:"stuck"` // pending because of a failed dependency, direct or not: a part of Pending
 }
 
-// Total is the number of tasks.
+// Total returns the number of tasks.
 func (c Counts) Total() int {
 	return c.Pending + c.Claimed + c.InProgress + c.Completed + c.Failed
 }
 
-// Member is one row of the members table: what is wanted of a member, what is
-// seen of it, and the facts that config.json is published from.
+// Member is one row of the members table: the desired and the observed state of
+// a member, and the facts from which config.json is published.
 type Member struct {
 	SessionKey string    `json:"sessionKey"`
 	AgentID    string    `json:"agentId"` // name@team
 	Name       string    `json:"name"`
 	Role       team.Role `json:"role"`
 	JoinedAt   int64     `json:"joinedAt"`
-	RemovedAt  int64     `json:"removedAt,omitempty"` // left the roster; the row stays for its tasks and mail
+	RemovedAt  int64     `json:"removedAt,omitempty"` // when it left the roster; the row stays for its tasks and mail
 
 	Spec  MemberSpec `json:"spec"`
 	Color string     `json:"color,omitempty"`
@@ -112,36 +113,36 @@ type Member struct {
 	Activity   team.Activity `json:"activity"`
 	ActivityAt int64         `json:"activityAt,omitempty"`
 	WaitsFor   team.WaitFor  `json:"waitsFor,omitempty"`  // of a waiting agent
-	LimitedTo  int64         `json:"limitedTo,omitempty"` // when a limited one goes on; 0: not known
-	TurnError  string        `json:"turnError,omitempty"` // of an idle agent: what its last turn failed of
+	LimitedTo  int64         `json:"limitedTo,omitempty"` // when a limited agent continues; 0: unknown
+	TurnError  string        `json:"turnError,omitempty"` // of an idle agent: the error of its last turn
 	Ready      bool          `json:"ready"`
-	Generation string        `json:"generation,omitempty"` // of the newest start
-	PID        int           `json:"pid,omitempty"`        // of the agent, while it is up
+	Generation string        `json:"generation,omitempty"` // of the latest start
+	PID        int           `json:"pid,omitempty"`        // of the agent, while it is running
 	PaneID     string        `json:"paneId,omitempty"`
 	StartedAt  int64         `json:"startedAt,omitempty"`
-	EndedAt    int64         `json:"endedAt,omitempty"` // when the generation ended; 0 while it lives
-	Restarts   int           `json:"restarts"`          // starts after the first that the supervisor made by itself
+	EndedAt    int64         `json:"endedAt,omitempty"` // when the generation ended; 0 while it is alive
+	Restarts   int           `json:"restarts"`          // automatic starts by the supervisor after the first
 	Failures   int           `json:"failures"`          // consecutive, since the last healthy period
 	NextStart  int64         `json:"nextStart,omitempty"`
 	ExitText   string        `json:"exitText,omitempty"`  // "exit 3", "signal SIGKILL", "exit unknown"
-	Reason     string        `json:"reason,omitempty"`    // why it is in this state
-	StopOrder  *StopOrder    `json:"stopOrder,omitempty"` // while it is wanted stopped: how
+	Reason     string        `json:"reason,omitempty"`    // of its state
+	StopOrder  *StopOrder    `json:"stopOrder,omitempty"` // while it must be stopped: how
 
 	Worktree string `json:"worktree,omitempty"` // path; empty when it shares the repository
 	Branch   string `json:"branch,omitempty"`
-	Base     string `json:"base,omitempty"` // commit the branch started from
+	Base     string `json:"base,omitempty"` // commit at which the branch started
 }
 
-// StopOrder is how a member is to be stopped, for the supervisor that comes after
-// the one that was told.
+// StopOrder describes how to stop a member, for a supervisor that succeeds the
+// one that got the request.
 type StopOrder struct {
-	From   string `json:"from,omitempty"` // who asks; empty: the lead
+	From   string `json:"from,omitempty"` // the requester; empty: the lead
 	Reason string `json:"reason,omitempty"`
 	Wait   int64  `json:"wait,omitempty"`   // milliseconds for the agent's answer and exit; 0: the default
-	Remove bool   `json:"remove,omitempty"` // it leaves the roster after it stopped
+	Remove bool   `json:"remove,omitempty"` // it leaves the roster once it has stopped
 }
 
-// MemberSpec is what was asked for at spawn: enough to start the member again.
+// MemberSpec is the spawn request: enough to start the member again.
 type MemberSpec struct {
 	Agent         string             `json:"agent"` // "worker", "command", ...
 	Command       []string           `json:"command,omitempty"`
@@ -151,14 +152,14 @@ type MemberSpec struct {
 	AgentType     string             `json:"agentType,omitempty"`
 	Model         string             `json:"model,omitempty"`
 	Mode          team.Mode          `json:"mode,omitempty"`
-	PlanRequired  bool               `json:"planRequired,omitempty"` // it was to plan first when it joined, whatever its mode is now
-	Bypass        bool               `json:"bypass,omitempty"`       // it may be in mode bypassPermissions: said so at spawn
+	PlanRequired  bool               `json:"planRequired,omitempty"` // planning was required when it joined, whatever its mode is now
+	Bypass        bool               `json:"bypass,omitempty"`       // mode bypassPermissions was allowed at spawn
 	Restart       team.RestartPolicy `json:"restart"`
 	Env           map[string]string  `json:"env,omitempty"`
 	WorktreeMode  string             `json:"worktreeMode"`    // "own", "none", or a path
-	Fresh         bool               `json:"fresh,omitempty"` // a new worktree, though an earlier member of the name has left one
-	Asks          bool               `json:"asks,omitempty"`  // it answers shutdown requests, whatever its kind
-	Repo          string             `json:"repo,omitempty"`  // name of the repository; "" is the team's own
+	Fresh         bool               `json:"fresh,omitempty"` // a new worktree, even if an earlier member of the name left one
+	Asks          bool               `json:"asks,omitempty"`  // it answers shutdown requests, regardless of its kind
+	Repo          string             `json:"repo,omitempty"`  // name of the repository; "" for the team's own
 	Cwd           string             `json:"cwd"`
 	ParentSession string             `json:"parentSession,omitempty"`
 	SpawnedBy     string             `json:"spawnedBy,omitempty"` // session key
@@ -166,10 +167,12 @@ type MemberSpec struct {
 	TMUX          string             `json:"tmux,omitempty"`      // $TMUX of the person who spawned it
 	TMUXPane      string             `json:"tmuxPane,omitempty"`
 	Limits        team.Limits        `json:"limits,omitzero"`
-	// Declared is the entry of the team file that the member was spawned from, if one was.
+	// Declared is the entry of the team file from which the member was spawned,
+	// if any.
 	Declared json.RawMessage `json:"declared,omitempty"`
-	// Approval and Nth say which approval let this one be spawned, and which of those it
-	// let: there is one member of each, ever. 0: nobody had to approve it.
+	// Approval and Nth identify the approval that allowed the spawn, and the
+	// spawn among those that it allowed: at most one member exists for each,
+	// ever. 0: no approval was needed.
 	Approval int64 `json:"approval,omitempty"`
 	Nth      int   `json:"nth,omitempty"`
 }
@@ -186,40 +189,40 @@ type Message struct {
 	Hop       int             `json:"hop,omitempty"`
 	IdemKey   string          `json:"idempotencyKey,omitempty"`
 	RequestID string          `json:"requestId,omitempty"`
-	Text      string          `json:"text"` // what the mailbox entry's text will be
+	Text      string          `json:"text"` // becomes the text of the mailbox entry
 	Summary   string          `json:"summary,omitempty"`
 	Payload   json.RawMessage `json:"payload,omitempty"`
 	At        int64           `json:"at"`
 }
 
-// NewMessage is what it takes to post one. ToSession pins the recipient's
-// session, so that mail for a name that was reused is never misrouted, and
-// ToGen its generation: a request to end is for the one that runs.
+// NewMessage describes a message to post. ToSession pins the recipient's
+// session, so that mail for a reused name is never misrouted, and ToGen its
+// generation: a shutdown request is for the running one.
 type NewMessage struct {
 	Kind      team.Kind       `json:"kind"`
 	From      string          `json:"from"`
-	To        string          `json:"to,omitempty"`           // empty: every member on the roster but From
-	ToSession string          `json:"toSession,omitempty"`    // refuse when To is another session by now
-	ToGen     string          `json:"toGeneration,omitempty"` // refuse when To is another generation by now
+	To        string          `json:"to,omitempty"`           // empty: every member on the roster except From
+	ToSession string          `json:"toSession,omitempty"`    // refuse if To has another session by now
+	ToGen     string          `json:"toGeneration,omitempty"` // refuse if To has another generation by now
 	Parent    string          `json:"parent,omitempty"`
 	Hop       int             `json:"hop,omitempty"`
-	IdemKey   string          `json:"idempotencyKey,omitempty"` // the same key again, by the same session, returns the first message
+	IdemKey   string          `json:"idempotencyKey,omitempty"` // the same key from the same session returns the first message
 	RequestID string          `json:"requestId,omitempty"`
 	Text      string          `json:"text"`
 	Summary   string          `json:"summary,omitempty"`
 	Payload   json.RawMessage `json:"payload,omitempty"`
 }
 
-// Delivery is how far a message has come to one recipient.
+// Delivery is the state of a message for one recipient.
 type Delivery struct {
 	MessageID string             `json:"messageId"`
 	Seq       int64              `json:"seq"`
 	Recipient string             `json:"recipient"` // agent name
-	Session   string             `json:"session"`   // session key of the recipient when it was posted
+	Session   string             `json:"session"`   // session key of the recipient at the time of posting
 	State     team.DeliveryState `json:"state"`
-	Reason    string             `json:"reason,omitempty"`   // of held and dropped
-	Evidence  string             `json:"evidence,omitempty"` // what showed it
-	At        int64              `json:"at"`                 // since when in this state
+	Reason    string             `json:"reason,omitempty"`   // for held and dropped
+	Evidence  string             `json:"evidence,omitempty"` // what the state is based on
+	At        int64              `json:"at"`                 // time of the last change of state
 }
 
 // Event is one row of the append-only audit log.
@@ -237,10 +240,10 @@ type Event struct {
 // TeamRow is the one row of the team table.
 type TeamRow struct {
 	Key         string   `json:"key"`
-	Name        string   `json:"name"` // as the person spelled it
+	Name        string   `json:"name"` // as the user spelled it
 	Description string   `json:"description,omitempty"`
 	Repo        string   `json:"repo,omitempty"` // main work tree or bare repository
-	Base        string   `json:"base,omitempty"` // what branches start from; empty: HEAD at spawn
+	Base        string   `json:"base,omitempty"` // commit from which branches start; empty: HEAD at spawn
 	WorktreeDir string   `json:"worktreeDir,omitempty"`
 	CreatedAt   int64    `json:"createdAt"`
 	LeadSession string   `json:"leadSession"`
@@ -248,5 +251,5 @@ type TeamRow struct {
 	Hidden      []string `json:"hiddenPaneIds,omitempty"`
 }
 
-// Lease is how long a claim holds without renewal.
+// Lease is how long a claim lasts without renewal.
 const Lease = 2 * time.Minute

@@ -18,7 +18,7 @@ const (
 	sqlVerifyOf  = `SELECT ` + verifyCols + ` FROM verifications WHERE task = ? ORDER BY id`
 	sqlVerifyPut = `INSERT INTO verifications(task, attempt, session, name, command, verifyBy, result, reviewed, state, createdAt, endedAt)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
-	// The last word about a command in an attempt.
+	// The latest result of a command in an attempt.
 	sqlVerifyPassed = `SELECT state FROM verifications WHERE task = ? AND attempt = ? AND command = ? ORDER BY id DESC LIMIT 1`
 	sqlVerifyBegin  = `UPDATE verifications SET generation = ?, place = ? WHERE id = ? AND state = 'open' AND generation = ''`
 	sqlVerifyEnd    = `UPDATE verifications SET state = ?, generation = '', place = '', exitCode = ?, error = ?, endedAt = ?
@@ -30,15 +30,16 @@ const (
 	sqlMessagesAfter = `SELECT id FROM messages WHERE seq > ? ORDER BY seq`
 
 	sqlVerifyOver = `UPDATE tasks SET verification = NULL WHERE id = ?`
-	// Whoever has its tasks for longer (the bridge's claims) has this one so too.
+	// A longer lease on the owner's tasks (the bridge's claims) applies here
+	// too.
 	sqlVerifyBack = `UPDATE tasks SET verification = NULL, leaseUntil = max(coalesce(leaseUntil, 0), ?) WHERE id = ?`
 )
 
-// VerifyState is how far a verification has come.
+// VerifyState is the state of a verification.
 type VerifyState string
 
-// States of a verification. Dropped is one whose task was taken back, given up or
-// deleted, or got another command, before it was known what came of it.
+// States of a verification. It is dropped if its task was released, given up,
+// deleted or got another command before there was a result.
 const (
 	VerifyOpen    VerifyState = "open"
 	VerifyPassed  VerifyState = "passed"
@@ -46,22 +47,23 @@ const (
 	VerifyDropped VerifyState = "dropped"
 )
 
-// Verification is one time that the work on a task is verified.
+// Verification is one verification of the work on a task.
 type Verification struct {
 	ID      int64  `json:"id"`
 	Task    string `json:"task"`
 	Attempt int    `json:"attempt"`
-	Session string `json:"session"` // whose work it is
+	Session string `json:"session"` // of the owner of the work
 	Name    string `json:"name"`
 	Command string `json:"command"`
-	By      string `json:"verifyBy"` // who gave the command
-	Result  Result `json:"result"`   // what the owner says of the task
-	// Reviewed: no review comes after it, for a person or the reviewer has spoken.
+	By      string `json:"verifyBy"` // author of the command
+	Result  Result `json:"result"`   // the owner's report of the task
+	// Reviewed means that no review follows, because the work was completed by
+	// a person or approved by the reviewer.
 	Reviewed bool        `json:"reviewed,omitempty"`
 	State    VerifyState `json:"state"`
-	// Generation is what the processes that run are known by, and Place their control
-	// group: from before the first is started until the last is gone, also where
-	// nobody waits for it any more.
+	// Generation identifies the running processes, and Place is their control
+	// group. They are set from before the first process starts until the last
+	// has exited, even if the result is no longer awaited.
 	Generation string `json:"generation,omitempty"`
 	Place      string `json:"place,omitempty"`
 	ExitCode   int    `json:"exitCode,omitempty"`
@@ -70,29 +72,30 @@ type Verification struct {
 	EndedAt    int64  `json:"endedAt,omitempty"`
 }
 
-// VerifyEnd is what came of a verification.
+// VerifyEnd is the result of a verification.
 type VerifyEnd struct {
 	ID         int64  `json:"id"`
-	Generation string `json:"generation"` // that it was begun with
+	Generation string `json:"generation"` // the generation with which it was begun
 	Passed     bool   `json:"passed"`
-	// Gone: there is nothing to go on with, for the worktree of the owner is gone. The
-	// task is for whoever is ready.
+	// Gone means that the owner's worktree no longer exists, so the owner
+	// cannot continue. The task becomes available to all.
 	Gone     bool   `json:"gone,omitempty"`
 	ExitCode int    `json:"exitCode,omitempty"`
 	Why      string `json:"why,omitempty"`  // of a failure, one line: "exit 1"
 	Tail     string `json:"tail,omitempty"` // the end of its output, as text
-	Log      string `json:"log,omitempty"`  // path of all of it
+	Log      string `json:"log,omitempty"`  // path of the complete output
 }
 
-// Verified is what followed from a VerifyEnd.
+// Verified is what EndVerification has changed.
 type Verified struct {
-	// Counts is false where the result is of an older attempt, another owner, a task
-	// that was changed, or another run of the command: nothing has changed then.
+	// Counts is false if the result belongs to an older attempt, another owner,
+	// a task that was changed, or another run of the command: then nothing has
+	// changed.
 	Counts bool     `json:"counts"`
 	Task   Task     `json:"task"`
 	Ready  []string `json:"ready"` // ids of the tasks that became ready
-	// Mail is what was posted with it: to the owner that it has failed, to reviewers, to
-	// the lead that it is completed. It is the caller's to put into mailboxes.
+	// Mail lists the messages posted with it: a failure to the owner, a review
+	// to reviewers, a completion to the lead. The caller mails them.
 	Mail []Mail `json:"mail,omitempty"`
 }
 
@@ -102,15 +105,15 @@ type Mail struct {
 	Deliveries []Delivery `json:"deliveries"`
 }
 
-// CompleteVerified is Complete by an owner that has run the command itself, in its
-// worktree, and has seen it pass. A task that has another one by now is verified as
-// any other.
+// CompleteVerified is Complete by an owner that has itself run the command
+// successfully in its worktree. A task whose command has changed is verified
+// like any other.
 func (l *Ledger) CompleteVerified(ctx context.Context, ref TaskRef, res Result, command string) (ready []string, err error) {
 	return write[[]string](ctx, l, opTaskCompleteVerified, verifiedArgs{endArgs{ref, res}, command})
 }
 
-// Unverified returns the verifications that something is to be done about: those that
-// are open, and those that processes may be left of. Oldest first.
+// Unverified returns the verifications that need action: the open ones, and
+// those that may have processes left. Oldest first.
 func (l *Ledger) Unverified(ctx context.Context) ([]Verification, error) {
 	return read(ctx, l.db, "read verifications", scanVerification, sqlVerifyTodo)
 }
@@ -120,26 +123,26 @@ func (l *Ledger) Verifications(ctx context.Context, task string) ([]Verification
 	return read(ctx, l.db, "read the verifications of task "+task, scanVerification, sqlVerifyOf, task)
 }
 
-// BeginVerification writes down what the processes of a verification will be known by,
-// before the first of them is started. One that nobody waits for any more, or that was
-// begun and not ended, is CodeConflict.
+// BeginVerification records the generation of a verification's processes before
+// the first of them starts. A verification that is no longer awaited, or that
+// was begun and not ended, is CodeConflict.
 func (l *Ledger) BeginVerification(ctx context.Context, id int64, generation, place string) error {
 	_, err := write[none](ctx, l, opVerifyBegin, verifyBegin{id, generation, place})
 	return err
 }
 
-// AbandonVerification says that no process of this generation is left, and that nothing
-// came of it: an open verification can be begun again.
+// AbandonVerification records that no process of this generation is left, and
+// that there is no result: an open verification can be begun again.
 func (l *Ledger) AbandonVerification(ctx context.Context, id int64, generation string) error {
 	_, err := write[none](ctx, l, opVerifyAbandon, verifyBegin{ID: id, Generation: generation})
 	return err
 }
 
-// EndVerification writes what came of a verification none of whose processes is left.
-// Where it has passed, the task goes to its review or is completed; where not, it is
-// in_progress as it was and its owner is told by [team.SystemName]. A built-in worker's
-// task fails instead, for such a one does not read what it is told; that of an owner
-// that has ended or left is pending again.
+// EndVerification records the result of a verification, none of whose processes
+// is left. If it has passed, the task goes to its review or is completed;
+// otherwise it stays in_progress and [team.SystemName] notifies its owner. The
+// task of a built-in worker fails instead, because workers do not read
+// messages; the task of an owner that has ended or left becomes pending.
 func (l *Ledger) EndVerification(ctx context.Context, in VerifyEnd) (Verified, error) {
 	return write[Verified](ctx, l, opVerifyEnd, verifyEnd{in, team.NewUUID()})
 }
@@ -160,8 +163,8 @@ type verifyEnd struct {
 	MessageID string `json:"messageId"`
 }
 
-// handIn takes the work of an owner that says it is done: it is verified, then
-// reviewed, then completed.
+// handIn processes work reported as done: it is verified, then reviewed, then
+// completed.
 func (t *tx) handIn(task Task, res Result, reviewed bool) ([]string, error) {
 	if waits, err := t.toVerify(task, res, reviewed); waits || err != nil {
 		return []string{}, err
@@ -174,8 +177,8 @@ func (t *tx) handIn(task Task, res Result, reviewed bool) ([]string, error) {
 	return t.complete(task, res)
 }
 
-// toVerify begins to wait for the verification of a task; false where it has no command
-// that may run, or one that has passed in this attempt.
+// toVerify starts a verification of a task; it returns false if the task has no
+// command that may run, or its command has passed in this attempt.
 func (t *tx) toVerify(task Task, res Result, reviewed bool) (bool, error) {
 	if task.Verify == "" || task.VerifyBy == "" {
 		return false, nil
@@ -206,7 +209,7 @@ func (t *tx) putVerification(task Task, res Result, reviewed bool, state VerifyS
 	return id, err
 }
 
-// verifyData is the data of the events of a verification.
+// verifyData is the data of a verification's events.
 type verifyData struct {
 	Verification int64  `json:"verification"`
 	Attempt      int    `json:"attempt"`
@@ -236,7 +239,8 @@ func completeVerified(t *tx, a verifiedArgs) ([]string, error) {
 	return t.handIn(task, a.Result, false)
 }
 
-// notVerifying refuses what an owner may not do while its work is verified.
+// notVerifying returns an error for operations of an owner that are not allowed
+// during the verification of its work.
 func notVerifying(task Task) error {
 	if task.Verification == 0 {
 		return nil
@@ -245,8 +249,8 @@ func notVerifying(task Task) error {
 		WithHint("nothing is to be done: its owner is told when it has failed; teamctl task release " + task.ID + " takes it back")
 }
 
-// verifyAgain follows a change of the command while it runs: what comes of the old one
-// counts no more.
+// verifyAgain handles a change of the command while it runs: the result of the
+// old one no longer counts.
 func (t *tx) verifyAgain(task Task) error {
 	v, err := t.verification(task.Verification)
 	if err != nil {
@@ -309,7 +313,7 @@ func endVerification(t *tx, a verifyEnd) (out Verified, err error) {
 	if err != nil {
 		return out, err
 	}
-	if task.Verification != v.ID { // no open one is without its task
+	if task.Verification != v.ID { // an open verification always has its task
 		return out, fmt.Errorf("task %s waits for verification %d, not %d", task.ID, task.Verification, v.ID)
 	}
 	out.Counts = true
@@ -348,7 +352,7 @@ func endVerification(t *tx, a verifyEnd) (out Verified, err error) {
 // builtIn is the Spec.Agent of the built-in worker.
 const builtIn = "worker"
 
-// verifyFailed gives a task back to whom it is.
+// verifyFailed returns a task to its owner, or to all.
 func (t *tx) verifyFailed(a verifyEnd, v Verification, task Task) error {
 	m, err := t.memberBySession(task.Owner)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
@@ -371,7 +375,7 @@ func (t *tx) verifyFailed(a verifyEnd, v Verification, task Task) error {
 	}
 	run, err := t.run()
 	if team.ReasonOf(err) == ReasonTeamNotFound {
-		return nil // nobody is told anything
+		return nil // no messages without a run
 	}
 	if err != nil {
 		return err
@@ -382,7 +386,8 @@ func (t *tx) verifyFailed(a verifyEnd, v Verification, task Task) error {
 	return err
 }
 
-// mailSince is what this transaction has posted after a message.
+// mailSince returns the messages that this transaction has posted after a
+// message.
 func (t *tx) mailSince(seq int64) (out []Mail, err error) {
 	ids, err := column[string](t, sqlMessagesAfter, seq)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// verifying is a team in which a has handed in a task that is to be verified, with
-// another one that waits for it.
+// verifying returns a team in which a has completed a task that awaits
+// verification, with another task that depends on it.
 func verifying(t *testing.T) (l *Ledger, ref TaskRef, v Verification) {
 	t.Helper()
 	l = newTeam(t, "a", "b")
@@ -24,13 +24,13 @@ func verifying(t *testing.T) (l *Ledger, ref TaskRef, v Verification) {
 	return l, ref, one(t, l)
 }
 
-// lives makes a member a running one of a kind of agent.
+// lives makes a member a running one of the given agent kind.
 func lives(t *testing.T, l *Ledger, session, agent string) {
 	t.Helper()
 	ok(t, sqlExec(t, l.DB(), `UPDATE members SET observed = 'running', spec = json_set(spec, '$.agent', ?) WHERE sessionKey = ?`, agent, session))
 }
 
-// one is the only verification that something is to be done about.
+// one returns the only verification that needs action.
 func one(t *testing.T, l *Ledger) Verification {
 	t.Helper()
 	todo := must[[]Verification](t)(l.Unverified(ctxFor(t)))
@@ -62,7 +62,8 @@ func history(t *testing.T, l *Ledger, task string) string {
 	return strings.Join(whats, " ")
 }
 
-// What is handed in stays its owner's until it is known, whatever becomes of the owner.
+// Completed work stays with its owner until the result is known, whatever
+// happens to the owner.
 func TestVerifiedThenCompleted(t *testing.T) {
 	t.Parallel()
 	l, ref, v := verifying(t)
@@ -103,7 +104,8 @@ func TestVerifiedThenCompleted(t *testing.T) {
 	sound(t, l)
 }
 
-// The owner of work that did not pass goes on with it, and is told why.
+// The owner of work that failed its verification continues with it, and is
+// notified of the reason.
 func TestVerifyFailedIsTold(t *testing.T) {
 	t.Parallel()
 	l, ref, v := verifying(t)
@@ -137,8 +139,9 @@ func TestVerifyFailedIsTold(t *testing.T) {
 	}
 }
 
-// Who cannot go on with it loses it: a built-in worker, which reads no mail about it,
-// fails, and comes back by its retries; an owner that has ended gives it back.
+// An owner that cannot continue loses the task: that of a built-in worker,
+// which reads no mail about it, fails and uses its retries; that of an owner
+// that has ended becomes pending.
 func TestVerifyFailedOfWhoCannotGoOn(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -171,7 +174,7 @@ func TestVerifyFailedOfWhoCannotGoOn(t *testing.T) {
 	}
 }
 
-// What comes of a run that nobody waits for changes nothing.
+// The result of a run that is no longer awaited changes nothing.
 func TestVerifyIsFenced(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(l *Ledger, ref TaskRef) error{
@@ -181,7 +184,7 @@ func TestVerifyIsFenced(t *testing.T) {
 			_, err := l.Reassign(background, ref.ID, "s-b", team.LeadName)
 			return err
 		},
-		"again": func(l *Ledger, ref TaskRef) error { // the same owner, at its next attempt
+		"again": func(l *Ledger, ref TaskRef) error { // the same owner, in its next attempt
 			if err := l.As("a").Release(background, ref); err != nil {
 				return err
 			}
@@ -220,7 +223,8 @@ func TestVerifyIsFenced(t *testing.T) {
 	}
 }
 
-// One run at a time, and one whose runner was killed can be begun again.
+// There is one run at a time, and a run whose runner was killed can be begun
+// again.
 func TestVerifyIsBegunOnce(t *testing.T) {
 	t.Parallel()
 	l, _, v := verifying(t)
@@ -238,7 +242,7 @@ func TestVerifyIsBegunOnce(t *testing.T) {
 	}
 }
 
-// Without its command a task is done; the new one is run where there is one.
+// A task whose command is removed is completed; a replaced command is run.
 func TestVerifyTakenAway(t *testing.T) {
 	t.Parallel()
 	l, _, v := verifying(t)
@@ -251,7 +255,8 @@ func TestVerifyTakenAway(t *testing.T) {
 	sound(t, l)
 }
 
-// Verified first, reviewed then: a person's word, and the reviewer's, is no verification.
+// Verification comes before review: neither completion by a person nor the
+// reviewer's approval replaces it.
 func TestVerifyAndReview(t *testing.T) {
 	t.Parallel()
 	l, _, v := verifying(t)
@@ -262,7 +267,7 @@ func TestVerifyAndReview(t *testing.T) {
 	if out.Task.Review == 0 || out.Task.Status != team.TaskInProgress || out.Task.Verification != 0 || len(told(t, l, "rev")) != 1 {
 		t.Fatalf("%+v", out.Task)
 	}
-	// Another command amid the review is run after it.
+	// A command set during the review is run after it.
 	must[Task](t)(l.UpdateTask(ctx, TaskPatch{ID: "1", By: team.LeadName, Verify: ptr("make more")}))
 	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: out.Task.Review, Approve: true, By: "rev"}))
 	v = one(t, l)
@@ -283,8 +288,8 @@ func TestVerifyAndReview(t *testing.T) {
 	sound(t, l)
 }
 
-// Work that comes back from its review is verified again, though the command has passed
-// once; work that is approved is not.
+// Work returned by its review is verified again, even if the command has passed
+// once; approved work is not.
 func TestVerifyAfterARejectedReview(t *testing.T) {
 	t.Parallel()
 	l, _, v := verifying(t)
@@ -293,7 +298,7 @@ func TestVerifyAfterARejectedReview(t *testing.T) {
 	ok(t, err)
 	out := run(t, l, v, VerifyEnd{Passed: true})
 	must[Settled](t)(l.Answer(ctx, AnswerIn{ID: out.Task.Review, By: "rev", Feedback: "not so"}))
-	task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: out.Task.ID})) // it was sent back: another attempt
+	task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: out.Task.ID})) // a new attempt, because it was sent back
 	must[[]string](t)(l.Complete(ctx, ref(task), Result{Summary: "otherwise"}))
 	again := one(t, l)
 	if again.ID == v.ID || again.Reviewed || again.Result.Summary != "otherwise" {
@@ -310,7 +315,8 @@ func TestVerifyAfterARejectedReview(t *testing.T) {
 	sound(t, l)
 }
 
-// An owner that has run the command itself is done; one that has run another one is not.
+// An owner that has run the command itself is done; one that has run another
+// command is not.
 func TestVerifiedByItsOwner(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -328,7 +334,7 @@ func TestVerifiedByItsOwner(t *testing.T) {
 	}
 }
 
-// The command of an older board is run where it is known that the lead gave it.
+// The command of an older board is run only if it is known to be the lead's.
 func TestVerifyOfAnOlderBoard(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
@@ -350,7 +356,8 @@ func TestVerifyOfAnOlderBoard(t *testing.T) {
 	}
 }
 
-// How a task was verified goes with its old history, but for what is in work or runs.
+// Verifications are pruned with a task's old history, except for tasks in
+// progress and running ones.
 func TestVerificationsArePruned(t *testing.T) {
 	t.Parallel()
 	l, ref, v := verifying(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// pair is a ledger with two members.
+// pair returns a ledger with two members.
 func pair(t *testing.T) (l *Ledger, a, b Member) {
 	t.Helper()
 	db := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -40,19 +40,19 @@ func TestFileLeases(t *testing.T) {
 	if len(got.Conflicts) != 0 || !cmp.Equal(got.Touched, []TouchedFile{{Name: "bob", Path: "docs/x.md"}}) || got.Lease.ID == 0 {
 		t.Errorf("%+v", got)
 	}
-	// A conflict is told, not refused.
+	// A conflict is reported, not refused.
 	theirs, err := l.TakeFileLease(ctx, NewFileLease{Session: b.SessionKey, Glob: "**/*.md", For: time.Minute})
 	ok(t, err)
 	if len(theirs.Conflicts) != 1 || theirs.Conflicts[0].Name != "ann" || theirs.Lease.ID == got.Lease.ID {
 		t.Errorf("%+v", theirs)
 	}
-	// The same glob renews.
+	// The same glob renews the lease.
 	again, err := l.TakeFileLease(ctx, NewFileLease{Session: a.SessionKey, Glob: "docs/**", For: 2 * time.Hour})
 	ok(t, err)
 	if again.Lease.ID != got.Lease.ID || again.Lease.Until <= got.Lease.Until {
 		t.Errorf("%+v", again.Lease)
 	}
-	now = now.Add(time.Minute + time.Millisecond) // bob's is over
+	now = now.Add(time.Minute + time.Millisecond) // bob's lease has expired
 	list, err := l.FileLeases(ctx)
 	ok(t, err)
 	if len(list) != 1 || list[0].Name != "ann" {
@@ -95,7 +95,7 @@ func TestOverlapIsToldOnce(t *testing.T) {
 			t.Errorf("%v", fresh)
 		}
 	}
-	for _, s := range []string{a.SessionKey, b.SessionKey} { // nothing new for either, written or not
+	for _, s := range []string{a.SessionKey, b.SessionKey} { // nothing new for either, whether written or not
 		files := []Touch{{Path: "two"}, {Path: "three"}}
 		if s == a.SessionKey {
 			files = []Touch{{Path: "one"}, {Path: "two", Dirty: true}}
@@ -118,7 +118,7 @@ func TestMergeQueue(t *testing.T) {
 	two := Merge{Member: b.Name, Session: b.SessionKey, Branch: "t/b", Tip: "1", Target: "main", Strategy: "squash"}
 	list, err := l.EnqueueMerges(ctx, []Merge{one, two})
 	ok(t, err)
-	one.Tip = "2" // queued again: brought up to date
+	one.Tip = "2" // queued again: updated
 	more, err := l.EnqueueMerges(ctx, []Merge{one})
 	ok(t, err)
 	if len(more) != 1 || more[0].ID != list[0].ID || more[0].Tip != "2" || more[0].AskedBy != "team-lead" {
@@ -126,13 +126,14 @@ func TestMergeQueue(t *testing.T) {
 	}
 	_, err = l.MoveMerges(ctx, MergePatch{IDs: []int64{list[0].ID}, State: MergeGating})
 	ok(t, err)
-	one.Tip = "3" // under way: stays
+	one.Tip = "3" // running: unchanged
 	more, err = l.EnqueueMerges(ctx, []Merge{one})
 	ok(t, err)
 	if more[0].Tip != "2" || more[0].State != MergeGating {
 		t.Errorf("%+v", more)
 	}
-	// It cannot be taken back either, and what was made of its older commit is nothing.
+	// It cannot be canceled either, and results for its older commit are
+	// ignored.
 	for _, p := range []MergePatch{{State: MergeCanceled}, {State: MergeLanding, Tips: []string{"1"}}, {State: MergeConflict, Tips: []string{"1"}, Task: &NewTask{Subject: "x"}}} {
 		p.IDs = []int64{list[0].ID}
 		moved, err := l.MoveMerges(ctx, p)
@@ -151,7 +152,7 @@ func TestMergeQueue(t *testing.T) {
 	if got.Owner != b.SessionKey || got.Status != team.TaskPending {
 		t.Errorf("%+v", got)
 	}
-	// Ended: it neither moves nor makes another task.
+	// Once ended, it neither moves nor creates another task.
 	moved, err = l.MoveMerges(ctx, MergePatch{IDs: []int64{list[1].ID}, State: MergeQueued, Task: task})
 	ok(t, err)
 	if moved[0].State != MergeConflict || must[Counts](t)(l.Counts(ctx)).Total() != 1 {
@@ -164,7 +165,7 @@ func TestMergeQueue(t *testing.T) {
 	if len(open) != 1 || len(all) != 2 || all[0].ID != list[0].ID || !cmp.Equal(all[1].Files, []string{"x"}) {
 		t.Errorf("%+v %+v", open, all)
 	}
-	// The task of one who left is anybody's.
+	// The task of a member that left is available to all.
 	ok(t, l.RemoveMember(ctx, a.SessionKey))
 	moved, err = l.MoveMerges(ctx, MergePatch{IDs: []int64{list[0].ID}, State: MergeRed, Task: task})
 	ok(t, err)

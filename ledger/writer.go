@@ -10,28 +10,29 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Op is one change of the ledger as it travels to the process that applies it.
+// Op is one change of the ledger, in the form in which it is sent to the
+// process that applies it.
 type Op struct {
-	ID   string          `json:"id"`   // uuid, version 7 for speed; the same id is applied once. Empty: it is never repeated
+	ID   string          `json:"id"`   // uuid, version 7 for speed; the same id is applied once. Empty: never repeated
 	Name string          `json:"name"` // a name of the operations table
 	Args json.RawMessage `json:"args"`
-	At   int64           `json:"at"`            // Unix milliseconds; 0: when it is applied
-	Who  string          `json:"who,omitempty"` // actor of events that name nobody else
+	At   int64           `json:"at"`            // Unix milliseconds; 0: the time of application
+	Who  string          `json:"who,omitempty"` // actor of events that name no other
 }
 
 // Writer applies operations. The error of a refused operation is a coded
-// *team.Error; ErrWriterGone says that it is unknown whether op was applied and
-// that the same op may be handed to another Writer.
+// *team.Error; ErrWriterGone means that it is unknown whether op was applied,
+// and that the same op may be passed to another Writer.
 type Writer interface {
 	Write(ctx context.Context, op Op) (json.RawMessage, error)
 }
 
-// ErrWriterGone is returned by a Writer that cannot say what became of an
-// operation: the supervisor behind it went away.
+// ErrWriterGone is returned by a Writer that does not know the result of an
+// operation: the supervisor behind it has exited.
 var ErrWriterGone = errors.New("the ledger's writer is gone")
 
 // Switching writes through primary while it has a Writer, and repeats the same
-// operation with fallback when that Writer is gone.
+// operation with fallback if that Writer has gone away.
 func Switching(primary func(context.Context) (Writer, bool), fallback Writer) Writer {
 	return &switching{primary: primary, fallback: fallback}
 }
@@ -44,7 +45,7 @@ type switching struct {
 func (s *switching) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	w, ok := s.primary(ctx)
 	if !ok {
-		op.ID = "" // nobody has seen it, so it need not be told from a repetition
+		op.ID = "" // sent to no other writer, so it cannot be a repetition
 		return s.fallback.Write(ctx, op)
 	}
 	res, err := w.Write(ctx, op)
@@ -54,14 +55,14 @@ func (s *switching) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	return s.fallback.Write(ctx, op)
 }
 
-// Postman is a Writer behind which messages are mailed for those who posted them: of
-// many that come at a time all are brought together. Mail returns how far a delivery has
-// come; false says that it is the caller's to mail.
+// Postman is a Writer behind which messages are mailed on behalf of their
+// posters, many at a time. Mail returns the state of the delivery; false means
+// that the caller must mail it.
 type Postman interface {
 	Mail(ctx context.Context, d Delivery) (Delivery, bool)
 }
 
-// Mail asks the primary, where it is a Postman.
+// Mail calls the primary if it is a Postman.
 func (s *switching) Mail(ctx context.Context, d Delivery) (Delivery, bool) {
 	if w, ok := s.primary(ctx); ok {
 		if p, ok := w.(Postman); ok {
@@ -71,8 +72,8 @@ func (s *switching) Mail(ctx context.Context, d Delivery) (Delivery, bool) {
 	return d, false
 }
 
-// MailFor has a delivery mailed by who does that for many, if there is one; false says
-// that it is the caller's to mail.
+// MailFor mails a delivery through a Postman, if there is one; false means that
+// the caller must mail it.
 func (l *Ledger) MailFor(ctx context.Context, d Delivery) (Delivery, bool) {
 	if p, ok := l.w.(Postman); ok {
 		return p.Mail(ctx, d)
@@ -93,15 +94,15 @@ func (d direct) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	return j.res, j.err
 }
 
-// job is an operation with what became of it.
+// job is an operation and its result.
 type job struct {
 	op  Op
 	res json.RawMessage
 	err error
 }
 
-// transact applies jobs in one transaction behind the fair lock. Its error says
-// that nothing was applied; a refused job has its own error and leaves no trace.
+// transact applies jobs in one transaction under the fair lock. An error means
+// that nothing was applied; a refused job has its own error and no effect.
 func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
 	defer cancel()
@@ -124,14 +125,14 @@ func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	return err
 }
 
-// errUndo says that a refused operation has written before it was refused: the
-// transaction has to be run again with a savepoint around each.
+// errUndo means that a refused operation had already written: the transaction
+// must be repeated with a savepoint around each operation.
 var errUndo = errors.New("an operation has to be undone")
 
 // attempt is one BEGIN .. COMMIT. An error means that nothing was committed.
-// Nearly every refusal comes before the first write of its operation and has
-// nothing to undo, so savepoints, a third of all statements, are taken only in a
-// second run (careful).
+// Nearly every refusal comes before the first write of its operation and needs
+// no undo, so savepoints, a third of all statements, are only used in a second
+// run (careful).
 func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 	t := &tx{db: db}
 	if _, err := t.exec("BEGIN IMMEDIATE"); err != nil {
@@ -140,7 +141,8 @@ func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 	committed := false
 	defer func() {
 		if !committed {
-			// SQLite may have rolled back by itself; then this fails and nothing is open.
+			// SQLite may already have rolled back; then this fails and no
+			// transaction is open.
 			_, _ = t.exec("ROLLBACK")
 		}
 	}()
@@ -172,7 +174,7 @@ func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 	return wrote, nil
 }
 
-// begin is the transaction as one job sees it.
+// begin returns the transaction for one job.
 func (db *DB) begin(j *job) *tx {
 	t := &tx{db: db, who: j.op.Who, now: j.op.At}
 	if t.now <= 0 {
@@ -181,8 +183,8 @@ func (db *DB) begin(j *job) *tx {
 	return t
 }
 
-// bare applies one job. Its error is of the transaction, not of the job; it is
-// errUndo when the job's own error may have left something behind.
+// bare applies one job. Its error concerns the transaction, not the job; it is
+// errUndo if the failed job may have left changes.
 func (db *DB) bare(j *job) (*tx, error) {
 	t := db.begin(j)
 	j.res, j.err = t.apply(j.op)
@@ -193,7 +195,8 @@ func (db *DB) bare(j *job) (*tx, error) {
 	if isBusy(j.err) {
 		return nil, j.err
 	}
-	// After an error of SQLite's own the transaction may be gone altogether.
+	// After an error of SQLite itself the transaction may have been rolled
+	// back.
 	if t.wrote || isSQLite(j.err) || !errors.As(j.err, &refusal) {
 		return nil, errUndo
 	}
@@ -201,7 +204,7 @@ func (db *DB) bare(j *job) (*tx, error) {
 	return t, nil
 }
 
-// inSavepoint is bare with a savepoint to go back to.
+// inSavepoint is bare with a savepoint to roll back to.
 func (db *DB) inSavepoint(j *job) (*tx, error) {
 	t := db.begin(j)
 	if _, err := t.exec("SAVEPOINT op"); err != nil {
@@ -229,19 +232,20 @@ func (db *DB) inSavepoint(j *job) (*tx, error) {
 
 const (
 	appliedKeep  = int64(time.Hour / time.Millisecond)
-	appliedPrune = 4 // rows pruned at most for each operation of a transaction
+	appliedPrune = 4 // maximum number of rows pruned per operation of a transaction
 )
 
 const (
 	sqlAppliedGet = `SELECT result FROM applied_ops WHERE id = ?`
 	sqlAppliedPut = `INSERT INTO applied_ops(id, at, result) VALUES (?, ?, ?)`
-	// The condition on at stands inside: beside the IN it makes SQLite walk the
-	// whole table at each commit, which cost more than all the rest.
+	// The condition on at is in the subquery: next to the IN it makes SQLite
+	// scan the whole table at each commit, which cost more than everything
+	// else.
 	sqlAppliedPrune = `DELETE FROM applied_ops WHERE id IN (SELECT id FROM (SELECT id, at FROM applied_ops ORDER BY id LIMIT ?2) WHERE at < ?1)`
 )
 
 // apply runs one operation, or returns the result of its first run. A bug in an
-// operation must not take the supervisor down with everybody's writes.
+// operation must not crash the supervisor and with it the writes of all others.
 func (t *tx) apply(op Op) (res json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -56,7 +56,7 @@ func TestOpIsAppliedOnce(t *testing.T) {
 	if next := must[json.RawMessage](t)(g.Write(ctx, claimOp("two"))); taskID(t, next) != "2" {
 		t.Errorf("%s", next)
 	}
-	// A refusal is not kept: the same operation may succeed later.
+	// A refusal is not stored: the same operation may succeed later.
 	blocked := Op{ID: "three", Name: opTaskClaim, Args: raw(`{"owner":"s-b","id":"1"}`)}
 	_, err := g.Write(ctx, blocked)
 	refused(t, err, team.CodeConflict, ReasonAlreadyClaimed)
@@ -70,10 +70,11 @@ func TestAppliedOpsArePruned(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
-	ok(t, sqlExec(t, l.DB(), "DELETE FROM applied_ops")) // they are of the true time
+	ok(t, sqlExec(t, l.DB(), "DELETE FROM applied_ops")) // they have the real time
 	c := &clock{time.UnixMilli(1_000_000_000)}
 	l.now = c.now
-	// Only what came through a Writer elsewhere is kept: it may come again.
+	// Only results of a Writer elsewhere are stored, because the operation may
+	// be repeated.
 	direct := l.w
 	l.w = writerFunc(func(ctx context.Context, op Op) (json.RawMessage, error) { return direct.Write(ctx, op) })
 	for range 20 {
@@ -125,7 +126,7 @@ type writerFunc func(context.Context, Op) (json.RawMessage, error)
 
 func (f writerFunc) Write(ctx context.Context, op Op) (json.RawMessage, error) { return f(ctx, op) }
 
-// One refused operation of a group leaves no trace and harms no neighbour.
+// One refused operation of a group has no effect, and does not harm the others.
 func TestGroupRollsBackOneOnly(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -158,12 +159,13 @@ func TestPanicIsAnError(t *testing.T) {
 	must[[]Task](t)(l.CreateTasks(ctxFor(t), make12(), "lead"))
 }
 
-// While somebody else holds the lock, a write waits for its turn, then says "busy".
+// While another process holds the lock, a write waits for the write slot, then
+// returns "busy".
 func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
 	openAt(t, path)
-	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second})) // a connection is opened in that time, too
+	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second})) // includes opening a connection
 	defer func() { ok(t, db.Close()) }()
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), db.LockPath()))
 	_, err := Direct(db).Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)})
@@ -175,7 +177,7 @@ func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	must[json.RawMessage](t)(g.Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)}))
 }
 
-// A program that knows nothing of our lock holds SQLite's own.
+// A program that does not take the file lock holds SQLite's own.
 func TestFault33ForeignTransaction(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
@@ -212,7 +214,8 @@ func TestGroupLife(t *testing.T) {
 	ok(t, NewGroup(l.DB()).Stop(ctx))
 }
 
-// What has not begun when its context ends is not applied; what has begun is answered.
+// An operation that has not begun when its context ends is not applied; one
+// that has begun is answered.
 func TestGroupSkipsWhatWasGivenUp(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	ops["test.hold"] = opSpec{run: func(t *tx, args json.RawMessage) (any, error) {
@@ -245,7 +248,7 @@ func TestGroupSkipsWhatWasGivenUp(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
-	ok(t, l.Checkpoint(ctxFor(t))) // behind the group's transaction
+	ok(t, l.Checkpoint(ctxFor(t))) // after the group's transaction
 	var got []string
 	for _, e := range must[[]Event](t)(l.Events(ctxFor(t), 0, 0, EventFilter{})) {
 		if e.What == "begun" || e.What == "given" {
@@ -257,8 +260,8 @@ func TestGroupSkipsWhatWasGivenUp(t *testing.T) {
 	}
 }
 
-// A group waits for those who were in the last one, for a moment, and for nobody when
-// they are there.
+// A group waits briefly for the writers of the last group, and not at all once
+// they have arrived.
 func TestGroupWaitsForItsLast(t *testing.T) {
 	t.Parallel()
 	next := func() *waiting { return &waiting{answer: make(chan struct{})} }
@@ -298,7 +301,7 @@ func TestGroupWaitsForItsLast(t *testing.T) {
 			}
 		})
 	}
-	// The end of the writer ends the wait; who gave up meanwhile is left out.
+	// The end of the writer ends the wait; abandoned operations are skipped.
 	g := NewGroup(nil)
 	g.patience = time.Hour
 	gone := next()
@@ -338,7 +341,8 @@ func TestEveryOpRefusesNonsense(t *testing.T) {
 	}
 }
 
-// A full disk refuses what does not fit, typed, and nothing else is lost.
+// A full disk refuses what does not fit, with a coded error, and nothing else
+// is lost.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -373,8 +377,8 @@ func TestDiskFull(t *testing.T) {
 	sound(t, l)
 }
 
-// Operations that come together are answered each for itself, a refused one too, and
-// a stopped group says that it is gone.
+// Operations that are written together get separate answers, including a
+// refused one, and a stopped group returns ErrWriterGone.
 func TestWriteAll(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)
