@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Launch is everything that a backend needs to start one generation. It is
-// written to the bundle as launch.json; the shim reads it from there.
+// Launch contains everything that a backend needs to start one generation. It
+// is written to the bundle as launch.json, from which the shim reads it.
 type Launch struct {
 	Team       string      `json:"team"`
 	Agent      string      `json:"agent"`
@@ -17,26 +17,29 @@ type Launch struct {
 	Env        []string    `json:"env"` // the agent's whole environment, KEY=VALUE
 	Dir        string      `json:"dir"`
 	Bundle     team.Bundle `json:"bundle"`
-	Notify     string      `json:"notify"` // datagram socket of the supervisor; may be gone
+	Notify     string      `json:"notify"` // datagram socket of the supervisor; may not exist any more
 	Title      string      `json:"title"`
 	Color      string      `json:"color"` // one of team.Colors
 	Cols       int         `json:"cols,omitempty"`
 	Rows       int         `json:"rows,omitempty"`
 	Place      Place       `json:"place"`
-	// Terminal is "" where the agent uses the terminal that the shim stands in, else
-	// the name of the backend whose terminal the shim itself holds ("pty").
+	// Terminal is "" if the agent uses the terminal in which the shim runs,
+	// otherwise the name of the backend whose terminal the shim itself holds
+	// ("pty").
 	Terminal string `json:"terminal,omitempty"`
-	// Socket is where such a terminal is attached to; the backend chooses it.
+	// Socket is the socket for attaching to such a terminal; the backend
+	// chooses it.
 	Socket string `json:"socket,omitempty"`
-	// Limits are for the agent with everything below it. What keeps them stands in
-	// proc.json; one that nothing can keep here does not hinder the start.
+	// Limits apply to the agent with all its descendants. proc.json records
+	// what enforces them; a limit that cannot be enforced on this system does
+	// not prevent the start.
 	Limits team.Limits `json:"limits,omitzero"`
 }
 
-// Layout says where a terminal backend puts a teammate.
+// Layout selects where a terminal backend puts a teammate.
 type Layout string
 
-// Layouts. Auto splits the person's window inside tmux and uses the team's
+// Layouts. Auto splits the user's window inside tmux and uses the team's
 // private server outside.
 const (
 	LayoutAuto    Layout = ""
@@ -45,47 +48,49 @@ const (
 	LayoutSession Layout = "session"
 )
 
-// Place is where the person was when they asked: the values of $TMUX and
-// $TMUX_PANE of the asking process, empty outside tmux.
+// Place is where the request came from: the values of $TMUX and $TMUX_PANE of
+// the requesting process, empty outside tmux.
 type Place struct {
 	Layout   Layout `json:"layout,omitempty"`
 	TMUX     string `json:"tmux,omitempty"`
 	TMUXPane string `json:"tmuxPane,omitempty"`
 }
 
-// ProcID names one process for good: a pid alone is reused.
+// ProcID identifies one process uniquely; a pid alone is reused.
 type ProcID struct {
 	BootID     string `json:"bootId"`
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"startTicks"` // field 22 of /proc/<pid>/stat; microseconds since the epoch on macOS
 }
 
-// Proc is proc.json.
+// Proc is the content of proc.json.
 type Proc struct {
 	Generation string    `json:"generation"`
 	Shim       ProcID    `json:"shim"`
 	Agent      ProcID    `json:"agent"`
 	StartedAt  time.Time `json:"startedAt"`
-	// Cgroup is the directory of the agent's control group; empty where it has none.
+	// Cgroup is the directory of the agent's control group; empty if it has
+	// none.
 	Cgroup string `json:"cgroup,omitempty"`
-	// Uncontained says why it has none.
+	// Uncontained is the reason why it has none.
 	Uncontained string `json:"uncontained,omitempty"`
-	// Limits says what keeps each limit of the launch.
+	// Limits records what enforces each limit of the launch.
 	Limits Kept `json:"limits,omitzero"`
 }
 
-// Kept says by what each limit is kept.
+// Kept records what enforces each limit.
 type Kept struct {
 	Memory Keeper `json:"memory,omitempty"`
 	PIDs   Keeper `json:"pids,omitempty"`
 	CPU    Keeper `json:"cpu,omitempty"`
 }
 
-// Keeper is what keeps a limit.
+// Keeper is the mechanism that enforces a limit.
 type Keeper string
 
-// Keepers. A resource limit is a makeshift: of memory it counts what each single
-// process could write to, of processes all that the user has.
+// Keepers. A resource limit is an approximation: for memory it limits the
+// writable memory of each single process, for processes it counts all of the
+// user's.
 const (
 	NotLimited    Keeper = ""
 	KeptByCgroup  Keeper = "cgroup"
@@ -93,8 +98,8 @@ const (
 	KeptByNothing Keeper = "nothing"
 )
 
-// Exit is how a generation ended. An exit whose status nobody saw has Known
-// false and is never shown as 0.
+// Exit describes how a generation ended. If its status was not observed, Known
+// is false and it is never shown as 0.
 type Exit struct {
 	Generation string    `json:"generation"`
 	Known      bool      `json:"known"`
@@ -103,20 +108,21 @@ type Exit struct {
 	Reason     string    `json:"reason,omitempty"` // "exec failed: ...", "shim killed", "oom", "user killed pane"
 	ExecFailed bool      `json:"execFailed,omitempty"`
 	At         time.Time `json:"at"`
-	Tail       string    `json:"tail,omitempty"` // last output, where the backend has it
-	// Ran is how long the agent lived, by a clock that nobody sets; 0: not known.
+	Tail       string    `json:"tail,omitempty"` // last output, if the backend has it
+	// Ran is how long the agent ran, by the monotonic clock; 0 if unknown.
 	Ran      time.Duration `json:"ranNs,omitempty"`
 	Leftover int           `json:"leftover"` // descendants that outlived the agent and were ended
 }
 
-// Success reports a seen exit status of 0.
+// Success reports whether the exit status was observed and is 0.
 func (e Exit) Success() bool { return e.Known && e.Signal == "" && e.Code == 0 }
 
-// Done reports exit status 125: done, do not restart.
+// Done reports whether the exit status is 125: done, do not restart.
 func (e Exit) Done() bool { return e.Known && e.Signal == "" && e.Code == 125 }
 
-// Pane is pane.json: where a terminal backend put a generation. Ids of a tmux
-// server mean nothing on another one, so its identity stands beside them.
+// Pane is the content of pane.json: where a terminal backend put a generation.
+// Ids of a tmux server are meaningless on another server, so its identity is
+// recorded with them.
 type Pane struct {
 	Generation  string `json:"generation"`
 	Backend     string `json:"backend"`
@@ -127,7 +133,7 @@ type Pane struct {
 	WindowID    string `json:"windowId,omitempty"`
 	SessionID   string `json:"sessionId,omitempty"`
 	Session     string `json:"session,omitempty"`
-	Private     bool   `json:"private,omitempty"` // the server is the team's own
+	Private     bool   `json:"private,omitempty"` // the server belongs to the team
 }
 
 // Backend starts teammates and adopts those that an earlier supervisor started.
@@ -135,73 +141,79 @@ type Pane struct {
 type Backend interface {
 	// Name is "tmux", "pty" or "in-process".
 	Name() string
-	// Check says whether the backend can work here; the error is coded
-	// unavailable and carries a hint.
+	// Check reports whether the backend can work on this system; the error is
+	// coded unavailable and has a hint.
 	Check(ctx context.Context) error
 	// Start starts a generation and returns when it is up: the agent's process
-	// lives (or has lived: an instant exit is reported by Exited, not here). ctx
-	// bounds starting only. On error nothing of the generation is left running.
+	// is running (or has run: Exited reports an instant exit, not Start). ctx
+	// limits starting only. After an error nothing of the generation is
+	// running.
 	Start(ctx context.Context, l Launch) (Handle, error)
-	// Adopt attaches to the generation in the bundle. A generation that is gone
-	// is CodeNotFound; its Exit can still be read with ReadExit.
+	// Adopt attaches to the generation in the bundle. A generation that has
+	// ended is CodeNotFound; its Exit can still be read with ReadExit.
 	Adopt(ctx context.Context, b team.Bundle) (Attached, error)
-	// CloseTeam removes what the backend keeps for the team as a whole (a private
-	// server, an empty session). Nothing of it may still be in use.
+	// CloseTeam removes what the backend keeps for the team as a whole (a
+	// private server, an empty session), none of which may be in use.
 	CloseTeam(ctx context.Context) error
 	// Close releases this process's own resources (connections, watches); agents
 	// keep running.
 	Close() error
 }
 
-// Attached is a living generation, whoever started it.
+// Attached is a living generation, whichever process started it.
 type Attached interface {
 	Proc() Proc
 	Pane() Pane
-	// Exited is closed once the exit is known and recorded; Exit is valid then.
+	// Exited is closed once the exit is known and recorded; from then on Exit
+	// is valid.
 	Exited() <-chan struct{}
 	Exit() Exit
 	// Interrupt sends SIGINT to the agent's foreground process group.
 	Interrupt(ctx context.Context) error
-	// Stop ends the whole tree: SIGTERM + SIGCONT, after grace SIGKILL, then
-	// verifies that no descendant lives. It returns when Exited is closed.
+	// Stop ends the whole process tree: SIGTERM and SIGCONT, SIGKILL after
+	// grace, then it checks that no descendant is left. It returns when Exited
+	// is closed.
 	Stop(ctx context.Context, grace time.Duration) error
-	// TypeText pastes text into the terminal, as one bracketed paste where the
-	// program asked for it; Enter is sent after it if enter is set.
+	// TypeText pastes text into the terminal, as one bracketed paste if the
+	// program enabled that, followed by Enter if enter is set.
 	TypeText(ctx context.Context, text string, enter bool) error
 	// Capture returns the screen, with up to scrollback lines of history above it.
 	Capture(ctx context.Context, scrollback int) (string, error)
 	Resize(ctx context.Context, cols, rows int) error
-	// Dispose removes the place (the dead pane) once the generation has exited.
+	// Dispose removes the place (the dead pane) after the generation has
+	// exited.
 	Dispose(ctx context.Context) error
 	// Detach releases this process's resources; the agent keeps running.
 	Detach()
 }
 
-// Freezer is a generation that can be paused: a Handle or Attached may be one.
+// Freezer is a generation that can be paused; a Handle or Attached may
+// implement it.
 type Freezer interface {
-	// Freeze stops every process of the agent where it is, or lets all go on, and
-	// returns when that is so. SIGSTOP will not do: tmux continues what is stopped,
-	// and the agent can. Where there is no control group it is CodeUnavailable with
-	// the reason "no_freezer". What ends the agent thaws it first.
+	// Freeze pauses or resumes every process of the agent, and returns when
+	// that is done. SIGSTOP would not suffice: tmux continues a stopped
+	// process, and the agent can too. Without a control group it returns
+	// CodeUnavailable with the reason "no_freezer". Anything that ends the
+	// agent thaws it first.
 	Freeze(ctx context.Context, on bool) error
-	// Frozen reports whether it is paused, by whomever.
+	// Frozen reports whether it is paused, by any process.
 	Frozen() (bool, error)
 }
 
 // Handle is a generation that this process started.
 type Handle interface {
 	Attached
-	// Launch is what was started.
+	// Launch returns what was started.
 	Launch() Launch
 }
 
-// Disposer is a backend that can remove the place of a generation which it knows
-// only from the bundle.
+// Disposer is a backend that can remove the place of a generation known only
+// from its bundle.
 type Disposer interface {
 	Dispose(ctx context.Context, p Pane, proc Proc) error
 }
 
-// Hider is a backend that can take a teammate's screen away and bring it back.
+// Hider is a backend that can hide a teammate's screen and show it again.
 type Hider interface {
 	Hide(ctx context.Context, p Pane) error
 	Show(ctx context.Context, p Pane) error

@@ -7,16 +7,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReasonNotPrivate is the reason of a directory or file that another user owns, or can
-// change or replace.
+// ReasonNotPrivate is the reason of the error for a directory or file that
+// another user owns, or can change or replace.
 const ReasonNotPrivate = "not_private"
 
-// RuntimeHint is what to do about a runtime directory that cannot be used.
+// RuntimeHint is the hint for an unusable runtime directory.
 const RuntimeHint = "set " + team.EnvRuntime + " to a short directory of your own"
 
-// SecureRuntime makes a team's directory of sockets (team.Layout.Runtime) where it is missing, and closes
-// it to others. CodeDenied: another user owns it, or can replace it, and who reaches a
-// socket in it runs commands as us.
+// SecureRuntime creates a team's directory of sockets (team.Layout.Runtime) if
+// necessary, and makes it private. CodeDenied means that another user owns it
+// or can replace it; anyone who can connect to a socket in it can run commands
+// as the owner of the team.
 func SecureRuntime(dir string) error {
 	if err := private.Make(dir, team.IsRuntimeName); err != nil {
 		return NotPrivate("runtime directory", err, RuntimeHint)
@@ -24,8 +25,9 @@ func SecureRuntime(dir string) error {
 	return nil
 }
 
-// NotPrivate is the error of a place that is not private (private.Refusal), or that
-// cannot be looked at. hint stands where the refusal has no command that mends it.
+// NotPrivate returns the error for a place that is not private
+// (private.Refusal), or cannot be checked. hint is used unless the refusal has
+// a command that fixes it.
 func NotPrivate(what string, err error, hint string) error {
 	r := (*private.Refusal)(nil)
 	if !errors.As(err, &r) {

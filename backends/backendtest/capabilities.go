@@ -7,15 +7,17 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// Capabilities says what the agents of a backend have. What is declared missing is
-// not passed over: the suite then expects the refusal that the contract asks for,
-// and a part that has nothing to expect says which capability it needs.
+// Capabilities describe the agents of a backend. A part for a missing
+// capability is not simply skipped: the suite then expects the error that the
+// contract requires, and a part without such an error reports the capability
+// that it needs.
 type Capabilities struct {
-	// Process: the agent is a process of its own below a shim. It has an exit signal,
-	// can be killed from outside, and outlives its owner. Without it the agent is a
-	// goroutine of its owner and runs FakeRun.
+	// Process: the agent is a process of its own below a shim. It has an exit
+	// signal, can be killed from outside, and outlives its owner. Otherwise the
+	// agent is a goroutine of its owner and runs FakeRun.
 	Process bool
-	// Terminal: it can be typed to, interrupted and resized, and has a place of its own.
+	// Terminal: the agent accepts typed text, interrupts and resizing, and has
+	// a place of its own.
 	Terminal bool
 }
 
@@ -23,7 +25,7 @@ type Capabilities struct {
 type part struct {
 	name string
 	run  func(t *testing.T, r *Rig)
-	// without is what holds instead where needs is not met; nil where nothing does.
+	// without is what holds instead if needs is not met; nil if nothing does.
 	without func(t *testing.T, r *Rig)
 	needs   func(Capabilities) bool // nil: nothing
 	missing string                  // what it needs, in words
@@ -43,7 +45,8 @@ func (p part) in(t *testing.T, r *Rig) {
 func process(c Capabilities) bool  { return c.Process }
 func terminal(c Capabilities) bool { return c.Terminal }
 
-// wasStopped reports whether an exit is what Stop makes of an agent that obeys.
+// wasStopped reports whether an exit is the result of Stop for an agent that
+// obeys.
 func (r *Rig) wasStopped(e backends.Exit) bool {
 	if r.Can.Process {
 		return e.Known && e.Signal == "SIGTERM" && e.Code == -1

@@ -1,4 +1,4 @@
-// Package backendtest is the conformance suite of the backends: every one of
-// them passes Exercise. The agents are the test binary itself; its TestMain hands
-// over to Main first.
+// Package backendtest is the conformance suite of the backends, each of which
+// passes Exercise. The test binary itself runs as the agents; its TestMain
+// calls Main first.
 package backendtest

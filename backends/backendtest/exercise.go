@@ -18,12 +18,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// many is how many agents the part at_once starts: -backendtest.many=500.
+// many is the number of agents that the part at_once starts:
+// -backendtest.many=500.
 var many = flag.Int("backendtest.many", 100, "agents to start at once in the conformance suite")
 
-// Exercise runs the suite; newRig makes a fresh team for every part. The parts run in
-// parallel to each other. The test that calls it is not parallel to others: the suite
-// counts the descriptors of the process before and after.
+// Exercise runs the suite; newRig makes a new team for every part. The parts
+// run in parallel with each other. The calling test must not run in parallel
+// with others, because the suite counts the descriptors of the process before
+// and after.
 func Exercise(t *testing.T, can Capabilities, newRig func(t *testing.T) *Rig) {
 	if testing.Short() {
 		t.Skip("many real processes and terminals: not in a short run")
@@ -68,8 +70,8 @@ func Exercise(t *testing.T, can Capabilities, newRig func(t *testing.T) *Rig) {
 	eventually(t, fmt.Sprintf("descriptors back to %d", before), func() bool { return descriptors(t) <= before })
 }
 
-// poller makes the runtime open the descriptors that it keeps for good, so that they
-// are in the count before the first part also where nothing ran before it.
+// poller makes the runtime open its permanent descriptors, so that they are
+// counted before the first part even if nothing ran before it.
 func poller(t *testing.T) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -255,7 +257,7 @@ func adopt(t *testing.T, r *Rig) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // adopting is no different the second time
+	for range 2 { // adopting works the same way the second time
 		b = r.Open(t)
 		a, err := b.Adopt(within(t), l.Bundle)
 		if err != nil {
@@ -286,7 +288,7 @@ func adopt(t *testing.T, r *Rig) {
 	if err := a.Dispose(within(t)); err != nil {
 		t.Error(err)
 	}
-	// Stopping works for what was adopted as for what was started.
+	// Stop works for adopted generations as for started ones.
 	h = start(t, b, Launch(t, r, "a", "stubborn"))
 	r.logged(t, "a", "idle")
 	if err := b.Close(); err != nil {
@@ -322,7 +324,8 @@ func adoptGone(t *testing.T, r *Rig) {
 	}
 }
 
-// adoptOrphan kills holder and owner: nobody saw the exit, so it is unknown.
+// adoptOrphan kills holder and owner: the exit was not observed, so it is
+// unknown.
 func adoptOrphan(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	l := Launch(t, r, "b", "stubborn")
@@ -392,7 +395,7 @@ func stopTree(t *testing.T, r *Rig) {
 	if err := h.Stop(within(t), 300*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(begun); d > 30*time.Second { // it ends by itself in none
+	if d := time.Since(begun); d > 30*time.Second { // the tree does not end by itself
 		t.Errorf("stop took %s", d)
 	}
 	for _, id := range ids {
@@ -443,7 +446,7 @@ func holderKilled(t *testing.T, r *Rig) {
 	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Known {
 		t.Errorf("exit.json = %+v, %v", on, err)
 	}
-	h = start(t, b, Launch(t, r, "a", "idle")) // the place can be used again
+	h = start(t, b, Launch(t, r, "a", "idle")) // the place can be reused
 	stop(t, h)
 }
 

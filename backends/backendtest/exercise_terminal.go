@@ -85,7 +85,7 @@ func capture(t *testing.T, r *Rig) {
 func resize(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	l := Launch(t, r, "a", "size")
-	l.Place.Layout = backends.LayoutWindow // alone, so that nothing else decides
+	l.Place.Layout = backends.LayoutWindow // alone, so that nothing else determines its size
 	h := start(t, b, l)
 	for _, c := range [][2]int{{60, 20}, {120, 31}} {
 		if err := h.Resize(within(t), c[0], c[1]); err != nil {
@@ -107,7 +107,7 @@ func output(t *testing.T, r *Rig) {
 	if !e.Success() {
 		t.Fatalf("exit = %+v", e)
 	}
-	// The exit is told once the last output is in the log.
+	// The exit is reported once the last output is in the log.
 	last := fmt.Sprintf("line %d of %d", lines-1, lines)
 	if !strings.HasSuffix(e.Tail, last) {
 		t.Errorf("the exit's tail ends with %.60q; want %q", e.Tail[max(0, len(e.Tail)-60):], last)
@@ -121,7 +121,7 @@ func output(t *testing.T, r *Rig) {
 	}
 }
 
-// outputUnseen is output while nobody looks: the owner is gone.
+// outputUnseen covers output while the owner is absent.
 func outputUnseen(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	l := Launch(t, r, "b", "late", "100")

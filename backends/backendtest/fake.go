@@ -17,7 +17,7 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 )
 
-// Main runs the test binary as a shim or as a fake agent, when its arguments say
+// Main runs the test binary as a shim or as a fake agent if its arguments say
 // so, and returns the exit status.
 func Main() (status int, handled bool) {
 	if len(os.Args) < 2 {
@@ -120,7 +120,7 @@ func fake(args []string) int {
 			if c.Start() != nil {
 				return 65
 			}
-			// Until it has said so, it may not ignore SIGTERM yet.
+			// Until it has printed that, it may not ignore SIGTERM yet.
 			if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 				return 66
 			}
@@ -136,7 +136,8 @@ func fake(args []string) int {
 		say("idle")
 		stay()
 	case "hide":
-		// The shell between ends at once, so that nobody is its parent.
+		// The intermediate shell exits at once, so that the process has no
+		// parent in the tree.
 		c := exec.Command("sh", "-c", `env -i setsid "$0" fake stubborn >/dev/null 2>&1 & echo $!`, os.Args[0])
 		out, err := c.Output()
 		if err != nil || os.WriteFile(arg(1)+".new", out, 0o600) != nil || os.Rename(arg(1)+".new", arg(1)) != nil {
@@ -159,7 +160,7 @@ func say(format string, args ...any) {
 	_, _ = io.WriteString(os.Stdout, fmt.Sprintf(format, args...)+"\n")
 }
 
-// stay blocks for good without being a deadlock to the runtime.
+// stay blocks for ever, without looking like a deadlock to the runtime.
 func stay() {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGUSR2)

@@ -14,9 +14,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// freeze pauses an agent: with everything below it it makes no progress, whatever
-// continues a stopped process; it goes on where it was; and one that is paused can
-// be stopped. A next supervisor finds it paused.
+// freeze pauses an agent: with all its descendants it makes no progress, even
+// if something continues a stopped process; resumed, it continues where it was;
+// and a paused agent can be stopped. A new supervisor finds it paused.
 func freeze(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	l := Launch(t, r, "a", "late", "1000000")
@@ -45,7 +45,7 @@ func freeze(t *testing.T, r *Rig) {
 		t.Errorf("frozen: %v, %v", on, err)
 	}
 	size := settled(t, l)
-	quiet, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond) // 30 lines' time
+	quiet, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond) // time for 30 lines
 	<-quiet.Done()
 	cancel()
 	if now := logSize(t, l); now != size {
@@ -79,7 +79,8 @@ func freeze(t *testing.T, r *Rig) {
 	}
 }
 
-// settled waits until what was on its way to the log is there, and returns its length.
+// settled waits until pending output is in the log, and returns the log's
+// length.
 func settled(t *testing.T, l backends.Launch) (size int64) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -104,9 +105,9 @@ func logSize(t *testing.T, l backends.Launch) int64 {
 	return fi.Size()
 }
 
-// hidden kills the holder of an agent that has started what nobody can tell for
-// its own any more (no parent, no environment, a session of its own): the control
-// group knows it.
+// hidden kills the holder of an agent that has started a process which can no
+// longer be recognised as its own (no parent, no environment, a session of its
+// own), except by the control group.
 func hidden(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	file := filepath.Join(t.TempDir(), "pids")

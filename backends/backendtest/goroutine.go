@@ -19,8 +19,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// FakeRun is the fake agent of Main as a goroutine, by the same arguments; what it
-// starts are processes like those of Main's. "die" panics.
+// FakeRun is the fake agent of Main as a goroutine, with the same arguments; it
+// starts the same processes as Main's. "die" panics.
 func FakeRun(ctx context.Context, l backends.Launch, out io.Writer) error {
 	args := l.Argv[min(2, len(l.Argv)):]
 	if len(args) == 0 {
@@ -90,8 +90,8 @@ func lookup(env []string, key string) (string, bool) {
 	return "", false
 }
 
-// fakeTree starts what the fake agent "tree" starts. They get no parent that would
-// wait for them, as that of a process that ends.
+// fakeTree starts the processes of the fake agent "tree". Like the children of
+// an exited process, they have no parent that waits for them.
 func fakeTree(l backends.Launch, file string) error {
 	var pids []string
 	for i, mode := range []string{"idle", "stubborn", "stubborn"} {
@@ -118,8 +118,9 @@ func fakeTree(l backends.Launch, file string) error {
 	return errors.Join(os.WriteFile(file+".new", []byte(strings.Join(pids, " ")), 0o600), os.Rename(file+".new", file))
 }
 
-// diesWithOwner is adopt for agents that cannot outlive their owner: they are found
-// by it again, and by nobody after it; what nobody saw is unknown, never 0.
+// diesWithOwner replaces adopt for agents that cannot outlive their owner:
+// their owner finds them again, a new owner does not; an exit that was not
+// observed is unknown, never 0.
 func diesWithOwner(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	l := Launch(t, r, "a", "idle")
@@ -147,10 +148,10 @@ func diesWithOwner(t *testing.T, r *Rig) {
 	if _, err := b.Adopt(within(t), l.Bundle); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("adopt after its owner: %v; want not found", err)
 	}
-	stop(t, start(t, b, Launch(t, r, "a", "idle"))) // the next one brings it back
+	stop(t, start(t, b, Launch(t, r, "a", "idle"))) // the member can be started again
 }
 
-// refused is interrupt, type and resize for agents without a terminal.
+// refused covers interrupt, type and resize for agents without a terminal.
 func refused(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	h := start(t, b, Launch(t, r, "a", "idle"))

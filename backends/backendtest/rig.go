@@ -16,16 +16,16 @@ import (
 // Rig is one team for one test.
 type Rig struct {
 	Layout team.Layout
-	// Open returns a new value of the backend for the team, as the next supervisor
-	// would make it. The rig closes what the test does not.
+	// Open returns a new instance of the backend for the team, as a new
+	// supervisor would create it. The rig closes what the test does not.
 	Open func(t *testing.T) backends.Backend
 	// Notify is the notification socket, or "".
 	Notify string
-	// Can is what was given to Exercise, which sets it.
+	// Can is set by Exercise to its argument.
 	Can Capabilities
 }
 
-// patience bounds every wait of the suite.
+// patience limits every wait of the suite.
 const patience = 90 * time.Second
 
 func within(t *testing.T) context.Context {
@@ -36,7 +36,7 @@ func within(t *testing.T) context.Context {
 }
 
 // Launch makes a Launch of a fake agent (see Main) with a new generation. The
-// test fails if a process of it is left in the end.
+// test fails if a process of it is left at the end.
 func Launch(t *testing.T, r *Rig, agent string, fakeArgs ...string) backends.Launch {
 	t.Helper()
 	exe, err := os.Executable()
@@ -54,7 +54,7 @@ func Launch(t *testing.T, r *Rig, agent string, fakeArgs ...string) backends.Lau
 		Team: r.Layout.Key, Agent: agent, Generation: gen,
 		Argv: append([]string{exe, "fake"}, fakeArgs...),
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb", "TMUX_PANE=%stale", "SECRET=x y",
-			"GOCOVERDIR=" + t.TempDir()}, // else the fake agent complains at its end when coverage is measured
+			"GOCOVERDIR=" + t.TempDir()}, // otherwise the fake agent prints a warning at its end when coverage is measured
 		Dir: t.TempDir(), Bundle: r.Layout.Bundle(agent), Notify: r.Notify,
 		Title: agent, Color: "blue",
 	}
@@ -91,7 +91,7 @@ func exit(t *testing.T, h backends.Attached) backends.Exit {
 	}
 }
 
-// eventually waits for a condition that gives no event.
+// eventually waits for a condition without an event.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -116,7 +116,7 @@ func (r *Rig) log(t *testing.T, agent string) string {
 	return strings.ReplaceAll(string(b), "\r\n", "\n")
 }
 
-// logged waits until the member's log holds the text.
+// logged waits until the member's log contains the text.
 func (r *Rig) logged(t *testing.T, agent, text string) {
 	t.Helper()
 	eventually(t, agent+" prints "+strconv.Quote(text), func() bool { return strings.Contains(r.log(t, agent), text) })

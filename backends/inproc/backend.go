@@ -18,30 +18,31 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Name of the backend.
+// Name is the name of the backend.
 const Name = "in-process"
 
 // Reasons of an exit and of errors.
 const (
-	ReasonStopped   = "stopped"            // the agent ended because it was told to
-	ReasonOwnerGone = "supervisor stopped" // the process that it lived in is over
-	ReasonLeaked    = "leaked"             // of an error: it ignores that it was cancelled
+	ReasonStopped   = "stopped"            // the agent ended because it was stopped
+	ReasonOwnerGone = "supervisor stopped" // the process that contained it has exited
+	ReasonLeaked    = "leaked"             // of an error: it ignores the cancellation
 )
 
-// Options of a Backend. Layout and Run are needed.
+// Options configures a Backend. Layout and Run are required.
 type Options struct {
 	Layout team.Layout
-	// Run is the agent. It ends when ctx is cancelled. nil is exit status 0; an error
-	// is the status of its method ExitCode() int if it has one, else 1. out is the
-	// member's output.log: writing never fails and never blocks but on the disk.
+	// Run is the agent. It must return when ctx is cancelled. nil is exit
+	// status 0; for an error the status is the result of its method ExitCode()
+	// int, if it has one, otherwise 1. out is the member's output.log: writing
+	// never fails and blocks only on the disk.
 	Run func(ctx context.Context, l backends.Launch, out io.Writer) error
 	Log *slog.Logger // nil: silent
-	// LeakAfter is how long an agent may take to end beyond the grace of Stop.
-	// Default 5 s.
+	// LeakAfter is how long an agent may take to end after the grace period of
+	// Stop. Default 5 s.
 	LeakAfter time.Duration
 }
 
-// Backend is one team's.
+// Backend is the in-process backend of one team.
 type Backend struct {
 	opt Options
 	log *slog.Logger
@@ -67,10 +68,10 @@ func New(opt Options) *Backend {
 	return &Backend{opt: opt, log: log, live: map[*generation]struct{}{}, left: newLeftovers()}
 }
 
-// Name is "in-process".
+// Name returns "in-process".
 func (b *Backend) Name() string { return Name }
 
-// Check succeeds where there is something to run.
+// Check succeeds if there is an agent to run.
 func (b *Backend) Check(context.Context) error {
 	if b.opt.Run == nil {
 		return team.Errorf(team.CodeUnavailable, "this build has no built-in agent").WithHint("use --backend tmux or pty")
@@ -78,8 +79,8 @@ func (b *Backend) Check(context.Context) error {
 	return nil
 }
 
-// Start starts a generation. A member of which one lives, be it leaked, is
-// CodeConflict.
+// Start starts a generation. A member with a living generation, even a leaked
+// one, is CodeConflict.
 func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle, error) {
 	if l.Generation == "" || l.Agent == "" || !filepath.IsAbs(string(l.Bundle)) {
 		return nil, team.Errorf(team.CodeInvalid, "start %q: agent, generation and absolute bundle are needed", l.Agent)
@@ -149,7 +150,7 @@ func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
 	return g, nil
 }
 
-// forget takes back a launch of which nothing has run.
+// forget undoes a launch of which nothing has run.
 func forget(b team.Bundle) error {
 	if err := os.Remove(b.Launch()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -161,7 +162,7 @@ func withGeneration(env []string, gen string) []string {
 	out := make([]string, 0, len(env)+1)
 	for _, kv := range env {
 		switch k, _, _ := strings.Cut(kv, "="); k {
-		case team.EnvGen, proc.EnvDetached, "TMUX", "TMUX_PANE": // it stands in no terminal, also not in its launcher's
+		case team.EnvGen, proc.EnvDetached, "TMUX", "TMUX_PANE": // it has no terminal, not even its launcher's
 		default:
 			out = append(out, kv)
 		}
@@ -169,7 +170,8 @@ func withGeneration(env []string, gen string) []string {
 	return append(out, team.EnvGen+"="+gen)
 }
 
-// leaks reports whether a generation of the bundle lives here that was cancelled.
+// leaks reports whether a cancelled generation of the bundle is alive in this
+// process.
 func (b *Backend) leaks(bundle team.Bundle) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,9 +183,9 @@ func (b *Backend) leaks(bundle team.Bundle) bool {
 	return false
 }
 
-// Adopt finds a generation that lives in this process. Any other is gone with the
-// process that it lived in: what it left is ended, its exit is recorded as unknown
-// unless it is known, and it is CodeNotFound.
+// Adopt finds a generation that is alive in this process. Any other has ended
+// with its process: Adopt ends what it left, records its exit as unknown unless
+// it is known, and returns CodeNotFound.
 func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
 	l, err := shim.ReadLaunch(bundle, "")
 	if err != nil {
@@ -223,12 +225,12 @@ func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attac
 	return nil, team.Errorf(team.CodeNotFound, "adopt %s: generation %s ended with its supervisor", l.Agent, l.Generation)
 }
 
-// CloseTeam does nothing: there is nothing that belongs to the team as a whole.
+// CloseTeam does nothing: nothing belongs to the team as a whole.
 func (b *Backend) CloseTeam(context.Context) error { return nil }
 
 // Close ends the agents, which cannot outlive this process; their exits are
-// recorded as unknown, so that the next supervisor starts them again. What does not
-// end within LeakAfter is told in the error.
+// recorded as unknown, so that the next supervisor starts them again. The error
+// reports agents that do not end within LeakAfter.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true

@@ -20,12 +20,12 @@ var (
 )
 
 const (
-	// leftoverGrace is what commands get that outlived their agent.
+	// leftoverGrace is the grace period for commands that outlive their agent.
 	leftoverGrace = 2 * time.Second
 	// panicCode is the exit status of a Go program that panics.
 	panicCode = 2
-	// captureBytes bounds what Capture reads; screenLines is what it shows without
-	// scrollback.
+	// captureBytes limits how much Capture reads; screenLines is the number of
+	// lines it returns without scrollback.
 	captureBytes = 256 << 10
 	screenLines  = 40
 )
@@ -41,14 +41,14 @@ type generation struct {
 	cancel context.CancelCauseFunc
 	leaked bool // guarded by Backend.mu
 
-	returned chan struct{} // the agent's goroutine is over, not yet what it left
+	returned chan struct{} // closed when the agent's goroutine has ended, before what it left has
 	ended    chan struct{}
 	exit     backends.Exit // set before ended is closed
 }
 
 var _ backends.Handle = (*generation)(nil)
 
-// live is the goroutine, to the record of its end.
+// live is the goroutine of the generation, until its end is recorded.
 func (g *generation) live(ctx context.Context) {
 	began := time.Now()
 	e := g.call(ctx)
@@ -78,11 +78,11 @@ func (g *generation) live(ctx context.Context) {
 	close(g.ended)
 }
 
-// call is the panic boundary.
+// call recovers panics of the agent.
 func (g *generation) call(ctx context.Context) (e backends.Exit) {
 	returned := make(chan backends.Exit, 1)
-	// A goroutine of its own: runtime.Goexit in the agent (a test's FailNow, say) must
-	// not take the one with it that records the end.
+	// A separate goroutine: runtime.Goexit in the agent (for example a test's
+	// FailNow) must not end the goroutine that records the exit.
 	go func() {
 		e := backends.Exit{Known: true, Code: 1, Reason: "the agent's goroutine was ended by runtime.Goexit"}
 		defer func() { returned <- e }()
@@ -97,7 +97,8 @@ func (g *generation) call(ctx context.Context) (e backends.Exit) {
 	e = <-returned
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errOwnerGone):
-		// However it ended: it did not end by itself, and has to be started again.
+		// However it ended, it did not end by itself, and must be started
+		// again.
 		return backends.Exit{Code: -1, Reason: ReasonOwnerGone}
 	case errors.Is(cause, errStopped) && e.Code != panicCode:
 		e.Reason = join(ReasonStopped, e.Reason)
@@ -134,10 +135,11 @@ func (g *generation) Exit() backends.Exit     { return g.exit }
 // Detach does nothing: the agent is in this process.
 func (g *generation) Detach() {}
 
-// Stop cancels the agent and waits for its end: grace, which a cancelled ctx
-// shortens, and then Options.LeakAfter. One that is not over then is CodeTimeout with
-// the reason "leaked"; its generation stays alive. What it has started and left is
-// ended, which takes its own time.
+// Stop cancels the agent and waits for its end: for grace, which a cancelled
+// ctx shortens, and then for Options.LeakAfter. If it has not ended by then,
+// the error is CodeTimeout with the reason "leaked", and its generation stays
+// alive. Stop then ends the commands that it has left, which takes additional
+// time.
 func (g *generation) Stop(ctx context.Context, grace time.Duration) error {
 	g.cancel(errStopped)
 	t := time.NewTimer(grace)
@@ -154,12 +156,12 @@ func (g *generation) Stop(ctx context.Context, grace time.Duration) error {
 	case <-g.ended:
 		return nil
 	case <-g.returned:
-		<-g.ended // bounded as proc.KillTree is
+		<-g.ended // limited as in proc.KillTree
 		return nil
 	case <-leak.C:
 	}
 	select {
-	case <-g.returned: // just then
+	case <-g.returned: // just ended
 		<-g.ended
 		return nil
 	default:
@@ -171,7 +173,7 @@ func (g *generation) Stop(ctx context.Context, grace time.Duration) error {
 		WithReason(ReasonLeaked).WithHint("restart the supervisor to get rid of it")
 }
 
-// over is CodeNotFound once the agent has exited.
+// over returns CodeNotFound once the agent has exited.
 func (g *generation) over(verb string) error {
 	select {
 	case <-g.ended:
@@ -189,16 +191,16 @@ func (g *generation) noTerminal(verb string) error {
 		WithReason("no_terminal").WithHint("teamctl send " + g.launch.Agent)
 }
 
-// Interrupt is refused: there is no terminal.
+// Interrupt returns an error: there is no terminal.
 func (g *generation) Interrupt(context.Context) error { return g.noTerminal("interrupt") }
 
-// TypeText is refused: there is no terminal.
+// TypeText returns an error: there is no terminal.
 func (g *generation) TypeText(context.Context, string, bool) error { return g.noTerminal("type to") }
 
-// Resize is refused: there is no terminal.
+// Resize returns an error: there is no terminal.
 func (g *generation) Resize(context.Context, int, int) error { return g.noTerminal("resize") }
 
-// Capture is the end of the log: forty lines and scrollback more.
+// Capture returns the end of the log: forty lines plus scrollback.
 func (g *generation) Capture(_ context.Context, scrollback int) (string, error) {
 	if err := g.over("capture"); err != nil {
 		return "", err
@@ -206,7 +208,8 @@ func (g *generation) Capture(_ context.Context, scrollback int) (string, error) 
 	return shim.TailOf(g.launch.Bundle.Log(), captureBytes, screenLines+max(0, scrollback)), nil
 }
 
-// Dispose has nothing to remove. A generation that still runs is CodeConflict.
+// Dispose has nothing to remove. A generation that is still running is
+// CodeConflict.
 func (g *generation) Dispose(context.Context) error {
 	select {
 	case <-g.ended:

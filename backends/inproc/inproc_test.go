@@ -24,8 +24,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// owner is the environment variable that makes the test binary a supervisor which
-// is going to be killed.
+// owner is the environment variable that makes the test binary a supervisor to
+// be killed.
 const owner = "INPROC_TEST_BUNDLE"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A goroutine has no process, signal or terminal of its own: declared to the suite.
+// A goroutine has no process, signal or terminal of its own, which is declared
+// to the suite.
 func TestExercise(t *testing.T) {
 	backendtest.Exercise(t, backendtest.Capabilities{}, func(t *testing.T) *backendtest.Rig {
 		return &backendtest.Rig{
@@ -80,7 +81,7 @@ type status int
 func (s status) Error() string { return fmt.Sprintf("status %d", int(s)) }
 func (s status) ExitCode() int { return int(s) }
 
-// run is an agent by the first word of its command.
+// run returns an agent whose behaviour is the first word of its command.
 func run(release <-chan struct{}) func(context.Context, backends.Launch, io.Writer) error {
 	return func(ctx context.Context, l backends.Launch, out io.Writer) error {
 		_, _ = fmt.Fprintf(out, "begins as %s\n", l.Argv[0])
@@ -133,7 +134,7 @@ func run(release <-chan struct{}) func(context.Context, backends.Launch, io.Writ
 func open(t *testing.T, release <-chan struct{}) *Backend {
 	t.Helper()
 	leak := patience
-	if release != nil { // the agents of the test do not listen
+	if release != nil { // the agents of the test ignore cancellation
 		leak = 50 * time.Millisecond
 	}
 	b := New(Options{Run: run(release), LeakAfter: leak})
@@ -275,7 +276,7 @@ func mustRead(t *testing.T, path string) []byte {
 	return p
 }
 
-// What an agent that has ended leaves takes its time to end: that is no leak.
+// Processes left by an agent take time to end, but are not a leak.
 func TestLeftoversAreNoLeak(t *testing.T) {
 	t.Parallel()
 	b := open(t, make(chan struct{}))
@@ -307,7 +308,8 @@ func TestLeftoversAreNoLeak(t *testing.T) {
 	}
 }
 
-// TestFault15LeakedIsNeverDoubled: what ignores its cancel keeps its place until it ends.
+// TestFault15LeakedIsNeverDoubled checks that an agent that ignores its
+// cancellation prevents another start until it ends.
 func TestFault15LeakedIsNeverDoubled(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -329,7 +331,7 @@ func TestFault15LeakedIsNeverDoubled(t *testing.T) {
 	if _, err := b.Start(within(t), launch(t, at, "ok")); !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != ReasonLeaked {
 		t.Errorf("start beside a leaked one: %v; want a conflict, leaked", err)
 	}
-	other := open(t, nil) // not through another value either
+	other := open(t, nil) // not through another instance either
 	if _, err := other.Start(within(t), launch(t, at, "ok")); !team.IsCode(err, team.CodeConflict) {
 		t.Errorf("start by another: %v; want a conflict", err)
 	}
@@ -347,7 +349,7 @@ func TestFault15LeakedIsNeverDoubled(t *testing.T) {
 	exit(t, h)
 }
 
-// TestCloseIsNotAnExit: the next supervisor starts it again.
+// TestCloseIsNotAnExit checks that the next supervisor starts the member again.
 func TestCloseIsNotAnExit(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
@@ -413,7 +415,8 @@ func ownAndWait(at team.Bundle) int {
 	return 0
 }
 
-// TestOwnerKilled: kill -9 of the supervisor; the next one starts the member again.
+// TestOwnerKilled kills the supervisor with SIGKILL; the next one starts the
+// member again.
 func TestOwnerKilled(t *testing.T) {
 	t.Parallel()
 	at := bundle(t)
@@ -431,7 +434,7 @@ func TestOwnerKilled(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // of a test that failed; else nothing is left
+	t.Cleanup(func() { // of a failed test; otherwise nothing is left
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		if l, err := shim.ReadLaunch(at, ""); err == nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
-// leftovers finds out whether commands of an agent outlive it. That takes a look at
-// every process of the machine: agents that end at once share one.
+// leftovers determines whether commands of an agent outlive it. That requires a
+// scan of all processes: agents that end at the same time share one.
 type leftovers struct {
-	look func() (map[string]bool, error) // the generations that processes carry
+	look func() (map[string]bool, error) // returns the generations found in the environments of processes
 
 	mu      sync.Mutex
 	looking bool
-	next    *glance // of those who came since the look under way began
+	next    *glance // for callers since the running scan began
 }
 
 type glance struct {
@@ -24,8 +24,8 @@ type glance struct {
 
 func newLeftovers() *leftovers { return &leftovers{look: proc.Generations} }
 
-// of reports whether a process may be of the generation, by a look that begins after
-// the call.
+// of reports whether a process may belong to the generation, from a scan that
+// begins after the call.
 func (l *leftovers) of(gen string) bool {
 	l.mu.Lock()
 	if l.next == nil {
@@ -38,7 +38,7 @@ func (l *leftovers) of(gen string) bool {
 		return mine.err != nil || mine.carried[gen]
 	}
 	l.looking = true
-	for l.next != nil { // also for those who come meanwhile
+	for l.next != nil { // also for callers that arrive meanwhile
 		g := l.next
 		l.next = nil
 		l.mu.Unlock()

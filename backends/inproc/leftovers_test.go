@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Agents that end together share a look at the processes, and none of them one that
-// began before it had ended.
+// Agents that end together share a scan of the processes, but none uses a scan
+// that began before its end.
 func TestLeftoversAreLookedForTogether(t *testing.T) {
 	t.Parallel()
 	const agents = 200
@@ -48,7 +48,7 @@ func TestLeftoversAreLookedForTogether(t *testing.T) {
 			t.Errorf("agent %d: %v", i, f)
 		}
 	}
-	if looks > agents/2 { // one more, but for those that were late
+	if looks > agents/2 { // one more, except for those that were late
 		t.Errorf("%d looks for %d agents", looks, agents)
 	}
 	l.look = func() (map[string]bool, error) { return nil, errors.New("no process table") }

@@ -27,8 +27,8 @@ import (
 //
 //	full        full-screen: shows its size and what was typed; q ends it
 //	deaf        prints "idle" and never reads, in raw mode
-//	ask         asks for the cursor's position at every key and prints the answer
-//	paste       wants bracketed paste; prints what it reads, quoted
+//	ask         queries the cursor's position at every key and prints the answer
+//	paste       enables bracketed paste; prints what it reads, quoted
 //	flood N     prints N lines of 100 bytes, then stays until a key
 //	blind       closes its terminal and stays
 func agent(args []string) int {
@@ -110,7 +110,8 @@ func fullScreen(say func(string, ...any)) int {
 	}
 	draw()
 	for {
-		// Only what changed is drawn: who looks later has not seen the rest.
+		// Only changes are drawn: a client that attaches later has not seen the
+		// rest.
 		say("\x1b[3;1Htyped: %s\x1b[K", text)
 		select {
 		case <-winch:
@@ -149,7 +150,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// launch is an agent of this file.
+// launch returns a launch of an agent of this file.
 func launch(t *testing.T, r *backendtest.Rig, name string, args ...string) backends.Launch {
 	t.Helper()
 	l := backendtest.Launch(t, r, name)
@@ -165,7 +166,7 @@ func start(t *testing.T, r *backendtest.Rig, l backends.Launch) *attached {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// By its record, not by the handle: a test may have given that up.
+		// Found by its record, not by the handle: a test may have closed that.
 		if pr, err := shim.ReadProc(l.Bundle, l.Generation); err == nil {
 			a, err := r.Open(t).Adopt(context.Background(), l.Bundle)
 			if err == nil {
@@ -205,7 +206,7 @@ func shows(t *testing.T, want string, look func() string) {
 	}
 }
 
-// person sits at a terminal that is a vt.Screen.
+// person is a user at a terminal that is a vt.Screen.
 type person struct {
 	t      *testing.T
 	master *os.File
@@ -220,7 +221,7 @@ type person struct {
 	raw    bytes.Buffer
 }
 
-// sit attaches a person.
+// sit attaches a user.
 func sit(t *testing.T, p backends.Pane, cols, rows int, change ...func(*AttachIn)) *person {
 	t.Helper()
 	m, s, err := pty.Open()

@@ -21,29 +21,29 @@ import (
 // DefaultPrefix is ctrl-b.
 const DefaultPrefix = 0x02
 
-// AttachIn says how a person looks at an agent's terminal.
+// AttachIn configures Attach.
 type AttachIn struct {
 	Socket     string          // Pane.Socket
-	Generation string          // "" takes whichever has the socket
-	Shim       backends.ProcID // where known, a socket that was removed is made anew
-	In, Out    *os.File        // the person's terminal; In may be something else in tests
-	ReadOnly   bool            // nothing is typed, the size stays
-	Prefix     byte            // 0: DefaultPrefix; prefix d detaches, prefix prefix types it
-	Cols, Rows int             // of the person's terminal
-	Winch      <-chan struct{} // after each, the size is asked of Out; may be nil
+	Generation string          // "" matches whichever has the socket
+	Shim       backends.ProcID // if known, it is asked to recreate a missing socket
+	In, Out    *os.File        // the user's terminal; In may be something else in tests
+	ReadOnly   bool            // send no input and keep the size
+	Prefix     byte            // 0: DefaultPrefix; prefix d detaches, prefix prefix sends it
+	Cols, Rows int             // of the user's terminal
+	Winch      <-chan struct{} // after each receive, the size is read from Out; may be nil
 }
 
-// AttachResult says why the person is back.
+// AttachResult is the reason why Attach returned.
 type AttachResult struct {
-	Detached bool           // by the prefix, or In has ended
+	Detached bool           // by the prefix, or at the end of In
 	Exit     *backends.Exit // the agent has exited
 }
 
-// Attach shows an agent's terminal to a person until they detach or the agent
-// exits. In is put into raw mode and always put back; Out is brought out of every
-// mode that the agent had put it into. An agent that is gone is CodeNotFound, a lost
-// connection (the holder was killed, or this client did not keep up with the
-// output) CodeUnavailable.
+// Attach shows an agent's terminal to a user until they detach or the agent
+// exits. In is put into raw mode and always restored; on return Out leaves
+// every mode that the agent had set. An agent that has exited is CodeNotFound,
+// a lost connection (the holder was killed, or this client did not keep up with
+// the output) CodeUnavailable.
 func Attach(ctx context.Context, in AttachIn) (res AttachResult, err error) {
 	c, err := dial(ctx, in.Socket, in.Shim)
 	if err != nil {
@@ -77,7 +77,7 @@ func Attach(ctx context.Context, in AttachIn) (res AttachResult, err error) {
 	others.Go(func() { a.typing(fd, pipe[0]) })
 	others.Go(func() { a.sizing(quit) })
 	res, err = a.show(f)
-	_ = c.Close() // frees whoever writes to it
+	_ = c.Close() // unblocks goroutines that write to it
 	close(quit)
 	_ = unix.Close(pipe[1])
 	others.Wait()
@@ -92,13 +92,13 @@ func Attach(ctx context.Context, in AttachIn) (res AttachResult, err error) {
 	return res, err
 }
 
-// attachment is one Attach.
+// attachment is the state of one Attach.
 type attachment struct {
 	in        AttachIn
 	keys      keys
 	alternate bool
 
-	mu       sync.Mutex // guards writing to conn
+	mu       sync.Mutex // guards writes to conn
 	conn     *net.UnixConn
 	detached bool
 }
@@ -131,7 +131,7 @@ func (a *attachment) greet(f *frames) error {
 func (a *attachment) write(frame []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, _ = a.conn.Write(frame) // show sees what is wrong with the connection
+	_, _ = a.conn.Write(frame) // show reports errors of the connection
 }
 
 func (a *attachment) left() bool {
@@ -148,7 +148,7 @@ func (a *attachment) detach() {
 	_ = a.conn.Close()
 }
 
-// show writes what the terminal shows until the end.
+// show copies the terminal's output until the end.
 func (a *attachment) show(f *frames) (AttachResult, error) {
 	var scan vt.Scanner
 	for {
@@ -179,13 +179,13 @@ func (a *attachment) show(f *frames) (AttachResult, error) {
 			return AttachResult{Exit: &e}, nil
 		default: // of a later version of the protocol
 		}
-		if err != nil { // the person's terminal is gone
+		if err != nil { // the user's terminal was closed
 			return AttachResult{}, fmt.Errorf("attach: write to the terminal: %w", err)
 		}
 	}
 }
 
-// typing sends what the person types, until wake is closed at its other end.
+// typing sends what the user types until the other end of wake is closed.
 func (a *attachment) typing(fd, wake int) {
 	buf := make([]byte, 32<<10)
 	for {

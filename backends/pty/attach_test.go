@@ -47,7 +47,8 @@ func TestAttachDetachAttach(t *testing.T) {
 	if s := p.text(); !strings.Contains(s, "before") || strings.Contains(s, "typed") {
 		t.Errorf("on the primary screen:\n%s", s)
 	}
-	// The same screen again, though nothing is drawn anew: the size is the same.
+	// The same screen again, although the program does not redraw, because the
+	// size is the same.
 	q := sit(t, a.Pane(), 60, 15)
 	q.sees("typed: xyz")
 	if s := q.text(); !strings.HasPrefix(s, "size 60x15") || !strings.HasSuffix(s, "  last line") {
@@ -71,8 +72,8 @@ func TestAttachDetachAttach(t *testing.T) {
 	}
 }
 
-// TestSameScreenAfterOwnerIsKilled: what the supervisor held is gone, the terminal
-// is not.
+// TestSameScreenAfterOwnerIsKilled checks that the terminal survives the
+// supervisor.
 func TestSameScreenAfterOwnerIsKilled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -86,7 +87,7 @@ func TestSameScreenAfterOwnerIsKilled(t *testing.T) {
 	if err := h.TypeText(within(t), "abc", false); err != nil {
 		t.Fatal(err)
 	}
-	captured(t, h, "typed: abc") // the marks of the paste show nothing
+	captured(t, h, "typed: abc") // the paste markers display nothing
 	was, err := h.Capture(within(t), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestSameScreenAfterOwnerIsKilled(t *testing.T) {
 	}
 }
 
-// TestVim: a program that we have not written.
+// TestVim runs a program that is not part of this repository.
 func TestVim(t *testing.T) {
 	t.Parallel()
 	vim, err := exec.LookPath("vim")
@@ -159,12 +160,12 @@ func TestTwoClientsAndReadOnly(t *testing.T) {
 	p := sit(t, a.Pane(), 60, 15)
 	p.sees("typed:")
 	view := sit(t, a.Pane(), 100, 30, func(in *AttachIn) { in.ReadOnly = true })
-	view.sees("size 60x15") // looking does not change the size
+	view.sees("size 60x15") // a viewer does not change the size
 	view.types("NO")
 	q := sit(t, a.Pane(), 50, 12)
 	q.sees("size 50x12")
-	p.sees("size 50x12") // else what p sees next may be what it saw before
-	p.types("a")         // the last active one has the size
+	p.sees("size 50x12") // otherwise the next screen of p may be the previous one
+	p.types("a")         // the last active client sets the size
 	p.sees("size 60x15")
 	q.resize(70, 20)
 	q.sees("size 70x20")
@@ -179,7 +180,7 @@ func TestTwoClientsAndReadOnly(t *testing.T) {
 	if _, err := q.back(); err != nil {
 		t.Error(err)
 	}
-	p.sees("size 60x15") // the size of the one that is left
+	p.sees("size 60x15") // the size of the remaining client
 	view.types("\x02d")
 	if res, err := view.back(); err != nil || !res.Detached {
 		t.Errorf("read-only: %+v, %v", res, err)
@@ -217,7 +218,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestInputEnds: a person whose terminal is gone has detached.
+// TestInputEnds checks that a user whose terminal is closed counts as detached.
 func TestInputEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -242,7 +243,8 @@ func TestInputEnds(t *testing.T) {
 	}
 }
 
-// TestShimKilledUnderAClient: the person is told, the exit is unknown.
+// TestShimKilledUnderAClient checks that the user is notified and that the exit
+// is unknown.
 func TestShimKilledUnderAClient(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -21,8 +21,9 @@ type attached struct {
 
 var _ backends.Handle = (*attached)(nil)
 
-// Adopt attaches to the generation in the bundle. For one that is gone it makes
-// sure that exit.json says so, ends what survived it, and returns CodeNotFound.
+// Adopt attaches to the generation in the bundle. If it has ended, Adopt makes
+// sure that exit.json records it, ends what survived it, and returns
+// CodeNotFound.
 func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
 	if err := b.errClosed(); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attac
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
 	p, err := shim.ReadPane(bundle, l.Generation)
-	if err != nil { // launch.json has the socket; the id can be found again
+	if err != nil { // launch.json contains the socket, and the id can be computed again
 		p = b.pane(l)
 		p.Socket = l.Socket
 	}
@@ -75,7 +76,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc) backends.Exit {
 
 func (a *attached) Pane() backends.Pane { return a.pane }
 
-// Detach ends the watching; it waits for an exit that is just being concluded.
+// Detach ends the watching; it waits for an exit that is being concluded.
 func (a *attached) Detach() {
 	a.Life.Detach()
 	a.b.mu.Lock()
@@ -83,23 +84,24 @@ func (a *attached) Detach() {
 	a.b.mu.Unlock()
 }
 
-// TypeText types text, without its control characters but newline and tab, and
-// then a carriage return if enter is set. It returns once the terminal has it. A
-// program that reads lines takes 4095 bytes of each: a longer line is refused
-// (CodeLimit). One that does not read at all is CodeTimeout or, when its queue is
-// full, CodeUnavailable; the message says whether the text waits there.
+// TypeText types text, without its control characters except newline and tab,
+// and then a carriage return if enter is set. It returns once the terminal has
+// it. A program that reads lines gets at most 4095 bytes of each: a longer line
+// is refused (CodeLimit). A program that does not read is CodeTimeout or, if
+// its queue is full, CodeUnavailable; the message says whether the text remains
+// queued.
 func (a *attached) TypeText(ctx context.Context, text string, enter bool) error {
 	_, err := a.call(ctx, "type to", kindType, typeIn{Text: text, Enter: enter})
 	return err
 }
 
-// Capture returns the screen as text. One that has exited is CodeNotFound; the end
-// of what it showed is in its Exit.
+// Capture returns the screen as text. For an agent that has exited it returns
+// CodeNotFound; its Exit contains the last output.
 func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) {
 	return a.call(ctx, "capture", kindCapture, captureIn{Scrollback: scrollback})
 }
 
-// Resize sets the terminal's size, until a client that looks sets its own.
+// Resize sets the terminal's size, until an attached client sets its own.
 func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 	if cols < 1 || rows < 1 || cols > vt.MaxSize || rows > vt.MaxSize {
 		return team.Errorf(team.CodeInvalid, "resize %s to %dx%d", a.Launch().Agent, cols, rows)
@@ -108,8 +110,8 @@ func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 	return err
 }
 
-// Dispose removes what is left of the terminal. A generation that still runs is
-// CodeConflict.
+// Dispose removes what is left of the terminal. A generation that is still
+// running is CodeConflict.
 func (a *attached) Dispose(context.Context) error {
 	l := a.Launch()
 	if proc.Alive(a.Proc().Shim) {

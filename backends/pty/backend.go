@@ -17,23 +17,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Name of the backend.
+// Name is the name of the backend.
 const Name = "pty"
 
-// Options of a Backend. Layout and ShimArgv are needed to start, the rest has
-// defaults.
+// Options configures a Backend. Layout and ShimArgv are required to start
+// generations, the rest has defaults.
 type Options struct {
 	Layout   team.Layout
-	ShimArgv []string       // absolute command of the shim; its main function must have Host
-	Notifier *shim.Notifier // nil: starts are noticed by looking, within 10 ms
+	ShimArgv []string       // absolute command of the shim, whose main function must pass Host
+	Notifier *shim.Notifier // nil: starts are noticed by polling, within 10 ms
 	Log      *slog.Logger   // nil: silent
 }
 
-// Backend is one team's. New makes it without touching anything.
+// Backend is the pty backend of one team. New creates it without side effects.
 type Backend struct {
 	opt     Options
 	log     *slog.Logger
-	looks   proc.Looks // through the process table, of all who end at once
+	looks   proc.Looks // scans of the process table, shared by all generations that end at once
 	starter shim.Starter
 
 	mu     sync.Mutex
@@ -54,7 +54,7 @@ func New(opt Options) *Backend {
 	return b
 }
 
-// Name is "pty".
+// Name returns "pty".
 func (b *Backend) Name() string { return Name }
 
 // Check opens a pseudoterminal and closes it again.
@@ -69,13 +69,14 @@ func (b *Backend) Check(context.Context) error {
 	return nil
 }
 
-// CloseTeam removes what killed shims have left; a terminal goes with its agent.
+// CloseTeam removes what killed shims have left; a terminal is closed with its
+// agent.
 func (b *Backend) CloseTeam(context.Context) error {
 	cgroup.Sweep(b.opt.Layout.Key)
 	return nil
 }
 
-// Close frees watches; agents keep running.
+// Close releases watches; agents keep running.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -99,8 +100,8 @@ func (b *Backend) errClosed() error {
 	return nil
 }
 
-// pane says where a generation is: its socket, and an id that names it among those
-// of the team.
+// pane returns the location of a generation: its socket, and an id that is
+// unique within the team.
 func (b *Backend) pane(l backends.Launch) backends.Pane {
 	sum := sha256.Sum256([]byte(l.Bundle))
 	id := "p" + hex.EncodeToString(sum[:6])

@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// callWithin bounds a call; the shim itself gives up typing a little earlier.
+	// callWithin limits a call; the shim itself gives up typing slightly
+	// earlier.
 	callWithin = typeWithin + 2*time.Second
-	// dialWithin bounds the wait for a socket that is made anew.
+	// dialWithin limits the wait for a recreated socket.
 	dialWithin = 2 * time.Second
 	dialAgain  = 20 * time.Millisecond
 )
 
-// dial connects to a shim's socket. Where it was removed, the shim (if it is known
-// and lives) is asked to make it anew. Without a shim it is CodeNotFound.
+// dial connects to a shim's socket. If it was removed, the shim (if known and
+// alive) is asked to recreate it. Without a shim the error is CodeNotFound.
 func dial(ctx context.Context, socket string, shim backends.ProcID) (*net.UnixConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
@@ -54,8 +55,8 @@ func dial(ctx context.Context, socket string, shim backends.ProcID) (*net.UnixCo
 	}
 }
 
-// call asks the shim one thing on a connection of its own: nothing is held open
-// for an agent at which nobody looks.
+// call sends one request to the shim on a connection of its own: nothing stays
+// open for an agent that no client watches.
 func (a *attached) call(ctx context.Context, verb string, k kind, in any) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()

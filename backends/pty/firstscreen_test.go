@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestFirstScreen: a person sees the screen at once, whatever the history: as soon as
-// that of an agent that has none, but for what the machine is at.
+// TestFirstScreen checks that a user sees the screen at once regardless of the
+// length of the history: as fast as for an agent without history, apart from
+// other load on the machine.
 func TestFirstScreen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// kind of a frame, as doc.go lists them.
+// kind is the kind of a frame; doc.go lists them.
 type kind byte
 
 const (
@@ -30,21 +30,21 @@ const (
 const (
 	protocolVersion = 1
 	headerSize      = 5
-	// frameMax bounds what a peer may announce. The largest is a redraw with all of
-	// the history.
+	// frameMax limits the length that a peer may announce. The largest frame is
+	// a redraw with the complete history.
 	frameMax = 16 << 20
 )
 
 // Roles of a client.
 const (
 	roleAttach = "attach" // types and sets the size
-	roleView   = "view"   // looks only
-	roleCall   = "call"   // asks one thing
+	roleView   = "view"   // only watches
+	roleCall   = "call"   // makes one request
 )
 
 type hello struct {
 	Version    int    `json:"version"`
-	Generation string `json:"generation"` // from a client: "" takes any
+	Generation string `json:"generation"` // from a client: "" matches any
 	Agent      string `json:"agent,omitempty"`
 	Role       string `json:"role,omitempty"`
 	Cols       int    `json:"cols"`
@@ -54,7 +54,7 @@ type hello struct {
 type typeIn struct {
 	Text  string `json:"text"`
 	Enter bool   `json:"enter"`
-	Key   string `json:"key,omitempty"` // one of backends.Keys, after the text
+	Key   string `json:"key,omitempty"` // one of backends.Keys, sent after the text
 }
 
 type captureIn struct {
@@ -79,7 +79,7 @@ func appendFrame(b []byte, k kind, payload []byte) []byte {
 
 func appendJSON(b []byte, k kind, v any) []byte {
 	p, err := json.Marshal(v)
-	if err != nil { // plain structs of ours: cannot happen, and must not be silent
+	if err != nil { // only plain structs are passed, so this cannot happen; do not ignore it
 		p = []byte("null")
 	}
 	return appendFrame(b, k, p)
@@ -99,7 +99,8 @@ func parseSize(p []byte) (cols, rows int, err error) {
 	return int(binary.BigEndian.Uint16(p)), int(binary.BigEndian.Uint16(p[2:])), nil
 }
 
-// frames reads one after the other; a payload is valid until the next call.
+// frames reads frames one after the other; a payload is valid until the next
+// call.
 type frames struct {
 	r   io.Reader
 	max int
@@ -125,7 +126,7 @@ func (f *frames) next() (kind, []byte, error) {
 	return kind(h[0]), f.buf, nil
 }
 
-// parseExit reads an exit frame.
+// parseExit parses an exit frame.
 func parseExit(p []byte) (backends.Exit, error) {
 	var e backends.Exit
 	if err := json.Unmarshal(p, &e); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Host is the terminal that a shim holds for an agent of this backend: the shim's
-// main function takes it (shim.Main(args, pty.Host())).
+// Host returns the terminal that a shim holds for an agent of this backend, for
+// the shim's main function: shim.Main(args, pty.Host()).
 func Host() shim.Opener {
 	return shim.Opener{Name: Name, Open: func(l backends.Launch) (shim.Terminal, error) { return openHost(l) }}
 }
@@ -28,22 +28,23 @@ func Host() shim.Opener {
 const (
 	defaultCols, defaultRows = 120, 40
 
-	// drainQuiet and drainMax bound the wait for the end of the output, which a
-	// process that is not ours to end may keep open.
+	// drainQuiet and drainMax limit the wait for the end of the output, which a
+	// process that does not belong to the agent may keep open.
 	drainQuiet = 250 * time.Millisecond
 	drainMax   = 2 * time.Second
-	// lookAgain is how often a terminal is looked at that the living agent has
-	// closed: it may open it again, and there is no event for that.
+	// lookAgain is the interval at which a terminal is checked that the living
+	// agent has closed: it may open it again, and there is no event for that.
 	lookAgain = 250 * time.Millisecond
 	logWithin = 2 * time.Second
 	byeWithin = time.Second
 )
 
-// host is the shim's half of the backend. Its goroutines: one reads the terminal,
-// one writes to it, one writes the log, one accepts clients, two serve each.
+// host is the shim's half of the backend. Its goroutines: one reads the
+// terminal, one writes to it, one writes the log, one accepts clients, two
+// serve each client.
 type host struct {
 	launch backends.Launch
-	master *os.File // a duplicate, not blocking: Close frees a blocked Read
+	master *os.File // a duplicate, non-blocking: Close unblocks a Read
 	slave  *os.File
 	log    *logQueue
 	input  *input
@@ -78,7 +79,8 @@ func openHost(l backends.Launch) (*host, error) {
 		return nil, err
 	}
 	h.input = newInput(h.master)
-	// Whoever had the path before is dead: this generation holds run.lock.
+	// The previous owner of the path is dead, since this generation holds
+	// run.lock.
 	if err := h.listen(); err != nil {
 		_ = errors.Join(h.master.Close(), h.slave.Close(), f.Close())
 		return nil, err
@@ -98,9 +100,10 @@ func (h *host) openTerminal() error {
 	if err != nil {
 		return fmt.Errorf("open a pseudoterminal: %w", err)
 	}
-	// creack/pty leaves the master blocking, and a Read that blocks in the kernel is
-	// not freed by Close. The flag belongs to the open file and is shared with the
-	// duplicate; what counts is that the runtime learns of it when it makes the File.
+	// creack/pty leaves the master blocking, and Close does not unblock a Read
+	// that blocks in the kernel. The flag belongs to the open file and is
+	// shared with the duplicate; it must be set before the runtime creates the
+	// File.
 	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	_ = master.Close()
 	if err == nil {
@@ -108,7 +111,7 @@ func (h *host) openTerminal() error {
 			_ = unix.Close(fd)
 		}
 	}
-	// The agent gets a terminal that blocks, as any program expects.
+	// The agent gets a blocking terminal, as any program expects.
 	if err == nil {
 		if err = unix.SetNonblock(int(slave.Fd()), false); err != nil {
 			_ = unix.Close(fd)
@@ -122,7 +125,7 @@ func (h *host) openTerminal() error {
 	return h.setSize()
 }
 
-// setSize tells the terminal, and by it the program (SIGWINCH).
+// setSize sets the terminal's size, which sends SIGWINCH to the program.
 func (h *host) setSize() error {
 	rc, err := h.master.SyscallConn()
 	if err != nil {
@@ -155,7 +158,7 @@ func (h *host) Serve() {
 	h.accept(h.ln)
 }
 
-// read takes the agent's output to its end.
+// read reads the agent's output to its end.
 func (h *host) read() {
 	defer close(h.readDone)
 	buf := make([]byte, 32<<10)
@@ -193,8 +196,9 @@ func (h *host) read() {
 	}
 }
 
-// readAll waits for output and reads all that is there, as far as it fits: a
-// terminal gives four kilobytes at a time, and what follows costs more for each piece.
+// readAll waits for output and reads everything available, as far as it fits: a
+// terminal returns four kilobytes at a time, and the further processing has a
+// cost per piece.
 func readAll(rc syscall.RawConn, buf []byte) (n int, err error) {
 	rerr := rc.Read(func(fd uintptr) bool {
 		for n < len(buf) {
@@ -222,7 +226,7 @@ func readAll(rc syscall.RawConn, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// output hands a piece of output to the model and to the clients.
+// output passes a piece of output to the model and to the clients.
 func (h *host) output(p []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -238,7 +242,8 @@ func (h *host) output(p []byte) {
 	})
 }
 
-// question has one terminal answer: the active client's, or without one the model.
+// question gets one answer to a terminal query: from the active client, or
+// without one from the model.
 func (h *host) question(q []byte) {
 	if h.active != nil {
 		h.active.send(kindOutput, q)
@@ -250,14 +255,14 @@ func (h *host) question(q []byte) {
 }
 
 func (h *host) Drain() string {
-	// The deadline frees a Read that has begun before it hears of draining.
+	// The deadline unblocks a Read that began before the draining did.
 	close(h.draining)
 	_ = h.master.SetReadDeadline(time.Now().Add(drainQuiet))
 	t := time.NewTimer(drainMax)
 	defer t.Stop()
 	select {
 	case <-h.readDone:
-	case <-t.C: // it writes on and on
+	case <-t.C: // a process keeps writing
 		h.stopReading()
 	}
 	h.mu.Lock()
@@ -305,7 +310,7 @@ func (h *host) Close(e backends.Exit) {
 	<-gone
 }
 
-// resize is for a holder of mu.
+// resize requires mu.
 func (h *host) resize(cols, rows int) error {
 	if cols < 1 || rows < 1 || cols > vt.MaxSize || rows > vt.MaxSize {
 		return team.Errorf(team.CodeInvalid, "a terminal of %dx%d", cols, rows)

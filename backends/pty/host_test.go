@@ -31,7 +31,7 @@ func logOf(t *testing.T, r *backendtest.Rig, agent string) string {
 	return string(b)
 }
 
-// rawClient speaks the protocol by hand.
+// rawClient uses the protocol directly.
 func rawClient(t *testing.T, socket, role string) (net.Conn, *frames) {
 	t.Helper()
 	c, err := net.Dial("unix", socket)
@@ -49,7 +49,7 @@ func rawClient(t *testing.T, socket, role string) (net.Conn, *frames) {
 	return c, f
 }
 
-// TestLogRotation: 10 MiB while nobody looks, and nobody misses a line.
+// TestLogRotation writes 10 MiB without a client, and no line is missing.
 func TestLogRotation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -60,7 +60,7 @@ func TestLogRotation(t *testing.T) {
 	if s, err := a.Capture(within(t), 300); err != nil || strings.Count(s, "\n") < 300 || strings.Contains(s, "\n\n") {
 		t.Errorf("history after a flood: %v, %d lines", err, strings.Count(s, "\n"))
 	}
-	// The exit shows that it arrived, and may come before the answer does.
+	// The exit shows that the key arrived, and may precede the answer.
 	_ = a.TypeText(within(t), "", true)
 	<-a.Exited()
 	if e := a.Exit(); !e.Success() || !strings.Contains(e.Tail, fmt.Sprintf("%08d ", lines-1)) {
@@ -81,8 +81,8 @@ func TestLogRotation(t *testing.T) {
 	}
 }
 
-// TestFault27SlowClientIsDropped: it does not read; neither the agent nor another client
-// notices.
+// TestFault27SlowClientIsDropped has a client that does not read; neither the
+// agent nor another client is affected.
 func TestFault27SlowClientIsDropped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -109,7 +109,7 @@ func TestFault27SlowClientIsDropped(t *testing.T) {
 	}
 }
 
-// TestInputToADeafAgent: a megabyte that nobody reads.
+// TestInputToADeafAgent sends a megabyte to a program that does not read.
 func TestInputToADeafAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -143,7 +143,7 @@ func TestInputToADeafAgent(t *testing.T) {
 	if team.ReasonOf(err) != "not_read" {
 		t.Errorf("type to a deaf agent: %v", err)
 	}
-	captured(t, a, "idle") // its holder answers all the same
+	captured(t, a, "idle") // its holder still answers
 	if !proc.Alive(a.Proc().Agent) {
 		t.Error("the agent is dead")
 	}
@@ -172,7 +172,7 @@ func TestTypeTextTakesBack(t *testing.T) {
 	if _, err := c.Write(appendFrame(nil, kindInput, bytes.Repeat([]byte("z"), 200_000))); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := rawClient(t, b.Pane().Socket, roleView) // its hello comes after the input
+	d, _ := rawClient(t, b.Pane().Socket, roleView) // its hello is answered after the input
 	_ = d.Close()
 	if err := b.TypeText(within(t), "more", true); team.ReasonOf(err) != "not_read" || !team.IsCode(err, team.CodeTimeout) {
 		t.Errorf("%v; want the reason not_read", err)
@@ -190,7 +190,8 @@ func TestBracketedPaste(t *testing.T) {
 	captured(t, a, `\x1b[200~two\nlines[201~\x1b[201~`)
 }
 
-// TestKey: a key that is no text comes as the terminal sends it, outside of a paste.
+// TestKey checks that a key that is not text arrives as a terminal sends it,
+// outside a paste.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -208,7 +209,8 @@ func TestKey(t *testing.T) {
 	captured(t, a, `"\x1b`)
 }
 
-// TestOneAnswer: a question has one answer, whoever looks.
+// TestOneAnswer checks that a query gets one answer, whichever clients are
+// attached.
 func TestOneAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -217,7 +219,7 @@ func TestOneAnswer(t *testing.T) {
 	if err := a.TypeText(within(t), "k", false); err != nil {
 		t.Fatal(err)
 	}
-	captured(t, a, `answer "\x1b[2;5R"`) // nobody looks: the model
+	captured(t, a, `answer "\x1b[2;5R"`) // without a client the model answers
 	c, f := rawClient(t, a.Pane().Socket, roleAttach)
 	d, g := rawClient(t, a.Pane().Socket, roleAttach)
 	v, w := rawClient(t, a.Pane().Socket, roleView)
@@ -251,7 +253,7 @@ func TestOneAnswer(t *testing.T) {
 			t.Errorf("a client that is not active was asked: %q", got)
 		}
 	}
-	// A key comes back as an answer only behind the answers before it.
+	// A key is echoed as an answer only after the previous answers.
 	if _, err := c.Write(appendFrame(nil, kindInput, []byte("\x1bend"))); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +264,7 @@ func TestOneAnswer(t *testing.T) {
 	}
 }
 
-// TestSocketRemoved: the runtime directory is swept by others.
+// TestSocketRemoved: another program cleans the runtime directory.
 func TestSocketRemoved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -290,7 +292,7 @@ func TestSocketRemoved(t *testing.T) {
 	}
 }
 
-// TestAgentClosesItsTerminal: that is not its end.
+// TestAgentClosesItsTerminal checks that closing the terminal is not an exit.
 func TestAgentClosesItsTerminal(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -308,7 +310,7 @@ func TestAgentClosesItsTerminal(t *testing.T) {
 	}
 }
 
-// TestShimIsSmall counts what clients leave behind in the shim: nothing.
+// TestShimIsSmall checks that clients leave no memory behind in the shim.
 func TestShimIsSmall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -336,7 +338,7 @@ func TestShimIsSmall(t *testing.T) {
 	t.Logf("%d descriptors, %d kB private", before, private(t, a.Proc().Shim.PID))
 }
 
-// private is a process's memory that nobody else has, in kB.
+// private returns a process's private memory, in kB.
 func private(t *testing.T, pid int) int {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -460,7 +462,8 @@ func TestAdoptDuringStart(t *testing.T) {
 	_ = a.Dispose(within(t))
 }
 
-// TestStoppedShimTimesOut: a holder that does not answer is no reason to hang.
+// TestStoppedShimTimesOut checks that a call to a holder that does not answer
+// ends.
 func TestStoppedShimTimesOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -481,8 +484,8 @@ func TestStoppedShimTimesOut(t *testing.T) {
 	captured(t, a, "typed:")
 }
 
-// stopped waits until every thread of a process has stopped: the signal is sent
-// before that.
+// stopped waits until every thread of a process has stopped, which is later
+// than the sending of the signal.
 func stopped(t *testing.T, pid int) {
 	t.Helper()
 	tick, limit := time.NewTicker(time.Millisecond), time.After(patience)
@@ -533,7 +536,7 @@ func TestModelSkipsWhatNobodySees(t *testing.T) {
 }
 
 func BenchmarkModelFlood(b *testing.B) {
-	chunk := bytes.Repeat([]byte(strings.Repeat("word ", 15)+"\r\n"), 53) // what a read returns
+	chunk := bytes.Repeat([]byte(strings.Repeat("word ", 15)+"\r\n"), 53) // as returned by one read
 	m := model{cols: 120, rows: 40}
 	b.SetBytes(int64(len(chunk)))
 	for b.Loop() {

@@ -7,26 +7,26 @@ import (
 )
 
 const (
-	// inputMax bounds what waits for a program that does not read.
+	// inputMax limits the input queued for a program that does not read.
 	inputMax = 1 << 20
-	// inputChunk is what is written at a time: what a terminal takes at most.
+	// inputChunk is the size of one write: the maximum that a terminal accepts.
 	inputChunk = 4096
 )
 
-// errFull says that the program does not read and the queue has no room.
+// errFull means that the program does not read and the queue is full.
 var errFull = errors.New("the program does not read its terminal, and its queue is full")
 
-// input is the queue to the program. Nobody but its own goroutine waits for the
-// program.
+// input is the queue of input to the program. Only its own goroutine waits for
+// the program.
 type input struct {
 	to   *os.File
-	wake chan struct{} // 1: there is something
-	done chan struct{} // the goroutine is over
+	wake chan struct{} // capacity 1: there is input
+	done chan struct{} // closed when the goroutine ends
 
 	mu      sync.Mutex
 	buf     []byte
-	taken   int64 // bytes that have left buf, ever
-	written int64 // bytes that the terminal has, ever
+	taken   int64 // total bytes removed from buf
+	written int64 // total bytes written to the terminal
 	moved   chan struct{}
 	closed  bool
 }
@@ -35,7 +35,7 @@ func newInput(to *os.File) *input {
 	return &input{to: to, wake: make(chan struct{}, 1), done: make(chan struct{}), moved: make(chan struct{})}
 }
 
-// put queues p as a whole or not at all. It returns where p begins and ends, in
+// put queues p completely or not at all. It returns where p begins and ends, in
 // bytes since the start.
 func (q *input) put(p []byte) (from, to int64, err error) {
 	q.mu.Lock()
@@ -55,15 +55,15 @@ func (q *input) put(p []byte) (from, to int64, err error) {
 	return from, from + int64(len(p)), nil
 }
 
-// passed reports whether everything before pos has been written; else moved is
-// closed at the next step.
+// passed reports whether everything before pos has been written; otherwise
+// moved is closed at the next write.
 func (q *input) passed(pos int64) (ok bool, moved <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.written >= pos, q.moved
 }
 
-// withdraw takes back what put has queued, if none of it has been written and
+// withdraw removes what put has queued, if none of it has been written and
 // nothing was queued after it.
 func (q *input) withdraw(from, to int64) bool {
 	q.mu.Lock()
@@ -89,7 +89,7 @@ func (q *input) run() {
 				if errors.Is(err, os.ErrClosed) {
 					return
 				}
-				// EIO: nobody has the slave open. What was typed at nobody is gone.
+				// EIO: no process has the slave open. The input is lost.
 			}
 			q.mu.Lock()
 			q.written += int64(n)
@@ -100,7 +100,8 @@ func (q *input) run() {
 	}
 }
 
-// take copies from the front; what is taken can be withdrawn no more.
+// take copies from the front of the queue; what it has taken can no longer be
+// withdrawn.
 func (q *input) take(into []byte) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

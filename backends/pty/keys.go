@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// keys finds the prefix in what a person types. A terminal whose program has asked
-// for it sends keys as sequences: those count too.
+// keys finds the prefix in the user's input. If its program has requested it, a
+// terminal sends keys as sequences, which are recognised too.
 type keys struct {
 	prefix  byte
 	pending bool // the prefix was typed
 }
 
-// feed returns what goes to the program.
+// feed returns the input for the program.
 func (k *keys) feed(p []byte) (out []byte, detach bool) {
 	for len(p) > 0 {
 		n, b := k.key(p)
@@ -32,15 +32,15 @@ func (k *keys) feed(p []byte) (out []byte, detach bool) {
 			return out, true
 		case k.prefix:
 			out = append(out, key...)
-		default: // no command of ours: the program gets both
+		default: // not an attach command: the program gets both
 			out = append(append(out, k.prefix), key...)
 		}
 	}
 	return out, false
 }
 
-// key measures the first key and says which byte a plain terminal would send for
-// it, as far as that matters here.
+// key returns the length of the first key and the byte that a plain terminal
+// would send for it, as far as it matters to keys.
 func (k *keys) key(p []byte) (n int, b byte) {
 	if p[0] != 0x1b {
 		return 1, p[0]

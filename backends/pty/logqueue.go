@@ -9,26 +9,27 @@ import (
 )
 
 const (
-	// logQueueMax bounds what waits for the disk.
+	// logQueueMax limits the output queued for the disk.
 	logQueueMax = 128 << 10
-	// In a flood the log is written in pieces of logPiece or of logEvery, whichever
-	// comes first; what comes alone is written at once.
+	// During a flood the log is written in pieces of logPiece or every
+	// logEvery, whichever comes first; single output is written at once.
 	logPiece = 48 << 10
 	logEvery = 2 * time.Millisecond
-	// diskPatience is how long the agent is held back for a disk that does not take
-	// its output. After it output is dropped, and counted, until the disk is back.
+	// diskPatience is how long the agent is blocked if the disk does not accept
+	// its output. After that output is dropped, and counted, until the disk
+	// accepts it again.
 	diskPatience = time.Second
 )
 
 var errSlowDisk = errors.New("the disk did not take it in time")
 
-// logQueue writes the log in a goroutine of its own: a disk that hangs must not
-// hold back the agent.
+// logQueue writes the log in a goroutine of its own, because a disk that hangs
+// must not block the agent.
 type logQueue struct {
 	file *shim.LogFile
-	wake chan struct{} // 1: there is something, or it is closed
-	full chan struct{} // 1: there is enough for a piece
-	room chan struct{} // 1: something was taken
+	wake chan struct{} // capacity 1: there is output, or it is closed
+	full chan struct{} // capacity 1: there is enough for a piece
+	room chan struct{} // capacity 1: output was taken
 	done chan struct{}
 
 	mu     sync.Mutex
@@ -42,7 +43,8 @@ func newLogQueue(f *shim.LogFile) *logQueue {
 	return &logQueue{file: f, wake: make(chan struct{}, 1), full: make(chan struct{}, 1), room: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// put queues p. It waits for the disk a while, as a terminal waits for its reader.
+// put queues p. It waits for the disk for a while, as a terminal waits for its
+// reader.
 func (q *logQueue) put(p []byte) {
 	if q.try(p) {
 		return
@@ -113,9 +115,9 @@ func (q *logQueue) run() {
 	}
 }
 
-// close writes what is queued and closes the log; false means that the disk did
-// not take it within the time, and then the goroutine is left to the end of the
-// process.
+// close writes what is queued and closes the log; it returns false if the disk
+// did not accept it in time, and then leaves the goroutine running until the
+// process exits.
 func (q *logQueue) close(within time.Duration) bool {
 	q.mu.Lock()
 	q.closed = true

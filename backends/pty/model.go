@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// historyLines is how much is kept above the screen.
+	// historyLines is the number of lines kept above the screen.
 	historyLines = 1000
-	// pendingMax is how much output waits to be interpreted. Interpreting it at once
-	// would cost the relay of a flood half its speed, and an agent that prints
-	// little the memory of a screen.
+	// pendingMax is the maximum amount of output not yet interpreted.
+	// Interpreting it at once would halve the speed of a flood, and cost an
+	// agent with little output the memory of a screen.
 	pendingMax = 256 << 10
 )
 
-// model is what the screen shows, interpreted when somebody wants to know.
+// model is the contents of the screen, interpreted on demand.
 type model struct {
 	cols, rows int
 	screen     *vt.Screen // nil until it is needed
@@ -29,7 +29,7 @@ func (m *model) write(p []byte) {
 	}
 }
 
-// now is the screen after everything that was written.
+// now returns the screen after everything that was written.
 func (m *model) now() *vt.Screen {
 	if m.screen == nil {
 		m.screen = vt.New(m.cols, m.rows, historyLines)
@@ -45,8 +45,8 @@ func (m *model) now() *vt.Screen {
 	return m.screen
 }
 
-// skip leaves out of a flood of plain lines those that neither the screen nor the
-// history will show, and returns the rest.
+// skip removes from a flood of plain lines those that neither the screen nor
+// the history will show, and returns the rest.
 func (m *model) skip(p []byte) []byte {
 	plain := p
 	for _, c := range []byte{0x1b, 0x0e, 0x0f} {
@@ -54,7 +54,7 @@ func (m *model) skip(p []byte) []byte {
 			plain = plain[i+1:]
 		}
 	}
-	// To the start of a line, whatever the sequence was.
+	// Start at the beginning of a line, whatever the sequence was.
 	i := bytes.Index(plain, []byte("\r\n"))
 	if i < 0 {
 		return p

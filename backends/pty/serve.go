@@ -16,18 +16,20 @@ import (
 )
 
 const (
-	// clientMax bounds what waits for a client; one that does not keep up is dropped.
+	// clientMax limits the output queued for a client; a client that falls
+	// further behind is dropped.
 	clientMax = 1 << 20
-	// clientWithin bounds one write to a client.
+	// clientWithin limits one write to a client.
 	clientWithin = 10 * time.Second
-	// helloWithin bounds the silence of a new client.
+	// helloWithin limits the time until a new client's hello.
 	helloWithin = 5 * time.Second
-	// inputFrameMax bounds what a client may send at a time.
+	// inputFrameMax limits the size of one frame from a client.
 	inputFrameMax = 2 << 20
 	clientsMax    = 64
 )
 
-// listen binds the socket, 0600. A holder of mu calls it, or nobody else is there.
+// listen binds the socket, 0600. It requires mu, or that no other goroutine
+// uses h yet.
 func (h *host) listen() error {
 	if h.launch.Socket == "" {
 		return errors.New("launch.json names no socket")
@@ -47,7 +49,7 @@ func (h *host) listen() error {
 	return nil
 }
 
-// Relisten makes the socket anew where somebody has removed it (the shim's SIGUSR1).
+// Relisten recreates the socket if it was removed (the shim's SIGUSR1).
 func (h *host) Relisten() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +63,7 @@ func (h *host) Relisten() {
 	if h.listen() != nil {
 		return
 	}
-	old.SetUnlinkOnClose(false) // the path is the new one's
+	old.SetUnlinkOnClose(false) // the path now belongs to the new listener
 	_ = old.Close()
 	h.accept(h.ln)
 }
@@ -74,7 +76,7 @@ func (h *host) accept(ln *net.UnixListener) {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			if err != nil { // out of descriptors: the agent matters more
+			if err != nil { // out of descriptors: the agent has priority
 				t := time.NewTimer(lookAgain)
 				<-t.C
 				continue
@@ -97,11 +99,11 @@ func (h *host) admit(conn *net.UnixConn) {
 	h.serving.Go(c.write)
 }
 
-// client is one connection. Everything but conn belongs to host.mu.
+// client is one connection. Everything but conn is guarded by host.mu.
 type client struct {
 	host *host
 	conn *net.UnixConn
-	wake chan struct{} // 1
+	wake chan struct{} // capacity 1
 
 	role       string // "" before its hello
 	cols, rows int
@@ -110,7 +112,7 @@ type client struct {
 	gone       bool
 }
 
-// send queues a frame of the terminal's stream. A holder of mu calls it.
+// send queues a frame of the terminal's output. It requires mu.
 func (c *client) send(k kind, p []byte) {
 	if c.role != roleAttach && c.role != roleView || c.ending || c.gone {
 		return
@@ -123,7 +125,7 @@ func (c *client) send(k kind, p []byte) {
 	wakeUp(c.wake)
 }
 
-// finish queues the last frame. A holder of mu calls it.
+// finish queues the last frame. It requires mu.
 func (c *client) finish(frame []byte) {
 	if c.ending || c.gone {
 		return
@@ -135,7 +137,7 @@ func (c *client) finish(frame []byte) {
 	wakeUp(c.wake)
 }
 
-// drop ends a client at once. A holder of mu calls it.
+// drop disconnects a client at once. It requires mu.
 func (c *client) drop() {
 	if c.gone {
 		return
@@ -149,7 +151,7 @@ func (c *client) drop() {
 		return
 	}
 	h.active = nil
-	for o := range h.clients { // somebody must answer the program's questions
+	for o := range h.clients { // some client must answer the program's queries
 		if o.role == roleAttach {
 			h.focus(o)
 			return
@@ -157,10 +159,10 @@ func (c *client) drop() {
 	}
 }
 
-// focus makes c the client that sets the size. A holder of mu calls it.
+// focus makes c the client that sets the size. It requires mu.
 func (h *host) focus(c *client) {
 	h.active = c
-	_ = h.resize(c.cols, c.rows) // a size that cannot be keeps the old one
+	_ = h.resize(c.cols, c.rows) // an impossible size leaves the old one
 }
 
 func (c *client) write() {
@@ -203,12 +205,12 @@ func (c *client) read() {
 	}
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
-	if !c.ending { // else what is queued is written first
+	if !c.ending { // otherwise write what is queued first
 		c.drop()
 	}
 }
 
-// greet takes a client's hello; false ends the connection.
+// greet processes a client's hello; false ends the connection.
 func (c *client) greet(p []byte) bool {
 	h := c.host
 	var in hello
@@ -244,7 +246,7 @@ func (c *client) greet(p []byte) bool {
 		Cols: h.model.cols, Rows: h.model.rows,
 	})
 	redraw := h.model.now().Redraw(historyLines)
-	if len(redraw) > clientMax/2 { // leave room for what comes before it is written
+	if len(redraw) > clientMax/2 { // leave room for output that arrives before it is written
 		redraw = h.model.now().Redraw(0)
 	}
 	c.out = appendFrame(c.out, kindOutput, redraw)
@@ -252,7 +254,7 @@ func (c *client) greet(p []byte) bool {
 	return true
 }
 
-// take takes one frame; false ends the connection.
+// take processes one frame; false ends the connection.
 func (c *client) take(k kind, p []byte) bool {
 	h := c.host
 	switch k {
@@ -291,7 +293,7 @@ func (c *client) take(k kind, p []byte) bool {
 	}
 }
 
-// answer does what a call asks.
+// answer performs the request of a call.
 func (h *host) answer(k kind, p []byte) (r reply) {
 	var err error
 	switch k {
@@ -332,13 +334,15 @@ func (h *host) capture(p []byte) (string, error) {
 }
 
 const (
-	// lineMax is what a terminal in canonical mode keeps of a line.
+	// lineMax is the maximum length of a line that a terminal in canonical mode
+	// keeps.
 	lineMax = 4095
 	// typeWithin is how long a program may take to read what is typed.
 	typeWithin = 5 * time.Second
 )
 
-// typeText types as a person would paste. It returns once the terminal has it.
+// typeText types text like a paste by the user. It returns once the terminal
+// has it.
 func (h *host) typeText(p []byte) error {
 	var in typeIn
 	if err := json.Unmarshal(p, &in); err != nil {
@@ -393,7 +397,8 @@ func (h *host) typedUntil(from, to int64) error {
 	}
 }
 
-// canonical reports whether the terminal hands out whole lines.
+// canonical reports whether the terminal is in canonical mode, in which it
+// returns whole lines.
 func (h *host) canonical() bool {
 	rc, err := h.master.SyscallConn()
 	if err != nil {
@@ -406,8 +411,8 @@ func (h *host) canonical() bool {
 	return t.Lflag&unix.ICANON != 0
 }
 
-// typed is text as it may be typed: no escape sequence can end the bracketed
-// paste, no control character can interrupt or submit.
+// typed returns text that is safe to type: no escape sequence can end the
+// bracketed paste, no control character can interrupt or submit.
 func typed(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {

@@ -18,12 +18,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// socketMax is what a socket's path may have, with the final zero.
+// socketMax is the maximum length of a socket's path, with the final zero.
 const socketMax = 107
 
 // Start starts a generation on a terminal of its own. An agent that cannot be
-// executed is started in this sense: Exited tells it, with ExecFailed. Starting a
-// member that runs, or is being started, is CodeConflict.
+// executed counts as started: Exited reports it, with ExecFailed. Starting a
+// member that is running, or being started, is CodeConflict.
 func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle, error) {
 	if err := b.errClosed(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	l.Terminal, l.Socket = Name, p.Socket
 	var a *attached
 	err := b.starter.Start(ctx, l, shim.Way{
-		Run: func() (pid int, err error) { // our child: until it is reaped the pid is its own
+		Run: func() (pid int, err error) { // a child of this process: its pid is not reused until it is reaped
 			if err := shim.WritePane(l.Bundle, p); err != nil {
 				return 0, err
 			}
@@ -67,7 +67,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	return a, nil
 }
 
-// shimLog takes what the shim itself says: it has no terminal.
+// shimLog returns the path of the shim's own output: it has no terminal.
 func shimLog(b team.Bundle) string { return filepath.Join(string(b), "shim.log") }
 
 func complaint(b team.Bundle) string {
@@ -75,8 +75,9 @@ func complaint(b team.Bundle) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(t), " "), "teamctl: error: shim: ")
 }
 
-// fork starts the shim in a session of its own. Not os/exec: the process is
-// watched by a descriptor of ours, and nobody waits for it here.
+// fork starts the shim in a session of its own. It does not use os/exec,
+// because the process is watched through a descriptor, and nothing waits for
+// it.
 func (b *Backend) fork(l backends.Launch) (pid int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -99,8 +100,9 @@ func (b *Backend) fork(l backends.Launch) (pid int, err error) {
 	return pid, nil
 }
 
-// shimEnv marks the shim as nobody's descendant: a supervisor that an agent of
-// another generation has started must not hand it down to be stopped with it.
+// shimEnv marks the shim as detached from its ancestors: if an agent of another
+// generation has started this supervisor, stopping that agent must not stop the
+// shim too.
 func shimEnv(env []string) []string {
 	out := make([]string, 0, len(env)+1)
 	for _, kv := range env {
@@ -112,8 +114,8 @@ func shimEnv(env []string) []string {
 	return append(out, proc.EnvDetached+"=1", shim.EnvThreads)
 }
 
-// reap takes a dead shim's status off the process table, if it is our child. Its
-// exit.json has said more.
+// reap removes a dead shim from the process table if it is a child of this
+// process. Its exit.json contains more than its status.
 func reap(pid int) {
 	if pid <= 0 {
 		return

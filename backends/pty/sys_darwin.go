@@ -21,8 +21,8 @@ func samePeer(c *net.UnixConn) bool {
 	return cerr == nil && err == nil && (int(cred.Uid) == os.Getuid() || cred.Uid == 0)
 }
 
-// readable waits until fd can be read, or wake. Not poll, which does not know
-// terminals here.
+// readable waits until fd or wake can be read. It does not use poll, which does
+// not support terminals on macOS.
 func readable(fd, wake int) (bool, error) {
 	for {
 		var set unix.FdSet

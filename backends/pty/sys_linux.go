@@ -10,8 +10,8 @@ import (
 
 const getTermios = unix.TCGETS
 
-// samePeer reports whether the other side runs as this user (or as root): the
-// directory keeps others out already, as long as nobody has changed its mode.
+// samePeer reports whether the other side runs as this user (or as root). The
+// directory already excludes other users, unless its mode was changed.
 func samePeer(c *net.UnixConn) bool {
 	rc, err := c.SyscallConn()
 	if err != nil {
@@ -22,8 +22,9 @@ func samePeer(c *net.UnixConn) bool {
 	return cerr == nil && err == nil && (int(cred.Uid) == os.Getuid() || cred.Uid == 0)
 }
 
-// readable waits until fd can be read, or wake. Not a blocking read: it could not
-// be ended, and a terminal must not be set non-blocking for everybody who has it open.
+// readable waits until fd or wake can be read. It does not use a blocking read,
+// which could not be ended, and a terminal must not be set non-blocking for
+// every process that has it open.
 func readable(fd, wake int) (bool, error) {
 	ps := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
 	for {

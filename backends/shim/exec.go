@@ -45,18 +45,18 @@ func (s *state) spawn() (pid int, err error) {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
 	if s.tty || s.own != nil {
-		// The child cannot do this itself without leaving SIGTTOU ignored or blocked
-		// in the agent. Should it touch the terminal before we are done it is
-		// stopped for that moment: SIGCONT resumes it.
+		// The child cannot do this itself without leaving SIGTTOU ignored or
+		// blocked in the agent. If it accesses the terminal before this it is
+		// stopped for a moment, and SIGCONT resumes it.
 		_ = unix.IoctlSetPointerInt(tty, unix.TIOCSPGRP, pid)
 		_ = unix.Kill(-pid, unix.SIGCONT)
 	}
 	return pid, nil
 }
 
-// Find resolves a program as the shim does: with the agent's PATH and from its
-// directory, not with those of this process. The error names the program and wraps
-// the system's error number.
+// Find resolves a program as the shim does: with the agent's PATH and
+// directory, not with those of this process. The error names the program and
+// wraps the system's error number.
 func Find(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) && dir != "" {
@@ -73,7 +73,7 @@ func Find(name, dir string, env []string) (string, error) {
 	var denied error
 	for _, d := range filepath.SplitList(path) {
 		if !filepath.IsAbs(d) {
-			continue // a relative entry would mean the agent's directory: never wanted
+			continue // a relative entry would mean the agent's directory, which is never intended
 		}
 		p := filepath.Join(d, name)
 		err := executable(p)
@@ -104,9 +104,10 @@ func executable(path string) error {
 	return nil
 }
 
-// execFailure is the exit of an agent that never ran. What will fail again in the
-// same way (no such command, no permission) is ExecFailed, with the status that a
-// shell gives; a lack of processes or memory is an unknown exit: try again.
+// execFailure returns the exit of an agent that never ran. A failure that will
+// recur (no such command, no permission) is ExecFailed, with the status that a
+// shell would return; a lack of processes or memory is an unknown exit, which
+// can be retried.
 func execFailure(e backends.Exit, err error) backends.Exit {
 	e.Known, e.Code = false, -1
 	e.Reason = "start failed: " + err.Error()

@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// WriteLaunch puts launch.json into the bundle of l (created 0700 if missing).
+// WriteLaunch writes launch.json to the bundle of l (created 0700 if missing).
 func WriteLaunch(l backends.Launch) error {
 	if err := os.MkdirAll(string(l.Bundle), 0o700); err != nil {
 		return fmt.Errorf("create bundle: %w", err)
@@ -26,17 +26,19 @@ func WriteLaunch(l backends.Launch) error {
 // WritePane records where a generation was put.
 func WritePane(b team.Bundle, p backends.Pane) error { return writeJSON(b.Pane(), p, false) }
 
-// WriteExit records how a generation ended, durably: it survives a power loss.
+// WriteExit durably records how a generation ended: the record survives a power
+// failure.
 func WriteExit(b team.Bundle, e backends.Exit) error { return writeJSON(b.Exit(), e, true) }
 
-// WriteProc records who a generation is, for a backend without a shim.
+// WriteProc records the process identity of a generation, for a backend without
+// a shim.
 func WriteProc(b team.Bundle, p backends.Proc) error { return writeProc(b, p) }
 
 func writeProc(b team.Bundle, p backends.Proc) error { return writeJSON(b.Proc(), p, false) }
 
 // ReadLaunch reads launch.json. Like the other readers it returns CodeNotFound
-// when the file is missing or speaks of another generation than gen; an empty gen
-// takes any.
+// if the file is missing or belongs to a generation other than gen; an empty
+// gen matches any.
 func ReadLaunch(b team.Bundle, gen string) (backends.Launch, error) {
 	return readJSON(b.Launch(), gen, func(l backends.Launch) string { return l.Generation })
 }
@@ -56,22 +58,22 @@ func ReadExit(b team.Bundle, gen string) (backends.Exit, error) {
 	return readJSON(b.Exit(), gen, func(e backends.Exit) string { return e.Generation })
 }
 
-// readyWord is ready.json.
+// readyWord is the content of ready.json.
 type readyWord struct {
 	Generation string `json:"generation"`
 }
 
-// SayReady is how an agent says that it takes messages: a file in its bundle, for a
-// supervisor that is away or does not read just now, and then a datagram. Its error
-// is that of the file.
+// SayReady announces that an agent accepts messages: by a file in its bundle,
+// for a supervisor that is not reading at the moment, and then by a datagram.
+// Its error is that of the file.
 func SayReady(b team.Bundle, socket, agent, gen string) error {
 	err := writeJSON(b.Ready(), readyWord{gen}, false)
-	_ = Notify(socket, agent, gen, EventReady) // a hint: the file says it too
+	_ = Notify(socket, agent, gen, EventReady) // a hint; the file contains the same
 	return err
 }
 
-// ReadReady is nil if a generation has said that it takes messages. Like the other
-// readers it returns CodeNotFound where it has not.
+// ReadReady returns nil if a generation has announced that it accepts messages,
+// otherwise CodeNotFound like the other readers.
 func ReadReady(b team.Bundle, gen string) error {
 	_, err := readJSON(b.Ready(), gen, func(w readyWord) string { return w.Generation })
 	return err
@@ -95,8 +97,8 @@ func readJSON[T any](path, gen string, genOf func(T) string) (T, error) {
 	return v, nil
 }
 
-// writeJSON replaces path in one step. Without sync the file survives the death
-// of every process but not of the machine, which is enough for what speaks of
+// writeJSON replaces path atomically. Without sync the file survives the death
+// of every process but not of the machine, which suffices for facts about
 // processes.
 func writeJSON(path string, v any, sync bool) (err error) {
 	b, err := json.MarshalIndent(v, "", "  ")
@@ -131,18 +133,18 @@ func writeJSON(path string, v any, sync bool) (err error) {
 	}
 	d, err := os.Open(dir)
 	if err != nil {
-		return nil // the file is there; only its survival of a power loss is not certain
+		return nil // the file is written; only its surviving a power failure is uncertain
 	}
 	_ = d.Sync()
 	return d.Close()
 }
 
 // Sweep removes what a killed writer left in the bundle. The caller holds
-// start.lock and knows that no generation lives.
+// start.lock and knows that no generation is alive.
 func Sweep(b team.Bundle) { SweepOlder(b, 0) }
 
-// SweepOlder is Sweep for whoever does not know whether a writer lives: what is
-// younger than age stays. It returns how many files it removed.
+// SweepOlder is Sweep for a caller that does not know whether a writer is
+// alive: it keeps files younger than age. It returns how many files it removed.
 func SweepOlder(b team.Bundle, age time.Duration) (n int) {
 	limit := time.Now().Add(-age)
 	names, _ := filepath.Glob(filepath.Join(escapeGlob(string(b)), "*.tmp"))

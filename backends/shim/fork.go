@@ -11,16 +11,17 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// fork starts the agent contained: in a control group of its own where there is
-// one to be had, with its limits kept by the group, else by resource limits.
+// fork starts the agent contained: in a control group of its own if possible,
+// with its limits enforced by the group, otherwise by resource limits.
 func (s *state) fork(path string, attr syscall.ProcAttr) (pid int, err error) {
 	s.contain()
 	pid, err = s.forkIn(path, attr)
 	if err == nil || s.group == nil {
 		return pid, err
 	}
-	// Entering the group and executing the file fail with the same numbers: what
-	// fails without the group as well was the file's fault.
+	// Entering the group and executing the file fail with the same error
+	// numbers: a failure that also occurs without the group was due to the
+	// file.
 	s.release(err)
 	if pid, err = s.forkIn(path, attr); err != nil {
 		s.uncontained = ""
@@ -45,8 +46,9 @@ func (s *state) forkIn(path string, attr syscall.ProcAttr) (pid int, err error) 
 	return syscall.ForkExec(path, s.launch.Argv, &attr)
 }
 
-// byRlimit notes what keeps the limits that the group does not keep, and returns
-// those that a resource limit can as arguments of the step that sets them.
+// byRlimit records what enforces the limits that the group does not enforce,
+// and returns those that a resource limit can enforce, as arguments of the step
+// that sets them.
 func (s *state) byRlimit() (args []string) {
 	l := s.launch.Limits
 	for _, k := range []struct {
@@ -71,10 +73,9 @@ func (s *state) byRlimit() (args []string) {
 	return args
 }
 
-// forkLimited starts the agent by way of this program (limitedExec), which limits
-// itself and becomes the agent: a limit that was set from outside could come too
-// late. What that process has to say comes through a pipe, which closes as the
-// agent is executed.
+// forkLimited starts the agent through this program (limitedExec), which limits
+// itself and becomes the agent: a limit set from outside could come too late.
+// Its report comes through a pipe, which closes when the agent is executed.
 func (s *state) forkLimited(limits []string, path string, attr syscall.ProcAttr) (pid int, err error) {
 	self, err := selfPath()
 	if err != nil {
@@ -113,8 +114,8 @@ func (s *state) forkLimited(limits []string, path string, attr syscall.ProcAttr)
 	return 0, err
 }
 
-// What the step says before it becomes the agent; an error number follows if it
-// could not.
+// The step writes this before it becomes the agent, followed by an error number
+// if it could not.
 const aboutToExec = "exec "
 
 // stepExec is the shim's subcommand for limitedExec.
@@ -124,7 +125,7 @@ const (
 	flagPIDs   = "--pids="
 )
 
-// reportFD is the descriptor that forkLimited gives to the step.
+// reportFD is the descriptor that forkLimited passes to the step.
 const reportFD = 3
 
 // limitedExec is "shim exec [--memory=BYTES] [--pids=N] -- PATH ARGV...": it sets

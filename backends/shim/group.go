@@ -16,14 +16,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// groupFile is group.json: it names the group before anything is in it, so that
-// whatever the shim's death leaves can be found.
+// groupFile is the content of group.json: it names the group before anything is
+// in it, so that whatever a dead shim leaves can be found.
 type groupFile struct {
 	Generation string `json:"generation"`
 	Path       string `json:"path"`
 }
 
-// group is a cgroup.Group as far as the shim needs it once it is made.
+// group is the part of cgroup.Group that the shim needs after creating it.
 type group interface {
 	proc.Group
 	FD() (*os.File, error)
@@ -32,8 +32,8 @@ type group interface {
 	Remove() error
 }
 
-// contain makes the agent's control group, with its limits. Without one the agent
-// runs all the same; proc.json says why.
+// contain creates the agent's control group, with its limits. If that fails the
+// agent still runs, and proc.json contains the reason.
 func (s *state) contain() {
 	l := s.launch
 	g, err := cgroup.Create(cgroup.Name(l.Team, l.Agent, l.Generation))
@@ -66,14 +66,15 @@ func why(err error) string {
 	return strings.TrimPrefix(err.Error(), cgroup.ErrUnsupported.Error()+": ")
 }
 
-// release gives up a group that the agent could not be started in.
+// release abandons a group in which the agent could not be started.
 func (s *state) release(err error) {
 	_ = s.group.Remove()
 	s.group, s.kept, s.uncontained = nil, backends.Kept{}, "enter the control group: "+err.Error()
 }
 
-// ungroup removes the group of an agent that has ended with all that it started.
-// Somebody else's process that was started in it keeps it.
+// ungroup removes the group of an agent that has ended with everything it
+// started. Another program's process that was started in the group prevents the
+// removal.
 func (s *state) ungroup() {
 	if s.group != nil {
 		_ = s.group.Remove()
@@ -87,10 +88,11 @@ func (s *state) groupPath() string {
 	return s.group.Path()
 }
 
-// oom names an end by the memory limit. The kernel's count alone is not enough: an
-// agent may well outlive the compiler that it ran out of memory with.
+// oom sets the reason of an end by the memory limit. The kernel's count alone
+// does not suffice: an agent may outlive a compiler that it ran out of memory
+// with.
 func (s *state) oom(e *backends.Exit) {
-	const shellKilled = 128 + 9 // what a shell exits with whose command was killed
+	const shellKilled = 128 + 9 // exit status of a shell whose command was killed
 	if s.group == nil || e.Signal != "SIGKILL" && e.Code != shellKilled {
 		return
 	}
@@ -99,8 +101,8 @@ func (s *state) oom(e *backends.Exit) {
 	}
 }
 
-// GroupOf is the control group that a generation was started in, for
-// proc.KillTreeIn; nil if it has none any more.
+// GroupOf returns the control group in which a generation was started, for
+// proc.KillTreeIn; nil if it no longer has one.
 func GroupOf(b team.Bundle, gen string) proc.Group {
 	if g := groupOf(b, gen); g != nil {
 		return g
@@ -120,13 +122,14 @@ func groupOf(b team.Bundle, gen string) *cgroup.Group {
 	return g
 }
 
-// EndRest ends what a dead shim, or a start that failed, has left of a generation,
-// and removes its control group. It returns what proc.KillTree does; looks may be nil.
+// EndRest ends what a dead shim, or a failed start, left of a generation, and
+// removes its control group. It returns what proc.KillTree does; looks may be
+// nil.
 func EndRest(ctx context.Context, looks *proc.Looks, b team.Bundle, gen string, roots []backends.ProcID, grace time.Duration) (ended int, err error) {
 	ended, err = looks.KillTree(ctx, GroupOf(b, gen), roots, gen, grace)
-	// Again: a shim that was just coming up may have made it meanwhile.
+	// Again: a shim that was starting may have created it meanwhile.
 	if g := groupOf(b, gen); err == nil && g != nil {
-		_ = g.Remove() // what lives in it still is not the agent's
+		_ = g.Remove() // what is still alive in it does not belong to the agent
 	}
 	return ended, err
 }
@@ -134,17 +137,17 @@ func EndRest(ctx context.Context, looks *proc.Looks, b team.Bundle, gen string, 
 // shimGrace is how long a shim has to record the end of its agent.
 const shimGrace = 5 * time.Second
 
-// EndAll ends a generation whose files may have lost their names, with its shim, and
-// returns when the shim is dead too: until then it looks like one to adopt.
+// EndAll ends a generation whose files may have lost their names, with its
+// shim, and returns when the shim is dead too: until then it could be adopted.
 func EndAll(ctx context.Context, b team.Bundle, gen string, roots []backends.ProcID, grace time.Duration) error {
 	if _, err := EndRest(ctx, nil, b, gen, roots, grace); err != nil {
 		return err
 	}
 	pr, err := ReadProc(b, gen)
 	if err != nil || !proc.Alive(pr.Shim) {
-		return nil // not recorded here
+		return nil // not recorded in this bundle
 	}
-	_ = proc.Signal(pr.Shim, unix.SIGCONT) // it has to reap
+	_ = proc.Signal(pr.Shim, unix.SIGCONT) // it must reap
 	w, err := proc.Watch(pr.Shim)
 	if err != nil {
 		return err
@@ -156,14 +159,14 @@ func EndAll(ctx context.Context, b team.Bundle, gen string, roots []backends.Pro
 		case <-w.Done():
 			t.Stop()
 			return nil
-		case <-t.C: // it hangs, or is stopped again
+		case <-t.C: // it hangs, or was stopped again
 			_ = proc.Signal(pr.Shim, unix.SIGKILL)
 		}
 	}
 	return team.Errorf(team.CodeTimeout, "the shim of %s, pid %d, survives SIGKILL", gen, pr.Shim.PID)
 }
 
-// freezeWithin bounds pausing and resuming.
+// freezeWithin limits the time for pausing and resuming.
 const freezeWithin = 10 * time.Second
 
 // Freeze pauses or resumes a generation (see backends.Freezer).
@@ -192,7 +195,7 @@ func Freeze(ctx context.Context, l backends.Launch, pr backends.Proc, on bool) e
 	return nil
 }
 
-// Frozen reports whether a generation is paused. One that has no control group
+// Frozen reports whether a generation is paused. Without a control group it
 // cannot be.
 func Frozen(l backends.Launch, pr backends.Proc) (bool, error) {
 	if pr.Cgroup == "" {
@@ -234,8 +237,8 @@ func noFreezer(verb string, l backends.Launch, reason string) error {
 
 var _ backends.Freezer = (*Life)(nil)
 
-// Freeze is backends.Freezer.
+// Freeze implements backends.Freezer.
 func (f *Life) Freeze(ctx context.Context, on bool) error { return Freeze(ctx, f.launch, f.proc, on) }
 
-// Frozen is backends.Freezer.
+// Frozen implements backends.Freezer.
 func (f *Life) Frozen() (bool, error) { return Frozen(f.launch, f.proc) }

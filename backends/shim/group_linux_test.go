@@ -23,7 +23,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// needGroups skips a test where there are no control groups.
+// needGroups skips a test if there are no control groups.
 func needGroups(t *testing.T) {
 	t.Helper()
 	if s := cgroup.Probe(); !s.Kill || !s.Freeze {
@@ -31,7 +31,7 @@ func needGroups(t *testing.T) {
 	}
 }
 
-// until waits for what gives no event.
+// until waits for a condition without an event.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	late := time.After(60 * time.Second)
@@ -59,7 +59,7 @@ func up(t *testing.T, l backends.Launch) (*exec.Cmd, backends.Proc) {
 	return c, pr
 }
 
-// read waits until a file holds n words.
+// words waits until a file contains n words.
 func words(t *testing.T, path string, n int) []string {
 	t.Helper()
 	var f []string
@@ -78,9 +78,9 @@ func gone(t *testing.T, dir string) {
 	}
 }
 
-// TestFault08HiddenAfterShimKilled: what called setsid, lost its parent and cleared
-// its environment is found when the shim was killed, and so is no longer anybody's
-// child: only the control group knows it.
+// TestFault08HiddenAfterShimKilled checks that a process that called setsid,
+// lost its parent and cleared its environment is found after the shim was
+// killed: only the control group identifies it.
 func TestFault08HiddenAfterShimKilled(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
@@ -117,7 +117,8 @@ func TestFault08HiddenAfterShimKilled(t *testing.T) {
 	gone(t, pr.Cgroup)
 }
 
-// TestFault08LeftoversInGroup: the same, with the shim alive: the exit counts it.
+// TestFault08LeftoversInGroup does the same with the shim alive: the exit
+// counts the process.
 func TestFault08LeftoversInGroup(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
@@ -132,7 +133,7 @@ func TestFault08LeftoversInGroup(t *testing.T) {
 	gone(t, pr.Cgroup)
 }
 
-// TestFault07FrozenStops: a paused member is ended by SIGTERM all the same.
+// TestFault07FrozenStops checks that SIGTERM ends a paused member too.
 func TestFault07FrozenStops(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
@@ -171,7 +172,7 @@ func TestFreezeRefused(t *testing.T) {
 	}
 }
 
-// A file that cannot be executed leaves no group, and is no reason to give up the
+// A file that cannot be executed leaves no group, and does not prevent the
 // containment of others.
 func TestExecFailureLeavesNoGroup(t *testing.T) {
 	t.Parallel()
@@ -200,8 +201,9 @@ func TestExecFailureLeavesNoGroup(t *testing.T) {
 	}
 }
 
-// TestRlimits: without controllers a limit of memory is one of the agent's
-// resources, from its first instruction on, and cannot be raised again.
+// TestRlimits checks that without controllers a memory limit is a resource
+// limit of the agent, from its first instruction on, and cannot be raised
+// again.
 func TestRlimits(t *testing.T) {
 	t.Parallel()
 	if cgroup.Probe().Memory {
@@ -236,8 +238,8 @@ func TestRlimits(t *testing.T) {
 	}
 }
 
-// TestFault10MemoryLimit: a process that wants more than its share gets an error,
-// and the machine stays as it was.
+// TestFault10MemoryLimit checks that a process that exceeds its limit gets an
+// error, and that the machine is not affected.
 func TestFault10MemoryLimit(t *testing.T) {
 	t.Parallel()
 	if cgroup.Probe().Memory {
@@ -261,9 +263,9 @@ func TestFault10MemoryLimit(t *testing.T) {
 	}
 }
 
-// TestFault09ForkBomb: under a limit of processes the bomb gets errors, the shim
-// stays in charge, and one stop ends all of it. It runs as a user of its own that
-// has no other process; root is bound by no such limit.
+// TestFault09ForkBomb checks that under a process limit a fork bomb gets
+// errors, the shim stays in control, and one stop ends all of it. It runs as a
+// user without other processes, because the limit does not apply to root.
 func TestFault09ForkBomb(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -294,7 +296,8 @@ func TestFault09ForkBomb(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Even without any limit it ends: 2 to the 7th, for 20 seconds at most.
+	// It ends even without a limit: 2 to the 7th processes, for at most 20
+	// seconds.
 	bomb := `exec 2>refused; b() { [ "$1" -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & }; sleep 20; }; echo up >up; b 7`
 	l := backends.Launch{
 		Team: "t", Agent: "bomb", Generation: team.NewUUID(), Argv: []string{"sh", "-c", bomb},
@@ -312,7 +315,7 @@ func TestFault09ForkBomb(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // of a test that failed; else it has ended
+	t.Cleanup(func() { // of a failed test; otherwise it has ended
 		_, _ = proc.KillTree(context.Background(), nil, l.Generation, 0)
 		_ = c.Wait()
 	})
@@ -331,7 +334,7 @@ func TestFault09ForkBomb(t *testing.T) {
 	for range 50 {
 		top = max(top, len(proc.ByGeneration(l.Generation)))
 	}
-	if top > most+2 { // threads of the shim that have ended since are room for a few
+	if top > most+2 { // room for a few threads of the shim that have ended since
 		t.Errorf("%d processes under a limit of %d", top, most)
 	}
 	begun := time.Now()
@@ -350,7 +353,7 @@ func TestFault09ForkBomb(t *testing.T) {
 	}
 }
 
-// oomGroup is a group of which only the count of kills is asked.
+// oomGroup is a group that only reports the count of kills.
 type oomGroup struct {
 	group
 	kills int64
@@ -358,8 +361,8 @@ type oomGroup struct {
 
 func (g oomGroup) OOMKills() (int64, error) { return g.kills, nil }
 
-// TestFault10OOMNamed: an end by SIGKILL is called oom if the kernel has counted one
-// in the group, and only then.
+// TestFault10OOMNamed checks that an end by SIGKILL is called oom exactly if
+// the kernel has counted a kill in the group.
 func TestFault10OOMNamed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -370,7 +373,7 @@ func TestFault10OOMNamed(t *testing.T) {
 		{backends.Exit{Known: true, Code: -1, Signal: "SIGKILL"}, 1, backends.ReasonOOM},
 		{backends.Exit{Known: true, Code: 137}, 2, backends.ReasonOOM},
 		{backends.Exit{Known: true, Code: -1, Signal: "SIGKILL"}, 0, ""},
-		{backends.Exit{Known: true, Code: 1}, 1, ""}, // it lived on after a child was killed
+		{backends.Exit{Known: true, Code: 1}, 1, ""}, // it survived the kill of a child
 		{backends.Exit{Known: true, Code: -1, Signal: "SIGTERM"}, 1, ""},
 	} {
 		s := &state{group: oomGroup{kills: int64(c.kills)}}

@@ -10,9 +10,10 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
-// lockHolder is the process that holds the exclusive flock on a file, other than this
-// one. The kernel's list names files by an inode alone that is certain, for some file
-// systems have another device there: so the process must have the file open as well.
+// lockHolder returns the process, other than this one, that holds the exclusive
+// flock on a file. Only the inode in the kernel's list is reliable, because
+// some file systems report another device there; the process must therefore
+// have the file open as well.
 func lockHolder(path string) (backends.ProcID, bool) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -25,7 +26,7 @@ func lockHolder(path string) (backends.ProcID, bool) {
 	}
 	inode := ":" + strconv.FormatUint(st.Ino, 10)
 	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line) // 3: FLOCK ADVISORY WRITE 31573 fe:00:10020006 0 EOF
+		f := strings.Fields(line) // for example "3: FLOCK ADVISORY WRITE 31573 fe:00:10020006 0 EOF"
 		if len(f) < 6 || f[1] != "FLOCK" || f[3] != "WRITE" || !strings.HasSuffix(f[5], inode) {
 			continue
 		}

@@ -4,5 +4,5 @@ package shim
 
 import "github.com/teamctl/teamctl/backends"
 
-// lockHolder is not known here: the process table has to do.
+// lockHolder is not available on this system: callers use the process table.
 func lockHolder(string) (backends.ProcID, bool) { return backends.ProcID{}, false }

@@ -15,10 +15,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Where the terminal belongs to tmux, a process of its own writes the log: tmux
-// copies a pane's output to it. It ends with the pipe, or as soon as the end of the
-// output has come: the shim writes a mark to the terminal when nobody is left who
-// could write, and what was written before the mark comes before it.
+// If the terminal belongs to tmux, a separate process writes the log: tmux
+// copies a pane's output to it. It exits at the end of the pipe, or as soon as
+// it has read the end of the output: when no process is left that could write,
+// the shim writes a mark to the terminal, and everything written before the
+// mark precedes it.
 
 // StepLog is the shim's subcommand: "shim log --bundle DIR --generation GEN" writes
 // what it reads to the member's log.
@@ -28,19 +29,20 @@ const StepLog = "log"
 type loggerFile struct {
 	Generation string          `json:"generation"`
 	Logger     backends.ProcID `json:"logger"`
-	Ended      bool            `json:"ended,omitempty"` // with its input, not by a signal
+	Ended      bool            `json:"ended,omitempty"` // its input ended; not killed by a signal
 }
 
-// endMark is the mark: an operating system command that no terminal knows, and so
-// shows nothing.
+// endMark returns the mark: an operating system command that no terminal
+// implements, and that therefore shows nothing.
 func endMark(gen string) []byte { return []byte("\x1b]7705;teamctl-end;" + gen + "\x1b\\") }
 
-// markWithin bounds the writing of the mark: a terminal may be stopped (Ctrl-S).
+// markWithin limits the time for writing the mark: a terminal may be stopped
+// (Ctrl-S).
 const markWithin = 300 * time.Millisecond
 
-// markEnd writes the mark to our terminal.
+// markEnd writes the mark to the shim's terminal.
 func markEnd(gen string) {
-	// Opened anew: not to wait must be nobody else's concern.
+	// Opened again, so that non-blocking mode affects no other descriptor.
 	fd, err := unix.Open("/dev/tty", unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
@@ -65,18 +67,19 @@ func markEnd(gen string) {
 	}
 }
 
-// keepLog is StepLog.
+// keepLog implements StepLog.
 func keepLog(args []string) int {
 	b, gen, err := parse(args)
 	if err != nil {
 		return fail(err, 2)
 	}
-	// What ends the agent or the person's terminal is not meant for its log: the pipe
-	// says when it is over.
+	// Signals that end the agent or the user's terminal are not meant for its
+	// log: the end of the pipe is what counts.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP)
 	me := loggerFile{Generation: gen}
 	if me.Logger, err = proc.Self(); err == nil {
-		// Without it an exit is told before its last output is certain to be there.
+		// Without it, an exit may be reported before its last output is in the
+		// log.
 		_ = writeJSON(b.Logger(), me, false)
 	}
 	l, err := OpenLog(b.Log())
@@ -102,31 +105,34 @@ func readLogger(b team.Bundle, gen string) (loggerFile, error) {
 	return readJSON(b.Logger(), gen, func(f loggerFile) string { return f.Generation })
 }
 
-// Logger is the process that writes the log of the bundle's generation.
+// Logger returns the process that writes the log of the bundle's generation.
 func Logger(b team.Bundle) (backends.ProcID, error) {
 	f, err := readLogger(b, "")
 	return f.Logger, err
 }
 
-// LoggerOf is the one of a generation; CodeNotFound when that has had none.
+// LoggerOf returns the log writer of a generation; CodeNotFound if that has had
+// none.
 func LoggerOf(b team.Bundle, gen string) (backends.ProcID, error) {
 	f, err := readLogger(b, gen)
 	return f.Logger, err
 }
 
-// LoggerKilled reports that the logger of a generation died before its input ended.
+// LoggerKilled reports whether the log writer of a generation died before its
+// input ended.
 func LoggerKilled(b team.Bundle, gen string) bool {
 	f, err := readLogger(b, gen)
 	return err == nil && !f.Ended && !proc.Alive(f.Logger)
 }
 
-// agentGone guards against a program that writes the mark itself.
+// agentGone protects against a program that writes the mark itself.
 func agentGone(b team.Bundle, gen string) bool {
 	pr, err := ReadProc(b, gen)
 	return err == nil && !proc.Alive(pr.Agent)
 }
 
-// copyLog reads fd to its end, or to the mark once over agrees that it is.
+// copyLog reads fd to its end, or to the mark if over confirms that the agent
+// has exited.
 func copyLog(fd int, l *LogFile, mark []byte, over func() bool) error {
 	buf := make([]byte, 32<<10)
 	held := 0 // bytes at the start of buf that may be the beginning of the mark
@@ -150,7 +156,8 @@ func copyLog(fd int, l *LogFile, mark []byte, over func() bool) error {
 	}
 }
 
-// begins is how many bytes at the end of text are the beginning of mark.
+// begins returns the number of bytes at the end of text that are a prefix of
+// mark.
 func begins(text, mark []byte) int {
 	for n := min(len(text), len(mark)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, mark[:n]) {
@@ -160,14 +167,14 @@ func begins(text, mark []byte) int {
 	return 0
 }
 
-// loggerWithin is what a logger has to come up.
+// loggerWithin limits the time for a log writer to start.
 const loggerWithin = 10 * time.Second
 
-// AwaitLog returns true when the logger of a generation is gone: the log of one that
-// has ended is complete then. It is false when ctx ends first, or when no logger has
-// ever come up.
+// AwaitLog returns true when the log writer of a generation has exited: the log
+// of an ended generation is then complete. It returns false if ctx ends first,
+// or if no log writer ever started.
 func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
-	// One that is just being started has not said who it is.
+	// A log writer that is just starting has not written its file yet.
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	late := time.NewTimer(loggerWithin)

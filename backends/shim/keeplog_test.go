@@ -17,8 +17,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The mark ends the log wherever a read cuts it, and never appears in it; what only
-// looks like its beginning does.
+// The mark ends the log wherever a read splits it, and never appears in it;
+// text that only resembles its beginning does.
 func TestCopyLog(t *testing.T) {
 	t.Parallel()
 	mark := string(endMark("g1"))
@@ -27,7 +27,7 @@ func TestCopyLog(t *testing.T) {
 		writes []string
 		over   bool
 		want   string
-		ended  bool // before the pipe did
+		ended  bool // before the pipe is closed
 	}{
 		{"plain", []string{"a\n", "b"}, true, "a\nb", false},
 		{"the mark", []string{"a\n" + mark}, true, "a\n", true},
@@ -78,7 +78,7 @@ func TestCopyLog(t *testing.T) {
 	}
 }
 
-// The logger says who it is, and a wait for it ends with it.
+// The log writer records itself, and waiting for it ends when it exits.
 func TestLoggerProcess(t *testing.T) {
 	t.Parallel()
 	b, gen := team.Bundle(t.TempDir()), team.NewUUID()
@@ -121,7 +121,7 @@ func TestLoggerProcess(t *testing.T) {
 	}
 }
 
-// The index turns over with the log, and finds what it is asked for in every part.
+// The index is rotated with the log, and finds times in every part.
 func TestLogTimes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
@@ -151,7 +151,7 @@ func TestLogTimes(t *testing.T) {
 			t.Errorf("%s: since a minute ago: %d %v", name, off, known)
 		}
 	}
-	// Cut by somebody: it is not taken for full at its old length.
+	// After a truncation the log does not count as full at its old length.
 	_, _ = l.Write(chunk)
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)

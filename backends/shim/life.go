@@ -18,17 +18,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The supervisor's side of a shim: what every backend does with a generation that
-// a shim holds, wherever its terminal is.
+// The supervisor's side of a shim: what every backend does with a generation
+// held by a shim, wherever its terminal is.
 
-// ErrNoShim says that the shim ended before it recorded anything.
+// ErrNoShim means that the shim ended before it recorded anything.
 var ErrNoShim = errors.New("the shim ended before it started the agent")
 
-// adoptWithin bounds the wait for a shim that is just starting its agent.
+// adoptWithin limits the wait for a shim that is just starting its agent.
 const adoptWithin = 5 * time.Second
 
-// WaitUp waits for proc.json. Events only say when to look; dead is closed by the
-// shim's end; look is how often to look without an event.
+// WaitUp waits for proc.json. Events only trigger a check; dead is closed when
+// the shim ends; look is the interval of checks without an event.
 func WaitUp(ctx context.Context, l backends.Launch, events <-chan Event, dead <-chan struct{}, look time.Duration) (backends.Proc, error) {
 	t := time.NewTicker(look)
 	defer t.Stop()
@@ -57,8 +57,8 @@ func WaitUp(ctx context.Context, l backends.Launch, events <-chan Event, dead <-
 	}
 }
 
-// AwaitProc reads proc.json for an adoption, waiting for it while a shim lives
-// that has not written it yet. A launch of which nothing lives is CodeNotFound,
+// AwaitProc reads proc.json for an adoption, waiting for it while a living shim
+// has not written it yet. A launch of which nothing is alive is CodeNotFound,
 // and then nothing of it is left.
 func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 	deadline := time.NewTimer(adoptWithin)
@@ -77,7 +77,7 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 			return pr, err
 		}
 		if runs, rerr := Running(l.Bundle); rerr == nil && !runs {
-			over = true // it may have written the file and ended meanwhile: read once more
+			over = true // it may have written the file and exited meanwhile: read once more
 			continue
 		}
 		select {
@@ -90,8 +90,9 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 	}
 }
 
-// Conclude finds out how a generation ended whose shim is dead. Without a record
-// the exit stays unknown: what survived the shim is ended, and that is recorded.
+// Conclude determines how a generation ended whose shim is dead. Without a
+// record the exit is unknown: Conclude ends what survived the shim, and records
+// that.
 func Conclude(looks *proc.Looks, l backends.Launch, pr backends.Proc, log *slog.Logger) backends.Exit {
 	ctx, cancel := context.WithTimeout(context.Background(), ConcludeWithin)
 	defer cancel()
@@ -108,11 +109,11 @@ func Conclude(looks *proc.Looks, l backends.Launch, pr backends.Proc, log *slog.
 	return e
 }
 
-// ConcludeWithin bounds finding out how a generation ended.
+// ConcludeWithin limits the time for determining how a generation ended.
 const ConcludeWithin = 5 * time.Second
 
-// Unknown is the exit of a generation whose shim is dead and has left no record that
-// can be read, for the reason noRecord. It ends what survived the shim first.
+// Unknown returns the exit of a generation whose shim is dead and has left no
+// readable record, because of noRecord. It first ends what survived the shim.
 func Unknown(ctx context.Context, looks *proc.Looks, l backends.Launch, pr backends.Proc, noRecord error, log *slog.Logger) backends.Exit {
 	n, err := EndRest(ctx, looks, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, time.Second)
 	e := backends.Exit{Generation: l.Generation, Code: -1, At: time.Now(), Leftover: n, Reason: backends.ReasonShimKilled}
@@ -126,8 +127,8 @@ func Unknown(ctx context.Context, looks *proc.Looks, l backends.Launch, pr backe
 	return e
 }
 
-// Life is a living generation that a shim holds, as far as no terminal is needed:
-// a backend embeds it in its handle.
+// Life is a living generation held by a shim, except for its terminal: a
+// backend embeds it in its handle.
 type Life struct {
 	launch backends.Launch
 	proc   backends.Proc
@@ -136,13 +137,13 @@ type Life struct {
 	watch  *proc.Watcher
 	quit   chan struct{} // closed by Detach
 	once   sync.Once
-	ended  chan struct{} // the watching goroutine is over
+	ended  chan struct{} // closed when the watching goroutine ends
 	exited chan struct{}
 	exit   backends.Exit // set before exited is closed
 }
 
-// Follow begins to watch the shim; conclude is called once, when it has died. What
-// looks through the process table to end it shares looks, which may be nil.
+// Follow starts watching the shim; it calls conclude once, when the shim has
+// died. Scans of the process table that end it share looks, which may be nil.
 func Follow(looks *proc.Looks, l backends.Launch, pr backends.Proc, conclude func() backends.Exit) (*Life, error) {
 	w, err := proc.Watch(pr.Shim)
 	if err != nil {
@@ -168,10 +169,10 @@ func (f *Life) follow(conclude func() backends.Exit) {
 	close(f.exited)
 }
 
-// Launch is what was started.
+// Launch returns what was started.
 func (f *Life) Launch() backends.Launch { return f.launch }
 
-// Proc is who it is.
+// Proc returns its process identity.
 func (f *Life) Proc() backends.Proc { return f.proc }
 
 // Exited is closed once the exit is known and recorded.
@@ -180,13 +181,13 @@ func (f *Life) Exited() <-chan struct{} { return f.exited }
 // Exit is valid once Exited is closed.
 func (f *Life) Exit() backends.Exit { return f.exit }
 
-// Detach ends the watching; it waits for an exit that is just being concluded.
+// Detach ends the watching; it waits for an exit that is being concluded.
 func (f *Life) Detach() {
 	f.once.Do(func() { close(f.quit) })
 	<-f.ended
 }
 
-// Interrupt sends SIGINT as Ctrl-C would: to the terminal's foreground group.
+// Interrupt sends SIGINT like Ctrl-C, to the terminal's foreground group.
 func (f *Life) Interrupt(context.Context) error {
 	pgrp, err := proc.Foreground(f.proc.Agent)
 	if errors.Is(err, proc.ErrGone) {
@@ -195,8 +196,8 @@ func (f *Life) Interrupt(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("interrupt %s: %w", f.launch.Agent, err)
 	}
-	// The group that holds the shim would be the wrong one: the agent is then not
-	// in the foreground yet.
+	// The group that contains the shim would be wrong: the agent is not in the
+	// foreground yet.
 	if pgrp > 1 && pgrp != f.proc.Shim.PID {
 		err = syscall.Kill(-pgrp, syscall.SIGINT)
 	} else {
@@ -208,15 +209,16 @@ func (f *Life) Interrupt(context.Context) error {
 	return nil
 }
 
-// Stop ends the tree. Once begun it runs to its end, whatever ctx does: it is
-// bounded by grace and about fifteen seconds; a cancelled ctx ends the grace.
+// Stop ends the process tree. Once begun it continues regardless of ctx: it
+// takes at most grace and about fifteen seconds; a cancelled ctx only ends the
+// grace.
 func (f *Life) Stop(ctx context.Context, grace time.Duration) error {
 	select {
 	case <-f.exited:
 		return nil
 	default:
 	}
-	_ = proc.Signal(f.proc.Shim, syscall.SIGCONT) // it has to reap
+	_ = proc.Signal(f.proc.Shim, syscall.SIGCONT) // it must reap
 	_, err := f.looks.KillTree(ctx, GroupOf(f.launch.Bundle, f.launch.Generation), []backends.ProcID{f.proc.Agent}, f.launch.Generation, grace)
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", f.launch.Agent, err)
@@ -224,8 +226,8 @@ func (f *Life) Stop(ctx context.Context, grace time.Duration) error {
 	if f.wait(5 * time.Second) {
 		return nil
 	}
-	// A shim that does not notice its agent's end (it is stopped, or hangs on the
-	// disk) must not keep the member from being started again.
+	// A shim that does not notice the end of its agent (it is stopped, or hangs
+	// on the disk) must not prevent a restart of the member.
 	_ = proc.Signal(f.proc.Shim, syscall.SIGKILL)
 	if f.wait(10 * time.Second) {
 		return nil
@@ -251,7 +253,8 @@ func (f *Life) wait(d time.Duration) bool {
 	}
 }
 
-// CreateLog creates the log with a mode of ours before anyone else can.
+// CreateLog creates the log with a private mode before any other process can
+// create it.
 func CreateLog(path string) error {
 	f, err := regular.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -13,26 +13,27 @@ import (
 // intoGroup starts a process in the control group whose directory fd is.
 func intoGroup(sys *syscall.SysProcAttr, fd int) { sys.UseCgroupFD, sys.CgroupFD = true, fd }
 
-// canLimitMemory: see limitSelf.
+// canLimitMemory is true; see limitSelf.
 const canLimitMemory = true
 
-// canLimitPIDs is false for root, whom RLIMIT_NPROC does not bind.
+// canLimitPIDs returns false for root, to which RLIMIT_NPROC does not apply.
 func canLimitPIDs() bool { return os.Getuid() != 0 }
 
-// selfPath is this program, also when its file was replaced meanwhile.
+// selfPath returns the path of this program, even if its file was replaced
+// meanwhile.
 func selfPath() (string, error) { return "/proc/self/exe", nil }
 
-// limitSelf sets resource limits that stay through an exec and cannot be raised
-// again.
+// limitSelf sets resource limits that persist through an exec and cannot be
+// raised again.
 //
-// Memory is RLIMIT_DATA: what each process can write to and has for itself.
-// RLIMIT_AS would count address space that is reserved and never used: Node
-// reserves gigabytes for every WebAssembly memory, Go for its heap, and neither
-// works under a limit that is far above what they need.
+// Memory is RLIMIT_DATA: the private writable memory of each process. RLIMIT_AS
+// would also count address space that is reserved and never used: Node reserves
+// gigabytes for every WebAssembly memory, Go for its heap, and both fail under
+// a limit far above what they use.
 //
-// RLIMIT_NPROC counts all processes and threads of the user, not the agent's: it
-// is set so far above what the user has now. Whatever else the user starts later
-// counts as well.
+// RLIMIT_NPROC counts all processes and threads of the user, not only the
+// agent's: it is set to the given number above the user's present count.
+// Whatever else the user starts later counts as well.
 func limitSelf(memory, pids int64) error {
 	if pids > 0 {
 		n, err := ownTasks()
@@ -44,8 +45,9 @@ func limitSelf(memory, pids int64) error {
 		}
 	}
 	if memory > 0 {
-		// From here on this process may itself be over its limit and get nothing more:
-		// what it takes to execute the agent must be at hand.
+		// From here on this process may itself be over its limit and unable to
+		// allocate: the memory needed to execute the agent must be available
+		// already.
 		reserve()
 		if err := setLimit(unix.RLIMIT_DATA, uint64(memory)); err != nil {
 			return fmt.Errorf("limit memory: %w", err)
@@ -54,13 +56,13 @@ func limitSelf(memory, pids int64) error {
 	return nil
 }
 
-// reserve makes the runtime hold 4 MiB that it can hand out again.
+// reserve makes the runtime hold 4 MiB that it can reuse.
 func reserve() {
 	func() { runtime.KeepAlive(make([]byte, 4<<20)) }()
 	runtime.GC()
 }
 
-// setLimit never raises what was set before.
+// setLimit never raises an existing limit.
 func setLimit(what int, n uint64) error {
 	var old unix.Rlimit
 	if err := unix.Getrlimit(what, &old); err != nil {

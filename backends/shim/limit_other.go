@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// intoGroup does nothing: there are no control groups.
+// intoGroup does nothing, because there are no control groups.
 func intoGroup(*syscall.SysProcAttr, int) {}
 
-// macOS does not enforce a limit of memory, and one of processes would count all
-// that the user has open on the desktop.
+// macOS does not enforce a memory limit, and a process limit would count
+// everything that the user runs on the desktop.
 const canLimitMemory = false
 
 func canLimitPIDs() bool { return false }

@@ -10,10 +10,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Lock is a held flock. The kernel frees it with its holder.
+// Lock is a held flock. The kernel releases it when its holder dies.
 type Lock struct{ f *os.File }
 
-// errHeld says that another open file holds the lock.
+// errHeld means that another open file holds the lock.
 var errHeld = errors.New("lock is held")
 
 func lock(path string, how int) (*Lock, error) {
@@ -37,15 +37,15 @@ func lock(path string, how int) (*Lock, error) {
 	return &Lock{f: os.NewFile(uintptr(fd), path)}, nil
 }
 
-// Unlock frees the lock. A child that was being forked may hold a copy of the
-// descriptor for a moment: an explicit unlock frees it all the same.
+// Unlock releases the lock. A child that is being forked may have a copy of the
+// descriptor for a moment; an explicit unlock releases the lock regardless.
 func (l *Lock) Unlock() {
 	_ = unix.Flock(int(l.f.Fd()), unix.LOCK_UN)
 	_ = l.f.Close()
 }
 
-// LockStart takes start.lock for a backend. Another start under way, or a shim
-// that is just coming up, is CodeConflict.
+// LockStart takes start.lock for a backend. It returns CodeConflict during
+// another start, or while a shim is starting.
 func LockStart(b team.Bundle) (*Lock, error) {
 	l, err := lock(b.StartLock(), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, errHeld) {
@@ -54,8 +54,8 @@ func LockStart(b team.Bundle) (*Lock, error) {
 	return l, err
 }
 
-// LockRun takes run.lock for a generation that has no shim. One that lives is
-// CodeConflict.
+// LockRun takes run.lock for a generation without a shim. It returns
+// CodeConflict if a generation is alive.
 func LockRun(b team.Bundle) (*Lock, error) {
 	l, err := lock(b.RunLock(), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, errHeld) {
@@ -64,7 +64,7 @@ func LockRun(b team.Bundle) (*Lock, error) {
 	return l, err
 }
 
-// Running reports whether a shim lives, by its lock.
+// Running reports whether a shim is alive, by its lock.
 func Running(b team.Bundle) (bool, error) {
 	if _, err := os.Lstat(b.RunLock()); errors.Is(err, os.ErrNotExist) {
 		return false, nil

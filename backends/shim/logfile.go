@@ -14,16 +14,17 @@ import (
 	"github.com/teamctl/teamctl/internal/timeindex"
 )
 
-// How much of a member's output is kept: output.log and output.log.1 to
-// output.log.2, each of LogMax bytes (a little more: one write is never split).
+// Limits of a member's stored output: output.log, output.log.1 and
+// output.log.2, each of LogMax bytes (slightly more, because a write is never
+// split).
 const (
 	LogMax  = 8 << 20
 	logKeep = 2
 )
 
-// LogFile is a member's output.log where its writer is ours. It is appended to,
-// rotated by renaming, and outlives a full disk: what could not be written is
-// counted, and the count is put into the log as soon as there is room again.
+// LogFile is a member's output.log if teamctl writes it. It is appended to,
+// rotated by renaming, and survives a full disk: bytes that could not be
+// written are counted, and the count is logged as soon as there is space again.
 type LogFile struct {
 	path string
 	max  int64
@@ -32,11 +33,11 @@ type LogFile struct {
 	f    *os.File
 	when *timeindex.Writer
 	size int64
-	lost int64 // bytes since the last that was written
+	lost int64 // bytes lost since the last successful write
 	why  error
 }
 
-// OpenLog opens or creates the log, 0600. A symbolic link is refused.
+// OpenLog opens or creates the log, 0600. It refuses a symbolic link.
 func OpenLog(path string) (*LogFile, error) {
 	l := &LogFile{path: path, max: LogMax}
 	return l, l.open()
@@ -57,12 +58,12 @@ func (l *LogFile) open() error {
 	}
 	l.f, l.size = f, fi.Size()
 	_ = l.when.Close()
-	l.when, _ = timeindex.Open(l.path) // without it times are not known, and that is all
+	l.when, _ = timeindex.Open(l.path) // without it, only the times are unknown
 	return nil
 }
 
-// Write takes p whatever happens to the disk: it never fails and never returns
-// less than len(p).
+// Write always succeeds, whatever happens to the disk: it never fails and never
+// returns less than len(p).
 func (l *LogFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +85,8 @@ func (l *LogFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// confess writes down what was lost; false means that there is no room yet.
+// confess logs the number of lost bytes; it returns false if there is no space
+// yet.
 func (l *LogFile) confess() bool {
 	why := l.why.Error()
 	var no unix.Errno
@@ -94,7 +96,7 @@ func (l *LogFile) confess() bool {
 	note := fmt.Sprintf("\r\n[teamctl: %d bytes of output were lost here: %s]\r\n", l.lost, why)
 	n, err := l.f.WriteString(note)
 	if err != nil {
-		// Half a note would stand there again and again.
+		// A partial note would be repeated again and again.
 		if n > 0 && l.f.Truncate(l.size) != nil {
 			l.size += int64(n)
 		}
@@ -105,8 +107,8 @@ func (l *LogFile) confess() bool {
 	return true
 }
 
-// turn rotates a full log, and begins a new one where somebody has removed it.
-// What does not succeed is tried again at the next write: the open file goes on.
+// turn rotates a full log, and starts a new one if the file was removed. If
+// that fails, the next write tries again, and the open file remains in use.
 func (l *LogFile) turn() {
 	if l.size >= l.max {
 		for i := logKeep; i > 0; i-- {
@@ -130,12 +132,12 @@ func (l *LogFile) turn() {
 	case err != nil:
 	case st.Nlink == 0:
 		_ = l.open()
-	case st.Size < l.size: // somebody has cut it
+	case st.Size < l.size: // the file was truncated
 		l.size = st.Size
 	}
 }
 
-// Lose counts bytes that did not come as far as Write; the log says so.
+// Lose counts bytes that did not reach Write; the log reports them.
 func (l *LogFile) Lose(n int64, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +148,8 @@ func (l *LogFile) Lose(n int64, why error) {
 	}
 }
 
-// Lost is how many bytes could not be written and are not confessed in the log yet.
+// Lost returns how many bytes could not be written and are not yet reported in
+// the log.
 func (l *LogFile) Lost() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

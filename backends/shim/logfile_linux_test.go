@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLogOnALimitedFile: a write that is cut in its middle.
+// TestLogOnALimitedFile covers a partial write.
 func TestLogOnALimitedFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestLogOnALimitedFile(t *testing.T) {
 	if lost < 1000 || l.Lost() != lost {
 		t.Errorf("lost %d with %d bytes in the file", l.Lost(), fi.Size())
 	}
-	if err := os.Truncate(path, 0); err != nil { // somebody makes room
+	if err := os.Truncate(path, 0); err != nil { // make space
 		t.Fatal(err)
 	}
 	_, _ = l.Write([]byte("after\n"))

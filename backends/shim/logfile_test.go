@@ -51,7 +51,7 @@ func TestLogRotates(t *testing.T) {
 	if got := Tail(path); !strings.HasPrefix(got, "line 0020") || !strings.HasSuffix(got, "line 0039") {
 		t.Errorf("tail across the rotation: %q", got)
 	}
-	// The next generation goes on where this one ended.
+	// The next generation continues where this one ended.
 	_ = l.Close()
 	m, err := OpenLog(path)
 	if err != nil {
@@ -72,7 +72,8 @@ func lines(from, to int) string {
 	return b.String()
 }
 
-// TestLogOnAFullDisk: what does not fit is counted, and said when there is room.
+// TestLogOnAFullDisk checks that bytes that do not fit are counted, and
+// reported when there is space.
 func TestLogOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

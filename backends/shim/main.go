@@ -17,13 +17,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// EnvThreads belongs in the environment that a shim is started with: it saves it
-// the threads that the runtime would make before Main can say so. An agent's
-// environment is its launch's, so it does not get there.
+// EnvThreads belongs in the environment with which a shim is started: it saves
+// the threads that the runtime would create before Main can limit them. An
+// agent's environment comes from its launch, so the variable does not reach it.
 const EnvThreads = "GOMAXPROCS=1"
 
 // Main runs the shim and returns its exit status: the agent's, 128+n for signal
-// n, 1 when the agent was never started, 2 for wrong arguments. own are the
+// n, 1 if the agent was never started, 2 for wrong arguments. own are the
 // terminals that it can hold for an agent, by Launch.Terminal.
 func Main(args []string, own ...Opener) int {
 	runtime.GOMAXPROCS(1)
@@ -51,12 +51,12 @@ func Main(args []string, own ...Opener) int {
 		s.notify(EventExited)
 	}
 	if s.own != nil {
-		signal.Ignore(unix.SIGHUP) // closing the terminal hangs up on its session: us
+		signal.Ignore(unix.SIGHUP) // closing the terminal sends SIGHUP to its session, which contains the shim
 		s.own.Close(e)
 	}
 	if err != nil {
-		// Told to nobody but the terminal: without the record the exit is unknown,
-		// and the watcher will say so.
+		// Only the terminal shows it: without the record the exit is unknown,
+		// and the watching backend reports that.
 		return fail(err, status(e))
 	}
 	runtime.KeepAlive(s.held)
@@ -90,27 +90,27 @@ func parse(args []string) (team.Bundle, string, error) {
 	return team.Bundle(vals["--bundle"]), vals["--generation"], nil
 }
 
-// state is a shim's.
+// state is the state of a shim.
 type state struct {
 	bundle  team.Bundle
 	launch  backends.Launch
 	start   *Lock
-	held    *Lock // never unlocked: the kernel frees it when everything is over
+	held    *Lock // never unlocked: the kernel releases it when the shim exits
 	tty     bool
-	own     Terminal // nil where the agent uses ours
+	own     Terminal // nil if the agent uses the shim's terminal
 	agent   int      // pid
-	command []string // what this shim was called by, without its arguments
+	command []string // the command with which this shim was started, without its arguments
 
-	group       group  // nil where the agent has none
-	uncontained string // why
+	group       group  // nil if the agent has none
+	uncontained string // the reason
 	kept        backends.Kept
 
-	// pendingHang ends the wait for an agent whose terminal is gone.
+	// pendingHang ends the wait for an agent whose terminal is closed.
 	pendingHang <-chan time.Time
 	hung        bool
 }
 
-// prepare does steps 1 to 4 of the package comment.
+// prepare performs steps 1 to 4 of the package comment.
 func prepare(b team.Bundle, gen string, own []Opener) (*state, error) {
 	start, err := lock(b.StartLock(), unix.LOCK_SH)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *state) notify(event string) {
 	}
 }
 
-// status is what the shim itself exits with.
+// status returns the exit status of the shim itself.
 func status(e backends.Exit) int {
 	if e.Signal != "" {
 		return 128 + int(unix.SignalNum(e.Signal))
@@ -162,9 +162,9 @@ func status(e backends.Exit) int {
 	return e.Code
 }
 
-// environment is launch.Env with the generation. What names the terminal (TERM,
-// TMUX, TMUX_PANE) comes from the place where the shim stands: the launcher's
-// values name another terminal.
+// environment returns launch.Env with the generation. The variables that name
+// the terminal (TERM, TMUX, TMUX_PANE) come from the shim's own environment:
+// the launcher's values name another terminal.
 func environment(l backends.Launch, tty bool) []string {
 	env := make([]string, 0, len(l.Env)+4)
 	place := map[string]string{}

@@ -20,28 +20,28 @@ const (
 	EventUp     = "up"
 	EventExited = "exited"
 	EventReady  = "ready"
-	EventSeen   = "seen" // with what a hook of the agent saw
+	EventSeen   = "seen" // with an observation of a hook of the agent
 )
 
-// Event is one datagram.
+// Event is the content of a datagram.
 type Event struct {
 	Agent      string `json:"agent"`
 	Generation string `json:"generation"`
 	Event      string `json:"event"`
-	// Data is of EventSeen: an observation.
+	// Data belongs to EventSeen: an observation.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Notify sends one event to the socket. A listener that is gone or does not read
-// costs half a second at most and is an error that may be ignored.
+// Notify sends one event to the socket. A listener that has exited or does not
+// read costs at most half a second, and is an error that may be ignored.
 func Notify(socket, agent, gen, event string) error {
 	return Send(socket, Event{Agent: agent, Generation: gen, Event: event})
 }
 
-// maxEvent is the longest datagram that is taken.
+// maxEvent is the maximum length of a datagram.
 const maxEvent = 32 * 1024
 
-// sendWithin bounds the wait for a listener that does not read.
+// sendWithin limits the wait for a listener that does not read.
 const sendWithin = 500 * time.Millisecond
 
 // Send is Notify for an event with data; one that is too long is CodeLimit.
@@ -53,7 +53,7 @@ func Send(socket string, e Event) error {
 	if err != nil {
 		return fmt.Errorf("notify: %w", err)
 	}
-	// Not package net: the shim would keep a poller for it.
+	// Do not use package net: its poller would stay in the shim's memory.
 	syscall.ForkLock.RLock()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 	if err == nil {
@@ -66,8 +66,8 @@ func Send(socket string, e Event) error {
 	defer func() { _ = unix.Close(fd) }()
 	limit := unix.NsecToTimeval(sendWithin.Nanoseconds())
 	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit)
-	// With a limit the kernel does not go on by itself after a signal, and Go's own
-	// scheduler sends them.
+	// With a time limit the kernel does not restart the call after a signal,
+	// and Go's own scheduler sends signals.
 	for began := time.Now(); ; {
 		err = unix.Sendto(fd, b, 0, &unix.SockaddrUnix{Name: socket})
 		if !errors.Is(err, unix.EINTR) || time.Since(began) > sendWithin {
@@ -96,8 +96,9 @@ type subscription struct {
 	c          chan Event
 }
 
-// Listen binds the socket, 0600 in a directory that is 0700, replacing a dead
-// one: the caller holds the lock that makes it the only listener.
+// Listen binds the socket with mode 0600 in a directory with mode 0700,
+// replacing a dead one: the caller holds the lock that makes it the only
+// listener.
 func Listen(path string) (*Notifier, error) {
 	if len(path) > 107 {
 		return nil, team.Errorf(team.CodeInvalid, "socket path %s is longer than 107 bytes", path).
@@ -127,8 +128,8 @@ func bind(path string) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// Look makes the socket anew where somebody has deleted it: what is sent until
-// then is lost, and senders are told so. It reports whether it had to.
+// Look recreates the socket if it was deleted: datagrams sent until then are
+// lost, and their senders get an error. It reports whether that was necessary.
 func (n *Notifier) Look() (renewed bool, err error) {
 	if _, err := os.Lstat(n.path); !errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -151,9 +152,9 @@ func (n *Notifier) Look() (renewed bool, err error) {
 // Path is the socket's path.
 func (n *Notifier) Path() string { return n.path }
 
-// Subscribe delivers the events of one agent and generation; an empty value
-// takes all. The channel keeps the last events of a slow reader (the oldest are
-// dropped: events are hints) and is closed by cancel and by Close.
+// Subscribe returns the events of one agent and generation; an empty value
+// matches all. The channel keeps the latest events for a slow reader (it drops
+// the oldest, because events are hints) and is closed by cancel and by Close.
 func (n *Notifier) Subscribe(agent, gen string) (events <-chan Event, cancel func()) {
 	s := &subscription{agent: agent, gen: gen, c: make(chan Event, 64)}
 	n.mu.Lock()
@@ -185,7 +186,7 @@ func (n *Notifier) read(conn *net.UnixConn) {
 		}
 		var e Event
 		if json.Unmarshal(buf[:k], &e) != nil || e.Event == "" {
-			continue // anyone of this user may write here
+			continue // any process of this user may write to the socket
 		}
 		n.publish(e)
 	}
@@ -222,7 +223,7 @@ func (n *Notifier) Close() error {
 	if again {
 		return nil
 	}
-	err := os.Remove(n.path) // before anyone else can bind there: we hold the lock still
+	err := os.Remove(n.path) // before another process can bind there: the caller still holds the lock
 	if cerr := conn.Close(); err == nil || errors.Is(err, os.ErrNotExist) {
 		err = cerr
 	}

@@ -1,7 +1,7 @@
 package shim
 
-// subreaps is false: macOS gives orphans to launchd, so what left the tree is
-// found by its environment only.
+// subreaps is false: macOS gives orphans to launchd, so what left the tree can
+// only be found by its environment.
 const subreaps = false
 
 func subreaper() error { return nil }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// subreaps says that orphaned descendants become our children.
+// subreaps says whether orphaned descendants become children of the shim.
 const subreaps = true
 
 func subreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }

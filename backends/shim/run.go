@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// leftoverGrace is what descendants get that outlived the agent.
+	// leftoverGrace is the grace period for descendants that outlive the agent.
 	leftoverGrace = 2 * time.Second
-	// hangupGrace is what an agent gets whose terminal is gone.
+	// hangupGrace is the grace period for an agent whose terminal is closed.
 	hangupGrace = 3 * time.Second
 )
 
-// run does steps 5 and 6 up to the record.
+// run performs steps 5 and 6 up to the record.
 func (s *state) run() backends.Exit {
 	e := backends.Exit{Generation: s.launch.Generation}
 	sigs := make(chan os.Signal, 64)
@@ -53,19 +53,20 @@ func (s *state) run() backends.Exit {
 	s.agent = pid
 	began := time.Now()
 	if s.tty || s.own != nil {
-		// Our own output must not stop us now that we are in the background.
+		// The shim is in the background now, and its own output must not stop
+		// it.
 		signal.Ignore(unix.SIGTTOU, unix.SIGTTIN)
 	}
 	id, err := proc.IdentifyAny(pid)
 	if err != nil {
-		id = backends.ProcID{PID: pid} // known to us, never taken for alive by others
+		id = backends.ProcID{PID: pid} // known to the shim, never taken for alive by others
 	}
 	unrecorded := s.recordProc(id)
 	if unrecorded == nil {
 		s.notify(EventUp)
 		debug.FreeOSMemory()
 	} else {
-		// Nobody could ever adopt or end this agent: it must not go on.
+		// This agent could never be adopted or ended, so it must not continue.
 		_ = unix.Kill(-pid, unix.SIGKILL)
 	}
 
@@ -89,7 +90,7 @@ func (s *state) run() backends.Exit {
 		e.Reason = joinReason(e.Reason, err.Error())
 	}
 	if s.own != nil {
-		e.Tail = s.own.Drain() // now nobody is left who could write
+		e.Tail = s.own.Drain() // no process is left that could write
 	} else if s.tty {
 		markEnd(s.launch.Generation)
 	}
@@ -103,8 +104,8 @@ func joinReason(a, b string) string {
 	return a + "; " + b
 }
 
-// recordProc writes proc.json and lets start.lock go. Without the file the lock is
-// kept to the end: no other start may come before this one is over.
+// recordProc writes proc.json and releases start.lock. If that fails it keeps
+// the lock to the end: no other start may begin before this one is over.
 func (s *state) recordProc(agent backends.ProcID) error {
 	self, err := proc.Self()
 	if err == nil {
@@ -113,7 +114,7 @@ func (s *state) recordProc(agent backends.ProcID) error {
 			Cgroup: s.groupPath(), Uncontained: s.uncontained, Limits: s.kept,
 		})
 	}
-	if err != nil { // the backend sees the missing file and rolls back
+	if err != nil { // the backend finds the file missing and rolls back
 		_ = fail(err, 0)
 		return err
 	}
@@ -121,7 +122,7 @@ func (s *state) recordProc(agent backends.ProcID) error {
 	return nil
 }
 
-// wait serves signals until the agent has been reaped.
+// wait handles signals until the agent has been reaped.
 func (s *state) wait(sigs <-chan os.Signal) syscall.WaitStatus {
 	for {
 		if ws, ok := s.reap(); ok {
@@ -144,8 +145,8 @@ func (s *state) handle(sig os.Signal) {
 	case unix.SIGTERM:
 		s.signalAgent(unix.SIGTERM)
 	case unix.SIGHUP:
-		// Only the session leader hears of a closed terminal: pass it on, as the
-		// kernel would if the agent were the leader.
+		// Only the session leader is notified of a closed terminal: forward
+		// that, as the kernel would if the agent were the leader.
 		if s.tty && !s.hung && terminalGone() {
 			s.hung = true
 			s.pendingHang = time.After(hangupGrace)
@@ -156,13 +157,14 @@ func (s *state) handle(sig os.Signal) {
 			s.own.Relisten()
 		}
 	default:
-		// SIGINT and SIGQUIT were meant for the agent, which is in the foreground
-		// and has them; SIGCHLD only wakes us.
+		// SIGINT and SIGQUIT were meant for the agent, which is in the
+		// foreground and gets them; SIGCHLD only wakes the shim.
 	}
 }
 
-// signalAgent reaches the agent's group while the agent is not reaped, so the
-// group is certainly its own; SIGCONT because a stopped one takes nothing.
+// signalAgent sends sig to the agent's group. The agent is not reaped yet, so
+// the group still belongs to it; SIGCONT, because a stopped process handles no
+// signal.
 func (s *state) signalAgent(sig unix.Signal) {
 	_ = unix.Kill(-s.agent, sig)
 	_ = unix.Kill(-s.agent, unix.SIGCONT)
@@ -173,7 +175,8 @@ func terminalGone() bool {
 	return errors.Is(err, unix.EIO) || errors.Is(err, unix.ENOTTY)
 }
 
-// reap takes every child that has ended; ok is true when the agent was among them.
+// reap collects every child that has ended; ok reports whether the agent was
+// among them.
 func (s *state) reap() (agent syscall.WaitStatus, ok bool) {
 	for {
 		var ws syscall.WaitStatus
@@ -186,8 +189,8 @@ func (s *state) reap() (agent syscall.WaitStatus, ok bool) {
 		}
 		switch {
 		case ws.Stopped():
-			// Nobody could type "fg": a Ctrl-Z would leave the agent stopped for good.
-			// tmux does the same for the pane's own process.
+			// "fg" cannot be typed, so a Ctrl-Z would leave the agent stopped
+			// for good. tmux does the same for the pane's own process.
 			if pid == s.agent && (s.tty || s.own != nil) && ws.StopSignal() != unix.SIGTTIN && ws.StopSignal() != unix.SIGTTOU {
 				_ = unix.Kill(-pid, unix.SIGCONT)
 			}
@@ -197,8 +200,8 @@ func (s *state) reap() (agent syscall.WaitStatus, ok bool) {
 	}
 }
 
-// endLeftovers ends what outlived the agent. We are the subreaper: having no
-// child left proves that no descendant lives.
+// endLeftovers ends what outlived the agent. The shim is the subreaper: if it
+// has no child left, no descendant is alive.
 func (s *state) endLeftovers() (ended int, err error) {
 	for range 20 {
 		s.reap()

@@ -38,7 +38,7 @@ func bundle(t *testing.T, argv ...string) backends.Launch {
 	if err := WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // a shim that the test kills leaves its control group
+	t.Cleanup(func() { // a shim killed by the test leaves its control group
 		if _, err := EndRest(context.Background(), nil, l.Bundle, l.Generation, nil, 0); err != nil {
 			t.Error(err)
 		}
@@ -138,7 +138,7 @@ func TestOneGeneration(t *testing.T) {
 	if out, err := stale.CombinedOutput(); err == nil || !strings.Contains(string(out), "this start was given up") {
 		t.Errorf("a shim of another generation: %v, %s", err, out)
 	}
-	// SIGTERM goes to the agent.
+	// SIGTERM is forwarded to the agent.
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +168,8 @@ func TestWaitsForStartLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It blocks in flock: asleep with no proc.json. A given-up start is then told by
-	// the missing launch.json.
+	// It blocks in flock: asleep without a proc.json. The missing launch.json
+	// then shows that the start was abandoned.
 	if err := os.Remove(l.Bundle.Launch()); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestTransientStartFailureIsUnknown(t *testing.T) {
 	}
 }
 
-// What an agent without our packages sends.
+// The datagram of an agent that does not use this package.
 func TestReadyFromAnAgent(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "n")
@@ -258,7 +258,8 @@ func TestReadyFromAnAgent(t *testing.T) {
 	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("socket: %v, %v", fi, err)
 	}
-	// A reader that does not read loses the oldest, and nobody waits for it.
+	// A subscriber that does not read loses the oldest events, and delays no
+	// sender.
 	for range 200 {
 		if err := Notify(path, "a", "g", EventUp); err != nil {
 			t.Fatal(err)
@@ -273,7 +274,7 @@ func TestReadyFromAnAgent(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
-	for range all { // closed in the end
+	for range all { // closed at the end
 	}
 	if _, ok := <-other; ok {
 		t.Error("still open")
@@ -293,7 +294,7 @@ func TestSocketPathTooLong(t *testing.T) {
 	}
 }
 
-// A deleted socket comes back, for those who subscribed before, too.
+// A deleted socket is recreated, also for existing subscribers.
 func TestDeletedNotifySocketComesBack(t *testing.T) {
 	t.Parallel()
 	n, err := Listen(filepath.Join(t.TempDir(), "n"))
@@ -369,13 +370,13 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// An agent's command may bring a supervisor up: that one is not the agent's to
-// take along.
+// An agent's command may start a supervisor, which must not be ended with the
+// agent.
 func TestDetachedOutlivesTheAgent(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
-	// The agent ends only when what it detached has its mark: until the exec it is
-	// a copy of the shell.
+	// The agent exits only when the detached process has its mark: until the
+	// exec it is a copy of the shell.
 	l := bundle(t, "sh", "-c", `env -u TEAMCTL_GENERATION TEAMCTL_DETACHED=1 setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0"
 		until tr '\0' '\n' </proc/$!/environ | grep -q ^TEAMCTL_DETACHED=1; do :; done
 		sleep 1000 & exit 6`, file)

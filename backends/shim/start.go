@@ -16,36 +16,37 @@ import (
 )
 
 const (
-	// undoWithin bounds the clean-up after a failed start.
+	// undoWithin limits the clean-up after a failed start.
 	undoWithin = 15 * time.Second
-	// lookEvery is how often a start without events is looked after, and heardEvery
-	// one whose shim tells.
+	// lookEvery is the interval at which a start without events is checked, and
+	// heardEvery that of a start whose shim sends events.
 	lookEvery  = 10 * time.Millisecond
 	heardEvery = 50 * time.Millisecond
 )
 
-// Starter is what the starts of a backend whose agents have a shim have in common.
+// Starter holds what all starts of a backend with shims share.
 type Starter struct {
 	Argv     []string  // absolute command of the shim: [teamctl shim]
-	Notifier *Notifier // nil: starts are noticed by looking
+	Notifier *Notifier // nil: starts are noticed by polling
 	Looks    *proc.Looks
 	Log      *slog.Logger
 }
 
 // Way is how a backend runs the shim of one launch.
 type Way struct {
-	// Run starts the shim and records its pane (WritePane). It returns the shim's pid
-	// even with an error that came after it.
+	// Run starts the shim and records its pane (WritePane). It returns the
+	// shim's pid even with an error that occurred after starting it.
 	Run func() (pid int, err error)
-	// Attach takes up a generation that is up.
+	// Attach attaches to a generation that is up.
 	Attach func(backends.Proc) error
-	// Said is what a shim that did not come up has said.
+	// Said returns the output of a shim that did not come up.
 	Said func() string
-	// Undo removes what Run has made, when nothing of the generation lives any more.
+	// Undo removes what Run has made, after everything of the generation has
+	// ended.
 	Undo func(ctx context.Context, pid int)
 }
 
-// Check says what a launch lacks, before anything is made for it.
+// Check checks that a launch is complete, before anything is made for it.
 func (s *Starter) Check(l backends.Launch) error {
 	if len(l.Argv) == 0 || l.Generation == "" || l.Agent == "" || !filepath.IsAbs(string(l.Bundle)) {
 		return team.Errorf(team.CodeInvalid, "start %q: agent, generation, absolute bundle and command are needed", l.Agent)
@@ -56,13 +57,13 @@ func (s *Starter) Check(l backends.Launch) error {
 	return nil
 }
 
-// Command is what runs the shim of a launch.
+// Command returns the command that runs the shim of a launch.
 func (s *Starter) Command(l backends.Launch) []string {
 	return append(slices.Clone(Argv(s.Argv)), "--bundle", string(l.Bundle), "--generation", l.Generation)
 }
 
-// Start starts a generation and returns when it is up, or with nothing left of it.
-// A member that runs, or is being started, is CodeConflict.
+// Start starts a generation and returns when it is up, or with nothing left of
+// it. A member that is running, or being started, is CodeConflict.
 func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err error) {
 	defer func() {
 		if err != nil {
@@ -113,8 +114,8 @@ func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err erro
 	if id.PID, err = w.Run(); err != nil {
 		return err
 	}
-	// From here on there is a shim. One that is gone already has said why, if it has
-	// left no record.
+	// From here on there is a shim. If it has already exited without leaving a
+	// record, its output contains the reason.
 	known, err := proc.IdentifyAny(id.PID)
 	if err != nil && !errors.Is(err, proc.ErrGone) {
 		return err
@@ -138,8 +139,8 @@ func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err erro
 	return w.Attach(up)
 }
 
-// undo leaves nothing of a start that failed: without launch.json a shim that is
-// still coming up goes away by itself.
+// undo removes everything of a failed start: without launch.json a shim that is
+// still starting exits by itself.
 func (s *Starter) undo(ctx context.Context, l backends.Launch, w Way, id backends.ProcID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()

@@ -8,14 +8,14 @@ import (
 	"github.com/teamctl/teamctl/internal/regular"
 )
 
-// TailLines is how many lines of output an Exit carries.
+// TailLines is the number of lines of output in an Exit.
 const TailLines = 20
 
-// Tail is the end of a member's log as text: a few lines without control
-// sequences. It reaches into the rotated log where the current one has just begun.
+// Tail returns the end of a member's log as text: a few lines without control
+// sequences. It includes the rotated log if the current one has just begun.
 func Tail(path string) string { return TailOf(path, 4096, TailLines) }
 
-// TailOf is Tail of at most that many bytes of log, and that many lines.
+// TailOf is Tail with the given maximum number of bytes and lines.
 func TailOf(path string, most, lines int) string {
 	b := end(path, most)
 	if len(b) < most {
@@ -24,7 +24,7 @@ func TailOf(path string, most, lines int) string {
 	return LastLines(Plain(b), lines)
 }
 
-// LastLines is the end of a text, without the empty lines and blanks that it ends with.
+// LastLines returns the end of a text, without trailing empty lines and blanks.
 func LastLines(text string, n int) string {
 	t := strings.Split(strings.TrimRight(text, "\n "), "\n")
 	if len(t) > n {
@@ -51,11 +51,11 @@ func end(path string, most int) string {
 	return string(b)
 }
 
-// Plain strips control sequences (ECMA-48: CSI, OSC and other strings, escapes of
-// two characters) and control characters but newline and tab.
+// Plain strips control sequences (ECMA-48: CSI, OSC and other strings, escapes
+// of two characters) and control characters except newline and tab.
 func Plain(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	// Compiled where it is used: the shim of a tmux pane never does.
+	// Compiled here because the shim of a tmux pane never needs it.
 	s = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[ -/]*[0-~]").ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {

@@ -12,24 +12,26 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// Terminal is a terminal of the agent's own that the shim holds for it, where it
-// does not stand in one itself (backend pty). The shim calls each method once, in
-// the order below (Relisten apart); of Refused and Serve only one.
+// Terminal is a terminal that the shim holds for the agent if it does not run
+// in one itself (backend pty). The shim calls each method once, in the order
+// below (except Relisten); of Refused and Serve only one.
 type Terminal interface {
-	// Slave is the agent's side: its standard files and controlling terminal.
+	// Slave returns the agent's side: its standard files and controlling
+	// terminal.
 	Slave() *os.File
-	// Refused shows, instead of an agent, why there is none.
+	// Refused shows why there is no agent.
 	Refused(reason string)
 	// Serve closes the slave, reads what the agent writes and serves clients.
 	Serve()
-	// Relisten makes the clients' socket anew where it was removed (SIGUSR1); it may
-	// be called at any time.
+	// Relisten recreates the clients' socket if it was removed (SIGUSR1); it
+	// may be called at any time.
 	Relisten()
-	// Drain returns once the output is read to its end and logged. It is bounded:
-	// a process that is not ours to end may hold the slave for ever. tail is the
-	// end of what the screen shows.
+	// Drain returns once the output is read to its end and logged. Its time is
+	// limited: a process that does not belong to the agent may keep the slave
+	// open for ever. tail is the last part of the screen.
 	Drain() (tail string)
-	// Close tells clients of the exit, which is recorded already, and frees all.
+	// Close notifies clients of the exit, which is already recorded, and
+	// releases everything.
 	Close(e backends.Exit)
 }
 
@@ -48,11 +50,11 @@ func open(l backends.Launch, own []Opener) (Terminal, error) {
 	return nil, fmt.Errorf("launch.json asks for the terminal %q, which this shim does not have", l.Terminal)
 }
 
-// control makes a terminal of ours our controlling terminal, as the pane's is under
-// tmux: then the agent's end does not hang up on what it leaves behind, whose
-// output is still wanted, whichever backend it is.
+// control makes a terminal held by the shim its controlling terminal, as the
+// pane's is under tmux: then, with either backend, the end of the agent does
+// not hang up on the processes it leaves behind, whose output is still wanted.
 func control(slave int) error {
-	if _, err := unix.Setsid(); err != nil && !errors.Is(err, unix.EPERM) { // EPERM: it leads one
+	if _, err := unix.Setsid(); err != nil && !errors.Is(err, unix.EPERM) { // EPERM: it already leads a session
 		return fmt.Errorf("begin a session: %w", err)
 	}
 	if err := unix.IoctlSetInt(slave, unix.TIOCSCTTY, 0); err != nil {
@@ -61,10 +63,11 @@ func control(slave int) error {
 	return nil
 }
 
-// ownTerm is what a terminal of ours speaks.
+// ownTerm is the type of a terminal held by the shim.
 const ownTerm = "TERM=xterm-256color"
 
-// foreignTerminal names the terminal that the launcher stood in, and its size.
+// foreignTerminal lists variables that describe the launcher's terminal and its
+// size.
 var foreignTerminal = []string{
 	"TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP", "COLUMNS", "LINES",
 	"TMUX", "TMUX_PANE", "STY", "WINDOWID", "VTE_VERSION", "KONSOLE_VERSION",

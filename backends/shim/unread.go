@@ -16,12 +16,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Any program may damage a bundle: put something else in the place of its files, cut
-// them, or take away the right to read them. A member is then judged, and ended, by
-// what no file is needed for: the run lock, the process table and the control group.
+// Any program may damage a bundle: replace its files by something else,
+// truncate them, or make them unreadable. A member's state is then determined,
+// and the member ended, by what needs no file: the run lock, the process table
+// and the control group.
 
-// Problems are the files of a bundle that cannot be read, with the reason. A file that
-// is missing is none.
+// Problems returns the files of a bundle that cannot be read, with the reason.
+// A missing file is not a problem.
 func Problems(b team.Bundle) (list []error) {
 	fi, err := os.Stat(string(b))
 	switch {
@@ -42,7 +43,7 @@ func Problems(b team.Bundle) (list []error) {
 		f, err := regular.Open(path)
 		switch {
 		case err == nil:
-			_ = f.Close() // opened to be looked at
+			_ = f.Close() // opened only as a check
 		case !errors.Is(err, fs.ErrNotExist):
 			list = append(list, fmt.Errorf("read %s: %w", filepath.Base(path), err))
 		}
@@ -50,17 +51,17 @@ func Problems(b team.Bundle) (list []error) {
 	return list
 }
 
-// unreadWithin bounds the wait for a shim whose agent was ended, and unreadEvery is how
-// often its lock is looked at.
+// unreadWithin limits the wait for a shim whose agent was ended, and
+// unreadEvery is the interval at which its lock is checked.
 const (
 	unreadWithin = 10 * time.Second
 	unreadEvery  = 20 * time.Millisecond
 )
 
-// EndUnread ends a generation whose bundle cannot be read: the holder of its run lock,
-// what carries the generation in its environment, what is in its control group, and
-// everything below them. It returns how the generation ended as far as that can be
-// known. The error says what lives on.
+// EndUnread ends a generation whose bundle cannot be read: the holder of its
+// run lock, the processes with the generation in their environment or in its
+// control group, and all their descendants. It returns how the generation
+// ended, as far as can be known. The error names what is still alive.
 func EndUnread(ctx context.Context, looks *proc.Looks, b team.Bundle, key, agent, gen string, grace time.Duration) (backends.Exit, error) {
 	var roots []backends.ProcID
 	if id, ok := lockHolder(b.RunLock()); ok {
@@ -82,7 +83,7 @@ func EndUnread(ctx context.Context, looks *proc.Looks, b team.Bundle, key, agent
 		return backends.Exit{}, fmt.Errorf("end what is left of %s: %w", agent, err)
 	}
 	if g != nil {
-		_ = g.Remove() // what lives in it still is not the agent's
+		_ = g.Remove() // what is still alive in it does not belong to the agent
 	}
 	e, err := ReadExit(b, gen)
 	if err != nil {
@@ -91,7 +92,8 @@ func EndUnread(ctx context.Context, looks *proc.Looks, b team.Bundle, key, agent
 	return e, nil
 }
 
-// awaitRelease waits until the run lock is free. One that cannot be read says nothing.
+// awaitRelease waits until the run lock is released. A lock that cannot be read
+// is ignored.
 func awaitRelease(ctx context.Context, b team.Bundle) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unreadWithin)
 	defer cancel()

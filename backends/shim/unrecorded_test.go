@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
-// An agent whose proc.json cannot be written (a full disk) could never be adopted
-// nor ended by anybody: it does not go on, and its exit is unknown.
+// An agent whose proc.json cannot be written (a full disk) could never be
+// adopted or ended: it is killed, and its exit is unknown.
 func TestFault13AgentThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
@@ -22,7 +22,7 @@ func TestFault13AgentThatCannotBeRecorded(t *testing.T) {
 	if code := exitCode(t, start(t, l)); code == 0 {
 		t.Errorf("status %d", code)
 	}
-	if data, err := os.ReadFile(pidFile); err == nil { // else it was ended before it wrote
+	if data, err := os.ReadFile(pidFile); err == nil { // otherwise it was killed before it wrote
 		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 		if err == nil {
 			if _, err := proc.Identify(pid); err == nil {

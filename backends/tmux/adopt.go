@@ -10,8 +10,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Adopt attaches to the generation in the bundle. For one that is gone it makes
-// sure that exit.json says so, ends what survived it, and returns CodeNotFound.
+// Adopt attaches to the generation in the bundle. If it has ended, Adopt makes
+// sure that exit.json records it, ends what survived it, and returns
+// CodeNotFound.
 func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
 	if err := b.errClosed(); err != nil {
 		return nil, err
@@ -49,11 +50,11 @@ func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attac
 	return b.attach(l, pr, p, s)
 }
 
-// search looks for the pane of a shim whose pane.json is missing (the supervisor
-// died before it was written) by the shim's pid.
+// search finds the pane of a shim whose pane.json is missing (the supervisor
+// died before writing it) by the shim's pid.
 func (b *Backend) search(ctx context.Context, l backends.Launch, p backends.Pane, pr backends.Proc) (*server, backends.Pane) {
 	if p.PaneID != "" {
-		return nil, p // known, and its server is gone
+		return nil, p // known, but its server has exited
 	}
 	var cand []*server
 	if l.Place.TMUX != "" {
@@ -88,7 +89,7 @@ func (b *Backend) search(ctx context.Context, l backends.Launch, p backends.Pane
 	return nil, p
 }
 
-// repair does what the dead supervisor may not have come to.
+// repair performs the steps that the dead supervisor may have missed.
 func (b *Backend) repair(ctx context.Context, s *server, l backends.Launch, p backends.Pane) {
 	q, ok, err := s.find(ctx, p.PaneID)
 	if err != nil || !ok {

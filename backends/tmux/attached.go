@@ -17,11 +17,11 @@ type attached struct {
 	*shim.Life
 	b      *Backend
 	pane   backends.Pane
-	server *server // nil when the server died under it
+	server *server // nil if the server died while the generation was running
 
 	quit chan struct{} // closed by Detach
 	once sync.Once
-	work sync.WaitGroup // what is done for the pane while it lives, and after
+	work sync.WaitGroup // work for the pane while the generation is alive, and afterwards
 }
 
 var (
@@ -69,14 +69,14 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane, s
 	return a, nil
 }
 
-// Pane says where it is.
+// Pane returns its location.
 func (a *attached) Pane() backends.Pane {
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
 	return a.pane
 }
 
-// Detach ends the watching; it waits for an exit that is just being concluded.
+// Detach ends the watching; it waits for an exit that is being concluded.
 func (a *attached) Detach() {
 	a.once.Do(func() { close(a.quit) })
 	a.Life.Detach()
@@ -86,8 +86,9 @@ func (a *attached) Detach() {
 	a.b.mu.Unlock()
 }
 
-// conclude finds out how a generation ended whose shim is dead. Without a record
-// the exit stays unknown: what survived the shim is ended, and that is recorded.
+// conclude determines how a generation ended whose shim is dead. Without a
+// record the exit is unknown: conclude ends what survived the shim, and records
+// that.
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane, s *server) backends.Exit {
 	ctx, cancel := context.WithTimeout(context.Background(), shim.ConcludeWithin)
 	defer cancel()
@@ -108,9 +109,10 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane,
 		b.log.Error("record an exit", "agent", l.Agent, "err", err)
 	}
 	if killed && s != nil {
-		// Nobody has marked the end of the output: close the pipe to the log. Being asked
-		// about the pane just before, tmux has read what was there. It refuses where the
-		// pane is gone, and the pipe with it.
+		// The end of the output is not marked: close the pipe to the log. tmux
+		// has just answered a query about the pane, so it has read the pending
+		// output. It refuses if the pane does not exist, and then the pipe does
+		// not either.
 		_, _ = s.run(ctx, "pipe-pane", "-t", p.PaneID)
 	}
 	b.drain(l)
@@ -118,7 +120,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane,
 	return e
 }
 
-// drainWithin bounds the wait for the last output to be in the log.
+// drainWithin limits the wait for the last output to reach the log.
 const drainWithin = time.Second
 
 // drain waits for the log of a generation that has ended.
@@ -131,8 +133,8 @@ func (b *Backend) drain(l backends.Launch) {
 	}
 }
 
-// placeLost says what became of the pane; it is empty when the pane is there or
-// when that cannot be found out.
+// placeLost returns what happened to the pane; it is empty if the pane exists
+// or that cannot be determined.
 func placeLost(ctx context.Context, p backends.Pane, s *server) string {
 	if s == nil {
 		return backends.ReasonServerGone
@@ -141,7 +143,7 @@ func placeLost(ctx context.Context, p backends.Pane, s *server) string {
 	if err == nil && ok {
 		return ""
 	}
-	// A server that goes down closes its panes first.
+	// A server that shuts down closes its panes first.
 	w, werr := proc.Watch(s.id)
 	if werr != nil {
 		return ""
@@ -161,13 +163,14 @@ func placeLost(ctx context.Context, p backends.Pane, s *server) string {
 }
 
 const (
-	// How often tmux is reminded: soon, and then seldom for a log that takes its time.
+	// Intervals at which tmux is reminded: short at first, then long for a log
+	// that takes its time.
 	nudgeSoon, nudgeSeldom = 25 * time.Millisecond, 250 * time.Millisecond
 	nudgesSoon, nudges     = 20, 40
 )
 
-// nudge makes a tmux before 3.6 reap a pane's process, or the one that wrote its log,
-// whose death it has missed.
+// nudge makes a tmux before 3.6 reap a pane's process or log writer whose death
+// it has missed.
 func (s *server) nudge(l backends.Launch, shimID backends.ProcID, quit <-chan struct{}) {
 	if s == nil {
 		return

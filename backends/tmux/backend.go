@@ -16,37 +16,37 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Name of the backend.
+// Name is the name of the backend.
 const Name = "tmux"
 
-// Options of a Backend. Layout and ShimArgv are needed to start, the rest has
-// defaults.
+// Options configures a Backend. Layout and ShimArgv are required to start
+// generations, the rest has defaults.
 type Options struct {
 	Layout   team.Layout
 	ShimArgv []string       // absolute command of the shim, for example [/usr/bin/teamctl shim]
-	LeadArgv []string       // what runs in the lead's pane of the private server; default: nothing
-	Notifier *shim.Notifier // nil: starts are noticed by looking, within 50 ms
+	LeadArgv []string       // command for the lead's pane of the private server; default: none
+	Notifier *shim.Notifier // nil: starts are noticed by polling, within 50 ms
 	Log      *slog.Logger   // nil: silent
 	Tmux     string         // default "tmux", from PATH
-	Cols     int            // of the private server's windows while nobody looks; default 200
+	Cols     int            // of the private server's windows without an attached client; default 200
 	Rows     int            // default 50
 }
 
-// Backend is one team's. New makes it without touching anything.
+// Backend is the tmux backend of one team. New creates it without side effects.
 type Backend struct {
 	opt     Options
 	log     *slog.Logger
-	looks   proc.Looks // through the process table, of all who end at once
+	looks   proc.Looks // scans of the process table, shared by all generations that end at once
 	starter shim.Starter
 
-	// place orders everything that makes or moves panes: a split and the layout
-	// after it are one step.
+	// place serialises everything that creates or moves panes: a split and the
+	// following layout are one step.
 	place    sync.Mutex
-	queue    queue // of launches for the private server's windows
+	queue    queue // launches for the private server's windows
 	removals removals
 
-	// asking is held while tmux is asked for its version: many starts or adoptions
-	// at once need one answer.
+	// asking is held while querying tmux's version: concurrent starts and
+	// adoptions share one answer.
 	asking sync.Mutex
 
 	mu      sync.Mutex
@@ -81,10 +81,10 @@ func New(opt Options) *Backend {
 	return b
 }
 
-// Name is "tmux".
+// Name returns "tmux".
 func (b *Backend) Name() string { return Name }
 
-// version of tmux; "next-3.6" counts as 3.6.
+// version is a version of tmux; "next-3.6" counts as 3.6.
 type version struct {
 	major, minor int
 	text         string
@@ -96,13 +96,14 @@ func (v version) atLeast(major, minor int) bool {
 
 var versionRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
-// parseVersion reads "tmux 3.3a", "tmux next-3.6", "tmux master" (taken for the newest).
+// parseVersion parses "tmux 3.3a", "tmux next-3.6", "tmux master" (which counts
+// as the newest).
 func parseVersion(out string) (version, bool) {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(out), "tmux"))
 	if text == "master" {
 		return version{99, 0, text}, true
 	}
-	if strings.HasPrefix(text, "openbsd-") { // numbered after the system; all since 6.6 are 3.0 or newer
+	if strings.HasPrefix(text, "openbsd-") { // numbered like OpenBSD; all since 6.6 are 3.0 or newer
 		if m := versionRE().FindStringSubmatch(text); m != nil {
 			major, _ := strconv.Atoi(m[1])
 			if major >= 7 {
@@ -122,7 +123,7 @@ func parseVersion(out string) (version, bool) {
 
 const installHint = "install tmux 3.0 or newer (apt install tmux, brew install tmux), or use --backend pty"
 
-// Check asks for tmux 3.0 or newer.
+// Check requires tmux 3.0 or newer.
 func (b *Backend) Check(ctx context.Context) error {
 	b.asking.Lock()
 	defer b.asking.Unlock()
@@ -154,7 +155,7 @@ func (b *Backend) Check(ctx context.Context) error {
 
 func (b *Backend) session() string { return "teamctl-" + b.opt.Layout.Key }
 
-// Close frees watches and connections; agents keep running.
+// Close releases watches and connections; agents keep running.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true

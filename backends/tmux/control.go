@@ -15,12 +15,13 @@ import (
 	"time"
 )
 
-// errDisconnected says that the control client has ended; the server may live.
+// errDisconnected means that the control client has ended; the server may be
+// running.
 var errDisconnected = errors.New("tmux control client disconnected")
 
 // control is a control-mode client: one long-lived tmux process that reads
-// commands from its standard input. It ends when that closes, so with us, and the
-// session stays.
+// commands from its standard input. It ends when that closes, thus at the
+// latest with this process, and the session stays.
 type control struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -37,14 +38,15 @@ type answer struct {
 	err error
 }
 
-// dial attaches to a session. no-output keeps pane output away from us, so a
-// chatty pane costs nothing; ignore-size keeps us from shrinking its windows.
+// dial attaches to a session. no-output suppresses pane output, so a busy pane
+// costs nothing; ignore-size keeps this client from shrinking the session's
+// windows.
 func dial(ctx context.Context, tmux, socket, session string) (*control, error) {
-	// -N: attaching would start a server where nobody listens just now.
+	// -N: attaching would start a server if none is listening.
 	cmd := exec.Command(tmux, "-u", "-N", "-S", socket, "-f", "/dev/null", "-C",
 		"attach-session", "-f", "no-output,ignore-size", "-t", session)
 	cmd.Env = serverEnv()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not hit by our terminal's Ctrl-C
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not affected by Ctrl-C in the terminal of this process
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("attach to tmux: %w", err)
@@ -137,8 +139,8 @@ func (c *control) buffer(ctx context.Context, name, data string) error {
 	}
 }
 
-// send queues one waiter for each command and writes them in one go. The channel
-// has room for all answers: nobody has to wait for them.
+// send queues one waiter for each command and writes all commands at once. The
+// channel has a buffer for all answers: a caller need not receive them.
 func (c *control) send(cmds ...[]string) (<-chan answer, error) {
 	var b strings.Builder
 	for _, cmd := range cmds {
@@ -155,14 +157,14 @@ func (c *control) send(cmds ...[]string) (<-chan answer, error) {
 		c.waiting = append(c.waiting, a)
 	}
 	if _, err := io.WriteString(c.in, b.String()); err != nil {
-		c.down = true               // the next request needs another client
-		return nil, errDisconnected // the reader answers whoever waits
+		c.down = true               // the next request needs a new client
+		return nil, errDisconnected // the reader answers all waiters
 	}
 	return a, nil
 }
 
-// read takes the stream apart: a block from %begin to the %end or %error with the
-// same number answers a request if its flags say that it is ours.
+// read parses the stream: a block from %begin to the %end or %error with the
+// same number answers a request if its flags mark it as this client's.
 func (c *control) read(r *bufio.Reader, first chan<- answer) {
 	defer close(c.done)
 	var (
@@ -255,8 +257,8 @@ func (c *control) alive() bool {
 	return !c.down
 }
 
-// partWithin is how long a client may take to part with its server, which has the
-// pipes too: one that does not run would keep us waiting.
+// partWithin is how long a client may take to disconnect from its server, which
+// also has the pipes: a stopped server would block the close.
 const partWithin = time.Second
 
 // close ends the client and waits for it.

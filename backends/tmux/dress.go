@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// The person's window gets a few options of its own while teammates are in it. What
-// was set before is kept in user options of the window, so that whichever
-// supervisor comes last can put it back.
+// The user's window gets a few options while teammates are in it. The previous
+// values are saved in user options of the window, so that any later supervisor
+// can restore them.
 var dressed = []struct{ option, saved, value string }{
 	{"pane-border-status", "@teamctl_saved_status", "top"},
 	{"pane-border-format", "@teamctl_saved_format", borderFormat},
 	{"pane-border-style", "@teamctl_saved_style", borderStyle},
 }
 
-// unset is the saved value of an option that the window did not have.
+// unset is the saved value of an option that was not set on the window.
 const unset = "-"
 
 func (s *server) dress(ctx context.Context, window string) error {
@@ -24,7 +24,7 @@ func (s *server) dress(ctx context.Context, window string) error {
 			return err
 		}
 		if saved != "" {
-			continue // an earlier supervisor did it
+			continue // an earlier supervisor has set it
 		}
 		old, err := s.run(ctx, "show-options", "-wqv", "-t", window, d.option)
 		if err != nil {
@@ -38,14 +38,14 @@ func (s *server) dress(ctx context.Context, window string) error {
 		}
 		err = s.batch(ctx, []string{"set-option", "-w", "-t", window, d.option, d.value})
 		var ref *refused
-		if err != nil && !errors.As(err, &ref) { // refused: before 3.2 a style is no format; it stays
+		if err != nil && !errors.As(err, &ref) { // refused: before 3.2 a style cannot be a format; keep the old one
 			return err
 		}
 	}
 	return nil
 }
 
-// undress puts the window's options back once no teammate is in it.
+// undress restores the window's options once no teammate is in it.
 func (s *server) undress(ctx context.Context, window string) error {
 	ps, err := s.panes(ctx, "-t", window)
 	if err != nil {
@@ -79,7 +79,8 @@ func (s *server) undress(ctx context.Context, window string) error {
 	return nil
 }
 
-// leave removes this team's dead panes from a server that is not ours.
+// leave removes this team's dead panes from a server that is not the team's
+// own.
 func (b *Backend) leave(ctx context.Context, s *server) error {
 	ps, err := s.panes(ctx, "-a")
 	if err != nil {

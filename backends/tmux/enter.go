@@ -11,10 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// AttachArgv is the command that shows a teammate's pane to the person whose
-// environment is env, and the environment to run it with: it attaches, or only
-// switches when the person is on that server already. The zero Pane is the team's
-// private session with its lead. A pane that is gone is CodeNotFound.
+// AttachArgv returns the command that shows a teammate's pane to a user with
+// the environment env, and the environment to run it with: it attaches, or only
+// switches the client if the user is already on that server. The zero Pane is
+// the team's private session with its lead. A pane that does not exist is
+// CodeNotFound.
 func (b *Backend) AttachArgv(ctx context.Context, p backends.Pane, env []string) (argv, runEnv []string, err error) {
 	if err := b.Check(ctx); err != nil {
 		return nil, nil, err
@@ -51,7 +52,7 @@ func (b *Backend) AttachArgv(ctx context.Context, p backends.Pane, env []string)
 		runEnv = append(runEnv, kv)
 	}
 	if verb == "switch-client" {
-		runEnv = env // it is how tmux knows which client to switch
+		runEnv = env // tells tmux which client to switch
 	}
 	argv = append([]string{path, "-u", "-S", socket}, goTo...)
 	return append(argv, verb, "-t", session), runEnv, nil
@@ -66,7 +67,7 @@ func samePath(a, b string) bool {
 	return err == nil && ra == rb
 }
 
-// thisBoot is the boot id under which a recorded pid can mean anything.
+// thisBoot returns the boot id under which a recorded pid is meaningful.
 func thisBoot() (string, error) {
 	id, err := proc.Self()
 	return id.BootID, err

@@ -46,7 +46,8 @@ func idle(t *testing.T, l backends.Launch) {
 	})
 }
 
-// TestFault19UserKillsPane: no hook fires, and yet it is seen and named.
+// TestFault19UserKillsPane checks that the kill is detected and named, although
+// no hook fires.
 func TestFault19UserKillsPane(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -72,11 +73,11 @@ func TestFault19UserKillsPane(t *testing.T) {
 		if err := h.Dispose(ctxFor(t)); err != nil {
 			t.Error(err)
 		}
-		mustEnd(t, mustStart(t, b, backendtest.Launch(t, r, mode, "idle"))) // a new pane
+		mustEnd(t, mustStart(t, b, backendtest.Launch(t, r, mode, "idle"))) // in a new pane
 	}
 }
 
-// TestFault18ServerKilled: the server is killed under an agent that ignores
+// TestFault18ServerKilled kills the server while it runs an agent that ignores
 // SIGHUP and has children in sessions of their own.
 func TestFault18ServerKilled(t *testing.T) {
 	t.Parallel()
@@ -108,7 +109,8 @@ func TestFault18ServerKilled(t *testing.T) {
 	if err := h.TypeText(ctxFor(t), "x", true); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("type: %v; want not found", err)
 	}
-	// The next start makes a new server, where the old ids mean somebody else (fault 20).
+	// The next start creates a new server, where the old ids name other panes
+	// (fault 20).
 	l3 := backendtest.Launch(t, r, "tree", "idle")
 	h3 := mustStart(t, b, l3)
 	if h3.Pane().ServerPID == first.ServerPID {
@@ -126,7 +128,7 @@ func TestFault18ServerKilled(t *testing.T) {
 	mustEnd(t, h3)
 }
 
-// TestFault21SocketDeleted: somebody cleans /tmp.
+// TestFault21SocketDeleted: /tmp is cleaned.
 func TestFault21SocketDeleted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -155,8 +157,8 @@ func TestFault21SocketDeleted(t *testing.T) {
 	mustEnd(t, a)
 }
 
-// The socket is deleted, nobody lives whose pane leads to the server, and the
-// supervisor is a new one: the server is still the only one.
+// The socket is deleted, no living pane leads to the server, and the supervisor
+// is a new one: the server is still the only one.
 func TestSocketDeletedAndNobodyToAdopt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -186,8 +188,8 @@ func TestSocketDeletedAndNobodyToAdopt(t *testing.T) {
 	}
 }
 
-// The socket is deleted and brought back while everybody wants the server: a client
-// that finds nobody listening just then must not start a second one.
+// The socket is deleted and restored while many starts need the server: a
+// client that finds no listener at that moment must not start a second server.
 func TestSocketDeletedUnderMany(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -235,7 +237,7 @@ func TestSocketDeletedUnderMany(t *testing.T) {
 		})
 		wg.Wait()
 		if t.Failed() {
-			return // the team's end ends them
+			return // closing the team ends them
 		}
 		mustEnd(t, have[len(bundles)])
 		if round == 2 {
@@ -246,8 +248,8 @@ func TestSocketDeletedUnderMany(t *testing.T) {
 	}
 }
 
-// A server was started, and its starter killed before it could record it; then its
-// socket is deleted too. Nobody may start another beside it.
+// A server was started, and its starter killed before recording it; then its
+// socket is deleted too. No second server may be started.
 func TestServerThatNobodyRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -275,7 +277,7 @@ func TestServerThatNobodyRecorded(t *testing.T) {
 	mustEnd(t, a)
 }
 
-// TestFault22KillThenStart: a server that is just going away.
+// TestFault22KillThenStart: a start meets a server that is just exiting.
 func TestFault22KillThenStart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -295,8 +297,9 @@ func TestFault22KillThenStart(t *testing.T) {
 	}
 }
 
-// TestFault02KilledWhileStarting: the supervisor dies between making the pane and
-// anything after it; the shim goes on when the kernel has freed start.lock.
+// TestFault02KilledWhileStarting: the supervisor dies between creating the pane
+// and everything after it; the shim continues when the kernel has released
+// start.lock.
 func TestFault02KilledWhileStarting(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -320,7 +323,7 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, p, pid := at.server, at.pane, at.pid
-	if err := s.batch(ctxFor(t), []string{"pipe-pane", "-t", p.PaneID}); err != nil { // as if it had not come to that
+	if err := s.batch(ctxFor(t), []string{"pipe-pane", "-t", p.PaneID}); err != nil { // undo the steps that the supervisor did not reach
 		t.Fatal(err)
 	}
 	lk.Unlock() // the death of the supervisor
@@ -346,8 +349,8 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 	mustEnd(t, a)
 }
 
-// A start that was given up before its shim came up: the shim goes by itself and
-// the next start is not in its way.
+// A start is abandoned before its shim comes up: the shim exits by itself and
+// does not hinder the next start.
 func TestStartGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -377,7 +380,7 @@ func TestStartGivenUp(t *testing.T) {
 	lk.Unlock()
 	l2 := backendtest.Launch(t, r, "a", "idle")
 	h, err := b.Start(ctxFor(t), l2)
-	if team.IsCode(err, team.CodeConflict) { // the old shim was the faster one: then it runs, once
+	if team.IsCode(err, team.CodeConflict) { // the old shim was faster: then it runs, once
 		waitFor(t, "the first one is up", func() bool { _, err := shim.ReadProc(l.Bundle, l.Generation); return err == nil })
 		a, err := b.Adopt(ctxFor(t), l.Bundle)
 		if err != nil {
@@ -396,7 +399,7 @@ func TestStartGivenUp(t *testing.T) {
 	mustEnd(t, h)
 }
 
-// Two supervisors' worth of backends on one team: one server, no lost pane.
+// The backends of two supervisors share one team: one server, no lost pane.
 func TestTwoBackendsStartTheServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -422,7 +425,8 @@ func TestTwoBackendsStartTheServer(t *testing.T) {
 	}
 }
 
-// needControl skips a test of the control client where tmux is asked without one.
+// needControl skips a test of the control client if tmux is queried without
+// one.
 func needControl(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("tmux", "-V").Output()
@@ -434,7 +438,7 @@ func needControl(t *testing.T) {
 	}
 }
 
-// The control client is only a connection: killed, it is replaced.
+// The control client is only a connection: if killed, it is replaced.
 func TestControlClientReconnects(t *testing.T) {
 	t.Parallel()
 	needControl(t)
@@ -468,7 +472,7 @@ func TestControlClientReconnects(t *testing.T) {
 	mustEnd(t, h)
 }
 
-// Requests of many goroutines, answers of megabytes, arguments that try to be
+// Concurrent requests, answers of megabytes, and arguments that resemble
 // commands.
 func TestFault27ControlClientUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -485,7 +489,7 @@ func TestFault27ControlClientUnderLoad(t *testing.T) {
 			for i := range 50 {
 				want := fmt.Sprintf("%d-%d \"$HOME\" ; kill-server '\\ ~ {}", g, i)
 				got, err := s.run(ctxFor(t), "display-message", "-p", literal(want, true))
-				got = strings.ReplaceAll(got, `\$`, "$") // tmux 3.4 prints it so
+				got = strings.ReplaceAll(got, `\$`, "$") // tmux 3.4 prints it escaped
 				if err != nil || got != want {
 					t.Errorf("got %q, %v; want %q", got, err, want)
 					return
@@ -512,8 +516,8 @@ func TestFault27ControlClientUnderLoad(t *testing.T) {
 	mustEnd(t, h)
 }
 
-// A teammate beside the lead, then the next window; nobody is put into a pane
-// that is too small.
+// Teammates are placed next to the lead, then in the next window; no pane is
+// too small.
 func TestPrivateLayout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -554,7 +558,7 @@ func TestPrivateLayout(t *testing.T) {
 	}
 }
 
-// A Ctrl-Z in a pane without a shell would stop the agent for good.
+// A Ctrl-Z in a pane without a shell must not stop the agent for good.
 func TestCtrlZDoesNotStopTheAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

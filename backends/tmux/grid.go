@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// The least size of a pane that a teammate is put into by splitting.
+// Minimum size of a pane that is created for a teammate by splitting.
 const (
 	minCols = 20
 	minRows = 5
 )
 
-// box is a cell of a window, in characters; borders lie between boxes.
+// box is a cell of a window, in characters, without the borders between boxes.
 type box struct{ w, h, x, y int }
 
-// grid lays n panes out in w x h, the first at the left half if main is set, the
-// others tiled in what is left. It is a layout in the language of select-layout,
-// so no window option has to be changed for it; ok is false when a pane would
-// become too small to be of use.
+// grid lays out n panes in w x h, the first in the left half if main is set,
+// the others tiled in the rest. The result is a layout for select-layout, which
+// needs no change of window options; ok is false if a pane would be too small
+// to be useful.
 func grid(n, w, h int, main bool) (layout string, ok bool) {
 	if n < 1 {
 		return "", false
@@ -39,8 +39,8 @@ func grid(n, w, h int, main bool) (layout string, ok bool) {
 	return fmt.Sprintf("%04x,%s", checksum(body), body), ok
 }
 
-// tile divides b into n boxes in rows, with as many columns as make the worst box
-// the most useful (80x24 is twice as good as 40x12).
+// tile divides b into n boxes in rows, with the number of columns that makes
+// the worst box most useful (80x24 is twice as good as 40x12).
 func tile(n int, b box) (string, bool) {
 	best, cols := -1.0, 1
 	for c := 1; c <= n; c++ {
@@ -48,7 +48,7 @@ func tile(n int, b box) (string, bool) {
 		w, h := (b.w-c+1)/c, (b.h-r+1)/r
 		score := min(float64(w)/80, float64(h)/24)
 		if w >= minCols && h >= minRows {
-			score += 10 // what fits at all comes first
+			score += 10 // a size that fits at all comes first
 		}
 		if score > best {
 			best, cols = score, c
@@ -73,7 +73,7 @@ func tile(n int, b box) (string, bool) {
 	return fmt.Sprintf("%dx%d,%d,%d[%s]", b.w, b.h, b.x, b.y, strings.Join(parts, ",")), ok
 }
 
-// split is one row of n boxes.
+// split returns one row of n boxes.
 func split(n int, b box) (string, bool) {
 	ok := b.h >= minRows
 	x := b.x
@@ -90,7 +90,7 @@ func split(n int, b box) (string, bool) {
 	return fmt.Sprintf("%dx%d,%d,%d{%s}", b.w, b.h, b.x, b.y, strings.Join(parts, ",")), ok
 }
 
-// share is the i-th of n parts of total, with n-1 borders in between.
+// share returns the i-th of n parts of total, with n-1 borders in between.
 func share(total, n, i int) int {
 	free := total - (n - 1)
 	s := free / n
@@ -100,10 +100,11 @@ func share(total, n, i int) int {
 	return s
 }
 
-// leaf ends in a pane id, which tmux reads and ignores: panes are taken in order.
+// leaf ends in a pane id, which tmux parses and ignores: panes are assigned in
+// order.
 func leaf(b box) string { return fmt.Sprintf("%dx%d,%d,%d,0", b.w, b.h, b.x, b.y) }
 
-// checksum is tmux's own of a layout.
+// checksum is tmux's own checksum of a layout.
 func checksum(s string) uint16 {
 	var c uint16
 	for i := 0; i < len(s); i++ {

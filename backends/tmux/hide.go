@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Hide moves the pane out of sight, into a window of its own that nobody is
-// switched to. A hidden one stays hidden.
+// Hide moves the pane to a window of its own that no client is switched to. A
+// hidden pane stays hidden.
 func (b *Backend) Hide(ctx context.Context, p backends.Pane) error {
 	return b.move(ctx, "hide", p, func(s *server, q pane) error {
 		if q.hidden {
@@ -23,7 +23,7 @@ func (b *Backend) Hide(ctx context.Context, p backends.Pane) error {
 			{"set-option", "-p", "-t", q.id, "@teamctl_hidden", "1"},
 			{"set-option", "-p", "-t", q.id, "@teamctl_home", q.window},
 		}
-		if len(ps) == 1 { // has its window already
+		if len(ps) == 1 { // already has a window of its own
 			mark[1][5] = "alone"
 			return s.batch(ctx, mark...)
 		}
@@ -34,8 +34,8 @@ func (b *Backend) Hide(ctx context.Context, p backends.Pane) error {
 	})
 }
 
-// Show brings a hidden pane back into the window that it came from; if that is
-// gone it stays where it is.
+// Show moves a hidden pane back to the window that it came from; if that no
+// longer exists it stays in place.
 func (b *Backend) Show(ctx context.Context, p backends.Pane) error {
 	return b.move(ctx, "show", p, func(s *server, q pane) error {
 		if !q.hidden {
@@ -77,7 +77,7 @@ func (b *Backend) Show(ctx context.Context, p backends.Pane) error {
 	})
 }
 
-// tidy settles a window that a pane has left.
+// tidy lays out a window that a pane has left, and restores its options.
 func (s *server) tidy(ctx context.Context, window string) error {
 	if err := s.relayout(ctx, window); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (b *Backend) move(ctx context.Context, verb string, p backends.Pane, f func
 	return nil
 }
 
-// locate finds a recorded pane on a server that is verified to be the one it was
-// made on.
+// locate finds a recorded pane on its server, after verifying that it is the
+// same server.
 func (b *Backend) locate(ctx context.Context, p backends.Pane) (*server, pane, error) {
 	boot, err := thisBoot()
 	if err != nil {

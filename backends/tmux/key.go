@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Key presses one of backends.Keys, also while the person scrolls in copy mode.
+// Key presses one of backends.Keys, even while the user scrolls in copy mode.
 func (a *attached) Key(ctx context.Context, name string) error {
 	data, ok := backends.Keys[name]
 	if !ok {
@@ -19,7 +19,8 @@ func (a *attached) Key(ctx context.Context, name string) error {
 	})
 }
 
-// Scrolling reports whether the person reads back in the pane: it is in copy mode.
+// Scrolling reports whether the user is scrolling in the pane: it is in copy
+// mode.
 func (a *attached) Scrolling(ctx context.Context) (on bool, err error) {
 	err = a.on(ctx, "look at", func(s *server, id string) error {
 		out, err := s.run(ctx, "display-message", "-p", "-t", id, "#{pane_in_mode}")

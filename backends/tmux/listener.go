@@ -17,13 +17,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Who listens on a socket, where it is no process's pid.
+// Listeners on a socket other than a pid.
 const (
 	nobody   = 0
-	somebody = -1 // it cannot be told who
+	somebody = -1 // a listener whose pid is unknown
 )
 
-// listener is the pid of the process that listens on a unix socket.
+// listener returns the pid of the process that listens on a unix socket.
 func listener(path string) int {
 	syscall.ForkLock.RLock()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -35,7 +35,8 @@ func listener(path string) int {
 		return somebody
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// A server that does not run takes no connection: we would wait for it.
+	// A stopped server accepts no connection: a blocking connect would wait for
+	// it.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return somebody
 	}
@@ -51,10 +52,11 @@ func listener(path string) int {
 	return somebody
 }
 
-// reach makes sure that the socket leads to this server. Somebody's cleaning of /tmp
-// may have deleted it: the server makes a new one on SIGUSR1. While it does that the
-// socket is there and nobody listens, and a tmux command that may start a server
-// would start a second one in its place: nobody may ask it until this is over.
+// reach makes sure that the socket leads to this server. A clean-up of /tmp may
+// have deleted it: on SIGUSR1 the server creates a new one. While it does so
+// the socket exists without a listener, and a tmux command that may start a
+// server would start a second one in its place, so no query is allowed until
+// this is done.
 func (s *server) reach(ctx context.Context) error {
 	s.reaching.Lock()
 	defer s.reaching.Unlock()
@@ -74,8 +76,9 @@ func (s *server) reach(ctx context.Context) error {
 	return nil
 }
 
-// listens reports whether this server has its socket. Of a person's only that
-// somebody has it: its pid may be that of another namespace.
+// listens reports whether this server has its socket. For a user's server it
+// only checks that some process listens: its pid may be that of another
+// namespace.
 func (s *server) listens() bool {
 	switch pid := listener(s.socket); pid {
 	case nobody:
@@ -87,14 +90,14 @@ func (s *server) listens() bool {
 	}
 }
 
-// serverFile is tmux.json.
+// serverFile is the content of tmux.json.
 type serverFile struct {
 	Socket string `json:"socket"`
 	backends.ProcID
 }
 
-// record keeps which process the private server is: with its socket deleted nothing
-// else leads to it, and another one would be started beside it.
+// record stores the process identity of the private server: if its socket is
+// deleted nothing else leads to it, and a second one would be started.
 func (b *Backend) record(s *server) {
 	if was, ok := b.recorded(s.socket); ok && was == s.id {
 		return
@@ -108,7 +111,7 @@ func (b *Backend) record(s *server) {
 	}
 }
 
-// Recorded is the private server that a team has on record, whether or not it is
+// Recorded returns the recorded private server of a team, whether or not it is
 // still running.
 func Recorded(l team.Layout) (backends.ProcID, bool) {
 	var f serverFile
@@ -119,18 +122,18 @@ func Recorded(l team.Layout) (backends.ProcID, bool) {
 	return f.ProcID, true
 }
 
-// recorded is the server of a socket that was recorded last, if it lives.
+// recorded returns the last recorded server of a socket, if it is alive.
 func (b *Backend) recorded(socket string) (id backends.ProcID, ok bool) {
 	var f serverFile
 	data, err := regular.ReadFile(b.opt.Layout.TmuxServer())
 	if err != nil || json.Unmarshal(data, &f) != nil {
-		return id, false // without a record its socket has to lead to it
+		return id, false // without a record its socket must lead to it
 	}
 	return f.ProcID, f.Socket == socket && proc.Alive(f.ProcID)
 }
 
-// living is the server of a socket to which the socket need not lead: the one that
-// was recorded last, or one that nobody came to record.
+// living returns the server of a socket even if the socket does not lead to it:
+// the last recorded one, or one that was never recorded.
 func (b *Backend) living(socket string) (id backends.ProcID, ok bool) {
 	if id, ok = b.recorded(socket); !ok && listener(socket) == nobody {
 		return stray(socket)

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// Pauses between attempts at bringing a logger back that keeps dying.
+	// Intervals between attempts to restart a log writer that keeps dying.
 	loggerPause    = 100 * time.Millisecond
 	loggerPauseMax = time.Minute
 )
 
-// keepLogged starts the process that writes the log again when it was killed while
-// the agent goes on. What the pane shows in between is not in the log.
+// keepLogged restarts the process that writes the log if it was killed while
+// the agent continues. Output of the pane in between is missing from the log.
 func (a *attached) keepLogged(ctx context.Context) {
 	l := a.Launch()
 	for pause := loggerPause; shim.AwaitLog(ctx, l.Bundle, l.Generation); pause = min(2*pause, loggerPauseMax) {
 		if !proc.Alive(a.Proc().Agent) {
-			return // the logger ends with the output
+			return // the log writer exits at the end of the output
 		}
 		if !a.relog(ctx) {
 			return
 		}
-		t := time.NewTimer(pause) // for the new one to say who it is
+		t := time.NewTimer(pause) // for the new one to record itself
 		select {
 		case <-t.C:
 		case <-ctx.Done():
@@ -34,8 +34,9 @@ func (a *attached) keepLogged(ctx context.Context) {
 	}
 }
 
-// relog connects the pane to a log again. It is false where a person has connected
-// it to something else, or the pane has ended: there is nothing to keep up.
+// relog connects the pane to a log again. It returns false if the user has
+// connected it to something else, or the pane has ended: then there is nothing
+// to restore.
 func (a *attached) relog(ctx context.Context) bool {
 	l := a.Launch()
 	ctx, cancel := context.WithTimeout(ctx, shim.ConcludeWithin)

@@ -28,8 +28,8 @@ func logger(t *testing.T, l backends.Launch) backends.ProcID {
 	return f.Logger
 }
 
-// TestLoggerKilled: the process that writes the log is killed; another goes on where
-// it was, the agent notices nothing, and nothing of either is left in the end.
+// TestLoggerKilled kills the process that writes the log: another continues,
+// the agent is not affected, and nothing of either is left at the end.
 func TestLoggerKilled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -51,15 +51,15 @@ func TestLoggerKilled(t *testing.T) {
 	})
 	second := logger(t, l)
 	mustEnd(t, h)
-	// Under the race detector a process needs a second more to end.
+	// Under the race detector a process takes a second longer to exit.
 	waitFor(t, "the logger ends with its agent", func() bool { return !proc.Alive(second) })
 	if !proc.Alive(h.Proc().Agent) && strings.Contains(h.Exit().Reason, "log") {
 		t.Errorf("%+v", h.Exit())
 	}
 }
 
-// TestLoggerMissed: a tmux before 3.6 misses deaths, those of the logs' writers as
-// well. It is reminded of one that is a zombie, also when the shim is reaped.
+// TestLoggerMissed: a tmux before 3.6 misses deaths, including those of log
+// writers. It is reminded of a zombie, even after the shim has been reaped.
 func TestLoggerMissed(t *testing.T) {
 	t.Parallel()
 	l := backends.Launch{Bundle: team.Bundle(t.TempDir()), Generation: "g"}
@@ -105,7 +105,7 @@ func TestLoggerMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, quit := &server{id: identify(srv)}, make(chan struct{})
-	_ = stdin.Close() // it ends, and nobody reaps it
+	_ = stdin.Close() // it exits and is not reaped
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -118,7 +118,8 @@ func TestLoggerMissed(t *testing.T) {
 	}
 }
 
-// TestLogRotates: a member that writes a lot keeps a bounded log, with its newest output.
+// TestLogRotates checks that the log of a member with much output is limited
+// and contains the newest output.
 func TestLogRotates(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// pane is one line of list-panes. What we know of a teammate stands in user
-// options of its pane, where the next supervisor finds it too.
+// pane is one line of list-panes. The data about a teammate is stored in user
+// options of its pane, where a later supervisor also finds it.
 type pane struct {
 	id, window, session string
 	w, h, winW, winH    int
@@ -17,7 +17,7 @@ type pane struct {
 	dead, zoomed, piped bool
 	grid, hidden        bool
 	role, team, agent   string
-	home                string // window that a hidden pane came from
+	home                string // original window of a hidden pane
 	index               int    // in its window
 }
 
@@ -25,8 +25,8 @@ const paneFormat = "#{pane_id}|#{window_id}|#{session_id}|#{pane_width}|#{pane_h
 	"|#{pane_dead}|#{window_zoomed_flag}|#{pane_pipe}|#{@teamctl_grid}|#{@teamctl_hidden}" +
 	"|#{@teamctl_role}|#{@teamctl_team}|#{@teamctl_agent}|#{@teamctl_home}|#{pane_index}"
 
-// panes lists the panes of a target: -a, or -s -t SESSION, or -t WINDOW. Within a
-// window they come in the order in which a layout takes them.
+// panes lists the panes of a target: -a, or -s -t SESSION, or -t WINDOW. Within
+// a window they are in the order in which a layout assigns them.
 func (s *server) panes(ctx context.Context, target ...string) ([]pane, error) {
 	list := append([]string{"list-panes", "-F", paneFormat}, target...)
 	out, err := s.run(ctx, list...)
@@ -70,11 +70,11 @@ func parsePane(l string) (pane, error) {
 	return p, bad
 }
 
-// find returns the pane with the id; ok is false when the server has none. A pane
+// find returns the pane with the id; ok is false if the server has none. A pane
 // linked into several sessions is listed once for each.
 func (s *server) find(ctx context.Context, id string) (p pane, ok bool, err error) {
-	// What is there is asked for alone: with two hundred panes a list is long. What a
-	// tmux says of a pane that is not there differs by version, so the list decides.
+	// Query the single pane first: with two hundred panes a list is long. What
+	// tmux prints for a missing pane differs by version, so the list decides.
 	if out, err := s.run(ctx, "display-message", "-p", "-t", id, paneFormat); err == nil {
 		if p, err := parsePane(out); err == nil && p.id == id {
 			return p, true, nil
@@ -92,10 +92,11 @@ func (s *server) find(ctx context.Context, id string) (p pane, ok bool, err erro
 	return pane{}, false, nil
 }
 
-// relayout tiles a window of ours, or the person's window as long as nothing of
-// theirs but one pane, the first, is in it. Everything else keeps its shape. Only
-// looks depend on it, so tmux's refusal (another process has just changed the
-// window) is no error once a second look did not help.
+// relayout tiles a window of the team, or the user's window as long as it
+// contains only one pane of theirs, the first. Every other window keeps its
+// shape. Only appearance depends on it, so a refusal by tmux (another process
+// has just changed the window) is not an error if a second attempt does not
+// help.
 func (s *server) relayout(ctx context.Context, window string) error {
 	var ref *refused
 	for range 3 {
@@ -123,8 +124,8 @@ func (s *server) tile(ctx context.Context, window string) error {
 	return err
 }
 
-// tiled is the layout of a window with the panes ps and added more of ours; ok is
-// false when it keeps its shape.
+// tiled returns the layout of a window with the panes ps and added more of the
+// team's; ok is false if it keeps its shape.
 func tiled(ps []pane, added int) (layout string, ok bool) {
 	mates, n := added, len(ps)+added
 	for _, p := range ps {

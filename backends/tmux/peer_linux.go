@@ -2,7 +2,8 @@ package tmux
 
 import "golang.org/x/sys/unix"
 
-// peer is the pid of the process at the other end of a connected unix socket.
+// peer returns the pid of the process at the other end of a connected unix
+// socket.
 func peer(fd int) (int, error) {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

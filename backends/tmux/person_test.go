@@ -18,7 +18,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// person is a tmux server that stands for the one the person works in.
+// personServer is a tmux server in the role of the user's own.
 type personServer struct {
 	t      *testing.T
 	socket string
@@ -31,12 +31,12 @@ func newPerson(t *testing.T) personServer {
 		t.Fatal(err)
 	}
 	p := personServer{t, filepath.Join(dir, "s")}
-	t.Cleanup(func() { // it may have ended with its last window
+	t.Cleanup(func() { // it may have exited with its last window
 		_ = exec.Command("tmux", "-S", p.socket, "kill-server").Run()
 		_ = os.RemoveAll(dir)
 	})
 	p.tmux("new-session", "-d", "-s", "mine", "-x", "160", "-y", "48", "cat")
-	if p.tmux("display-message", "-p", "-t", "mine", "#{window_width}") != "160" { // tmux 3.2 takes no size of a client without a terminal
+	if p.tmux("display-message", "-p", "-t", "mine", "#{window_width}") != "160" { // tmux 3.2 ignores the size given by a client without a terminal
 		p.tmux("resize-window", "-t", "mine:0", "-x", "160", "-y", "48")
 		p.tmux("set-option", "-wu", "-t", "mine:0", "window-size")
 	}
@@ -52,7 +52,7 @@ func (p personServer) tmux(args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// state is what the person would notice of a change: options, focus, windows.
+// state returns what a user would notice of a change: options, focus, windows.
 func (p personServer) state() string {
 	return strings.Join([]string{
 		p.tmux("show-options", "-g"), p.tmux("show-options", "-s"), p.tmux("show-options", "-t", "mine"),
@@ -122,7 +122,7 @@ func TestSplitOfThePersonsWindow(t *testing.T) {
 	if got := p.tmux("list-clients"); got != "" {
 		t.Errorf("clients on the person's server: %s", got)
 	}
-	// The person keeps the left half, the teammates tile the right one.
+	// The user keeps the left half, the teammates tile the right one.
 	lines := strings.Split(p.tmux("list-panes", "-t", "mine:0", "-F", "#{pane_left} #{pane_width} #{@teamctl_agent}|#{pane_title}|#{pane_dead}"), "\n")
 	if len(lines) != 5 {
 		t.Fatalf("panes: %q", lines)
@@ -159,7 +159,7 @@ func TestWindowOnThePersonsServer(t *testing.T) {
 	b := r.Open(t).(*Backend)
 	p := newPerson(t)
 	before := p.state()
-	// A zoomed window, one with panes that the person arranged, and --window.
+	// A zoomed window, one with panes arranged by the user, and --window.
 	for _, c := range []struct {
 		name    string
 		layout  backends.Layout
@@ -189,7 +189,7 @@ func TestWindowOnThePersonsServer(t *testing.T) {
 	}
 }
 
-// The person's own arrangement of panes is never changed but for the pane that is
+// The user's own arrangement of panes is unchanged except for the pane that is
 // split.
 func TestSplitBesideThePersonsPanes(t *testing.T) {
 	t.Parallel()
@@ -293,7 +293,7 @@ func TestHideAndShow(t *testing.T) {
 			}
 			home := window(hs[0])
 			for range 2 {
-				for range 2 { // hiding twice is hiding once
+				for range 2 { // hiding a hidden pane changes nothing
 					if err := b.Hide(ctxFor(t), hs[1].Pane()); err != nil {
 						t.Fatal(err)
 					}
@@ -313,7 +313,7 @@ func TestHideAndShow(t *testing.T) {
 			if err := b.Hide(ctxFor(t), hs[2].Pane()); err != nil {
 				t.Fatal(err)
 			}
-			for _, h := range hs { // a hidden one is stopped and disposed of like another
+			for _, h := range hs { // a hidden pane is stopped and removed like any other
 				mustEnd(t, h)
 			}
 			if err := b.Hide(ctxFor(t), hs[0].Pane()); !team.IsCode(err, team.CodeNotFound) {

@@ -16,11 +16,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// config is read by the private server when it starts. remain-on-exit has to
-// stand here: set later, it comes too late for a command that ends at once.
-// history-limit is small because tmux copies its whole memory at every spawn; the
-// output is in output.log. window-size stays automatic: "manual" crashes the 3.3
-// server when a window is made while nobody is attached.
+// config returns the configuration that the private server reads when it
+// starts. remain-on-exit must be in it: set later, it is too late for a command
+// that exits at once. history-limit is small because tmux copies its whole
+// memory at every spawn, and the output is in output.log. window-size stays
+// automatic: "manual" crashes the 3.3 server when a window is created without
+// an attached client.
 func config(teamKey string, cols, rows int, v version) string {
 	style := ""
 	if v.atLeast(3, 2) {
@@ -56,11 +57,11 @@ set -gw pane-border-format '` + borderFormat + `'
 // cannot change, in the member's colour.
 const borderFormat = ` #{?#{@teamctl_title},#[fg=#{@teamctl_color}]#{@teamctl_title}#[default],#{pane_title}} `
 
-// borderStyle colours the line of each pane. tmux evaluates it pane by pane since
-// 3.2; there is no style option of a pane alone.
+// borderStyle colours the border of each pane. tmux evaluates it per pane since
+// 3.2; there is no style option for a single pane.
 const borderStyle = "fg=#{?#{@teamctl_color},#{@teamctl_color},default}"
 
-// ensurePrivate returns the private server with its session, starting what is
+// ensurePrivate returns the private server with its session, and starts what is
 // missing. The caller holds b.place.
 func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
 	socket := b.opt.Layout.TmuxSocket()
@@ -86,8 +87,8 @@ func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
 	if err := os.WriteFile(r.conf, []byte(conf), 0o600); err != nil {
 		return nil, fmt.Errorf("write tmux.conf: %w", err)
 	}
-	// A server that is just ending answers "server exited unexpectedly", one that
-	// another process of ours is just starting "duplicate session".
+	// A server that is just exiting answers "server exited unexpectedly", one
+	// that another teamctl process is just starting "duplicate session".
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		s, err := b.tryPrivate(ctx, r)
@@ -106,11 +107,11 @@ func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
 	}
 }
 
-// errNoSession says that the private server, or its session, is not there.
+// errNoSession means that the private server, or its session, does not exist.
 var errNoSession = errors.New("the team has no tmux session")
 
-// existing returns the private server if it has the team's session. One that lives
-// and cannot be reached is an error: nobody may start another.
+// existing returns the private server if it has the team's session. A living
+// server that cannot be reached is an error: another one must not be started.
 func (b *Backend) existing(ctx context.Context, r *execRunner) (*server, error) {
 	if id, ok := b.living(r.socket); ok {
 		if err := b.adoptServer(r.socket, id, "").reach(ctx); err != nil && !errors.Is(err, errServerGone) {
@@ -138,7 +139,7 @@ func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error
 	if len(lead) == 0 {
 		lead = []string{"cat", "/dev/null"} // an empty pane: it stays, dead
 	}
-	if len(lead) == 1 { // a single word would go through a shell
+	if len(lead) == 1 { // a single word would be run by a shell
 		lead = []string{"/usr/bin/env", lead[0]}
 	}
 	args := []string{"new-session", "-d", "-s", b.session(), "-n", "team",
@@ -179,7 +180,7 @@ func (b *Backend) pin(socket, pid, session string) (*server, error) {
 	return s, nil
 }
 
-// CloseTeam ends the private server and takes back what was set on others'.
+// CloseTeam ends the private server and restores what was set on other servers.
 func (b *Backend) CloseTeam(ctx context.Context) error {
 	b.place.Lock()
 	defer b.place.Unlock()
@@ -201,8 +202,8 @@ func (b *Backend) CloseTeam(ctx context.Context) error {
 	return b.killPrivate(ctx)
 }
 
-// killPrivate asks the server on our own socket for its pid and ends exactly that
-// process, verified.
+// killPrivate asks the server on the team's own socket for its pid and ends
+// exactly that process, verified.
 func (b *Backend) killPrivate(ctx context.Context) error {
 	socket := b.opt.Layout.TmuxSocket()
 	b.mu.Lock()
@@ -222,7 +223,7 @@ func (b *Backend) killPrivate(ctx context.Context) error {
 		r := &execRunner{tmux: b.opt.Tmux, socket: socket}
 		out, err := r.run(ctx, "display-message", "-p", "#{pid}")
 		var ref *refused
-		if errors.As(err, &ref) { // nobody listens
+		if errors.As(err, &ref) { // no server is listening
 			return b.removePrivate()
 		}
 		if err != nil {
@@ -239,7 +240,7 @@ func (b *Backend) killPrivate(ctx context.Context) error {
 	r := &execRunner{tmux: b.opt.Tmux, socket: socket}
 	if proc.Alive(id) {
 		_ = (&server{socket: socket, id: id, private: true}).reach(ctx)
-		_, _ = r.run(ctx, "kill-server") // it also says goodbye to attached people
+		_, _ = r.run(ctx, "kill-server") // also ends the sessions of attached clients properly
 	}
 	w, err := proc.Watch(id)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// How many teammates share a window of the private server before the next window
-// is opened: beside the lead, and in a window of their own.
+// How many teammates share a window of the private server before the next
+// window is opened: next to the lead, and in a window of their own.
 const (
 	besideLead = 6
 	perWindow  = 9
@@ -22,21 +22,22 @@ const (
 
 const putFormat = "#{pid} #{session_id} #{window_id} #{pane_id} #{pane_pid} #{session_name}"
 
-// colours of tmux for team.Colors.
+// colours maps team.Colors to tmux's colours.
 var colours = map[string]string{
 	"blue": "blue", "green": "green", "yellow": "yellow", "purple": "colour141",
 	"orange": "colour208", "pink": "colour205", "cyan": "cyan", "red": "red",
 }
 
-// placed is where a launch was put: the pane and the shim's pid.
+// placed is the location of a launch: the pane and the shim's pid.
 type placed struct {
 	server *server
 	pane   backends.Pane
 	pid    int
 }
 
-// put makes the pane of a launch, with the shim waiting in it, catches its output
-// and returns where it is. After an error nothing of it is left to remove.
+// put creates the pane of a launch, with the shim waiting in it, captures its
+// output and returns its location. After an error nothing of it is left to
+// remove.
 func (b *Backend) put(ctx context.Context, l backends.Launch) (placed, error) {
 	if private(l) && l.Place.Layout != backends.LayoutWindow {
 		return b.queue.put(ctx, b, l)
@@ -50,7 +51,7 @@ func (b *Backend) put(ctx context.Context, l backends.Launch) (placed, error) {
 	return b.settle(ctx, s, out, l)
 }
 
-// settle finishes one pane of which tmux printed out.
+// settle completes one pane for which tmux printed out.
 func (b *Backend) settle(ctx context.Context, s *server, out string, l backends.Launch) (placed, error) {
 	at, err := s.made(out, l)
 	if err != nil {
@@ -66,14 +67,14 @@ func (b *Backend) settle(ctx context.Context, s *server, out string, l backends.
 	return at, nil
 }
 
-// drop removes a pane that nobody knows yet.
+// drop removes a pane that is not recorded yet.
 func (s *server) drop(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
 	_ = s.batch(ctx, []string{"kill-pane", "-t", id})
 }
 
-// made reads what tmux printed for putFormat.
+// made parses what tmux printed for putFormat.
 func (s *server) made(out string, l backends.Launch) (placed, error) {
 	f := strings.SplitN(out, " ", 6)
 	if len(f) != 6 {
@@ -93,13 +94,13 @@ func (s *server) made(out string, l backends.Launch) (placed, error) {
 	}}, nil
 }
 
-// private says that a launch wants the team's own server.
+// private reports whether a launch is for the team's own server.
 func private(l backends.Launch) bool {
 	return l.Place.TMUX == "" || l.Place.Layout == backends.LayoutSession
 }
 
-// choose finds the place and starts the shim there; it returns what tmux printed
-// for putFormat.
+// choose selects the place and starts the shim in it; it returns what tmux
+// printed for putFormat.
 func (b *Backend) choose(ctx context.Context, l backends.Launch) (*server, string, error) {
 	argv := b.starter.Command(l)
 	private := private(l)
@@ -147,7 +148,8 @@ func (b *Backend) reuse(ctx context.Context, s *server, l backends.Launch, argv 
 	if err != nil || !ok || p.agent != l.Agent || p.team != l.Team {
 		return "", false
 	}
-	// -k: the old shim is dead (run.lock is free), but tmux may not have noticed.
+	// -k: the old shim is dead (run.lock is free), but tmux may not have
+	// noticed.
 	cmd := append([]string{"respawn-pane", "-k", "-e", shim.EnvThreads, "-t", p.id, "--"}, argv...)
 	if err := s.batch(ctx, cmd, []string{"clear-history", "-t", p.id}); err != nil {
 		b.log.Warn("restart in the old pane", "agent", l.Agent, "pane", p.id, "err", err)
@@ -191,7 +193,7 @@ func splitWindow(target string, beside bool, argv []string) []string {
 	return append(args, argv...)
 }
 
-// intoGrid uses the first window of ours that has room, else opens one.
+// intoGrid uses the first window of the team with room, or opens one.
 func (s *server) intoGrid(ctx context.Context, session, name string, argv []string) (string, error) {
 	ps, err := s.panes(ctx, "-s", "-t", session)
 	if err != nil {
@@ -217,7 +219,7 @@ func (s *server) intoGrid(ctx context.Context, session, name string, argv []stri
 	return out, err
 }
 
-// windows are the panes of a list, window by window.
+// windows groups a list of panes by window.
 func windows(ps []pane) (all [][]pane) {
 	for i := 0; i < len(ps); {
 		j := i
@@ -230,8 +232,8 @@ func windows(ps []pane) (all [][]pane) {
 	return all
 }
 
-// room says that a window of ours takes one more when added more panes than those
-// listed are in it.
+// room reports whether a window of the team has room for one more pane when it
+// contains added more panes than listed.
 func room(win []pane, added int) bool {
 	limit, main := perWindow, win[0].role == "lead"
 	if main {
@@ -245,8 +247,8 @@ func room(win []pane, added int) bool {
 	return ok
 }
 
-// splitLast appends a pane to a window; the last pane is tried first so that the
-// others keep their order.
+// splitLast appends a pane to a window; it tries the last pane first so that
+// the others keep their order.
 func (s *server) splitLast(ctx context.Context, win []pane, main bool, argv []string) (string, error) {
 	last := win[len(win)-1]
 	out, err := s.split(ctx, last.id, (main && len(win) == 1) || last.w > 2*last.h, argv)
@@ -254,7 +256,7 @@ func (s *server) splitLast(ctx context.Context, win []pane, main bool, argv []st
 	if !errors.As(err, &ref) {
 		return out, err
 	}
-	big := last // no space there
+	big := last // it has no space
 	for _, p := range win {
 		if p.w*p.h > big.w*big.h && p.role != "lead" {
 			big = p
@@ -263,8 +265,8 @@ func (s *server) splitLast(ctx context.Context, win []pane, main bool, argv []st
 	return s.split(ctx, big.id, big.w > 2*big.h, argv)
 }
 
-// beside puts a teammate at the right of the person's pane. A window that is
-// zoomed, or too small, is left alone: the teammate gets a window.
+// beside puts a teammate to the right of the user's pane. If the window is
+// zoomed or too small, the teammate gets a window of its own.
 func (s *server) beside(ctx context.Context, window, session string, l backends.Launch, argv []string) (string, error) {
 	ps, err := s.panes(ctx, "-t", window)
 	if err != nil {
@@ -305,7 +307,8 @@ func (s *server) beside(ctx context.Context, window, session string, l backends.
 	return out, err
 }
 
-// furnish are the commands that mark a pane as the teammate's and catch its output.
+// furnish returns the commands that mark a pane as the teammate's and capture
+// its output.
 func (b *Backend) furnish(id string, l backends.Launch) [][]string {
 	return append(decorate(id, l), b.pipe(id, l))
 }
@@ -326,8 +329,8 @@ func decorate(id string, l backends.Launch) [][]string {
 	}
 }
 
-// title is what stands in the pane's border: printable, and without '#', which
-// starts a style there.
+// title returns the text for the pane's border: printable, and without '#',
+// which starts a style there.
 func title(l backends.Launch) string {
 	t := l.Title
 	if t == "" {
@@ -345,8 +348,8 @@ func title(l backends.Launch) string {
 	return t
 }
 
-// pipe writes the pane's output to the log from now on, by a process of ours that
-// keeps it from growing without bound. tmux runs the command by sh.
+// pipe returns the command that writes the pane's output to the log from now
+// on, through a process that limits its size. tmux runs the command with sh.
 func (b *Backend) pipe(id string, l backends.Launch) []string {
 	cmd := "export " + shim.EnvThreads + "; exec"
 	for _, w := range append(slices.Clone(shim.Argv(b.opt.ShimArgv)), shim.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {

@@ -9,10 +9,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// queue collects the launches that want a pane in the private server's windows.
-// Each question to tmux costs two switches between processes, and only one launch
-// at a time may change a window: those that have come while others were placed are
-// placed together, with as many questions as one alone would need.
+// queue collects the launches that need a pane in the private server's windows.
+// Each query to tmux costs two process switches, and only one launch at a time
+// may change a window: those that arrive while others are being placed are
+// placed together, with as many queries as a single one.
 type queue struct {
 	work sync.WaitGroup
 
@@ -30,12 +30,12 @@ type request struct {
 	done   chan struct{}
 	at     placed
 	err    error
-	again  bool // the server that was to place it has died before it could
-	left   bool // its caller does not wait any more; under queue.mu
+	again  bool // the server that was about to place it died
+	left   bool // its caller no longer waits; guarded by queue.mu
 }
 
-// put waits for the launch's pane. A caller whose ctx ends gets no pane: one that
-// is made for it all the same is removed.
+// put waits for the launch's pane. A caller whose ctx ends gets no pane: if one
+// is still created for it, it is removed.
 func (q *queue) put(ctx context.Context, b *Backend, l backends.Launch) (placed, error) {
 	r := &request{launch: l, argv: b.starter.Command(l), done: make(chan struct{})}
 	if err := q.add(b, r); err != nil {
@@ -49,7 +49,7 @@ func (q *queue) put(ctx context.Context, b *Backend, l backends.Launch) (placed,
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case <-r.done: // just then
+	case <-r.done: // just completed
 		return r.at, r.err
 	default:
 	}
@@ -73,7 +73,7 @@ func (q *queue) add(b *Backend, r *request) error {
 	return nil
 }
 
-// serve places what waits by the time that the windows are free.
+// serve places everything that is waiting once the windows are free.
 func (q *queue) serve(b *Backend) {
 	b.place.Lock()
 	defer b.place.Unlock()
@@ -93,7 +93,7 @@ func (q *queue) serve(b *Backend) {
 	q.mu.Unlock()
 }
 
-// finish tells the caller of a request how it went.
+// finish passes the result of a request to its caller.
 func (b *Backend) finish(ctx context.Context, r *request, at placed, err error) {
 	b.queue.mu.Lock()
 	r.at, r.err = at, err
@@ -102,11 +102,11 @@ func (b *Backend) finish(ctx context.Context, r *request, at placed, err error) 
 	b.queue.mu.Unlock()
 	if left && err == nil {
 		at.server.drop(ctx, at.pane.PaneID)
-		_ = at.server.relayout(ctx, at.pane.WindowID) // for looks only
+		_ = at.server.relayout(ctx, at.pane.WindowID) // only affects appearance
 	}
 }
 
-// close breaks off what is being placed and waits for it.
+// close cancels the placement in progress and waits for it.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true

@@ -17,11 +17,11 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
-// crowd starts launches that all wait before the first of them is placed.
+// crowd starts launches that are all queued before the first of them is placed.
 type crowd struct {
 	rig    *backendtest.Rig
 	b      *Backend
-	h      backends.Handle // was there before
+	h      backends.Handle // started before
 	server *server
 	work   sync.WaitGroup
 	hs     []backends.Handle
@@ -59,8 +59,8 @@ func newCrowd(t *testing.T, n int) *crowd {
 	return c
 }
 
-// wait waits for the starts, and checks that there is one pane for each that is
-// up, marked and with its output caught, in windows that are laid out evenly.
+// wait waits for the starts, and checks that there is one pane per generation
+// that is up, marked and with its output captured, in evenly tiled windows.
 func (c *crowd) wait(t *testing.T) (up int) {
 	t.Helper()
 	c.work.Wait()
@@ -117,7 +117,7 @@ func (c *crowd) end(t *testing.T) {
 	ends.Wait()
 }
 
-// tapped stands between us and the control client's input.
+// tapped intercepts the control client's input.
 type tapped struct {
 	io.WriteCloser
 	writes atomic.Int32
@@ -143,8 +143,8 @@ func (c *crowd) tap(after func(*control, int32)) *tapped {
 	return w
 }
 
-// Launches that wait together cost as many questions as one alone: what is there,
-// the panes, the rest. One window more is one round more.
+// Launches queued together cost as many queries as a single one: the list, the
+// panes, the rest. An additional window costs another round.
 func TestPlacedTogether(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct{ n, questions int }{{1, 3}, {besideLead, 3}, {besideLead + 2, 6}} {
@@ -164,7 +164,7 @@ func TestPlacedTogether(t *testing.T) {
 	}
 }
 
-// The control client dies after any of the questions: every launch is placed, and
+// The control client dies after any of the queries: every launch is placed, and
 // none twice.
 func TestPlacedTogetherWithoutAnswers(t *testing.T) {
 	t.Parallel()
@@ -185,8 +185,9 @@ func TestPlacedTogetherWithoutAnswers(t *testing.T) {
 	}
 }
 
-// A caller that gives up while it waits, or while others are placed with it, has
-// its error at once and leaves no pane; the others are not concerned.
+// A caller that gives up while it waits, or while it is being placed with
+// others, gets its error at once and leaves no pane; the others are not
+// affected.
 func TestGivenUpInTheQueue(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 3)
@@ -215,7 +216,7 @@ func TestGivenUpInTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.work.Wait()
-	c.b.queue.work.Wait() // tidies up what was left
+	c.b.queue.work.Wait() // removes what was left
 	if up := c.wait(t); up != 1 || c.errs[2] != nil {
 		t.Errorf("%d are up: %v", up, errors.Join(c.errs...))
 	}

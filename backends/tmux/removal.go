@@ -7,34 +7,35 @@ import (
 	"time"
 )
 
-// removals collects the panes that are to be taken away. A window is laid out anew
-// when panes have left it, which needs a list of them all: those that have come
-// while others were taken away go together, with as many questions to tmux as one
-// alone would need.
+// removals collects the panes to remove. A window needs a new layout when panes
+// have left it, which requires a list of them all: removals that arrive while
+// others are in progress are done together, with as many queries to tmux as a
+// single one.
 type removals struct {
 	mu   sync.Mutex
-	next map[*server]*clearing // have not begun, and may be joined
+	next map[*server]*clearing // not begun yet; others may join
 }
 
-// clearing are panes that go together. The errors are set before done is closed.
+// clearing is a group of panes removed together. The errors are set before done
+// is closed.
 type clearing struct {
 	done chan struct{}
 	rs   []*removal
 }
 
-// removal is one pane, which must still be this agent's with this process in it: a
-// later generation may have it.
+// removal is one pane, which must still belong to this agent and contain this
+// process: a later generation may have it.
 type removal struct {
 	pane, agent string
 	pid         int
 	err         error
 }
 
-// removeWithin bounds the taking away of those that go together.
+// removeWithin limits the removal of one group.
 const removeWithin = 10 * time.Second
 
-// takeAway removes a pane of s. A caller whose ctx ends does not wait for it, but it
-// is removed all the same.
+// takeAway removes a pane of s. If the caller's ctx ends it does not wait, but
+// the pane is still removed.
 func (b *Backend) takeAway(ctx context.Context, s *server, r *removal) error {
 	q := &b.removals
 	q.mu.Lock()
@@ -74,8 +75,8 @@ func (s *server) remove(ctx context.Context, p pane) error {
 	return r.err
 }
 
-// removeAll kills panes and tidies the windows that they leave. What is gone already
-// is no error.
+// removeAll kills panes and tidies the windows that they leave. A pane that no
+// longer exists is not an error.
 func (s *server) removeAll(ctx context.Context, rs []*removal) {
 	ps, err := s.panes(ctx, "-a")
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *server) removeAll(ctx context.Context, rs []*removal) {
 	at := byID(ps)
 	var going []*removal
 	var kills [][][]string
-	windows := map[string][]*removal{} // that lose some
+	windows := map[string][]*removal{} // that lose panes
 	for _, r := range rs {
 		p, ok := at[r.pane]
 		if !ok || p.agent != r.agent || p.pid != r.pid {
@@ -106,14 +107,15 @@ func (s *server) removeAll(ctx context.Context, rs []*removal) {
 	}
 	at = byID(ps)
 	for _, r := range going {
-		if _, ok := at[r.pane]; !ok { // whoever has killed it
+		if _, ok := at[r.pane]; !ok { // it does not matter which process has killed it
 			r.err = nil
 		}
 	}
 	s.tidyAll(ctx, ps, windows)
 }
 
-// tidyAll settles the windows that panes have left, ps being all that are there now.
+// tidyAll tidies the windows that panes have left, ps being all remaining
+// panes.
 func (s *server) tidyAll(ctx context.Context, ps []pane, left map[string][]*removal) {
 	var where []string
 	var layouts [][][]string
@@ -133,13 +135,13 @@ func (s *server) tidyAll(ctx context.Context, ps []pane, left map[string][]*remo
 		return
 	}
 	for i, a := range s.groups(ctx, layouts...) {
-		if a.err != nil { // the window is not as it was listed any more
+		if a.err != nil { // the window has changed since it was listed
 			fail(left[where[i]], s.relayout(ctx, where[i]))
 		}
 	}
 }
 
-// fail tells those that have no error yet.
+// fail adds an error to all removals.
 func fail(rs []*removal, err error) {
 	for _, r := range rs {
 		r.err = errors.Join(r.err, err)
@@ -154,8 +156,8 @@ func byID(ps []pane) map[string]pane {
 	return at
 }
 
-// byWindow sorts a list of all panes. A window that is linked into several sessions
-// is listed once for each.
+// byWindow groups a list of all panes. A window linked into several sessions is
+// listed once for each.
 func byWindow(ps []pane) map[string][]pane {
 	at := map[string][]pane{}
 	for _, p := range ps {

@@ -10,9 +10,9 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// Panes that are to go while others are taken away go together: what is there, the
-// panes, what is left, the layouts. One that a person has closed is no error, and one
-// that a later process has is left alone.
+// Panes to be removed during another removal are removed together: the list,
+// the kills, the remaining panes, the layouts. A pane that the user has closed
+// is not an error, and a pane that contains a later process is kept.
 func TestTakenAwayTogether(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, besideLead+1)
@@ -32,7 +32,7 @@ func TestTakenAwayTogether(t *testing.T) {
 	}
 	work.Wait()
 
-	// The process of another generation may stand in the pane of an earlier one.
+	// The pane of an earlier generation may contain the process of another one.
 	if err := c.b.takeAway(ctxFor(t), c.server, &removal{pane: c.h.Pane().PaneID, agent: "first", pid: 1}); err != nil {
 		t.Error(err)
 	}
@@ -65,7 +65,7 @@ func TestTakenAwayTogether(t *testing.T) {
 	c.end(t)
 }
 
-// A window that is linked into several sessions is laid out once, by its own panes.
+// A window linked into several sessions is laid out once, by its own panes.
 func TestByWindow(t *testing.T) {
 	t.Parallel()
 	ps := []pane{

@@ -14,21 +14,21 @@ import (
 
 // runner executes tmux commands on one server.
 type runner interface {
-	// run executes one command and returns what it printed, without the last
-	// newline. What tmux itself refuses is a *refused.
+	// run executes one command and returns its output, without the last
+	// newline. An error reported by tmux itself is a *refused.
 	run(ctx context.Context, args ...string) (string, error)
 	// batch executes commands in order and stops at the first failure.
 	batch(ctx context.Context, cmds ...[]string) error
-	// groups executes several batches, one after the other; one that fails does not
-	// keep those after it from being executed. There is an answer for each: what its
-	// commands printed, or its first failure.
+	// groups executes several batches, one after the other; a failing batch
+	// does not prevent the next ones. There is one answer for each: the output
+	// of its commands, or its first failure.
 	groups(ctx context.Context, groups ...[][]string) []answer
-	// buffer fills a new paste buffer.
+	// buffer sets the contents of a new paste buffer.
 	buffer(ctx context.Context, name, data string) error
 	close()
 }
 
-// refused is a command that tmux answered with an error.
+// refused is an error answer of tmux to a command.
 type refused struct{ cmd, msg string }
 
 func (e *refused) Error() string { return "tmux " + e.cmd + ": " + e.msg }
@@ -86,7 +86,7 @@ func (r *execRunner) exec(ctx context.Context, stdin []byte, args []string) (str
 	if stdin != nil {
 		cmd.Stdin = bytes.NewReader(stdin)
 	}
-	// A server that this command starts keeps our pipes only until it detaches.
+	// A server started by this command keeps the pipes only until it detaches.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -100,7 +100,7 @@ func (r *execRunner) exec(ctx context.Context, stdin []byte, args []string) (str
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// escapeAll keeps a trailing ';' of an argument from ending the command.
+// escapeAll prevents a trailing ';' of an argument from ending the command.
 func escapeAll(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -112,9 +112,10 @@ func escapeAll(args []string) []string {
 	return out
 }
 
-// serverEnv is what a tmux server that we start, and so every pane of it, knows
-// of our environment. The server is marked as nobody's descendant: it must
-// outlive an agent whose command brought the supervisor up.
+// serverEnv returns the part of the environment that is passed to a tmux server
+// started by teamctl, and so to every pane of it. The server is marked as
+// detached from its ancestors: it must outlive an agent whose command started
+// the supervisor.
 func serverEnv() []string {
 	keep := []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 		"TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "TEAMCTL_HOME", "TEAMCTL_RUNTIME_DIR", "COLORTERM"}
@@ -127,8 +128,8 @@ func serverEnv() []string {
 	return env
 }
 
-// quote makes one argument of a line in tmux's command language, which a control
-// client reads: a newline would end the command, '$' would be replaced.
+// quote formats one argument of a line in tmux's command language, which a
+// control client reads: a newline would end the command, '$' would be expanded.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -158,8 +159,8 @@ func line(args []string) string {
 	return b.String()
 }
 
-// literal keeps text from being taken for a format ("#{..}", "#(command)") and,
-// where tmux also applies strftime, for a date.
+// literal prevents text from being interpreted as a format ("#{..}",
+// "#(command)") and, where tmux also applies strftime, as a date.
 func literal(s string, dates bool) string {
 	s = strings.ReplaceAll(s, "#", "##")
 	if dates {

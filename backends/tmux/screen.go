@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// on runs f against the pane's own server. A pane or server that is gone is
+// on runs f on the pane's own server. A pane or server that no longer exists is
 // CodeNotFound.
 func (a *attached) on(ctx context.Context, verb string, f func(s *server, id string) error) error {
 	return a.server.on(ctx, verb, a.Launch().Agent, a.Pane().PaneID, f)
@@ -37,10 +37,10 @@ func (s *server) on(ctx context.Context, verb, agent, id string, f func(s *serve
 	return fmt.Errorf("%s %s: %w", verb, agent, err)
 }
 
-// TypeText pastes text, without its control characters but newline and tab, and
-// then a carriage return if enter is set. It goes to the program even while the
-// person scrolls in copy mode. A program that reads lines takes 4095 bytes of
-// each: a longer line is refused (CodeLimit), not cut.
+// TypeText pastes text, without its control characters except newline and tab,
+// and then a carriage return if enter is set. It reaches the program even while
+// the user scrolls in copy mode. A program that reads lines gets at most 4095
+// bytes of each: a longer line is refused (CodeLimit), not truncated.
 func (a *attached) TypeText(ctx context.Context, text string, enter bool) error {
 	text = typed(text)
 	return a.on(ctx, "type to", func(s *server, id string) error {
@@ -66,8 +66,8 @@ func (a *attached) TypeText(ctx context.Context, text string, enter bool) error 
 	})
 }
 
-// paste goes through a buffer of its own name: the argument of a command would
-// have to be quoted against keys, formats and separators.
+// paste uses a buffer with a unique name: the argument of a command would have
+// to be quoted against keys, formats and separators.
 func (a *attached) paste(ctx context.Context, s *server, id, what, data string, flags ...string) error {
 	r, err := s.ask(ctx)
 	if err != nil {
@@ -86,8 +86,8 @@ func (a *attached) paste(ctx context.Context, s *server, id, what, data string, 
 	return nil
 }
 
-// typed is text as it may be typed: no escape sequence can end the bracketed
-// paste, no control character can interrupt or submit.
+// typed returns text that is safe to type: no escape sequence can end the
+// bracketed paste, no control character can interrupt or submit.
 func typed(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
@@ -103,7 +103,8 @@ func typed(text string) string {
 	}, text)
 }
 
-// lineMax is what a terminal in canonical mode keeps of a line.
+// lineMax is the maximum length of a line that a terminal in canonical mode
+// keeps.
 const lineMax = 4095
 
 func tooLong(ctx context.Context, s *server, id, text string) error {
@@ -139,8 +140,9 @@ func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) 
 	return out, err
 }
 
-// Resize resizes the pane. One that is alone in its window takes the window with
-// it as long as no person looks at it; beside others it gets what they can give.
+// Resize resizes the pane. If it is alone in its window and no client shows the
+// window, the window is resized with it; next to others it gets what they can
+// spare.
 func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 	if cols < 1 || rows < 1 {
 		return team.Errorf(team.CodeInvalid, "resize %s to %dx%d", a.Launch().Agent, cols, rows)
@@ -171,13 +173,13 @@ func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 	})
 }
 
-// Dispose removes the pane. A generation that still runs is CodeConflict.
+// Dispose removes the pane. A generation that is still running is CodeConflict.
 func (a *attached) Dispose(ctx context.Context) error {
 	return a.b.dispose(ctx, a.server, a.Launch().Agent, a.Pane().PaneID, a.Proc())
 }
 
-// Dispose removes the pane of a generation that has exited, known only by its
-// pane.json and proc.json. What is gone already is no error.
+// Dispose removes the pane of a generation that has exited and is known only by
+// its pane.json and proc.json. A pane that no longer exists is not an error.
 func (b *Backend) Dispose(ctx context.Context, p backends.Pane, pr backends.Proc) error {
 	if err := b.Check(ctx); err != nil {
 		return err

@@ -15,28 +15,28 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// errServerGone says that the server we mean does not live any more.
+// errServerGone means that the intended server is no longer running.
 var errServerGone = errors.New("tmux server is gone")
 
-// server is one living tmux server, pinned by its process.
+// server is one living tmux server, identified by its process.
 type server struct {
 	socket  string
 	id      backends.ProcID
 	private bool
-	session string // of the private server: what the control client attaches to
+	session string // of the private server: where the control client attaches
 	tmux    string
 	exec    *execRunner
-	control bool     // may be asked in control mode
-	mute    bool     // tmux tells a program its size only while somebody looks at it
-	size    []string // what a new window of ours has to be told of its size, for resize-window; nil: tmux does as asked
+	control bool     // may be queried in control mode
+	mute    bool     // tmux informs a program of its size only while a client shows it
+	size    []string // size of a new window, for resize-window; nil: tmux creates it as requested
 
-	reaching sync.Mutex // held while the socket is looked at, and brought back
+	reaching sync.Mutex // held while the socket is checked and restored
 
 	mu   sync.Mutex
 	conn *control
 }
 
-// ask returns a runner after making sure that the server is still the same one.
+// ask returns a runner after checking that the server is still the same.
 func (s *server) ask(ctx context.Context) (runner, error) {
 	if !proc.Alive(s.id) {
 		return nil, errServerGone
@@ -63,13 +63,13 @@ func (s *server) ask(ctx context.Context) (runner, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return s.exec, nil // for example: the session was closed under us
+		return s.exec, nil // for example, the session was closed meanwhile
 	}
 	s.conn = c
 	return c, nil
 }
 
-// connected is the control client, where there is one.
+// connected returns the control client, or nil.
 func (s *server) connected() *control {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,14 +79,15 @@ func (s *server) connected() *control {
 	return nil
 }
 
-// hasSocket reports whether there is a socket: our client needs none, others do.
+// hasSocket reports whether the socket exists: the control client does not need
+// it, others do.
 func (s *server) hasSocket() bool {
 	_, err := os.Lstat(s.socket)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// until looks until ok, the deadline or the end of ctx: for the few things of
-// tmux that give no event.
+// until polls until ok returns true, within has passed or ctx ends: for the few
+// things of tmux without an event.
 func until(ctx context.Context, within time.Duration, ok func() bool) error {
 	if ok() {
 		return nil
@@ -123,7 +124,7 @@ func (s *server) batch(ctx context.Context, cmds ...[]string) error {
 	return r.batch(ctx, cmds...)
 }
 
-// groups is runner.groups. Without a runner each group has that for an error.
+// groups is runner.groups. Without a runner every group has that error.
 func (s *server) groups(ctx context.Context, groups ...[][]string) []answer {
 	r, err := s.ask(ctx)
 	if err == nil {
@@ -145,8 +146,8 @@ func (s *server) close() {
 	}
 }
 
-// setSession tells the control client where to attach; another session than
-// before makes it reconnect.
+// setSession sets the session to which the control client attaches; if it
+// changes, the client reconnects.
 func (s *server) setSession(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +158,8 @@ func (s *server) setSession(id string) {
 	s.session = id
 }
 
-// adoptServer returns the entry for the server with this process, making it if
-// needed. An older one on the same socket is let go.
+// adoptServer returns the entry for the server with this process, and creates
+// it if necessary. An older entry for the same socket is closed.
 func (b *Backend) adoptServer(socket string, id backends.ProcID, session string) *server {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +176,7 @@ func (b *Backend) adoptServer(socket string, id backends.ProcID, session string)
 	s := &server{
 		socket: socket, id: id, private: private, session: session, tmux: b.opt.Tmux,
 		exec:    &execRunner{tmux: b.opt.Tmux, socket: socket},
-		control: private && b.version.atLeast(3, 2), // attach -f is of 3.2
+		control: private && b.version.atLeast(3, 2), // attach -f requires 3.2
 		mute:    b.version.major == 3 && b.version.minor == 0,
 	}
 	if private && b.version.atLeast(3, 2) && !b.version.atLeast(3, 3) {
@@ -185,10 +186,10 @@ func (b *Backend) adoptServer(socket string, id backends.ProcID, session string)
 	return s
 }
 
-// fit are the commands that give a new window of the private server the size that
-// it was asked to have. tmux 3.2 takes that of the client that asks instead, which
-// has no terminal: 80 columns, too few for two agents. A size that is given sticks,
-// also when somebody attaches, so that is taken back at once.
+// fit returns the commands that give a new window of the private server its
+// requested size. tmux 3.2 uses the size of the requesting client instead,
+// which has no terminal: 80 columns, too few for two agents. An explicit size
+// persists when a client attaches, so that is undone at once.
 func (s *server) fit(window string) [][]string {
 	if s.size == nil {
 		return nil
@@ -199,8 +200,8 @@ func (s *server) fit(window string) [][]string {
 	}
 }
 
-// serverOf returns the server that a pane was made on; errServerGone when that
-// one does not live.
+// serverOf returns the server on which a pane was created; errServerGone if it
+// is no longer running.
 func (b *Backend) serverOf(p backends.Pane, boot string) (*server, error) {
 	id := backends.ProcID{BootID: boot, PID: p.ServerPID, StartTicks: p.ServerStart}
 	if p.Socket == "" || !proc.Alive(id) {
@@ -209,8 +210,8 @@ func (b *Backend) serverOf(p backends.Pane, boot string) (*server, error) {
 	return b.adoptServer(p.Socket, id, p.SessionID), nil
 }
 
-// person returns the server that $TMUX of the asking process names, verified: it
-// answers on its socket, is the process that $TMUX says and has the pane.
+// person returns the server named by $TMUX of the requesting process, verified:
+// it answers on its socket, is the process in $TMUX and has the pane.
 func (b *Backend) person(ctx context.Context, pl backends.Place) (s *server, window, session string, err error) {
 	f := strings.Split(pl.TMUX, ",")
 	if len(f) < 2 || f[0] == "" || pl.TMUXPane == "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 )
 
-// undoWithin bounds the removal of a pane that nobody knows yet.
+// undoWithin limits the removal of a pane that is not recorded yet.
 const undoWithin = 15 * time.Second
 
-// Start starts a generation in a pane. An agent that cannot be executed is
-// started in this sense: Exited tells it, with ExecFailed. Starting a member that
-// runs, or is being started, is CodeConflict.
+// Start starts a generation in a pane. An agent that cannot be executed counts
+// as started: Exited reports it, with ExecFailed. Starting a member that is
+// running, or being started, is CodeConflict.
 func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle, error) {
 	if err := b.errClosed(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	return a, nil
 }
 
-// undo removes the pane of a start that failed, if it was made.
+// undo removes the pane of a failed start, if it was created.
 func (b *Backend) undo(ctx context.Context, l backends.Launch, at placed) {
 	if at.server == nil {
 		return

@@ -10,19 +10,20 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
-// serverName is how a tmux server calls itself; a client says so of itself too.
+// serverName is the process name of a tmux server; a client also uses it.
 const serverName = "tmux: server\n"
 
-// stray is a living server that was started for a socket and is recorded nowhere:
-// whoever started it was killed before it could write that down. While its socket
-// is there that leads to it; with that deleted as well only the process table does.
+// stray returns a living server that was started for a socket but not recorded,
+// because the process that started it was killed first. While its socket exists
+// that leads to it; without it only the process table does.
 func stray(socket string) (id backends.ProcID, ok bool) {
 	names, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return id, false
 	}
 	for _, dir := range names {
-		// Both files may be gone by the time that they are read: not the one, then.
+		// Either file may disappear before it is read: then it is not this
+		// process.
 		if comm, err := os.ReadFile(filepath.Join(dir, "comm")); err != nil || string(comm) != serverName {
 			continue
 		}

@@ -4,5 +4,5 @@ package tmux
 
 import "github.com/teamctl/teamctl/backends"
 
-// stray is for systems where a tmux server can be told by the process table.
+// stray is only implemented where the process table identifies a tmux server.
 func stray(string) (id backends.ProcID, ok bool) { return id, false }

@@ -9,10 +9,10 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// placeAll finds a pane for every request and finishes it. The caller holds
-// b.place. Three questions to tmux are needed for all that fit into the windows
-// that are there and one new one: what is there, the panes, and everything that is
-// to be said of them.
+// placeAll creates a pane for every request and finishes it. The caller holds
+// b.place. Three queries to tmux suffice for all that fit into the existing
+// windows and one new window: the list of panes, creating the panes, and
+// everything that must be set on them.
 func (b *Backend) placeAll(ctx context.Context, rs []*request) {
 	for first := true; len(rs) > 0; first = false {
 		s, ps, err := b.privatePanes(ctx)
@@ -29,8 +29,8 @@ func (b *Backend) placeAll(ctx context.Context, rs []*request) {
 	}
 }
 
-// privatePanes lists the panes of the private server's session, starting what is
-// missing: a list is proof that both are there.
+// privatePanes lists the panes of the private server's session, and starts what
+// is missing: a list proves that both exist.
 func (b *Backend) privatePanes(ctx context.Context) (*server, []pane, error) {
 	b.mu.Lock()
 	s := b.servers[b.opt.Layout.TmuxSocket()]
@@ -48,7 +48,7 @@ func (b *Backend) privatePanes(ctx context.Context) (*server, []pane, error) {
 	return s, ps, err
 }
 
-// restartAll starts members in their dead panes and returns the others.
+// restartAll starts members in their dead panes and returns the other requests.
 func (b *Backend) restartAll(ctx context.Context, s *server, rs []*request) (rest []*request) {
 	for _, r := range rs {
 		out, ok := b.reuse(ctx, s, r.launch, r.argv)
@@ -65,14 +65,14 @@ func (b *Backend) restartAll(ctx context.Context, s *server, rs []*request) (res
 // spot is a window of the private server while panes are added to it.
 type spot struct {
 	panes       []pane
-	index, w, h int // of its last pane, as far as it can be foreseen
+	index, w, h int // of its last pane, as far as it can be predicted
 	asked, made int
-	dropped     bool // one that was made
+	dropped     bool // a pane that was created
 }
 
-// split is the command for one more pane after the last, which is named by its
-// place: its id is not known yet. Should a person have moved the panes meanwhile,
-// another one of the window is split, and the layout puts that right.
+// split returns the command for one more pane after the last, which is named by
+// its position because its id is not known yet. If the user has moved the panes
+// meanwhile, another one of the window is split, and the layout corrects that.
 func (sp *spot) split(argv []string) []string {
 	first := sp.panes[0]
 	beside := first.role == "lead" && len(sp.panes)+sp.asked == 1 || sp.w > 2*sp.h
@@ -87,8 +87,8 @@ func (sp *spot) split(argv []string) []string {
 	return splitWindow(target, beside, argv)
 }
 
-// placeSome places requests in the windows with the panes ps and in one new window
-// at most; it returns those for which there was no room.
+// placeSome places requests in the windows with the panes ps and in at most one
+// new window; it returns those for which there was no room.
 func (b *Backend) placeSome(ctx context.Context, s *server, ps []pane, rs []*request) (rest []*request) {
 	var spots []*spot
 	for _, win := range windows(ps) {
@@ -97,7 +97,7 @@ func (b *Backend) placeSome(ctx context.Context, s *server, ps []pane, rs []*req
 	}
 	var (
 		asked []*request
-		where []*spot // of each; nil is the new window
+		where []*spot // for each request; nil is the new window
 		cmds  [][][]string
 	)
 	opened := false
@@ -119,7 +119,7 @@ next:
 	var made []furnished
 	for i, a := range s.groups(ctx, cmds...) {
 		r := asked[i]
-		if errors.Is(a.err, errServerGone) && !r.again { // it died just now, and was not asked
+		if errors.Is(a.err, errServerGone) && !r.again { // it died just before it could be asked
 			r.again = true
 			rest = append(rest, r)
 			continue
@@ -154,7 +154,7 @@ type furnished struct {
 	spot *spot // nil: a window of its own, so far
 }
 
-// furnishAll marks new panes, catches their output and lays their windows out.
+// furnishAll marks new panes, captures their output and lays out their windows.
 func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made []furnished) {
 	var groups [][][]string
 	for _, m := range made {
@@ -180,7 +180,7 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 	}
 	as := s.groups(ctx, groups...)
 	for i, m := range made {
-		if errors.Is(as[i].err, errDisconnected) { // it may be said twice
+		if errors.Is(as[i].err, errDisconnected) { // repeating it is harmless
 			as[i].err = s.batch(ctx, groups[i]...)
 		}
 		if as[i].err != nil {
@@ -191,7 +191,8 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 		}
 	}
 	for i, sp := range laid {
-		// The window was not as it was listed, or has a pane less than it was laid out for.
+		// The window has changed since it was listed, or has a pane fewer than
+		// its layout.
 		do := s.tell
 		if as[len(made)+i].err != nil || sp.dropped {
 			do = s.relayout
@@ -208,8 +209,8 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 	}
 }
 
-// placeAlone places a request that tmux has refused, for want of space perhaps, or
-// has not answered: then its pane may be there.
+// placeAlone places a request that tmux has refused, perhaps because of a lack
+// of space, or has not answered: then its pane may exist.
 func (b *Backend) placeAlone(ctx context.Context, s *server, r *request) (placed, error) {
 	out, err := s.started(ctx, r.launch)
 	if err == nil && out == "" {
@@ -221,8 +222,8 @@ func (b *Backend) placeAlone(ctx context.Context, s *server, r *request) (placed
 	return b.settle(ctx, s, out, r.launch)
 }
 
-// started looks for the pane in which a launch was started; it returns what tmux
-// prints of it for putFormat, or nothing.
+// started searches for the pane in which a launch was started; it returns what
+// tmux prints for putFormat, or nothing.
 func (s *server) started(ctx context.Context, l backends.Launch) (string, error) {
 	out, err := s.run(ctx, "list-panes", "-a", "-F", putFormat+"|#{pane_start_command}")
 	if err != nil {

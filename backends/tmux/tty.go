@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canonical reports whether a terminal hands out whole lines. One that cannot be
-// asked counts as not.
+// canonical reports whether a terminal is in canonical mode, in which it
+// returns whole lines. It returns false if that cannot be determined.
 func canonical(tty string) bool {
 	fd, err := unix.Open(tty, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -22,8 +22,8 @@ func canonical(tty string) bool {
 	return err == nil && t.Lflag&unix.ICANON != 0
 }
 
-// tell gives the programs in a window the sizes that their panes have, where tmux
-// does not: 3.0 waits with that until somebody looks at the window, so that the
+// tell sets the sizes of the terminals in a window to those of their panes if
+// tmux does not: tmux 3.0 waits until a client shows the window, so that the
 // programs of a detached session would draw for the whole window for good.
 func (s *server) tell(ctx context.Context, window string) error {
 	if !s.mute {
@@ -38,7 +38,7 @@ func (s *server) tell(ctx context.Context, window string) error {
 		var size unix.Winsize
 		var dead int
 		if n, err := fmt.Sscan(l, &tty, &size.Col, &size.Row, &dead); err != nil || n != 4 || dead != 0 {
-			continue // a dead pane's terminal may be another's by now
+			continue // a dead pane's terminal may belong to another program by now
 		}
 		if err := setSize(tty, size); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EIO) {
 			return fmt.Errorf("resize %s: %w", tty, err)
@@ -47,7 +47,7 @@ func (s *server) tell(ctx context.Context, window string) error {
 	return nil
 }
 
-// setSize sets the size of a terminal; its programs get SIGWINCH if it is another.
+// setSize sets the size of a terminal; its programs get SIGWINCH if it changes.
 func setSize(tty string, size unix.Winsize) error {
 	fd, err := unix.Open(tty, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

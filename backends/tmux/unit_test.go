@@ -76,7 +76,7 @@ func TestFault26Quote(t *testing.T) {
 	}
 }
 
-// Every layout that we compute is one that tmux takes, at every size.
+// tmux accepts every computed layout, at every size.
 func TestGridIsTakenByTmux(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp(strays.Short(), "tg")
@@ -112,7 +112,7 @@ func TestGridIsTakenByTmux(t *testing.T) {
 	}
 }
 
-// shape is a layout without its checksum and pane ids.
+// shape returns a layout without its checksum and pane ids.
 func shape(l string) string {
 	_, l, _ = strings.Cut(l, ",")
 	parts := strings.FieldsFunc(l, func(r rune) bool { return strings.ContainsRune("{}[]", r) })

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Answer is what this terminal says to a piece that Scanner found to be a Query,
-// which has not been written to it; nil where it has no answer (a program then
-// goes on by a time limit of its own, as on any small terminal).
+// Answer returns this terminal's answer to a piece that Scanner found to be a
+// Query, which has not been written to it; nil if it has none (the program then
+// continues after a time limit of its own, as on any limited terminal).
 func (s *Screen) Answer(query []byte) []byte {
 	if len(query) < 2 || query[0] != 0x1b {
 		return nil
@@ -20,13 +20,13 @@ func (s *Screen) Answer(query []byte) []byte {
 		return s.answerCSI(query[2:len(query)-1], query[len(query)-1])
 	case ']':
 		body := bytes.TrimRight(query[2:], "\x07\x1b\\")
-		switch string(body) { // who asks wants to know whether it is dark or light
+		switch string(body) { // the program wants to know whether the background is dark or light
 		case "10;?":
 			return []byte("\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\")
 		case "11;?":
 			return []byte("\x1b]11;rgb:0000/0000/0000\x1b\\")
 		}
-	case 'P': // neither settings nor capabilities are told
+	case 'P': // neither settings nor capabilities are reported
 		if bytes.HasPrefix(query[2:], []byte("$q")) {
 			return []byte("\x1bP0$r\x1b\\")
 		}
@@ -81,7 +81,7 @@ func (s *Screen) answerCSI(params []byte, final byte) []byte {
 	return nil
 }
 
-// modeState is DECRPM's: 0 not known, 1 set, 2 reset.
+// modeState returns the state for DECRPM: 0 unknown, 1 set, 2 reset.
 func (s *Screen) modeState(m int) int {
 	on := func(b bool) int {
 		if b {

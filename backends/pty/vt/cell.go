@@ -4,18 +4,18 @@ import "slices"
 
 // cell is one column of a line.
 type cell struct {
-	r     rune   // 0: blank; negative: index into Screen.clusters, minus one
+	r     rune   // 0: blank; negative: minus one minus the index into Screen.clusters
 	style uint16 // index into Screen.styles
-	width uint8  // 0 is the second half of a wide character
+	width uint8  // 0 for the second half of a wide character
 }
 
-// empty says that a line may end before c.
+// empty reports whether c can be omitted at the end of a line.
 func (c cell) empty() bool { return c.style == 0 && c.width == 1 && (c.r == 0 || c.r == ' ') }
 
-// line is as long as the screen is wide, in the history as its text.
+// line is as long as the screen is wide, or in the history as long as its text.
 type line struct {
 	cells   []cell
-	wrapped bool // goes on in the next line
+	wrapped bool // continues on the next line
 }
 
 // colours: 0 is the default, palette|n one of 256, direct|rgb.
@@ -39,15 +39,15 @@ const (
 type style struct {
 	fg, bg, under uint32 // under: colour of the underline
 	attr          uint16
-	line          uint8 // form of the underline, 0 to 5
+	line          uint8 // style of the underline, 0 to 5
 }
 
-// styleMax bounds the table of styles; a program that uses more at one time (a
-// picture of direct colours) gets the plain one for the rest.
+// styleMax limits the table of styles; if a program uses more at one time (a
+// picture in direct colours), the rest gets the plain style.
 const styleMax = 1 << 15
 
-// intern is the index of a style. Styles that no cell uses any more are given up
-// when the table is full.
+// intern returns the index of a style. It discards unused styles when the table
+// is full.
 func (s *Screen) intern(st style) uint16 {
 	if st == s.styles[s.lastStyle] {
 		return s.lastStyle
@@ -68,7 +68,8 @@ func (s *Screen) intern(st style) uint16 {
 	return i
 }
 
-// collect renumbers styles and clusters by what is on the screens and in the history.
+// collect renumbers the styles and clusters in use on the screens and in the
+// history.
 func (s *Screen) collect() {
 	styles, clusters := s.styles, s.clusters
 	s.styles, s.clusters, s.lastStyle = []style{{}}, nil, 0
@@ -100,7 +101,7 @@ func (s *Screen) each(f func(c *cell)) {
 	}
 }
 
-// clusterMax bounds what may be piled onto one character.
+// clusterMax limits the combining characters of one cell.
 const (
 	clusterMax  = 32
 	clustersMax = 1 << 15
@@ -128,14 +129,15 @@ func (s *Screen) combine(c *cell, r rune) {
 	c.r = rune(-len(s.clusters))
 }
 
-// history is a ring of the lines that have left the primary screen at the top.
+// history is a ring buffer of the lines that have scrolled off the top of the
+// primary screen.
 type history struct {
 	lines []line
 	first int
 	max   int
 }
 
-// push takes a copy of a line, without the blank end.
+// push appends a copy of a line, without its blank end.
 func (h *history) push(l line) {
 	if h.max == 0 {
 		return
@@ -147,14 +149,14 @@ func (h *history) push(l line) {
 	}
 	to := &h.lines[h.first]
 	to.cells = append(to.cells[:0], l.cells[:n]...)
-	if cap(to.cells) > 2*n+64 { // a long line must not be paid for ever after
+	if cap(to.cells) > 2*n+64 { // release the memory of a long line
 		to.cells = slices.Clone(to.cells)
 	}
 	to.wrapped = l.wrapped
 	h.first = (h.first + 1) % h.max
 }
 
-// length is a row's without its empty end.
+// length returns the length of a row without its empty end.
 func length(row []cell) int {
 	n := len(row)
 	for n > 0 && row[n-1].empty() {
@@ -163,7 +165,7 @@ func length(row []cell) int {
 	return n
 }
 
-// at counts from the oldest.
+// at returns a line, counted from the oldest.
 func (h *history) at(i int) line { return h.lines[(h.first+i)%len(h.lines)] }
 
 func (h *history) clear() { h.lines, h.first = nil, 0 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// DEC private modes that Screen itself looks at.
+// DEC private modes that Screen itself implements.
 const (
 	modeOrigin   = 6
 	modeWrap     = 7
-	modeNoWrap   = -7 // kept as what differs from the default
+	modeNoWrap   = -7 // stored as the difference from the default
 	modeHidden   = -25
 	modeCursor   = 25
 	modePaste    = 2004
@@ -61,7 +61,7 @@ func (s *Screen) doEscape(b byte) {
 	}
 }
 
-// align is the screen full of E.
+// align fills the screen with E.
 func (s *Screen) align() {
 	s.top, s.bottom = 0, s.rows-1
 	s.cur.x, s.cur.y, s.cur.wrap = 0, 0, false
@@ -81,7 +81,8 @@ func (s *Screen) restore() {
 	s.cur.x, s.cur.y = clamp(s.cur.x, 0, s.cols-1), clamp(s.cur.y, lo, hi)
 }
 
-// move goes to a row and column; rows count from the upper margin in origin mode.
+// move sets the cursor's row and column; in origin mode rows count from the
+// upper margin.
 func (s *Screen) move(x, y int) {
 	lo, hi := 0, s.rows-1
 	if s.cur.origin {
@@ -91,7 +92,7 @@ func (s *Screen) move(x, y int) {
 	s.cur.x, s.cur.y, s.cur.wrap = clamp(x, 0, s.cols-1), clamp(y, lo, hi), false
 }
 
-// lineNo is the cursor's row as the program counts.
+// lineNo returns the cursor's row as the program counts it.
 func (s *Screen) lineNo() int {
 	if s.cur.origin {
 		return s.cur.y - s.top
@@ -231,7 +232,8 @@ func (s *Screen) down(n int) {
 	s.cur.y, s.cur.wrap = min(hi, s.cur.y+n), false
 }
 
-// deleteLines is a scroll that makes no history: the lines were taken away.
+// deleteLines scrolls without adding to the history, because the lines were
+// deleted.
 func (s *Screen) deleteLines(n int) {
 	keep := s.history.max
 	s.history.max = 0
@@ -298,8 +300,8 @@ func (s *Screen) doPrivate(b byte) {
 	}
 }
 
-// restorable are the modes that a client's terminal is put into, beside those
-// that Screen handles itself.
+// restorable lists the modes to set in a client's terminal, besides those that
+// Screen handles itself.
 var restorable = []int{
 	1, 5, 9, 12, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016,
 	1035, 1036, 1039, 1042, modePaste, 2031, 2048,
@@ -332,14 +334,14 @@ func (s *Screen) setMode(m int, on bool) {
 	case modeAlt1049:
 		if on {
 			s.save()
-			s.leaveAlt() // a second time it comes blank all the same
+			s.leaveAlt() // a second time it is blank again
 			s.enterAlt()
 		} else {
 			s.leaveAlt()
 			s.restore()
 		}
 	case 1000, 1002, 1003, 9:
-		for _, o := range []int{1000, 1002, 1003, 9} { // one of them at a time
+		for _, o := range []int{1000, 1002, 1003, 9} { // only one of them at a time
 			delete(s.modes, o)
 		}
 		s.differ(m, on)
@@ -360,7 +362,7 @@ func (s *Screen) differ(m int, on bool) {
 	}
 }
 
-// doKeyboard follows the keyboard protocols: kitty's stack of flags and xterm's
+// doKeyboard tracks the keyboard protocols: kitty's stack of flags and xterm's
 // key resources.
 func (s *Screen) doKeyboard(b byte) {
 	p := &s.parser

@@ -13,7 +13,8 @@ import (
 	"github.com/teamctl/teamctl/internal/strays"
 )
 
-// tmuxScreen is what tmux makes of a stream: its text, and the cursor.
+// tmuxScreen returns tmux's interpretation of a stream: its text, and the
+// cursor.
 func tmuxScreen(t *testing.T, cols, rows int, stream []byte) (text, cursor string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +52,8 @@ func tmuxScreen(t *testing.T, cols, rows int, stream []byte) (text, cursor strin
 			t.Fatal("it was not shown")
 		}
 	}
-	// What cat has written may not have been read yet: two equal looks in a row.
+	// tmux may not have read all of cat's output yet: wait for two equal
+	// results in a row.
 	look := func() (string, string) {
 		return strings.TrimRight(run("capture-pane", "-p"), "\n"), strings.TrimSpace(run("display-message", "-p", "#{cursor_x} #{cursor_y} #{alternate_on}"))
 	}
@@ -67,9 +69,10 @@ func tmuxScreen(t *testing.T, cols, rows int, stream []byte) (text, cursor strin
 	return text, cursor
 }
 
-// vocabulary is what full-screen programs are made of. Where tmux goes its own way
-// and we follow xterm (lines inserted outside the margins, one saved cursor for both
-// screens, insert mode across a wrap) the words are put so that it does not show.
+// vocabulary returns sequences that full-screen programs use. Where tmux
+// differs from xterm, which Screen follows (lines inserted outside the margins,
+// one saved cursor for both screens, insert mode across a wrap), the sequences
+// are chosen so that the difference does not show.
 func vocabulary(r *rand.Rand, cols, rows int, alt *bool) string {
 	n := func(m int) int { return 1 + r.IntN(m) }
 	switch r.IntN(30) {
@@ -125,7 +128,7 @@ func vocabulary(r *rand.Rand, cols, rows int, alt *bool) string {
 	}
 }
 
-// TestAgainstTmux compares with an interpreter that is not ours.
+// TestAgainstTmux compares Screen with an independent implementation.
 func TestAgainstTmux(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -145,7 +148,7 @@ func TestAgainstTmux(t *testing.T) {
 		text, cursor := tmuxScreen(t, cols, rows, stream)
 		x, y := s.Cursor()
 		if s.cur.wrap {
-			x++ // where tmux has it then
+			x++ // tmux's position in that case
 		}
 		on := 0
 		if s.Alternate() {

@@ -4,8 +4,8 @@ import (
 	"unicode/utf8"
 )
 
-// parser is the state machine of DEC's terminals (ECMA-48 with DEC's additions),
-// for UTF-8: bytes from 0x80 on are never controls of their own.
+// parser is the state machine of DEC's terminals (ECMA-48 with DEC's
+// additions), for UTF-8: bytes from 0x80 on are never control characters.
 type parser struct {
 	state   int
 	private byte   // '<', '=', '>' or '?' after CSI
@@ -16,9 +16,9 @@ type parser struct {
 	utfLen  int
 }
 
-// param is a number; sub says that it belongs to the one before it (4:3).
+// param is a number; sub means that it belongs to the previous one (4:3).
 type param struct {
-	n   int // -1: left out
+	n   int // -1: omitted
 	sub bool
 }
 
@@ -29,7 +29,7 @@ const (
 	csi
 	csiIgnore
 	osc   // ends with BEL or ST
-	other // DCS, SOS, PM, APC: read over until ST
+	other // DCS, SOS, PM, APC: skipped until ST
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 	numberMax = 65535
 )
 
-// Write interprets what a program wrote. It takes everything.
+// Write interprets the output of a program. It always accepts all of it.
 func (s *Screen) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -68,14 +68,14 @@ func (s *Screen) Write(p []byte) (int, error) {
 
 func (s *Screen) unicode(r rune) {
 	if r >= 0x80 && r < 0xa0 {
-		return // C1: nothing writes it in UTF-8 on purpose
+		return // C1: no program writes it in UTF-8 on purpose
 	}
 	s.put(r)
 }
 
 func (s *Screen) step(b byte) {
 	p := &s.parser
-	switch b { // controls that work in any state
+	switch b { // control characters that are valid in any state
 	case 0x18, 0x1a: // CAN, SUB
 		p.state, p.utfLen = ground, 0
 		return
@@ -139,7 +139,7 @@ func addInter(to []byte, b byte) []byte {
 func (s *Screen) stepGround(b byte) {
 	p := &s.parser
 	if p.utfLen > 0 || b >= utf8.RuneSelf {
-		if p.utfLen > 0 && (b < 0x80 || b >= 0xc0) { // the sequence was cut off
+		if p.utfLen > 0 && (b < 0x80 || b >= 0xc0) { // the sequence was truncated
 			p.utfLen = 0
 			s.put(utf8.RuneError)
 			s.stepGround(b)
@@ -197,7 +197,7 @@ func (s *Screen) stepCSI(b byte) {
 	}
 }
 
-// arg is a parameter, or def where it is left out or 0.
+// arg returns a parameter, or def if it is omitted or 0.
 func (s *Screen) arg(i, def int) int {
 	if i < len(s.parser.params) && s.parser.params[i].n > 0 {
 		return s.parser.params[i].n
@@ -205,7 +205,7 @@ func (s *Screen) arg(i, def int) int {
 	return def
 }
 
-// raw is a parameter, or def where it is left out.
+// raw returns a parameter, or def if it is omitted.
 func (s *Screen) raw(i, def int) int {
 	if i < len(s.parser.params) && s.parser.params[i].n >= 0 {
 		return s.parser.params[i].n

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text is the screen as plain lines, each ended by a newline but the last, below
-// up to that many lines of history. Empty lines at the end are left out. The
-// alternate screen has no history.
+// Text returns the screen as plain lines separated by newlines, preceded by at
+// most history lines of history. It omits empty lines at the end. The alternate
+// screen has no history.
 func (s *Screen) Text(history int) string {
 	var b []byte
 	if !s.onAlt {
@@ -47,12 +47,13 @@ func (s *Screen) appendChar(b []byte, c cell) []byte {
 	return utf8.AppendRune(b, c.r)
 }
 
-// Redraw is a stream that brings a terminal of the same size into this state, up
-// to that many lines of history above the screen. What the terminal showed before
-// moves up into its own history. The terminal must be in its default modes.
+// Redraw returns a stream that brings a terminal of the same size into this
+// state, with at most history lines of history above the screen. The previous
+// contents of the terminal scroll into its own history. The terminal must be in
+// its default modes.
 func (s *Screen) Redraw(history int) []byte {
 	b := make([]byte, 0, 4096)
-	// Without automatic margins a smaller terminal cuts long lines.
+	// Without automatic margins a smaller terminal truncates long lines.
 	b = append(b, "\x1b[0m\x1b[?6l\x1b[r\x1b[4l\x1b[?7l\x1b[?25l\x1b(B\x0f"...)
 	b = at(b, 0, s.rows-1)
 	for range s.rows {
@@ -81,7 +82,7 @@ func (s *Screen) Redraw(history int) []byte {
 	return s.appendCursor(b)
 }
 
-// at goes to a column and row, both from 0.
+// at appends a move to a column and row, both from 0.
 func at(b []byte, x, y int) []byte {
 	b = strconv.AppendInt(append(b, "\x1b["...), int64(y+1), 10)
 	b = strconv.AppendInt(append(b, ';'), int64(x+1), 10)
@@ -104,8 +105,8 @@ func (s *Screen) appendRow(b []byte, row []cell) []byte {
 	return b
 }
 
-// appendSaved makes a screen's saved cursor the cursor, to be saved. There are no
-// margins yet, so origin mode does not move it.
+// appendSaved moves the cursor to a screen's saved cursor, so that it can be
+// saved. There are no margins yet, so origin mode does not move it.
 func (s *Screen) appendSaved(b []byte, on buffer) []byte {
 	if on.saved.origin {
 		b = append(b, "\x1b[?6h"...)
@@ -113,10 +114,10 @@ func (s *Screen) appendSaved(b []byte, on buffer) []byte {
 	return s.appendPosition(b, on, on.saved, on.saved.y)
 }
 
-// appendPosition goes to c, in row y of its screen as the terminal counts, with the
-// pen and the characters of c.
+// appendPosition moves the cursor to c, in row y of its screen as the terminal
+// counts, with the pen and the character sets of c.
 func (s *Screen) appendPosition(b []byte, on buffer, c cursor, y int) []byte {
-	if c.wrap { // only writing the last column again brings that about
+	if c.wrap { // only writing the last column again produces this state
 		row := on.lines[c.y].cells
 		x := c.x
 		if row[x].width == 0 && x > 0 {
@@ -187,7 +188,7 @@ func (s *Screen) appendModes(b []byte) []byte {
 	return b
 }
 
-// appendCursor puts the cursor where it is, with the pen and what goes with it.
+// appendCursor restores the cursor, with its pen and attributes.
 func (s *Screen) appendCursor(b []byte) []byte {
 	c := s.cur
 	y := c.y
@@ -207,9 +208,9 @@ func (s *Screen) appendCursor(b []byte) []byte {
 	return b
 }
 
-// Restore is a stream that brings a terminal out of every mode that a program may
-// have put it into, and the cursor to the last line. alternate says that it shows
-// the alternate screen.
+// Restore returns a stream that resets every mode that a program may have set
+// in a terminal, and moves the cursor to the last line. alternate says whether
+// the terminal shows the alternate screen.
 func Restore(alternate bool) []byte {
 	b := []byte("\x1b\\\x1b[0m")
 	if alternate {
@@ -218,7 +219,7 @@ func Restore(alternate bool) []byte {
 	b = append(b, "\x1b[!p\x1b[?6l\x1b[r\x1b[4l\x1b[20l\x1b(B\x1b)B\x0f\x1b>\x1b[0 q"...)
 	for _, m := range restorable {
 		if m == 1007 || m == 1035 || m == 1036 || m == 1039 || m == 1042 {
-			continue // terminals differ in their default: theirs stays
+			continue // the defaults of terminals differ, so keep the terminal's
 		}
 		b = strconv.AppendInt(append(b, "\x1b[?"...), int64(m), 10)
 		b = append(b, 'l')

@@ -2,23 +2,23 @@ package vt
 
 import "bytes"
 
-// Kind says what a piece of a stream is.
+// Kind is the kind of a piece of a stream.
 type Kind int
 
 // Kinds of pieces.
 const (
 	Plain Kind = iota
-	Query      // asks the terminal something: it would answer as if typed
-	Enter      // shows the alternate screen
-	Leave      // shows the primary screen
+	Query      // a query: the terminal answers as if the answer were typed
+	Enter      // switches to the alternate screen
+	Leave      // switches to the primary screen
 )
 
-// holdMax bounds what Scanner keeps back of an unfinished sequence. Every query is
-// shorter.
+// holdMax limits how much of an unfinished sequence Scanner holds back. Every
+// query is shorter.
 const holdMax = 96
 
-// Scanner cuts a stream at the sequences that whoever passes it on must know of.
-// Its zero value stands at the beginning of a stream.
+// Scanner splits a stream at the sequences that matter to a program that
+// forwards it. Its zero value is at the beginning of a stream.
 type Scanner struct {
 	held  []byte // an unfinished sequence, at most holdMax
 	state scanState
@@ -28,19 +28,19 @@ type scanState int
 
 const (
 	between scanState = iota
-	long              // in a string that is too long to be held: until its end
+	long              // in a string that is too long to hold back: until its end
 	longESC           // the same, after an ESC
 	longCSI           // in a CSI: until its final byte
 )
 
-// Scan calls f with the pieces of p in order. A sequence that p ends within comes
-// with the next call.
+// Scan calls f with the pieces of p in order. A sequence that is incomplete at
+// the end of p is passed with the next call.
 func (s *Scanner) Scan(p []byte, f func(k Kind, piece []byte)) {
 	if len(s.held) > 0 {
 		p = append(s.held, p...)
 		s.held = nil
 	}
-	from := 0 // of the plain piece
+	from := 0 // start of the plain piece
 	flush := func(to int) {
 		if to > from {
 			f(Plain, p[from:to])
@@ -82,14 +82,14 @@ func (s *Scanner) Scan(p []byte, f func(k Kind, piece []byte)) {
 	flush(len(p))
 }
 
-// Flush returns what is held back of an unfinished sequence.
+// Flush returns the held part of an unfinished sequence.
 func (s *Scanner) Flush() []byte {
 	b := s.held
 	s.held = nil
 	return b
 }
 
-// skip goes to the end of a long sequence, or of p.
+// skip returns the index of the end of a long sequence, or of p.
 func (s *Scanner) skip(p []byte, i int) int {
 	for ; i < len(p); i++ {
 		b := p[i]
@@ -119,7 +119,8 @@ func (s *Scanner) skip(p []byte, i int) int {
 	return i
 }
 
-// sequence measures the sequence at the start of p, which is an ESC.
+// sequence returns the length and kind of the sequence at the start of p, which
+// is an ESC.
 func sequence(p []byte) (n int, k Kind, done bool) {
 	if len(p) < 2 {
 		return 0, Plain, false
@@ -134,7 +135,7 @@ func sequence(p []byte) (n int, k Kind, done bool) {
 			case b >= 0x40 && b < 0x7f:
 				return i + 1, csiKind(p[2:i], b), true
 			case b == 0x1b || b == 0x18 || b == 0x1a:
-				return i, Plain, true // given up
+				return i, Plain, true // aborted
 			}
 		}
 		return 0, Plain, false
@@ -161,7 +162,7 @@ func sequence(p []byte) (n int, k Kind, done bool) {
 	case 'Z': // DECID
 		return 2, Query, true
 	}
-	return 2, Plain, true // what may follow an intermediate is plain text to us
+	return 2, Plain, true // what may follow an intermediate is treated as plain text
 }
 
 func csiKind(params []byte, final byte) Kind {
@@ -237,7 +238,7 @@ func stringKind(intro byte, body []byte) Kind {
 			return Query
 		}
 	case '_':
-		// kitty's graphics: "a=q" asks.
+		// kitty's graphics: "a=q" is a query.
 		if bytes.HasPrefix(body, []byte{'G'}) && bytes.Contains(body, []byte("a=q")) {
 			return Query
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// cursor is a position with what is saved beside it.
+// cursor is a position and the attributes that are saved with it.
 type cursor struct {
 	x, y    int
 	pen     style
@@ -41,22 +41,22 @@ type Screen struct {
 	title       string
 	kitty       []int       // stack of keyboard flags
 	xtkeys      map[int]int // modifyOtherKeys and its like
-	last        rune        // the last character, for REP
-	edge        int         // the row whose last column it went to without a wrap to come, or -1
+	last        rune        // last printed character, for REP
+	edge        int         // row in which the cursor reached the last column without a pending wrap, or -1
 
 	styles    []style
 	styleOf   map[style]uint16
 	lastStyle uint16
 	clusters  []string
-	spare     []line // of a scroll; kept for its capacity
+	spare     []line // lines of a scroll; kept for their capacity
 
 	parser parser
 }
 
-// MaxSize bounds columns and rows: a cell costs eight bytes.
+// MaxSize limits columns and rows: a cell takes eight bytes.
 const MaxSize = 1000
 
-// New returns a blank screen that keeps that many lines of history.
+// New returns a blank screen that keeps history lines of history.
 func New(cols, rows, history int) *Screen {
 	s := &Screen{
 		cols: clamp(cols, 1, MaxSize), rows: clamp(rows, 1, MaxSize),
@@ -102,19 +102,19 @@ func fill(cs []cell, c cell) {
 	}
 }
 
-// Size is the screen's columns and rows.
+// Size returns the number of columns and rows.
 func (s *Screen) Size() (cols, rows int) { return s.cols, s.rows }
 
-// Cursor is the cursor's column and row, from 0.
+// Cursor returns the cursor's column and row, from 0.
 func (s *Screen) Cursor() (x, y int) { return s.cur.x, s.cur.y }
 
 // Alternate reports whether the alternate screen is shown.
 func (s *Screen) Alternate() bool { return s.onAlt }
 
-// Title is what the program has named its window.
+// Title returns the window title set by the program.
 func (s *Screen) Title() string { return s.title }
 
-// BracketedPaste reports whether the program wants pasted text marked.
+// BracketedPaste reports whether the program has enabled bracketed paste.
 func (s *Screen) BracketedPaste() bool { return s.modes[modePaste] }
 
 func (s *Screen) buf() *buffer {
@@ -126,7 +126,7 @@ func (s *Screen) buf() *buffer {
 
 func (s *Screen) row(y int) []cell { return s.buf().lines[y].cells }
 
-// blank is an empty cell in the pen's background.
+// blank returns an empty cell in the pen's background.
 func (s *Screen) blank() cell {
 	c := cell{width: 1}
 	if s.cur.pen.bg != 0 {
@@ -135,8 +135,8 @@ func (s *Screen) blank() cell {
 	return c
 }
 
-// erase blanks columns [from, to) of a row; half of a wide character takes the
-// other half with it.
+// erase blanks columns [from, to) of a row; if one half of a wide character is
+// erased, so is the other.
 func (s *Screen) erase(y, from, to int) {
 	row := s.row(y)
 	from, to = clamp(from, 0, s.cols), clamp(to, 0, s.cols)
@@ -151,7 +151,7 @@ func (s *Screen) erase(y, from, to int) {
 	}
 }
 
-// split makes column x the edge of a character.
+// split makes column x the start of a character.
 func (s *Screen) split(row []cell, x int) {
 	if x > 0 && x < len(row) && row[x].width == 0 {
 		row[x-1] = cell{width: 1, style: row[x-1].style}
@@ -187,7 +187,7 @@ func (s *Screen) ascii(p []byte) {
 			s.cur.x--
 			if s.modes[modeNoWrap] {
 				s.edge = s.cur.y
-				if len(p) > 0 { // all the rest goes to the last column
+				if len(p) > 0 { // everything else overwrites the last column
 					p = p[len(p)-1:]
 				}
 				continue
@@ -252,7 +252,7 @@ func (s *Screen) put(r rune) {
 	}
 }
 
-// pile adds a character without a width to the one before the cursor.
+// pile adds a character without width to the one before the cursor.
 func (s *Screen) pile(r rune) {
 	x := s.cur.x
 	if !s.cur.wrap && (s.edge != s.cur.y || x != s.cols-1) {
@@ -288,8 +288,8 @@ func (s *Screen) reverseIndex() {
 	}
 }
 
-// scrollUp removes n lines at row from, within the lower margin. What leaves the
-// primary screen at its top becomes history.
+// scrollUp removes n lines at row from, within the lower margin. Lines that
+// leave the primary screen at its top are added to the history.
 func (s *Screen) scrollUp(from, n int) {
 	region := s.buf().lines[from : s.bottom+1]
 	n = min(n, len(region))
@@ -312,7 +312,7 @@ func (s *Screen) scrollDown(from, n int) {
 	s.blankLines(region[:n])
 }
 
-// blankLines fills a part of the screen with the spare lines.
+// blankLines replaces a part of the screen by the spare lines.
 func (s *Screen) blankLines(to []line) {
 	blank := s.blank()
 	for i := range to {
@@ -356,8 +356,8 @@ func (s *Screen) leaveAlt() {
 	s.alt = buffer{}
 }
 
-// Resize changes the size, as xterm does: lines are cut or filled, not broken
-// anew. What does not fit below the top goes into the history.
+// Resize changes the size like xterm: lines are truncated or padded, not
+// reflowed. Lines that no longer fit above the cursor move into the history.
 func (s *Screen) Resize(cols, rows int) {
 	cols, rows = clamp(cols, 1, MaxSize), clamp(rows, 1, MaxSize)
 	if cols == s.cols && rows == s.rows {
@@ -409,9 +409,9 @@ func (s *Screen) fit(row []cell, cols int) []cell {
 	return row
 }
 
-// Scrolled brings the screen into the state in which rows empty lines leave it:
-// a shortcut for whoever knows that nothing of it will be seen. ok is false where
-// that is not the same as having read the lines.
+// Scrolled brings the screen into the state after rows empty lines: a shortcut
+// if none of the lines will be seen. ok is false if that differs from
+// interpreting the lines.
 func (s *Screen) Scrolled() (ok bool) {
 	if s.parser.state != ground || s.top != 0 || s.bottom != s.rows-1 {
 		return false

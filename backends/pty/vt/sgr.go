@@ -71,8 +71,8 @@ var setsAttr = map[int]uint16{1: bold, 2: faint, 3: italic, 7: reverse, 8: conce
 
 var clearsAttr = map[int]uint16{23: italic, 25: blink, 27: reverse, 28: conceal, 29: strike, 55: overline}
 
-// colour reads "5;n", "2;r;g;b" and the forms with colons, where the colour space
-// may stand before r.
+// colour parses "5;n", "2;r;g;b" and the forms with colons, where the colour
+// space may precede r.
 func colour(ps []param, subs int) (c uint32, used int, ok bool) {
 	if len(ps) == 0 {
 		return 0, 0, false
@@ -124,8 +124,8 @@ func appendSGR(b []byte, st style) []byte {
 	return append(b, 'm')
 }
 
-// appendColour writes one colour; base is 30 for the text, 40 for the ground, 50
-// for the underline.
+// appendColour writes one colour; base is 30 for the text, 40 for the
+// background, 50 for the underline.
 func appendColour(b []byte, c uint32, base int) []byte {
 	n := int(c & 0xffffff)
 	num := func(n int) { b = strconv.AppendInt(append(b, ';'), int64(n), 10) }

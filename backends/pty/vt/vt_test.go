@@ -47,7 +47,7 @@ func TestText(t *testing.T) {
 			if got := play(10, 5, 10, c.in).Text(0); got != c.want {
 				t.Errorf("got %q; want %q", got, c.want)
 			}
-			s := New(10, 5, 10) // byte by byte it is the same
+			s := New(10, 5, 10) // byte by byte the result is the same
 			for i := range len(c.in) {
 				_, _ = s.Write([]byte{c.in[i]})
 			}
@@ -98,7 +98,8 @@ func TestResize(t *testing.T) {
 	if got := s.Text(0); got != "3\n4\nabcdefghijklmnop" {
 		t.Errorf("larger: %q", got)
 	}
-	// On the alternate screen the primary one shrinks around its own cursor.
+	// While the alternate screen is shown, the primary one shrinks around its
+	// own cursor.
 	s = play(10, 4, 10, "1\r\n2\r\n3\r\n4\x1b[?1049h\x1b[Hx")
 	s.Resize(10, 2)
 	_, _ = s.Write([]byte("\x1b[?1049l!"))
@@ -107,8 +108,8 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestRedraw: a terminal that gets the redraw is in the same state, and stays so
-// with what comes after.
+// TestRedraw checks that a terminal that interprets the redraw has the same
+// state, and keeps it with further output.
 func TestRedraw(t *testing.T) {
 	t.Parallel()
 	modes := []string{
@@ -233,8 +234,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestStylesAreBounded: a picture of a million colours neither grows the table
-// nor loses what is on the screen.
+// TestStylesAreBounded checks that a picture of a million colours neither grows
+// the table nor changes what is on the screen.
 func TestStylesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := New(80, 24, 10)
