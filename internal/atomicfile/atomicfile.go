@@ -1,5 +1,5 @@
-// Package atomicfile replaces a file as a whole: a reader, and whoever comes
-// after a kill -9 or a full disk, finds the old content or the new one.
+// Package atomicfile replaces a file atomically: every reader, even after a
+// kill -9 or on a full disk, finds the old content or the new one.
 package atomicfile
 
 import (
@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// tempMark is in the name of every temporary file: .<name>.tmp-<16 hex digits>.
-// The leading dot keeps watchers and listings away from them.
+// tempMark is part of the name of every temporary file: .<name>.tmp-<16 hex
+// digits>. The leading dot hides them from watchers and listings.
 const tempMark = ".tmp-"
 
-// Write replaces path by data with mode perm (the umask does not matter). With
-// sync the data and the new name are on the disk when it returns; without, they
-// survive the death of any process but not of the machine. A path that is a
-// symlink is replaced itself; what it points at is not touched. On any error the
-// old file is as it was and the temporary file is gone.
+// Write replaces path by data with mode perm (regardless of the umask). With
+// sync the data and the new name are on disk when it returns; without, they
+// survive the death of any process but not of the machine. If path is a symlink
+// the link is replaced; its target is not touched. After any error the old file
+// is unchanged and the temporary file is removed.
 func Write(path string, data []byte, perm fs.FileMode, sync bool) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() { _ = root.Close() }() // opened for its names only
+	defer func() { _ = root.Close() }() // only used for its names
 	if err := WriteRoot(root, filepath.Base(path), data, perm, sync); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -67,7 +67,8 @@ func writeTemp(root *os.Root, name string, data []byte, perm fs.FileMode, sync b
 	if err == nil && sync {
 		err = f.Sync()
 	}
-	// A failed close is a failed write: some file systems report a full disk there.
+	// A failed close is a failed write: some file systems report a full disk
+	// there.
 	return tmp, errors.Join(err, f.Close())
 }
 
@@ -85,7 +86,7 @@ func createTemp(root *os.Root, name string) (*os.File, string, error) {
 	return nil, "", fmt.Errorf("no free temporary name for %s: %w", name, fs.ErrExist)
 }
 
-// SyncDir brings the names of an open directory to the disk.
+// SyncDir writes the names in an open directory to disk.
 func SyncDir(root *os.Root) error {
 	d, err := root.Open(".")
 	if err != nil {
@@ -94,7 +95,8 @@ func SyncDir(root *os.Root) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// IsTemp reports whether a file name is that of a temporary file of this package.
+// IsTemp reports whether a file name is that of a temporary file of this
+// package.
 func IsTemp(name string) bool {
 	i := strings.LastIndex(name, tempMark)
 	if i < 1 || name[0] != '.' {
@@ -106,8 +108,8 @@ func IsTemp(name string) bool {
 }
 
 // SweepTemp removes the temporary files in dir that are older than olderThan,
-// left by writers that were killed. It returns how many it removed; a missing
-// directory has none. The age keeps a live writer's file.
+// left by killed writers. It returns how many it removed; a missing directory
+// has none. The age protects the file of a live writer.
 func SweepTemp(dir string, olderThan time.Duration) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -107,10 +107,10 @@ func TestSweepTemp(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{
-		".f.json.tmp-0123456789abcdef", // old litter: goes
-		".g.tmp-0123456789abcdef",      // fresh: stays
-		".f.json.tmp-nothex0000000000", // not ours
-		"f.tmp-0123456789abcdef",       // not ours
+		".f.json.tmp-0123456789abcdef", // old: removed
+		".g.tmp-0123456789abcdef",      // new: stays
+		".f.json.tmp-nothex0000000000", // not a temporary file
+		"f.tmp-0123456789abcdef",       // not a temporary file
 		"f.json",
 	} {
 		path := filepath.Join(dir, name)
@@ -133,7 +133,7 @@ func TestSweepTemp(t *testing.T) {
 	}
 }
 
-// only checks that dir holds exactly these names, sorted.
+// only checks that dir contains exactly these names, sorted.
 func only(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

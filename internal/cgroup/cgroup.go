@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// ErrUnsupported is wrapped by every error that says that there is no group to be
-// had here, or that it cannot do what was asked.
+// ErrUnsupported is wrapped by every error that means that control groups are
+// unavailable on this system, or cannot do what was requested.
 var ErrUnsupported = errors.New("control groups are not supported here")
 
-// Support says what the groups that Create would make can do. Probing writes nothing.
+// Support describes what the groups made by Create can do. Probing writes
+// nothing.
 type Support struct {
 	Kill   bool   // all processes at once
 	Freeze bool   // pause and resume
@@ -18,16 +19,16 @@ type Support struct {
 	PIDs   bool   //
 	CPU    bool   //
 	Why    string // why it is not everything; empty if it is
-	Path   string // the directory that groups are made in; empty without
+	Path   string // the directory in which groups are made; empty if there is none
 }
 
-// Applied says which limits a group keeps.
+// Applied reports which limits a group enforces.
 type Applied struct{ Memory, PIDs, CPU bool }
 
-// subtree is the directory that all our groups are below.
+// subtree is the directory that contains all groups of teamctl.
 const subtree = "teamctl"
 
-// Name is the name of a generation's group for Create.
+// Name returns the name of a generation's group for Create.
 func Name(team, agent, generation string) string {
 	if len(generation) > 8 {
 		generation = generation[:8]
@@ -35,8 +36,8 @@ func Name(team, agent, generation string) string {
 	return team + "/" + agent + "-" + generation
 }
 
-// splitName checks a name: two parts that cannot lead anywhere else, nor be taken
-// for one of the kernel's files, which all have a dot.
+// splitName checks a name: two parts that can neither lead elsewhere nor be
+// mistaken for one of the kernel's files, all of which contain a dot.
 func splitName(name string) (team, leaf string, err error) {
 	team, leaf, ok := strings.Cut(name, "/")
 	bad := func(s string) bool { return s == "" || len(s) > 200 || strings.ContainsAny(s, "/.\n\x00") }

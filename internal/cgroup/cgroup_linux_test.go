@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// real makes a group on this machine, or skips the test where there is none to be had.
+// real makes a group on this machine, or skips the test if that is impossible.
 func real(t *testing.T) *Group {
 	t.Helper()
 	if s := Probe(); !s.Kill || !s.Freeze {
@@ -89,8 +89,8 @@ func line(t *testing.T, r *bufio.Reader) string {
 	return strings.TrimSpace(l)
 }
 
-// What hides (a new session, no environment, another parent) is in the group all
-// the same, and is killed with it.
+// A process that hides (a new session, no environment, another parent) is still
+// in the group, and is killed with it.
 func TestGroupHoldsAll(t *testing.T) {
 	t.Parallel()
 	g := real(t)
@@ -120,11 +120,12 @@ func TestGroupHoldsAll(t *testing.T) {
 	}
 }
 
-// A frozen group makes no progress, thaws, and can be killed while it is frozen.
+// A frozen group makes no progress, can be thawed, and can be killed while
+// frozen.
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	g := real(t)
-	// Reading a FIFO paces it: each line that we take is progress.
+	// Reading a FIFO paces it: each line read is progress.
 	_, out := inside(t, g, `i=0; while :; do i=$((i+1)); echo $i; done`)
 	line(t, out)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -158,7 +159,7 @@ func TestFreeze(t *testing.T) {
 	if err := g.Freeze(ctx, false); err != nil {
 		t.Fatal(err)
 	}
-	for range 20_000 { // more than a pipe holds: it goes on
+	for range 20_000 { // more than a pipe holds: it makes progress
 		line(t, out)
 	}
 	if err := g.Freeze(ctx, true); err != nil {
@@ -170,8 +171,8 @@ func TestFreeze(t *testing.T) {
 	eventually(t, "the frozen process is dead", func() bool { on, _ := g.Populated(); return !on })
 }
 
-// TestFault09GroupKill: processes that multiply as fast as they can do not outrun
-// the killing. The bombs bound themselves.
+// TestFault09GroupKill checks that processes that fork as fast as they can
+// cannot escape being killed. The fork bombs are limited.
 func TestFault09GroupKill(t *testing.T) {
 	t.Parallel()
 	g := real(t)
@@ -206,8 +207,9 @@ func TestNestedGroups(t *testing.T) {
 	eventually(t, "dead", func() bool { on, _ := g.Populated(); return !on })
 }
 
-// TestStartedAtOnce: an agent of the same name that is started at the same moment, in
-// another home, does not take away the group that the first has not entered yet.
+// TestStartedAtOnce checks that an agent of the same name started at the same
+// moment in another home does not remove the group that the first has not
+// entered yet.
 func TestStartedAtOnce(t *testing.T) {
 	t.Parallel()
 	first := real(t)
@@ -280,8 +282,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A process is contained in the group of an agent or a command, not in that of
-// supervisors.
+// A process is contained in the group of an agent or a command, but not in that
+// of supervisors.
 func TestContained(t *testing.T) {
 	for own, want := range map[string]bool{
 		"/": false, "/user.slice/x": false, "/a/teamctl/demo/w-01234567": true, "/teamctl/demo/w-01234567/below": true,

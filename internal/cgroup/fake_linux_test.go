@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// tree is a hierarchy of plain files: what the kernel would make when a directory
-// is made, mkdir makes here.
+// tree is a hierarchy of plain files: mkdir creates the files that the kernel
+// would create with a directory.
 type tree struct {
 	t    *testing.T
 	root string
@@ -43,7 +43,7 @@ func (f *tree) put(path, text string) {
 	}
 }
 
-// dir makes a cgroup as it may stand there before us.
+// dir makes a cgroup as it may exist beforehand.
 func (f *tree) dir(path, controllers, down, procs string) string {
 	f.t.Helper()
 	d := filepath.Join(f.root, path)
@@ -69,8 +69,8 @@ func (f *tree) remove(path string, files ...string) {
 	}
 }
 
-// mkdir is the kernel's: a child is offered what its parent hands down, and has
-// the files of those controllers.
+// mkdir does what the kernel does: a child is offered the controllers that its
+// parent passes on, and has their files.
 func (f *tree) mkdir(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (f *tree) delegate(path string) {
 	f.m.delegated = func(p string) bool { return p == d }
 }
 
-// TestProbe: where groups are made, and what they can do there.
+// TestProbe checks where groups are made, and what they can do there.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	all := Support{Kill: true, Freeze: true, Memory: true, PIDs: true, CPU: true}
@@ -184,7 +184,8 @@ func TestLimitsGoToTheControllers(t *testing.T) {
 		t.Errorf("%s; want %s", g.Path(), want)
 	}
 	for _, d := range []string{"svc", "svc/teamctl", "svc/teamctl/demo"} {
-		// The kernel adds each to a set; here the last one written stands.
+		// The kernel adds each to a set; in this tree the last one written
+		// remains.
 		if got := read(filepath.Join(f.root, d), "cgroup.subtree_control"); !strings.HasPrefix(got, "+") {
 			t.Errorf("%s hands down %q", d, got)
 		}
@@ -228,7 +229,8 @@ func TestLimitsWithoutControllers(t *testing.T) {
 	}
 }
 
-// The last group of a team may go, with the team's directory, while another is made.
+// The last group of a team may be removed, with the team's directory, while
+// another is made.
 func TestCreateWhileTheTeamGoes(t *testing.T) {
 	t.Parallel()
 	f := newTree(t, "/s")

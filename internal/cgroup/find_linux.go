@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is where the facts come from; tests have one of files.
+// machine is the source of the facts; tests use one made of files.
 type machine struct {
 	mountinfo string // /proc/self/mountinfo
 	self      string // /proc/self/cgroup
@@ -28,16 +28,16 @@ func theMachine() machine {
 	}
 }
 
-// base is the directory below which the subtree is made.
+// base is the directory in which the subtree is made.
 type base struct {
 	dir   string
-	given bool // delegated to us as a whole: controllers may be handed down
+	given bool // delegated as a whole: controllers may be passed on
 }
 
-// controllers that limits need.
+// controllers lists the controllers required for limits.
 var controllers = []string{"memory", "pids", "cpu"}
 
-// Probe looks at what is possible for this process.
+// Probe determines what is possible for this process.
 func Probe() Support { return theMachine().probe() }
 
 func (m machine) probe() Support {
@@ -74,8 +74,8 @@ func (m machine) probe() Support {
 	return s
 }
 
-// has reports a feature by its file, or by the kernel's version where the root of
-// the hierarchy, which lacks the files, is all there is to look at.
+// has reports whether a feature exists, by its file, or by the kernel's version
+// if dir is the root of the hierarchy, which does not have the files.
 func (m machine) has(dir, file string, major, minor int) bool {
 	if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
 		return true
@@ -87,19 +87,20 @@ func (m machine) has(dir, file string, major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-// isRoot reports the real root of the hierarchy: it alone has no type.
+// isRoot reports whether dir is the real root of the hierarchy: only that has
+// no type.
 func isRoot(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "cgroup.type"))
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// find chooses the base.
+// find selects the base.
 func (m machine) find() (base, error) {
 	own, err := m.own()
 	if err != nil {
 		return base{}, err
 	}
-	// In a group of ours already: beside it, not in it.
+	// In a group of teamctl already: next to it, not in it.
 	if i := strings.Index(own+"/", "/"+subtree+"/"); i > 0 {
 		own = own[:i]
 	}
@@ -112,7 +113,7 @@ func (m machine) find() (base, error) {
 	return base{own, m.given(own)}, nil
 }
 
-// own is the directory of the cgroup that this process is in.
+// own returns the directory of this process's cgroup.
 func (m machine) own() (string, error) {
 	root, at, err := m.mount()
 	if err != nil {
@@ -137,7 +138,7 @@ func (m machine) own() (string, error) {
 	return "", fmt.Errorf("%w: this process is in no cgroup of the unified hierarchy", ErrUnsupported)
 }
 
-// mount is where the unified hierarchy is mounted, and which part of it.
+// mount returns where the unified hierarchy is mounted, and which part of it.
 func (m machine) mount() (root, at string, err error) {
 	text, err := os.ReadFile(m.mountinfo)
 	if err != nil {
@@ -153,12 +154,13 @@ func (m machine) mount() (root, at string, err error) {
 	return "", "", fmt.Errorf("%w: no cgroup v2 hierarchy is mounted", ErrUnsupported)
 }
 
-// unescape reads a path of mountinfo.
+// unescape decodes a path of mountinfo.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// usable says why no group can be made in dir and entered from below it; nil if it can.
+// usable returns why no group can be made in dir and entered from below it; nil
+// if it can.
 func usable(dir string) error {
 	if t := read(dir, "cgroup.type"); strings.Contains(t, "thread") || strings.Contains(t, "invalid") {
 		return fmt.Errorf("%s is a threaded cgroup", dir)
@@ -175,8 +177,8 @@ func usable(dir string) error {
 	return nil
 }
 
-// given reports that dir was handed to us as a whole: systemd marks what it
-// delegates, and a tree that somebody gave to this user has a foreign parent.
+// given reports whether dir was delegated as a whole: systemd marks what it
+// delegates, and a tree given to this user has a parent with another owner.
 func (m machine) given(dir string) bool {
 	if isRoot(dir) {
 		return false
@@ -201,7 +203,7 @@ func (b base) offers(c string) bool {
 		unix.Access(filepath.Join(b.dir, "cgroup.subtree_control"), unix.W_OK) == nil
 }
 
-// lack says why a controller is not offered.
+// lack returns why a controller is not offered.
 func (b base) lack(missing []string) string {
 	have := strings.Fields(read(b.dir, "cgroup.controllers"))
 	for _, c := range missing {

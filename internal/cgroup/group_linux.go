@@ -17,14 +17,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Group is one generation's control group. Its methods are safe for concurrent use.
+// Group is one generation's control group. Its methods are safe for concurrent
+// use.
 type Group struct{ path string }
 
-// attempts at making a group whose parents somebody else is just removing.
+// attempts at making a group while its parents are being removed
 const attempts = 5
 
-// Create makes the group teamctl/<name> (see Name), with the controllers that
-// there are. One of the same name that is empty is used again.
+// Create makes the group teamctl/<name> (see Name), with the available
+// controllers. It reuses an empty group of the same name.
 func Create(name string) (*Group, error) { return theMachine().create(name) }
 
 func (m machine) create(name string) (*Group, error) {
@@ -48,7 +49,7 @@ func (m machine) create(name string) (*Group, error) {
 	for range attempts {
 		err = m.makeAll([]string{b.dir, top, filepath.Join(top, teamDir), g.path}, want)
 		if !errors.Is(err, fs.ErrNotExist) {
-			break // else: the last group of the team has just ended, and its directory with it
+			break // otherwise the last group of the team has just ended, and its directory with it
 		}
 	}
 	if err != nil {
@@ -60,8 +61,8 @@ func (m machine) create(name string) (*Group, error) {
 	return g, nil
 }
 
-// makeAll makes every directory but the first, which is there, each with the
-// controllers of the one above.
+// makeAll makes every directory but the first, which exists, each with the
+// controllers of its parent.
 func (m machine) makeAll(dirs []string, want []string) error {
 	for i, d := range dirs[1:] {
 		handDown(dirs[i], want)
@@ -72,10 +73,10 @@ func (m machine) makeAll(dirs []string, want []string) error {
 	return nil
 }
 
-// sweep removes groups of the team that hold nothing and are older than any start
-// takes: shims that were killed between making them and saying so left them. A young
-// one may be that of an agent that is just being started, also of the same name: two
-// homes may have the same team.
+// sweep removes empty groups of the team that are older than any start takes;
+// shims killed between making a group and recording it have left them. A newer
+// one may be that of an agent that is just being started, even with the same
+// name: two homes may contain the same team.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -83,13 +84,13 @@ func sweep(dir string) {
 	}
 	for _, e := range entries {
 		if p := filepath.Join(dir, e.Name()); e.IsDir() && old(p) {
-			_ = unix.Rmdir(p) // refused while something lives there
+			_ = unix.Rmdir(p) // fails while it contains a process
 		}
 	}
 }
 
-// startWithin is longer than a group stays empty before its agent is in it, on a slow
-// machine too.
+// startWithin is longer than a group stays empty before its agent enters it,
+// even on a slow machine.
 const startWithin = 10 * time.Minute
 
 func old(dir string) bool {
@@ -97,8 +98,8 @@ func old(dir string) bool {
 	return err == nil && time.Since(fi.ModTime()) > startWithin
 }
 
-// Sweep removes groups of a team that were left behind; those in which something
-// lives stay.
+// Sweep removes groups that a team has left behind; it keeps those with a
+// living process.
 func Sweep(team string) {
 	b, err := theMachine().find()
 	if _, _, nerr := splitName(team + "/x"); err != nil || nerr != nil {
@@ -111,8 +112,8 @@ func Sweep(team string) {
 	}
 }
 
-// handDown gives a directory's children the controllers. What is refused is
-// missing in the group, and SetLimits says so.
+// handDown passes controllers on to a directory's children. A refused one is
+// missing in the group, and SetLimits reports that.
 func handDown(dir string, want []string) {
 	have := strings.Fields(read(dir, "cgroup.subtree_control"))
 	for _, c := range want {
@@ -122,8 +123,8 @@ func handDown(dir string, want []string) {
 	}
 }
 
-// Open returns the group at a path that Path gave before. One that is gone is
-// fs.ErrNotExist; a path that is no group of ours is an error.
+// Open returns the group at a path returned by Path. If it no longer exists the
+// error is fs.ErrNotExist; a path that is not a group of teamctl is an error.
 func Open(path string) (*Group, error) {
 	rest, ok := strings.CutPrefix(path, "/")
 	i := strings.LastIndex("/"+rest, "/"+subtree+"/")
@@ -143,7 +144,7 @@ func Open(path string) (*Group, error) {
 	return &Group{path: path}, nil
 }
 
-// Find returns the group that Create would make under the name, if it is there.
+// Find returns the group that Create would make for the name, if it exists.
 func Find(name string) (*Group, error) { return theMachine().group(name) }
 
 func (m machine) group(name string) (*Group, error) {
@@ -158,11 +159,11 @@ func (m machine) group(name string) (*Group, error) {
 	return Open(filepath.Join(b.dir, subtree, teamDir, leaf))
 }
 
-// Path is the group's directory, for Open.
+// Path returns the group's directory, for Open.
 func (g *Group) Path() string { return g.path }
 
-// FD opens the directory for SysProcAttr.CgroupFD: a process that is started with
-// it is in the group from its first instruction on. The caller closes it.
+// FD opens the directory for SysProcAttr.CgroupFD: a process started with it is
+// in the group from its first instruction on. The caller closes it.
 func (g *Group) FD() (*os.File, error) {
 	fd, err := unix.Open(g.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -174,9 +175,9 @@ func (g *Group) FD() (*os.File, error) {
 // cpuPeriod is the kernel's default, in microseconds.
 const cpuPeriod = 100_000
 
-// SetLimits sets what there is a controller for and says which that was. The
-// memory limit covers swap as well: what does not fit ends a process, it does not
-// bring the machine to a crawl.
+// SetLimits sets the limits for which there is a controller and reports which
+// these are. The memory limit includes swap: exceeding it ends a process
+// instead of slowing down the machine.
 func (g *Group) SetLimits(l team.Limits) (Applied, error) {
 	var a Applied
 	var errs []error
@@ -199,13 +200,13 @@ func (g *Group) SetLimits(l team.Limits) (Applied, error) {
 	return a, errors.Join(errs...)
 }
 
-// PIDs are the processes in the group and in groups that they made below it.
-// Zombies are not among them.
+// PIDs returns the processes in the group and in groups made below it, except
+// zombies.
 func (g *Group) PIDs() ([]int, error) {
 	var pids []int
 	err := filepath.WalkDir(g.path, func(p string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && p != g.path: // removed while we looked
+		case errors.Is(err, fs.ErrNotExist) && p != g.path: // removed meanwhile
 			return nil
 		case err != nil:
 			return err
@@ -230,7 +231,7 @@ func pidsOf(dir string) (pids []int) {
 }
 
 // Kill sends SIGKILL to every process in the group and below it, in one step:
-// nothing escapes by forking. It does not wait.
+// none escapes by forking. It does not wait.
 func (g *Group) Kill() error {
 	err := write(g.path, "cgroup.kill", "1")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -241,21 +242,22 @@ func (g *Group) Kill() error {
 	return err
 }
 
-// Populated reports whether a process lives in the group or below it.
+// Populated reports whether the group, or a group below it, contains a living
+// process.
 func (g *Group) Populated() (bool, error) {
 	v, err := g.event("populated")
 	return v == 1, err
 }
 
-// Frozen reports whether every process of the group stands still.
+// Frozen reports whether every process of the group is frozen.
 func (g *Group) Frozen() (bool, error) {
 	v, err := g.event("frozen")
 	return v == 1, err
 }
 
-// Freeze stops every process of the group, or lets all go on, and returns when
-// that is so. A process that hangs in the kernel can keep the group from freezing:
-// ctx bounds the wait, and then the group is thawed again.
+// Freeze freezes or thaws every process of the group, and returns when that is
+// done. A process that hangs in the kernel can prevent it: ctx limits the wait,
+// and then the group is thawed again.
 func (g *Group) Freeze(ctx context.Context, on bool) error {
 	value, want := "0", int64(0)
 	if on {
@@ -273,7 +275,7 @@ func (g *Group) Freeze(ctx context.Context, on bool) error {
 		return err
 	}
 	for {
-		// The kernel wakes whoever polls the file since its last read.
+		// The kernel wakes a poll of the file on a change since its last read.
 		if v, err := parseEvent(f, "frozen"); err != nil || v == want {
 			return err
 		}
@@ -290,8 +292,8 @@ func (g *Group) Freeze(ctx context.Context, on bool) error {
 	}
 }
 
-// OOMKills counts the processes of the group that the kernel has killed for want of
-// memory. It is 0 without the memory controller.
+// OOMKills counts the processes of the group that the kernel has killed for
+// lack of memory. It is 0 without the memory controller.
 func (g *Group) OOMKills() (int64, error) {
 	f, err := os.Open(filepath.Join(g.path, "memory.events"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -313,7 +315,7 @@ func (g *Group) event(key string) (int64, error) {
 	return parseEvent(f, key)
 }
 
-// parseEvent reads one number of a flat keyed file, from its start.
+// parseEvent returns one number of a flat keyed file.
 func parseEvent(f *os.File, key string) (int64, error) {
 	var buf [1024]byte
 	n, err := f.ReadAt(buf[:], 0)
@@ -328,9 +330,10 @@ func parseEvent(f *os.File, key string) (int64, error) {
 	return 0, nil
 }
 
-// Remove removes the group, with the groups that its processes made in it, once it
-// is empty; while something lives in it, it is an error. The directories above go
-// with the last group in them. One that is gone is no error.
+// Remove removes the group, with the groups made in it by its processes, once
+// it is empty; while it contains a living process, it returns an error. The
+// parent directories are removed with their last group. A group that no longer
+// exists is not an error.
 func (g *Group) Remove() error {
 	var dirs []string
 	err := filepath.WalkDir(g.path, func(p string, d fs.DirEntry, err error) error {
@@ -352,16 +355,17 @@ func (g *Group) Remove() error {
 	}
 	up := filepath.Dir(g.path)
 	if unix.Rmdir(up) == nil {
-		_ = unix.Rmdir(filepath.Dir(up)) // others may still be there
+		_ = unix.Rmdir(filepath.Dir(up)) // others may remain
 	}
 	return nil
 }
 
-// dyingWithin bounds the wait for processes that are dead and not yet gone.
+// dyingWithin limits the wait for processes that are dead but have not left
+// yet.
 const dyingWithin = 500 * time.Millisecond
 
-// rmdir removes one directory. A process leaves its group a moment after it can be
-// seen to be dead.
+// rmdir removes one directory. A process leaves its group a moment after its
+// death becomes visible.
 func rmdir(dir string) error {
 	deadline := time.Now().Add(dyingWithin)
 	for {
@@ -385,9 +389,9 @@ func rmdir(dir string) error {
 	}
 }
 
-// Leave moves the calling process out of an agent's group, if it is in one: what an
-// agent's command starts for the team (a supervisor) must not be killed or paused
-// with that agent.
+// Leave moves the calling process out of an agent's group, if it is in one: a
+// supervisor started by an agent's command must not be killed or paused with
+// that agent.
 func Leave() error { return theMachine().leave(os.Getpid()) }
 
 func (m machine) leave(pid int) error {
@@ -403,8 +407,8 @@ func (m machine) leave(pid int) error {
 	if err == nil {
 		return nil
 	}
-	// A directory that hands controllers down takes no process: a group beside the
-	// agents' takes it.
+	// A directory that passes on controllers accepts no process: use a group
+	// next to the agents'.
 	aside := filepath.Join(own[:i], subtree, "supervisors")
 	if merr := m.mkdir(aside); merr != nil && !errors.Is(merr, fs.ErrExist) {
 		return fmt.Errorf("leave the agent's control group: %w", errors.Join(err, merr))
@@ -415,8 +419,8 @@ func (m machine) leave(pid int) error {
 	return nil
 }
 
-// Contained reports whether this process is in the group of an agent or of a command,
-// where what it starts has to stay.
+// Contained reports whether this process is in the group of an agent or of a
+// command, in which its children must stay.
 func Contained() bool { return theMachine().contained() }
 
 func (m machine) contained() bool {
@@ -425,11 +429,11 @@ func (m machine) contained() bool {
 		return false
 	}
 	_, below, ok := strings.Cut(own+"/", "/"+subtree+"/")
-	_, leaf, _ := strings.Cut(strings.TrimSuffix(below, "/"), "/") // none: the group of supervisors, see leave
+	_, leaf, _ := strings.Cut(strings.TrimSuffix(below, "/"), "/") // none for the group of supervisors, see leave
 	return ok && leaf != ""
 }
 
-// write writes to one of the kernel's files, which are never created.
+// write writes to one of the kernel's files, which it never creates.
 func write(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 // Group is one generation's control group; there is none on this system.
 type Group struct{}
 
-// Probe looks at what is possible for this process.
+// Probe determines what is possible for this process.
 func Probe() Support { return Support{Why: "this system has no control groups"} }
 
-// Create is ErrUnsupported.
+// Create returns ErrUnsupported.
 func Create(string) (*Group, error) { return nil, ErrUnsupported }
 
-// Open is ErrUnsupported.
+// Open returns ErrUnsupported.
 func Open(string) (*Group, error) { return nil, ErrUnsupported }
 
-// Find is ErrUnsupported.
+// Find returns ErrUnsupported.
 func Find(string) (*Group, error) { return nil, ErrUnsupported }
 
 // Sweep removes nothing.
@@ -30,34 +30,34 @@ func Sweep(string) {}
 // Leave does nothing.
 func Leave() error { return nil }
 
-// Contained is false.
+// Contained returns false.
 func Contained() bool { return false }
 
-// Path is empty.
+// Path returns "".
 func (g *Group) Path() string { return "" }
 
-// FD is ErrUnsupported, as are the methods below.
+// FD returns ErrUnsupported, as do most methods below.
 func (g *Group) FD() (*os.File, error) { return nil, ErrUnsupported }
 
-// SetLimits sets nothing.
+// SetLimits sets no limits.
 func (g *Group) SetLimits(team.Limits) (Applied, error) { return Applied{}, ErrUnsupported }
 
-// PIDs lists nothing.
+// PIDs lists no processes.
 func (g *Group) PIDs() ([]int, error) { return nil, ErrUnsupported }
 
-// Kill kills nothing.
+// Kill kills no processes.
 func (g *Group) Kill() error { return ErrUnsupported }
 
-// Populated knows nothing.
+// Populated is unsupported.
 func (g *Group) Populated() (bool, error) { return false, ErrUnsupported }
 
-// Frozen knows nothing.
+// Frozen is unsupported.
 func (g *Group) Frozen() (bool, error) { return false, ErrUnsupported }
 
-// Freeze freezes nothing.
+// Freeze freezes no processes.
 func (g *Group) Freeze(context.Context, bool) error { return ErrUnsupported }
 
-// OOMKills counts nothing.
+// OOMKills returns 0.
 func (g *Group) OOMKills() (int64, error) { return 0, nil }
 
 // Remove removes nothing.

@@ -5,11 +5,12 @@ import (
 	"syscall"
 )
 
-// DieWithUs ends a command when the thread that starts it ends, so with this
-// process whatever ends that: what goes on for nobody is in the way. The caller
-// locks its thread (runtime.LockOSThread) until the command has ended.
+// DieWithUs makes the kernel end a command when the thread that starts it ends,
+// and so with this process however it ends: otherwise the command would
+// continue without an owner. The caller locks its thread (runtime.LockOSThread)
+// until the command has ended.
 func DieWithUs(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// StartIn starts a command in the control group with this directory, which stays open
-// until it has started.
+// StartIn starts a command in the control group with this directory, which must
+// stay open until it has started.
 func StartIn(a *syscall.SysProcAttr, dir *os.File) { a.UseCgroupFD, a.CgroupFD = true, int(dir.Fd()) }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// DieWithUs can do nothing here.
+// DieWithUs does nothing on this system.
 func DieWithUs(*syscall.SysProcAttr) {}
 
-// StartIn can do nothing here.
+// StartIn does nothing on this system.
 func StartIn(*syscall.SysProcAttr, *os.File) {}

@@ -1,2 +1,3 @@
-// Package childattr has attributes of child processes that not every system knows.
+// Package childattr sets attributes of child processes that not every system
+// supports.
 package childattr

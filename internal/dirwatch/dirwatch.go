@@ -1,10 +1,10 @@
-// Package dirwatch tells of changes in directories, to any number of listeners, by
-// one inotify instance: the kernel gives a user 128 of them by default, and a team
-// of workers needs one each.
+// Package dirwatch reports changes in directories to any number of listeners
+// with one inotify instance: by default the kernel gives a user 128 of them,
+// and a team of workers needs one each.
 //
-// Where none is to be had, or no watch in it, the hub does not fail: it tells every
-// listener once a second to look for itself, says why (Reason), and goes back to
-// events as soon as it can have them.
+// If no instance or watch is available the hub does not fail: it asks every
+// listener once a second to check for itself, reports the reason (Reason), and
+// returns to events as soon as they are available.
 package dirwatch
 
 import (
@@ -17,43 +17,45 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Look is how often a hub without events tells its listeners to look.
+// Look is the interval at which a hub without events asks its listeners to
+// check.
 const Look = time.Second
 
-// Event is a change of a file in the directory, or of the directory itself.
+// Event is a change to a file in the directory, or to the directory itself.
 type Event struct {
 	fsnotify.Event
-	// Lost says that changes have gone untold: look for yourself. Poll is the same
-	// once a second, where there are no events. Nothing else is set then.
+	// Lost means that changes were not reported: check for yourself. Poll means
+	// the same, once a second, if there are no events. Nothing else is set
+	// then.
 	Lost, Poll bool
 }
 
-// Hub is for a process or a part of one. Its zero value is ready; it holds nothing
-// while nobody listens.
+// Hub serves a process or a part of one. Its zero value is ready to use; it
+// holds no resources without listeners.
 type Hub struct {
-	// Degraded is called with the reason when events cannot be had, and with nil when
-	// they can again; it may be nil, and must not call the hub. Set it before the first
-	// Watch.
+	// Degraded is called with the reason when events become unavailable, and
+	// with nil when they are available again; it may be nil, and must not call
+	// the hub. Set it before the first Watch.
 	Degraded func(reason error)
 
-	// Open makes an instance, Every is how often to look without one; zero values:
-	// fsnotify.NewWatcher and Look. Tests set them.
+	// Open creates an instance, Every is the interval of checks without one;
+	// the defaults are fsnotify.NewWatcher and Look. Tests set them.
 	Open  func() (*fsnotify.Watcher, error)
 	Every time.Duration
 
-	// Rest is how long the hub leaves the kernel alone after a write was told. Writes to
-	// one file that come meanwhile are told as one; without it each of a burst wakes the
-	// process. Set it before the first Watch.
+	// Rest is how long the hub stops reading after it has reported a write.
+	// Writes to one file during that time are reported as one; without it each
+	// write of a burst wakes the process. Set it before the first Watch.
 	Rest time.Duration
 
-	telling sync.Mutex // held while listeners are told
+	telling sync.Mutex // held while listeners are called
 
 	mu    sync.Mutex
 	fs    *fsnotify.Watcher // nil without events
-	why   error             // why there are none
+	why   error             // why there are no events
 	dirs  map[string]map[*listener]struct{}
-	now   *worker   // the goroutine that tells; nil: there is none
-	ended []*worker // earlier ones, which may be on their last turn
+	now   *worker   // the goroutine that calls listeners, or nil
+	ended []*worker // earlier goroutines, which may not have ended yet
 }
 
 type worker struct{ quit, done chan struct{} }
@@ -64,15 +66,16 @@ type listener struct {
 	tell func(Event)
 }
 
-// Reason is why there are no events now, nil if there are.
+// Reason returns why there are currently no events, or nil if there are.
 func (h *Hub) Reason() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.why
 }
 
-// Watch calls tell for every change in dir until stop is called, from one goroutine
-// and never after stop has returned. tell must neither block nor call stop. A directory that is not there is an error; that there can be no events is none.
+// Watch calls tell for every change in dir until stop is called, from one
+// goroutine and never after stop has returned. tell must neither block nor call
+// stop. A missing directory is an error; unavailable events are not.
 func (h *Hub) Watch(dir string, tell func(Event)) (stop func(), err error) {
 	dir = filepath.Clean(dir)
 	l := &listener{hub: h, dir: dir, tell: tell}
@@ -92,8 +95,8 @@ func (h *Hub) Watch(dir string, tell func(Event)) (stop func(), err error) {
 	return sync.OnceFunc(l.stop), nil
 }
 
-// add watches a directory. Limits of the kernel are not an error: they leave the hub
-// without events.
+// add watches a directory. Limits of the kernel are not an error: they leave
+// the hub without events.
 func (h *Hub) add(dir string) error {
 	if h.fs == nil && h.why == nil {
 		fs, err := h.watcher()
@@ -112,7 +115,7 @@ func (h *Hub) add(dir string) error {
 	return nil
 }
 
-// degrade does without events where err is one of the kernel's limits.
+// degrade continues without events if err is one of the kernel's limits.
 func (h *Hub) degrade(err error) error {
 	if !limited(err) {
 		h.drop()
@@ -131,13 +134,13 @@ func (h *Hub) degrade(err error) error {
 	return nil
 }
 
-// limited reports whether there are too many instances, watches or descriptors.
+// limited reports whether err means too many instances, watches or descriptors.
 func limited(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.ENOMEM)
 }
 
-// run starts the goroutine of the hub where one is needed.
+// run starts the hub's goroutine if it needs one.
 func (h *Hub) run() {
 	if h.now != nil || len(h.dirs) == 0 {
 		return
@@ -162,8 +165,8 @@ func (h *Hub) stopRunning() {
 	}
 }
 
-// drop gives everything back once nobody listens; who is returned has to be waited
-// for without h.mu.
+// drop releases everything once there are no listeners; the caller must wait
+// for the returned workers without h.mu.
 func (h *Hub) drop() []*worker {
 	if len(h.dirs) > 0 {
 		return nil
@@ -183,7 +186,7 @@ func (l *listener) stop() {
 	for _, w := range h.forget(l) {
 		<-w.done
 	}
-	h.telling.Lock()   // who is just being told has been
+	h.telling.Lock()   // wait for a running call of the listener
 	h.telling.Unlock() //nolint:staticcheck // an empty section: only the wait matters
 }
 
@@ -196,7 +199,7 @@ func (h *Hub) forget(l *listener) []*worker {
 	}
 	delete(h.dirs, l.dir)
 	if h.fs != nil {
-		_ = h.fs.Remove(l.dir) // it may be gone
+		_ = h.fs.Remove(l.dir) // it may not exist any more
 	}
 	return h.drop()
 }
@@ -210,7 +213,7 @@ func (h *Hub) read(fs *fsnotify.Watcher, quit <-chan struct{}) {
 			if !ok {
 				return
 			}
-			h.tell(Event{Event: e}, filepath.Dir(e.Name), e.Name) // the second for a directory's own end
+			h.tell(Event{Event: e}, filepath.Dir(e.Name), e.Name) // the second for the removal of a directory itself
 			if h.Rest > 0 && e.Op == fsnotify.Write && !rest(h.Rest, quit) {
 				return
 			}
@@ -223,8 +226,8 @@ func (h *Hub) read(fs *fsnotify.Watcher, quit <-chan struct{}) {
 	}
 }
 
-// rest reports false when quit came first. What fsnotify has read it holds meanwhile,
-// and reads no more: the kernel joins what is alike.
+// rest returns false if quit came first. Meanwhile fsnotify keeps what it has
+// read and reads no more, and the kernel merges equal events.
 func rest(d time.Duration, quit <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -236,7 +239,7 @@ func rest(d time.Duration, quit <-chan struct{}) bool {
 	}
 }
 
-// poll stands in for events, and looks whether they are to be had again.
+// poll replaces events, and checks whether they are available again.
 func (h *Hub) poll(w *worker) {
 	d := h.Every
 	if d == 0 {
@@ -251,14 +254,14 @@ func (h *Hub) poll(w *worker) {
 		case <-t.C:
 		}
 		if h.recover(w) {
-			h.tell(Event{Lost: true}) // between the last look and the first event
+			h.tell(Event{Lost: true}) // for changes between the last check and the first event
 			return
 		}
 		h.tell(Event{Poll: true})
 	}
 }
 
-// recover goes back to events where all directories can be watched.
+// recover returns to events if all directories can be watched.
 func (h *Hub) recover(w *worker) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -291,7 +294,7 @@ func (h *Hub) watcher() (*fsnotify.Watcher, error) {
 	return fsnotify.NewWatcher()
 }
 
-// tell tells the listeners of the directories; without any, all.
+// tell calls the listeners of the directories; without any, all listeners.
 func (h *Hub) tell(e Event, dirs ...string) {
 	h.telling.Lock()
 	defer h.telling.Unlock()
@@ -313,10 +316,10 @@ func (h *Hub) tell(e Event, dirs ...string) {
 	}
 }
 
-// Advice is what a person can do about a Reason.
+// Advice is what the user can do about a Reason.
 const Advice = "sysctl fs.inotify.max_user_instances=1024, or end other watching programs"
 
-// Try reports whether events are to be had now; the error is why not.
+// Try returns nil if events are currently available, otherwise the reason.
 func Try() error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ear listens.
+// ear returns a channel of the events of a directory.
 func ear(t *testing.T, h *Hub, dir string) (<-chan Event, func()) {
 	t.Helper()
 	c := make(chan Event, 1000)
@@ -53,7 +53,8 @@ func touch(t *testing.T, dir, name string) {
 	}
 }
 
-// One instance serves many, each hears of its own directory, and the last gives it back.
+// One instance serves many listeners, each gets the events of its own
+// directory, and the last one releases it.
 func TestOneInstanceForMany(t *testing.T) {
 	t.Parallel()
 	opened := 0
@@ -97,8 +98,8 @@ func TestOneInstanceForMany(t *testing.T) {
 	}
 }
 
-// Without an instance the hub tells its listeners to look, says why, and has events
-// again when one is free.
+// Without an instance the hub asks its listeners to check, reports the reason,
+// and has events again when an instance is available.
 func TestLooksWhereThereIsNoInstance(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -139,8 +140,8 @@ func TestLooksWhereThereIsNoInstance(t *testing.T) {
 	stop()
 }
 
-// After a write the hub leaves the kernel alone for its rest, goes on then, and a stop
-// does not wait for it.
+// After a write the hub stops reading for its Rest, continues afterwards, and a
+// stop does not wait for it.
 func TestRestAfterWrite(t *testing.T) {
 	t.Parallel()
 	write := func(e Event) bool { return e.Op == fsnotify.Write }

@@ -1,2 +1,3 @@
-// Package environ reads what other processes were executed with.
+// Package environ reads the environment with which other processes were
+// executed.
 package environ

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of is what the process was executed with, each variable ended by NUL; nil where it may
-// not be read. KERN_PROCARGS2 is argc, the executable's path, padding, argc
-// arguments, then the environment, all ended by NUL.
+// Of returns the environment with which a process was executed, each variable
+// terminated by NUL; nil if it may not be read. KERN_PROCARGS2 is argc, the
+// executable's path, padding, argc arguments, then the environment, all
+// terminated by NUL.
 func Of(pid int, _ []byte) []byte {
 	b, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil || len(b) < 4 {

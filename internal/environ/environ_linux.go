@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of is what the process was executed with, each variable ended by NUL; nil where it
-// may not be read, which is so for every process of another user, and of what does not
-// live. It may stand in buf, which may be nil. A process amid its exec has none for a
-// moment, which says nothing of whose it is: that is waited for.
+// Of returns the environment with which a process was executed, each variable
+// terminated by NUL; nil if it may not be read, as for every process of another
+// user, or if the process is not alive. The result may use buf, which may be
+// nil. During an exec a process has no environment for a moment, which does not
+// show where it belongs: Of waits for that.
 func Of(pid int, buf []byte) []byte {
 	b, err := read(pid, buf)
 	if err == nil && len(b) == 0 {
@@ -26,9 +27,10 @@ func Of(pid int, buf []byte) []byte {
 	return b
 }
 
-// read reads an environment in one call: between two, the process may execute another
-// program, and what has been read would look like the whole. Whole process tables are
-// read: os.File would ask the kernel twice as much.
+// read reads an environment in one call: between two calls the process may
+// execute another program, and the part read so far would be mistaken for the
+// whole. It is used on the whole process table, where os.File would need twice
+// as many system calls.
 func read(pid int, buf []byte) ([]byte, error) {
 	fd, err := again(func() (int, error) {
 		return unix.Open("/proc/"+strconv.Itoa(pid)+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -51,7 +53,7 @@ func read(pid int, buf []byte) ([]byte, error) {
 	}
 }
 
-// again calls f until no signal comes between.
+// again repeats f until no signal interrupts it.
 func again(f func() (int, error)) (int, error) {
 	for {
 		if n, err := f(); !errors.Is(err, unix.EINTR) {
@@ -61,16 +63,17 @@ func again(f func() (int, error)) (int, error) {
 }
 
 const (
-	// execWait bounds, in looks a millisecond apart, how long an exec is waited for. It
-	// takes some ten microseconds, and as long as it likes on a disk that hangs.
+	// execWait limits, in checks a millisecond apart, how long to wait for an
+	// exec. An exec takes some ten microseconds, but any time on a disk that
+	// hangs.
 	execWait = 1000
-	// surelyEmpty is how often an environment is found empty before that is believed:
-	// the next exec may come between two looks.
+	// surelyEmpty is how often an environment must be found empty to be
+	// considered empty: another exec may happen between two checks.
 	surelyEmpty = 3
 )
 
-// afterExec reads an environment that was empty until the process has its
-// program.
+// afterExec waits until the process has its program, and reads its environment
+// again.
 func afterExec(pid int, buf []byte) (b []byte, err error) {
 	var tick *time.Ticker
 	for look, empty := 0, 0; look < execWait && empty < surelyEmpty; look++ {
@@ -94,9 +97,9 @@ func afterExec(pid int, buf []byte) (b []byte, err error) {
 	return nil, nil
 }
 
-// amidExec reports whether a process has left its old program and does not have the
-// new one yet: it has memory and no code (fs/binfmt_elf.c sets start_code when the
-// environment is in place). A zombie and the kernel's own have no memory.
+// amidExec reports whether a process has left its old program and does not have
+// the new one yet: it has memory and no code (fs/binfmt_elf.c sets start_code
+// when the environment is in place). Zombies and kernel threads have no memory.
 func amidExec(pid int) (amid, living bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

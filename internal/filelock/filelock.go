@@ -1,27 +1,29 @@
 // Package filelock is a mutual exclusion lock for goroutines and processes of
 // one machine.
 //
-// The truth is flock(2) on a file that is never unlinked: the kernel frees it
-// on any death of the holder, so there is no stale lock and nothing to steal.
-// In front of it stand two queues that make it fair:
+// It is based on flock(2) on a file that is never unlinked: the kernel releases
+// it on any death of the holder, so there is no stale lock and nothing to
+// steal. Two queues before it make it fair:
 //
-//   - a semaphore per path, so that of one process only one goroutine at a time
+//   - a semaphore per path, so that only one goroutine of a process at a time
 //     competes with other processes, and its goroutines are served in order;
-//   - where the kernel has open-file-description locks (Linux), a line on two
-//     bytes of the same file. The holder has the seat (byte 1), who is next has the
-//     turnstile (byte 0) and waits for the seat, all others wait for the turnstile.
-//     So a process that unlocks and locks again at once has to stand behind them.
-//     Without it the last holder wins nearly every race and the others starve.
+//   - where the kernel has open-file-description locks (Linux), a queue on two
+//     bytes of the same file. The holder has the seat (byte 1); the next waiter has
+//     the turnstile (byte 0) and waits for the seat; all others wait for the
+//     turnstile. A process that unlocks and locks again at once therefore queues
+//     behind them. Without this the last holder wins nearly every race and the
+//     others starve.
 //
 // The semaphore is found by the cleaned absolute path. Two spellings of one
 // path (a symlinked directory) get two semaphores and still exclude each other:
-// flock belongs to the open file, and every Lock opens the file anew.
+// flock belongs to the open file, and every Lock opens the file again.
 //
-// Waiting in line blocks in the kernel, which wakes the next at once and in order;
-// asking again after a pause cost more than a claim does. A blocked wait cannot be
-// cancelled: who gives up leaves it behind, where the process's next Lock of the path
-// takes it over. It can do no harm there, for it ends with a place in the line and
-// never with the lock: flock itself is only ever asked for, without blocking.
+// Waiting in the queue blocks in the kernel, which wakes the next waiter at
+// once and in order; polling cost more than a claim does. A blocked wait cannot
+// be cancelled: a caller that gives up leaves it behind, and the next Lock of
+// the path in the process takes it over. It can do no harm, because it ends
+// with a place in the queue and never with the lock: flock itself is only ever
+// requested without blocking.
 package filelock
 
 import (
@@ -35,7 +37,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held is a lock that is held.
+// Held is a held lock.
 type Held struct {
 	f        *os.File
 	slot     *slot
@@ -43,13 +45,12 @@ type Held struct {
 }
 
 // errReplaced means that the file was unlinked or replaced between open and
-// lock; the lock on the old inode excludes nobody.
+// lock; the lock on the old inode excludes no one.
 var errReplaced = errors.New("lock file was replaced")
 
-// Lock waits until path is locked by nobody else and locks it. The file is
-// created with mode 0600 where it is missing; its directory is not. A symlink
-// or anything else but a regular file is refused. The error wraps ctx.Err()
-// when ctx ends first.
+// Lock waits until path is not locked and locks it. It creates a missing file
+// with mode 0600, but not its directory. It refuses a symlink and anything else
+// that is not a regular file. The error wraps ctx.Err() if ctx ends first.
 func Lock(ctx context.Context, path string) (*Held, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -72,8 +73,8 @@ func Lock(ctx context.Context, path string) (*Held, error) {
 	return &Held{f: f, slot: s}, nil
 }
 
-// TryLock locks path if nobody holds it; ok is false when somebody does. It
-// does not stand in line, so it may pass those who wait in Lock.
+// TryLock locks path if it is free; ok is false if it is not. It does not
+// queue, so it may overtake callers that wait in Lock.
 func TryLock(path string) (l *Held, ok bool, err error) {
 	key, err := filepath.Abs(path)
 	if err != nil {
@@ -96,10 +97,10 @@ func TryLock(path string) (l *Held, ok bool, err error) {
 	return &Held{f: f, slot: s}, true, nil
 }
 
-// IsHeld reports whether some process or goroutine holds the lock on path. A
-// missing file is not held. Probes do not disturb each other, but a TryLock in
-// the very instant of a probe finds the file busy: take a lock that others
-// probe with Lock and a deadline.
+// IsHeld reports whether any process or goroutine holds the lock on path. A
+// missing file is not held. Probes do not disturb each other, but a TryLock at
+// the same instant as a probe finds the file locked: to take a lock that others
+// probe, use Lock with a deadline.
 func IsHeld(path string) (bool, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -108,7 +109,7 @@ func IsHeld(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("probe the lock %s: %w", path, err)
 	}
-	defer func() { _ = unix.Close(fd) }() // frees the probe's own lock too
+	defer func() { _ = unix.Close(fd) }() // also releases the probe's own lock
 	for {
 		err = unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {
@@ -117,7 +118,7 @@ func IsHeld(path string) (bool, error) {
 	}
 	switch {
 	case err == nil:
-		_ = unix.Flock(fd, unix.LOCK_UN) // before close: a child being forked may hold a copy
+		_ = unix.Flock(fd, unix.LOCK_UN) // before close: a child that is being forked may have a copy
 		return false, nil
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return true, nil
@@ -126,13 +127,13 @@ func IsHeld(path string) (bool, error) {
 	}
 }
 
-// Unlock frees the lock. A second call does nothing.
+// Unlock releases the lock. A second call does nothing.
 func (l *Held) Unlock() error {
 	if l.released.Swap(true) {
 		return nil
 	}
-	// LOCK_UN, not close alone: a child between fork and exec has a copy of the
-	// descriptor, and the lock lives as long as any copy.
+	// Unlock explicitly: a child between fork and exec has a copy of the
+	// descriptor, and the lock is held as long as any copy is open.
 	fd := int(l.f.Fd())
 	err := unix.Flock(fd, unix.LOCK_UN)
 	leaveSeat(fd)
@@ -145,12 +146,13 @@ func (l *Held) Unlock() error {
 	return nil
 }
 
-// File is the locked file, open for reading and writing until Unlock. Its
-// content has no meaning here; a holder may write who it is into it.
+// File returns the locked file, open for reading and writing until Unlock. Its
+// content has no meaning to this package; a holder may write its identity into
+// it.
 func (l *Held) File() *os.File { return l.f }
 
-// lockInLine waits for the seat and then for the lock, until the locked file is the
-// one that path names.
+// lockInLine waits for the seat and then for the lock, until the locked file is
+// the one that path names.
 func lockInLine(ctx context.Context, s *slot, path string) (*os.File, error) {
 	for {
 		fd, err := s.standInLine(ctx, path)
@@ -175,16 +177,16 @@ func lockInLine(ctx context.Context, s *slot, path string) (*os.File, error) {
 	}
 }
 
-// giveUp frees whatever is held on fd and closes it.
+// giveUp releases everything held on fd and closes it.
 func giveUp(fd int) {
-	_ = unix.Flock(fd, unix.LOCK_UN) // a child being forked may hold a copy
+	_ = unix.Flock(fd, unix.LOCK_UN) // a child that is being forked may have a copy
 	leaveSeat(fd)
 	leaveTurnstile(fd)
 	_ = unix.Close(fd)
 }
 
-// tryFile asks for the lock once, and once more for each time that the file was
-// replaced meanwhile.
+// tryFile requests the lock once, and again each time the file was replaced
+// meanwhile.
 func tryFile(path string) (*os.File, bool, error) {
 	for {
 		fd, err := open(path)
@@ -256,8 +258,8 @@ func tryFlock(fd int) (bool, error) {
 	}
 }
 
-// waitFlock asks until it is granted, fails, or ctx ends. Whoever has the seat is
-// alone here but for those who only try.
+// waitFlock requests the lock until it is granted, fails, or ctx ends. The
+// holder of the seat competes only with callers of TryLock.
 func waitFlock(ctx context.Context, fd int) error {
 	for n := 0; ; n++ {
 		ok, err := tryFlock(fd)

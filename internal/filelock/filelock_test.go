@@ -24,8 +24,8 @@ const (
 	loopEnv = "FILELOCK_TEST_LOOPS"
 )
 
-// The tests of this package are not parallel: some count the descriptors of the process
-// and the places in its turnstile.
+// The tests of this package are not parallel: some count the descriptors of the
+// process and the places in its queue.
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
 	case "":
@@ -53,7 +53,7 @@ func worker(t *testing.T, role, path string, more ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, pathEnv+"="+path)
 	cmd.Env = append(cmd.Env, more...)
 	cmd.Stderr = os.Stderr
-	t.Cleanup(func() { // of a test that failed; else it has ended
+	t.Cleanup(func() { // of a failed test; otherwise it has already exited
 		if cmd.Process != nil {
 			_ = cmd.Process.Kill()
 		}
@@ -61,8 +61,8 @@ func worker(t *testing.T, role, path string, more ...string) *exec.Cmd {
 	return cmd
 }
 
-// countUp reads, adds one and writes a number under the lock: a lost update
-// shows in the sum.
+// countUp reads, increments and writes a number under the lock, so that a lost
+// update shows in the sum.
 func countUp(path, loops string) error {
 	n, err := strconv.Atoi(loops)
 	if err != nil {
@@ -108,11 +108,11 @@ func holdForever(path string) error {
 	return l.Unlock()
 }
 
-// often is how many locks a process has to get beside others that want them as well.
+// often is how many locks a process must get while others compete for them.
 const often = 20
 
-// countUntilEOF takes the lock as often as it can until standard input ends, says so
-// when that was often, and prints at its end how often it was.
+// countUntilEOF takes the lock as often as it can until standard input ends,
+// reports when it has done so often enough, and prints the total at its end.
 func countUntilEOF(path string) error {
 	done := make(chan struct{})
 	go func() {
@@ -215,7 +215,7 @@ func TestFairBetweenProcesses(t *testing.T) {
 		}
 	})
 	defer late.Stop()
-	for i, r := range runs { // while all the others want it too
+	for i, r := range runs { // while all the others compete for it
 		if line, err := r.out.ReadString('\n'); err != nil || line != "often\n" {
 			t.Fatalf("process %d starved: %q, %v", i, line, err)
 		}
@@ -302,7 +302,7 @@ func TestKilledHolderFreesTheLock(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // killed by us
+	_ = cmd.Wait() // killed above
 	if held, err := IsHeld(path); held || err != nil {
 		t.Errorf("IsHeld after the death: %v, %v", held, err)
 	}
@@ -429,8 +429,8 @@ func BenchmarkLockUncontended(b *testing.B) {
 	}
 }
 
-// A wait that was given up leaves its place to the next Lock of the process and takes
-// the lock from nobody: who only tries finds it free.
+// An abandoned wait leaves its place to the next Lock of the process, and does
+// not hold the lock: TryLock succeeds.
 func TestGivenUpPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "guard")
 	other := worker(t, "hold", path)
@@ -474,7 +474,7 @@ func TestGivenUpPlace(t *testing.T) {
 		}
 		got <- err
 	}()
-	if err := in.Close(); err != nil { // the other lets go by its end
+	if err := in.Close(); err != nil { // the other process releases it by exiting
 		t.Fatal(err)
 	}
 	if err := other.Wait(); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Steps of a wait. A mailbox is held for some 20 microseconds, a ledger for one
 // fsync, so most waits end in the first two; only a lock held for long, like a
-// supervisor's, comes to the slow one, which costs no measurable CPU.
+// supervisor's, reaches the slow one, which costs no measurable CPU.
 const (
 	yields    = 4
 	naps      = 64
@@ -17,7 +17,7 @@ const (
 )
 
 // pause waits a moment before attempt n+1, or returns ctx.Err(). The jitter
-// keeps waiters from asking in step.
+// keeps waiters from polling in step.
 func pause(ctx context.Context, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -5,25 +5,25 @@ import (
 	"sync"
 )
 
-// slot is the semaphore of one path. A channel of one token serves waiting
-// goroutines in the order of their coming and can be waited for with a context.
+// slot is the semaphore of one path. A channel with one token serves waiting
+// goroutines in order of arrival and supports waiting with a context.
 type slot struct {
 	key   string
 	users int // holders and waiters, guarded by table.mu
 	token chan struct{}
 
 	mu   sync.Mutex
-	left *waiter // a place in line that was given up before its turn came
+	left *waiter // an abandoned place in the queue that has not been reached yet
 }
 
-// table finds the slot of a path; a path that nobody uses has none.
+// table maps paths to slots; a path that is not in use has none.
 type table struct {
 	mu sync.Mutex
 	m  map[string]*slot
 }
 
-// slots has to be the process's one table: two packages that lock one path must
-// meet in it.
+// slots must be the only table of the process: two packages that lock one path
+// must share its slot.
 var slots = table{m: make(map[string]*slot)}
 
 func (t *table) get(key string) *slot {
@@ -38,7 +38,7 @@ func (t *table) get(key string) *slot {
 	return s
 }
 
-// keep is one more use of s, which is in use.
+// keep adds a user to s, which is in use.
 func (t *table) keep(s *slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The places of the line, as bytes of the file. They are locks of the open file
-// description, independent of flock on the same file, and freed with it when their
-// holder dies.
+// The places of the queue, as bytes of the file. They are locks of the open
+// file description, independent of flock on the same file, and released with it
+// when their holder dies.
 const (
 	turnstile = 0
 	seat      = 1
@@ -28,8 +28,8 @@ func byteLock(fd, cmd int, kind int16, at int64) error {
 	}
 }
 
-// tryPlace reports whether a place was free. A file system without byte locks has
-// no line: fairness is lost there, exclusion is not.
+// tryPlace takes a place if it is free. A file system without byte locks has no
+// queue: that loses fairness, not exclusion.
 func tryPlace(fd int, at int64) bool {
 	err := byteLock(fd, unix.F_OFD_SETLK, unix.F_WRLCK, at)
 	return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES)
@@ -41,7 +41,7 @@ func leaveTurnstile(fd int) { _ = byteLock(fd, unix.F_OFD_SETLK, unix.F_UNLCK, t
 
 func leaveSeat(fd int) { _ = byteLock(fd, unix.F_OFD_SETLK, unix.F_UNLCK, seat) }
 
-// waiter is a thread that is blocked in line.
+// waiter is a thread that is blocked in the queue.
 type waiter struct {
 	fd      int
 	slot    *slot
@@ -49,8 +49,8 @@ type waiter struct {
 	done    chan struct{}
 }
 
-// standInLine returns path opened, with the seat and the turnstile taken. The caller
-// has the slot's token.
+// standInLine opens path and takes the seat and the turnstile. The caller has
+// the slot's token.
 func (s *slot) standInLine(ctx context.Context, path string) (int, error) {
 	w := s.takeOver()
 	if w == nil {
@@ -81,9 +81,9 @@ func (s *slot) standInLine(ctx context.Context, path string) (int, error) {
 	}
 }
 
-// wait blocks until the place is ours, or nobody's if it is not wanted any more. It
-// ends when all who are before it have had the lock; whoever gave it up is told
-// nothing, so there is nobody who would wait for it.
+// wait blocks until the place is reached, and then keeps it or, if it is no
+// longer wanted, releases it. It returns when all waiters before it have had
+// the lock; nothing waits for it after it was abandoned.
 func (w *waiter) wait(passed bool) {
 	if !passed {
 		awaitPlace(w.fd, turnstile)
@@ -101,7 +101,7 @@ func (w *waiter) wait(passed bool) {
 	close(w.done)
 }
 
-// leave gives a place up, or leaves it to the next of this process.
+// leave releases a place, or leaves it to the next caller of this process.
 func (w *waiter) leave() {
 	w.slot.mu.Lock()
 	defer w.slot.mu.Unlock()
@@ -113,7 +113,8 @@ func (w *waiter) leave() {
 	slots.keep(w.slot)
 }
 
-// takeOver is the place that another of this process has left, or nil.
+// takeOver returns the place that another caller of this process has left, or
+// nil.
 func (s *slot) takeOver() *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,9 +126,9 @@ func (s *slot) takeOver() *waiter {
 	return w
 }
 
-// nap is nanosleep because the runtime's timers round up to a millisecond in a
-// process that is otherwise idle, which would cost 50 times the usual hold.
+// nap calls nanosleep because the runtime's timers round up to a millisecond in
+// an otherwise idle process, which would cost 50 times the usual hold.
 func nap(d time.Duration) {
 	ts := unix.NsecToTimespec(d.Nanoseconds())
-	_ = unix.Nanosleep(&ts, nil) // an early wake-up only asks once more
+	_ = unix.Nanosleep(&ts, nil) // waking up early only causes another attempt
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Elsewhere byte locks and flock exclude each other on one file, so there is no
-// line: exclusion holds, fairness is left to the jitter.
+// On other systems byte locks and flock exclude each other on one file, so
+// there is no queue: exclusion holds, fairness depends on the jitter.
 type waiter struct{}
 
 func (*slot) standInLine(_ context.Context, path string) (int, error) { return open(path) }

@@ -1,7 +1,8 @@
-// Package memberlog reads a log that is rotated by renaming (F is the newest part,
-// F.1 the one before, F.2 the oldest) as one stream, while it is written: from its
-// beginning, from its last lines or from a time on, and onwards as it grows. A part
-// that is cut or replaced is read from its start again. Nothing is polled.
+// Package memberlog reads a log that is rotated by renaming (F is the newest
+// part, F.1 the previous one, F.2 the oldest) as one stream while it is being
+// written: from its beginning, from its last lines or from a time on, and
+// onwards as it grows. A part that is truncated or replaced is read again from
+// its start. Nothing is polled.
 package memberlog
 
 import (
@@ -21,13 +22,13 @@ import (
 	"github.com/teamctl/teamctl/internal/timeindex"
 )
 
-// parts is how many there are at most.
+// parts is the maximum number of parts.
 const parts = 3
 
-// Reader reads one log. It is for one goroutine.
+// Reader reads one log. It must be used by one goroutine.
 type Reader struct {
 	path  string
-	file  *os.File // the part that is being read; nil before there is one
+	file  *os.File // the part being read; nil before there is one
 	at    int64
 	watch *fsnotify.Watcher
 }
@@ -42,7 +43,7 @@ func (r *Reader) part(i int) string {
 	return r.path + "." + strconv.Itoa(i)
 }
 
-// Close frees the file and the watch.
+// Close closes the file and the watch.
 func (r *Reader) Close() error {
 	var errs []error
 	if r.file != nil {
@@ -56,8 +57,8 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Start goes to the beginning of the oldest part. A log that has none is
-// fs.ErrNotExist; it may still come.
+// Start moves to the beginning of the oldest part. If the log has none the
+// error is fs.ErrNotExist; it may still be created.
 func (r *Reader) Start() error {
 	for range attempts {
 		for i := parts - 1; i >= 0; i-- {
@@ -72,10 +73,10 @@ func (r *Reader) Start() error {
 	return fmt.Errorf("open the log: %w", &fs.PathError{Op: "open", Path: r.path, Err: fs.ErrNotExist})
 }
 
-// attempts at looking at the parts while they are being renamed.
+// attempts to find the parts while they are being renamed
 const attempts = 20
 
-// turning reports that a part has come up meanwhile.
+// turning reports whether a part has appeared meanwhile.
 func (r *Reader) turning() bool {
 	for i := range parts {
 		if _, err := os.Stat(r.part(i)); err == nil {
@@ -102,11 +103,12 @@ func (r *Reader) use(f *os.File, at int64) {
 	r.file, r.at = f, at
 }
 
-// StartTail goes to where the last n lines begin. A last line without an end counts.
+// StartTail moves to the start of the last n lines. An unfinished last line
+// counts.
 func (r *Reader) StartTail(n int) error {
 	if n <= 0 {
 		if err := r.to(0, 0); err != nil {
-			return r.Start() // in the middle of being rotated, or only old parts
+			return r.Start() // in the middle of a rotation, or only old parts
 		}
 		fi, err := r.file.Stat()
 		if err == nil {
@@ -136,9 +138,9 @@ func (r *Reader) StartTail(n int) error {
 	return nil
 }
 
-// tailOffset is where the last n lines of a file begin, how long it is, and how many
-// ends of lines before that were seen. The last part's last line may be unfinished,
-// and counts.
+// tailOffset returns where the last n lines of a file begin, its length, and
+// how many line ends before that were seen. The last line of the last part may
+// be unfinished, and counts.
 func tailOffset(f *os.File, n int, last bool) (offset, length int64, seen int, err error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -147,7 +149,7 @@ func tailOffset(f *os.File, n int, last bool) (offset, length int64, seen int, e
 	const block = 32 << 10
 	buf := make([]byte, block)
 	end := fi.Size()
-	ends := 0 // of lines before the offset that is looked at
+	ends := 0 // line ends before the current offset
 	for at := end; at > 0; {
 		size := min(int64(block), at)
 		at -= size
@@ -157,7 +159,7 @@ func tailOffset(f *os.File, n int, last bool) (offset, length int64, seen int, e
 		for i := size - 1; i >= 0; i-- {
 			switch {
 			case buf[i] != '\n':
-			case at+i == end-1 && last: // the end of the last line is the end of nothing before it
+			case at+i == end-1 && last: // the end of the last line does not end a line before it
 			case ends+1 == n:
 				return at + i + 1, end, n, nil
 			default:
@@ -165,14 +167,14 @@ func tailOffset(f *os.File, n int, last bool) (offset, length int64, seen int, e
 			}
 		}
 	}
-	// Its first line may have begun in the part before: it is counted there, by the
-	// end that this part does not have.
+	// Its first line may have begun in the previous part: it is counted there,
+	// by the line end that this part does not have.
 	return 0, end, ends, nil
 }
 
-// StartSince goes to where what was written at t or later begins, or a little
-// before. Where there is no index of times, a part is taken whole if it was written
-// to since then.
+// StartSince moves to the start of what was written at t or later, or slightly
+// before. Without an index of times, it includes a part completely if it was
+// written to since then.
 func (r *Reader) StartSince(t time.Time) error {
 	found := false
 	for i := range parts {
@@ -209,8 +211,8 @@ func (r *Reader) StartSince(t time.Time) error {
 	return nil
 }
 
-// Read reads what is there. At the present end it is io.EOF; later there may be
-// more. Before there is a log it is io.EOF too.
+// Read reads what is available. At the present end it returns io.EOF; there may
+// be more later. Before the log exists it also returns io.EOF.
 func (r *Reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -241,8 +243,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// next goes on from a part that is read to its end: to the one that came after it,
-// or to its start if it was cut. moved is false at the end of the newest.
+// next continues after a part that is read to its end: with the part that
+// followed it, or with its start if it was truncated. moved is false at the end
+// of the newest part.
 func (r *Reader) next() (moved bool, err error) {
 	mine, err := r.file.Stat()
 	if err != nil {
@@ -264,17 +267,17 @@ func (r *Reader) next() (moved bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if k > 0 && r.find(mine) != k { // renamed while we looked
+		if k > 0 && r.find(mine) != k { // renamed meanwhile
 			if f != nil {
 				_ = f.Close()
 			}
 			continue
 		}
 		if f == nil {
-			return false, nil // the newest is not there yet
+			return false, nil // the newest does not exist yet
 		}
-		// Whoever wrote to our part before it was renamed may have done so after we
-		// had looked.
+		// A writer may have written to this part after the check and before it
+		// was renamed.
 		if now, err := r.file.Stat(); err == nil && now.Size() > r.at {
 			_ = f.Close()
 			return true, nil
@@ -285,7 +288,7 @@ func (r *Reader) next() (moved bool, err error) {
 	return false, nil
 }
 
-// find is the number of the part that the file is now; -1 if it is none.
+// find returns the current number of the part, or -1 if it is no longer one.
 func (r *Reader) find(fi fs.FileInfo) int {
 	for i := range parts {
 		if other, err := os.Stat(r.part(i)); err == nil && os.SameFile(fi, other) {
@@ -295,9 +298,9 @@ func (r *Reader) find(fi fs.FileInfo) int {
 	return -1
 }
 
-// after opens the oldest part that is newer than part k; for a file that is none any
-// more (k is -1), the oldest that was written to after it, else the newest. It is
-// nil if there is none.
+// after opens the oldest part that is newer than part k; for a file that is no
+// longer a part (k is -1), the oldest that was written after it, otherwise the
+// newest. It returns nil if there is none.
 func (r *Reader) after(k int, mine fs.FileInfo) (*os.File, error) {
 	from := k - 1
 	if k < 0 {
@@ -322,8 +325,8 @@ func (r *Reader) after(k int, mine fs.FileInfo) (*os.File, error) {
 	return nil, nil
 }
 
-// Watch begins to look for changes; call it before the Read whose end Wait waits
-// beyond, so that none is missed. The log's directory must exist.
+// Watch starts watching for changes; call it before the last Read before Wait,
+// so that no change is missed. The log's directory must exist.
 func (r *Reader) Watch() error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -333,14 +336,14 @@ func (r *Reader) Watch() error {
 	if err := w.Add(dir); err != nil {
 		return errors.Join(fmt.Errorf("watch the log: %w", err), w.Close())
 	}
-	// That the directory itself goes is told of its parent only.
+	// Only the parent reports the removal of the directory itself.
 	_ = w.Add(filepath.Dir(dir))
 	r.watch = w
 	return nil
 }
 
-// Wait returns when there may be more to read. Once the log's directory is gone it
-// is io.EOF.
+// Wait returns when there may be more to read. Once the log's directory has
+// been removed it returns io.EOF.
 func (r *Reader) Wait(ctx context.Context) error {
 	dir := filepath.Dir(r.path)
 	for {
@@ -368,7 +371,8 @@ func (r *Reader) Wait(ctx context.Context) error {
 	}
 }
 
-// ours reports a change of the log itself, not of the other files beside it.
+// ours reports whether a change concerns the log itself rather than other files
+// next to it.
 func ours(path, name string) bool {
 	if name == path {
 		return true

@@ -106,7 +106,7 @@ func TestTail(t *testing.T) {
 		{"a\nb\n", "c\nd\n", "e\n", 2, "d\ne\n"},
 		{"a\nb\n", "c\nd\n", "e\n", 4, "b\nc\nd\ne\n"},
 		{"a\nb\n", "c\nd\n", "e\n", 99, "a\nb\nc\nd\ne\n"},
-		{"a\n", "b\nhal", "f\nd\n", 2, "half\nd\n"}, // a line across two parts is one
+		{"a\n", "b\nhal", "f\nd\n", 2, "half\nd\n"}, // a line across two parts is one line
 		{"a\n", "b\nhal", "f\nd\n", 3, "b\nhalf\nd\n"},
 		{"a\n", "b\n", "", 1, "b\n"},
 	} {
@@ -126,7 +126,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// indexed writes a part whose lines came at the given times.
+// indexed writes a part whose lines were written at the given times.
 func indexed(t *testing.T, path string, lines ...time.Time) {
 	t.Helper()
 	w, err := timeindex.Open(path)
@@ -170,7 +170,7 @@ func TestSince(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := strings.Fields(all(t, r))
-		if min == 1 { // exactly at a record: what stands before it may be of the same second
+		if min == 1 { // exactly at a record: earlier output may be of the same second
 			if len(got) < 6 || got[len(got)-6] != "12:01" {
 				t.Errorf("since %d: %q", min, got)
 			}
@@ -194,8 +194,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// Between two looks the log may be turned over once, twice, or so often that what
-// we were reading is gone; it may be cut, replaced or removed.
+// Between two reads the log may be rotated once, twice, or so often that the
+// part being read is deleted; it may be truncated, replaced or removed.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -251,8 +251,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// A reader that follows a writer that turns its log all the time misses nothing and
-// reads nothing twice, as long as it is not two whole parts behind.
+// A reader that follows a writer that rotates its log all the time misses
+// nothing and reads nothing twice, as long as it is not two whole parts behind.
 func TestFollowsThroughTurns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
@@ -261,7 +261,7 @@ func TestFollowsThroughTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lines, perPart = 5000, 50
-	taken := make(chan int, 1) // how far the reader is: the writer keeps less than a part ahead
+	taken := make(chan int, 1) // progress of the reader: the writer stays less than a part ahead
 	go func() {
 		far := 0
 		for i := range lines {
@@ -318,7 +318,7 @@ func TestWait(t *testing.T) {
 	if err := r.Watch(); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(dir, "proc.json"), "{}") // wakes nobody
+	put(t, filepath.Join(dir, "proc.json"), "{}") // wakes no reader
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := r.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {

@@ -1,8 +1,8 @@
-// Package mkdirlock is the lock that many programs outside of this one use: a
-// directory beside what it locks. mkdir takes it and rmdir frees it; whoever holds it
-// refreshes its time, and one that was not refreshed for ten seconds is abandoned.
-// Nothing frees it when its holder is killed, which is why files of our own are
-// locked by package filelock.
+// Package mkdirlock implements the lock of many other programs: a directory
+// next to what it locks. mkdir takes it and rmdir releases it; its holder
+// refreshes its time, and a lock not refreshed for ten seconds is abandoned. It
+// is not released when its holder is killed, so teamctl's own files are locked
+// by package filelock instead.
 package mkdirlock
 
 import (
@@ -22,13 +22,15 @@ import (
 // Stale is the age at which a lock counts as abandoned.
 const Stale = 10 * time.Second
 
-// ErrStolen says that another program has taken the lock for abandoned.
+// ErrStolen means that another program has considered the lock abandoned and
+// taken it.
 var ErrStolen = errors.New("another program took the lock")
 
-// Hold runs do while dir is locked, as a directory of mode perm: who is alone in using
-// a mode can tell what it has left behind when it was killed (see Sweep). do calls held right before it changes what is
-// locked: it fails with ErrStolen when this process slept for so long that another
-// one has it now. The error wraps ctx.Err() when ctx ends before the lock is free.
+// Hold runs do while dir is locked, as a directory of mode perm: if no other
+// program uses that mode, it identifies locks left by killed processes (see
+// Sweep). do must call held right before it changes what is locked: it fails
+// with ErrStolen if this process slept for so long that another one has the
+// lock now. The error wraps ctx.Err() if ctx ends before the lock is free.
 func Hold(ctx context.Context, dir string, perm fs.FileMode, do func(held func() error) error) (err error) {
 	l := &lock{dir: dir, perm: perm}
 	if err := l.take(ctx); err != nil {
@@ -50,13 +52,13 @@ type lock struct {
 	perm fs.FileMode
 
 	mu   sync.Mutex
-	info fs.FileInfo // as we made or refreshed it last
+	info fs.FileInfo // as last made or refreshed
 }
 
 func (l *lock) take(ctx context.Context) error {
 	for {
 		err := os.Mkdir(l.dir, l.perm)
-		if err == nil { // the umask may have taken bits away: then nobody knows it for ours
+		if err == nil { // the umask may have removed bits: then the mode does not identify the lock
 			l.info, err = os.Lstat(l.dir)
 			return err
 		}
@@ -87,8 +89,9 @@ func (l *lock) take(ctx context.Context) error {
 	}
 }
 
-// Sweep frees the locks in a directory that have this mode. It is for whoever knows that
-// all of them were left by processes that were killed: others would wait for Stale.
+// Sweep releases the locks in a directory that have this mode. The caller knows
+// that all of them were left by killed processes; others would have to wait for
+// Stale.
 func Sweep(in string, perm fs.FileMode) error {
 	entries, err := os.ReadDir(in)
 	if err != nil {
@@ -109,7 +112,7 @@ func Sweep(in string, perm fs.FileMode) error {
 	return nil
 }
 
-// steal takes our lock's abandoned directory out of the way.
+// steal moves the lock's abandoned directory away.
 func (l *lock) steal(seen fs.FileInfo) (err error) {
 	in, err := os.OpenRoot(filepath.Dir(l.dir))
 	if err != nil {
@@ -119,9 +122,10 @@ func (l *lock) steal(seen fs.FileInfo) (err error) {
 	return Steal(in, filepath.Base(l.dir), seen)
 }
 
-// Steal takes an abandoned lock out of the way; seen is what was judged. It is renamed
-// first: between the look and the hand another may have stolen it and made a fresh one,
-// and then what was renamed is not what was seen and goes back.
+// Steal moves an abandoned lock away; seen is the lock that was found
+// abandoned. It renames the lock first: between the check and the rename
+// another process may have stolen it and made a new one; then the renamed lock
+// differs from seen and is moved back.
 func Steal(in *os.Root, name string, seen fs.FileInfo) error {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -139,8 +143,8 @@ func Steal(in *os.Root, name string, seen fs.FileInfo) error {
 	return in.Remove(aside)
 }
 
-// Same reports that a lock is the one that was seen. It compares the time too: a file
-// system gives a freed inode number to the next directory at once.
+// Same reports whether two infos are of the same lock. It also compares the
+// time: a file system may reuse a freed inode number at once.
 func Same(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }
 
 func (l *lock) held() error {
@@ -170,7 +174,7 @@ func (l *lock) refresh(quit <-chan struct{}) {
 	}
 }
 
-// touch refreshes the lock if it is ours still.
+// touch refreshes the lock if this process still has it.
 func (l *lock) touch() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +190,8 @@ func (l *lock) touch() {
 	}
 }
 
-// free frees the lock if it is ours still; a stolen one is the thief's to free.
+// free releases the lock if this process still has it; a stolen one belongs to
+// its new holder.
 func (l *lock) free() error {
 	if l.held() != nil {
 		return nil

@@ -15,8 +15,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestExcludes: a counter that is read and then written loses no step. It is atomic
-// only for the race detector, which does not know what a directory orders.
+// TestExcludes checks that a counter that is read and then written loses no
+// step. It is atomic only for the race detector, which does not know the order
+// established by a directory.
 func TestExcludes(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.json.lock")
@@ -48,7 +49,8 @@ func TestExcludes(t *testing.T) {
 	}
 }
 
-// TestAbandoned: a fresh lock of somebody else is waited for, an old one is taken.
+// TestAbandoned checks that a fresh lock of another program is awaited, and an
+// old one is taken.
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.lock")
@@ -69,8 +71,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestStolen: who slept while another took the lock must not write, and must not free
-// the other's.
+// TestStolen checks that a process that slept while another took the lock does
+// not write, and does not release the other's lock.
 func TestStolen(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.lock")
@@ -95,7 +97,7 @@ func TestStolen(t *testing.T) {
 	}
 }
 
-// TestRefreshed: the time of a lock moves on while it is held.
+// TestRefreshed checks that the time of a lock is updated while it is held.
 func TestRefreshed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x.lock")
@@ -123,7 +125,8 @@ func TestRefreshed(t *testing.T) {
 	}
 }
 
-// TestSweep: what one who was killed has left is freed, and nobody else's.
+// TestSweep checks that locks left by killed processes are released, but no
+// others.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	in := t.TempDir()
@@ -131,7 +134,7 @@ func TestSweep(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(in, name), perm); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(filepath.Join(in, name), perm); err != nil { // whatever the umask
+		if err := os.Chmod(filepath.Join(in, name), perm); err != nil { // regardless of the umask
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package named reads which tests the documents name as proof of what they say:
-// docs/faults.md and docs/scenarios.md. The tests of the repository check that those
-// exist, scripts/test that they ran and passed.
+// Package named reads which tests the documents name as evidence:
+// docs/faults.md and docs/scenarios.md. The tests of the repository check that
+// these exist, scripts/test that they ran and passed.
 package named
 
 import (
@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// Test is a test that a document names.
+// Test is a test named by a document.
 type Test struct {
-	Doc string // the document that names it first
+	Doc string // the first document that names it
 	Dir string // directory of its package
-	// Name of a test function; for a script the name of its subtest, TestScripts/NAME.
-	// Of backends/backendtest, which has no tests of its own, TestExercise/parts/CASE: a case
-	// that every backend's TestExercise runs unless it cannot.
+	// Name of a test function; for a script the name of its subtest,
+	// TestScripts/NAME. For backends/backendtest, which has no tests of its
+	// own, TestExercise/parts/CASE: a case that every backend's TestExercise
+	// runs if the backend supports it.
 	Name string
 }
 
@@ -26,14 +27,15 @@ const Shared = "backends/backendtest"
 // Scripts is the directory of the package whose TestScripts runs the scripts.
 const Scripts = "cmd/teamctl"
 
-// Read returns the tests that the documents below root name, each once, in order.
+// Read returns the tests named by the documents below root, each once, in
+// order.
 func Read(root fs.FS) ([]Test, error) {
 	var all []Test
 	seen := map[Test]bool{}
 	for _, d := range []struct {
 		path  string
 		cells int // of a row that counts
-		cell  int // that names the tests
+		cell  int // names the tests
 	}{{"docs/faults.md", 5, 4}, {"docs/scenarios.md", 5, 3}} {
 		text, err := fs.ReadFile(root, d.path)
 		if err != nil {
@@ -61,8 +63,8 @@ func Read(root fs.FS) ([]Test, error) {
 	return all, nil
 }
 
-// inCell finds the tests in a cell: a directory in backquotes and the names after it,
-// or a script.
+// inCell finds the tests in a cell: a directory in backquotes and the names
+// after it, or a script.
 func inCell(cell string) []Test {
 	place := regexp.MustCompile("(script )?`([^`]+)`([^`]*)")
 	name := regexp.MustCompile(`\b(?:Test|Fuzz)\w+(?:/\w+)?|\b\w+\.txtar\b`)

@@ -22,7 +22,7 @@ func TestInCell(t *testing.T) {
 	}
 }
 
-// A table that lost its form is an error: it would name no test, and nothing would be
+// A malformed table is an error: it would name no test, and nothing would be
 // checked any more.
 func TestReadWithoutTables(t *testing.T) {
 	t.Parallel()

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// overflow is the number of users who have none in this user namespace.
+// overflow is the user number of all users not mapped in this user namespace.
 const overflow = 65534
 
-// mapped reports whether a number means a user of its own in this user namespace.
+// mapped reports whether a number identifies a user in this user namespace.
 func mapped(uid int) bool {
 	data, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package private
 
-// There are no user namespaces: each number means a user.
+// There are no user namespaces: each number identifies a user.
 const overflow = -2
 
 func mapped(int) bool { return true }

@@ -1,7 +1,8 @@
-// Package private keeps directories of one user closed to the others. A directory is
-// private if it belongs to the user, nobody else can enter it, and nobody else can put
-// another directory in its place: each directory above it belongs to the user or to
-// root and is not writable by others, unless it has the sticky bit.
+// Package private keeps directories of one user closed to other users. A
+// directory is private if it belongs to the user, no other user can enter it,
+// and no other user can replace it by another directory: each directory above
+// it belongs to the user or to root and is not writable by others, unless it
+// has the sticky bit.
 package private
 
 import (
@@ -18,28 +19,30 @@ import (
 	"github.com/teamctl/teamctl/internal/regular"
 )
 
-// Refusal is a directory that another user owns, or can change or replace.
+// Refusal is the error for a directory that another user owns, or can change or
+// replace.
 type Refusal struct {
-	Path string // what is wrong
-	Why  string // for a person, after the path
-	Mend string // a command that mends it; "" where there is none
+	Path string // the offending path
+	Why  string // for people, follows the path
+	Mend string // a command that fixes it; "" if there is none
 }
 
 func (r *Refusal) Error() string { return r.Path + " " + r.Why }
 
-// Dir is a directory that is to be private.
+// Dir is a directory that must be private.
 type Dir struct {
 	Path string
-	// Links allows the path to end in a symbolic link of the user or of root. Links
-	// above it are always allowed.
+	// Links allows the path to end in a symbolic link of the user or of root.
+	// Links above it are always allowed.
 	Links bool
-	// Own reports whether a program that keeps the directory has made the file of a
-	// name. A directory with other files is not closed to readers. nil: all files are.
+	// Own reports whether the program that owns the directory has made the file
+	// with that name. A directory with other files is not closed to readers.
+	// nil: it has made all files.
 	Own func(name string) bool
 }
 
-// Make makes a directory, and its parent, where they are missing, and secures both.
-// The parent may hold other directories than dir only if own says that they are ours.
+// Make makes a directory, and its parent, if they are missing, and secures
+// both. The parent may contain other files than dir only if own accepts them.
 func Make(dir string, own func(name string) bool) error {
 	for _, d := range []Dir{{Path: filepath.Dir(dir), Own: own}, {Path: dir}} {
 		if err := d.Secure(); err != nil { // before anything is made below it
@@ -48,22 +51,23 @@ func Make(dir string, own func(name string) bool) error {
 		if err := os.MkdirAll(d.Path, 0o700); err != nil {
 			return err
 		}
-		if err := d.Secure(); err != nil { // somebody else may have been faster
+		if err := d.Secure(); err != nil { // another process may have been faster
 			return err
 		}
 	}
 	return nil
 }
 
-// Check looks at the directory and changes nothing. wide are the permissions that
-// Secure would take from others; a directory that does not exist has none. What cannot
-// be made private is a *Refusal.
+// Check checks the directory and changes nothing. wide are the permissions that
+// Secure would remove from others; a directory that does not exist has none. If
+// it cannot be made private the error is a *Refusal.
 func (d Dir) Check() (wide fs.FileMode, err error) {
 	wide, _, err = d.look()
 	return wide, err
 }
 
-// Secure makes the directory private, if it exists. What cannot be is a *Refusal.
+// Secure makes the directory private, if it exists. If that is impossible the
+// error is a *Refusal.
 func (d Dir) Secure() error {
 	wide, real, err := d.look()
 	if err != nil || wide == 0 {
@@ -77,7 +81,7 @@ func (d Dir) Secure() error {
 	if now, serr := os.Lstat(real); serr == nil && now.Mode().Perm()&0o022 != 0 { // a file system without modes
 		return &Refusal{Path: real, Why: fmt.Sprintf("is writable by other users (%04o)", now.Mode().Perm())}
 	}
-	if err != nil && !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) { // a sandbox: nobody can write to it
+	if err != nil && !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) { // a sandbox: not writable for anyone
 		return err
 	}
 	return nil
@@ -98,10 +102,10 @@ func (d Dir) look() (wide fs.FileMode, real string, err error) {
 	return d.wide(real, fi)
 }
 
-// wide looks into a directory that others can enter.
+// wide checks a directory that others can enter.
 func (d Dir) wide(real string, fi fs.FileInfo) (fs.FileMode, string, error) {
 	writable := fi.Mode().Perm()&0o022 != 0
-	if sticky := fi.Mode()&fs.ModeSticky != 0; sticky && writable { // like /tmp: it is shared on purpose
+	if sticky := fi.Mode()&fs.ModeSticky != 0; sticky && writable { // like /tmp: shared on purpose
 		return 0, real, &Refusal{Path: real, Why: fmt.Sprintf("is writable by other users (%v)", fi.Mode())}
 	}
 	entries, err := os.ReadDir(real)
@@ -123,14 +127,14 @@ func (d Dir) wide(real string, fi fs.FileInfo) (fs.FileMode, string, error) {
 	case writable:
 		return 0, real, &Refusal{Path: real, Why: fmt.Sprintf("is writable by other users (%04o)", fi.Mode().Perm()), Mend: "chmod go-w " + real}
 	}
-	return 0, real, nil // what is ours in it is closed by itself
+	return 0, real, nil // the program's own files in it are closed themselves
 }
 
 // maxLinks is how many symbolic links of a path are followed, as on Linux.
 const maxLinks = 40
 
-// resolve follows the path without links that others have made or could replace. fi is
-// nil where nothing is there.
+// resolve follows the path without links that others have made or could
+// replace. fi is nil if nothing exists at the path.
 func (d Dir) resolve() (real string, fi fs.FileInfo, err error) {
 	abs, err := filepath.Abs(d.Path)
 	if err != nil {
@@ -183,20 +187,21 @@ func (d Dir) resolve() (real string, fi fs.FileInfo, err error) {
 	}
 }
 
-// parts are the names of a path. Those with two dots stay: they are about where a link
-// leads to.
+// parts returns the names in a path. It keeps "..", which is relative to the
+// target of a link.
 func parts(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
-// above refuses a directory on the way to a private one in which others can rename.
+// above returns an error for a directory on the way to a private one in which
+// other users can rename.
 func above(path string, fi fs.FileInfo) error {
 	if uid := owner(fi); !trusted(uid) {
 		return &Refusal{Path: path, Why: fmt.Sprintf("belongs to user %d, who can replace what is in it", uid)}
 	}
 	others := fi.Mode().Perm() & 0o022
 	if gid := group(fi); gid == owner(fi) || gid == 0 {
-		others &^= 0o020 // the group of one user alone, or of root
+		others &^= 0o020 // the group of a single user, or of root
 	}
 	if others != 0 && fi.Mode()&fs.ModeSticky == 0 {
 		r := &Refusal{Path: path, Why: fmt.Sprintf("is writable by other users (%04o), who can replace what is in it", fi.Mode().Perm())}
@@ -208,13 +213,13 @@ func above(path string, fi fs.FileInfo) error {
 	return nil
 }
 
-// trusted reports whether a user may own what is above our directories: ourselves and
-// root, also where root has no number in this user namespace.
+// trusted reports whether a user may own directories above a private one: this
+// user and root, even if root is not mapped in this user namespace.
 func trusted(uid int) bool {
 	return uid == os.Geteuid() || uid == 0 || uid == overflow && !mapped(uid)
 }
 
-// ReadFile reads a regular file that nobody but the user and root can write.
+// ReadFile reads a regular file that only the user and root can write.
 func ReadFile(path string) ([]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -223,8 +228,8 @@ func ReadFile(path string) ([]byte, error) {
 	return read(f)
 }
 
-// ReadInput is ReadFile for a file that a person has named, which may be a pipe or a
-// terminal too, and those anybody's.
+// ReadInput is ReadFile for a file named by the user, which may also be a pipe
+// or a terminal with any owner.
 func ReadInput(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -233,9 +238,9 @@ func ReadInput(path string) ([]byte, error) {
 	return read(f)
 }
 
-// read reads a file that nobody else can write, and closes it.
+// read reads a file that other users cannot write, and closes it.
 func read(f *os.File) ([]byte, error) {
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read, so the error does not matter
 	fi, err := f.Stat()
 	if err == nil && fi.Mode().IsRegular() {
 		err = written(f.Name(), fi)
@@ -246,7 +251,7 @@ func read(f *os.File) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// written refuses a file that somebody else owns or can write to.
+// written returns an error for a file that another user owns or can write.
 func written(path string, fi fs.FileInfo) error {
 	if !trusted(owner(fi)) {
 		return &Refusal{Path: path, Why: fmt.Sprintf("belongs to user %d", owner(fi))}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const stranger = 65533 // a user who is neither root nor the one of the tests
+const stranger = 65533 // a user that is neither root nor the one running the tests
 
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
@@ -83,8 +83,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A directory that holds what is not ours is not closed to readers; one in which others
-// can write is refused.
+// A directory that contains other files is not closed to readers; one in which
+// others can write is refused.
 func TestSharedDirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "d")

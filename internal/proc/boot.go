@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// SinceBoot is how long the machine has been up, sleep included. It runs evenly: it
-// does not follow the wall clock when somebody sets that, and every process of one
-// boot reads the same.
+// SinceBoot returns how long the machine has been up, sleep included. The clock
+// runs evenly: it does not follow changes of the wall clock, and every process
+// of one boot reads the same.
 func SinceBoot() (time.Duration, error) {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(bootClock, &ts); err != nil {
@@ -20,11 +20,11 @@ func SinceBoot() (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// BootID names this boot.
+// BootID returns the id of this boot.
 func BootID() (string, error) { return bootID() }
 
-// Age is how long ago the process was started, whatever the wall clock did
-// meanwhile. One of another boot is ErrGone.
+// Age returns how long ago the process was started, regardless of changes of
+// the wall clock. A process of another boot is ErrGone.
 func Age(id backends.ProcID) (time.Duration, error) {
 	boot, err := bootID()
 	if err != nil {

@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootClock goes on while the machine sleeps.
+// bootClock continues while the machine sleeps.
 const bootClock = unix.CLOCK_MONOTONIC
 
-// age: macOS keeps the start of a process by the wall clock only.
+// age uses the wall clock, because macOS records the start of a process only by
+// it.
 func age(start uint64) (time.Duration, error) {
 	return max(0, time.Since(time.UnixMicro(int64(start)))), nil //nolint:gosec // microseconds since 1970
 }

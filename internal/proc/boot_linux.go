@@ -8,8 +8,8 @@ import (
 
 const bootClock = unix.CLOCK_BOOTTIME
 
-// tick is the unit of times in /proc: USER_HZ is 100 on every architecture that Go
-// has.
+// tick is the unit of times in /proc: USER_HZ is 100 on every architecture
+// supported by Go.
 const tick = 10 * time.Millisecond
 
 func age(start uint64) (time.Duration, error) {

@@ -1,5 +1,5 @@
 package proc
 
-// Dying reports whether a process that still is one will run no more; macOS does not
-// tell before it is a zombie.
+// Dying reports whether an existing process will not run any more; macOS does
+// not report that before it is a zombie.
 func Dying(int) bool { return false }

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dying reports whether a process that still is one will run no more: it was sent
-// SIGKILL, which nothing can refuse, or it is on its way out. On a busy machine, or in
-// the middle of a write to a disk, that may take a while, in which it has its pid, its
-// sockets and its locks. False where it cannot be read.
+// Dying reports whether an existing process will not run any more: SIGKILL,
+// which cannot be blocked, is pending, or it is exiting. On a busy machine, or
+// during a write to a disk, that may take a while, in which it keeps its pid,
+// its sockets and its locks. It returns false if that cannot be read.
 func Dying(pid int) bool {
 	var buf [4096]byte
 	if b, err := readProc(pid, "stat", buf[:]); err == nil && leaving(b) {
@@ -25,8 +25,8 @@ func Dying(pid int) bool {
 // exiting is PF_EXITING among the kernel's flags of a thread.
 const exiting = 0x4
 
-// leaving reads a line of /proc/<pid>/stat: its first thread is leaving, or has left
-// while others have not.
+// leaving parses /proc/<pid>/stat: it reports whether the first thread is
+// exiting, or has exited while others have not.
 func leaving(b []byte) bool {
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(f) < 7 {
@@ -39,7 +39,8 @@ func leaving(b []byte) bool {
 	return err == nil && flags&exiting != 0
 }
 
-// killed reads /proc/<pid>/status: SIGKILL waits for its first thread, or for all.
+// killed parses /proc/<pid>/status: it reports whether SIGKILL is pending for
+// the first thread or the process.
 func killed(b []byte) bool {
 	for line := range bytes.Lines(b) {
 		name, mask, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
@@ -54,8 +55,8 @@ func killed(b []byte) bool {
 	return false
 }
 
-// readProc reads the beginning of a file of a process. Whole tables are read: os.File
-// would ask the kernel twice as much.
+// readProc reads the beginning of a file of a process. It is used on the whole
+// process table, where os.File would need twice as many system calls.
 func readProc(pid int, file string, buf []byte) ([]byte, error) {
 	fd, err := again(func() (int, error) {
 		return unix.Open("/proc/"+strconv.Itoa(pid)+"/"+file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -68,7 +69,7 @@ func readProc(pid int, file string, buf []byte) ([]byte, error) {
 	return buf[:max(n, 0)], err
 }
 
-// again calls f until no signal comes between.
+// again repeats f until no signal interrupts it.
 func again(f func() (int, error)) (int, error) {
 	for {
 		if n, err := f(); !errors.Is(err, unix.EINTR) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// One that was sent SIGKILL has its pid until the kernel gets to it.
+// A process that was sent SIGKILL keeps its pid until the kernel ends it.
 func TestDying(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
@@ -42,8 +42,8 @@ func TestDying(t *testing.T) {
 	if err := Signal(id, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	// For a moment the signal waits no more and it has not begun to leave: after that it
-	// is dying until it is reaped.
+	// For a moment the signal is no longer pending and the exit has not begun:
+	// after that it is dying until it is reaped.
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(time.Minute); !Zombie(id); <-tick.C {

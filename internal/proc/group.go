@@ -11,33 +11,34 @@ import (
 )
 
 // Group is a set of processes that the kernel keeps together (a control group,
-// internal/cgroup): none leaves it by forking, by a new session or by clearing its
-// environment.
+// internal/cgroup): no process leaves it by forking, by a new session or by
+// clearing its environment.
 type Group interface {
-	// PIDs are the processes in it, zombies excepted. One that does not exist any
-	// more is fs.ErrNotExist.
+	// PIDs returns the processes in it, except zombies. If the group no longer
+	// exists the error is fs.ErrNotExist.
 	PIDs() ([]int, error)
-	// Freeze stops all of them or lets all go on.
+	// Freeze stops or resumes all of them.
 	Freeze(ctx context.Context, on bool) error
 	// Kill sends SIGKILL to all of them at once.
 	Kill() error
 }
 
-// thawWithin bounds the thawing before a tree is asked to end.
+// thawWithin limits the thawing before a tree is ended.
 const thawWithin = 2 * time.Second
 
-// thaw lets a paused tree go on: a frozen process handles no SIGTERM.
+// thaw resumes a paused tree: a frozen process handles no SIGTERM.
 func (k *killer) thaw(ctx context.Context) {
 	if k.group == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawWithin)
 	defer cancel()
-	_ = k.group.Freeze(ctx, false) // SIGKILL reaches a frozen process as well
+	_ = k.group.Freeze(ctx, false) // SIGKILL also reaches a frozen process
 }
 
-// grouped are the living processes of the group. A detached one, and what descends
-// from it, belongs to nobody's tree wherever it was started; so does the caller.
+// grouped returns the living processes of the group. It omits detached
+// processes and their descendants, which belong to no tree wherever they were
+// started, and the caller.
 func (k *killer) grouped() ([]backends.ProcID, error) {
 	if k.group == nil {
 		return nil, nil
@@ -74,19 +75,20 @@ func (k *killer) grouped() ([]backends.ProcID, error) {
 	return out, nil
 }
 
-// killGroup ends the group at once, unless somebody is in it who is not to be ended.
+// killGroup ends the group at once, unless it contains a process that must not
+// be ended.
 func (k *killer) killGroup() {
 	if k.group == nil {
 		return
 	}
 	if _, err := k.grouped(); err == nil && !k.spared {
-		_ = k.group.Kill() // what it cannot do, the signals of the phase do one by one
+		_ = k.group.Kill() // if it fails, the signals of the phase end the processes one by one
 	}
 }
 
-// detachment tells which processes of a group are detached, or below a detached one
-// in it. Those outside say nothing: an agent's shim stands below the team's tmux
-// server, which is detached itself.
+// detachment determines which processes of a group are detached, or descend
+// from a detached one in it. Ancestors outside the group do not count: an
+// agent's shim is below the team's tmux server, which is itself detached.
 type detachment struct{ in, known map[int]bool }
 
 func (d detachment) above(pid int) bool {
@@ -98,7 +100,7 @@ func (d detachment) above(pid int) bool {
 	}
 	v := isDetached(pid)
 	if in, err := stat(pid); !v && err == nil {
-		d.known[pid] = false // a circle, made of pids that were reused while we looked, ends here
+		d.known[pid] = false // a cycle, caused by pids reused during the scan, ends here
 		v = d.above(in.ppid)
 	}
 	d.known[pid] = v

@@ -12,32 +12,33 @@ import (
 )
 
 const (
-	// rescanEvery bounds how long a process that was forked while we looked stays
-	// unseen: its birth gives no event.
+	// rescanEvery limits how long a process forked during a scan stays
+	// unnoticed: its start gives no event.
 	rescanEvery = 200 * time.Millisecond
-	// killWithin bounds the last phase: a process that survives SIGKILL that long
-	// hangs in the kernel.
+	// killWithin limits the last phase: a process that survives SIGKILL that
+	// long hangs in the kernel.
 	killWithin = 10 * time.Second
 )
 
-// KillTree ends the roots, everything below them and everything of the
-// generation (gen may be empty), and returns when none of it lives: SIGTERM and
-// SIGCONT (a stopped process takes no SIGTERM) to each as it is found, SIGKILL
-// to what is left after grace. ended counts the processes that lived and were
-// signalled. A cancelled ctx ends the grace early, it does not end the killing.
-// The error names what survived SIGKILL for ten seconds.
+// KillTree ends the roots, all their descendants and everything of the
+// generation (gen may be empty), and returns when none of it is alive: it sends
+// SIGTERM and SIGCONT (a stopped process handles no SIGTERM) to each process as
+// it is found, and SIGKILL to what is left after grace. ended counts the living
+// processes that were signalled. A cancelled ctx shortens the grace but does
+// not stop the killing. The error names processes that have survived SIGKILL
+// for ten seconds.
 func KillTree(ctx context.Context, roots []backends.ProcID, gen string, grace time.Duration) (ended int, err error) {
 	return KillTreeIn(ctx, nil, roots, gen, grace)
 }
 
-// KillTreeIn is KillTree for processes that a group (nil for none) keeps together:
-// everything in it is found, whatever it did to hide, and SIGKILL goes to the group
-// as a whole, so that nothing outruns it by forking. A frozen group is thawed.
+// KillTreeIn is KillTree for processes in a group (nil for none): everything in
+// it is found, however it hides, and SIGKILL is sent to the group as a whole,
+// so that no process can escape by forking. A frozen group is thawed.
 func KillTreeIn(ctx context.Context, g Group, roots []backends.ProcID, gen string, grace time.Duration) (ended int, err error) {
 	return (*Looks)(nil).KillTree(ctx, g, roots, gen, grace)
 }
 
-// KillTree is KillTreeIn, which shares its looks through the process table.
+// KillTree is KillTreeIn with shared scans of the process table.
 func (l *Looks) KillTree(ctx context.Context, g Group, roots []backends.ProcID, gen string, grace time.Duration) (ended int, err error) {
 	k := killer{looks: l, roots: roots, gen: gen, group: g, told: map[backends.ProcID]bool{}}
 	deadline := time.NewTimer(grace)
@@ -60,7 +61,7 @@ func (l *Looks) KillTree(ctx context.Context, g Group, roots []backends.ProcID, 
 	return len(k.told), fmt.Errorf("end process tree: %d processes survive SIGKILL: %w", len(left), errStuck{left})
 }
 
-// errStuck carries the survivors.
+// errStuck contains the survivors.
 type errStuck struct{ ids []backends.ProcID }
 
 func (e errStuck) Error() string {
@@ -76,13 +77,13 @@ type killer struct {
 	roots []backends.ProcID
 	gen   string
 	group Group
-	told  map[backends.ProcID]bool // lived when they were signalled
-	// spared: the group holds processes that must not be ended.
+	told  map[backends.ProcID]bool // alive when they were signalled
+	// spared: the group contains processes that must not be ended.
 	spared bool
 }
 
-// living are the processes to end that still live. Those told already are kept
-// in mind, since a child of a dead one has another parent now.
+// living returns the processes to end that are still alive. It remembers those
+// already signalled, because a child of a dead one now has another parent.
 func (k *killer) living() ([]backends.ProcID, error) {
 	set := map[backends.ProcID]bool{}
 	for _, id := range k.roots {
@@ -107,7 +108,8 @@ func (k *killer) living() ([]backends.ProcID, error) {
 	}
 	var top []backends.ProcID
 	for id := range set {
-		// One that has died since may have left children, which stand below it there.
+		// A process that has died since may have left children, which are below
+		// it in this scan.
 		if seen.lived(id) || Alive(id) {
 			top = append(top, id)
 		}
@@ -116,7 +118,7 @@ func (k *killer) living() ([]backends.ProcID, error) {
 }
 
 // phase signals every process once, as it appears, and reports whether none is
-// left. A process table that cannot be read is no evidence of that.
+// left. If the process table cannot be read, it assumes that some are.
 func (k *killer) phase(cancel <-chan struct{}, deadline <-chan time.Time, sigs ...syscall.Signal) bool {
 	sent := map[backends.ProcID]bool{}
 	for {
@@ -145,14 +147,14 @@ func (k *killer) phase(cancel <-chan struct{}, deadline <-chan time.Time, sigs .
 	}
 }
 
-// waitAll waits until all have died or it is time to look again (true), or until
-// the phase is over (false).
+// waitAll waits until all have died or it is time for another scan (true), or
+// until the phase is over (false).
 func waitAll(ids []backends.ProcID, pause bool, cancel <-chan struct{}, deadline <-chan time.Time) bool {
 	again := time.NewTimer(rescanEvery)
 	defer again.Stop()
 	for _, id := range ids {
 		w, err := Watch(id)
-		if err != nil { // no descriptor left: look again later
+		if err != nil { // no descriptor left: scan again later
 			pause = true
 			continue
 		}

@@ -11,29 +11,30 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Looks lets those who look through the process table at the same time share one
-// look: to end a hundred trees at once takes little more of them than to end one.
-// The zero value is ready; a nil one shares with nobody.
+// Looks lets concurrent scans of the process table share one scan: ending a
+// hundred trees at once needs few more scans than ending one. The zero value is
+// ready to use; a nil one shares nothing.
 type Looks struct {
-	turn sync.Mutex // held by the look that is under way
-	rest time.Time  // under turn: the next does not begin before
+	turn sync.Mutex // held by the running scan
+	rest time.Time  // guarded by turn: the next scan starts no earlier
 
 	mu   sync.Mutex
-	next *round // has not begun, and may be joined; nil: nobody waits for one
+	next *round // not started yet, others may join; nil if none is waiting
 }
 
-// restMax bounds how long a look is put off for the one before.
+// restMax limits how long a scan is delayed after the previous one.
 const restMax = 50 * time.Millisecond
 
-// round is a look that several wait for; the rest is set before done is closed.
+// round is a scan for several waiters; the rest is set before done is closed.
 type round struct {
 	done  chan struct{}
 	sight *sight
 	err   error
 }
 
-// look returns what a look saw that began after the call. After each, as much time
-// is left to others as it took: meanwhile more come who need the next.
+// look returns the result of a scan that began after the call. After each scan
+// it pauses for as long as the scan took, so that more callers can share the
+// next.
 func (l *Looks) look() (*sight, error) {
 	if l == nil {
 		return takeSight()
@@ -55,7 +56,7 @@ func (l *Looks) look() (*sight, error) {
 		<-time.After(d)
 	}
 	l.mu.Lock()
-	l.next = nil // who asks from now on must not be told what was seen before
+	l.next = nil // later callers must not get the result of this scan
 	l.mu.Unlock()
 	began := time.Now()
 	r.sight, r.err = takeSight()
@@ -63,12 +64,13 @@ func (l *Looks) look() (*sight, error) {
 	return r.sight, r.err
 }
 
-// sight is the process table with what the environments say of whose each is.
+// sight is the process table with the information in the processes'
+// environments.
 type sight struct {
 	boot string
-	by   map[int]sighted  // the living
-	kids map[int][]int    // by parent, the dead too: what is below them is not lost
-	gens map[string][]int // the living that are not detached, by generation
+	by   map[int]sighted  // living processes
+	kids map[int][]int    // by parent, including dead ones, so that their descendants are not lost
+	gens map[string][]int // living processes that are not detached, by generation
 }
 
 type sighted struct {
@@ -107,8 +109,8 @@ func takeSight() (*sight, error) {
 	return s, nil
 }
 
-// marks reads what an environment says of whose its process is: the generations it
-// belongs to, one as a rule, and whether it is nobody's descendant.
+// marks parses an environment: it returns the generations to which its process
+// belongs, normally one, and whether it is detached.
 func marks(environ []byte) (gens []string, detached bool) {
 	const genKey, detachedMark = team.EnvGen + "=", EnvDetached + "=1"
 	for len(environ) > 0 {
@@ -127,14 +129,14 @@ func (s *sight) id(pid int) backends.ProcID {
 	return backends.ProcID{BootID: s.boot, PID: pid, StartTicks: s.by[pid].start}
 }
 
-// lived reports whether the process was alive when the look came to it.
+// lived reports whether the process was alive when the scan reached it.
 func (s *sight) lived(id backends.ProcID) bool {
 	in, ok := s.by[id.PID]
 	return ok && id.BootID == s.boot && in.start == id.StartTicks
 }
 
-// ofGeneration are the processes that were executed with TEAMCTL_GENERATION=gen, the
-// caller excepted.
+// ofGeneration returns the processes executed with TEAMCTL_GENERATION=gen,
+// except the caller.
 func (s *sight) ofGeneration(gen string) []backends.ProcID {
 	var out []backends.ProcID
 	self := os.Getpid()
@@ -146,8 +148,8 @@ func (s *sight) ofGeneration(gen string) []backends.ProcID {
 	return out
 }
 
-// below are the living processes below the roots, detached ones and what is below
-// them left out.
+// below returns the living descendants of the roots, except detached processes
+// and their descendants.
 func (s *sight) below(roots []backends.ProcID) []backends.ProcID {
 	var out []backends.ProcID
 	seen := make(map[int]bool, len(roots))

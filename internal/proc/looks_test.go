@@ -13,7 +13,8 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// Who comes while a look is put off shares it; who comes later gets a later one.
+// Callers that arrive while a scan is delayed share it; later callers get a
+// later one.
 func TestLooksAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +30,7 @@ func TestLooksAreShared(t *testing.T) {
 				}
 			})
 		}
-		synctest.Wait() // one waits for its turn, the others for it
+		synctest.Wait() // one waits for the scan, the others for it
 		wg.Wait()
 		for _, s := range got {
 			if s == nil || s != got[0] {
@@ -42,8 +43,8 @@ func TestLooksAreShared(t *testing.T) {
 	})
 }
 
-// Many trees, ended together with their looks shared, end as one by one: those that
-// ignore SIGTERM after their grace, those without a mark by their parent.
+// Trees ended together with shared scans end as they do one by one: processes
+// that ignore SIGTERM after their grace, those without a mark by their parent.
 func TestKillTreesTogether(t *testing.T) {
 	t.Parallel()
 	const many = 3

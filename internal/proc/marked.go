@@ -8,16 +8,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Marked is a process that was executed as a member's, or below one.
+// Marked is a process that was executed as a member's process, or below one.
 type Marked struct {
 	ID         backends.ProcID
-	Team       string // its key
-	Agent      string // its name
+	Team       string // key of the team
+	Agent      string // name of the member
 	Generation string
 }
 
-// OfTeam lists the living processes of this user whose environment says that they
-// belong to a member of the team key in home; "" is any team.
+// OfTeam lists the living processes of this user whose environment marks them
+// as belonging to a member of the team key in home; "" matches any team.
 func OfTeam(home, key string) ([]Marked, error) {
 	var out []Marked
 	buf := make([]byte, 16<<10)

@@ -12,11 +12,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// EnvDetached marks, with the value 1, a process that is nobody's descendant.
+// EnvDetached, with the value 1, marks a process that belongs to no tree.
 const EnvDetached = team.EnvDetached
 
-// ErrGone is the error for a process that does not exist any more, or whose pid
-// now belongs to another one.
+// ErrGone is the error for a process that no longer exists, or whose pid now
+// belongs to another one.
 var ErrGone = errors.New("process is gone")
 
 // info is one line of the process table.
@@ -26,7 +26,8 @@ type info struct {
 	dead                   bool // zombie or exiting
 }
 
-// Identify names the process that has the pid now. A dead one is ErrGone.
+// Identify returns the identity of the process that currently has the pid. A
+// dead one is ErrGone.
 func Identify(pid int) (backends.ProcID, error) {
 	if pid <= 0 {
 		return backends.ProcID{}, ErrGone
@@ -45,11 +46,11 @@ func Identify(pid int) (backends.ProcID, error) {
 	return backends.ProcID{BootID: boot, PID: pid, StartTicks: in.start}, nil
 }
 
-// Self names the calling process.
+// Self returns the identity of the calling process.
 func Self() (backends.ProcID, error) { return Identify(os.Getpid()) }
 
-// IdentifyAny names the process that has the pid now, be it dead: a zombie that
-// nobody has reaped yet keeps its pid.
+// IdentifyAny returns the identity of the process that currently has the pid,
+// even if it is dead: a zombie keeps its pid until it is reaped.
 func IdentifyAny(pid int) (backends.ProcID, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -59,21 +60,22 @@ func IdentifyAny(pid int) (backends.ProcID, error) {
 	return backends.ProcID{BootID: boot, PID: pid, StartTicks: in.start}, err
 }
 
-// Alive reports whether the process lives. One whose state cannot be read (no
-// descriptor left, for example) counts as alive: death needs evidence.
+// Alive reports whether the process is alive. If its state cannot be read (for
+// example for lack of descriptors) it returns true: death needs evidence.
 func Alive(id backends.ProcID) bool {
 	_, err := lookup(id)
 	return !errors.Is(err, ErrGone)
 }
 
-// Zombie reports whether the process has ended and its parent has not reaped it.
+// Zombie reports whether the process has ended and its parent has not reaped
+// it.
 func Zombie(id backends.ProcID) bool {
 	in, err := stat(id.PID)
 	return err == nil && in.dead && in.start == id.StartTicks
 }
 
-// lookup returns the table's line for id; the error is ErrGone when it is not
-// the same living process any more.
+// lookup returns the table's line for id; the error is ErrGone if the pid no
+// longer belongs to the same living process.
 func lookup(id backends.ProcID) (info, error) {
 	if id.PID <= 0 {
 		return info{}, ErrGone
@@ -95,16 +97,16 @@ func lookup(id backends.ProcID) (info, error) {
 	return in, nil
 }
 
-// Foreground is the foreground process group of the terminal that id runs on.
-// It is 0 for a process without a terminal.
+// Foreground returns the foreground process group of the terminal of id, or 0
+// without a terminal.
 func Foreground(id backends.ProcID) (pgrp int, err error) {
 	in, err := lookup(id)
 	return max(in.tpgid, 0), err
 }
 
-// Descendants lists the living processes below id, whose own entry is not among
-// them. Detached processes and what is below them are left out. It is nil where
-// the process table cannot be read.
+// Descendants lists the living processes below id, without id itself. It omits
+// detached processes and their descendants. It returns nil if the process table
+// cannot be read.
 func Descendants(id backends.ProcID) []backends.ProcID {
 	if !Alive(id) {
 		return nil
@@ -116,16 +118,16 @@ func Descendants(id backends.ProcID) []backends.ProcID {
 	return s.below([]backends.ProcID{id})
 }
 
-// Children are the direct children of the calling process that still live and
-// do not belong to a detached tree.
+// Children returns the living direct children of the calling process that do
+// not belong to a detached tree.
 func Children() ([]backends.ProcID, error) {
 	self := os.Getpid()
 	return list(func(in info) bool { return in.ppid == self && !isDetached(in.pid) })
 }
 
 // ByGeneration lists the living processes of this user that were executed with
-// TEAMCTL_GENERATION=gen, wherever they hang in the tree. The caller itself is
-// never among them. It is nil where the process table cannot be read.
+// TEAMCTL_GENERATION=gen, wherever they are in the tree, except the caller. It
+// returns nil if the process table cannot be read.
 func ByGeneration(gen string) []backends.ProcID {
 	s, err := takeSight()
 	if err != nil {
@@ -134,8 +136,8 @@ func ByGeneration(gen string) []backends.ProcID {
 	return s.ofGeneration(gen)
 }
 
-// Generations are the generations of which ByGeneration would find a process: one look
-// for many.
+// Generations returns the generations for which ByGeneration would find a
+// process, with a single scan.
 func Generations() (map[string]bool, error) {
 	s, err := takeSight()
 	if err != nil {
@@ -150,7 +152,7 @@ func Generations() (map[string]bool, error) {
 	return gens, nil
 }
 
-// list is the part of the process table that lives and that keep wants.
+// list returns the living processes of the process table that keep accepts.
 func list(keep func(info) bool) ([]backends.ProcID, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -169,13 +171,13 @@ func list(keep func(info) bool) ([]backends.ProcID, error) {
 	return out, nil
 }
 
-// isDetached reports whether a process is marked as nobody's descendant.
+// isDetached reports whether a process is marked as detached.
 func isDetached(pid int) bool {
 	_, detached := marks(environ.Of(pid, nil))
 	return detached
 }
 
-// SignalName is the usual name of a signal, "SIGKILL".
+// SignalName returns the usual name of a signal, such as "SIGKILL".
 func SignalName(s syscall.Signal) string {
 	if n := unix.SignalName(s); n != "" {
 		return n

@@ -47,7 +47,8 @@ func fromKinfo(k *unix.KinfoProc) info {
 	}
 }
 
-// table is the process table. What vanishes while it is read is left out.
+// table returns the process table. It omits processes that exit while it is
+// read.
 func table() ([]info, error) {
 	ks, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Getuid())
 	if err != nil {
@@ -60,7 +61,7 @@ func table() ([]info, error) {
 	return out, nil
 }
 
-// Signal sends a signal to this process; macOS has no way to pin a pid, so the
+// Signal sends a signal to this process; macOS cannot pin a pid, so the
 // identity is compared just before.
 func Signal(id backends.ProcID, sig syscall.Signal) error {
 	if !Alive(id) {

@@ -24,7 +24,7 @@ func bootID() (string, error) {
 }
 
 func stat(pid int) (info, error) {
-	var buf [1024]byte // the line has some fifty numbers and sixteen letters at most
+	var buf [1024]byte // the line has at most some fifty numbers and sixteen letters
 	b, err := readStat(pid, buf[:])
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return info{}, ErrGone
@@ -37,9 +37,9 @@ func stat(pid int) (info, error) {
 
 func readStat(pid int, buf []byte) ([]byte, error) { return readProc(pid, "stat", buf) }
 
-// parseStat reads a line of /proc/<pid>/stat. The command name stands in
-// parentheses and may itself hold blanks and parentheses: only what follows the
-// last one is made of fields.
+// parseStat parses a line of /proc/<pid>/stat. The command name is in
+// parentheses and may itself contain blanks and parentheses: fields only begin
+// after the last one.
 func parseStat(b []byte) (info, error) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 1 || end < open {
@@ -60,8 +60,9 @@ func parseStat(b []byte) (info, error) {
 	}
 	in.pid = num(strings.TrimSpace(string(b[:open])))
 	in.ppid, in.pgrp, in.tpgid = num(f[1]), num(f[2]), num(f[5])
-	// The first thread of a killed process may be a zombie while others still die:
-	// until the last one is gone its files are open and its locks are held.
+	// The first thread of a killed process may be a zombie while others are
+	// still exiting: until the last one has exited its files are open and its
+	// locks are held.
 	in.dead = f[0] == "X" || f[0] == "x" || f[0] == "Z" && num(f[17]) <= 1
 	start, e := strconv.ParseUint(f[19], 10, 64)
 	if e != nil && err == nil {
@@ -71,7 +72,8 @@ func parseStat(b []byte) (info, error) {
 	return in, err
 }
 
-// table is the process table. What vanishes while it is read is left out.
+// table returns the process table. It omits processes that exit while it is
+// read.
 func table() ([]info, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -101,7 +103,8 @@ func table() ([]info, error) {
 }
 
 // Signal sends a signal to exactly this process: the pidfd pins it before its
-// identity is compared, so the signal cannot reach a successor of the pid.
+// identity is compared, so the signal cannot reach a later process with the
+// same pid.
 func Signal(id backends.ProcID, sig syscall.Signal) error {
 	if id.PID <= 0 {
 		return ErrGone
@@ -110,7 +113,7 @@ func Signal(id backends.ProcID, sig syscall.Signal) error {
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return ErrGone
-	case err != nil: // no pidfd here: the check just before is the best there is
+	case err != nil: // no pidfd on this system: a check just before is the best there is
 		if !Alive(id) {
 			return ErrGone
 		}

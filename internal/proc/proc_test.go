@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fake: "idle", "stubborn" (ignores SIGTERM), or "tree FILE" (a stubborn child in
-// a session of its own whose parent ends at once, and a plain child).
+// fake runs as "idle", "stubborn" (ignores SIGTERM), or "tree FILE" (a stubborn
+// child in a session of its own whose parent exits at once, and a plain child).
 func fake(args []string) {
 	switch args[0] {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-	case "orphan": // ends; its child is re-parented
+	case "orphan": // exits; its child is re-parented
 		c := exec.Command(os.Args[0], "fake", "stubborn", args[1])
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if c.Start() == nil {
@@ -44,7 +44,7 @@ func fake(args []string) {
 	case "tree":
 		_ = exec.Command(os.Args[0], "fake", "orphan", args[1]+".1").Run()
 		c := exec.Command(os.Args[0], "fake", "idle", args[1]+".2")
-		c.Env = append(os.Environ(), "TEAMCTL_GENERATION=") // known by its parent only
+		c.Env = append(os.Environ(), "TEAMCTL_GENERATION=") // identified only by its parent
 		if c.Start() != nil {
 			os.Exit(1)
 		}
@@ -63,7 +63,7 @@ func ready(file string) {
 	_ = os.WriteFile(file+"."+strconv.Itoa(os.Getpid()), nil, 0o600)
 }
 
-// run starts a fake that this test reaps.
+// run starts a fake process, which the test reaps.
 func run(t *testing.T, gen string, args ...string) (*exec.Cmd, backends.ProcID) {
 	t.Helper()
 	return start(t, gen, os.Args[0], append([]string{"fake"}, args...)...)
@@ -169,7 +169,7 @@ func TestFault05ZombieIsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-w.Done(): // nobody has reaped it
+	case <-w.Done(): // it is not reaped
 	case <-time.After(60 * time.Second):
 		t.Fatal("the death of an unreaped process was not seen")
 	}
@@ -314,11 +314,11 @@ func TestKillTreeCancelEndsTheGrace(t *testing.T) {
 	}
 }
 
-// A process has no environment while it executes a program: neither is it then
-// taken for one that is not detached, nor for one of no generation.
+// While a process executes a program it has no environment: it must be taken
+// neither for one that is not detached, nor for one without a generation.
 func TestAmidExec(t *testing.T) {
 	const gen = "g-amid-5e1f"
-	// A shell, since a program of one thread is what executes others.
+	// A shell, because typically a program with one thread executes others.
 	script := filepath.Join(t.TempDir(), "again")
 	if err := os.WriteFile(script, []byte("[ $1 -eq 0 ] || exec sh \"$0\" $(($1 - 1))\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -7,22 +7,22 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// pollEvery is how often a process is looked at where the system has no event
-// for its end.
+// pollEvery is the interval at which a process is checked if the system has no
+// event for its end.
 const pollEvery = 250 * time.Millisecond
 
-// Watcher tells the death of one process. It costs a descriptor and a parked
+// Watcher reports the death of one process. It costs a descriptor and a parked
 // goroutine, no thread.
 type Watcher struct {
 	done    chan struct{}
-	stop    func() // frees the wait; the goroutine then ends without closing done
+	stop    func() // unblocks the wait; the goroutine then ends without closing done
 	stopped sync.WaitGroup
 	once    sync.Once
 }
 
-// Watch watches a process, whoever's child it is. One that is gone already gives
-// a Watcher whose Done is closed. The error is about the means (descriptors), not
-// about the process.
+// Watch watches a process, which need not be a child. For a process that has
+// already ended it returns a Watcher whose Done is closed. An error concerns
+// the means (descriptors), not the process.
 func Watch(id backends.ProcID) (*Watcher, error) {
 	w := &Watcher{done: make(chan struct{}), stop: func() {}}
 	if !Alive(id) {
@@ -48,11 +48,11 @@ func Watch(id backends.ProcID) (*Watcher, error) {
 	return w, nil
 }
 
-// Done is closed when the process has died (a zombie has). After Close it may
-// stay open for ever.
+// Done returns a channel that is closed when the process has died (a zombie
+// has). After Close it may stay open for ever.
 func (w *Watcher) Done() <-chan struct{} { return w.done }
 
-// Close frees the watch and waits for its goroutine.
+// Close ends the watch and waits for its goroutine.
 func (w *Watcher) Close() {
 	w.once.Do(w.stop)
 	w.stopped.Wait()

@@ -11,7 +11,7 @@ import (
 )
 
 // watch waits on a kqueue of its own. The filter is registered before the
-// identity is compared: an exit in between is then reported, not missed.
+// identity is compared, so that an exit in between is reported, not missed.
 func watch(id backends.ProcID) (wait func() bool, stop func(), err error) {
 	kq, err := unix.Kqueue()
 	if err != nil {
@@ -30,9 +30,9 @@ func watch(id backends.ProcID) (wait func() bool, stop func(), err error) {
 		_ = unix.Close(kq)
 		return nil, nil, nil
 	}
-	// A kqueue is readable when it has an event, but the runtime's poller is a
-	// kqueue itself and does not take another one on every release: a second,
-	// user event ends the blocking wait instead.
+	// A kqueue is readable when it has an event, but the runtime's poller is
+	// itself a kqueue and does not accept another one on every release: a
+	// second, user event ends the blocking wait instead.
 	const wake = 1
 	ue := unix.Kevent_t{Ident: wake, Filter: unix.EVFILT_USER, Flags: unix.EV_ADD | unix.EV_CLEAR}
 	if _, err := unix.Kevent(kq, []unix.Kevent_t{ue}, nil, nil); err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/teamctl/teamctl/backends"
 )
 
-// watch waits on a pidfd in the runtime's poller. The descriptor is opened before
-// the identity is compared: from then on the pid cannot become another process.
+// watch waits on a pidfd in the runtime's poller. The descriptor is opened
+// before the identity is compared: from then on the pid cannot be reused for
+// another process.
 func watch(id backends.ProcID) (wait func() bool, stop func(), err error) {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	switch {
@@ -26,7 +27,7 @@ func watch(id backends.ProcID) (wait func() bool, stop func(), err error) {
 		_ = unix.Close(fd)
 		return nil, nil, nil
 	}
-	// PIDFD_NONBLOCK is younger (5.10) than pidfd_open.
+	// PIDFD_NONBLOCK is newer (5.10) than pidfd_open.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)
 		return nil, nil, fmt.Errorf("watch process %d: %w", id.PID, err)

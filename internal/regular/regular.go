@@ -1,6 +1,7 @@
-// Package regular opens files of a team's directory, which any program may replace.
-// Opening a named pipe waits for its other end, and reading a device may never end:
-// neither may happen to a command that only wants to know how a member is.
+// Package regular opens files of a team's directory, which any program may
+// replace. Opening a named pipe waits for its other end, and reading a device
+// may never end: neither may block a command that only reads the state of a
+// member.
 package regular
 
 import (
@@ -13,14 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotRegular is the error of a path that leads to something else than a regular file.
+// ErrNotRegular is the error for a path that leads to anything but a regular
+// file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens a file for reading. It never blocks; anything but a regular file is
-// ErrNotRegular, in an *fs.PathError that names what it is. Symbolic links are followed.
+// Open opens a file for reading. It never blocks; for anything but a regular
+// file the error is ErrNotRegular in an *fs.PathError that names what it is.
+// Symbolic links are followed.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// OpenFile is os.OpenFile that never blocks and takes regular files only.
+// OpenFile is os.OpenFile, but never blocks and only opens regular files.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag&^os.O_TRUNC|unix.O_NONBLOCK, perm)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EISDIR) { // a pipe without a reader, a socket, a directory

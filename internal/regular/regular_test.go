@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/internal/strays"
 )
 
-// Nothing but a regular file is opened, and nothing is waited for.
+// Only regular files are opened, and no open blocks.
 func TestOnlyRegularFiles(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp(strays.Short(), "tc-reg") // a socket path has 107 bytes
@@ -51,7 +51,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// A regular file is what it is to package os, a missing one too.
+// For a regular file, and a missing one, the result is that of package os.
 func TestRegularFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")

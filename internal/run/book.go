@@ -19,15 +19,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Book records the commands of a team that are running, one file each, so that what
-// they leave is found when the process that runs them is killed. The zero value
+// Book records the running commands of a team, one file each, so that what they
+// leave is found if the process that runs them is killed. The zero value
 // records nothing.
 type Book struct {
-	Dir  string // directory of the records; made when it is needed
+	Dir  string // directory of the records; created when needed
 	Team string // key, for the names of control groups
 }
 
-// BookOf is the book of a team.
+// BookOf returns the book of a team.
 func BookOf(l team.Layout) Book { return Book{Dir: l.Commands(), Team: l.Key} }
 
 // entry is the record of one scope.
@@ -35,7 +35,7 @@ type entry struct {
 	Generation string          `json:"generation"`
 	Kind       string          `json:"kind"` // gate, setup, hook
 	Dir        string          `json:"dir,omitempty"`
-	Owner      backends.ProcID `json:"owner"`           // who runs the commands, and ends the scope
+	Owner      backends.ProcID `json:"owner"`           // the process that runs the commands and ends the scope
 	Group      string          `json:"group,omitempty"` // path of the control group
 	Began      time.Time       `json:"began"`
 }
@@ -44,25 +44,25 @@ type entry struct {
 type Scope struct {
 	Generation string
 	group      *cgroup.Group
-	file       string // of the record; empty: none
+	file       string // of the record; empty if there is none
 	left       bool   // a command could not be ended with all of its processes
 }
 
-// groupMark keeps the groups of commands apart from those of members: no member's name
-// begins with it.
+// groupMark distinguishes the groups of commands from those of members: no
+// member's name starts with it.
 const groupMark = "_"
 
-// Open begins a scope: a control group where there can be one, and its record before
-// any command runs. The kind and the directory are for people.
+// Open opens a scope: it creates a control group, if possible, and writes its
+// record before any command runs. The kind and the directory are for people.
 func (b Book) Open(kind, dir string) (*Scope, error) {
 	s := &Scope{Generation: team.NewUUID()}
 	if b.Dir == "" {
 		return s, nil
 	}
-	// A process of an agent stays in the agent's group with its commands: outside of
-	// it they would escape the agent's limits and its end.
+	// A process of an agent stays in the agent's group with its commands:
+	// outside the group they would escape the agent's limits and its end.
 	if b.Team != "" && !cgroup.Contained() {
-		if g, err := cgroup.Create(cgroup.Name(b.Team, groupMark+kind, s.Generation)); err == nil { // else it runs without
+		if g, err := cgroup.Create(cgroup.Name(b.Team, groupMark+kind, s.Generation)); err == nil { // otherwise it runs without
 			s.group = g
 		}
 	}
@@ -86,7 +86,8 @@ func (b Book) write(s *Scope, kind, dir string) error {
 	if err != nil {
 		return err
 	}
-	// Not the directories above: a team that is being deleted must not come back.
+	// Do not create parent directories: a team that is being deleted must not
+	// be recreated.
 	if err := os.Mkdir(b.Dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -98,8 +99,8 @@ const recordExt = ".json"
 
 func (b Book) file(generation string) string { return filepath.Join(b.Dir, generation+recordExt) }
 
-// Run runs a command in the scope: Run of this package with its generation and group.
-// Commands of one scope run one after the other.
+// Run runs a command in the scope: it calls this package's Run with the scope's
+// generation and group. Commands of one scope run one after the other.
 func (s *Scope) Run(ctx context.Context, c Cmd) (Ended, error) {
 	c.Generation = s.Generation
 	if s.group != nil {
@@ -110,8 +111,8 @@ func (s *Scope) Run(ctx context.Context, c Cmd) (Ended, error) {
 	return end, err
 }
 
-// Close removes the record. If a process of the scope cannot be ended, the record
-// stays, for Sweep once this process is gone.
+// Close removes the record. If a process of the scope cannot be ended the
+// record stays, for a Sweep after this process has exited.
 func (s *Scope) Close() error {
 	if s.left {
 		var g proc.Group
@@ -131,7 +132,7 @@ func (s *Scope) Close() error {
 
 func (s *Scope) dropGroup() {
 	if s.group != nil {
-		_ = s.group.Remove() // a detached process in it stays; the next group of the team sweeps
+		_ = s.group.Remove() // a detached process in it stays; the team's next group sweeps it
 	}
 }
 
@@ -147,10 +148,10 @@ type Left struct {
 	Generation string
 	Kind       string
 	Dir        string
-	Processes  int // that were ended
+	Processes  int // number of processes ended
 }
 
-// Left lists the scopes whose process is gone; it changes nothing.
+// Left lists the scopes whose process has exited; it changes nothing.
 func (b Book) Left() ([]Left, error) {
 	entries, err := b.dead()
 	var out []Left
@@ -160,8 +161,8 @@ func (b Book) Left() ([]Left, error) {
 	return out, err
 }
 
-// Sweep ends what scopes left whose process is gone, and removes their records.
-// Scopes of living processes are not touched.
+// Sweep ends what is left of scopes whose process has exited, and removes their
+// records. It does not touch scopes of living processes.
 func (b Book) Sweep(ctx context.Context) (done []Left, err error) {
 	entries, err := b.dead()
 	errs := []error{err}
@@ -179,7 +180,7 @@ func (b Book) Sweep(ctx context.Context) (done []Left, err error) {
 	return done, errors.Join(errs...)
 }
 
-// leftGrace is how long left processes have between SIGTERM and SIGKILL.
+// leftGrace is the time between SIGTERM and SIGKILL for left processes.
 const leftGrace = 2 * time.Second
 
 func endLeft(ctx context.Context, e entry) (ended int, err error) {
@@ -197,8 +198,8 @@ func endLeft(ctx context.Context, e entry) (ended int, err error) {
 	return ended, err
 }
 
-// Owned reports whether a living process has a scope open. Where that cannot be read,
-// it counts as living.
+// Owned reports whether a living process has a scope open. If that cannot be
+// read, it returns true.
 func (b Book) Owned(generation string) bool {
 	if !b.Has(generation) {
 		return false
@@ -207,8 +208,8 @@ func (b Book) Owned(generation string) bool {
 	return err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && proc.Alive(e.Owner)
 }
 
-// Has reports whether a scope is recorded: a living process has it open, or what it
-// left has not been ended. Where that cannot be read, it counts as recorded.
+// Has reports whether a scope is recorded: a living process has it open, or
+// what it left has not been ended. If that cannot be read, it returns true.
 func (b Book) Has(generation string) bool {
 	if b.Dir == "" {
 		return false
@@ -228,7 +229,7 @@ func (b Book) read(generation string) (e entry, err error) {
 	return e, nil
 }
 
-// dead are the records whose process is gone.
+// dead returns the records whose process has exited.
 func (b Book) dead() (out []entry, err error) {
 	if b.Dir == "" {
 		return nil, nil

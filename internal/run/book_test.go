@@ -18,8 +18,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// roleEnv makes this binary the process that a test kills: it runs a command in a scope
-// of the book in that directory.
+// roleEnv makes this binary the process that a test kills: it runs a command in
+// a scope of the book in that directory.
 const roleEnv = "RUN_TEST_BOOK"
 
 func runInScope(dir string) int {
@@ -31,7 +31,7 @@ func runInScope(dir string) int {
 	return 1
 }
 
-// waitFor waits until a file has a number and returns it.
+// waitFor waits until a file contains a number and returns it.
 func waitFor(t *testing.T, path string) int {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -50,8 +50,8 @@ func waitFor(t *testing.T, path string) int {
 	}
 }
 
-// A process that hid from a runner that was killed is found by its record. The
-// scope of a living process is left alone.
+// A process that hides from a killed runner is found by its record. The scope
+// of a living process is not touched.
 func TestSweepAfterAKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -104,8 +104,8 @@ func TestSweepAfterAKill(t *testing.T) {
 	}
 }
 
-// A book neither makes the directory of a team that is gone nor guesses about a record
-// that it cannot read.
+// A book neither creates the directory of a deleted team nor guesses about a
+// record that it cannot read.
 func TestBookBadPlaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

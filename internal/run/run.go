@@ -17,18 +17,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Group is a control group that a command is started in; *cgroup.Group is one.
+// Group is a control group for a command; *cgroup.Group implements it.
 type Group interface {
 	proc.Group
 	FD() (*os.File, error)
 }
 
-// Cmd is a command and how it is to be run.
+// Cmd is a command and how to run it.
 type Cmd struct {
 	Command    string // for bash -c
 	Dir        string
-	Env        []string // all of it but what says which generation it is of
-	Generation string   // what its processes are known by
+	Env        []string // the whole environment except for the generation
+	Generation string   // identifies its processes
 	Group      Group    // nil: none
 	Stdin      []byte
 	Stdout     io.Writer
@@ -37,23 +37,23 @@ type Cmd struct {
 	Grace      time.Duration // between SIGTERM and SIGKILL
 }
 
-// Ended is how a command has ended, with everything that it had started.
+// Ended describes how a command ended, with everything that it had started.
 type Ended struct {
-	Code   int    // exit status; 128 + n for signal n, 124 at the limit, -1 where there is none
+	Code   int    // exit status; 128 + n for signal n, 124 at the limit, -1 if there is none
 	Signal string // name of the signal that ended it
 	Late   bool   // it was ended at its limit
-	Cut    bool   // it was ended because ctx had
-	Err    error  // it could not be started, or it is not known how it ended
+	Cut    bool   // it was ended because ctx ended
+	Err    error  // it could not be started, or it is unknown how it ended
 }
 
-// lateCode is what timeout(1) exits with.
+// lateCode is the exit status of timeout(1).
 const lateCode = 124
 
-// OK reports that it has ended by itself, with status 0.
+// OK reports whether it ended by itself, with status 0.
 func (e Ended) OK() bool { return e.Err == nil && !e.Late && !e.Cut && e.Signal == "" && e.Code == 0 }
 
-// Run runs a command and returns when none of its processes is left. The error says
-// that something of it is.
+// Run runs a command and returns when none of its processes is left. An error
+// means that some process is left.
 func Run(ctx context.Context, c Cmd) (Ended, error) {
 	if ctx.Err() != nil {
 		return Ended{Code: -1, Cut: true}, nil
@@ -63,12 +63,12 @@ func Run(ctx context.Context, c Cmd) (Ended, error) {
 	if c.Group != nil {
 		group = c.Group
 		var err error
-		if dir, err = c.Group.FD(); err == nil { // else it runs without
+		if dir, err = c.Group.FD(); err == nil { // otherwise it runs without
 			defer func() { _ = dir.Close() }()
 		}
 	}
 	cmd, ended, err := start(c, dir)
-	if err != nil && dir != nil { // the group may be what is refused
+	if err != nil && dir != nil { // the group may be the cause
 		cmd, ended, err = start(c, nil)
 	}
 	if err != nil {
@@ -81,24 +81,24 @@ func Run(ctx context.Context, c Cmd) (Ended, error) {
 		late = timer.C
 	}
 	reap := func() error { return <-ended }
-	// Only its own exit is waited for: what it leaves in the background may hold
-	// its output open, and is ended below.
+	// Wait only for its own exit: what it leaves in the background may keep its
+	// output open, and is ended below.
 	select {
 	case err := <-ended:
 		return status(err), endAll(group, cmd.Process.Pid, c.Generation, 0)
 	case <-late:
 		err := endAll(group, cmd.Process.Pid, c.Generation, c.Grace)
-		_ = reap() // it was ended by us
+		_ = reap() // ended above
 		return Ended{Code: lateCode, Late: true}, err
 	case <-ctx.Done():
 		err := endAll(group, cmd.Process.Pid, c.Generation, c.Grace)
-		_ = reap() // it was ended by us
+		_ = reap() // ended above
 		return Ended{Code: -1, Cut: true}, err
 	}
 }
 
-// start starts a command, in the control group with this directory if there is one.
-// What it ends with comes on the channel.
+// start starts a command, in the control group with this directory if there is
+// one. The result of waiting for it is sent on the channel.
 func start(c Cmd, group *os.File) (*exec.Cmd, <-chan error, error) {
 	cmd := exec.Command("bash", "-c", c.Command)
 	cmd.Dir = c.Dir
@@ -117,7 +117,8 @@ func start(c Cmd, group *os.File) (*exec.Cmd, <-chan error, error) {
 	ended := make(chan error, 1)
 	started := make(chan error, 1)
 	go func() {
-		// The signal of DieWithUs comes when this thread ends, not the process.
+		// The signal of DieWithUs is sent when this thread ends, not the
+		// process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -129,11 +130,11 @@ func start(c Cmd, group *os.File) (*exec.Cmd, <-chan error, error) {
 	return cmd, ended, <-started
 }
 
-// killWithin bounds ending what a command has started.
+// killWithin limits the time for ending what a command has started.
 const killWithin = time.Minute
 
-// endAll ends the tree of a command. The root may be gone already, and its pid is not
-// used again before it has been waited for.
+// endAll ends the process tree of a command. The root may have exited already,
+// and its pid is not reused before it has been waited for.
 func endAll(g proc.Group, pid int, generation string, grace time.Duration) error {
 	var roots []backends.ProcID
 	if id, err := proc.Identify(pid); err == nil {
@@ -142,7 +143,8 @@ func endAll(g proc.Group, pid int, generation string, grace time.Duration) error
 	return end(g, roots, generation, grace)
 }
 
-// End ends what is left of a generation whose runner is gone; the group may be nil.
+// End ends what is left of a generation whose runner has exited; the group may
+// be nil.
 func End(g proc.Group, generation string, grace time.Duration) error {
 	return end(g, nil, generation, grace)
 }
@@ -157,7 +159,7 @@ func end(g proc.Group, roots []backends.ProcID, generation string, grace time.Du
 func status(err error) Ended {
 	var exit *exec.ExitError
 	switch {
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // its output is held open by what it left
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // what it left keeps its output open
 		return Ended{}
 	case !errors.As(err, &exit):
 		return Ended{Code: -1, Err: err}

@@ -1,6 +1,6 @@
-// Package sink brings a notice to the world outside a team: to a command, a
-// webhook, or the desktop. The gate is part of the delivery and has no switch:
-// only what was meant for outside leaves, and nothing of the internal channel.
+// Package sink delivers a notice outside a team: to a command, a webhook, or
+// the desktop. The gate is part of the delivery and cannot be disabled: only
+// what is meant for outside is delivered, and nothing of the internal channel.
 package sink
 
 import (
@@ -21,19 +21,21 @@ import (
 	"time"
 )
 
-// Internal is the channel of what agents say to each other. Nothing of it ever
-// leaves the machine's team.
+// Internal is the channel of messages between agents. Nothing of it is ever
+// delivered outside the team.
 const Internal = "internal"
 
-// External is the gate: what was wanted outside, and is not of the internal channel.
+// External is the gate: it reports whether a notice is wanted outside and is
+// not of the internal channel.
 func External(wantsDeliver bool, channel string) bool {
 	return wantsDeliver && channel != Internal
 }
 
-// limit bounds one delivery.
+// limit is the time limit of one delivery.
 const limit = 15 * time.Second
 
-// Notice is what is told, as JSON for commands and webhooks. At is in Unix milliseconds.
+// Notice is the content of a notice, passed as JSON to commands and webhooks.
+// At is in Unix milliseconds.
 type Notice struct {
 	Team  string `json:"team"`
 	What  string `json:"what"` // "approval.asked", "member.failed", ...
@@ -43,13 +45,13 @@ type Notice struct {
 	At    int64  `json:"at"`
 }
 
-// Sink is one place outside. The zero value is none; use Parse.
+// Sink is one destination. The zero value is none; use Parse.
 type Sink struct {
 	kind   string // "command", "webhook", "desktop"
 	target string
 }
 
-// String is what Parse reads.
+// String returns the form that Parse parses.
 func (s Sink) String() string {
 	if s.target == "" {
 		return s.kind
@@ -57,8 +59,8 @@ func (s Sink) String() string {
 	return s.kind + ":" + s.target
 }
 
-// Parse reads "command:SHELL COMMAND", "webhook:URL" or "desktop". A webhook is
-// https, or http on this machine.
+// Parse parses "command:SHELL COMMAND", "webhook:URL" or "desktop". A webhook
+// is https, or http on this machine.
 func Parse(spec string) (Sink, error) {
 	kind, target, _ := strings.Cut(spec, ":")
 	s := Sink{kind, target}
@@ -99,7 +101,7 @@ func checkURL(target string) error {
 	return nil
 }
 
-// Deliver brings a notice to the sink if the gate lets it pass, and reports
+// Deliver delivers a notice to the sink if the gate lets it pass, and reports
 // whether it did.
 func (s Sink) Deliver(ctx context.Context, wantsDeliver bool, channel string, n Notice) (sent bool, err error) {
 	if !External(wantsDeliver, channel) {
@@ -128,7 +130,8 @@ func (s Sink) Deliver(ctx context.Context, wantsDeliver bool, channel string, n 
 	return true, nil
 }
 
-// desktop is the command that shows a notice; its texts are arguments and never code.
+// desktop returns the command that shows a notice; its texts are arguments and
+// never code.
 func desktop(n Notice) (string, []string) {
 	if runtime.GOOS == "darwin" {
 		return "osascript", []string{
@@ -153,8 +156,9 @@ func run(ctx context.Context, stdin io.Reader, name string, args ...string) erro
 	return fmt.Errorf("%w: %.200s", err, strings.TrimSpace(out.String()))
 }
 
-// post sends the notice. A redirect is not followed: it could lead anywhere. What
-// is allowed without https has to be on this machine when it is dialled, too.
+// post sends the notice. It does not follow a redirect, which could lead
+// anywhere. A target that is allowed without https must also be on this machine
+// when it is dialled.
 func (s Sink) post(ctx context.Context, body []byte) error {
 	local := strings.HasPrefix(s.target, "http:")
 	dialer := &net.Dialer{Timeout: limit, Control: func(_, address string, _ syscall.RawConn) error {

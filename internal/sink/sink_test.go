@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The whole truth table of the gate.
+// The complete truth table of the gate.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -35,7 +35,7 @@ func TestGate(t *testing.T) {
 		if got := External(tt.wants, tt.channel); got != tt.want {
 			t.Errorf("wanted %v on %q: %v", tt.wants, tt.channel, got)
 		}
-		// The sinks have no other way out.
+		// The gate also applies to every delivery.
 		out := filepath.Join(t.TempDir(), "out")
 		s, err := Parse("command:cat > " + out)
 		if err != nil {

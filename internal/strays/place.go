@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// Place sets variable, which names where sockets are made, to a short directory of this
-// test binary alone: a test that sets it for itself cannot run in parallel. Call Place
-// in TestMain. done(code) waits for the processes that have the variable in their
-// environment, removes the directory, and returns the exit status.
+// Place sets variable, which names where sockets are made, to a short directory
+// for this test binary alone, because a test that sets it for itself cannot run
+// in parallel. Call Place in TestMain. done(code) waits for the processes that
+// have the variable in their environment, removes the directory, and returns
+// the exit status.
 func Place(variable string) (done func(code int) int) {
 	dir, err := os.MkdirTemp(Short(), "tc")
 	if err == nil {
@@ -29,8 +30,9 @@ func Place(variable string) (done func(code int) int) {
 	}
 }
 
-// Short is where directories for sockets are made: the temporary directory if its path
-// leaves room for what is below, else /tmp. A socket's path has 107 bytes at most.
+// Short returns a directory for directories with sockets: the temporary
+// directory if its path is short enough, otherwise /tmp. A socket's path has at
+// most 107 bytes.
 func Short() string {
 	if dir := os.TempDir(); len(dir) <= 24 {
 		return dir
@@ -38,9 +40,10 @@ func Short() string {
 	return "/tmp"
 }
 
-// WriteProgram writes a file that can be executed. No process is forked meanwhile: a
-// child of a test beside this one would hold the file open for writing until its exec,
-// and whoever runs the program in that moment is told "text file busy".
+// WriteProgram writes an executable file. No process is forked meanwhile: a
+// child of a concurrent test would keep the file open for writing until its
+// exec, and running the program at that moment would fail with "text file
+// busy".
 func WriteProgram(path string, data []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

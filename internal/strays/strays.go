@@ -1,6 +1,6 @@
-// Package strays finds and ends the processes of a test: those that have its directory
-// in their environment, whoever their parent is by now. It is for tests and the
-// programs of developers, and finds nothing where there is no /proc.
+// Package strays finds and ends the processes of a test: those that have its
+// directory in their environment, whatever their present parent. It is for
+// tests and developers' programs, and finds nothing without /proc.
 package strays
 
 import (
@@ -16,14 +16,15 @@ import (
 	"github.com/teamctl/teamctl/internal/environ"
 )
 
-// Below are the processes, but the calling one, of which a variable begins with a path
-// below dir.
+// Below returns a function that lists the processes, except the caller, with a
+// variable that starts with a path below dir.
 func Below(dir string) func() []int {
 	return Of(func(env []byte) bool { return bytes.Contains(env, []byte("="+dir+"/")) })
 }
 
-// Of are the processes, but the calling one, whose environment is of the test, whenever
-// they are asked for. One amid its exec is waited for: it may be of it as well.
+// Of returns a function that lists the processes, except the caller, whose
+// environment belongs to the test. It waits for a process in the middle of an
+// exec, which may belong to it too.
 func Of(ours func(env []byte) bool) func() []int {
 	return func() []int { return find(ours) }
 }
@@ -51,11 +52,11 @@ func find(ours func(env []byte) bool) []int {
 	return out
 }
 
-// patience bounds every wait for processes to be gone.
+// patience limits every wait for processes to exit.
 const patience = time.Minute
 
-// Gone waits until list lists nothing, of itself. What stays is named in the error, and
-// ended all the same.
+// Gone waits until list is empty by itself. The error names the processes that
+// remain, which are ended.
 func Gone(list func() []int) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -70,9 +71,9 @@ func Gone(list func() []int) error {
 	}
 }
 
-// End kills what list lists until it lists nothing: what is being killed may just have
-// started another one, and writes into its directory until it is gone. Its error names
-// what does not die.
+// End kills what list returns until it returns nothing: a process being killed
+// may have just started another one, and writes to its directory until it has
+// exited. The error names processes that do not die.
 func End(list func() []int) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -82,7 +83,7 @@ func End(list func() []int) error {
 			return nil
 		}
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have exited
 		}
 		if time.Now().After(late) {
 			return fmt.Errorf("end processes: %s after SIGKILL", strings.Join(Named(left), ", "))
@@ -90,11 +91,11 @@ func End(list func() []int) error {
 	}
 }
 
-// Named are the pids with their command lines.
+// Named returns the pids with their command lines.
 func Named(pids []int) []string {
 	out := make([]string, len(pids))
 	for i, pid := range pids {
-		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // gone: without
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // exited: without one
 		out[i] = strings.TrimSpace(fmt.Sprintf("%d %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 	}
 	return out

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What hangs below nobody is found and ended, with what it keeps starting; what is not
-// of the directory is left alone.
+// A process without a parent in the tree is found and ended, with whatever it
+// keeps starting; processes of other directories are not touched.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -30,7 +30,7 @@ func TestEnd(t *testing.T) {
 		return cmd
 	}
 	stranger := start(other, "exec sleep 600")
-	// Found at once, though it may still be amid its exec.
+	// Found at once, even in the middle of its exec.
 	alone := start(mine, "exec sleep 600")
 	if left := Below(mine)(); !slices.Equal(left, []int{alone.Process.Pid}) {
 		t.Errorf("found %v, want %d", Named(left), alone.Process.Pid)

@@ -1,11 +1,12 @@
-// Package timeindex tells when which part of a growing file was written: beside a
-// file F stands F.idx, records of 16 bytes (offset in F, Unix milliseconds, both
-// little-endian), appended at most once a second while F grows. What stands in F
-// from a record's offset on was written at its time or later, and before the time
-// of the next record.
+// Package timeindex records when which part of a growing file was written: next
+// to a file F there is F.idx, with records of 16 bytes (offset in F, Unix
+// milliseconds, both little-endian), appended at most once a second while F
+// grows. The content of F from a record's offset on was written at its time or
+// later, and before the time of the next record.
 //
-// It is a hint: a torn last record is ignored, a missing index means that nothing
-// is known, and a file that was cut begins again with smaller offsets.
+// It is a hint: a torn last record is ignored, a missing index means that
+// nothing is known, and after a truncation the offsets start again from smaller
+// values.
 package timeindex
 
 import (
@@ -20,15 +21,15 @@ import (
 
 const (
 	recordSize = 16
-	// every is the distance of two records.
+	// every is the minimum interval between two records.
 	every = time.Second
-	// A program that writes a byte now and then must not have an index that is longer
-	// than its output: few bytes get a record only after a longer pause.
+	// A program that writes a byte now and then must not have an index longer
+	// than its output: a few bytes get a record only after a longer pause.
 	fewBytes = 64
 	pause    = 30 * time.Second
 )
 
-// Path is the index of a file.
+// Path returns the index of a file.
 func Path(file string) string { return file + ".idx" }
 
 // Writer appends to an index. Its zero value and a nil Writer drop everything.
@@ -38,8 +39,8 @@ type Writer struct {
 	at   int64
 }
 
-// Open opens or creates the index of a file. An error means only that times will
-// not be known: the Writer works all the same.
+// Open opens or creates the index of a file. An error only means that times
+// will be unknown: the Writer is still usable.
 func Open(file string) (*Writer, error) {
 	w := &Writer{}
 	f, err := regular.OpenFile(Path(file), os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
@@ -53,7 +54,7 @@ func Open(file string) (*Writer, error) {
 	return w, nil
 }
 
-// Note says that at now the file is written to at the offset.
+// Note records that the file is written at the offset at time now.
 func (w *Writer) Note(offset int64, now time.Time) {
 	if w == nil || w.f == nil {
 		return
@@ -81,18 +82,18 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Rotate gives the index of one file to another name, as the file itself was
-// given: an index of what stood there before must not stay.
+// Rotate renames the index of a file as the file itself was renamed: an index
+// of the previous file of that name must not stay.
 func Rotate(from, to string) {
 	if os.Rename(Path(from), Path(to)) != nil {
 		_ = os.Remove(Path(to))
 	}
 }
 
-// Since finds where what was written at t or later begins: at the offset or a
-// little after it (see every and pause). whole says that even the file's first byte
-// may be of that time, so that what is wanted may begin before this file; known is
-// false without an index.
+// Since returns where the content written at t or later begins: at the offset
+// or slightly after it (see every and pause). whole means that even the file's
+// first byte may be of that time, so that the content may begin before this
+// file; known is false without an index.
 func Since(file string, t time.Time) (offset int64, whole, known bool) {
 	b, err := regular.ReadFile(Path(file))
 	if err != nil || len(b) < recordSize {
@@ -103,7 +104,7 @@ func Since(file string, t time.Time) (offset int64, whole, known bool) {
 		r := b[i*recordSize:]
 		return int64(binary.LittleEndian.Uint64(r)), int64(binary.LittleEndian.Uint64(r[8:]))
 	}
-	first := 0 // of the records since the file was cut last
+	first := 0 // of the records since the last truncation
 	for i := 1; i < n; i++ {
 		off, _ := at(i)
 		if before, _ := at(i - 1); off < before {
@@ -111,8 +112,8 @@ func Since(file string, t time.Time) (offset int64, whole, known bool) {
 		}
 	}
 	want := t.UnixMilli()
-	// The wall clock may have been set back: the first record that is late enough
-	// counts, not the last one that is early enough.
+	// The wall clock may have been set back: use the first record that is late
+	// enough, not the last one that is early enough.
 	for i := first; i < n; i++ {
 		off, ms := at(i)
 		if ms < want {
@@ -121,8 +122,8 @@ func Since(file string, t time.Time) (offset int64, whole, known bool) {
 		if i == first {
 			return off, true, true
 		}
-		// What came between the record before and this one may be late enough too,
-		// unless nothing could come so late without a record of its own.
+		// Content between the previous record and this one may be late enough
+		// too, unless it would have had a record of its own.
 		before, beforeMS := at(i - 1)
 		if want-beforeMS < pause.Milliseconds() {
 			return before, false, true

@@ -44,8 +44,8 @@ func TestSince(t *testing.T) {
 	}{
 		{-10, 0, true},
 		{0, 0, true},
-		{0.7, 0, false}, // a second is the resolution
-		{1, 0, false},   // something of the same second may stand before the record
+		{0.7, 0, false}, // the resolution is a second
+		{1, 0, false},   // content of the same second may precede the record
 		{1.5, 200, false},
 		{2.5, 300, false},
 		{500, 510, false}, // nothing was written between 3.5 and 1000
@@ -71,7 +71,7 @@ func TestSinceCut(t *testing.T) {
 	}
 	w.Note(0, now)
 	w.Note(5000, now.Add(10*time.Second))
-	w.Note(0, now.Add(100*time.Second)) // cut: noted though little was written
+	w.Note(0, now.Add(100*time.Second)) // after a truncation, noted although little was written
 	w.Note(700, now.Add(200*time.Second))
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestTornAndMissing(t *testing.T) {
 	if _, _, known := Since(file+".1", start); !known {
 		t.Error("the index did not move")
 	}
-	Rotate(file, file+".1") // now there is none: the old one must not stay
+	Rotate(file, file+".1") // there is none now, so the old one must not stay
 	if _, _, known := Since(file+".1", start); known {
 		t.Error("the index of another file stayed")
 	}

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mask is what counts as a change: a file that was written and closed, that came or
-// went, or whose mode changed. Each watch tells once (see inotify(7)).
+// mask selects the changes: a file that was written and closed, created,
+// deleted or moved, or whose mode changed. Each watch reports once (see
+// inotify(7)).
 const mask = unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_ATTRIB |
 	unix.IN_ONESHOT | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
 
@@ -30,8 +31,8 @@ type Watch struct {
 
 type place struct{ key, dir string }
 
-// New makes a watch. tell is called from one goroutine with the key of a tree in
-// which something has changed; it must not call the watch, and may block.
+// New returns a watch. It calls tell from one goroutine with the key of a tree
+// in which something has changed; tell must not call the watch, and may block.
 func New(tell func(key string)) (*Watch, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -43,16 +44,17 @@ func New(tell func(key string)) (*Watch, error) {
 	return w, nil
 }
 
-// Close ends the watch; it does not wait for a call of tell.
+// Close ends the watch; it does not wait for a running call of tell.
 func (w *Watch) Close() { _ = w.file.Close() }
 
-// Done is closed once tell is not called any more.
+// Done returns a channel that is closed once tell is no longer called.
 func (w *Watch) Done() <-chan struct{} { return w.done }
 
-// Arm watches directories of a tree: each one that is not armed tells of its next
-// change, and then no more until it is armed again. A directory that is not there is
-// passed by; its parent tells when it comes. Where the kernel gives no more watches
-// (max_user_watches) the error is ENOSPC, and what was armed until then stays so.
+// Arm watches directories of a tree: each directory that is not armed reports
+// its next change, and then none until it is armed again. A missing directory
+// is skipped; its parent reports its creation. If the kernel allows no more
+// watches (max_user_watches) the error is ENOSPC, and the directories armed so
+// far remain armed.
 func (w *Watch) Arm(key string, dirs []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +89,7 @@ func (w *Watch) Arm(key string, dirs []string) error {
 	return nil
 }
 
-// Drop forgets a tree.
+// Drop removes a tree.
 func (w *Watch) Drop(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +102,7 @@ func (w *Watch) Drop(key string) {
 	delete(w.trees, key)
 }
 
-// read tells until the file is closed.
+// read reports changes until the file is closed.
 func (w *Watch) read() {
 	defer close(w.done)
 	buf := make([]byte, 64<<10)
@@ -115,7 +117,7 @@ func (w *Watch) read() {
 	}
 }
 
-// changed are the keys of the events in b, each once.
+// changed returns the keys of the events in b, without duplicates.
 func (w *Watch) changed(b []byte) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +134,7 @@ func (w *Watch) changed(b []byte) []string {
 		}
 		p, known := w.dirs[wd]
 		if !known {
-			continue // dropped meanwhile, or the end of a watch that has told
+			continue // dropped meanwhile, or the end of a watch that has reported
 		}
 		delete(w.dirs, wd)
 		delete(w.trees[p.key], p.dir)

@@ -11,8 +11,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestTellsOncePerArm: the first change in a directory is told with the key of its
-// tree, later ones only once it is armed again; a dropped tree is not told of.
+// TestTellsOncePerArm checks that the first change in a directory is reported
+// with the key of its tree, later ones only after it is armed again, and those
+// in a dropped tree not at all.
 func TestTellsOncePerArm(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 100)
@@ -57,7 +58,7 @@ func TestTellsOncePerArm(t *testing.T) {
 	write(filepath.Join(sub, "one"))
 	want("a", "a file in a subdirectory")
 	for range 50 {
-		write(filepath.Join(sub, "one")) // not armed: what is told next is the other tree's
+		write(filepath.Join(sub, "one")) // not armed: the next report is for the other tree
 	}
 	write(filepath.Join(b, "one"))
 	want("b", "a file in the other tree")
@@ -77,7 +78,7 @@ func TestTellsOncePerArm(t *testing.T) {
 	want("b", "a mode, after the other tree was dropped")
 }
 
-// TestClosedWatch: a watch that was closed arms nothing and says so.
+// TestClosedWatch checks that arming a closed watch returns an error.
 func TestClosedWatch(t *testing.T) {
 	t.Parallel()
 	w, err := New(func(string) {})

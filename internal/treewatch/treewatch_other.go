@@ -2,19 +2,19 @@
 
 package treewatch
 
-// Watch has no events here.
+// Watch reports no events on this system.
 type Watch struct{}
 
-// New is ErrUnsupported.
+// New returns ErrUnsupported.
 func New(func(key string)) (*Watch, error) { return nil, ErrUnsupported }
 
 // Close does nothing.
 func (*Watch) Close() {}
 
-// Done is closed once tell is not called any more: never, for there is no watch.
+// Done returns nil, since there is no watch that could end.
 func (*Watch) Done() <-chan struct{} { return nil }
 
-// Arm is ErrUnsupported.
+// Arm returns ErrUnsupported.
 func (*Watch) Arm(string, []string) error { return ErrUnsupported }
 
 // Drop does nothing.
