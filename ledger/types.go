@@ -167,6 +167,7 @@ type MemberSpec struct {
 	TMUX          string             `json:"tmux,omitempty"`      // $TMUX of the person who spawned it
 	TMUXPane      string             `json:"tmuxPane,omitempty"`
 	Limits        team.Limits        `json:"limits,omitzero"`
+	MCP           team.Servers       `json:"mcp,omitempty"` // "" is all
 	// Declared is the entry of the team file from which the member was spawned,
 	// if any.
 	Declared json.RawMessage `json:"declared,omitempty"`

@@ -176,6 +176,26 @@ func ParseRestartPolicy(s string) (RestartPolicy, error) {
 		WithHint("use never, on-failure or always")
 }
 
+// Servers is with which MCP servers an agent starts.
+type Servers string
+
+// Choices of servers. teamctl's own server is among them in any case.
+const (
+	ServersAll  Servers = "all"  // those that the program is configured with, under the program's own consent
+	ServersTeam Servers = "team" // teamctl's only
+)
+
+// ParseServers checks a choice; empty is all.
+func ParseServers(s string) (Servers, error) {
+	switch c := Servers(s); c {
+	case "":
+		return ServersAll, nil
+	case ServersAll, ServersTeam:
+		return c, nil
+	}
+	return "", Errorf(CodeInvalid, "unknown choice of MCP servers %q", s).WithHint("use all or team")
+}
+
 // Mode is a permission mode.
 type Mode string
 

@@ -169,6 +169,7 @@ type SpawnIn struct {
 	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1
 	Place     backends.Place    `json:"place"`           // $TMUX and $TMUX_PANE of the asking shell
 	Limits    team.Limits       `json:"limits,omitzero"` // for each of them, with all that it starts
+	MCP       string            `json:"mcp,omitempty"`   // MCP servers: "" or "all", or "team" for teamctl's only
 	Declared  json.RawMessage   `json:"-"`               // the entry of a team file that it is spawned from
 }
 

@@ -91,6 +91,10 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if err != nil {
 		return none, err
 	}
+	servers, err := team.ParseServers(in.MCP)
+	if err != nil {
+		return none, err
+	}
 	switch in.Layout {
 	case backends.LayoutAuto, backends.LayoutSplit, backends.LayoutWindow, backends.LayoutSession:
 	default:
@@ -146,7 +150,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
 			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Bypass: in.Bypass, Restart: restart,
 			Env: in.Env, WorktreeMode: tree, Asks: in.Asks, Fresh: in.Fresh || in.Base != "" && in.Branch == "", Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
-			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits, Declared: in.Declared,
+			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits, MCP: servers, Declared: in.Declared,
 		},
 	}
 	return asked, asked.Check()

@@ -45,7 +45,7 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 		ParentSession: m.Spec.ParentSession, AgentType: m.Spec.AgentType, Model: m.Spec.Model, Prompt: m.Spec.Prompt,
 		Mode: m.Spec.Mode, Plan: m.Spec.Mode == team.ModePlan, Agent: m.Spec.Agent, Command: m.Spec.Command,
 		Dir: in.Dir, Env: in.Env, Extra: m.Spec.Env, Backend: m.Spec.Backend, Generation: m.Generation,
-		Writable: gitDir(in.Team.Repo),
+		Writable: gitDir(in.Team.Repo), MCP: m.Spec.MCP,
 	}
 	bundle := in.Layout.Bundle(m.Name)
 	if !in.Adopt {

@@ -125,6 +125,7 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 	f.StringVar(&in.Base, "base", "", "revision that its new branch starts from (default the team's)")
 	f.BoolVar(&in.Fresh, "fresh", false, "a new worktree and branch, though a member of the name has left its own")
 	f.BoolVar(&in.Asks, "asks", false, "it answers shutdown requests: ask it before it is ended, also before it has read any mail")
+	f.StringVar(&in.MCP, "mcp", "", "MCP servers that it starts with: all (default), those of its program's configuration as well, or team, teamctl's only")
 	f.StringVar(&in.Branch, "branch", "", "existing branch to work on (default a new one, teamctl/TEAM/NAME)")
 	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")
@@ -145,6 +146,7 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 	a.complete(cmd, "role", words("executor", "reviewer", "observer", "leader", "operator"))
 	a.complete(cmd, "restart", words("never", "on-failure", "always"))
 	a.complete(cmd, "backend", words("auto", "tmux", "pty", "in-process"))
+	a.complete(cmd, "mcp", words("all", "team"))
 	a.complete(cmd, "permission-mode", words(modes()...))
 	return cmd
 }

@@ -371,7 +371,7 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
 		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
 		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Branch: m.Branch, Count: max(1, m.Count), Place: place(layout),
-		Limits: m.Limits, Asks: m.Asks,
+		Limits: m.Limits, Asks: m.Asks, MCP: string(m.MCP),
 	}
 }
 

@@ -29,16 +29,20 @@ func ClaudeWaits(v Version) bool { return v.atLeast(claudeRewake) }
 // hook.
 func ClaudeDecides(v Version) bool { return v.atLeast(claudeDecides) }
 
+// claudeAlone keeps out the servers of its person and of the repository, which it starts
+// under its own consent otherwise. A server of theirs by the name of ours gives way to it.
+var claudeAlone = []string{"--strict-mcp-config"}
+
 var claude = cli{
 	program: "claude", versionArgs: []string{"--version"}, tested: claudeTested, oldest: claudeOldest,
-	plan: planClaude,
+	plan: planClaude, alone: claudeAlone,
 	caps: Capabilities{
 		Ways:         []Way{WayHooks, WayPull, WayTyping},
 		MidTurn:      "at the next tool boundary (PostToolUse), else at the end of the turn (Stop)",
 		Idle:         "woken by a hook that waits in the background, without a keystroke",
 		States:       []string{"process", "hooks", "sessions/PID.json", "title", "screen"},
 		Conversation: "minted (--session-id), resumed by --resume",
-		Tools:        "MCP by --mcp-config --strict-mcp-config",
+		Tools:        "MCP by --mcp-config",
 		Approvals:    "PermissionRequest hook",
 		PlanMode:     "--permission-mode plan",
 		NewMode:      WithItsNextRequest + ", else at its next start",
@@ -80,7 +84,11 @@ func planClaude(exe string, in Input, v Version) (launch, error) {
 	if len(l.files) == 2 {
 		argv = append(argv, "--settings", settings)
 	}
-	argv = append(argv, "--mcp-config", mcp, "--strict-mcp-config", "--allowedTools", "mcp__teamctl")
+	argv = append(argv, "--mcp-config", mcp)
+	if in.MCP == team.ServersTeam {
+		argv = append(argv, claudeAlone...)
+	}
+	argv = append(argv, "--allowedTools", "mcp__teamctl")
 	argv = append(argv, "--append-system-prompt", briefing(in))
 	if in.Model != "" {
 		argv = append(argv, "--model", in.Model)

@@ -16,6 +16,9 @@ type cli struct {
 	oldest      Version  // the oldest; what is before goes the safest way
 	plan        func(exe string, in Input, v Version) (launch, error)
 	caps        Capabilities
+	// alone are the arguments with which it starts without the MCP servers of its own
+	// configuration; none: it has no such.
+	alone []string
 }
 
 // launch is what one CLI adds to a plan.

@@ -20,6 +20,42 @@ func foreign(t *testing.T, agent, version string) Input {
 	return in
 }
 
+// TestServersOfTheTeamOnly: a member that is to have none but teamctl's MCP server is started
+// with what its program has for that, and not at all where it has nothing.
+func TestServersOfTheTeamOnly(t *testing.T) {
+	t.Parallel()
+	for agent, flags := range map[string][]string{
+		Claude: {"--strict-mcp-config"}, Gemini: {"--allowed-mcp-server-names", "teamctl"},
+		Codex: nil, Opencode: nil, ACP: nil, Generic: nil, Command: nil, Worker: nil,
+	} {
+		in := foreign(t, agent, "9.9.9")
+		if info, err := Lookup(agent); err != nil || info.TakesCommand {
+			in.Command = []string{"true"}
+		}
+		for _, choice := range []team.Servers{"", team.ServersAll} {
+			in.MCP = choice
+			out, err := Launcher{Exe: "/bin/teamctl"}.Plan(in)
+			if err != nil {
+				t.Fatalf("%s with %q: %v", agent, choice, err)
+			}
+			if len(flags) > 0 && slices.Contains(out.Argv, flags[0]) {
+				t.Errorf("%s with %q is started with %q", agent, choice, out.Argv)
+			}
+		}
+		in.MCP = team.ServersTeam
+		out, err := Launcher{Exe: "/bin/teamctl"}.Plan(in)
+		if flags == nil {
+			if team.ReasonOf(err) != "bad_mcp" || !team.IsCode(err, team.CodeInvalid) {
+				t.Errorf("%s: %v", agent, err)
+			}
+			continue
+		}
+		if at := slices.Index(out.Argv, flags[0]); err != nil || at < 0 || !slices.Equal(out.Argv[at:at+len(flags)], flags) {
+			t.Errorf("%s is started with %q, %v", agent, out.Argv, err)
+		}
+	}
+}
+
 // What other programs read: argv, environment and files of each CLI.
 func TestForeignPlansGolden(t *testing.T) {
 	t.Parallel()

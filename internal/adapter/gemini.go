@@ -17,9 +17,11 @@ const envGeminiDefaults = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 
 var geminiOldest = Version{0, 61, 0}
 
+var geminiAlone = []string{"--allowed-mcp-server-names", "teamctl"}
+
 var gemini = cli{
 	program: "gemini", versionArgs: []string{"--version"}, tested: Version{0, 61, 0}, oldest: geminiOldest,
-	plan: planGemini,
+	plan: planGemini, alone: geminiAlone,
 	caps: Capabilities{
 		Ways:         []Way{WayHooks, WayPull, WayTyping},
 		MidTurn:      "at the next tool boundary (AfterTool), else at the end of the turn (AfterAgent)",
@@ -85,6 +87,9 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 	maps.Copy(l.env, geminiGit(in))
 	program := programOf(in, in.Agent, "gemini")
 	argv := []string{program, "--approval-mode", geminiMode(in)}
+	if in.MCP == team.ServersTeam {
+		argv = append(argv, geminiAlone...)
+	}
 	if in.Model != "" {
 		argv = append(argv, "-m", in.Model)
 	}

@@ -30,13 +30,14 @@ type Input struct {
 	// Git are GIT_AUTHOR_* and GIT_COMMITTER_*, as the person's configuration has them;
 	// variables of the same name in Env and Extra win.
 	Git         map[string]string
-	Backend     string   // "tmux", "pty", "in-process": decides TERM
-	Generation  string   // uuid of the start; the shim puts it into the environment
-	Version     string   // what the CLI says of its version; "" not known
-	Writable    []string // directories that it has to write beside Dir: the repository's git directory
-	Mint        Mint     // what was chosen for this start
-	Resume      string   // id of the conversation to go on with; "" begins one
-	Interrupted bool     // that conversation was in the middle of a turn
+	Backend     string       // "tmux", "pty", "in-process": decides TERM
+	Generation  string       // uuid of the start; the shim puts it into the environment
+	Version     string       // what the CLI says of its version; "" not known
+	Writable    []string     // directories that it has to write beside Dir: the repository's git directory
+	MCP         team.Servers // "" is all
+	Mint        Mint         // what was chosen for this start
+	Resume      string       // id of the conversation to go on with; "" begins one
+	Interrupted bool         // that conversation was in the middle of a turn
 }
 
 // Mint is what a launch needs and no pure function can choose. Empty fields are
@@ -87,6 +88,10 @@ func (l Launcher) Plan(in Input) (Output, error) {
 	if len(in.Command) > 0 && !k.info.TakesCommand && !k.info.TakesArgs {
 		return Output{}, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
 			WithReason("bad_command").WithHint("leave out --agent to run a command as a teammate")
+	}
+	if in.MCP == team.ServersTeam && (k.cli == nil || len(k.cli.alone) == 0) {
+		return Output{}, team.Errorf(team.CodeInvalid, "agent %q cannot be started with the MCP servers of teamctl only", in.Agent).
+			WithReason("bad_mcp").WithHint("leave out --mcp team: it starts with the servers of its own configuration")
 	}
 	var c launch
 	if k.cli != nil {

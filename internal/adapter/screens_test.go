@@ -53,6 +53,24 @@ func TestRecordedScreens(t *testing.T) {
 	}
 }
 
+// TestQuestionAboutSeveralServers: the question about several MCP servers of a repository, as
+// Claude Code 2.1.329 shows it, is no input box.
+func TestQuestionAboutSeveralServers(t *testing.T) {
+	t.Parallel()
+	rules, _, err := BuiltinRules(Claude)
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen := "────────────────\n  2 new MCP servers found in this project\n  Select any you wish to enable.\n\n" +
+		"  MCP servers may execute code or access system resources. All tool calls require approval. Learn\n  more in the MCP documentation.\n\n" +
+		"  ❯ [✔] proj\n    [✔] proj2\n       Enable selected\n Space to select · Esc to reject all\n"
+	for _, v := range []Version{{2, 1, 329}, {}} {
+		if got := rules.Look(screen, v, time.Now()); got.Rule != "mcp-approval" || got.For != team.WaitTrust || got.Ready {
+			t.Errorf("version %s: by rule %q it is %s for %q, ready %v", v, got.Rule, got.Activity, got.For, got.Ready)
+		}
+	}
+}
+
 // What an older turn shows is the past, whatever the input box holds, and whether there
 // is one: on the screens that were recorded the words of a dialog stand in it.
 func TestOlderTurnIsThePast(t *testing.T) {

@@ -39,10 +39,6 @@ func claude(args []string) error {
 	if person.DisableAllHooks { // those of --settings too
 		settings.Hooks = nil
 	}
-	var servers struct{ MCPServers map[string]mcpServer }
-	if err := readJSON(one(flags, "--mcp-config"), &servers); err != nil {
-		return err
-	}
 	c := &claudeSession{dir: dir, id: one(flags, "--session-id"), mode: one(flags, "--permission-mode"), name: one(flags, "--name")}
 	resume := one(flags, "--resume")
 	if resume != "" {
@@ -75,12 +71,16 @@ func claude(args []string) error {
 	if err := c.trusted(ctx); err != nil {
 		return err
 	}
+	servers, err := c.servers(ctx, flags)
+	if err != nil {
+		return err
+	}
 	if err := conversation(e, strings.TrimSuffix(transcript, "l"), resume != ""); err != nil {
 		return err
 	}
 	defer c.recordsTo(ctx, transcript)()
 	var stop func()
-	if e.Tools, stop, err = tools(ctx, servers.MCPServers, os.Environ(), func(s string) string { return "mcp__" + s + "__" }); err != nil {
+	if e.Tools, stop, err = tools(ctx, servers, os.Environ(), func(s string) string { return "mcp__" + s + "__" }); err != nil {
 		return err
 	}
 	defer stop()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -29,7 +30,7 @@ func gemini(args []string) error {
 		cmd := &exec.Cmd{Path: exe, Args: append([]string{"gemini"}, args...), Env: append(os.Environ(), envRelaunched+"=1"), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 		return cmd.Run()
 	}
-	flags, _ := arguments(args, "--approval-mode", "-m", "--session-id", "--resume", "--prompt-interactive")
+	flags, _ := arguments(args, "--approval-mode", "-m", "--session-id", "--resume", "--prompt-interactive", "--allowed-mcp-server-names")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dir, err := os.Getwd()
@@ -81,6 +82,9 @@ func gemini(args []string) error {
 			m["type"], m["tokens"] = "gemini", obj{"input": used.Input, "output": used.Output, "cached": 0, "thoughts": 0, "tool": 0}
 		}
 		record(m)
+	}
+	if only := flags["--allowed-mcp-server-names"]; len(only) > 0 {
+		maps.DeleteFunc(settings.MCPServers, func(name string, _ mcpServer) bool { return !slices.Contains(only, name) })
 	}
 	var stop func()
 	if e.Tools, stop, err = tools(ctx, settings.MCPServers, settings.environment(true), func(s string) string { return "mcp_" + s + "_" }); err != nil {

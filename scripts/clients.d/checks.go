@@ -42,6 +42,7 @@ var checks = []check{
 	{"asked to stop, it ends by itself within 10 s", shutsDown},
 	{"a turn that fails is told as failed", fails},
 	{"a message while its hooks are off arrives", withoutHooks},
+	{rowServers, ownServers},
 	{"the person's configuration is as it was", untouched},
 	{"a stranger's repository runs nothing before its person trusts it", inStrangersRepository},
 }

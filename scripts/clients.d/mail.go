@@ -25,6 +25,7 @@ var mailChecks = []check{
 	{rowBusy, mailBusy},
 	{rowKilled, mailKilled},
 	{rowInterrupted, mailInterrupted},
+	{rowServers, ownServers},
 }
 
 // mailIdle: messages with all kinds of content reach an agent that is idle, whole and in

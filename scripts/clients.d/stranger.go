@@ -94,7 +94,7 @@ func (w *world) amongStrangers(ctx context.Context, c agentlab.Client, team, mar
 	if c.Trusts == "" {
 		return "", nil
 	}
-	if err := w.press(ctx, team, c.Trusts); err != nil {
+	if err := w.press(ctx, team, "guest", c.Trusts); err != nil {
 		return "", err
 	}
 	if _, err := w.asked(ctx, prompt); err != nil {
@@ -108,8 +108,8 @@ func (w *world) amongStrangers(ctx context.Context, c agentlab.Client, team, mar
 	})
 }
 
-// press presses a key in the only pane with an agent of a team, as a person does.
-func (w *world) press(ctx context.Context, team, key string) error {
+// press presses keys in the pane of a member, as a person does.
+func (w *world) press(ctx context.Context, team, name string, keys ...string) error {
 	sockets, err := filepath.Glob(filepath.Join(w.Sockets, "*", "t"))
 	if err != nil {
 		return err
@@ -120,6 +120,7 @@ func (w *world) press(ctx context.Context, team, key string) error {
 	}
 	var all struct {
 		Members []struct {
+			Name string
 			Pane string `json:"paneId"`
 		}
 	}
@@ -128,14 +129,18 @@ func (w *world) press(ctx context.Context, team, key string) error {
 	}
 	pane := ""
 	for _, m := range all.Members {
-		pane += m.Pane // the lead has none
+		if m.Name == name {
+			pane = m.Pane
+		}
 	}
 	for _, s := range sockets {
 		if exec.CommandContext(ctx, "tmux", "-S", s, "has-session", "-t", "=teamctl-"+team).Run() != nil {
 			continue
 		}
-		if out, err := exec.CommandContext(ctx, "tmux", "-S", s, "send-keys", "-t", pane, key).CombinedOutput(); err != nil {
-			return fmt.Errorf("press %s: %w: %s", key, err, out)
+		for _, key := range keys {
+			if out, err := exec.CommandContext(ctx, "tmux", "-S", s, "send-keys", "-t", pane, key).CombinedOutput(); err != nil {
+				return fmt.Errorf("press %s: %w: %s", key, err, out)
+			}
 		}
 		return nil
 	}

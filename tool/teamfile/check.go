@@ -71,6 +71,8 @@ func (r *reader) checkMember(p placed[Member]) {
 	check("restart", err)
 	_, err = team.ParseMode(string(m.Mode))
 	check("mode", err)
+	_, err = team.ParseServers(string(m.MCP))
+	check("mcp", err)
 	if m.Layout != "" && !slices.Contains(layouts, string(m.Layout)) {
 		check("layout", fmt.Errorf("unknown layout %q: use one of %s", m.Layout, strings.Join(layouts, ", ")))
 	}

@@ -176,6 +176,7 @@ func (r *reader) members(n ast.Node) (out []placed[Member]) {
 			{"limits", r.limits(&m.Limits)},
 			{"budget", r.budget(&m.Budget)},
 			{"asks", r.boolean("asks", &m.Asks)},
+			{"mcp", r.text("mcp", (*string)(&m.MCP))},
 		}))
 		if ok {
 			out = append(out, p)

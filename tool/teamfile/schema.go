@@ -35,6 +35,8 @@ func Schema() ([]byte, error) {
 			string(team.RestartNever), string(team.RestartOnFailure), string(team.RestartAlways)),
 		reflect.TypeFor[team.Mode](): enum("permission mode, default default",
 			string(team.ModeDefault), string(team.ModeAcceptEdits), string(team.ModeBypass), string(team.ModePlan), string(team.ModeDelegate), string(team.ModeDontAsk)),
+		reflect.TypeFor[team.Servers](): enum("MCP servers that it starts with, default all: those of its program's configuration as well as teamctl's; team: teamctl's only",
+			string(team.ServersAll), string(team.ServersTeam)),
 		reflect.TypeFor[team.EdgeType](): enum("how the two work with each other", string(team.EdgeDelegates), string(team.EdgeReviews),
 			string(team.EdgeReportsTo), string(team.EdgeSharesContext), string(team.EdgeHandoff)),
 		reflect.TypeFor[team.Limits](): limitsSchema(),

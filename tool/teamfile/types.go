@@ -47,6 +47,7 @@ type Member struct {
 	Limits   team.Limits        `json:"limits,omitzero"`
 	Budget   team.Budget        `json:"budget,omitzero"`
 	Asks     bool               `json:"asks,omitempty" jsonschema:"it answers shutdown requests: ask it before it is ended, even if it has read no mail"`
+	MCP      team.Servers       `json:"mcp,omitempty"`
 }
 
 // Repos are further repositories of the team: path, relative to the file, by name.
