@@ -24,7 +24,7 @@ func TestLimitsPage(t *testing.T) {
 		"the subject of a task":                 fmt.Sprint(team.MaxSubject, " characters"),
 		"the description of a task":             fmt.Sprint(team.MaxDescription, " characters"),
 		"the active form of a task":             fmt.Sprint(team.MaxActiveForm, " characters"),
-		"hops of a message that is handed on":   fmt.Sprint(team.MaxHops, ", or less"),
+		"hops of a forwarded message":           fmt.Sprint(team.MaxHops, ", or less"),
 		"depth of sub-runs":                     fmt.Sprint(ledger.MaxRunDepth),
 		"depth of a conversation that is shown": fmt.Sprint(ledger.MaxThreadDepth),
 		"read messages in a mailbox file":       fmt.Sprint(supervisor.KeepRead),
