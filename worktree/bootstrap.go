@@ -166,7 +166,7 @@ func (r *Repo) included(ctx context.Context) ([]string, error) {
 	if info, err := os.Lstat(patterns); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil, nil
 	} else if err != nil {
-		return nil, conflict(ReasonUnknown, "look at %s: %w", patterns, err)
+		return nil, conflict(ReasonUnknown, "check %s: %w", patterns, err)
 	}
 	out, err := r.read(ctx, "ls-files", "--others", "--ignored", "--exclude-from="+patterns, "-z")
 	if err != nil {
@@ -186,7 +186,7 @@ func ignoredOf(ctx context.Context, c call, paths []string) ([]string, error) {
 	c.args, c.stdin = []string{"check-ignore", "-z", "--stdin"}, []byte(strings.Join(paths, "\x00")+"\x00")
 	out, err := git(ctx, c)
 	if err != nil && exitStatus(err) != 1 {
-		return nil, failed("look for what is ignored in "+c.dir, err)
+		return nil, failed("list ignored files in "+c.dir, err)
 	}
 	return lines(out, 0), nil
 }
@@ -209,7 +209,7 @@ func (r *Repo) wanted(ctx context.Context, t tree, from *os.Root, name string) (
 		return nil, name + " is not in " + r.root, nil
 	}
 	if err != nil {
-		return nil, "", conflict(ReasonUnknown, "look into %s: %w", filepath.Join(r.root, clean), err)
+		return nil, "", conflict(ReasonUnknown, "read %s: %w", filepath.Join(r.root, clean), err)
 	}
 	ignored, err := ignoredOf(ctx, t.readCall(), files)
 	if err == nil && len(ignored) < len(files) {
@@ -223,7 +223,7 @@ func inside(name string) (string, error) {
 	clean := filepath.Clean(name)
 	first, _, _ := strings.Cut(filepath.ToSlash(clean), "/")
 	if name == "" || clean == "." || !filepath.IsLocal(clean) || strings.EqualFold(first, ".git") {
-		return "", invalid(ReasonBadPath, "%q is no path inside the repository", name)
+		return "", invalid(ReasonBadPath, "%q is not a path inside the repository", name)
 	}
 	return clean, nil
 }

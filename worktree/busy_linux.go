@@ -14,7 +14,7 @@ import (
 func busy(_ context.Context, dirs ...string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil, conflict(ReasonUnknown, "look for processes: %w", err)
+		return nil, conflict(ReasonUnknown, "list processes: %w", err)
 	}
 	var pids []int
 	for _, e := range entries {

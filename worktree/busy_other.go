@@ -23,7 +23,7 @@ func busy(ctx context.Context, dirs ...string) ([]int, error) {
 	var exit *exec.ExitError
 	// lsof exits with status 1 if it could not inspect some process.
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || stdout.Len() == 0) {
-		return nil, conflict(ReasonUnknown, "look for processes with lsof: %w", err)
+		return nil, conflict(ReasonUnknown, "list processes with lsof: %w", err)
 	}
 	var pids []int
 	pid := 0

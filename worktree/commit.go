@@ -101,7 +101,7 @@ func orMerge(operation string) string {
 }
 
 func underWay(t tree, operation string) error {
-	return conflict(ReasonOperation, "a %s is under way in %s", operation, t.path).
+	return conflict(ReasonOperation, "a %s is in progress in %s", operation, t.path).
 		WithHint("finish it, or git -C " + t.path + " " + operation + " --abort")
 }
 

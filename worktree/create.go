@@ -91,15 +91,15 @@ func vacant(path string) (stood bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, team.Errorf(team.CodeUnavailable, "look at %s: %w", path, err).WithReason(ReasonBadPath)
+		return false, team.Errorf(team.CodeUnavailable, "check %s: %w", path, err).WithReason(ReasonBadPath)
 	}
-	taken := conflict(ReasonPathExists, "%s exists already", path).WithHint("choose another path, or move it away")
+	taken := conflict(ReasonPathExists, "%s already exists", path).WithHint("choose another path, or move it away")
 	if !info.IsDir() {
 		return false, taken
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return false, team.Errorf(team.CodeUnavailable, "look into %s: %w", path, err).WithReason(ReasonBadPath)
+		return false, team.Errorf(team.CodeUnavailable, "read %s: %w", path, err).WithReason(ReasonBadPath)
 	}
 	if len(entries) > 0 {
 		return false, taken

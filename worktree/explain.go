@@ -67,8 +67,8 @@ func (r *Repo) branchTaken(ctx context.Context, branch string) error {
 	if err := r.checkedOut(ctx, branch, ""); err != nil {
 		return err
 	}
-	return conflict(ReasonBranchExists, "the branch %s exists already", branch).
-		WithHint("reuse it, or choose another name; it is checked out nowhere")
+	return conflict(ReasonBranchExists, "the branch %s already exists", branch).
+		WithHint("reuse it (it is not checked out), or choose another name")
 }
 
 // checkedOut returns an error if branch is checked out in a worktree other than
@@ -83,9 +83,9 @@ func (r *Repo) checkedOut(ctx context.Context, branch, at string) error {
 			continue
 		}
 		e := conflict(ReasonCheckedOut, "the branch %s is checked out in %s", branch, w.Path).
-			WithHint("choose another branch, or let go of it: git -C " + w.Path + " switch --detach")
+			WithHint("choose another branch, or detach that worktree: git -C " + w.Path + " switch --detach")
 		if w.Missing {
-			e = e.WithHint("that directory is gone: git -C " + r.root + " worktree remove " + w.Path)
+			e = e.WithHint("that directory no longer exists: git -C " + r.root + " worktree remove " + w.Path)
 		}
 		return e
 	}
@@ -105,12 +105,12 @@ func (r *Repo) refConflict(ctx context.Context, branch string) error {
 	}
 	out, err := r.read(ctx, args...)
 	if err != nil {
-		return failed("look for branches like "+branch, err)
+		return failed("list branches like "+branch, err)
 	}
 	for _, other := range lines(out, '\n') {
 		// The pattern also matches branches below it.
 		if above[other] || strings.HasPrefix(other, branch+"/") {
-			return conflict(ReasonRefConflict, "the branch %s cannot exist beside the branch %s", branch, other).
+			return conflict(ReasonRefConflict, "the branch %s conflicts with the existing branch %s", branch, other).
 				WithHint("choose another name")
 		}
 	}
@@ -132,7 +132,7 @@ func (r *Repo) lockFiles(o *op) []string {
 func lockFile(files []string) error {
 	for _, f := range files {
 		if _, err := os.Lstat(f); err == nil {
-			return conflict(ReasonLockFile, "another git holds %s, or died with it (%s old)", f, age(f)).
+			return conflict(ReasonLockFile, "%s exists (%s old): another git is running, or has crashed", f, age(f)).
 				WithHint("when no git is running in the repository: rm " + f)
 		}
 	}
@@ -167,7 +167,7 @@ func (r *Repo) nameWorktree(path string, err error) error {
 	if _, at := r.tree(path); at != nil {
 		return err
 	}
-	return conflict(ReasonWorktreeExists, "%s is a worktree of %s already", path, r.root).
+	return conflict(ReasonWorktreeExists, "%s is already a worktree of %s", path, r.root).
 		WithHint("git -C " + path + " status")
 }
 
@@ -192,6 +192,6 @@ func lastCoded(err error) error {
 	if len(all) == 1 {
 		return cause
 	}
-	return team.Errorf(team.CodeOf(cause), "%w (and nothing could be undone: %v)", cause, errors.Join(all[:len(all)-1]...)).
+	return team.Errorf(team.CodeOf(cause), "%w (rollback failed: %v)", cause, errors.Join(all[:len(all)-1]...)).
 		WithReason(team.ReasonOf(cause)).WithHint(team.HintOf(cause))
 }

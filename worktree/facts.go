@@ -110,15 +110,15 @@ func (t tree) refusal(f facts) error {
 	force := "commit the work, or force the removal: a snapshot is taken first"
 	switch {
 	case !f.status.Clean():
-		return conflict(ReasonDirty, "%s has work that is not committed: %s", t.at, f.status.summary()).WithHint(force)
+		return conflict(ReasonDirty, "%s has uncommitted changes: %s", t.at, f.status.summary()).WithHint(force)
 	case len(f.ignored) > 0:
-		return conflict(ReasonDirty, "%s has ignored files that are nowhere else: %s", t.at, names(f.ignored)).
+		return conflict(ReasonDirty, "%s has ignored files that exist nowhere else: %s", t.at, names(f.ignored)).
 			WithHint("move them away, or force the removal: a snapshot with them is taken first")
 	case f.loose > 0:
 		return conflict(ReasonDirty, "%s has %d commits on no branch", t.at, f.loose).
 			WithHint("git -C " + t.at + " branch NAME, or force the removal: a snapshot is taken first")
 	case len(f.busy) > 0:
-		return conflict(ReasonBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("end it, or force the removal")
+		return conflict(ReasonBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("end the processes, or force the removal")
 	}
 	return lockFile(t.locks())
 }

@@ -144,7 +144,7 @@ func ended(verb, dir string, cause error) error {
 		return team.Errorf(team.CodeTimeout, "git %s in %s took too long: %w", verb, dir, cause).
 			WithReason(ReasonTimeout)
 	}
-	return team.Errorf(team.CodeUnavailable, "git %s in %s was given up: %w", verb, dir, cause).
+	return team.Errorf(team.CodeUnavailable, "git %s in %s was cancelled: %w", verb, dir, cause).
 		WithReason(ReasonCanceled)
 }
 
@@ -224,7 +224,7 @@ func Check(ctx context.Context) (version string, err error) {
 	a, errA := strconv.Atoi(major)
 	b, errB := strconv.Atoi(minor)
 	if errA != nil || errB != nil {
-		return version, team.Errorf(team.CodeUnavailable, "read git's version: %q is not one", version).
+		return version, team.Errorf(team.CodeUnavailable, "cannot parse git version %q", version).
 			WithReason(ReasonGitFailed)
 	}
 	if a < oldestGit[0] || a == oldestGit[0] && b < oldestGit[1] {

@@ -15,7 +15,7 @@ import (
 func (t tree) ignoredRepos(ctx context.Context) ([]string, error) {
 	out, err := t.read(ctx, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 	if err != nil {
-		return nil, failed("look at what is ignored in "+t.at, err)
+		return nil, failed("list ignored files of "+t.at, err)
 	}
 	var found []string
 	for _, name := range lines(out, 0) {
@@ -43,7 +43,7 @@ func (t tree) ignoredRepos(ctx context.Context) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, conflict(ReasonUnknown, "look at what is ignored in %s: %w", t.at, err)
+			return nil, conflict(ReasonUnknown, "list ignored files of %s: %w", t.at, err)
 		}
 	}
 	return found, nil

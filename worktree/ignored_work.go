@@ -48,7 +48,7 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 	}
 	out, err := t.read(ctx, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 	if err != nil {
-		return nil, failed("look at what is ignored in "+t.at, err)
+		return nil, failed("list ignored files of "+t.at, err)
 	}
 	var found []string
 	rec := t.recorded()
@@ -86,7 +86,7 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 			return add(rel, d.Type())
 		})
 		if err != nil && ctx.Err() == nil {
-			return nil, conflict(ReasonUnknown, "look at what is ignored in %s: %w", t.at, err)
+			return nil, conflict(ReasonUnknown, "list ignored files of %s: %w", t.at, err)
 		}
 	}
 	slices.Sort(found)

@@ -116,7 +116,7 @@ func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
 		return invalid(ReasonBadInput, "unknown merge strategy %q", in.Strategy).WithHint("merge, rebase or squash")
 	}
 	if err := checkBranch(in.Target); err != nil || in.Target == "" {
-		return invalid(ReasonBadBranch, "%q cannot be a branch to merge into", in.Target)
+		return invalid(ReasonBadBranch, "invalid target branch %q", in.Target)
 	}
 	l := &lane{r: r, in: in, gated: map[string]gated{}}
 	if l.plan, err = l.target(ctx); err != nil {
@@ -181,7 +181,7 @@ func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err
 		}
 		if !moved {
 			if l.moves++; l.moves > maxMoves {
-				return nil, conflict(ReasonTargetMoves, "%s is being moved by others all the time", l.in.Target).WithHint("try again")
+				return nil, conflict(ReasonTargetMoves, "%s keeps being moved by other processes", l.in.Target).WithHint("try again")
 			}
 			return append(stacked, later...), nil
 		}
@@ -206,7 +206,7 @@ func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err
 	}
 	if !before.ran.OK() {
 		return nil, conflict(ReasonTargetRed, "%q fails on %s itself: %s", before.ran.Run, l.in.Target, before.ran.Why()).
-			WithHint("mend it first; the output is in " + before.log)
+			WithHint("fix it first; the output is in " + before.log)
 	}
 	return later, l.note(ctx, LaneNote{State: LaneRed, Items: stacked, Ran: g.ran, Log: g.log})
 }

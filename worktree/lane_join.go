@@ -81,7 +81,7 @@ func (l *lane) mergeInScratch(ctx context.Context, onto string, it LaneItem) (tr
 	c.conf = []string{"merge.autoStash=false", "rerere.enabled=false", "merge.renames=true"}
 	if _, err = git(ctx, c); err == nil {
 		out, err := git(ctx, t.call("write-tree"))
-		return oneLine(out), nil, failed("merge "+it.Branch+" in mind", err)
+		return oneLine(out), nil, failed("merge "+it.Branch, err)
 	}
 	err = l.inConflict(ctx, t, it, err, &conflicts)
 	return "", conflicts, err
@@ -103,7 +103,7 @@ func (l *lane) rebase(ctx context.Context, onto string, it LaneItem) (commit str
 	}
 	err = l.inConflict(ctx, t, it, err, &conflicts)
 	if _, abort := git(ctx, t.call("rebase", "--abort")); err == nil && abort != nil {
-		err = failed("give up the rebase of "+it.Branch, abort)
+		err = failed("abort the rebase of "+it.Branch, abort)
 	}
 	return "", conflicts, err
 }
@@ -121,5 +121,5 @@ func (l *lane) inConflict(ctx context.Context, t tree, it LaneItem, cause error,
 	if *files = lines(out, 0); len(*files) > 0 {
 		return nil
 	}
-	return team.Errorf(team.CodeConflict, "git refuses to bring %s into %s: %w", it.Branch, l.in.Target, cause).WithReason(ReasonMergeRefused)
+	return team.Errorf(team.CodeConflict, "git refuses to merge %s into %s: %w", it.Branch, l.in.Target, cause).WithReason(ReasonMergeRefused)
 }

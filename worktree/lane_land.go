@@ -42,7 +42,7 @@ func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
 			return err
 		}
 		if st.Staged+st.Unstaged+st.Unmerged > 0 || st.Operation != "" {
-			return conflict(ReasonTargetDirty, "%s is checked out in %s, which has changes that are not committed: %s", branch, w.Path, st.summary()).
+			return conflict(ReasonTargetDirty, "%s is checked out in %s, which has uncommitted changes: %s", branch, w.Path, st.summary()).
 				WithHint("commit or stash them first, or merge into another branch: --into BRANCH")
 		}
 		if !update {
@@ -130,7 +130,7 @@ func (r *Repo) forward(ctx context.Context, w Registered, old, new string) (bool
 		return now == new, nil
 	}
 	return false, team.Errorf(team.CodeConflict, "git refuses to fast-forward %s: %w", w.Path, err).WithReason(ReasonMergeRefused).
-		WithHint("move the files away that are in the way, or merge into another branch: --into BRANCH")
+		WithHint("move the conflicting files away, or merge into another branch: --into BRANCH")
 }
 
 // resumeCheckout completes a fast-forward of a checkout that was killed while
@@ -189,7 +189,7 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 		_, err = r.dropLocks(ctx, t)
 		return err
 	}
-	sha, err := r.snapshot(ctx, t, true, "a fast-forward that was cut short")
+	sha, err := r.snapshot(ctx, t, true, "an interrupted fast-forward")
 	if err != nil {
 		return err
 	}
@@ -203,14 +203,14 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 	}
 	if head != was.Head || st.Operation != "" || !onlyOurs(have, want, untracked) {
 		t.forget()
-		return conflict(ReasonTargetDirty, "a fast-forward of %s was cut short, and somebody has worked there since; its state is saved in %s", t.path, ref).
+		return conflict(ReasonTargetDirty, "a fast-forward of %s was interrupted, and its files have changed since; its state is saved in %s", t.path, ref).
 			WithHint("git -C " + t.path + " status")
 	}
 	if _, err := r.dropLocks(ctx, t); err != nil {
 		return err
 	}
 	if _, err := git(ctx, t.call("reset", "--quiet", "--hard", was.Head)); err != nil {
-		return t.lockedOr("put "+t.path+" back", err)
+		return t.lockedOr("restore "+t.path, err)
 	}
 	// New files that git wrote before adding them to the index are now in its
 	// way.
@@ -222,7 +222,7 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 	}
 	if len(args) > 5 {
 		if _, err := git(ctx, t.call(args...)); err != nil {
-			return t.lockedOr("put "+t.path+" back", err)
+			return t.lockedOr("restore "+t.path, err)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 		}
 		out, err := r.read(ctx, "for-each-ref", "--count=1", "--format=x", "refs/remotes/")
 		if err != nil {
-			return nil, failed("look for remotes of "+r.root, err)
+			return nil, failed("list the remotes of "+r.root, err)
 		}
 		remote = len(out) > 0
 	}
@@ -187,10 +187,10 @@ func (r *Repo) compare(ctx context.Context, v *View, target string, counts map[p
 	if remote {
 		out, err := r.read(ctx, "rev-list", "--count", v.Head, "--not", "--remotes")
 		if err != nil {
-			return failed("look for unpushed commits of "+v.Path, err)
+			return failed("count the unpushed commits of "+v.Path, err)
 		}
 		if v.Unpushed, err = strconv.Atoi(oneLine(out)); err != nil {
-			return team.Errorf(team.CodeInternal, "look for unpushed commits of %s: git answered %q", v.Path, out).WithReason(ReasonGitFailed)
+			return team.Errorf(team.CodeInternal, "count the unpushed commits of %s: git answered %q", v.Path, out).WithReason(ReasonGitFailed)
 		}
 	}
 	if !foresee {
@@ -238,11 +238,11 @@ func (r *Repo) mergeTree(ctx context.Context, ours, theirs string) (tree string,
 	out, err := git(ctx, call{dir: r.root, args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs},
 		conf: []string{"merge.renames=true"}})
 	if err != nil && exitStatus(err) != 1 {
-		return "", nil, failed("merge "+short(theirs)+" into "+short(ours)+" in mind", err)
+		return "", nil, failed("merge "+short(theirs)+" into "+short(ours), err)
 	}
 	fields := lines(out, 0)
 	if len(fields) == 0 || len(fields[0]) < 40 {
-		return "", nil, team.Errorf(team.CodeInternal, "merge %s into %s in mind: git answered %q", short(theirs), short(ours), out).WithReason(ReasonGitFailed)
+		return "", nil, team.Errorf(team.CodeInternal, "merge %s into %s: git answered %q", short(theirs), short(ours), out).WithReason(ReasonGitFailed)
 	}
 	if err == nil {
 		return fields[0], nil, nil

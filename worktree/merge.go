@@ -56,7 +56,7 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 	case st.Operation != "":
 		return res, underWay(t, st.Operation)
 	case st.Staged+st.Unstaged > 0:
-		return res, conflict(ReasonDirty, "%s has changes that are not committed: %s", t.path, st.summary()).
+		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, st.summary()).
 			WithHint("commit them first")
 	case st.Head == "":
 		return res, invalid(ReasonUnbornHead, "the worktree %s has no commit yet", t.path)
@@ -157,7 +157,7 @@ func (r *Repo) backTo(ctx context.Context, t tree, before Status, commit string,
 		return err
 	}()
 	if err != nil {
-		return team.Errorf(team.CodeOf(why), "%w (and %s could not be put back to %s: %v)", why, t.path, before.Head, err).
+		return team.Errorf(team.CodeOf(why), "%w (and %s could not be restored to %s: %v)", why, t.path, before.Head, err).
 			WithReason(team.ReasonOf(why)).WithHint("git -C " + t.path + " merge --abort"), false
 	}
 	return why, true
@@ -208,7 +208,7 @@ func (r *Repo) sweepMerge(ctx context.Context, t tree, before Status, commit str
 	if !tracked && len(added) == 0 {
 		return nil
 	}
-	sha, err := r.snapshot(ctx, t, true, "a merge that was cut short")
+	sha, err := r.snapshot(ctx, t, true, "an interrupted merge")
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (r *Repo) begin(o *op) error {
 	}
 	if err != nil {
 		o.end()
-		return fmt.Errorf("note the %s of %s: %w", o.Kind, o.Path, err)
+		return fmt.Errorf("record the %s of %s: %w", o.Kind, o.Path, err)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (r *Repo) begin(o *op) error {
 // doom marks a removal as to be completed.
 func (o *op) doom() error {
 	if _, err := o.file.WriteString(doomedMark); err != nil {
-		return fmt.Errorf("note the %s of %s: %w", o.Kind, o.Path, err)
+		return fmt.Errorf("record the %s of %s: %w", o.Kind, o.Path, err)
 	}
 	o.doomed = true
 	return nil

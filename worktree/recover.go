@@ -90,13 +90,13 @@ func (t tree) undone(st Status, was doing, cutShort, locked bool) string {
 		if st.Clean() && was.Kind != doingRestore {
 			return "" // it had not started, or had finished
 		}
-		return "a " + was.Kind + " that was cut short"
+		return "an interrupted " + was.Kind
 	case st.Operation == "merge" && st.Unmerged == 0 && (!locked || cutShort):
 		return "" // resolved by the agent, perhaps about to be concluded; Commit does that
 	case st.Operation != "":
-		return "a " + st.Operation + " that was left over"
+		return "an unfinished " + st.Operation
 	case st.Unmerged > 0:
-		return "conflicts that were left over"
+		return "unresolved conflicts"
 	case cutShort, !locked:
 		return "" // git add and git commit write no working tree files
 	}
@@ -104,7 +104,7 @@ func (t tree) undone(st Status, was doing, cutShort, locked bool) string {
 	// before it writes it: a missing file shows that git was writing files.
 	for _, c := range st.Changes {
 		if c.Work == "D" {
-			return "a git operation that was cut short"
+			return "an interrupted git operation"
 		}
 	}
 	return ""
@@ -219,7 +219,7 @@ func (t tree) quiet(ctx context.Context) error {
 		return err
 	}
 	if list = gitsAmong(ctx, list); len(list) > 0 {
-		return conflict(ReasonBusy, "git is still at work in %s: %s", t.path, pids(list)).WithHint("wait for it, or end it")
+		return conflict(ReasonBusy, "git is still running in %s: %s", t.path, pids(list)).WithHint("wait for it, or end it")
 	}
 	return nil
 }

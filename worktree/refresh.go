@@ -39,7 +39,7 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 	}
 	res.Before, res.Head = st.Head, st.Head
 	if !st.Clean() {
-		return res, conflict(ReasonDirty, "%s has work that is not committed: %s", t.path, st.summary()).WithHint("commit it first")
+		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, st.summary()).WithHint("commit it first")
 	}
 	if in, err := isAncestor(ctx, t.readCall(), to, st.Head); err != nil || in {
 		return res, err
@@ -63,7 +63,7 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 			back, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 			defer cancel()
 			if e := t.leaveRebase(back); e != nil {
-				return res, failed("give up the rebase of "+t.path, e) // Recover completes it
+				return res, failed("abort the rebase of "+t.path, e) // Recover completes it
 			}
 		}
 		if exitStatus(err) < 0 {

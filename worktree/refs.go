@@ -109,5 +109,5 @@ func (r *Repo) HasBranch(ctx context.Context, name string) (bool, error) {
 	if exitStatus(err) == 1 {
 		return false, nil
 	}
-	return err == nil, failed("look for the branch "+name, err)
+	return err == nil, failed("look up the branch "+name, err)
 }

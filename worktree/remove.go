@@ -130,7 +130,7 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 	case err != nil && r.orphaned(p):
 		t, err = tree{path: p, at: p, dir: r.common}, nil
 		if !in.Force {
-			return res, nil, conflict(ReasonUnknown, "%s is kept: its registration is gone, so what is new in it is unknown", p).
+			return res, nil, conflict(ReasonUnknown, "%s is kept: it is no longer registered, so its changes are unknown", p).
 				WithHint("git -C " + r.root + " worktree repair " + p + ", or force the removal: a snapshot is taken first")
 		}
 	case err == nil:
@@ -265,7 +265,7 @@ func (r *Repo) snapshotOrphan(ctx context.Context, t tree) (string, error) {
 func (r *Repo) putBack(o *op, why error) error {
 	if _, err := os.Lstat(o.Path); !errors.Is(err, fs.ErrNotExist) {
 		o.end()
-		return lastCoded(errors.Join(fmt.Errorf("something stands at %s now, its files are at %s", o.Path, o.Aside), why))
+		return lastCoded(errors.Join(fmt.Errorf("%s is occupied; the files of the worktree are at %s", o.Path, o.Aside), why))
 	}
 	if err := os.Rename(o.Aside, o.Path); err != nil {
 		o.leave()
@@ -380,7 +380,7 @@ func (r *Repo) repairRemove(ctx context.Context, o *op) (string, error) {
 	if o.doomed && !moved && o.Admin != "" {
 		// Doomed in place, or deleted except for the op file.
 		if admin, err := adminOf(o.Path); err == nil && admin == o.Admin {
-			return "kept " + o.Path + ", whose removal was cut short", nil
+			return "kept " + o.Path + ", whose removal was interrupted", nil
 		}
 	}
 	if o.doomed {
@@ -399,5 +399,5 @@ func (r *Repo) repairRemove(ctx context.Context, o *op) (string, error) {
 	if err := os.Rename(o.Aside, o.Path); err != nil {
 		return "", err
 	}
-	return "put " + o.Path + " back, whose removal was cut short", nil
+	return "restored " + o.Path + ", whose removal was interrupted", nil
 }

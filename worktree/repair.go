@@ -33,7 +33,7 @@ func (r *Repo) repair(ctx context.Context) ([]string, error) {
 		for _, o := range orphans {
 			o.leave()
 		}
-		return nil, failed("read what is half done in "+r.common, err)
+		return nil, failed("read the unfinished operations of "+r.common, err)
 	}
 	var notes []string
 	for i, o := range orphans {
@@ -65,7 +65,7 @@ func (r *Repo) repair(ctx context.Context) ([]string, error) {
 // repairCreate undoes a create whose process died, unless the worktree has been
 // used since.
 func (r *Repo) repairCreate(ctx context.Context, o *op) (string, error) {
-	note := "undid the creation of " + o.Path + ", which was cut short"
+	note := "undid the interrupted creation of " + o.Path
 	admin, err := r.adminAt(o.Path)
 	if err != nil {
 		return "", err
@@ -239,7 +239,7 @@ func (r *Repo) dropBranchAt(ctx context.Context, branch, at string) error {
 	ref := "refs/heads/" + branch
 	out, err := r.read(ctx, "for-each-ref", "--format=%(objectname) %(refname)", ref)
 	if err != nil {
-		return failed("look for the branch "+branch, err)
+		return failed("look up the branch "+branch, err)
 	}
 	for _, l := range lines(out, '\n') {
 		if l != at+" "+ref {

@@ -81,7 +81,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 			return failed("open the repository at "+dir, err)
 		}
 		if above := gitAbove(dir); above != "" {
-			return invalid(ReasonUnreadableRepo, "open the repository at %s: %s is there, but: %w", dir, above, err).
+			return invalid(ReasonUnreadableRepo, "open the repository at %s: git rejects %s: %w", dir, above, err).
 				WithHint("git -C " + dir + " status")
 		}
 		return invalid(ReasonNotRepository, "%s is not in a git repository", dir).
@@ -256,7 +256,7 @@ func (r *Repo) uncontained(ctx context.Context, tip, exceptBranch, exceptPath st
 	}
 	out, err := r.read(ctx, args...)
 	if err != nil {
-		return 0, failed("look for "+tip+" in other branches", err)
+		return 0, failed("find "+tip+" in other branches", err)
 	}
 	return len(lines(out, '\n')), nil
 }

@@ -46,8 +46,8 @@ func (r *Repo) Restore(ctx context.Context, in RestoreIn) (Worktree, error) {
 		err = t.fill(ctx, head, sha, index)
 	}
 	if err != nil {
-		return w, team.Errorf(team.CodeOf(err), "restore %s: %s is not complete: %w", in.Ref, w.Path, err).
-			WithReason(team.ReasonOf(err)).WithHint("remove it and try again; the snapshot is whole")
+		return w, team.Errorf(team.CodeOf(err), "restore %s: %s is incomplete: %w", in.Ref, w.Path, err).
+			WithReason(team.ReasonOf(err)).WithHint("remove it and try again; the snapshot is intact")
 	}
 	return w, nil
 }

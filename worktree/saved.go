@@ -57,7 +57,7 @@ func (r *Repo) Saves(ctx context.Context, kind, teamKey, agent string) ([]Saved,
 	args := append([]string{"for-each-ref", "--format=%(refname)%00%(objectname)%00%(parent)%00%(contents:subject)%00%(committerdate:unix)"}, patterns...)
 	out, err := r.read(ctx, args...)
 	if err != nil {
-		return nil, failed("list what is saved in "+r.root, err)
+		return nil, failed("list the saved states of "+r.root, err)
 	}
 	var list []Saved
 	for _, l := range lines(out, '\n') {
@@ -124,7 +124,7 @@ func (r *Repo) Saved(ctx context.Context, ref string) (Saved, error) {
 			return s, nil
 		}
 	}
-	return Saved{}, notFound(ReasonUnknownRev, "nothing is saved at %s in %s", ref, r.root).
+	return Saved{}, notFound(ReasonUnknownRev, "no saved state %s in %s", ref, r.root).
 		WithHint("git -C " + r.root + " for-each-ref " + refsRoot)
 }
 
@@ -145,7 +145,7 @@ func (r *Repo) SavedChanges(ctx context.Context, s Saved, patch bool) (string, e
 // DropSaved deletes a saved state if its ref has not moved since it was read.
 func (r *Repo) DropSaved(ctx context.Context, s Saved) error {
 	if !strings.HasPrefix(s.Ref, refsRoot) || s.Commit == "" {
-		return invalid(ReasonBadInput, "%q is no saved state", s.Ref)
+		return invalid(ReasonBadInput, "%q is not a saved state", s.Ref)
 	}
 	_, err := git(ctx, call{dir: r.root, args: []string{"update-ref", "-d", s.Ref, s.Commit}})
 	return failed("drop "+s.Ref, err)
@@ -254,8 +254,8 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 		return rescue, err
 	}
 	if err := t.become(ctx, st, head, sha, index); err != nil {
-		return rescue, team.Errorf(team.CodeOf(err), "restore %s: %s is not complete: %w", ref, t.path, err).
-			WithReason(team.ReasonOf(err)).WithHint("try again; the snapshot is whole")
+		return rescue, team.Errorf(team.CodeOf(err), "restore %s: %s is incomplete: %w", ref, t.path, err).
+			WithReason(team.ReasonOf(err)).WithHint("try again; the snapshot is intact")
 	}
 	done()
 	return rescue, nil

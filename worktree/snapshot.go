@@ -37,7 +37,7 @@ func (t tree) large(f facts) (notes []string) {
 	for _, p := range paths {
 		info, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(p)))
 		if err == nil && info.Mode().IsRegular() && info.Size() >= largeFile {
-			notes = append(notes, fmt.Sprintf("%s in the snapshot has %d MiB", p, info.Size()>>20))
+			notes = append(notes, fmt.Sprintf("the snapshot contains %s (%d MiB)", p, info.Size()>>20))
 		}
 	}
 	return notes
@@ -319,7 +319,7 @@ func (r *Repo) rescueRef(ctx context.Context, teamKey, agent, sha string) (strin
 func checkOwner(teamKey, agent string) error {
 	for _, n := range []string{teamKey, agent} {
 		if n == "" || strings.Contains(n, "/") || checkBranch(n) != nil {
-			return team.Errorf(team.CodeInvalid, "the team and the agent name a snapshot: %q and %q cannot", teamKey, agent).
+			return team.Errorf(team.CodeInvalid, "team %q or agent %q cannot be part of a ref name", teamKey, agent).
 				WithReason(ReasonBadInput)
 		}
 	}

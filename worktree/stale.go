@@ -23,7 +23,7 @@ func (r *Repo) pruneStale(ctx context.Context, path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	note := "dropped the registration of a worktree at " + path + " whose directory is gone"
+	note := "dropped the registration of a worktree at " + path + " whose directory no longer exists"
 	if ref != "" {
 		note += "; what was staged or committed there is in " + ref
 	}

@@ -134,7 +134,7 @@ func parseStatus(out []byte) (Status, error) {
 		e := entries[i]
 		kind, rest, ok := strings.Cut(e, " ")
 		if !ok {
-			return s, fmt.Errorf("no status entry: %q", e)
+			return s, fmt.Errorf("invalid status entry %q", e)
 		}
 		var c Change
 		switch kind {
@@ -162,7 +162,7 @@ func parseStatus(out []byte) (Status, error) {
 			fields := map[string]int{"1": 8, "2": 9, "u": 10}[kind]
 			f := strings.SplitN(rest, " ", fields)
 			if len(f) != fields || len(f[0]) != 2 {
-				return s, fmt.Errorf("no status entry: %q", e)
+				return s, fmt.Errorf("invalid status entry %q", e)
 			}
 			c = Change{Path: f[fields-1], Index: f[0][:1], Work: f[0][1:], sub: f[1], unmerged: kind == "u"}
 			if kind == "u" {
@@ -174,7 +174,7 @@ func parseStatus(out []byte) (Status, error) {
 				i++
 			}
 		default:
-			return s, fmt.Errorf("no status entry: %q", e)
+			return s, fmt.Errorf("invalid status entry %q", e)
 		}
 		switch {
 		case c.unmerged:

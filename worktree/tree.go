@@ -64,10 +64,10 @@ func (r *Repo) tree(path string) (tree, error) {
 	info, err := os.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tree{}, notFound(ReasonPathMissing, "the worktree %s is gone", p).
+		return tree{}, notFound(ReasonPathMissing, "the worktree %s does not exist", p).
 			WithHint("git -C " + r.root + " worktree list")
 	case err != nil:
-		return tree{}, conflict(ReasonUnknown, "look at the worktree %s: %w", p, err)
+		return tree{}, conflict(ReasonUnknown, "check the worktree %s: %w", p, err)
 	case !info.IsDir():
 		return tree{}, invalid(ReasonNotWorktree, "%s is not a directory", p)
 	case p == r.root && !r.bare:
@@ -87,7 +87,7 @@ func (r *Repo) tree(path string) (tree, error) {
 	back, err := backlink(admin)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tree{}, conflict(ReasonUnknown, "%s is a worktree whose registration is gone", p).
+		return tree{}, conflict(ReasonUnknown, "%s is a worktree that is no longer registered", p).
 			WithHint("git -C " + r.root + " worktree repair " + p)
 	case err != nil:
 		return tree{}, conflict(ReasonUnknown, "read the registration of %s: %w", p, err)
@@ -107,10 +107,10 @@ func adminOf(path string) (string, error) {
 		return "", invalid(ReasonNotWorktree, "%s is not a worktree: it has no .git file", path)
 	}
 	if err != nil {
-		return "", conflict(ReasonUnknown, "look at %s: %w", gitfile, err)
+		return "", conflict(ReasonUnknown, "check %s: %w", gitfile, err)
 	}
 	if !info.Mode().IsRegular() {
-		return "", invalid(ReasonNotWorktree, "%s is not a linked worktree: its .git is no file", path)
+		return "", invalid(ReasonNotWorktree, "%s is not a linked worktree: its .git is not a file", path)
 	}
 	data, err := os.ReadFile(gitfile)
 	if err != nil {
@@ -231,7 +231,7 @@ func (t tree) branch(ctx context.Context) (string, error) {
 // changed.
 func (t tree) notMain(verb string) error {
 	if t.main {
-		return team.Errorf(team.CodeDenied, "%s in %s: it is the main worktree, which is the person's own", verb, t.path).
+		return team.Errorf(team.CodeDenied, "cannot %s in %s: it is the main worktree", verb, t.path).
 			WithReason(ReasonMainWorktree)
 	}
 	return nil
@@ -245,7 +245,7 @@ func (t tree) operation() (string, error) {
 			return o.name, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return "", conflict(ReasonUnknown, "look into %s: %w", t.dir, err)
+			return "", conflict(ReasonUnknown, "read %s: %w", t.dir, err)
 		}
 	}
 	return "", nil
