@@ -34,7 +34,7 @@ var ErrGone = errors.New("the mailbox has no file")
 // a mailbox and to repeat a delivery that may have succeeded.
 func (b *Box) AppendOnce(ctx context.Context, e Entry) (bool, error) {
 	if e.ID == "" {
-		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message that is to be there once needs an id", b.agent)
+		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message to append at most once needs an id", b.agent)
 	}
 	return b.append(ctx, e, true)
 }

@@ -146,14 +146,14 @@ func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
 func (b *Box) trust(info fs.FileInfo, path string, want fs.FileMode) error {
 	if info.Mode().Type() != want {
 		return team.Errorf(team.CodeDenied, "refuse %s: it is %v", path, info.Mode()).
-			WithReason("hostile_file").WithHint("look at it, then move it away")
+			WithReason("hostile_file").WithHint("inspect it, then move it away")
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
 		return team.Errorf(team.CodeDenied, "refuse %s: it belongs to user %d", path, st.Uid).
 			WithReason("hostile_file").WithHint("run teamctl as the owner of the team")
 	}
 	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-		return team.Errorf(team.CodeDenied, "refuse %s: everybody may write it", path).
+		return team.Errorf(team.CodeDenied, "refuse %s: it is world-writable", path).
 			WithReason("hostile_file").WithHint("chmod o-w " + path)
 	}
 	return nil

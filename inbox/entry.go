@@ -94,7 +94,7 @@ func (e *Entry) check() error {
 		return team.Errorf(team.CodeInvalid, "a message needs a sender")
 	}
 	if len(e.Text) > maxText {
-		return team.Errorf(team.CodeLimit, "the text has %d bytes, a mailbox takes %d", len(e.Text), maxText).
+		return team.Errorf(team.CodeLimit, "the text has %d bytes, the limit is %d", len(e.Text), maxText).
 			WithReason("message_too_large").WithHint("put it into a file and send the path")
 	}
 	if e.Timestamp == "" {

@@ -50,7 +50,7 @@ func (h *holding) settled() ([]byte, fs.FileInfo, []element, error) {
 		bad = &scanError{0, errTruncated}
 	}
 	if bad != nil {
-		return nil, nil, nil, team.Errorf(team.CodeUnavailable, "it is not whole: %w", bad).WithReason(ReasonUnsettled)
+		return nil, nil, nil, team.Errorf(team.CodeUnavailable, "it is incomplete: %w", bad).WithReason(ReasonUnsettled)
 	}
 	return data, info, elems, nil
 }

@@ -43,7 +43,7 @@ type Trace struct {
 // Values of Trace.Taken.
 const (
 	TakenMarked  = "marked as read in the mailbox file by a program that has dropped its id"
-	TakenRemoved = "another program has taken it out of the mailbox file"
+	TakenRemoved = "another program has removed it from the mailbox file"
 	TakenEmptied = "another program has emptied the mailbox file after reading it"
 )
 

@@ -83,7 +83,7 @@ func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
 		Torn:     errors.Is(bad, errTruncated),
 		Err: team.Errorf(team.CodeInternal, "%s's mailbox is damaged %w", h.box.agent, bad).
 			WithReason(ReasonCorruptMailbox).
-			WithHint("run \"teamctl doctor --repair\" to put back what the ledger has"),
+			WithHint("run \"teamctl doctor --repair\" to restore the messages that the ledger has"),
 	}
 }
 

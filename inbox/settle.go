@@ -71,7 +71,7 @@ func (b *Box) Settle(ctx context.Context, s Settling) error {
 
 // ErrOverwritten means that an entry that the mailbox has had is missing.
 // Reconcile finds out whether it was taken or lost.
-var ErrOverwritten = errors.New("the mailbox lacks an entry that it has had")
+var ErrOverwritten = errors.New("an entry is missing from the mailbox")
 
 func (h *holding) notOverwritten(newest func() (string, error)) error {
 	id, err := newest()
@@ -162,7 +162,7 @@ func (h *holding) present(due []Due) (there []bool, err error) {
 	for i, d := range due {
 		switch {
 		case d.ID == "":
-			return nil, team.Errorf(team.CodeInvalid, "a message that is to be there once needs an id")
+			return nil, team.Errorf(team.CodeInvalid, "a message to append at most once needs an id")
 		case !d.Old:
 			if tail == nil {
 				if tail, err = readFrom(f, max(info.Size()-newest, 0), info.Size()); err != nil {

@@ -18,7 +18,7 @@ const sharedName = ".lock"
 
 // errAgain makes holdIf release all locks and repeat the operation: the mailbox
 // is not usable at this moment.
-var errAgain = errors.New("the mailbox is not ready for this")
+var errAgain = errors.New("the mailbox is not ready")
 
 // lockShared takes the shared lock, or returns nil if there is none.
 func (b *Box) lockShared(ctx context.Context, root *os.Root) (*filelock.Held, error) {
