@@ -110,7 +110,7 @@ type answerArgs struct {
 
 func askApproval(t *tx, a askArgs) (Settled, error) {
 	if a.RequestID == "" || a.Subject == "" || isNumber(a.RequestID) {
-		return Settled{}, team.Errorf(team.CodeInvalid, "a request for approval has an id and a subject")
+		return Settled{}, team.Errorf(team.CodeInvalid, "a request for approval needs an id and a subject")
 	}
 	m, err := t.memberBySession(a.Session)
 	if err != nil {
@@ -130,7 +130,7 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 	case there && first.Session == a.Session && first.Kind == a.Kind:
 		return Settled{Approval: first}, nil
 	case there:
-		return Settled{}, team.Errorf(team.CodeConflict, "request id %q was used before", a.RequestID).WithReason("request_taken")
+		return Settled{}, team.Errorf(team.CodeConflict, "request id %q is already in use", a.RequestID).WithReason("request_taken")
 	}
 	if a.Kind == ApprovePlan {
 		err := t.onePlan(m)
@@ -166,7 +166,7 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 // askDecided records a request together with its known answer.
 func (t *tx) askDecided(a askArgs, m Member) (out Settled, err error) {
 	if a.Decided.By == "" || a.Decided.Why == "" || a.Kind != ApprovePermission {
-		return out, team.Errorf(team.CodeInvalid, "an answer before the question is to a permission, and says who gives it and why")
+		return out, team.Errorf(team.CodeInvalid, "only a permission request can be answered in advance, with the answerer and a reason")
 	}
 	out.Approval, err = t.putApproval(Approval{RequestID: a.RequestID, Kind: a.Kind, Session: m.SessionKey, Name: m.Name,
 		Answerer: orDefault(a.Answerer, AnswererPerson), Task: a.Task, Subject: a.Subject, Payload: a.Payload})
@@ -204,7 +204,7 @@ func (t *tx) onePlan(m Member) error {
 		return err
 	}, m.SessionKey)
 	if err == nil && pending != "" {
-		err = team.Errorf(team.CodeConflict, "a plan of %s waits for approval already (%s)", m.Name, pending).
+		err = team.Errorf(team.CodeConflict, "%s already has a plan that awaits approval (%s)", m.Name, pending).
 			WithReason(ReasonPlanPending).WithHint("teamctl approvals")
 	}
 	return err
@@ -250,15 +250,15 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 	lapsed := ap.Deadline != 0 && ap.Deadline <= t.now
 	switch {
 	case ap.State != ApprovalPending:
-		return Settled{}, team.Errorf(team.CodeConflict, "%s %d was %s already by %s", ap.Kind, ap.ID, ap.State, ap.AnsweredBy).
+		return Settled{}, team.Errorf(team.CodeConflict, "%s %d was already %s by %s", ap.Kind, ap.ID, ap.State, ap.AnsweredBy).
 			WithReason(ReasonAlreadyResolved)
 	case a.Elsewhere: // even after the deadline
 	case a.Expired && !lapsed:
-		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has time left", ap.Kind, ap.ID).WithReason("not_yet")
+		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has not reached its deadline", ap.Kind, ap.ID).WithReason("not_yet")
 	case !a.Expired && lapsed:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has expired", ap.Kind, ap.ID).WithReason(ReasonExpired)
 	case !a.Expired && strings.EqualFold(a.By, ap.Name):
-		return Settled{}, team.Errorf(team.CodeDenied, "%s cannot answer a request of its own", a.By).WithReason(ReasonOwnRequest)
+		return Settled{}, team.Errorf(team.CodeDenied, "%s cannot answer its own request", a.By).WithReason(ReasonOwnRequest)
 	}
 	m, err := t.memberBySession(ap.Session)
 	if team.IsCode(err, team.CodeNotFound) {

@@ -212,14 +212,14 @@ func (m DeliveryMark) check() error {
 	case team.Mailed, team.Injected:
 	case team.Held, team.Dropped:
 		if m.Reason == "" {
-			return team.Errorf(team.CodeInvalid, "a message is %s for a reason", m.State)
+			return team.Errorf(team.CodeInvalid, "state %s requires a reason", m.State)
 		}
 	case team.Accepted, team.Read, team.Answered:
 		if m.Evidence == "" {
-			return team.Errorf(team.CodeInvalid, "a message is %s on evidence only", m.State)
+			return team.Errorf(team.CodeInvalid, "state %s requires evidence", m.State)
 		}
 	case team.Posted:
-		return team.Errorf(team.CodeInvalid, "a delivery is posted once")
+		return team.Errorf(team.CodeInvalid, "a delivery cannot return to state posted")
 	default:
 		return team.Errorf(team.CodeInvalid, "unknown delivery state %q", m.State)
 	}

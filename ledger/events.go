@@ -58,10 +58,10 @@ func (l *Ledger) LastEvent(ctx context.Context) (int64, error) {
 
 func appendEvent(t *tx, e Event) (int64, error) {
 	if e.What == "" {
-		return 0, team.Errorf(team.CodeInvalid, "an event says what happened")
+		return 0, team.Errorf(team.CodeInvalid, "an event needs a name")
 	}
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
-		return 0, team.Errorf(team.CodeInvalid, "the data of event %s are not JSON", e.What)
+		return 0, team.Errorf(team.CodeInvalid, "the data of event %s is not JSON", e.What)
 	}
 	if err := t.event(e); err != nil {
 		return 0, err

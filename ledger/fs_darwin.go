@@ -19,7 +19,7 @@ func refuseNetworkFS(dir string) error {
 	if !networkFS[name] {
 		return nil
 	}
-	return team.Errorf(team.CodeUnavailable, "the ledger cannot lie on %s (%s)", name, dir).
+	return team.Errorf(team.CodeUnavailable, "the ledger cannot be on %s (%s)", name, dir).
 		WithReason("network_filesystem").
 		WithHint("set " + team.EnvHome + " to a directory on a local disk")
 }

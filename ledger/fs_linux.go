@@ -36,7 +36,7 @@ func checkFSType(dir string, magic uint32) error {
 	if !ok {
 		return nil
 	}
-	return team.Errorf(team.CodeUnavailable, "the ledger cannot lie on %s (%s)", name, dir).
+	return team.Errorf(team.CodeUnavailable, "the ledger cannot be on %s (%s)", name, dir).
 		WithReason("network_filesystem").
 		WithHint("set " + team.EnvHome + " to a directory on a local disk")
 }

@@ -60,7 +60,7 @@ func (g *Group) Start(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.started || g.stopped {
-		return team.Errorf(team.CodeInternal, "the group writer was started before")
+		return team.Errorf(team.CodeInternal, "the group writer was already started")
 	}
 	g.started = true
 	go g.loop()

@@ -111,17 +111,17 @@ func bare(ids []string) []string {
 // importID returns the id for task number i of an import.
 func (t *tx) importID(task Task, seen map[string]int, renumber bool, last int64, i int) (int64, error) {
 	if !TaskIDPattern().MatchString(task.ID) {
-		return 0, team.Errorf(team.CodeInvalid, "%q is no task id", task.ID).WithReason("bad_task_id")
+		return 0, team.Errorf(team.CodeInvalid, "invalid task id %q", task.ID).WithReason("bad_task_id")
 	}
 	if _, twice := seen[task.ID]; twice {
-		return 0, team.Errorf(team.CodeInvalid, "task %s is there twice", task.ID).WithReason("bad_task_id")
+		return 0, team.Errorf(team.CodeInvalid, "duplicate task %s", task.ID).WithReason("bad_task_id")
 	}
 	if renumber {
 		return last + int64(i) + 1, nil
 	}
 	id := seqNumber(task.ID)
 	if id <= last {
-		return 0, team.Errorf(team.CodeConflict, "the id %s is, or was, in use here", task.ID).WithReason(ReasonIDTaken).
+		return 0, team.Errorf(team.CodeConflict, "task id %s is or was in use in this team", task.ID).WithReason(ReasonIDTaken).
 			WithHint("teamctl task import --renumber gives the tasks new ids")
 	}
 	return id, nil

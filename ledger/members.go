@@ -103,7 +103,7 @@ type addedMember struct {
 func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 	m := a.Member
 	if m.Name == "" || m.SessionKey == "" {
-		return addedMember{}, team.Errorf(team.CodeInvalid, "a member has a name and a session key")
+		return addedMember{}, team.Errorf(team.CodeInvalid, "a member needs a name and a session key")
 	}
 	if err := checkName(m.Name); err != nil {
 		return addedMember{}, err
@@ -164,7 +164,7 @@ func checkName(name string) error {
 	}
 	key, err := team.AgentKey(name)
 	if err == nil && !strings.EqualFold(key, name) {
-		err = team.Errorf(team.CodeInvalid, "%q cannot name a member", name).WithReason("invalid_name").WithHint("call it " + key)
+		err = team.Errorf(team.CodeInvalid, "invalid member name %q", name).WithReason("invalid_name").WithHint("use " + key)
 	}
 	return err
 }

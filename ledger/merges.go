@@ -122,7 +122,7 @@ func enqueueMerges(t *tx, list []Merge) ([]Merge, error) {
 	out := make([]Merge, 0, len(list))
 	for _, m := range list {
 		if m.Branch == "" || m.Target == "" || m.Tip == "" || m.Branch == m.Target {
-			return nil, team.Errorf(team.CodeInvalid, "a merge goes from one branch into another: %q into %q", m.Branch, m.Target)
+			return nil, team.Errorf(team.CodeInvalid, "cannot merge %q into %q", m.Branch, m.Target)
 		}
 		gates, options := mustJSON(append([]string{}, m.Gates...)), mustJSON(m.Options)
 		var open Merge

@@ -74,7 +74,7 @@ func TestPostRefuses(t *testing.T) {
 	}{
 		{"unknown", NewMessage{To: "zzz"}, team.CodeNotFound, ReasonMemberNotFound, "zzz"},
 		{"self", NewMessage{To: "A"}, team.CodeInvalid, ReasonSelfSend, "Cannot send a message to yourself"},
-		{"another session", NewMessage{To: "b", ToSession: "s-old"}, team.CodeNotFound, ReasonMemberNotFound, "another agent"},
+		{"another session", NewMessage{To: "b", ToSession: "s-old"}, team.CodeNotFound, ReasonMemberNotFound, "a different agent"},
 		{"kind", NewMessage{To: "b", Kind: "gossip"}, team.CodeInvalid, "invalid_kind", "invalid kind: gossip"},
 		{"size", NewMessage{To: "b", Text: strings.Repeat("x", team.MaxMessageBytes+1)}, team.CodeLimit, "too_long", "102400"},
 		{"hops", NewMessage{To: "b", Hop: team.MaxHops + 1}, team.CodeLimit, ReasonHopLimit, "4 hops"},

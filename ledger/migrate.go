@@ -74,7 +74,7 @@ func version(ctx context.Context, on rows) (v, app int, err error) {
 
 func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration) error {
 	if v > len(steps) && app == appID {
-		return team.Errorf(team.CodeUnavailable, "ledger %s has schema %d, this teamctl knows %d", db.path, v, len(steps)).
+		return team.Errorf(team.CodeUnavailable, "ledger %s has schema %d, this teamctl supports %d", db.path, v, len(steps)).
 			WithReason("schema_newer").WithHint("upgrade teamctl")
 	}
 	if app == appID {
@@ -151,7 +151,7 @@ func (db *DB) step(ctx context.Context, s migration) (err error) {
 			return fmt.Errorf("check foreign keys: %w", err)
 		}
 		if broken > 0 {
-			return team.Errorf(team.CodeInternal, "%d rows would refer to nothing", broken)
+			return team.Errorf(team.CodeInternal, "%d rows would have dangling references", broken)
 		}
 		set := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", s.version, appID)
 		if _, err := db.conn.ExecContext(ctx, set); err != nil {

@@ -74,7 +74,7 @@ func mirror(t *tx, a mirrorArgs) (none, error) {
 
 func (t *tx) mirror(m Mirrored) error {
 	if m.Bridge == "" || m.There == "" {
-		return team.Errorf(team.CodeInvalid, "what is mirrored has a bridge and a name there")
+		return team.Errorf(team.CodeInvalid, "a mirrored object needs a bridge and a remote name")
 	}
 	_, err := t.exec(sqlMirror, m.Bridge, m.Kind, m.There, m.Here, m.Ours, jsonOrNull(m.Data), t.now)
 	return err

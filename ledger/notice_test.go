@@ -238,7 +238,7 @@ func TestMigrationChecksWhatRefersToWhat(t *testing.T) {
 	steps := append(migrations(), migration{last, "9999_bad.sql",
 		"INSERT INTO deliveries(message, recipient, session, seq, rank, state, at) VALUES ('none', 'b', 's', 7, 2, 'read', 6)"})
 	_, err := open(ctxFor(t), path, Options{}, steps)
-	if err == nil || !strings.Contains(err.Error(), "refer to nothing") {
+	if err == nil || !strings.Contains(err.Error(), "dangling references") {
 		t.Fatalf("%v", err)
 	}
 	db := openAt(t, path)

@@ -315,7 +315,7 @@ func prepareFile(path string, create bool) (fresh bool, err error) {
 			return false, team.Errorf(team.CodeUnavailable, "open ledger: %w", err)
 		case !create:
 			return false, team.Errorf(team.CodeNotFound, "no ledger at %s", path).
-				WithReason("ledger_not_found").WithHint("teamctl ls lists the teams that there are")
+				WithReason("ledger_not_found").WithHint("teamctl ls lists the teams")
 		}
 		if err := createFile(path); err != nil && !errors.Is(err, fs.ErrExist) {
 			return false, team.Errorf(team.CodeUnavailable, "create ledger: %w", err).

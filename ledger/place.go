@@ -101,7 +101,7 @@ func (p Place) Refusal(dir string) error {
 		return team.Errorf(team.CodeConflict, "%s is a copy of the team in %s and can only be read", dir, p.Path).
 			WithReason(ReasonTeamCopied).WithHint("work on the original: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir)
 	}
-	return team.Errorf(team.CodeConflict, "the team in %s belongs to %s, where it is no longer, and can only be read", dir, p.Path).
+	return team.Errorf(team.CodeConflict, "the team in %s was moved from %s and can only be read", dir, p.Path).
 		WithReason(ReasonTeamMoved).WithHint("teamctl relocate " + key + ", if it was moved here")
 }
 
@@ -131,7 +131,7 @@ var sqlRebase = []string{
 
 func setPlace(t *tx, p Place) (none, error) {
 	if p.ID == "" || !filepath.IsAbs(p.Path) {
-		return none{}, team.Errorf(team.CodeInvalid, "a place has an id and an absolute path")
+		return none{}, team.Errorf(team.CodeInvalid, "a place needs an id and an absolute path")
 	}
 	raw, known, err := value[string](t, sqlSettingGet, settingPlace)
 	if err != nil {

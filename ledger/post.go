@@ -57,7 +57,7 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 		return posted{}, err
 	}
 	if approvalKind(n.Kind) {
-		return posted{}, team.Errorf(team.CodeDenied, "a %s is not sent as mail: it is asked for and answered in the queue", n.Kind).
+		return posted{}, team.Errorf(team.CodeDenied, "a %s cannot be sent as mail: use the approval queue", n.Kind).
 			WithReason(ReasonApprovalOnly).WithHint("teamctl approvals")
 	}
 	row, err := t.run()
@@ -126,7 +126,7 @@ func (t *tx) tellCap(run int64, roster []Member) error {
 	}
 	_, err := t.insertMessage(Message{ID: team.NewUUID(), Run: run, Kind: team.KindInfo, From: team.SystemName, To: team.LeadName,
 		IdemKey: "messages_cap", At: t.now,
-		Text: fmt.Sprintf("Run %d has %d of at most %d messages. What is sent after that is refused. The next run begins with: %s",
+		Text: fmt.Sprintf("Run %d has %d of at most %d messages. Messages beyond the limit are refused. To start the next run: %s",
 			run, capNear, team.MaxMessagesPerRun, nextRun),
 		Summary: fmt.Sprintf("run %d has %d of at most %d messages", run, capNear, team.MaxMessagesPerRun)}, roster[i:i+1])
 	return err
@@ -199,10 +199,10 @@ type postData struct {
 
 func (n NewMessage) check() error {
 	if n.From == "" {
-		return team.Errorf(team.CodeInvalid, "a message has a sender")
+		return team.Errorf(team.CodeInvalid, "a message needs a sender")
 	}
 	if strings.EqualFold(n.From, team.SystemName) {
-		return team.Errorf(team.CodeDenied, "nobody speaks as %s", team.SystemName).WithReason(ReasonReservedSender)
+		return team.Errorf(team.CodeDenied, "the sender name %s is reserved", team.SystemName).WithReason(ReasonReservedSender)
 	}
 	if !slices.Contains(kinds, n.Kind) {
 		return team.Errorf(team.CodeInvalid, "invalid kind: %s", n.Kind).WithReason("invalid_kind")
@@ -233,7 +233,7 @@ func onRoster(from string, roster []Member) error {
 	if slices.ContainsFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, from) }) {
 		return nil
 	}
-	return team.Errorf(team.CodeDenied, "%s is not on the roster and sends nothing", from).WithReason(ReasonNotAMember)
+	return team.Errorf(team.CodeDenied, "%s is not on the roster and cannot send", from).WithReason(ReasonNotAMember)
 }
 
 // recipients finds the recipients on the roster, and the name to which To
@@ -249,9 +249,9 @@ func (n NewMessage) recipients(roster []Member) (to string, who []Member, err er
 	case i < 0:
 		return "", nil, errNoMember(n.To, roster)
 	case n.ToSession != "" && roster[i].SessionKey != n.ToSession:
-		return "", nil, team.Errorf(team.CodeNotFound, "%s is another agent by now", roster[i].Name).WithReason(ReasonMemberNotFound)
+		return "", nil, team.Errorf(team.CodeNotFound, "%s is now a different agent", roster[i].Name).WithReason(ReasonMemberNotFound)
 	case n.ToGen != "" && roster[i].Generation != n.ToGen:
-		return "", nil, team.Errorf(team.CodeConflict, "%s has been started anew meanwhile", roster[i].Name).WithReason(ReasonStaleGeneration)
+		return "", nil, team.Errorf(team.CodeConflict, "%s has been restarted meanwhile", roster[i].Name).WithReason(ReasonStaleGeneration)
 	case strings.EqualFold(roster[i].Name, n.From):
 		return "", nil, ErrSelfSend()
 	}

@@ -110,7 +110,7 @@ func (l *Ledger) Prune(ctx context.Context, m PruneMark) (Pruned, error) {
 func prune(t *tx, m PruneMark) (Pruned, error) {
 	var n Pruned
 	if m.Before <= 0 || m.Before > t.now {
-		return n, team.Errorf(team.CodeInvalid, "only the past can be pruned")
+		return n, team.Errorf(team.CodeInvalid, "the time of a prune must be in the past")
 	}
 	if _, err := t.exec(sqlPruneMark, m.Before); err != nil {
 		return n, err

@@ -142,7 +142,7 @@ func (r *rebuilder) sources(ctx context.Context, tables []string) error {
 			break
 		} else {
 			s.close()
-			r.res.miss("the copy of %s cannot be used", c.At.Format(copyTime))
+			r.res.miss("the copy of %s is unusable", c.At.Format(copyTime))
 		}
 	}
 	defer spare.close()
@@ -151,7 +151,7 @@ func (r *rebuilder) sources(ctx context.Context, tables []string) error {
 		if spare.conn != nil {
 			from = "what is not known from other files of the team is as it was at " + r.res.Copy.At.Format(copySaid)
 		}
-		r.res.miss("nothing could be read of the ledger's tables: %s", from)
+		r.res.miss("no table of the ledger could be read: %s", from)
 	}
 	for _, name := range tables {
 		t, err := r.table(ctx, name)
@@ -193,10 +193,10 @@ func (r *rebuilder) hole(name string, found int) {
 	if name == "applied_ops" { // results for clients that repeat an operation within the hour
 		return
 	}
-	text := fmt.Sprintf("%s: a part of the table could not be read", name)
+	text := fmt.Sprintf("%s: part of the table could not be read", name)
 	switch {
 	case r.res.Copied[name] > 0:
-		text += fmt.Sprintf("; %d rows are as they were at %s, or older", r.res.Copied[name], r.res.Copy.At.Format(copySaid))
+		text += fmt.Sprintf("; %d rows are from %s or earlier", r.res.Copied[name], r.res.Copy.At.Format(copySaid))
 	case found == 0:
 		text += "; no other source has rows of it"
 	}
@@ -349,6 +349,6 @@ func (s source) common(ctx context.Context, t table) ([]string, error) {
 
 // errUnknownTeam is the error if no source has the team.
 func errUnknownTeam() error {
-	return team.Errorf(team.CodeUnavailable, "neither the damaged ledger nor a copy nor config.json says what the team is").
+	return team.Errorf(team.CodeUnavailable, "neither the damaged ledger, a copy nor config.json identifies the team").
 		WithReason(reasonCorrupt).WithHint("nothing was changed; teamctl doctor")
 }

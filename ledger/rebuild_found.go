@@ -50,7 +50,7 @@ func (r *rebuilder) complete(ctx context.Context) error {
 		return err
 	}
 	if len(broken) > 0 {
-		return team.Errorf(team.CodeInternal, "%d rows of the rebuilt ledger refer to nothing: %s", len(broken), broken[0])
+		return team.Errorf(team.CodeInternal, "%d rows of the rebuilt ledger have dangling references: %s", len(broken), broken[0])
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (r *rebuilder) members(ctx context.Context) error {
 				return err
 			}
 			r.res.Files["members"]++
-			r.res.miss("member %s: its newest start was in no source but its own files", m.Name)
+			r.res.miss("member %s: its latest start was found only in its own files", m.Name)
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (r *rebuilder) addMember(ctx context.Context, f FoundMember) error {
 	if role == "lead" {
 		return nil
 	}
-	r.res.miss("member %s: made anew from config.json and its own files; its role, limits and the time-outs of its start are the defaults", m.Name)
+	r.res.miss("member %s: rebuilt from config.json and its own files; its role, limits and start time-outs are the defaults", m.Name)
 	return r.exec(ctx, sqlTokenPut, f.TokenHash, m.SessionKey)
 }
 
@@ -180,12 +180,12 @@ func (r *rebuilder) messages(ctx context.Context) error {
 	added := map[string]bool{}
 	for _, m := range r.in.Found.Messages {
 		if err := r.message(ctx, m, added); err != nil {
-			return fmt.Errorf("take message %s from the mailbox of %s: %w", m.ID, m.To, err)
+			return fmt.Errorf("import message %s from the mailbox of %s: %w", m.ID, m.To, err)
 		}
 	}
 	if len(added) > 0 {
 		r.res.Files["messages"] += len(added)
-		r.res.miss("messages: %d are from mailboxes, whose senders nobody vouches for any more", len(added))
+		r.res.miss("messages: %d are from mailboxes; their senders can no longer be verified", len(added))
 	}
 	return nil
 }
@@ -277,7 +277,7 @@ func (r *rebuilder) references(ctx context.Context) error {
 		if err := r.exec(ctx, sqlTaskFree, id); err != nil {
 			return err
 		}
-		r.res.miss("task %s: who did it is not known any more; it is pending again", id)
+		r.res.miss("task %s: its owner is no longer known; it is pending again", id)
 	}
 	ids, err := r.column(ctx, sqlDriftedIDs)
 	if err != nil {

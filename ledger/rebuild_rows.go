@@ -55,7 +55,7 @@ func (r *rebuilder) take(ctx context.Context, from source, t table, holes []hole
 	}
 	count[t.name] += k.took
 	if k.first != nil || k.refused > 0 && from.damaged {
-		r.res.miss("%s: %d rows make no sense and were left out", t.name, max(k.refused, 1))
+		r.res.miss("%s: %d invalid rows were left out", t.name, max(k.refused, 1))
 	}
 	return left, nil
 }

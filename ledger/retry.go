@@ -46,7 +46,7 @@ func (n NewTask) policy() (RetryPolicy, error) {
 	case p.MaxRetries > MaxRetries:
 		return p, team.Errorf(team.CodeLimit, "a task asks for %d retries, the limit is %d", p.MaxRetries, MaxRetries).WithReason("too_many")
 	case p.RetryBackoff > MaxBackoff.Milliseconds():
-		return p, team.Errorf(team.CodeLimit, "a task waits for a retry %v at most", MaxBackoff).WithReason("too_long")
+		return p, team.Errorf(team.CodeLimit, "the retry backoff of a task is at most %v", MaxBackoff).WithReason("too_long")
 	}
 	return p, nil
 }

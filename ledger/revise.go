@@ -54,7 +54,7 @@ func reviseSetting(t *tx, r revision) (none, error) {
 		return none{}, err
 	}
 	if is != r.Was {
-		return none{}, team.Errorf(team.CodeConflict, "set %s: somebody else has set it meanwhile", r.Name).WithReason(ReasonSettingChanged)
+		return none{}, team.Errorf(team.CodeConflict, "set %s: it was changed meanwhile", r.Name).WithReason(ReasonSettingChanged)
 	}
 	if _, err := putSetting(t, r.setting); err != nil {
 		return none{}, err

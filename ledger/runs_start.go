@@ -102,7 +102,7 @@ func (l *Ledger) RunInfo(ctx context.Context, id int64) (RunInfo, error) {
 func startRun(t *tx, in RunStart) (Run, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	if utf8.RuneCountInString(in.Name) > maxRunName {
-		return Run{}, team.Errorf(team.CodeLimit, "the name of a run has %d characters at most", maxRunName).WithReason("too_long")
+		return Run{}, team.Errorf(team.CodeLimit, "the name of a run has at most %d characters", maxRunName).WithReason("too_long")
 	}
 	run := Run{StartedAt: t.now, Name: in.Name}
 	if in.Sub {
@@ -112,7 +112,7 @@ func startRun(t *tx, in RunStart) (Run, error) {
 		}
 		run.Parent, run.Depth = in.ID, in.Depth+1
 		if run.Depth > MaxRunDepth {
-			return Run{}, team.Errorf(team.CodeLimit, "run %d is %d deep: sub-runs go no deeper", in.ID, in.Depth).
+			return Run{}, team.Errorf(team.CodeLimit, "run %d is at depth %d, the maximum for sub-runs", in.ID, in.Depth).
 				WithReason(ReasonRunDepth).WithHint("close one: teamctl run close")
 		}
 	} else if _, err := t.endRuns(0); err != nil {
@@ -145,7 +145,7 @@ func closeRun(t *tx, id int64) (RunsClosed, error) {
 		return RunsClosed{}, err
 	}
 	if row.EndedAt != 0 {
-		return RunsClosed{}, team.Errorf(team.CodeConflict, "run %d is closed already", row.ID).WithReason(ReasonRunClosed)
+		return RunsClosed{}, team.Errorf(team.CodeConflict, "run %d is already closed", row.ID).WithReason(ReasonRunClosed)
 	}
 	out := RunsClosed{}
 	if out.Closed, err = t.endRuns(row.Depth); err != nil {

@@ -53,7 +53,7 @@ func (l *Ledger) Set(ctx context.Context, name string, v any) error {
 
 func putSetting(t *tx, s setting) (none, error) {
 	if s.Name == "" {
-		return none{}, team.Errorf(team.CodeInvalid, "a setting has a name")
+		return none{}, team.Errorf(team.CodeInvalid, "a setting needs a name")
 	}
 	var err error
 	if len(s.Value) == 0 || string(s.Value) == "null" {

@@ -178,7 +178,7 @@ func (t *tx) whyNot(in ClaimIn) error {
 		return team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(ReasonAlreadyResolved)
 	case team.TaskClaimed, team.TaskInProgress:
 		if task.Owner == in.Owner {
-			return team.Errorf(team.CodeConflict, "task %s is claimed by this agent already", task.ID).WithReason(ReasonAlreadyClaimed)
+			return team.Errorf(team.CodeConflict, "task %s is already claimed by this agent", task.ID).WithReason(ReasonAlreadyClaimed)
 		}
 	case team.TaskPending:
 		if len(task.BlockedBy) > 0 {

@@ -53,7 +53,7 @@ func createTasks(t *tx, a createArgs) ([]Task, error) {
 			continue
 		}
 		if _, twice := refs[n.Ref]; twice {
-			return nil, team.Errorf(team.CodeInvalid, "two tasks of the batch are called %q", n.Ref)
+			return nil, team.Errorf(team.CodeInvalid, "two tasks of the batch have the ref %q", n.Ref)
 		}
 		refs[n.Ref] = i
 	}
@@ -113,7 +113,7 @@ func (t *tx) resolve(task *Task, n NewTask, refs map[string]int, batch []Task) e
 				return err
 			}
 			if !found {
-				return errNoTask(dep).WithHint("a task of the same batch is referred to by its ref; teamctl task ls")
+				return errNoTask(dep).WithHint("refer to a task of the same batch by its ref; teamctl task ls")
 			}
 			open = status != team.TaskCompleted
 		}
@@ -229,6 +229,6 @@ func walkCycle(tasks []NewTask, refs map[string]int, needs []int) []string {
 }
 
 func errCycle(path []string) error {
-	return team.Errorf(team.CodeInvalid, "tasks would depend on each other: %s", strings.Join(path, " -> ")).
+	return team.Errorf(team.CodeInvalid, "the dependencies would form a cycle: %s", strings.Join(path, " -> ")).
 		WithReason(ReasonCycle)
 }

@@ -154,7 +154,7 @@ func idList(s string) ([]string, error) {
 
 // errNoCounts is the error for a missing row of counts.
 func errNoCounts() *team.Error {
-	return team.Errorf(team.CodeUnavailable, "the numbers of the board are missing").WithReason(reasonCorrupt).WithHint("teamctl doctor --repair")
+	return team.Errorf(team.CodeUnavailable, "the task counts are missing").WithReason(reasonCorrupt).WithHint("teamctl doctor --repair")
 }
 
 func errNoTask(id string) *team.Error {

@@ -58,10 +58,10 @@ func createTeam(t *tx, row TeamRow) (TeamRow, error) {
 		return row, err
 	}
 	if found {
-		return row, team.Errorf(team.CodeConflict, "team %s exists already", there).WithReason(ReasonTeamExists)
+		return row, team.Errorf(team.CodeConflict, "team %s already exists", there).WithReason(ReasonTeamExists)
 	}
 	if row.Key == "" || row.LeadSession == "" {
-		return row, team.Errorf(team.CodeInvalid, "a team has a key and a lead session")
+		return row, team.Errorf(team.CodeInvalid, "a team needs a key and a lead session")
 	}
 	if row.Name == "" {
 		row.Name = row.Key
@@ -131,5 +131,5 @@ func scanTeam(r *sql.Rows) (TeamRow, error) {
 
 func errNoTeam() error {
 	return team.Errorf(team.CodeNotFound, "the ledger has no team yet").
-		WithReason(ReasonTeamNotFound).WithHint("teamctl doctor says what is in its directory")
+		WithReason(ReasonTeamNotFound).WithHint("teamctl doctor shows what is in its directory")
 }

@@ -246,7 +246,7 @@ func notVerifying(task Task) error {
 		return nil
 	}
 	return team.Errorf(team.CodeConflict, "task %s is being verified", task.ID).WithReason(ReasonVerifying).
-		WithHint("nothing is to be done: its owner is told when it has failed; teamctl task release " + task.ID + " takes it back")
+		WithHint("wait: its owner is notified if it fails; teamctl task release " + task.ID + " cancels it")
 }
 
 // verifyAgain handles a change of the command while it runs: the result of the
@@ -274,7 +274,7 @@ func beginVerification(t *tx, a verifyBegin) (none, error) {
 	}
 	n, err := t.exec(sqlVerifyBegin, a.Generation, a.Place, a.ID)
 	if err == nil && n == 0 {
-		err = team.Errorf(team.CodeConflict, "verification %d is %s, or runs already", v.ID, v.State).WithReason(ReasonBadStatus)
+		err = team.Errorf(team.CodeConflict, "verification %d is %s, or already running", v.ID, v.State).WithReason(ReasonBadStatus)
 	}
 	if err != nil {
 		return none{}, err

@@ -29,7 +29,7 @@ type Writer interface {
 
 // ErrWriterGone is returned by a Writer that does not know the result of an
 // operation: the supervisor behind it has exited.
-var ErrWriterGone = errors.New("the ledger's writer is gone")
+var ErrWriterGone = errors.New("the ledger's writer has gone away")
 
 // Switching writes through primary while it has a Writer, and repeats the same
 // operation with fallback if that Writer has gone away.
@@ -127,7 +127,7 @@ func (db *DB) transact(ctx context.Context, jobs []*job) error {
 
 // errUndo means that a refused operation had already written: the transaction
 // must be repeated with a savepoint around each operation.
-var errUndo = errors.New("an operation has to be undone")
+var errUndo = errors.New("an operation must be undone")
 
 // attempt is one BEGIN .. COMMIT. An error means that nothing was committed.
 // Nearly every refusal comes before the first write of its operation and needs
