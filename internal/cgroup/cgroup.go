@@ -42,7 +42,7 @@ func splitName(name string) (team, leaf string, err error) {
 	team, leaf, ok := strings.Cut(name, "/")
 	bad := func(s string) bool { return s == "" || len(s) > 200 || strings.ContainsAny(s, "/.\n\x00") }
 	if !ok || bad(team) || bad(leaf) {
-		return "", "", fmt.Errorf("name a control group: %q is no name", name)
+		return "", "", fmt.Errorf("name a control group: %q is not a valid name", name)
 	}
 	return team, leaf, nil
 }

@@ -148,9 +148,9 @@ func TestProbe(t *testing.T) {
 		{"no v2 hierarchy", "/", func(f *tree) { f.put(f.m.mountinfo, "20 1 0:5 / / rw - ext4 /dev/x rw\n") },
 			Support{}, "", "no cgroup v2 hierarchy is mounted"},
 		{"no mountinfo", "/", func(f *tree) { f.m.mountinfo += "x" }, Support{}, "", "no such file"},
-		{"outside of the namespace", "/../up", func(*tree) {}, Support{}, "", "outside of what is mounted"},
+		{"outside of the namespace", "/../up", func(*tree) {}, Support{}, "", "outside the mount at"},
 		{"not in the hierarchy", "/", func(f *tree) { f.put(f.m.self, "5:pids:/x\n") }, Support{}, "", "in no cgroup"},
-		{"a directory that is gone", "/gone", func(*tree) {}, Support{}, "", "may not be written"},
+		{"a directory that is gone", "/gone", func(*tree) {}, Support{}, "", "is not writable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newTree(t, c.own)

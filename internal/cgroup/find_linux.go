@@ -131,7 +131,7 @@ func (m machine) own() (string, error) {
 		path = strings.TrimSuffix(path, " (deleted)")
 		rel, err := filepath.Rel(root, path)
 		if err != nil || strings.HasPrefix(rel+"/", "../") || strings.HasPrefix(path+"/", "/../") {
-			return "", fmt.Errorf("%w: our cgroup %s is outside of what is mounted at %s", ErrUnsupported, path, at)
+			return "", fmt.Errorf("%w: cgroup %s of this process is outside the mount at %s", ErrUnsupported, path, at)
 		}
 		return filepath.Join(at, rel), nil
 	}
@@ -171,7 +171,7 @@ func usable(dir string) error {
 		case errors.Is(err, unix.EROFS):
 			return fmt.Errorf("%s is mounted read-only", dir)
 		case err != nil:
-			return fmt.Errorf("%s may not be written to: it is not delegated to this user", p)
+			return fmt.Errorf("%s is not writable: it is not delegated to this user", p)
 		}
 	}
 	return nil

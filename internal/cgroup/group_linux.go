@@ -129,10 +129,10 @@ func Open(path string) (*Group, error) {
 	rest, ok := strings.CutPrefix(path, "/")
 	i := strings.LastIndex("/"+rest, "/"+subtree+"/")
 	if !ok || i < 0 || path != filepath.Clean(path) {
-		return nil, fmt.Errorf("open control group %q: not one of ours", path)
+		return nil, fmt.Errorf("open control group %q: not one of teamctl's", path)
 	}
 	if _, _, err := splitName(path[i+len(subtree)+2:]); err != nil {
-		return nil, fmt.Errorf("open control group %q: not one of ours", path)
+		return nil, fmt.Errorf("open control group %q: not one of teamctl's", path)
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
@@ -283,7 +283,7 @@ func (g *Group) Freeze(ctx context.Context, on bool) error {
 			if on {
 				_ = write(g.path, "cgroup.freeze", "0")
 			}
-			return fmt.Errorf("freeze control group: not within the time: %w", err)
+			return fmt.Errorf("freeze control group: timed out: %w", err)
 		}
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}, 50)
 		if err != nil && !errors.Is(err, unix.EINTR) {

@@ -17,7 +17,7 @@ const EnvDetached = team.EnvDetached
 
 // ErrGone is the error for a process that no longer exists, or whose pid now
 // belongs to another one.
-var ErrGone = errors.New("process is gone")
+var ErrGone = errors.New("process has exited")
 
 // info is one line of the process table.
 type info struct {

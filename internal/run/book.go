@@ -172,7 +172,7 @@ func (b Book) Sweep(ctx context.Context) (done []Left, err error) {
 			err = unlessGone(os.Remove(b.file(e.Generation)))
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("end what a %s has left in %s: %w", e.Kind, e.Dir, err))
+			errs = append(errs, fmt.Errorf("end the processes that a %s left in %s: %w", e.Kind, e.Dir, err))
 			continue
 		}
 		done = append(done, Left{Generation: e.Generation, Kind: e.Kind, Dir: e.Dir, Processes: n})

@@ -67,7 +67,7 @@ func Parse(spec string) (Sink, error) {
 	switch kind {
 	case "desktop":
 		if target != "" {
-			return Sink{}, fmt.Errorf("%q: the desktop has no address", spec)
+			return Sink{}, fmt.Errorf("%q: the desktop takes no address", spec)
 		}
 	case "command":
 		if strings.TrimSpace(target) == "" {
@@ -84,11 +84,11 @@ func Parse(spec string) (Sink, error) {
 func checkURL(target string) error {
 	u, err := url.Parse(target)
 	if err != nil {
-		return fmt.Errorf("%q is no address: %w", target, err)
+		return fmt.Errorf("%q is not a URL: %w", target, err)
 	}
 	switch {
 	case u.Hostname() == "" || u.User != nil:
-		return fmt.Errorf("%q needs a host, and no name or password in it", target)
+		return fmt.Errorf("%q must have a host, and no user name or password", target)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme != "http":
@@ -96,7 +96,7 @@ func checkURL(target string) error {
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	if u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%q leaves this machine without https", target)
+		return fmt.Errorf("%q names another machine without https", target)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (s Sink) Deliver(ctx context.Context, wantsDeliver bool, channel string, n 
 		name, args := desktop(n)
 		err = run(ctx, nil, name, args...)
 	default:
-		err = errors.New("there is no sink")
+		err = errors.New("no sink is configured")
 	}
 	if err != nil {
 		return false, fmt.Errorf("notify %s: %w", s, err)
@@ -188,7 +188,7 @@ func (s Sink) post(ctx context.Context, body []byte) error {
 		return err
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return fmt.Errorf("it answers %s", res.Status)
+		return fmt.Errorf("the server answered %s", res.Status)
 	}
 	return nil
 }

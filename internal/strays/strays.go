@@ -86,7 +86,7 @@ func End(list func() []int) error {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have exited
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("end processes: %s after SIGKILL", strings.Join(Named(left), ", "))
+			return fmt.Errorf("end processes: %s survived SIGKILL", strings.Join(Named(left), ", "))
 		}
 	}
 }
