@@ -11,6 +11,7 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -111,7 +112,11 @@ func gitDir(repo string) []string {
 }
 
 // couriers is the courier as the supervisor wants it.
-type couriers struct{ *courier.Courier }
+type couriers struct {
+	*courier.Courier
+	exe string
+	env func() []string // the person's
+}
 
 // Open is supervisor.Courier.
 func (c couriers) Open(ctx context.Context, in supervisor.ChannelIn) (supervisor.Channel, error) {
@@ -123,10 +128,21 @@ func (c couriers) Open(ctx context.Context, in supervisor.ChannelIn) (supervisor
 	}
 	ch, err := c.Courier.Open(ctx, courier.Facts{
 		Layout: in.Layout, Bundle: bundle, Name: m.Name, AgentID: m.AgentID, Session: m.SessionKey, Generation: m.Generation,
-		Dir: in.Dir, PID: in.PID, Mode: m.Spec.Mode, Link: link,
+		Dir: in.Dir, PID: in.PID, Mode: m.Spec.Mode, Link: link, Probe: c.probe(in.Layout.Home, m.Spec),
 	}, in.Screen, in.Report)
 	if ch == nil || err != nil {
 		return nil, err
 	}
 	return ch, nil
+}
+
+// probe asks the program of a member for its version.
+func (c couriers) probe(home team.Home, spec ledger.MemberSpec) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		ad, err := adapters(c.exe, home)
+		if err != nil && ad.Custom == nil {
+			return "", err
+		}
+		return courier.AskVersion(ctx, ad, adapter.Input{Layout: team.Layout{Home: home}, Agent: spec.Agent, Env: c.env(), Extra: spec.Env})
+	}
 }

@@ -168,7 +168,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
 	cfg.Launcher = launcher{exe: p.exe, home: p.layout.Home, log: p.log}
 	post := courier.New(p.log)
-	cfg.Courier = couriers{post}
+	cfg.Courier = couriers{Courier: post, exe: p.exe, env: func() []string { return cfg.Env }}
 	cfg.Version = readVersion().Version
 	cfg.Idle = p.idle
 	cfg.Clock = testClock()

@@ -66,7 +66,7 @@ func planClaude(exe string, in Input, v Version) (launch, error) {
 		link: Link{Ways: []Way{WayHooks, WayTyping}, Conversation: in.Mint.Conversation, Config: claudeConfig(in)},
 		env:  map[string]string{"DISABLE_AUTOUPDATER": "1"},
 		files: []File{
-			{"settings.json", claudeSettings(exe, v), 0o600},
+			{"settings.json", claudeSettings(exe, v, in.VersionLate), 0o600},
 			{"mcp.json", jsonText(map[string]any{"mcpServers": map[string]any{"teamctl": map[string]any{
 				"type": "stdio", "command": exe, "args": []string{"mcp"}, "env": toolEnv(in), "alwaysLoad": true,
 			}}}), 0o600},
@@ -159,7 +159,9 @@ var claudeEvents = []struct {
 	{name: "SessionEnd"},
 }
 
-func claudeSettings(exe string, v Version) string {
+// claudeSettings are the hooks of a version. Where it may be a newer one the hook that waits
+// for mail is there too: that ends at once until the version is known.
+func claudeSettings(exe string, v Version, late bool) string {
 	hooks := map[string]any{}
 	for _, e := range claudeEvents {
 		if e.since.Known() && !v.atLeast(e.since) {
@@ -170,7 +172,7 @@ func claudeSettings(exe string, v Version) string {
 			timeout = waitTimeout
 		}
 		list := []any{map[string]any{"type": "command", "command": hookCommand(exe, "claude", e.name), "timeout": timeout}}
-		if e.waiter && ClaudeWaits(v) {
+		if e.waiter && (late || ClaudeWaits(v)) {
 			list = append(list, map[string]any{
 				"type": "command", "command": hookCommand(exe, "claude", "Wait"), "timeout": waitTimeout,
 				"asyncRewake": true, "rewakeSummary": "mail from your team",

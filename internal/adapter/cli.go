@@ -150,7 +150,14 @@ func (k kind) planCLI(exe string, in Input) (launch, error) {
 		return launch{}, team.Errorf(team.CodeInternal, "plan %s: the path of teamctl is not known", in.AgentID)
 	}
 	v, _ := ParseVersion(in.Version)
-	l, err := k.cli.plan(exe, in, v)
+	// What a program can do that is late with its version is known of the oldest that works.
+	// One that is older still ends at once, with a word on its flags.
+	as := v
+	in.VersionLate = in.VersionLate && !v.Known()
+	if in.VersionLate {
+		as = k.cli.oldest
+	}
+	l, err := k.cli.plan(exe, in, as)
 	if err != nil {
 		return launch{}, err
 	}
@@ -159,6 +166,9 @@ func (k kind) planCLI(exe string, in Input) (launch, error) {
 	}
 	switch {
 	case !k.cli.tested.Known():
+	case in.VersionLate:
+		l.notes = append(l.notes, fmt.Sprintf("%s has not said its version in time: it is started as %s, and asked again while it runs", k.cli.program, as))
+		l.link.Assumed = as.String()
 	case !v.Known():
 		l.notes = append(l.notes, fmt.Sprintf("the version of %s is not known: it is used in the safest way", k.cli.program))
 	case v.Less(k.cli.oldest):

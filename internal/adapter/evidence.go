@@ -43,6 +43,7 @@ func Evidences() []Evidence {
 	add(Claude, "2.1.112 to 2.1.328", claudeRecords, append(prompts, Wait)...)
 	add(Claude, "2.1.329 and newer", claudeTested, append(prompts, Wait)...)
 	add(Claude, "others", Version{2, 1, 35}, prompts...)
+	add(Claude, "not known yet", Version{}, prompts...)
 	out = append(out,
 		Evidence{Codex, "its app-server", "all", 0, "its thread has the message", "the thread is read after an interrupt, a turn that failed, and a restart of either side, and what it lacks is given again"},
 		Evidence{Opencode, "its server", "all", 0, "its session has the message with the whole text",

@@ -40,6 +40,8 @@ func givings(cli, event string, v Version) []giving {
 			return []giving{{formContext, wholeMessage}}
 		}
 		return []giving{{formContext, claudeContext}}
+	case cli == Claude && kind == formBlock && !v.Known():
+		return []giving{{formBlock, claudeContext}}
 	case cli == Claude && kind == formBlock && v.atLeast(claudeDecides):
 		// Its model gets the reason of a block twice. What is longer goes by the hook that waits.
 		return []giving{{formContext, claudeContext}}
@@ -93,10 +95,21 @@ func MostGiven(cli, event string, v Version) int {
 // Characters is what a text counts in an answer, its escapes included.
 func Characters(text string) int { return characters(oneLine(text)) - 2 }
 
+// MostAtEnd is MostGiven at the end of a turn, where a message goes that fits nowhere before.
+func MostAtEnd(cli string, v Version) int {
+	most := 0
+	for event := range hookTables[cli] {
+		if EndsTurn(cli, event) {
+			most = max(most, MostGiven(cli, event, v))
+		}
+	}
+	return most
+}
+
 // EndsKept is how many ends of turns in a row a version lets a hook keep going; then it
 // stops without the answer. 0 is any number.
 func EndsKept(cli string, v Version) int {
-	if cli == Claude && !v.Less(claudeDecides) {
+	if cli == Claude && (!v.Known() || v.atLeast(claudeDecides)) {
 		return 7 // of 8
 	}
 	return 0

@@ -36,6 +36,7 @@ type Link struct {
 	Agent      string `json:"agent"`
 	Generation string `json:"generation"`
 	Version    string `json:"version,omitempty"` // of the CLI, "" unknown
+	Assumed    string `json:"assumed,omitempty"` // version that it was started as, for it had not said its own
 	Ways       []Way  `json:"ways"`              // in order of preference
 
 	Conversation string `json:"conversation,omitempty"` // the CLI's id; learned where it cannot be minted
@@ -52,4 +53,14 @@ type Link struct {
 	// Config is the configuration directory that the CLI works with, to read in.
 	Config string `json:"config,omitempty"`
 	Team   string `json:"nativeTeam,omitempty"` // of WayNative
+}
+
+// StartedAs is the version whose flags and hooks the CLI was started with.
+func (l Link) StartedAs() Version {
+	text := l.Assumed
+	if text == "" {
+		text = l.Version
+	}
+	v, _ := ParseVersion(text)
+	return v
 }

@@ -33,6 +33,7 @@ type Input struct {
 	Backend     string       // "tmux", "pty", "in-process": decides TERM
 	Generation  string       // uuid of the start; the shim puts it into the environment
 	Version     string       // what the CLI says of its version; "" not known
+	VersionLate bool         // it has not said it in time, and is asked again while it runs
 	Writable    []string     // directories that it has to write beside Dir: the repository's git directory
 	MCP         team.Servers // "" is all
 	Mint        Mint         // what was chosen for this start

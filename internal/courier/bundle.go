@@ -59,8 +59,8 @@ func WriteFiles(b team.Bundle, out adapter.Output) error {
 // WriteLink replaces the link of the bundle.
 func WriteLink(b team.Bundle, l adapter.Link) error { return writeJSON(b, linkFile, l) }
 
-// ReadLink reads the link of a generation; generation "" takes any. CodeNotFound
-// when the bundle has none of it.
+// ReadLink reads the link of a generation, with the version that was learned since it
+// started; generation "" takes any. CodeNotFound when the bundle has none of it.
 func ReadLink(b team.Bundle, generation string) (adapter.Link, error) {
 	var l adapter.Link
 	if err := readJSON(b, linkFile, &l); err != nil {
@@ -68,6 +68,9 @@ func ReadLink(b team.Bundle, generation string) (adapter.Link, error) {
 	}
 	if generation != "" && l.Generation != generation {
 		return l, team.Errorf(team.CodeNotFound, "the link in %s is of generation %s, not %s", b, l.Generation, generation)
+	}
+	if l.Version == "" && l.Assumed != "" {
+		l.Version = learned(b, l.Generation)
 	}
 	return l, nil
 }

@@ -22,9 +22,12 @@ type Facts struct {
 	Mode       team.Mode
 	Link       adapter.Link
 	Log        *slog.Logger
+	// Probe asks the program for its version, which its link lacks; nil where nobody is to.
+	Probe func(context.Context) (string, error)
 
-	hub  *hub
-	look *looker
+	hub   *hub
+	look  *looker
+	learn *learner // nil: the version is the link's
 }
 
 // Screen is the member's terminal. A backend's Attached is one.

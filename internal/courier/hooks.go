@@ -152,8 +152,7 @@ func (h *hooks) wakes(mail []team.Mail) bool {
 // waits reports whether the program is one that has a hook that waits for mail, and runs
 // its hooks.
 func (h *hooks) waits() bool {
-	v, _ := adapter.ParseVersion(h.f.Link.Version)
-	return h.f.Link.Agent == adapter.Claude && adapter.ClaudeWaits(v)
+	return h.f.Link.Agent == adapter.Claude && adapter.ClaudeWaits(h.f.version())
 }
 
 // waiterLives reports whether a hook waits for mail.
@@ -224,11 +223,10 @@ func (h *hooks) SetMode(mode team.Mode) string {
 	if err := readJSON(h.f.Bundle, seenFile, &last); err == nil && last.Generation == h.f.Generation && last.Seen.Mode != "" {
 		is = last.Seen.Mode
 	}
-	v, _ := adapter.ParseVersion(h.f.Link.Version)
 	switch {
 	case adapter.SameMode(h.f.Link, is, mode):
 		return ""
-	case h.f.Link.Agent == adapter.Claude && adapter.ClaudeDecides(v):
+	case h.f.Link.Agent == adapter.Claude && adapter.ClaudeDecides(h.f.Link.StartedAs()):
 		return adapter.WithItsNextRequest
 	}
 	return adapter.AtItsNextStart

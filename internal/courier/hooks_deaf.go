@@ -41,27 +41,40 @@ func (h *hooks) heardAt() (at time.Time, ever bool) {
 	return last.Seen.At, err == nil && last.Generation == h.f.Generation
 }
 
-// typedMail returns what of the mail is to be typed: all of it where no hook runs, and what
-// was begun with.
+// typedMail returns what of the mail is to be typed: all of it where no hook runs, what no
+// hook of a version that is not known yet may take whole, and what was begun with.
 func (h *hooks) typedMail(ctx context.Context, mail []team.Mail) (typed []team.Mail, err error) {
 	if h.isDeaf(ctx) {
-		if h.given == nil {
-			if h.given, err = openJournal(string(h.f.Bundle), h.f.Generation); err != nil {
-				return nil, err
-			}
-		}
-		for _, m := range mail {
-			if _, err := h.given.note(h.f.Generation, m.ID); err != nil {
-				return nil, err
-			}
-		}
-		return mail, nil
+		return mail, h.keepFromHooks(mail)
 	}
 	begun, err := Typed(h.f.Bundle, h.f.Generation)
-	if err != nil || len(begun) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(mail), func(m team.Mail) bool { return !begun[m.ID] }), nil
+	typed = slices.DeleteFunc(slices.Clone(mail), func(m team.Mail) bool { return !begun[m.ID] && !h.tooLong(m) })
+	return typed, h.keepFromHooks(typed)
+}
+
+// keepFromHooks notes that messages are typed.
+func (h *hooks) keepFromHooks(mail []team.Mail) (err error) {
+	if len(mail) > 0 && h.given == nil {
+		if h.given, err = openJournal(string(h.f.Bundle), h.f.Generation); err != nil {
+			return err
+		}
+	}
+	for _, m := range mail {
+		if _, err := h.given.note(h.f.Generation, m.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tooLong reports that a message may be cut off by some version of a program that was late
+// with its own.
+func (h *hooks) tooLong(m team.Mail) bool {
+	l := h.f.Link
+	return l.Assumed != "" && !h.f.version().Known() && adapter.Characters(m.Text+"\n\n") > adapter.MostAtEnd(l.Agent, h.f.version())
 }
 
 // typeMail types some of the mail; the rest waits behind it.

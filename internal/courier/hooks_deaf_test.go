@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,5 +124,38 @@ func TestWakeUpThatWasHeard(t *testing.T) {
 	}
 	if got := s.lines(); contains(got, "text of a") {
 		t.Errorf("typed %q", got)
+	}
+}
+
+// A message that some version would cut off is typed while the version is not known.
+func TestLongMailOfAnUnknownVersionIsTyped(t *testing.T) {
+	t.Parallel()
+	f := Facts{Bundle: team.Bundle(t.TempDir()), Generation: "g1", Link: adapter.Link{Agent: adapter.Claude, Generation: "g1", Assumed: "2.1.34"}}
+	if err := WriteSeen(f.Bundle, SeenFile{Generation: "g1", Seen: team.Observation{At: time.Now()}}); err != nil { // it runs its hooks
+		t.Fatal(err)
+	}
+	long, short := team.Mail{ID: "long", Text: strings.Repeat("x", 20_000)}, team.Mail{ID: "short", Text: "short"}
+	typed := func(f Facts) []team.Mail {
+		t.Helper()
+		h := &hooks{typing: typing{typist: typist{f: f}}}
+		out, err := h.typedMail(t.Context(), []team.Mail{short, long})
+		if h.given != nil {
+			h.given.close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	known := f
+	known.Link.Version = "2.1.329"
+	if out := typed(known); len(out) > 0 {
+		t.Errorf("typed to a version that is known: %d", len(out))
+	}
+	if out := typed(f); len(out) != 1 || out[0].ID != "long" {
+		t.Errorf("typed: %+v", out)
+	}
+	if ids, err := Typed(f.Bundle, "g1"); err != nil || !ids["long"] || ids["short"] {
+		t.Errorf("hooks are to leave alone %v, %v", ids, err)
 	}
 }

@@ -24,16 +24,14 @@ const (
 
 // looker reads the screen of one generation by the rules of its kind.
 type looker struct {
-	f       Facts
-	s       Screen
-	rules   *adapter.Rules // nil: nothing is known of its screens
-	version adapter.Version
-	limits  limits
+	f      Facts
+	s      Screen
+	rules  *adapter.Rules // nil: nothing is known of its screens
+	limits limits
 }
 
 func newLooker(f Facts, s Screen, rules *adapter.Rules) *looker {
-	v, _ := adapter.ParseVersion(f.Link.Version)
-	l := &looker{f: f, s: s, rules: rules, version: v}
+	l := &looker{f: f, s: s, rules: rules}
 	l.limits.load(f)
 	return l
 }

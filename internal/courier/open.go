@@ -39,19 +39,22 @@ func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channe
 		return nil, err
 	}
 	n := &noter{f: f, report: r}
+	f.learn = newLearner(f, n.take)
 	f.hub, f.look = c.hub, newLooker(f, s, rules)
 	ch, err := Open(ctx, f, s, n.take)
 	if err != nil || ch == nil {
+		f.learn.close()
 		return nil, err
 	}
 	d := newDialogs(f, s, n.take)
-	return &watched{Channel: ch, dialogs: d, stop: watchScreen(f, d, n.take)}, nil
+	return &watched{Channel: ch, dialogs: d, learn: f.learn, stop: watchScreen(f, d, n.take)}, nil
 }
 
 // watched is a channel with the watch of its screen.
 type watched struct {
 	Channel
 	dialogs *dialogs // nil: the program asks by itself
+	learn   *learner
 	once    sync.Once
 	stop    func()
 }
@@ -71,6 +74,7 @@ func (w *watched) Retries() bool {
 // Close ends both.
 func (w *watched) Close() {
 	w.once.Do(func() {
+		w.learn.close()
 		w.Channel.Close()
 		w.stop()
 		w.dialogs.close()

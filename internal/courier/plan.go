@@ -27,15 +27,12 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 		return in, nil
 	}
 	if argv, ok := l.Probe(in); ok {
-		env := in.Env
-		if p, has := in.Extra["PATH"]; has {
-			env = append(env[:len(env):len(env)], "PATH="+p)
-		}
-		text, err := Version(ctx, in.Layout.Home, argv, env)
+		text, err := Version(ctx, in.Layout.Home, argv, probeEnv(in), versionWithin)
 		if e := (*team.Error)(nil); errors.As(err, &e) && e.Code == team.CodeNotFound {
 			return in, e.WithHint("install it, or say where it is: spawn --env " + adapter.ProgramVariable(in.Agent) + "=/path/to/" + filepath.Base(argv[0]))
 		}
 		in.Version = text // one that does not say it is unknown
+		in.VersionLate = team.ReasonOf(err) == ReasonVersionLate && !assumedInVain(in.Layout.Bundle(in.Name), in.Agent)
 	}
 	c, err := ReadConversation(in.Layout.Bundle(in.Name), in.Session)
 	if err == nil && c.Began && c.ID != "" && c.Agent == in.Agent {
@@ -53,6 +50,14 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 		in.Mint.Socket = AgentSocket(in.Layout, in.Generation)
 	}
 	return in, nil
+}
+
+// probeEnv is the environment in which a program is looked up and asked for its version.
+func probeEnv(in adapter.Input) []string {
+	if p, has := in.Extra["PATH"]; has {
+		return append(in.Env[:len(in.Env):len(in.Env)], "PATH="+p)
+	}
+	return in.Env
 }
 
 // identityWithin bounds the question who commits.

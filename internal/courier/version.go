@@ -17,10 +17,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// versionWithin bounds what a program may take to say its version: somebody waits for the
-// start, and one that loads an interpreter takes a second on a quiet machine. Without its
-// version it is used in the poorest way for as long as it runs.
+// versionWithin bounds what a program may take to print its version before it is started:
+// somebody waits for that, and one that loads an interpreter takes a second on a quiet
+// machine. One that takes longer is asked again while it runs.
 const versionWithin = 20 * time.Second
+
+// ReasonVersionLate is the reason of an error of Version where the program has not answered
+// in time; it may on a machine that has less to do.
+const ReasonVersionLate = "version_late"
 
 type cachedVersion struct {
 	Size    int64  `json:"size"`
@@ -30,8 +34,9 @@ type cachedVersion struct {
 
 // Version asks a program for its version, or a note of an earlier answer of the
 // same file: some take half a second to say it. env is the environment that it is
-// looked up and run in. The error is CodeNotFound when there is no such program.
-func Version(ctx context.Context, home team.Home, argv, env []string) (string, error) {
+// looked up and run in, within bounds the answer. The error is CodeNotFound when there is
+// no such program, and has ReasonVersionLate when there is no answer in time.
+func Version(ctx context.Context, home team.Home, argv, env []string, within time.Duration) (string, error) {
 	path, err := LookPath(argv[0], env)
 	if err != nil {
 		return "", err
@@ -54,7 +59,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string) (string, e
 	if c, ok := known[key]; ok && c.Size == info.Size() && c.ModTime == info.ModTime().UnixNano() {
 		return c.Text, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionWithin)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, argv[1:]...) //nolint:gosec // the member's own agent
 	cmd.Env = env
@@ -65,7 +70,11 @@ func Version(ctx context.Context, home team.Home, argv, env []string) (string, e
 	out, err := cmd.Output()
 	text, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if err != nil || text == "" {
-		return "", team.Errorf(team.CodeUnavailable, "%s does not say its version: %w", path, errors.Join(err, ctx.Err()))
+		failed := team.Errorf(team.CodeUnavailable, "%s does not say its version: %w", path, errors.Join(err, ctx.Err()))
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			failed = failed.WithReason(ReasonVersionLate)
+		}
+		return "", failed
 	}
 	known[key] = cachedVersion{info.Size(), info.ModTime().UnixNano(), text}
 	data, err := json.Marshal(known)

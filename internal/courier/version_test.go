@@ -27,7 +27,7 @@ func TestVersionThatHangs(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := Version(ctx, team.Home{Dir: dir}, []string{program}, []string{"PATH=" + os.Getenv("PATH")})
+		_, err := Version(ctx, team.Home{Dir: dir}, []string{program}, []string{"PATH=" + os.Getenv("PATH")}, versionWithin)
 		done <- err
 	}()
 	var pid int

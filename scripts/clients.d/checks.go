@@ -43,6 +43,7 @@ var checks = []check{
 	{"a turn that fails is told as failed", fails},
 	{"a message while its hooks are off arrives", withoutHooks},
 	{rowServers, ownServers},
+	{"in mid-turn while its version is not known", lateVersion},
 	{"the person's configuration is as it was", untouched},
 	{"a stranger's repository runs nothing before its person trusts it", inStrangersRepository},
 }
@@ -137,7 +138,11 @@ func (w *world) state(ctx context.Context, id string) (string, error) {
 
 // long begins a turn that works for some seconds, and returns once it does.
 func (w *world) long(ctx context.Context, seconds int, then string) error {
-	if _, err := w.send(ctx, fmt.Sprintf("@@shell sleep %d\n@@say %s", seconds, then)); err != nil {
+	return w.longOf(ctx, "mate", seconds, then)
+}
+
+func (w *world) longOf(ctx context.Context, name string, seconds int, then string) error {
+	if _, err := w.sendTo(ctx, name, fmt.Sprintf("@@shell sleep %d\n@@say %s", seconds, then)); err != nil {
 		return err
 	}
 	_, err := w.request(ctx, then, func(r fakemodelRequest) bool {
@@ -147,14 +152,18 @@ func (w *world) long(ctx context.Context, seconds int, then string) error {
 }
 
 func midTurn(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
-	if err := w.idle(ctx, "mate"); err != nil {
+	return w.midTurn(ctx, "mate")
+}
+
+func (w *world) midTurn(ctx context.Context, name string) (string, error) {
+	if err := w.idle(ctx, name); err != nil {
 		return "", err
 	}
 	then, mid := w.token("then"), w.token("mid")
-	if err := w.long(ctx, w.busy, then); err != nil {
+	if err := w.longOf(ctx, name, w.busy, then); err != nil {
 		return "", err
 	}
-	if _, err := w.send(ctx, "@@say "+mid); err != nil {
+	if _, err := w.sendTo(ctx, name, "@@say "+mid); err != nil {
 		return "", err
 	}
 	r, err := w.asked(ctx, mid)

@@ -223,7 +223,7 @@ func TestAnswersStayBelowTheCaps(t *testing.T) {
 		"2.1.329": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000, "Wait": 250_000},
 		"2.1.200": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
 		"9.9.9":   {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000, "Wait": 250_000},
-		"":        {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+		"":        {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000},
 	}
 	sizes := []int{10, 3000, 4000, 5000, 9000, 9600, 20, 20_000, 100_000, 30, 40}
 	for version, most := range caps {
@@ -233,6 +233,9 @@ func TestAnswersStayBelowTheCaps(t *testing.T) {
 			p.version(version)
 			var want []string
 			for i, n := range sizes {
+				if version == "" && n > 7000 { // typed: no hook takes it whole in every version
+					continue
+				}
 				body := fmt.Sprintf("M%02d %s %02dM", i, strings.Repeat("é\"\n", n/4), i)
 				want = append(want, body)
 				r.post(body)

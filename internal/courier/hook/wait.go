@@ -32,6 +32,12 @@ func (r *run) wait(ctx context.Context) error {
 		return firstError(r.Write(adapter.HookReply{}), err)
 	}
 	defer func() { _ = lock.Unlock() }()
+	// A version that waits for its hooks would wait for this one. It is here only where the
+	// version was not known at the start.
+	link, err := courier.ReadLink(r.bundle, r.gen)
+	if v, _ := adapter.ParseVersion(link.Version); err == nil && link.Assumed != "" && !adapter.ClaudeWaits(v) {
+		return r.Write(adapter.HookReply{})
+	}
 	wrote := false
 	err = r.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		changes, stop, err := t.Ledger.Changes(ctx)

@@ -1,0 +1,126 @@
+package courier
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/team"
+)
+
+// late is the error of a program that has not answered in time.
+var errLate = team.Errorf(team.CodeUnavailable, "late").WithReason(ReasonVersionLate)
+
+// learning has a generation without a version ask, and returns how often it did within a
+// day, and what was reported.
+func learning(t *testing.T, b team.Bundle, answer func(n int) (string, error)) (asked int, seen []team.Observation) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := Facts{Bundle: b, Name: "a", Generation: "g1", Log: slog.New(slog.DiscardHandler), Link: adapter.Link{Generation: "g1", Assumed: "2.1.34"}}
+		f.Probe = func(context.Context) (string, error) {
+			asked++
+			return answer(asked)
+		}
+		l := newLearner(f, func(o team.Observation) { seen = append(seen, o) })
+		f.learn = l
+		if v := f.version(); v.Known() {
+			t.Errorf("its version is %s before it was asked", v)
+		}
+		pause(t.Context(), 24*time.Hour)
+		l.close()
+	})
+	return asked, seen
+}
+
+// A program that is late with its version is asked until it says it; hooks and the next
+// supervisor have it then, and what is held is looked at again.
+func TestVersionIsLearned(t *testing.T) {
+	t.Parallel()
+	b := team.Bundle(t.TempDir())
+	if err := WriteLink(b, adapter.Link{Agent: "claude", Generation: "g1", Assumed: "2.1.34"}); err != nil {
+		t.Fatal(err)
+	}
+	asked, seen := learning(t, b, func(n int) (string, error) {
+		if n < 3 {
+			return "", errLate
+		}
+		return "2.1.329 (Claude Code)", nil
+	})
+	if asked != 3 || len(seen) != 1 {
+		t.Errorf("asked %d times, reported %+v", asked, seen)
+	}
+	link, err := ReadLink(b, "g1")
+	if err != nil || link.Version != "2.1.329" || link.StartedAs() != (adapter.Version{2, 1, 34}) {
+		t.Errorf("link %+v, %v", link, err)
+	}
+	// Another generation has another version.
+	if err := WriteLink(b, adapter.Link{Agent: "claude", Generation: "g2", Assumed: "2.1.34"}); err != nil {
+		t.Fatal(err)
+	}
+	if link, err := ReadLink(b, "g2"); err != nil || link.Version != "" {
+		t.Errorf("link %+v, %v", link, err)
+	}
+}
+
+// The asking comes to an end: at once where the answer would be the same, and after a
+// while where there is none.
+func TestVersionIsNotAskedForEver(t *testing.T) {
+	t.Parallel()
+	if asked, seen := learning(t, team.Bundle(t.TempDir()), func(int) (string, error) { return "", errLate }); asked != learnTries || len(seen) > 0 {
+		t.Errorf("asked %d times, reported %+v", asked, seen)
+	}
+	if asked, _ := learning(t, team.Bundle(t.TempDir()), func(int) (string, error) { return "no version", nil }); asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// A program that is late is planned as the oldest that works, once: where nothing was ever
+// heard of that start, the next one goes the safest way.
+func TestLateVersionIsAssumedOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "claude")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	layout := team.Home{Dir: dir}.Team("demo")
+	plan := func(generation string) (adapter.Output, adapter.Input) {
+		t.Helper()
+		in := adapter.Input{Layout: layout, Team: "demo", Name: "a", Agent: "claude", Dir: dir, Generation: generation, Env: []string{"PATH=" + os.Getenv("PATH")},
+			Extra: map[string]string{adapter.ProgramVariable("claude"): program}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // as if versionWithin were over
+		defer cancel()
+		l := adapter.Launcher{Exe: "/bin/teamctl"}
+		in, err := Prepare(ctx, l, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := l.Plan(in)
+		if err == nil {
+			err = WriteFiles(layout.Bundle("a"), out)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, in
+	}
+	first, _ := plan("g1")
+	if first.Link.Version != "" || first.Link.Assumed != "2.1.34" || first.Link.Ways[0] != adapter.WayHooks || len(first.Notes) == 0 {
+		t.Errorf("%+v, notes %q", first.Link, first.Notes)
+	}
+	if out, _ := plan("g2"); out.Link.Assumed != "" || out.Link.Ways[0] != adapter.WayTyping {
+		t.Errorf("after a start of which nothing was heard: %+v", out.Link)
+	}
+	plan("g3")
+	if err := WriteConversation(layout.Bundle("a"), Conversation{Session: "s", Generation: "g3"}); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := plan("g4"); out.Link.Assumed == "" {
+		t.Errorf("after a start that was heard of: %+v", out.Link)
+	}
+}
