@@ -37,7 +37,8 @@ type HookIn struct {
 	Details        json.RawMessage `json:"details"`   // of a notification
 	Timestamp      string          `json:"timestamp"` // of the event
 	PermissionMode string          `json:"permission_mode"`
-	Failed         string          `json:"-"` // what its transcript says that the turn has failed of
+	Prompt         string          `json:"prompt"` // that a turn begins with
+	Failed         string          `json:"-"`      // what its transcript says that the turn has failed of
 }
 
 // HookReply is what a hook writes and how it exits.

@@ -132,7 +132,13 @@ func texts(raw json.RawMessage) []string {
 // Holds reports whether the model gets all parts in one text, in order.
 func (t Transcript) Holds(parts ...string) bool { return hold(t.came, parts) }
 
-// Queued reports the same of what the program has taken for later.
+// PromptHolds reports whether an event begins a turn with a prompt that has all parts, in
+// order: the model gets it whole.
+func PromptHolds(cli, event string, in HookIn, parts ...string) bool {
+	return BeginsTurn(cli, event) && in.Helper == "" && hold([]string{in.Prompt}, parts)
+}
+
+// Queued reports whether the program has taken a text with all parts for later.
 func (t Transcript) Queued(parts ...string) bool { return hold(t.queued, parts) }
 
 func hold(list, parts []string) bool {

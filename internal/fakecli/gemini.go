@@ -128,7 +128,15 @@ func gemini(args []string) error {
 		return ""
 	}
 	e.Stop = func(ctx context.Context, said string) string {
-		return h.run(ctx, "AfterAgent", obj{"prompt_response": said, "stop_hook_active": false}).block
+		block := h.run(ctx, "AfterAgent", obj{"prompt_response": said, "stop_hook_active": false}).block
+		if block == "" {
+			return ""
+		}
+		// It goes on with that as a prompt, of which BeforeAgent is told.
+		if more := e.Prompted(ctx, block); more != "" {
+			return block + "\n<hook_context>" + more + "</hook_context>"
+		}
+		return block
 	}
 	e.Active = func(turn string) { t.working(turn != "") }
 	t.line = func(text string) { // typed in mid-turn it waits for the end

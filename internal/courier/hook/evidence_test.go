@@ -408,3 +408,34 @@ func TestQueuedAndInterrupted(t *testing.T) {
 		t.Errorf("lost: %q", got)
 	}
 }
+
+// What Gemini CLI is given at the end of a turn is the prompt of the next: that holds the
+// message, so it is not given with it again.
+func TestPromptIsEvidence(t *testing.T) {
+	r := newRig(t)
+	r.cli = adapter.Gemini
+	id := r.post("a word")
+	got := r.call("AfterAgent", `{"session_id":"s1","prompt_response":"done"}`)
+	var out struct{ Reason string }
+	if err := json.Unmarshal([]byte(got.Stdout), &out); err != nil || !strings.Contains(out.Reason, "a word") {
+		t.Fatalf("%v: %q", err, got.Stdout)
+	}
+	other, err := json.Marshal(map[string]string{"session_id": "s1", "prompt": "a word"}) // a person's
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt, err := json.Marshal(map[string]string{"session_id": "s1", "prompt": out.Reason})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.call("BeforeAgent", string(prompt)); got.Stdout != "" {
+		t.Errorf("given again: %q", got.Stdout)
+	}
+	r.want(id, team.Accepted)
+	id = r.post("another word")
+	r.call("AfterAgent", `{"session_id":"s1","prompt_response":"done"}`)
+	if got := r.call("BeforeAgent", string(other)); !strings.Contains(got.Stdout, "another word") {
+		t.Errorf("not given again with another prompt: %q", got.Stdout)
+	}
+	r.want(id, team.Injected)
+}

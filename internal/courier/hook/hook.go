@@ -17,6 +17,8 @@
 //   - where the program writes what its hooks hand over to its transcript, as its model
 //     gets it (adapter.Records), the transcript holds the message. A resumed conversation
 //     has what its transcript has, so that counts for every generation.
+//   - the prompt of a turn that begins holds it, as where an answer at the end of one comes
+//     back as the prompt of the next.
 //   - elsewhere a hook of the same generation and conversation shows that the model has
 //     answered since.
 //

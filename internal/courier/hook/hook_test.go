@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 
 // rig is a team with one member, ann, whose agent is Claude Code.
 type rig struct {
+	cli  string // adapter.Claude where it is empty
 	t    *testing.T
 	env  *tool.Env
 	team *tool.Team
@@ -90,7 +92,7 @@ func (r *rig) post(text string) string {
 
 func (r *rig) in(event, input string, write func(adapter.HookReply) error) In {
 	return In{
-		CLI: adapter.Claude, Event: event, Input: []byte(input), Getenv: func(k string) string { return r.vars[k] },
+		CLI: cmp.Or(r.cli, adapter.Claude), Event: event, Input: []byte(input), Getenv: func(k string) string { return r.vars[k] },
 		Open: r.env.Open, Write: write,
 		Tell: func(_, _ string, o team.Observation) error {
 			r.mu.Lock()

@@ -109,6 +109,10 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 		}
 		return verdict{isAccepted, evidence}
 	}
+	// An answer at the end of a turn may come back as the prompt of the next.
+	if adapter.PromptHolds(r.CLI, r.Event, r.hook, parts...) {
+		return verdict{isAccepted, "the prompt of " + r.Event + " holds it"}
+	}
 	switch {
 	case !same || !h.Out: // its process is gone, its conversation over, or its hook died
 		return verdict{state: isOpen}
