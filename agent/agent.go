@@ -116,7 +116,6 @@ type worker struct {
 	again    time.Duration // pause before the next look after an error; 0 for none
 
 	next     *ledger.Task // claimed on request, not begun
-	doubt    bool         // a claim may have been made that we do not know of
 	activity team.Activity
 	last     *outcome        // of the newest task
 	mark     ledger.TurnMark // what the next idle notice tells from

@@ -62,22 +62,15 @@ func (w *worker) claim(ctx context.Context, id string) (*ledger.Task, error) {
 		// Not cut short by the end of ctx: a claim that is made must be known.
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 		defer cancel()
-		if w.doubt {
-			if err := w.releaseAll(c); err != nil {
-				return err
-			}
-			w.doubt = false
-		}
 		var err error
 		t, err = w.env.Ledger.Claim(c, ledger.ClaimIn{Owner: w.id.Session, ID: id, Lease: ledger.Lease, Runnable: true})
-		w.doubt = err != nil && transient(err)
 		return err
 	})
 	return t, err
 }
 
 // releaseAll gives back everything that the ledger says we hold: claims of an
-// earlier life, or one whose answer did not reach us.
+// earlier life.
 func (w *worker) releaseAll(ctx context.Context) error {
 	ts, err := w.env.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: w.id.Session, OpenOnly: true})
 	if err != nil {

@@ -31,7 +31,8 @@
 //   - The worker is killed: its next life, which has the same session key, releases
 //     what it held, repeats the notice of its newest task (the idempotency key keeps
 //     it single) and commits what lies in the worktree before it touches it.
-//   - The ledger is busy or away: retried with a growing pause, for ever.
+//   - The ledger is busy or away: retried with a growing pause, for ever, as the same
+//     operation: what an earlier attempt has done, unknown to the worker, is not done twice.
 //   - The worktree is broken (not: a merge conflict, which fails the task): the task
 //     goes back to pending and Run returns the error. The supervisor's backoff decides
 //     about the next try, other members can take the task meanwhile.

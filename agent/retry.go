@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -47,8 +48,10 @@ func lost(err error) bool {
 }
 
 // retry calls fn until its error is not transient, or ctx ends; then it returns
-// ctx's error. The first failure is told, and that it is over.
+// ctx's error. The first failure is told, and that it is over. What fn writes to the
+// ledger is applied once, however often it is tried.
 func (w *worker) retry(ctx context.Context, doing string, fn func(context.Context) error) error {
+	ctx = ledger.Repeated(ctx)
 	told := false
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		err := fn(ctx)
@@ -74,6 +77,7 @@ func (w *worker) retry(ctx context.Context, doing string, fn func(context.Contex
 // write is retry for a write that, once begun, is not cut short by the end of
 // ctx, and that is made once more when ctx has ended before it was through.
 func (w *worker) write(ctx context.Context, doing string, fn func(context.Context) error) error {
+	ctx = ledger.Repeated(ctx) // the last attempt, below, too
 	whole := func(ctx context.Context) error {
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 		defer cancel()

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -46,7 +44,7 @@ func answers(w Writer) bool {
 	return false
 }
 
-// write sends an operation with a new id.
+// write sends an operation, with a new id unless ctx is Repeated.
 func write[R any](ctx context.Context, l *Ledger, name string, args any) (R, error) {
 	var out R
 	raw, err := json.Marshal(args)
@@ -55,11 +53,9 @@ func write[R any](ctx context.Context, l *Ledger, name string, args any) (R, err
 	}
 	op := Op{Name: name, Args: raw, At: l.now().UnixMilli(), Who: l.who}
 	if !answers(l.w) {
-		id, err := uuid.NewV7() // ordered by time: the log of applied ids grows at its end
-		if err != nil {
-			return out, fmt.Errorf("%s: make an id: %w", name, err)
+		if err := identify(ctx, &op); err != nil {
+			return out, err
 		}
-		op.ID = id.String()
 	}
 	res, err := l.w.Write(ctx, op)
 	if err != nil {

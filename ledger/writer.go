@@ -18,6 +18,8 @@ type Op struct {
 	Args json.RawMessage `json:"args"`
 	At   int64           `json:"at"`            // Unix milliseconds; 0: the time of application
 	Who  string          `json:"who,omitempty"` // actor of events that name no other
+
+	Again bool `json:"-"` // an earlier attempt may have reached a Writer (Repeated)
 }
 
 // Writer applies operations. The error of a refused operation is a coded
@@ -45,7 +47,9 @@ type switching struct {
 func (s *switching) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	w, ok := s.primary(ctx)
 	if !ok {
-		op.ID = "" // sent to no other writer, so it cannot be a repetition
+		if !op.Again {
+			op.ID = "" // sent to no other writer, so it cannot be a repetition
+		}
 		return s.fallback.Write(ctx, op)
 	}
 	res, err := w.Write(ctx, op)

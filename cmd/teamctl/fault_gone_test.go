@@ -180,3 +180,40 @@ func TestSupervisorStopped(t *testing.T) {
 	r.command("touch", "gate")
 	r.teamctl("wait", "--timeout", "1m")
 }
+
+// What a worker tries again while the supervisor is stopped is one operation: its task is
+// completed by it, and the next ones are claimed once.
+func TestWorkerAtAStoppedSupervisor(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none", "--backend", "pty")
+	for _, task := range []string{"one", "two", "three"} {
+		r.teamctl("task", "add", task, "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.05; done")
+	}
+	r.until("the task to begin", func() bool { return strings.Contains(r.teamctl("task", "ls"), "in_progress") })
+	sup := r.supervisor()
+	r.halt(sup)
+	defer func() { _ = proc.Signal(sup, syscall.SIGCONT) }()
+	r.command("touch", "gate")
+	screen := func() string {
+		b, err := os.ReadFile(r.layout.Bundle("w").Log())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	r.until("the worker to try again", func() bool { return strings.Contains(screen(), "does not answer: it is stopped") })
+	if err := proc.Signal(sup, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	r.teamctl("wait", "--timeout", "1m")
+	r.until("the worker to be idle", func() bool { return strings.Contains(screen(), "idle, waiting") })
+	text := screen()
+	for _, id := range []string{"1", "2", "3"} {
+		if strings.Count(text, "── task "+id+" completed") != 1 {
+			t.Errorf("task %s is not completed once", id)
+		}
+	}
+	if t.Failed() || strings.Contains(text, "attempt 2") || strings.Contains(text, "taken away") {
+		t.Errorf("screen:\n%s", text)
+	}
+}

@@ -147,3 +147,54 @@ func TestSilence(t *testing.T) {
 		t.Errorf("after an hour without the processor: %q", why)
 	}
 }
+
+// A claim that lies in the socket of a stopped supervisor, and is tried again in the same
+// context, is one claim: the supervisor carries it out once it goes on.
+func TestClaimAtAStoppedSupervisor(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t)
+	st, err := dial(t, l).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	led := openLedger(t, l, false)
+	if _, err := led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "x"}, {Subject: "y"}}, "lead"); err != nil {
+		t.Fatal(err)
+	}
+	goOn := halt(t, st.PID)
+	defer goOn()
+	ctx, in := ledger.Repeated(t.Context()), ledger.ClaimIn{Owner: "ann"}
+	for range 2 {
+		if task, err := led.Claim(ctx, in); team.ReasonOf(err) != tool.ReasonHung {
+			t.Fatalf("%+v, %v", task, err)
+		}
+	}
+	goOn()
+	held := func() (ids []string) {
+		ts, err := led.Tasks(t.Context(), ledger.TaskFilter{Owner: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range ts {
+			ids = append(ids, x.ID)
+		}
+		return ids
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(time.Minute)
+	for len(held()) == 0 {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatal("the claim in the socket is not carried out")
+		}
+	}
+	task, err := led.Claim(ctx, in)
+	if err != nil || task == nil || task.ID != "1" || task.Attempt != 1 {
+		t.Errorf("%+v, %v", task, err)
+	}
+	if ids := held(); len(ids) != 1 {
+		t.Errorf("it holds %v", ids)
+	}
+}
