@@ -7,12 +7,33 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReleaseHold is how long a task cannot be claimed after a release by someone
-// other than its owner: a waiting worker would otherwise reclaim it before it
-// could be changed, assigned or deleted.
+// ReleaseHold is how long a task is held back after a release by someone other than
+// its owner: a waiting worker would otherwise reclaim it before it could be changed,
+// assigned or deleted. A claim by id, except by the previous owner, lifts the hold.
 const ReleaseHold = 5 * time.Second
 
-const sqlTaskHold = `UPDATE tasks SET notBefore = ? WHERE id = ?`
+const (
+	sqlTaskHold = `UPDATE tasks SET notBefore = ? WHERE id = ?`
+	// Why a task is held back. Such an event is young: the scan from the end is short.
+	sqlHeldBy = `SELECT coalesce(json_extract(data, '$.owner'), '') FROM (
+		SELECT what, data FROM events WHERE id = ? AND what IN ('task.released', 'task.retrying') ORDER BY seq DESC LIMIT 1
+		) WHERE what = 'task.released'`
+)
+
+// liftHold makes a task that is held back after its release ready for a claim by its id,
+// and reports whether it did.
+func (t *tx) liftHold(in ClaimIn, name string) (bool, error) {
+	task, err := t.task(in.ID)
+	if err != nil || task.Status != team.TaskPending || task.NotBefore <= t.now || len(task.BlockedBy) > 0 || task.Owner != "" && task.Owner != in.Owner {
+		return false, nil //nolint:nilerr // whyNot says it
+	}
+	from, held, err := value[string](t, sqlHeldBy, in.ID)
+	if err != nil || !held || from == name {
+		return false, err
+	}
+	_, err = t.exec(sqlTaskHold, 0, in.ID)
+	return err == nil, err
+}
 
 type cancelArgs struct {
 	ID     string `json:"id"`

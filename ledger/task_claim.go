@@ -102,6 +102,12 @@ func claimTask(t *tx, in ClaimIn) (*Task, error) {
 		return task, err
 	}
 	if in.ID != "" {
+		if lifted, err := t.liftHold(in, facts.name); err != nil || lifted {
+			if err != nil {
+				return nil, err
+			}
+			return t.claim(in, facts)
+		}
 		return nil, t.whyNot(in)
 	}
 	// Without a supervisor, no other process returns the tasks of a dead owner.

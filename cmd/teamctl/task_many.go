@@ -137,8 +137,9 @@ func newTaskRelease(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release ID...",
 		Short: "Release claimed tasks, so that others can claim them",
-		Long: `Release claimed tasks. One that another member has worked on is held back for five
-seconds, in which it can be edited, assigned or removed; then any member can claim it.`,
+		Long: `Release claimed tasks. No member takes one that another has worked on by itself for
+five seconds, in which it can be edited, assigned or removed. A member that claims it by its
+id takes it at once, except for the one that it was taken from.`,
 		Example: "  teamctl task release 3\n  teamctl task release 3 && teamctl task rm 3",
 	}
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
