@@ -110,7 +110,7 @@ func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
 	run, err := shim.LockRun(l.Bundle)
 	if err != nil {
 		if b.leaks(l.Bundle) {
-			return nil, team.Errorf(team.CodeConflict, "an earlier generation does not end").WithReason(ReasonLeaked).
+			return nil, team.Errorf(team.CodeConflict, "an earlier generation has not ended").WithReason(ReasonLeaked).
 				WithHint("restart the supervisor to get rid of it")
 		}
 		return nil, err
@@ -261,7 +261,7 @@ func (b *Backend) Close() error {
 		if left == 0 {
 			return nil
 		}
-		return team.Errorf(team.CodeTimeout, "close the in-process backend: %d agents do not end", left).WithReason(ReasonLeaked)
+		return team.Errorf(team.CodeTimeout, "close the in-process backend: %d agents have not ended", left).WithReason(ReasonLeaked)
 	}
 	return nil
 }

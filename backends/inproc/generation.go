@@ -16,7 +16,7 @@ import (
 // Causes of a cancelled context.
 var (
 	errStopped   = errors.New("stopped")
-	errOwnerGone = errors.New("the supervisor stops")
+	errOwnerGone = errors.New("the supervisor is stopping")
 )
 
 const (
@@ -169,7 +169,7 @@ func (g *generation) Stop(ctx context.Context, grace time.Duration) error {
 	g.b.mu.Lock()
 	g.leaked = true
 	g.b.mu.Unlock()
-	return team.Errorf(team.CodeTimeout, "stop %s: its goroutine ignores that it was cancelled", g.launch.Agent).
+	return team.Errorf(team.CodeTimeout, "stop %s: its goroutine ignores the cancellation", g.launch.Agent).
 		WithReason(ReasonLeaked).WithHint("restart the supervisor to get rid of it")
 }
 
@@ -215,6 +215,6 @@ func (g *generation) Dispose(context.Context) error {
 	case <-g.ended:
 		return nil
 	default:
-		return team.Errorf(team.CodeConflict, "dispose of %s: it still runs", g.launch.Agent)
+		return team.Errorf(team.CodeConflict, "dispose of %s: it is still running", g.launch.Agent)
 	}
 }

@@ -113,7 +113,7 @@ func (a *attachment) greet(f *frames) error {
 	}))
 	k, p, err := f.next()
 	if err != nil {
-		return team.Errorf(team.CodeUnavailable, "its holder hung up: %w", err)
+		return team.Errorf(team.CodeUnavailable, "its holder closed the connection: %w", err)
 	}
 	switch k {
 	case kindHello:
@@ -125,7 +125,7 @@ func (a *attachment) greet(f *frames) error {
 		}
 	default:
 	}
-	return team.Errorf(team.CodeUnavailable, "its holder speaks another protocol")
+	return team.Errorf(team.CodeUnavailable, "its holder speaks a different protocol")
 }
 
 func (a *attachment) write(frame []byte) {
@@ -156,7 +156,7 @@ func (a *attachment) show(f *frames) (AttachResult, error) {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 			errors.Is(err, unix.ECONNRESET) {
 			return AttachResult{}, team.Errorf(team.CodeUnavailable, "the connection to the terminal was lost").
-				WithHint("attach again: it is closed when this end does not keep up with the output")
+				WithHint("attach again: the holder closes a connection that does not keep up with the output")
 		}
 		if err != nil {
 			return AttachResult{}, fmt.Errorf("attach: %w", err)

@@ -115,7 +115,7 @@ func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 func (a *attached) Dispose(context.Context) error {
 	l := a.Launch()
 	if proc.Alive(a.Proc().Shim) {
-		return team.Errorf(team.CodeConflict, "dispose of %s: it still runs", l.Agent)
+		return team.Errorf(team.CodeConflict, "dispose of %s: it is still running", l.Agent)
 	}
 	// A later generation has the same path.
 	if runs, err := shim.Running(l.Bundle); err != nil || runs {

@@ -39,7 +39,7 @@ func dial(ctx context.Context, socket string, shim backends.ProcID) (*net.UnixCo
 		}
 		gone := errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 		if gone && (shim.PID == 0 || !proc.Alive(shim)) {
-			return nil, team.Errorf(team.CodeNotFound, "its terminal is gone")
+			return nil, team.Errorf(team.CodeNotFound, "its terminal does not exist")
 		}
 		if gone && !asked {
 			asked = true
@@ -107,7 +107,7 @@ func (a *attached) ask(ctx context.Context, k kind, in any) (string, error) {
 		return "", cerr
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
-		return "", team.Errorf(team.CodeUnavailable, "its holder hung up")
+		return "", team.Errorf(team.CodeUnavailable, "its holder closed the connection")
 	}
 	return "", err
 }

@@ -400,7 +400,7 @@ func TestRefusals(t *testing.T) {
 		b    *Backend
 		want string
 	}{
-		"a shim without our terminal": {New(Options{Layout: r.Layout, ShimArgv: []string{exe, "plainshim"}}), "does not have"},
+		"a shim without our terminal": {New(Options{Layout: r.Layout, ShimArgv: []string{exe, "plainshim"}}), "does not support"},
 		"no shim at all":              {New(Options{Layout: r.Layout, ShimArgv: []string{"/no/such/shim"}}), "no such file"},
 		"a relative shim":             {New(Options{Layout: r.Layout, ShimArgv: []string{"shim"}}), "must be absolute"},
 	} {

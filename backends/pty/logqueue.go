@@ -21,7 +21,7 @@ const (
 	diskPatience = time.Second
 )
 
-var errSlowDisk = errors.New("the disk did not take it in time")
+var errSlowDisk = errors.New("the disk did not accept it in time")
 
 // logQueue writes the log in a goroutine of its own, because a disk that hangs
 // must not block the agent.

@@ -227,7 +227,7 @@ func (c *client) greet(p []byte) bool {
 		refusal = team.Errorf(team.CodeUnavailable, "the holder speaks version %d of the protocol, not %d", protocolVersion, in.Version).
 			WithHint("teamctl restart " + h.launch.Agent)
 	case in.Role != roleAttach && in.Role != roleView && in.Role != roleCall:
-		refusal = team.Errorf(team.CodeInvalid, "no role %q", in.Role)
+		refusal = team.Errorf(team.CodeInvalid, "unknown role %q", in.Role)
 	}
 	if refusal != nil {
 		c.finish(appendJSON(nil, kindReply, reply{Error: refusal}))
@@ -392,7 +392,7 @@ func (h *host) typedUntil(from, to int64) error {
 			if h.input.withdraw(from, to) {
 				return team.Errorf(team.CodeTimeout, "the program does not read its terminal: nothing was typed").WithReason("not_read")
 			}
-			return team.Errorf(team.CodeTimeout, "the program does not read its terminal: the text waits there").WithReason("queued")
+			return team.Errorf(team.CodeTimeout, "the program does not read its terminal: the text is queued there").WithReason("queued")
 		}
 	}
 }

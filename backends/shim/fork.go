@@ -164,7 +164,7 @@ func parseExec(args []string) (memory, pids int64, path string, argv []string, e
 			return 0, 0, "", nil, fmt.Errorf("unknown argument %q", a)
 		}
 		if *n, err = strconv.ParseInt(a, 10, 64); err != nil || *n <= 0 {
-			return 0, 0, "", nil, fmt.Errorf("argument %q is no limit", a)
+			return 0, 0, "", nil, fmt.Errorf("argument %q is not a limit", a)
 		}
 	}
 	return 0, 0, "", nil, errors.New("usage: teamctl shim exec [--memory=BYTES] [--pids=N] -- PATH ARGV")

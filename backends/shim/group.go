@@ -186,7 +186,7 @@ func Freeze(ctx context.Context, l backends.Launch, pr backends.Proc, on bool) e
 	case errors.Is(err, cgroup.ErrUnsupported):
 		return noFreezer(verb, l, why(err))
 	case errors.Is(err, context.DeadlineExceeded):
-		return team.Errorf(team.CodeTimeout, "%s %s: a process of it hangs in the kernel: %w", verb, l.Agent, err)
+		return team.Errorf(team.CodeTimeout, "%s %s: one of its processes hangs in the kernel: %w", verb, l.Agent, err)
 	case err != nil && !proc.Alive(pr.Agent):
 		return team.Errorf(team.CodeNotFound, "%s %s: it has exited", verb, l.Agent)
 	case err != nil:
@@ -207,7 +207,7 @@ func Frozen(l backends.Launch, pr backends.Proc) (bool, error) {
 	}
 	on, err := g.Frozen()
 	if err != nil {
-		return false, fmt.Errorf("look at %s: %w", l.Agent, err)
+		return false, fmt.Errorf("inspect %s: %w", l.Agent, err)
 	}
 	return on, nil
 }

@@ -83,7 +83,7 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			return pr, team.Errorf(team.CodeTimeout, "a shim lives and has not recorded its agent")
+			return pr, team.Errorf(team.CodeTimeout, "a shim is running and has not recorded its agent")
 		case <-ctx.Done():
 			return pr, context.Cause(ctx)
 		}
@@ -118,7 +118,7 @@ func Unknown(ctx context.Context, looks *proc.Looks, l backends.Launch, pr backe
 	n, err := EndRest(ctx, looks, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, time.Second)
 	e := backends.Exit{Generation: l.Generation, Code: -1, At: time.Now(), Leftover: n, Reason: backends.ReasonShimKilled}
 	if err != nil {
-		log.Error("end what survived the shim", "agent", l.Agent, "err", err)
+		log.Error("end the processes that survived the shim", "agent", l.Agent, "err", err)
 		e.Reason = joinReason(e.Reason, err.Error())
 	}
 	if !team.IsCode(noRecord, team.CodeNotFound) {

@@ -118,14 +118,14 @@ func prepare(b team.Bundle, gen string, own []Opener) (*state, error) {
 	}
 	l, err := ReadLaunch(b, gen)
 	if err != nil {
-		return nil, fmt.Errorf("this start was given up: %w", err)
+		return nil, fmt.Errorf("this start was abandoned: %w", err)
 	}
 	if len(l.Argv) == 0 {
 		return nil, errors.New("launch.json names no command")
 	}
 	run, err := lock(b.RunLock(), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, errHeld) {
-		return nil, errors.New("another generation of this member lives")
+		return nil, errors.New("another generation of this member is running")
 	}
 	if err != nil {
 		return nil, err

@@ -210,7 +210,7 @@ func (s *state) endLeftovers() (ended int, err error) {
 		}
 		kids, err := proc.Children()
 		if err != nil {
-			return ended, fmt.Errorf("end what the agent left: %w", err)
+			return ended, fmt.Errorf("end the processes that the agent left: %w", err)
 		}
 		n, err := proc.KillTreeIn(context.Background(), s.group, kids, s.launch.Generation, leftoverGrace)
 		ended += n

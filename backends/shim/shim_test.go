@@ -131,11 +131,11 @@ func TestOneGeneration(t *testing.T) {
 	}
 	second := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation", l.Generation)
 	out, err := second.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "another generation of this member lives") {
+	if err == nil || !strings.Contains(string(out), "another generation of this member is running") {
 		t.Errorf("a second shim: %v, %s", err, out)
 	}
 	stale := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation", "other")
-	if out, err := stale.CombinedOutput(); err == nil || !strings.Contains(string(out), "this start was given up") {
+	if out, err := stale.CombinedOutput(); err == nil || !strings.Contains(string(out), "this start was abandoned") {
 		t.Errorf("a shim of another generation: %v, %s", err, out)
 	}
 	// SIGTERM is forwarded to the agent.

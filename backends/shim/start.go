@@ -88,7 +88,7 @@ func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err erro
 	if runs, err := Running(l.Bundle); err != nil {
 		return err
 	} else if runs {
-		return team.Errorf(team.CodeConflict, "a generation of this member lives").WithReason("already_running")
+		return team.Errorf(team.CodeConflict, "a generation of this member is running").WithReason("already_running")
 	}
 	Sweep(l.Bundle)
 	if err := WriteLaunch(l); err != nil {

@@ -47,7 +47,7 @@ func open(l backends.Launch, own []Opener) (Terminal, error) {
 			return o.Open(l)
 		}
 	}
-	return nil, fmt.Errorf("launch.json asks for the terminal %q, which this shim does not have", l.Terminal)
+	return nil, fmt.Errorf("launch.json names the terminal %q, which this shim does not support", l.Terminal)
 }
 
 // control makes a terminal held by the shim its controlling terminal, as the
@@ -58,7 +58,7 @@ func control(slave int) error {
 		return fmt.Errorf("begin a session: %w", err)
 	}
 	if err := unix.IoctlSetInt(slave, unix.TIOCSCTTY, 0); err != nil {
-		return fmt.Errorf("take the terminal: %w", err)
+		return fmt.Errorf("set the controlling terminal: %w", err)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func EndUnread(ctx context.Context, looks *proc.Looks, b team.Bundle, key, agent
 		err = awaitRelease(ctx, b)
 	}
 	if err != nil {
-		return backends.Exit{}, fmt.Errorf("end what is left of %s: %w", agent, err)
+		return backends.Exit{}, fmt.Errorf("end the remaining processes of %s: %w", agent, err)
 	}
 	if g != nil {
 		_ = g.Remove() // what is still alive in it does not belong to the agent
@@ -106,7 +106,7 @@ func awaitRelease(ctx context.Context, b team.Bundle) error {
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return team.Errorf(team.CodeTimeout, "its run lock %s is held, and not seen by whom", b.RunLock()).
+			return team.Errorf(team.CodeTimeout, "its run lock %s is held by an unknown process", b.RunLock()).
 				WithHint("find the process with: lsof " + team.ShellQuote(b.RunLock()))
 		}
 	}

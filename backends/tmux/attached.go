@@ -129,7 +129,7 @@ func (b *Backend) drain(l backends.Launch) {
 	defer cancel()
 	shim.AwaitLog(ctx, l.Bundle, l.Generation)
 	if ctx.Err() != nil {
-		b.log.Warn("the end of the output may be missing in the log", "agent", l.Agent)
+		b.log.Warn("the end of the output may be missing from the log", "agent", l.Agent)
 	}
 }
 

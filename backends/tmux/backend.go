@@ -138,11 +138,11 @@ func (b *Backend) Check(ctx context.Context) error {
 		return team.Errorf(team.CodeUnavailable, "tmux was not found in PATH").WithHint(installHint)
 	}
 	if err != nil {
-		return team.Errorf(team.CodeUnavailable, "ask tmux for its version: %w", err).WithHint(installHint)
+		return team.Errorf(team.CodeUnavailable, "read the version of tmux: %w", err).WithHint(installHint)
 	}
 	v, ok := parseVersion(string(out))
 	if !ok {
-		return team.Errorf(team.CodeUnavailable, "tmux says %q for its version", strings.TrimSpace(string(out))).WithHint(installHint)
+		return team.Errorf(team.CodeUnavailable, "tmux -V printed %q", strings.TrimSpace(string(out))).WithHint(installHint)
 	}
 	if !v.atLeast(3, 0) {
 		return team.Errorf(team.CodeUnavailable, "tmux %s is too old: 3.0 or newer is needed", v.text).WithHint(installHint)

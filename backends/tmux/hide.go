@@ -120,7 +120,7 @@ func (b *Backend) locate(ctx context.Context, p backends.Pane) (*server, pane, e
 		return nil, pane{}, fmt.Errorf("find pane %s: %w", p.PaneID, err)
 	}
 	if !ok || q.agent == "" {
-		return nil, pane{}, team.Errorf(team.CodeNotFound, "pane %s is gone", p.PaneID)
+		return nil, pane{}, team.Errorf(team.CodeNotFound, "pane %s does not exist", p.PaneID)
 	}
 	return s, q, nil
 }

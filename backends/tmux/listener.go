@@ -69,7 +69,7 @@ func (s *server) reach(ctx context.Context) error {
 	err := until(ctx, 5*time.Second, func() bool { return s.listens() || !proc.Alive(s.id) })
 	switch {
 	case err != nil:
-		return fmt.Errorf("bring the tmux socket %s back: %w", s.socket, err)
+		return fmt.Errorf("restore the tmux socket %s: %w", s.socket, err)
 	case !proc.Alive(s.id):
 		return errServerGone
 	}

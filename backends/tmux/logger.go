@@ -47,11 +47,11 @@ func (a *attached) relog(ctx context.Context) bool {
 		return false
 	}
 	if err == nil {
-		a.b.log.Warn("the log's writer has died: starting another", "agent", l.Agent)
+		a.b.log.Warn("the log writer died: starting another", "agent", l.Agent)
 		err = a.server.batch(ctx, a.b.pipe(q.id, l))
 	}
 	if err != nil && ctx.Err() == nil {
-		a.b.log.Warn("start the log's writer", "agent", l.Agent, "err", err)
+		a.b.log.Warn("start the log writer", "agent", l.Agent, "err", err)
 	}
 	return true
 }

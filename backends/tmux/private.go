@@ -195,7 +195,7 @@ func (b *Backend) CloseTeam(ctx context.Context) error {
 			continue
 		}
 		if err := b.leave(ctx, s); err != nil && !errors.Is(err, errServerGone) {
-			b.log.Warn("clean up the person's tmux", "socket", s.socket, "err", err)
+			b.log.Warn("clean up the user's tmux server", "socket", s.socket, "err", err)
 		}
 	}
 	defer cgroup.Sweep(b.opt.Layout.Key)

@@ -31,7 +31,7 @@ func (s *server) on(ctx context.Context, verb, agent, id string, f func(s *serve
 		return team.Errorf(team.CodeNotFound, "%s %s: %w", verb, agent, err)
 	case errors.As(err, &ref):
 		if _, ok, ferr := s.find(ctx, id); ferr == nil && !ok {
-			return team.Errorf(team.CodeNotFound, "%s %s: its pane %s is gone", verb, agent, id)
+			return team.Errorf(team.CodeNotFound, "%s %s: its pane %s does not exist", verb, agent, id)
 		}
 	}
 	return fmt.Errorf("%s %s: %w", verb, agent, err)
@@ -49,7 +49,7 @@ func (a *attached) TypeText(ctx context.Context, text string, enter bool) error 
 			return err
 		}
 		if !ok || p.dead {
-			return team.Errorf(team.CodeNotFound, "its pane %s is gone", id)
+			return team.Errorf(team.CodeNotFound, "its pane %s does not exist", id)
 		}
 		if text != "" {
 			if err := tooLong(ctx, s, id, text); err != nil {
@@ -197,7 +197,7 @@ func (b *Backend) Dispose(ctx context.Context, p backends.Pane, pr backends.Proc
 
 func (b *Backend) dispose(ctx context.Context, s *server, agent, id string, pr backends.Proc) error {
 	if proc.Alive(pr.Shim) {
-		return team.Errorf(team.CodeConflict, "dispose of %s: it still runs", agent)
+		return team.Errorf(team.CodeConflict, "dispose of %s: it is still running", agent)
 	}
 	err := s.on(ctx, "dispose of", agent, id, func(s *server, id string) error {
 		return b.takeAway(ctx, s, &removal{pane: id, agent: agent, pid: pr.Shim.PID})

@@ -16,7 +16,7 @@ import (
 )
 
 // errServerGone means that the intended server is no longer running.
-var errServerGone = errors.New("tmux server is gone")
+var errServerGone = errors.New("the tmux server has exited")
 
 // server is one living tmux server, identified by its process.
 type server struct {
@@ -220,11 +220,11 @@ func (b *Backend) person(ctx context.Context, pl backends.Place) (s *server, win
 	r := &execRunner{tmux: b.opt.Tmux, socket: f[0]}
 	out, err := r.run(ctx, "display-message", "-p", "-t", pl.TMUXPane, "#{pid} #{window_id} #{session_id} #{pane_id}")
 	if err != nil {
-		return nil, "", "", team.Errorf(team.CodeUnavailable, "ask the tmux server of this terminal: %w", err)
+		return nil, "", "", team.Errorf(team.CodeUnavailable, "query the tmux server of this terminal: %w", err)
 	}
 	g := strings.Fields(out)
 	if len(g) != 4 || g[0] != f[1] || g[3] != pl.TMUXPane {
-		return nil, "", "", team.Errorf(team.CodeUnavailable, "the tmux server of this terminal is another one now")
+		return nil, "", "", team.Errorf(team.CodeUnavailable, "the tmux server of this terminal has been replaced")
 	}
 	pid, err := strconv.Atoi(g[0])
 	if err != nil {
@@ -232,7 +232,7 @@ func (b *Backend) person(ctx context.Context, pl backends.Place) (s *server, win
 	}
 	id, err := proc.Identify(pid)
 	if err != nil {
-		return nil, "", "", team.Errorf(team.CodeUnavailable, "the tmux server of this terminal is gone: %w", err)
+		return nil, "", "", team.Errorf(team.CodeUnavailable, "the tmux server of this terminal has exited: %w", err)
 	}
 	return b.adoptServer(f[0], id, ""), g[1], g[2], nil
 }

@@ -41,7 +41,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 		Said: func() string { // it is in the pane
 			out, err := at.server.run(context.WithoutCancel(ctx), "capture-pane", "-p", "-t", at.pane.PaneID)
 			if err != nil {
-				return "its pane is gone"
+				return "its pane does not exist"
 			}
 			return strings.Join(strings.Fields(out), " ")
 		},

@@ -198,7 +198,7 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 			do = s.relayout
 		}
 		if err := do(ctx, sp.panes[0].window); err != nil {
-			b.log.Warn("lay a window out", "window", sp.panes[0].window, "err", err)
+			b.log.Warn("lay out a window", "window", sp.panes[0].window, "err", err)
 		}
 	}
 	for i, m := range made {
