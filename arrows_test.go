@@ -98,7 +98,7 @@ var rooms = map[string]room{
 		why: "the in-process backend is handed the function to run; it does not know the agent",
 	},
 	"backends/backendtest": {
-		may: []string{"team", "backends", "internal/proc", "backends/shim"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", "backends", "internal/proc", "backends/shim", leaf}, libs: []string{xsys}, never: noSQL,
 		why: "one suite for every backend: it knows the contract and no implementation",
 	},
 	"ledger": {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -31,12 +32,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	builtDir = dir
-	path := filepath.Join(dir, "teamctl")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/teamctl/teamctl/cmd/teamctl").CombinedOutput()
-	if err != nil {
-		return "", team.Errorf(team.CodeInternal, "build teamctl: %w: %s", err, out)
-	}
-	return path, nil
+	return strays.Program(dir)
 })
 
 func TestNewFindsItsProgram(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/internal/fakecli"
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 func TestMain(m *testing.M) {
@@ -47,15 +48,15 @@ func TestLatencyFigures(t *testing.T) {
 // One round of each with a stand-in: what is posted and typed, idle and in mid-turn,
 // comes to the model.
 func TestLatency(t *testing.T) {
-	if _, err := exec.LookPath("tmux"); err != nil || testing.Short() {
-		t.Skip("no tmux, or a short run")
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux")
 	}
 	dir := t.TempDir()
-	e := env{teamctl: filepath.Join(dir, "teamctl"), log: t.Output()}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", e.teamctl, "github.com/teamctl/teamctl/cmd/teamctl").CombinedOutput()
+	program, err := strays.Program(dir)
 	if err != nil {
-		t.Fatalf("build teamctl: %v\n%s", err, out)
+		t.Fatal(err)
 	}
+	e := env{teamctl: program, log: t.Output()}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

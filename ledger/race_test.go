@@ -129,6 +129,10 @@ func layered(n int) []NewTask {
 // killed, and if one of them writes in groups.
 func TestProcessesRace(t *testing.T) {
 	t.Parallel()
+	tasks := 200
+	if testing.Short() {
+		tasks = 60
+	}
 	for _, tt := range []struct {
 		name  string
 		modes [8]string
@@ -142,7 +146,7 @@ func TestProcessesRace(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ledger.db")
 			l := New(openAt(t, path), nil)
 			l.w = Direct(l.db)
-			must[[]Task](t)(l.CreateTasks(ctxFor(t), layered(200), "lead"))
+			must[[]Task](t)(l.CreateTasks(ctxFor(t), layered(tasks), "lead"))
 			lease := time.Hour
 			if tt.kill > 0 {
 				lease = 300 * time.Millisecond

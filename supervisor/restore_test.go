@@ -208,7 +208,11 @@ func TestMailboxDeletedAtAnyMoment(t *testing.T) {
 	m, _, box := r.mailed("first")
 	want := []string{"first"}
 	took := time.Millisecond
-	for i := range 150 {
+	rounds := 150
+	if testing.Short() {
+		rounds = 30
+	}
+	for i := range rounds {
 		deleted := make(chan struct{})
 		began := time.Now()
 		at := began.Add(time.Duration(rand.Int64N(int64(took)))) //nolint:gosec // any moment will do

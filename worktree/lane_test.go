@@ -99,7 +99,11 @@ func TestLaneTwenty(t *testing.T) {
 		strategy string
 		old      bool
 	}{{StrategyMerge, false}, {StrategySquash, false}, {StrategyRebase, false}, {StrategyMerge, true}} {
+		if testing.Short() && c.strategy != StrategySquash {
+			continue
+		}
 		t.Run(fmt.Sprintf("%s old=%v", c.strategy, c.old), func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.git(f.root, "branch", "release")
 			var names []string
@@ -285,7 +289,12 @@ func TestLaneDryRun(t *testing.T) {
 
 // A kill at any step loses no commit and no branch, and the next run completes.
 func TestLaneKilled(t *testing.T) {
-	for _, step := range []string{"stacked", "noted-gating", "begun", "added", "recorded", "checked-out", "scratch-made", "gated", "remove-begun", "moved", "doomed", "dropped", "deleted", "noted-landing", "forwarding", "moved-target", "noted-landed", "noted-contained", "noted-conflict", "noted-red"} {
+	t.Parallel()
+	steps := []string{"stacked", "noted-gating", "begun", "added", "recorded", "checked-out", "scratch-made", "gated", "remove-begun", "moved", "doomed", "dropped", "deleted", "noted-landing", "forwarding", "moved-target", "noted-landed", "noted-contained", "noted-conflict", "noted-red"}
+	if testing.Short() {
+		steps = []string{"noted-gating", "added", "gated", "moved", "forwarding", "noted-landed", "noted-red"}
+	}
+	for _, step := range steps {
 		for _, target := range []string{"release", "main"} {
 			switch step {
 			case "begun", "added", "recorded", "checked-out", "scratch-made", "remove-begun", "moved", "doomed", "dropped", "deleted":

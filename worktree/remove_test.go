@@ -325,8 +325,12 @@ func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 
 func TestRemoveKilled(t *testing.T) {
 	t.Parallel()
+	steps := []string{"inspected", "remove-begun", "moved", "rescued", "doomed", "dropped", "branch-done", "deleted"}
+	if testing.Short() {
+		steps = []string{"remove-begun", "rescued", "doomed"}
+	}
 	for _, force := range []bool{false, true} {
-		for _, step := range []string{"inspected", "remove-begun", "moved", "rescued", "doomed", "dropped", "branch-done", "deleted"} {
+		for _, step := range steps {
 			if step == "rescued" && !force {
 				continue
 			}

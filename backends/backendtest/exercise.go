@@ -27,9 +27,6 @@ var many = flag.Int("backendtest.many", 100, "agents to start at once in the con
 // with others, because the suite counts the descriptors of the process before
 // and after.
 func Exercise(t *testing.T, can Capabilities, newRig func(t *testing.T) *Rig) {
-	if testing.Short() {
-		t.Skip("many real processes and terminals: not in a short run")
-	}
 	const aProcess, aTerminal = "process of their own", "terminal"
 	parts := []part{
 		{name: "start_and_stop", run: startAndStop},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -39,7 +40,7 @@ func within(t *testing.T) context.Context {
 // test fails if a process of it is left at the end.
 func Launch(t *testing.T, r *Rig, agent string, fakeArgs ...string) backends.Launch {
 	t.Helper()
-	exe, err := os.Executable()
+	exe, err := strays.Self()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 
 func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
 	t.Helper()
-	exe, err := os.Executable()
+	exe, err := strays.Self()
 	if err != nil {
 		t.Fatal(err)
 	}

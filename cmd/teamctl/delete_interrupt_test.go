@@ -180,7 +180,11 @@ func (r *faultRig) fresh() {
 // says so, and exits with its own status.
 func TestDeleteInterruptedLate(t *testing.T) {
 	r := newFaultRig(t)
-	for _, step := range []string{"remove-begun", "moved", "rescued", "doomed", "deleted"} {
+	steps := []string{"remove-begun", "moved", "rescued", "doomed", "deleted"}
+	if testing.Short() {
+		steps = []string{"remove-begun", "doomed"}
+	}
+	for _, step := range steps {
 		r.tree("ann")
 		r.tree("bob")
 		status, stdout, stderr := r.interruptAt(step, syscall.SIGINT, nil, "delete", "--force")
@@ -215,7 +219,11 @@ func TestDeleteInterruptedAtRandom(t *testing.T) {
 	within := time.Since(began) // as long as a deletion takes
 	r.fresh()
 	done := map[string]int{}
-	for round := range *deleteRounds {
+	rounds := *deleteRounds
+	if testing.Short() {
+		rounds = min(rounds, 2)
+	}
+	for round := range rounds {
 		ann := r.tree("ann")
 		before := r.state("ann", team.Running)
 		after := rand.N(within)

@@ -16,9 +16,6 @@ import (
 // The faults of agents and of their terminals.
 
 func TestFault06IgnoresSIGTERM(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes the whole grace, ten seconds")
-	}
 	r := newFaultRig(t)
 	r.agent("deaf", "always", "bash", "-c", `trap "" TERM HUP INT; setsid bash -c 'trap "" TERM; exec tail -f /dev/null' & while :; do read -t 9 < <(tail -f /dev/null); done`)
 	p := r.proc("deaf")
@@ -185,7 +182,10 @@ func TestFault20PaneIDsOfAnotherServer(t *testing.T) {
 // panes (before 3.6, about one in twenty).
 func TestFault23And24InstantExits(t *testing.T) {
 	r := newFaultRig(t)
-	const n = 30
+	n := 30
+	if testing.Short() {
+		n = 8
+	}
 	r.teamctl("spawn", "i", "-n", fmt.Sprint(n), "--worktree", "none", "--restart", "never", "--", "fakeagent", "exit", "7")
 	r.until("all to end", func() bool {
 		for _, m := range r.members() {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,8 +19,6 @@ import (
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
-
-var readerRounds = flag.Int("readers.rounds", 40, "how many `rounds` each test of killed readers has")
 
 // readers is a lead with mail, and what its readers were given.
 type readers struct {
@@ -87,17 +84,23 @@ func (r *readers) all(how string) {
 // A reader that is killed at any moment takes no message with it: what it has not written
 // out comes again, whichever command it was.
 func TestReaderKilled(t *testing.T) {
+	t.Parallel()
+	rounds := 300
+	if testing.Short() {
+		rounds = 8
+	}
 	for name, args := range map[string][]string{
 		"inbox": {"inbox", "--consume", "--json"}, "prompt": {"inbox", "--consume", "--prompt"}, "call": {"call", "InboxRead"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := newReaders(t)
 			r.post(1)
 			began := time.Now()
 			r.given.WriteString(r.must(args...))
 			usual := time.Since(began)
 			killed := 0
-			for round := range *readerRounds {
+			for round := range rounds {
 				r.post(1 + round%3)
 				out, was, err := r.run(time.Millisecond+rand.N(usual+usual/2), args...)
 				if err != nil {
@@ -110,7 +113,7 @@ func TestReaderKilled(t *testing.T) {
 				r.kept(fmt.Sprintf("round %d", round))
 			}
 			r.all(name)
-			t.Logf("%d of %d readers were killed, %d messages", killed, *readerRounds, len(r.posted))
+			t.Logf("%d of %d readers were killed, %d messages", killed, rounds, len(r.posted))
 		})
 	}
 }
@@ -118,6 +121,11 @@ func TestReaderKilled(t *testing.T) {
 // The same of an MCP client whose server is killed: an answer that has not come is asked
 // for again by the next one.
 func TestMCPReaderKilled(t *testing.T) {
+	t.Parallel()
+	rounds := 300
+	if testing.Short() {
+		rounds = 8
+	}
 	r := newReaders(t)
 	calls := 0
 	session := func(kill func() time.Duration) {
@@ -153,17 +161,18 @@ func TestMCPReaderKilled(t *testing.T) {
 	began := time.Now()
 	r.given.WriteString(r.must("call", "InboxRead"))
 	usual := time.Since(began)
-	for round := range *readerRounds {
+	for round := range rounds {
 		r.post(1 + round%3)
 		session(func() time.Duration { return rand.N(2 * usual) })
 		r.kept(fmt.Sprintf("round %d", round))
 	}
 	r.all("mcp")
-	t.Logf("%d answers to %d clients, %d messages", calls, *readerRounds, len(r.posted))
+	t.Logf("%d answers to %d clients, %d messages", calls, rounds, len(r.posted))
 }
 
 // Where the output cannot be written, and where the ledger is busy, nothing is marked.
 func TestReaderThatCannotWrite(t *testing.T) {
+	t.Parallel()
 	r := newReaders(t)
 	r.post(3)
 	run := func(to *os.File, args ...string) error {

@@ -36,9 +36,6 @@ type faultRig struct {
 // team is deleted, and nothing of it may be left.
 func newFaultRig(t *testing.T) *faultRig {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("faults done to real teams: not in a short run")
-	}
 	t.Parallel()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
@@ -180,18 +177,18 @@ func (r *faultRig) members() map[string]ledger.Member {
 // until waits for a condition that has no event outside the program.
 func (r *faultRig) until(what string, ok func() bool) {
 	r.Helper()
-	deadline := time.Now().Add(patience)
+	began := time.Now()
 	for {
-		began := time.Now()
+		look := time.Now()
 		if ok() {
 			return
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > patience {
 			log, _ := os.ReadFile(r.layout.SupervisorLog()) // before ps starts another one
 			r.Fatalf("waited %s for %s; the team:\n%s\nthe supervisors' log ends with:\n%s",
 				patience, what, r.teamctl("ps", "-o", "wide"), log[max(0, len(log)-3000):])
 		}
-		rest(10*time.Millisecond, began)
+		rest(10*time.Millisecond, began, look)
 	}
 }
 

@@ -27,7 +27,11 @@ func TestSpawnTerminatedAtRandom(t *testing.T) {
 		within[i] = time.Since(began)
 	}
 	done := map[string]int{}
-	for round := range 10 {
+	rounds := 10
+	if testing.Short() {
+		rounds = 4
+	}
+	for round := range rounds {
 		if round%2 == 1 {
 			r.kill(r.supervisor())
 		}

@@ -30,8 +30,12 @@ func TestFault01SupervisorKilled20Agents(t *testing.T) {
 	if len(before) != agents {
 		t.Fatalf("%d members", len(before))
 	}
+	rounds := 10
+	if testing.Short() {
+		rounds = 3
+	}
 	var posted []string
-	for range 10 {
+	for range rounds {
 		r.kill(r.supervisor())
 		posted = append(posted, r.send("a", "while nobody supervises"))
 		began := time.Now()
@@ -60,7 +64,10 @@ func TestFault01SupervisorKilled20Agents(t *testing.T) {
 func TestFault02SupervisorKilledWhileSpawning(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("first", "never", "fakeagent", "hold") // the tmux server is up
-	const rounds = 12
+	rounds := 12
+	if testing.Short() {
+		rounds = 4
+	}
 	for i := range rounds {
 		name := fmt.Sprintf("m%d", i)
 		sup := r.supervisor()
@@ -69,7 +76,7 @@ func TestFault02SupervisorKilledWhileSpawning(t *testing.T) {
 			defer close(done)
 			_, _ = r.try(r.exe, "spawn", name, "--", "fakeagent", "hold") // its answer may be lost
 		}()
-		delay := time.NewTimer(time.Duration(i) * 20 * time.Millisecond)
+		delay := time.NewTimer(time.Duration(i) * 240 * time.Millisecond / time.Duration(rounds))
 		<-delay.C
 		r.kill(sup)
 		<-done
@@ -180,7 +187,10 @@ func TestFault16ConcurrentOrders(t *testing.T) {
 // Many members cost the supervisor no watch each, and tmux one client.
 func TestFault17ManyMembers(t *testing.T) {
 	r := newFaultRig(t)
-	const many = 40
+	many := 40
+	if testing.Short() {
+		many = 12
+	}
 	r.agent("one", "never", "fakeagent", "hold")
 	first := r.inotify(r.supervisor().PID)
 	r.teamctl("spawn", "m", "-n", strconv.Itoa(many), "--worktree", "none", "--", "fakeagent", "hold")

@@ -34,16 +34,11 @@ var commands = map[string]func(){
 
 func TestMain(m *testing.M) { testscript.Main(placed{m}, commands) }
 
-// envCommands names a directory with the test binaries of packages, built without the
-// race detector: the commands that tests run are then these. A test starts some
-// thousand of them, and with the detector each costs a multiple.
-const envCommands = "TEAMCTL_TEST_COMMANDS"
-
 // placed are the tests of this package with the sockets of their teams in one place.
 type placed struct{ m *testing.M }
 
 func (p placed) Run() int {
-	if dir := os.Getenv(envCommands); dir != "" {
+	if dir := os.Getenv(strays.EnvCommands); dir != "" {
 		if err := install(filepath.Join(dir, "teamctl.test")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -233,23 +228,24 @@ func cmdExitcode(ts *testscript.TestScript, neg bool, args []string) {
 
 // wait calls f until it is true.
 func wait(ts *testscript.TestScript, what string, f func() bool) {
-	deadline := time.Now().Add(patience)
+	began := time.Now()
 	for {
-		began := time.Now()
+		look := time.Now()
 		if f() {
 			return
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > patience {
 			ts.Fatalf("waited %s for %s", patience, what)
 		}
-		rest(50*time.Millisecond, began)
+		rest(50*time.Millisecond, began, look)
 	}
 }
 
-// rest waits between two looks: at least a time, and longer on a busy machine. A look is
-// often a process, and those who wait must not keep what they wait for from running.
-func rest(least time.Duration, began time.Time) {
-	t := time.NewTimer(max(least, 2*time.Since(began)))
+// rest waits between two looks: at least a time, longer on a busy machine, and longer the
+// longer it has been waited. A look is often a process, and those who wait must not keep
+// what they wait for from running.
+func rest(least time.Duration, began, look time.Time) {
+	t := time.NewTimer(max(least, 2*time.Since(look), time.Since(began)/5))
 	defer t.Stop()
 	<-t.C
 }

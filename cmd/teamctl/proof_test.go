@@ -175,7 +175,10 @@ func (p *proof) during(n int, work func(writer int) error) {
 func TestProofWritersSwitch(t *testing.T) {
 	t.Parallel()
 	p := newProof(t)
-	const writers, each = 16, 8
+	writers, each := 16, 8
+	if testing.Short() {
+		writers, each = 6, 4
+	}
 	var added atomic.Int64
 	p.during(writers, func(w int) error {
 		for i := 0; i < each || p.killed.Load() < 3 && i < 100*each; i++ { // a fast machine is done before the third
@@ -237,19 +240,23 @@ func TestProofWritersSwitch(t *testing.T) {
 // is in the mailbox once, in the order in which its writer sent it.
 func TestProofSendersAreKilled(t *testing.T) {
 	t.Parallel()
+	writers, each := 16, 12
+	if testing.Short() {
+		writers, each = 8, 5
+	}
 	// Each writer repeats what it does not know the end of, with the same key: then
 	// every message is there.
 	t.Run("and repeat", func(t *testing.T) {
 		p := newProof(t, "box")
-		posted := p.hammer(16, 12, true)
-		if len(posted) != 16*12 {
-			t.Errorf("ledger: %d messages, want %d", len(posted), 16*12)
+		posted := p.hammer(writers, each, true)
+		if len(posted) != writers*each {
+			t.Errorf("ledger: %d messages, want %d", len(posted), writers*each)
 		}
 		p.mailed(posted)
 	})
 	t.Run("and go on", func(t *testing.T) {
 		p := newProof(t, "box")
-		p.mailed(p.hammer(16, 12, false))
+		p.mailed(p.hammer(writers, each, false))
 	})
 }
 

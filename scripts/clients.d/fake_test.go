@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/internal/fakecli"
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 func TestMain(m *testing.M) {
@@ -24,10 +25,9 @@ func TestMain(m *testing.M) {
 // build makes the program under test.
 func build(t *testing.T, dir string) string {
 	t.Helper()
-	exe := filepath.Join(dir, "teamctl")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "github.com/teamctl/teamctl/cmd/teamctl").CombinedOutput()
+	exe, err := strays.Program(dir)
 	if err != nil {
-		t.Fatalf("build teamctl: %v\n%s", err, out)
+		t.Fatal(err)
 	}
 	return exe
 }
@@ -39,7 +39,7 @@ func fakes(t *testing.T, dir string) []agentlab.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir := os.Getenv("TEAMCTL_TEST_COMMANDS"); dir != "" { // without the race detector
+	if dir := os.Getenv(strays.EnvCommands); dir != "" { // without the race detector
 		self = filepath.Join(dir, "clients.d.test")
 	}
 	all, err := agentlab.StandIns(self, filepath.Join(dir, "cache"))
@@ -57,11 +57,18 @@ func TestFakes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute, wait: 5 * time.Minute, busy: 2, letters: 25, rounds: 4}
+	if testing.Short() {
+		o.busy, o.letters, o.rounds = 1, 8, 2
+	}
 	all := fakes(t, dir)
 	for _, c := range all {
+		rows := checks
+		if testing.Short() {
+			rows = shortRows(t, c.Name)
+		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			showsAll(t, o, c)
+			shows(t, o, c, rows)
 		})
 	}
 	t.Run("mixed team", func(t *testing.T) {
@@ -76,7 +83,11 @@ func TestFakes(t *testing.T) {
 			}
 		}
 	})
-	for _, c := range all {
+	tries := all
+	if testing.Short() {
+		tries = all[:1]
+	}
+	for _, c := range tries {
 		t.Run("agents test "+c.Name, func(t *testing.T) {
 			t.Parallel()
 			tried(t, o, c)
@@ -88,14 +99,47 @@ func TestFakes(t *testing.T) {
 	})
 }
 
-// showsAll makes every check that is made of the real program.
-func showsAll(t *testing.T, o options, c agentlab.Client) {
+// withOne are the rows that a short run makes with one program only, and with which. It
+// makes the others with each.
+var withOne = map[string]string{
+	rowIdle:                            "claude",
+	rowBusy:                            "codex",
+	"a plan is shown and answered":     "claude",
+	"a question is asked and answered": "claude",
+	"a rule of the team answers for a person":                          "opencode",
+	"it commits as its person":                                         "codex",
+	"a turn that fails is told as failed":                              "opencode",
+	"a message while its hooks are off arrives":                        "gemini",
+	"a stranger's repository runs nothing before its person trusts it": "gemini",
+}
+
+// shortRows are the rows that a short run makes with a program.
+func shortRows(t *testing.T, program string) (rows []check) {
+	t.Helper()
+	alone := 0
+	for _, k := range checks {
+		one, ok := withOne[k.name]
+		if ok {
+			alone++
+		}
+		if !ok || one == program {
+			rows = append(rows, k)
+		}
+	}
+	if alone != len(withOne) {
+		t.Fatalf("%d of the %d rows of withOne are no rows", len(withOne)-alone, len(withOne))
+	}
+	return rows
+}
+
+// shows makes checks that are made of the real program.
+func shows(t *testing.T, o options, c agentlab.Client, rows []check) {
 	var all table
-	if err := runClient(context.WithoutCancel(t.Context()), o, c, checks, &all); err != nil {
+	if err := runClient(context.WithoutCancel(t.Context()), o, c, rows, &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.results) != len(checks) {
-		t.Errorf("%d of %d checks were made", len(all.results), len(checks))
+	if len(all.results) != len(rows) {
+		t.Errorf("%d of %d checks were made", len(all.results), len(rows))
 	}
 	for _, r := range all.results {
 		if r.err != nil {

@@ -22,8 +22,9 @@ func (w *world) post(ctx context.Context, name string, letters []agentlab.Letter
 	return nil
 }
 
-// receipts notes how far letters are by their receipts. One that is accepted stays so.
-func (w *world) receipts(ctx context.Context, letters []agentlab.Letter) error {
+// receipts notes how far letters are by their receipts: all of them, or up to the first
+// that is not accepted, for a look is a process. One that is accepted stays so.
+func (w *world) receipts(ctx context.Context, letters []agentlab.Letter, all bool) error {
 	for i, l := range letters {
 		if l.Accepted() {
 			continue
@@ -38,7 +39,9 @@ func (w *world) receipts(ctx context.Context, letters []agentlab.Letter) error {
 		if err := json.Unmarshal([]byte(out), &m); err != nil || len(m.Deliveries) != 1 {
 			return errors.Join(err, fmt.Errorf("read %q: %d deliveries", out, len(m.Deliveries)))
 		}
-		letters[i].State = m.Deliveries[0].State
+		if letters[i].State = m.Deliveries[0].State; !all && !letters[i].Accepted() {
+			return nil
+		}
 	}
 	return nil
 }
@@ -49,12 +52,12 @@ func (w *world) receipts(ctx context.Context, letters []agentlab.Letter) error {
 func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentlab.Tally, error) {
 	var t agentlab.Tally
 	err := w.until(ctx, "accepted, and in a request", func() (bool, error) {
-		if err := w.receipts(ctx, letters); err != nil {
+		if err := w.receipts(ctx, letters, false); err != nil {
 			return false, err
 		}
 		for _, l := range letters {
 			if !l.Accepted() {
-				return false, fmt.Errorf("%s is %s", l.Token, l.State)
+				return false, fmt.Errorf("%s is %q", l.Token, l.State)
 			}
 		}
 		t = agentlab.Compare(letters, w.model.Requests(), inbox.Body)
@@ -62,6 +65,9 @@ func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentla
 	})
 	if err == nil || ctx.Err() != nil {
 		return t, ctx.Err()
+	}
+	if err := w.receipts(ctx, letters, true); err != nil {
+		return t, err
 	}
 	if t = agentlab.Compare(letters, w.model.Requests(), inbox.Body); t.Err(true) == nil {
 		return t, err

@@ -27,13 +27,17 @@ import (
 
 var soakMessages = flag.Int("soak", 250, "how many `messages` TestSoak sends to each stand-in")
 
-// TestSoak sends hundreds of messages to each stand-in, in one team, while they are idle, in
+// TestSoak sends hundreds of messages, some in a short run, to each stand-in, in one team, while they are idle, in
 // the middle of a turn, asking for a permission, just interrupted, and while the
 // supervisor is killed. Each comes into its conversation, once where the program shows
 // what it was given, and has a receipt.
 func TestSoak(t *testing.T) {
-	if _, err := exec.LookPath("tmux"); err != nil || testing.Short() {
-		t.Skip("no tmux, or a short run")
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux")
+	}
+	messages, kill, interrupt, approve := *soakMessages, 211, 83, 29 // and of how many one
+	if testing.Short() {
+		messages, kill, interrupt, approve = 24, 17, 7, 9
 	}
 	ctx := context.WithoutCancel(t.Context())
 	dir := t.TempDir()
@@ -75,10 +79,10 @@ func TestSoak(t *testing.T) {
 	defer tick.Stop()
 	ids := make([][]string, len(all)) // of the messages to each
 	for k := range ids {
-		ids[k] = make([]string, *soakMessages)
+		ids[k] = make([]string, messages)
 	}
 	began := time.Now()
-	for i := range *soakMessages {
+	for i := range messages {
 		if i > 0 && i%200 == 0 { // a run has a cap
 			if _, err := tm.Ledger.StartRun(ctx); err != nil {
 				t.Fatal(err)
@@ -104,22 +108,22 @@ func TestSoak(t *testing.T) {
 		}
 		posts.Wait()
 		switch {
-		case i%211 == 100:
+		case i%kill == kill/2:
 			killSupervisor(t, w)()
-		case i%83 == 40:
+		case i%interrupt == interrupt/2:
 			c := all[rnd.IntN(len(all))]
 			if _, err := w.teamctl(ctx, "interrupt", c.Name); err != nil {
 				t.Log(err) // the supervisor is being started
 			}
-		case i%29 == 11:
+		case i%approve == approve/3:
 			approveAll(ctx, t, w)
 		}
 		<-tick.C
 	}
-	t.Logf("%d messages to each sent in %s", *soakMessages, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d messages to each sent in %s", messages, time.Since(began).Round(time.Millisecond))
 	if err := w.until(ctx, "in all conversations", func() (bool, error) {
 		approveAll(ctx, t, w)
-		if n := soakLeft(w, all); n > 0 {
+		if n := soakLeft(w, all, messages); n > 0 {
 			return false, fmt.Errorf("%d are left", n)
 		}
 		return true, nil
@@ -146,7 +150,7 @@ func TestSoak(t *testing.T) {
 	}
 	for _, c := range all {
 		body := conversationOf(w, c)
-		for i := range *soakMessages {
+		for i := range messages {
 			n := soakCount(body, c, i)
 			// Nothing shows that Gemini CLI had what it was given in a turn that was interrupted,
 			// so it is given again (docs/clients.md).
@@ -176,10 +180,10 @@ func conversationOf(w *world, c agentlab.Client) string {
 	return ""
 }
 
-func soakLeft(w *world, all []agentlab.Client) (n int) {
+func soakLeft(w *world, all []agentlab.Client, messages int) (n int) {
 	for _, c := range all {
 		body := conversationOf(w, c)
-		for i := range *soakMessages {
+		for i := range messages {
 			if soakCount(body, c, i) == 0 {
 				n++
 			}

@@ -118,13 +118,16 @@ func (w *world) lives() error {
 	return nil
 }
 
-// until polls a condition that no event tells of: ps is what a person has too.
+// until polls a condition that no event tells of: ps is what a person has too. A look is
+// often a process, and who waits must not keep what it waits for from running: looks come
+// the further apart the longer they take and the longer it is waited.
 func (w *world) until(ctx context.Context, what string, ok func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, w.limit)
 	defer cancel()
 	var last error
+	began := time.Now()
 	for {
-		began := time.Now()
+		look := time.Now()
 		good, err := ok()
 		if good && err == nil {
 			return nil
@@ -132,8 +135,7 @@ func (w *world) until(ctx context.Context, what string, ok func() (bool, error))
 		if err != nil && ctx.Err() == nil {
 			last = err
 		}
-		// A look is often a process: who waits must not keep what it waits for from running.
-		next := time.NewTimer(max(200*time.Millisecond, 2*time.Since(began)))
+		next := time.NewTimer(max(200*time.Millisecond, 2*time.Since(look), time.Since(began)/5))
 		select {
 		case <-next.C:
 		case <-ctx.Done():

@@ -1,15 +1,18 @@
 // Command test.d runs go test for scripts/test: test.d COUNTS ARG... . It prints a line
 // for each package as it ends and the output of what failed, and writes the numbers of
 // tests that passed, failed and were skipped to the file COUNTS. In a run of all
-// packages the tests that the documents name as proof must have passed.
+// packages the tests that the documents name as proof must have passed. With -long as
+// its last argument it runs those tests of the repository that have a short form.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -24,16 +27,50 @@ const module = "github.com/teamctl/teamctl"
 // alone in the end.
 var slowest = []string{"./cmd/teamctl", "./scripts/clients.d", "./worktree", "./backends/tmux", "./ledger", "./supervisor", "./inbox", "./internal/courier", "./backends/pty"}
 
+// flagLong stands for the tests that have a short form.
+const flagLong = "-long"
+
+// slowestFirst orders directories of packages as go test is to start them.
+func slowestFirst(dirs []string) []string {
+	place := func(dir string) int {
+		if i := slices.Index(slowest, dir); i >= 0 {
+			return i
+		}
+		return len(slowest)
+	}
+	var out []string
+	for _, d := range dirs {
+		out = append(out, "./"+d)
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
+	})
+	return out
+}
+
 func main() {
 	args := os.Args[2:]
-	whole := slices.Contains(args, "./...")
-	if whole {
+	whole, onlyLong := slices.Contains(args, "./..."), slices.Contains(args, flagLong)
+	var tests map[string][]string
+	switch {
+	case whole:
 		args = slices.Insert(args, slices.Index(args, "./..."), slowest...)
+	case onlyLong:
+		var err error
+		if tests, err = long("."); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		args = slices.Concat(slices.DeleteFunc(args, func(a string) bool { return a == flagLong }), longArgs(tests))
 	}
 	r := run{out: os.Stdout, results: map[key]result{}, tails: map[key][]string{}, counts: map[string]int{}}
 	status := r.goTest(args)
-	if whole && status == 0 {
+	switch {
+	case status != 0:
+	case whole:
 		status = r.proofs()
+	case onlyLong:
+		status = r.ran(tests)
 	}
 	if err := r.end(os.Args[1], status); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -230,6 +267,24 @@ func (r *run) proof(t named.Test) string {
 		}
 	}
 	return best
+}
+
+// ran checks that every test of a list has run. One that was skipped is named.
+func (r *run) ran(tests map[string][]string) (status int) {
+	for _, dir := range slices.Sorted(maps.Keys(tests)) {
+		for _, name := range tests[dir] {
+			switch r.results[key{dir, name}].action {
+			case "pass":
+			case "skip":
+				fmt.Fprintf(r.out, "skip  %s %s\n", dir, name)
+			default:
+				fmt.Fprintf(r.out, "FAIL  %s %s: it has not passed\n", dir, name)
+				r.counts["fail"]++
+				status = 1
+			}
+		}
+	}
+	return status
 }
 
 // end prints the names of what failed and writes the counts.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,5 +54,54 @@ func TestRun(t *testing.T) {
 		if got := r.proof(n); got != "" {
 			t.Errorf("%v did not run: %q", n, got)
 		}
+	}
+}
+
+// TestLong: the tests that have a short form are known, and no other function asks for it.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	tests, err := long("../..")
+	if err != nil {
+		t.Error(err)
+	}
+	for dir, name := range map[string]string{"cmd/teamctl": "TestReaderKilled", "ledger": "TestTasksMatchTheModel", "scripts/clients.d": "TestFakes"} {
+		if !slices.Contains(tests[dir], name) {
+			t.Errorf("%s of %s is not among %v", name, dir, tests[dir])
+		}
+	}
+	args := longArgs(map[string][]string{"x": {"TestB", "TestA"}, "cmd/teamctl": {"TestA"}})
+	if want := []string{"-run", "^(TestA|TestB)$", "./cmd/teamctl", "./x"}; !slices.Equal(args, want) {
+		t.Errorf("%q, want %q", args, want)
+	}
+}
+
+// TestLongElsewhere: a short form that only a helper asks for could not be found.
+func TestLongElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a_test.go": "package a\n\nfunc TestA(t *testing.T) { helper(t) }\n\nfunc helper(t *testing.T) { _ = testing.Short() }\n",
+		"a.go":      "package a\n\nfunc TestA(t *testing.T) { _ = testing.Short() }\n",
+		"b_test.go": "package a\n\nvar short = testing.Short()\n",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tests, err := long(dir); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, %v", name, tests, err)
+		}
+	}
+}
+
+// TestRan: a test that was to run in its long form and did not is a failure.
+func TestRan(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	r := run{out: &out, results: map[key]result{{"a", "TestX"}: {action: "pass"}, {"a", "TestY"}: {action: "skip"}}, counts: map[string]int{}}
+	if status := r.ran(map[string][]string{"a": {"TestX", "TestY"}}); status != 0 || out.String() != "skip  a TestY\n" {
+		t.Errorf("%d, %q", status, out.String())
+	}
+	if status := r.ran(map[string][]string{"a": {"TestX"}, "b": {"TestX"}}); status == 0 || !strings.Contains(out.String(), "FAIL  b TestX: it has not passed\n") {
+		t.Errorf("%d, %q", status, out.String())
 	}
 }
