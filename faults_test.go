@@ -17,15 +17,23 @@ import (
 )
 
 // TestFaultsAreTested: what can go wrong with processes, tmux, terminals and the
-// supervisor has each a test by its number.
+// supervisor has each a test by its number, and docs/faults.md names every such test, so
+// that scripts/test checks that it ran and passed.
 func TestFaultsAreTested(t *testing.T) {
 	tests := testsByDir(t)
+	all, err := named.Read(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
 	byNumber := map[string]string{}
 	number := regexp.MustCompile(`^TestFault(\d{2})(?:And(\d{2}))?`)
 	for dir, names := range tests {
 		for _, test := range names {
 			for _, n := range number.FindStringSubmatch(test) {
 				byNumber[n] = dir
+			}
+			if number.MatchString(test) && !slices.ContainsFunc(all, func(n named.Test) bool { return n.Dir == dir && n.Name == test }) {
+				t.Errorf("docs/faults.md does not name %s of %s", test, dir)
 			}
 		}
 	}
