@@ -241,7 +241,7 @@ func TestRandomWorkComesBack(t *testing.T) {
 	}
 	seeds := int64(8)
 	if testing.Short() {
-		seeds = 2
+		seeds = 4
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
