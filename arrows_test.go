@@ -161,7 +161,7 @@ var rooms = map[string]room{
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
-		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
 	"internal/control": {

@@ -56,14 +56,16 @@ const (
 )
 
 type bridge struct {
-	in     In
-	native native
-	id     string
-	locks  string // directory of locks and of parked lock directories
-	hub    *dirwatch.Hub
-	told   map[string]bool // refusals and clashes that were told already
-	passes atomic.Int64    // for tests: at rest there are none
-	since  int64           // what was posted up to here was sent before the teams were joined
+	in       In
+	native   native
+	id       string
+	locks    string // directory of locks and of parked lock directories
+	hub      *dirwatch.Hub
+	owners   map[string]string // see ownerOf
+	patience time.Duration     // recordWithin
+	told     map[string]bool   // refusals and clashes that were told already
+	passes   atomic.Int64      // for tests: at rest there are none
+	since    int64             // what was posted up to here was sent before the teams were joined
 }
 
 // Run mirrors until ctx ends or the team there is gone; neither is an error. A second
@@ -120,7 +122,7 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	}
 	n := native{dir: dir, name: name}
 	sum := sha256.Sum256([]byte(n.id()))
-	b := &bridge{in: in, native: n, id: n.id(), hub: in.Team.Env.Watch, told: map[string]bool{},
+	b := &bridge{in: in, native: n, id: n.id(), hub: in.Team.Env.Watch, told: map[string]bool{}, owners: map[string]string{}, patience: recordWithin,
 		locks: filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
 	if b.hub == nil {
 		b.hub = new(dirwatch.Hub)
@@ -203,10 +205,12 @@ func (b *bridge) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-wakes:
+			pause = firstPause
 		case _, ok := <-changes:
 			if !ok {
 				return nil
 			}
+			pause = firstPause
 		case <-again.C:
 		}
 		soon := false

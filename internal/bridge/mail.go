@@ -240,7 +240,8 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.accept(ctx, box, waiting); err != nil {
+	waiting, taking, err := p.accept(ctx, box, there, waiting)
+	if err != nil {
 		return err
 	}
 	var b batch
@@ -261,6 +262,10 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	if len(b.entries) == 0 {
 		return nil
 	}
+	if taking && !p.bursts {
+		p.sayWaits(there)
+		return nil
+	}
 	// Asked before anything is written: each try would wake the next one.
 	if entries, err := box.Look(); err != nil {
 		return err
@@ -279,6 +284,9 @@ func (p *pass) addOut(b *batch, o ledger.Outgoing) {
 	text, ok := p.wordsThere(o.Message)
 	if !ok {
 		return
+	}
+	if o.Delivery.State == team.Held && o.Delivery.Reason == takenAndLost {
+		text = knownAlready + "\n\n" + text
 	}
 	e := inbox.Entry{From: p.senderThere(o.Message.From), Text: text, Summary: o.Message.Summary, ID: o.Message.ID, Type: "message",
 		Timestamp: inbox.Timestamp(time.UnixMilli(o.Message.At)), Color: p.colorOf(o.Message.From),
@@ -393,7 +401,7 @@ func (p *pass) deliver(ctx context.Context, box *inbox.Box, there string, b batc
 }
 
 func (p *pass) sayWaits(there string) {
-	p.sayOnce(NoteWaits, there, "it has unread mail: what is sent to it waits until it has read that")
+	p.sayOnce(NoteWaits, there, "it has mail that it has not read, or not begun with: what is sent to it waits until then")
 }
 
 // settle writes down what became of a draft.
@@ -437,34 +445,4 @@ func (b *bridge) settleDrafts(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// accept marks what the program there has taken out of its mailbox, or marked as read.
-func (p *pass) accept(ctx context.Context, box *inbox.Box, waiting []ledger.Outgoing) error {
-	var open []ledger.Outgoing
-	for _, o := range waiting {
-		if o.Delivery.State == team.Injected {
-			open = append(open, o)
-		}
-	}
-	if len(open) == 0 {
-		return nil
-	}
-	entries, err := box.Look()
-	if err != nil {
-		return err
-	}
-	unread := map[string]bool{}
-	for _, e := range entries {
-		unread[e.ID] = unread[e.ID] || !e.Read
-	}
-	var marks []ledger.DeliveryMark
-	for _, o := range open {
-		if !unread[o.Message.ID] {
-			marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted,
-				Evidence: "its program took it from the mailbox", IfStates: []team.DeliveryState{team.Injected}})
-		}
-	}
-	_, err = p.led().MarkMany(ctx, marks)
-	return err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -201,6 +202,7 @@ type program struct {
 	native
 	inPlace bool
 	ids     bool
+	busy    bool // it keeps what it takes, and does not begin a turn with it
 }
 
 // mail appends to a mailbox there.
@@ -229,7 +231,43 @@ func (w program) take(r *rig, name string) (texts []string, err error) {
 		}
 		return left
 	})
+	if err == nil && !w.busy {
+		err = w.turn(r, name, texts)
+	}
 	return texts, err
+}
+
+// turn is a turn of the program with some mail, as its record of the conversation has it.
+func (w program) turn(r *rig, name string, texts []string) error {
+	if len(texts) == 0 {
+		return nil
+	}
+	line, file := map[string]any{"type": "user"}, "00000000-0000-4000-8000-000000000001"
+	if name != team.LeadName {
+		line["agentName"], line["teamName"], file = name, nativeName, name
+	}
+	var frames []string
+	for _, t := range texts {
+		frames = append(frames, "<teammate-message teammate_id=\"x\">\n"+strings.ReplaceAll(t, "</teammate-message", `<\/teammate-message`)+"\n</teammate-message>")
+	}
+	line["message"] = map[string]any{"role": "user", "content": strings.Join(frames, "\n\n")}
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	data = append(data, []byte(`
+{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn"}}
+`)...)
+	path := filepath.Join(w.dir, "projects", "p", file+".jsonl")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 func (w program) edit(r *rig, path string, change func([]map[string]any) []map[string]any) error {
