@@ -19,6 +19,8 @@ type Capabilities struct {
 	// Terminal: the agent accepts typed text, interrupts and resizing, and has
 	// a place of its own.
 	Terminal bool
+	// Few: at_once starts a quarter of its agents, for a short run.
+	Few bool
 }
 
 // part is one part of the suite.

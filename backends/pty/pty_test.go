@@ -73,5 +73,5 @@ func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
 }
 
 func TestExercise(t *testing.T) {
-	backendtest.Exercise(t, backendtest.Capabilities{Process: true, Terminal: true}, newRig)
+	backendtest.Exercise(t, backendtest.Capabilities{Process: true, Terminal: true, Few: testing.Short()}, newRig)
 }

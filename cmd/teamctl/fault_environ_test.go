@@ -48,7 +48,7 @@ func (r *faultRig) environ(id backends.ProcID) map[string]string {
 func (r *faultRig) scribe() {
 	r.Helper()
 	script := `export ONLY_MEMBER=1 GIT_AUTHOR_NAME=scribe GIT_AUTHOR_EMAIL=scribe@example.com PATH="$0/scribe:$PATH"; cd "$0"
-n=1; while :; do until [ -e line.$n ]; do sleep 0.05; done; sh ./line.$n >out.$n 2>&1; echo $? >status.$n; n=$((n+1)); done`
+n=1; while :; do until [ -e line.$n ]; do sleep 0.2; done; sh ./line.$n >out.$n 2>&1; echo $? >status.$n; n=$((n+1)); done`
 	r.teamctl("spawn", "scribe", "--worktree", "none", "--restart", "never", "--", "sh", "-c", script, r.dir)
 }
 

@@ -103,7 +103,10 @@ func TestSupervisorGoneUnderWait(t *testing.T) {
 func TestSupervisorEndsUnderCommands(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
-	const rounds = 15
+	rounds := 15
+	if testing.Short() {
+		rounds = 4
+	}
 	for range rounds {
 		// The one that was told to end may have carried out all of a round.
 		var sup backends.ProcID
