@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -19,9 +20,9 @@ func TestVerifiesItself(t *testing.T) {
 	if got := r.task(ts[0].ID); got.Status != team.TaskCompleted || got.Verification != 0 {
 		t.Errorf("%+v", got)
 	}
-	vs, err := r.led.Verifications(t.Context(), ts[0].ID)
-	if err != nil || len(vs) != 1 || vs[0].State != ledger.VerifyPassed || vs[0].Command != "test -e x && echo seen >> seen" {
-		t.Errorf("%+v, %v", vs, err)
+	verified, err := r.led.Events(t.Context(), 0, 0, ledger.EventFilter{What: "task.verified"})
+	if err != nil || len(verified) != 1 || verified[0].ID != ts[0].ID || !strings.Contains(string(verified[0].Data), `"attempt":1`) {
+		t.Errorf("%+v, %v", verified, err)
 	}
 	command := "true"
 	if _, err := r.led.UpdateTask(t.Context(), ledger.TaskPatch{ID: ts[1].ID, By: team.LeadName, Verify: &command}); err != nil {

@@ -20,54 +20,17 @@ const closing = "\n  }\n]"
 // that a damaged file was repaired first. An entry without From is CodeInvalid,
 // a text over 1 MiB CodeLimit. An empty Timestamp becomes the current time.
 func (b *Box) Append(ctx context.Context, e Entry) error {
-	_, err := b.append(ctx, e, false)
-	return err
+	raw, err := e.text()
+	if err != nil {
+		return b.explain("write to", err)
+	}
+	return b.hold(ctx, "write to", true, false, func(h *holding) error { return h.append([][]byte{raw}, true) })
 }
 
 // ErrGone means that an entry was not appended because the mailbox file is
 // missing or empty: another program deleted or truncated it, and a file created
 // by the entry would hide the loss. Reconcile creates one.
 var ErrGone = errors.New("the mailbox has no file")
-
-// AppendOnce is Append for an entry with an ID, but returns false if the file
-// already has an entry with this ID. It reads the whole file: use it to rebuild
-// a mailbox and to repeat a delivery that may have succeeded.
-func (b *Box) AppendOnce(ctx context.Context, e Entry) (bool, error) {
-	if e.ID == "" {
-		return false, team.Errorf(team.CodeInvalid, "write to %s's mailbox: a message to append at most once needs an id", b.agent)
-	}
-	return b.append(ctx, e, true)
-}
-
-func (b *Box) append(ctx context.Context, e Entry, once bool) (added bool, err error) {
-	raw, err := e.text()
-	if err != nil {
-		return false, b.explain("write to", err)
-	}
-	err = b.hold(ctx, "write to", true, false, func(h *holding) error {
-		if once {
-			there, err := h.has(e.ID)
-			if err != nil || there {
-				return err
-			}
-		}
-		added = true
-		return h.append([][]byte{raw}, true)
-	})
-	return added && err == nil, err
-}
-
-func (h *holding) has(id string) (bool, error) {
-	data, _, err := h.load()
-	if err != nil {
-		return false, err
-	}
-	elems, bad := scanArray(data)
-	if bad != nil {
-		return false, h.repair(data, elems, bad)
-	}
-	return standsIn(data, elems, id), nil
-}
 
 // standsIn reports whether an entry of a file has the given id.
 func standsIn(data []byte, elems []element, id string) bool {

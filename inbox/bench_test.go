@@ -67,21 +67,6 @@ func BenchmarkAppendAndConsume(b *testing.B) {
 	}
 }
 
-func BenchmarkAppendOnce(b *testing.B) {
-	for _, n := range histories {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			box := filled(b, n, true)
-			ctx := context.Background()
-			e := numbered("w", 0)
-			for b.Loop() {
-				if added, err := box.AppendOnce(ctx, e); err != nil || added {
-					b.Fatal(added, err)
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkEntries(b *testing.B) {
 	for _, n := range histories {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

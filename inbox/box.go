@@ -72,9 +72,6 @@ func Open(inboxesDir, locksDir, agent string) (*Box, error) {
 // Path is the mailbox file; it need not exist.
 func (b *Box) Path() string { return filepath.Join(b.dir, b.name) }
 
-// Agent returns the name passed to Open.
-func (b *Box) Agent() string { return b.agent }
-
 // holding is the mailbox while its locks are held.
 type holding struct {
 	box      *Box

@@ -40,7 +40,7 @@
 // of the history, after checking that the file ends as an array in this format
 // ends. Anything else (an empty or compact array, another program's white
 // space) is parsed and rewritten once. A read mark is set by changing "false"
-// to "true " in place; where that is impossible, and for Prune and Clear, the
+// to "true " in place; where that is impossible, and for Prune, the
 // file is replaced by rename.
 //
 // # Failure

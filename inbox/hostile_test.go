@@ -84,9 +84,6 @@ func TestHostileFiles(t *testing.T) {
 			if _, err := b.Entries(ctx); !team.IsCode(err, team.CodeDenied) {
 				t.Errorf("read: %v", err)
 			}
-			if err := b.Clear(ctx); !team.IsCode(err, team.CodeDenied) {
-				t.Errorf("clear: %v", err)
-			}
 			if _, err := b.Consume(ctx, 0, nil); !team.IsCode(err, team.CodeDenied) {
 				t.Errorf("consume: %v", err)
 			}

@@ -177,26 +177,3 @@ func (b *Box) showOwner() (hide func()) {
 	}
 	return func() { _ = lf.Unlock() }
 }
-
-// Owner returns the process that holds the mailbox for long (a repair, a
-// prune), according to its .pid file. ok is false if there is none or it is
-// dead.
-func (b *Box) Owner() (pid int, ok bool, err error) {
-	held, err := filelock.IsHeld(b.guard)
-	if err != nil || !held {
-		return 0, false, err
-	}
-	lf, err := lockfile.New(b.pid)
-	if err != nil {
-		return 0, false, err
-	}
-	p, err := lf.GetOwner()
-	if err != nil {
-		return 0, false, nil // no owner recorded, or a dead one
-	}
-	pid = p.Pid // Release resets it
-	return pid, true, p.Release()
-}
-
-// IsLocked reports whether a process currently holds the mailbox's lock.
-func (b *Box) IsLocked() (bool, error) { return filelock.IsHeld(b.guard) }

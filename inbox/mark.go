@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"slices"
 )
@@ -74,13 +73,6 @@ func (b *Box) MarkRead(ctx context.Context, keys ...string) (int, error) {
 	return b.markWhere(ctx, func(e Entry) bool { return set[e.Key()] })
 }
 
-// MarkReadAt marks the entry at a position in the array, starting at 0. It
-// returns false if there is no such entry or it was already read.
-func (b *Box) MarkReadAt(ctx context.Context, index int) (bool, error) {
-	n, err := b.markWhere(ctx, func(e Entry) bool { return e.Index == index })
-	return n == 1, err
-}
-
 // MarkAllRead marks every entry currently in the file. Prefer Consume:
 // MarkAllRead also marks entries that arrived after the caller last read the
 // file.
@@ -91,24 +83,6 @@ func (b *Box) MarkAllRead(ctx context.Context) (int, error) {
 func (b *Box) markWhere(ctx context.Context, match func(Entry) bool) (int, error) {
 	taken, err := b.Consume(ctx, 0, match)
 	return len(taken), err
-}
-
-// Clear removes all messages and leaves an empty array. It does not create a
-// missing file.
-func (b *Box) Clear(ctx context.Context) error {
-	return b.hold(ctx, "clear", false, false, func(h *holding) error {
-		f, _, err := h.open(os.O_RDONLY)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return err
-		}
-		return h.replace(nil, true)
-	})
 }
 
 // Prune removes the oldest read messages except for keepRead of them, and

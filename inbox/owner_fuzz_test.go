@@ -26,7 +26,7 @@ func FuzzOwner(f *testing.F) {
 		if err := os.WriteFile(b.pid, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		pid, ok, err := b.Owner()
+		pid, ok, err := owner(b)
 		if err != nil || ok && pid <= 0 || !ok && pid != 0 {
 			t.Errorf("%q: %d, %v, %v", data, pid, ok, err)
 		}

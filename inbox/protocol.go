@@ -98,20 +98,6 @@ func NewRequestID(kind, target string, now time.Time, taken func(string) bool) s
 	}
 }
 
-// RequestTarget returns the kind, the time and the target of a request id.
-func RequestTarget(id string) (kind string, at time.Time, target string, ok bool) {
-	head, target, ok := strings.Cut(id, "@") // the target may contain @ too: name@team
-	i := strings.LastIndexByte(head, '-')
-	if !ok || i < 0 {
-		return "", time.Time{}, "", false
-	}
-	ms, err := strconv.ParseInt(head[i+1:], 10, 64)
-	if err != nil || ms < 0 {
-		return "", time.Time{}, "", false
-	}
-	return head[:i], time.UnixMilli(ms), target, true
-}
-
 // FrameEntry returns a mailbox entry for a protocol message. The caller sets
 // its id.
 func FrameEntry(from, color string, f Frame, now time.Time) (Entry, error) {

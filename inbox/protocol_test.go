@@ -143,15 +143,6 @@ func TestRequestIDs(t *testing.T) {
 			t.Errorf("id %q", id)
 		}
 		used[id] = true
-		kind, _, target, ok := RequestTarget(id)
-		if kind != "plan_approval" || target != "p@eps" || !ok {
-			t.Errorf("%q read as %q, %q, %v", id, kind, target, ok)
-		}
-	}
-	for _, id := range []string{"", "x", "a-b@c", "12@c", "shutdown-@c", "shutdown-99999999999999999999@c"} {
-		if _, _, _, ok := RequestTarget(id); ok {
-			t.Errorf("%q was read", id)
-		}
 	}
 }
 

@@ -139,7 +139,15 @@ func (h *holding) stands(id string) (_ bool, err error) {
 	if err != nil || bytes.Contains(tail, team.AppendJSONString(nil, id)) || info.Size() <= newest {
 		return err == nil && bytes.Contains(tail, team.AppendJSONString(nil, id)), err
 	}
-	return h.has(id)
+	data, _, err := h.load()
+	if err != nil {
+		return false, err
+	}
+	elems, bad := scanArray(data)
+	if bad != nil {
+		return false, h.repair(data, elems, bad)
+	}
+	return standsIn(data, elems, id), nil
 }
 
 // said identifies an entry without an id.

@@ -46,7 +46,6 @@ func TestDamagedFileIsSetAsideAndSalvaged(t *testing.T) {
 					return err
 				},
 				"append": func(b *Box) error { return b.Append(bg(t), Entry{From: "z", Text: "new"}) },
-				"once":   func(b *Box) error { _, err := b.AppendOnce(bg(t), Entry{From: "z", ID: "new"}); return err },
 				"mark":   func(b *Box) error { _, err := b.MarkRead(bg(t), "x"); return err },
 				"prune":  func(b *Box) error { _, err := b.Prune(bg(t), 0, nil); return err },
 				"repair": func(b *Box) error {

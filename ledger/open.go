@@ -248,9 +248,6 @@ func (db *DB) readerDSN() string {
 // Path returns the absolute path of the database file.
 func (db *DB) Path() string { return db.path }
 
-// LockPath returns the path of the writers' lock file.
-func (db *DB) LockPath() string { return db.opts.LockPath }
-
 // Close ends the watches and closes every connection, after a running write has
 // finished. It may be called twice.
 func (db *DB) Close() error {

@@ -19,12 +19,12 @@ func TestTurnEnds(t *testing.T) {
 	ctx := ctxFor(t)
 	eventually(t, "the lock is kept after a write that took no time", func() bool {
 		ok(t, db.write(ctx, "nothing", func() error { return nil }))
-		return must[bool](t)(filelock.IsHeld(db.LockPath()))
+		return must[bool](t)(filelock.IsHeld(db.opts.LockPath))
 	})
-	eventually(t, "the lock is free at rest", func() bool { return !must[bool](t)(filelock.IsHeld(db.LockPath())) })
+	eventually(t, "the lock is free at rest", func() bool { return !must[bool](t)(filelock.IsHeld(db.opts.LockPath)) })
 	must[int64](t)(l.Event(ctx, Event{What: "x"}))
 	ok(t, db.Close())
-	if must[bool](t)(filelock.IsHeld(db.LockPath())) {
+	if must[bool](t)(filelock.IsHeld(db.opts.LockPath)) {
 		t.Error("a closed ledger holds the lock")
 	}
 }
@@ -40,7 +40,7 @@ func TestTurnIsBounded(t *testing.T) {
 			<-time.After(time.Until(db.turn.since.Add(turnSlice)))
 			return nil
 		}))
-		if must[bool](t)(filelock.IsHeld(db.LockPath())) {
+		if must[bool](t)(filelock.IsHeld(db.opts.LockPath)) {
 			t.Fatal("the lock is kept after the slice")
 		}
 	}

@@ -15,7 +15,6 @@ const (
 	sqlVerifyTodo = `SELECT ` + verifyCols + ` FROM verifications INDEXED BY idx_verifications_todo
 		WHERE state = 'open' OR generation <> '' ORDER BY id`
 	sqlVerifyGet = `SELECT ` + verifyCols + ` FROM verifications WHERE id = ?`
-	sqlVerifyOf  = `SELECT ` + verifyCols + ` FROM verifications WHERE task = ? ORDER BY id`
 	sqlVerifyPut = `INSERT INTO verifications(task, attempt, session, name, command, verifyBy, result, reviewed, state, createdAt, endedAt)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	// The latest result of a command in an attempt.
@@ -116,11 +115,6 @@ func (l *Ledger) CompleteVerified(ctx context.Context, ref TaskRef, res Result, 
 // those that may have processes left. Oldest first.
 func (l *Ledger) Unverified(ctx context.Context) ([]Verification, error) {
 	return read(ctx, l.db, "read verifications", scanVerification, sqlVerifyTodo)
-}
-
-// Verifications returns every verification of a task, oldest first.
-func (l *Ledger) Verifications(ctx context.Context, task string) ([]Verification, error) {
-	return read(ctx, l.db, "read the verifications of task "+task, scanVerification, sqlVerifyOf, task)
 }
 
 // BeginVerification records the generation of a verification's processes before

@@ -167,7 +167,7 @@ func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	openAt(t, path)
 	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second})) // includes opening a connection
 	defer func() { ok(t, db.Close()) }()
-	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), db.LockPath()))
+	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), db.opts.LockPath))
 	_, err := Direct(db).Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)})
 	refused(t, err, team.CodeTimeout, ReasonBusy)
 	g := startGroup(t, db)
@@ -316,7 +316,7 @@ func TestGroupWaitsForItsLast(t *testing.T) {
 func TestWriteEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
-	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), l.DB().LockPath()))
+	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), l.DB().opts.LockPath))
 	defer func() { ok(t, lock.Unlock()) }()
 	ctx, cancel := context.WithCancel(ctxFor(t))
 	time.AfterFunc(10*time.Millisecond, cancel)

@@ -167,9 +167,9 @@ func TestVerifyTimesOut(t *testing.T) {
 		r.complete(ref)
 	}
 	r.gone(r.hanging())
-	all, err := r.led.Verifications(t.Context(), ref.ID)
-	if last := all[len(all)-1]; err != nil || last.State != ledger.VerifyFailed || last.ExitCode != 124 || !strings.HasPrefix(last.Error, "timed out after ") {
-		t.Errorf("%+v, %v", last, err)
+	failed := r.events("task.verify_failed", 1)
+	if last := string(failed[len(failed)-1].Data); !strings.Contains(last, `"exitCode":124`) || !strings.Contains(last, `"why":"timed out after `) {
+		t.Error(last)
 	}
 }
 
@@ -200,8 +200,13 @@ func TestVerifyEndsWithTheTask(t *testing.T) {
 			}
 			r.gone(pid)
 			r.swept()
-			if all, err := r.led.Verifications(t.Context(), ref.ID); err != nil || len(all) != 1 || all[0].State != ledger.VerifyDropped {
-				t.Errorf("%+v, %v", all, err)
+			if todo, err := r.led.Unverified(t.Context()); err != nil || len(todo) != 0 {
+				t.Errorf("%+v, %v", todo, err)
+			}
+			for _, what := range []string{"task.verified", "task.verify_failed"} {
+				if ended := r.events(what, 0); len(ended) != 0 {
+					t.Errorf("%s: %+v", what, ended)
+				}
 			}
 		})
 	}

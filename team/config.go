@@ -196,35 +196,6 @@ func (c *Config) Member(idOrName string) *ConfigMember {
 	return nil
 }
 
-// RemoveMember removes every member with this agent id or name and reports
-// whether there was one.
-func (c *Config) RemoveMember(idOrName string) bool {
-	if idOrName == "" {
-		return false
-	}
-	kept := c.Members[:0:0]
-	for _, m := range c.Members {
-		if m.AgentID != idOrName && m.Name != idOrName {
-			kept = append(kept, m)
-		}
-	}
-	changed := len(kept) != len(c.Members)
-	c.Members = kept
-	return changed
-}
-
-// SetMemberMode sets a member's permission mode. Nothing needs to be written
-// when changed is false.
-func (c *Config) SetMemberMode(idOrName string, mode Mode) (found, changed bool) {
-	m := c.Member(idOrName)
-	if m == nil {
-		return false, false
-	}
-	changed = m.Mode != string(mode)
-	m.Mode = string(mode)
-	return true, changed
-}
-
 // SetMemberActive sets isActive. An absent one is not equal to true, although it
 // means the same: real clients write it unlocked when they wake up, unless they
 // find it written.
@@ -236,17 +207,4 @@ func (c *Config) SetMemberActive(idOrName string, active bool) (found, changed b
 	changed = m.IsActive == nil || *m.IsActive != active
 	m.IsActive = &active
 	return true, changed
-}
-
-// Active reports whether the member counts as active.
-func (m *ConfigMember) Active() bool { return m.IsActive == nil || *m.IsActive }
-
-// PaneHidden reports whether a pane is listed in hiddenPaneIds.
-func (c *Config) PaneHidden(pane string) bool {
-	for _, id := range c.HiddenPaneIDs {
-		if id == pane {
-			return true
-		}
-	}
-	return false
 }

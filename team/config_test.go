@@ -92,7 +92,7 @@ func TestRecordedConfigsGoRound(t *testing.T) {
 				t.Errorf("changed:\n%s", got)
 			}
 			lead := c.Member("team-lead")
-			if lead == nil || lead.PlanModeRequired != nil || lead.BackendType != "" || lead.TmuxPaneID != "" || !lead.Active() {
+			if lead == nil || lead.PlanModeRequired != nil || lead.BackendType != "" || lead.TmuxPaneID != "" || lead.IsActive != nil && !*lead.IsActive {
 				t.Errorf("lead is %+v", lead)
 			}
 			if c.LeadAgentID != lead.AgentID || c.CreatedAt == 0 {
@@ -191,7 +191,7 @@ func TestReadConfig(t *testing.T) {
 	}
 }
 
-func TestMemberHelpers(t *testing.T) {
+func TestSetMemberActive(t *testing.T) {
 	t.Parallel()
 	yes := true
 	fresh := func() *Config {
@@ -200,32 +200,6 @@ func TestMemberHelpers(t *testing.T) {
 			{AgentID: "w@x", Name: "w", Mode: "plan"},
 			{AgentID: "v@x", Name: "v", IsActive: &yes},
 		}}
-	}
-	for id, want := range map[string]bool{"": false, "none": false, "w": true, "v@x": true} {
-		c := fresh()
-		if got := c.RemoveMember(id); got != want || (len(c.Members) == 2) != want {
-			t.Errorf("RemoveMember(%q) = %v, %d left", id, got, len(c.Members))
-		}
-		if c.Member(id) != nil {
-			t.Errorf("%q is still there", id)
-		}
-	}
-	for _, tc := range []struct {
-		id             string
-		mode           Mode
-		found, changed bool
-	}{
-		{"none", ModePlan, false, false}, {"w", ModePlan, true, false},
-		{"w@x", ModeDefault, true, true}, {"v", ModePlan, true, true}, {"", ModePlan, false, false},
-	} {
-		c := fresh()
-		found, changed := c.SetMemberMode(tc.id, tc.mode)
-		if found != tc.found || changed != tc.changed {
-			t.Errorf("SetMemberMode(%q, %s) = %v, %v", tc.id, tc.mode, found, changed)
-		}
-		if found && c.Member(tc.id).Mode != string(tc.mode) {
-			t.Errorf("mode of %q is %q", tc.id, c.Member(tc.id).Mode)
-		}
 	}
 	for _, tc := range []struct {
 		id                     string
@@ -239,13 +213,9 @@ func TestMemberHelpers(t *testing.T) {
 		if found != tc.found || changed != tc.changed {
 			t.Errorf("SetMemberActive(%q, %v) = %v, %v", tc.id, tc.active, found, changed)
 		}
-		if found && c.Member(tc.id).Active() != tc.active {
+		if found && *c.Member(tc.id).IsActive != tc.active {
 			t.Errorf("%q is active: %v", tc.id, !tc.active)
 		}
-	}
-	c := &Config{HiddenPaneIDs: []string{"%1"}}
-	if !c.PaneHidden("%1") || c.PaneHidden("%2") {
-		t.Error("PaneHidden is wrong")
 	}
 }
 

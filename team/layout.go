@@ -228,6 +228,3 @@ func (b Bundle) VerifyLog() string { return filepath.Join(string(b), "verify.log
 // Logger says which process writes the log of a generation whose terminal is not
 // the shim's own.
 func (b Bundle) Logger() string { return filepath.Join(string(b), "logger.json") }
-
-// Settings is the per-session settings file handed to a foreign CLI.
-func (b Bundle) Settings() string { return filepath.Join(string(b), "settings.json") }

@@ -57,7 +57,6 @@ func TestLayout(t *testing.T) {
 		b.RunLock():        "/h/teams/eps/members/w/run.lock",
 		b.StartLock():      "/h/teams/eps/members/w/start.lock",
 		b.Log():            "/h/teams/eps/members/w/output.log",
-		b.Settings():       "/h/teams/eps/members/w/settings.json",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

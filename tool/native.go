@@ -57,11 +57,7 @@ func (e *Env) nativeTeam(name string) (NativeTeam, bool) {
 	if err != nil || !fi.Mode().IsRegular() {
 		return NativeTeam{}, false
 	}
-	data, err := os.ReadFile(l.Config())
-	if err != nil {
-		return NativeTeam{}, false
-	}
-	cfg, err := team.ParseConfig(data)
+	cfg, err := team.ReadConfig(l.Config())
 	if err != nil || cfg.LeadAgentID == "" {
 		return NativeTeam{}, false
 	}

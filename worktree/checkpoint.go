@@ -35,8 +35,7 @@ type stamp struct {
 // compares the status and the size and times of the changed files. (A file
 // hidden from git by assume-unchanged is saved with the next other change.)
 //
-// Checkpoint returns the ref and whether it is new. Errors are those of
-// Snapshot.
+// Checkpoint returns the ref and whether it is new.
 func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string) (ref string, fresh bool, err error) {
 	if err := checkOwner(teamKey, agent); err != nil {
 		return "", false, err

@@ -40,7 +40,7 @@ func TestCreate(t *testing.T) {
 	}
 	r2, w2, err := OpenWorktree(f.ctx(), w.Path)
 	f.must(err)
-	if r2.Root() != f.root || r2.CommonDir() != filepath.Join(f.root, ".git") || w2.Base != head || w2.Branch != w.Branch {
+	if r2.Root() != f.root || r2.common != filepath.Join(f.root, ".git") || w2.Base != head || w2.Branch != w.Branch {
 		t.Errorf("%+v %+v", r2, w2)
 	}
 }
@@ -452,14 +452,14 @@ func TestCreateBare(t *testing.T) {
 	f.git(f.dir, "clone", "--quiet", "--bare", f.root, f.path("bare.git"))
 	r, err := OpenRepo(f.ctx(), f.path("bare.git"))
 	f.must(err)
-	if !r.Bare() || r.Root() != f.path("bare.git") {
+	if !r.bare || r.Root() != f.path("bare.git") {
 		t.Errorf("%+v", r)
 	}
 	w, err := r.Create(f.ctx(), CreateIn{Path: f.path("wt/b"), Branch: "team/b"})
 	f.must(err)
 	r2, _, err := OpenWorktree(f.ctx(), w.Path)
 	f.must(err)
-	if !r2.Bare() || r2.Root() != r.Root() {
+	if !r2.bare || r2.Root() != r.Root() {
 		t.Errorf("%+v", r2)
 	}
 	if _, err := r2.Remove(f.ctx(), w.Path, RemoveIn{DeleteBranch: true}); err != nil {

@@ -150,12 +150,6 @@ func realPath(base, p string) (string, error) {
 // Root returns the main worktree, or the directory of a bare repository.
 func (r *Repo) Root() string { return r.root }
 
-// CommonDir returns the git directory that all worktrees share.
-func (r *Repo) CommonDir() string { return r.common }
-
-// Bare reports whether the repository has no main worktree.
-func (r *Repo) Bare() bool { return r.bare }
-
 // Wait waits for the deletions that Remove left running.
 func (r *Repo) Wait() { r.deletions.Wait() }
 
@@ -224,21 +218,10 @@ func isAncestor(ctx context.Context, c call, ancestor, descendant string) (bool,
 	}
 }
 
-// Contains reports whether commit is reachable from any branch, tag, remote
-// branch or the HEAD of any worktree. A snapshot under refs/teamctl does not
-// count, because it may be dropped.
-func (r *Repo) Contains(ctx context.Context, commit string) (bool, error) {
-	sha, err := r.Resolve(ctx, commit)
-	if err != nil {
-		return false, err
-	}
-	n, err := r.uncontained(ctx, sha, "", "")
-	return n == 0, err
-}
-
 // uncontained counts the commits of tip that are not reachable from a branch
 // other than exceptBranch (a short name, or ""), a tag, a remote branch or the
-// HEAD of a worktree other than exceptPath.
+// HEAD of a worktree other than exceptPath. A snapshot under refs/teamctl does not
+// count: it may be dropped.
 func (r *Repo) uncontained(ctx context.Context, tip, exceptBranch, exceptPath string) (int, error) {
 	list, err := r.List(ctx)
 	if err != nil {

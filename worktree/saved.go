@@ -200,7 +200,7 @@ func (r *Repo) prune(ctx context.Context, list []Saved, keep int) error {
 // checkpoint's.
 //
 // Errors: main_worktree (denied), unknown_revision (not found), worktree_busy
-// (conflict), those of Snapshot.
+// (conflict), and git errors.
 func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string) (rescue string, err error) {
 	if err := checkOwner(teamKey, agent); err != nil {
 		return "", err

@@ -47,34 +47,11 @@ func (t tree) large(f facts) (notes []string) {
 // worktree is being read.
 const snapshotTries = 3
 
-// Snapshot saves the complete state of the worktree at path: HEAD, index, and
-// tracked and untracked files that are not ignored, byte for byte unless a
-// filter such as LFS converts them. It does not touch index or files. It
-// returns a commit; for a clean worktree that is HEAD itself. If ref, a full
-// name below refs/teamctl/, is not empty, Snapshot sets it to the commit
-// regardless of its previous value.
-//
-// The snapshot does not include the contents of nested repositories; Status
-// names them.
-func (r *Repo) Snapshot(ctx context.Context, path, ref string) (string, error) {
-	if ref != "" && (!strings.HasPrefix(ref, refsRoot) || checkBranch(ref) != nil) {
-		return "", invalid(ReasonBadInput, "a snapshot is kept below %s, not at %q", refsRoot, ref)
-	}
-	t, err := r.tree(path)
-	if err != nil {
-		return "", err
-	}
-	sha, err := r.snapshot(ctx, t, false, "a checkpoint")
-	if err != nil || ref == "" {
-		return sha, err
-	}
-	if _, err := git(ctx, call{dir: r.root, args: []string{"update-ref", ref, sha}}); err != nil {
-		return "", failed("keep the snapshot of "+path, err)
-	}
-	return sha, nil
-}
-
-// snapshot is Snapshot without a ref. With durable, every object is on disk
+// snapshot saves the complete state of a worktree: HEAD, index, tracked and
+// untracked files that are not ignored, byte for byte unless a filter such as LFS
+// converts them. Index and files are not touched. The answer is a commit; for a
+// clean worktree it is HEAD itself. The contents of repositories inside the worktree
+// are not in it; Status names them. With durable, every object is on disk
 // before it returns, and the snapshot also holds the ignored files that are
 // work and the exact bytes of unchanged files, so that the worktree may be
 // removed.

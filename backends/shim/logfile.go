@@ -148,14 +148,6 @@ func (l *LogFile) Lose(n int64, why error) {
 	}
 }
 
-// Lost returns how many bytes could not be written and are not yet reported in
-// the log.
-func (l *LogFile) Lost() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lost
-}
-
 // Close closes the log; later writes are dropped.
 func (l *LogFile) Close() error {
 	l.mu.Lock()

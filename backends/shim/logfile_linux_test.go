@@ -32,8 +32,8 @@ func TestLogOnALimitedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := 15_000 - fi.Size()
-	if lost < 1000 || l.Lost() != lost {
-		t.Errorf("lost %d with %d bytes in the file", l.Lost(), fi.Size())
+	if lost < 1000 || l.lost != lost {
+		t.Errorf("lost %d with %d bytes in the file", l.lost, fi.Size())
 	}
 	if err := os.Truncate(path, 0); err != nil { // make space
 		t.Fatal(err)

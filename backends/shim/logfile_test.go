@@ -90,8 +90,8 @@ func TestLogOnAFullDisk(t *testing.T) {
 			t.Errorf("write on a full disk: %d, %v", n, err)
 		}
 	}
-	if l.Lost() != 30 {
-		t.Errorf("lost %d", l.Lost())
+	if l.lost != 30 {
+		t.Errorf("lost %d", l.lost)
 	}
 	l.f = good
 	_, _ = l.Write([]byte("after\n"))

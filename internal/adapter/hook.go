@@ -335,9 +335,6 @@ func (d *Decision) updates() []json.RawMessage {
 // WakeText is typed into an agent whose hooks give it the mail then.
 const WakeText = "There is mail from your team."
 
-// Wakes reports whether hooks of the kind deliver, so that typing only has to wake it.
-func Wakes(l Link) bool { return slices.Contains(l.Ways, WayHooks) && hookTables[l.Agent] != nil }
-
 // Typed is a message as it is typed where nothing else gets it in.
 func Typed(e Enter, text string) string {
 	if e.Plain {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/fakemodel"
@@ -197,15 +196,4 @@ func Nasty(tag string, n int) []Letter {
 		out[i] = Letter{Token: token, Text: token + ": " + body + " /" + strings.ToUpper(tag)}
 	}
 	return out
-}
-
-// Tokens are the tokens of letters, in order.
-func Tokens(letters []Letter) []string {
-	return slices.Collect(func(yield func(string) bool) {
-		for _, l := range letters {
-			if !yield(l.Token) {
-				return
-			}
-		}
-	})
 }

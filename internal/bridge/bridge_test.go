@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestRoster(t *testing.T) {
 	r.once()
 
 	there := r.config().Member("codex")
-	if there == nil || there.JoinedAt != codex.JoinedAt || !there.Active() || there.TmuxPaneID != team.PaneInProcess {
+	if there == nil || there.JoinedAt != codex.JoinedAt || there.IsActive != nil && !*there.IsActive || there.TmuxPaneID != team.PaneInProcess {
 		t.Fatalf("codex there: %+v", there)
 	}
 	text, err := os.ReadFile(r.native().config())
@@ -60,7 +61,7 @@ func TestRoster(t *testing.T) {
 
 	// Who leaves there leaves here, and the other way round.
 	cfg := r.config()
-	cfg.RemoveMember("researcher")
+	cfg.Members = slices.DeleteFunc(cfg.Members, func(m team.ConfigMember) bool { return m.Name == "researcher" })
 	data, err := cfg.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +180,7 @@ func TestMail(t *testing.T) {
 	if b := r.box("codex"); len(b) != 0 {
 		t.Errorf("what was taken lies there still: %+v", b)
 	}
-	if m, err := r.config().Member("researcher"), error(nil); err != nil || !m.Active() {
+	if m, err := r.config().Member("researcher"), error(nil); err != nil || m.IsActive != nil && !*m.IsActive {
 		t.Error("the teammate was not marked as active before its mail")
 	}
 	r.state(report, team.LeadName, team.Injected)

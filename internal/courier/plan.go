@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -104,15 +103,4 @@ func AgentSocket(l team.Layout, generation string) string {
 		return ""
 	}
 	return p
-}
-
-// DropSocket removes the socket of a generation that has ended.
-func DropSocket(l adapter.Link) error {
-	if l.Socket == "" {
-		return nil
-	}
-	if err := os.Remove(l.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -66,13 +66,6 @@ type listener struct {
 	tell func(Event)
 }
 
-// Reason returns why there are currently no events, or nil if there are.
-func (h *Hub) Reason() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.why
-}
-
 // Watch calls tell for every change in dir until stop is called, from one
 // goroutine and never after stop has returned. tell must neither block nor call
 // stop. A missing directory is an error; unavailable events are not.

@@ -28,16 +28,6 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Saw returns the first request of a turn whose body contains the text.
-func (s *Server) Saw(text string) (Request, bool) {
-	for _, r := range s.Requests() {
-		if !r.Side && strings.Contains(r.Body, text) {
-			return r, true
-		}
-	}
-	return Request{}, false
-}
-
 // Arrivals counts in how many requests the text was among what had newly come in:
 // more than one is a message that was delivered twice, or a request that was repeated.
 func (s *Server) Arrivals(text string) int {

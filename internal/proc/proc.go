@@ -104,20 +104,6 @@ func Foreground(id backends.ProcID) (pgrp int, err error) {
 	return max(in.tpgid, 0), err
 }
 
-// Descendants lists the living processes below id, without id itself. It omits
-// detached processes and their descendants. It returns nil if the process table
-// cannot be read.
-func Descendants(id backends.ProcID) []backends.ProcID {
-	if !Alive(id) {
-		return nil
-	}
-	s, err := takeSight()
-	if err != nil {
-		return nil
-	}
-	return s.below([]backends.ProcID{id})
-}
-
 // Children returns the living direct children of the calling process that do
 // not belong to a detached tree.
 func Children() ([]backends.ProcID, error) {

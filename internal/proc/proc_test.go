@@ -236,7 +236,7 @@ func TestKillTree(t *testing.T) {
 		plain, orphan = byFile(t, file+".2."), byFile(t, file+".1.")
 		return plain.PID != 0 && orphan.PID != 0
 	})
-	if ids := Descendants(id); len(ids) != 1 || ids[0] != plain {
+	if ids := descendants(id); len(ids) != 1 || ids[0] != plain {
 		t.Errorf("descendants = %v; want %v", ids, plain)
 	}
 	found := map[backends.ProcID]bool{}
@@ -375,7 +375,7 @@ func TestDetachedIsNobodys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range Descendants(self) {
+	for _, d := range descendants(self) {
 		if d == id {
 			t.Error("a detached process is a descendant")
 		}
@@ -398,4 +398,14 @@ func TestSignalName(t *testing.T) {
 			t.Errorf("signal %d = %q; want %q", s, got, want)
 		}
 	}
+}
+
+// descendants lists the living processes below id, without detached ones and what is
+// below them.
+func descendants(id backends.ProcID) []backends.ProcID {
+	s, err := takeSight()
+	if err != nil || !Alive(id) {
+		return nil
+	}
+	return s.below([]backends.ProcID{id})
 }

@@ -7,7 +7,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/tool/op"
 )
 
 // lookPause is the least time between two looks at a ledger that keeps changing.
@@ -125,6 +124,3 @@ func (s *Server) unsubscribe(_ context.Context, req *sdk.UnsubscribeRequest) err
 	s.subs[req.Params.URI] = max(0, s.subs[req.Params.URI]-1)
 	return nil
 }
-
-// Offered is what is announced at the moment, for tests and for listing.
-func (s *Server) Offered(ctx context.Context) ([]op.Op, error) { return s.session.Offered(ctx) }

@@ -111,9 +111,6 @@ func (s *Screen) Cursor() (x, y int) { return s.cur.x, s.cur.y }
 // Alternate reports whether the alternate screen is shown.
 func (s *Screen) Alternate() bool { return s.onAlt }
 
-// Title returns the window title set by the program.
-func (s *Screen) Title() string { return s.title }
-
 // BracketedPaste reports whether the program has enabled bracketed paste.
 func (s *Screen) BracketedPaste() bool { return s.modes[modePaste] }
 
