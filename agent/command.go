@@ -191,7 +191,7 @@ func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
 	case team.IsCode(err, team.CodeNotFound):
 		return fmt.Errorf("task %s is gone", t.ID)
 	case err != nil:
-		return nil //nolint:nilerr // see above
+		return nil // see above
 	case now.Owner != w.id.Session || now.Attempt != t.Attempt:
 		return fmt.Errorf("task %s is not ours any more", t.ID)
 	case now.Status != team.TaskClaimed && now.Status != team.TaskInProgress:

@@ -229,7 +229,7 @@ func marklessSum(text []byte, mark int) string {
 // the system does not support it.
 func fileID(info fs.FileInfo) (dev, ino uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Dev), st.Ino //nolint:gosec,unconvert // signed and shorter on some systems
+		return uint64(st.Dev), st.Ino // signed and shorter on some systems
 	}
 	return 0, 0
 }

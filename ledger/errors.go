@@ -133,7 +133,7 @@ func retryBusy(ctx context.Context, fn func() error) error {
 		if err == nil || !isBusy(err) {
 			return err
 		}
-		t := time.NewTimer(wait/2 + rand.N(wait)) //nolint:gosec // jitter
+		t := time.NewTimer(wait/2 + rand.N(wait)) // jitter
 		select {
 		case <-t.C:
 		case <-ctx.Done():

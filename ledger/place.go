@@ -59,7 +59,7 @@ func (p *Place) stat(dir string) error {
 		return team.Errorf(team.CodeUnavailable, "find the team's directory: %w", err)
 	}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		p.Dev, p.Ino = uint64(st.Dev), st.Ino //nolint:gosec,unconvert // the types differ between systems
+		p.Dev, p.Ino = uint64(st.Dev), st.Ino // the types differ between systems
 		p.Born = born(dir, st)
 	}
 	return nil

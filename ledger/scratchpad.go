@@ -33,7 +33,7 @@ func (l *Ledger) UpdateScratchpad(ctx context.Context, change func(Scratchpad) (
 		if team.ReasonOf(err) != ReasonScratchpad || n == padAttempts {
 			return out, err
 		}
-		pause := time.NewTimer(rand.N(time.Duration(min(n, 10)) * time.Millisecond)) //nolint:gosec // jitter
+		pause := time.NewTimer(rand.N(time.Duration(min(n, 10)) * time.Millisecond)) // jitter
 		select {
 		case <-pause.C:
 		case <-ctx.Done():

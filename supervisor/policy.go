@@ -76,7 +76,7 @@ func (p Policy) withDefaults() Policy {
 // Backoff is the pause before the start that follows the n-th consecutive failure.
 func (p Policy) Backoff(n int) time.Duration {
 	d := p.pause(n)
-	return d + time.Duration(rand.Float64()*p.Jitter*float64(d)) //nolint:gosec // spreading restarts, not a secret
+	return d + time.Duration(rand.Float64()*p.Jitter*float64(d)) // spreading restarts, not a secret
 }
 
 // pause is Backoff without the jitter; longest is the most that it adds up to.

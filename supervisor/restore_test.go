@@ -215,7 +215,7 @@ func TestMailboxDeletedAtAnyMoment(t *testing.T) {
 	for i := range rounds {
 		deleted := make(chan struct{})
 		began := time.Now()
-		at := began.Add(time.Duration(rand.Int64N(int64(took)))) //nolint:gosec // any moment will do
+		at := began.Add(time.Duration(rand.Int64N(int64(took)))) // any moment will do
 		go func() {
 			defer close(deleted)
 			for time.Now().Before(at) {

@@ -90,7 +90,7 @@ func (s *Supervisor) verifyJob(ctx context.Context, v ledger.Verification) (*ver
 	}
 	g, err := cgroup.Create(cgroup.Name(s.cfg.Layout.Key, m.Name+"-verify", j.generation))
 	if err != nil { // it runs all the same, as an agent does
-		return j, nil //nolint:nilerr // see above
+		return j, nil // see above
 	}
 	j.group = g
 	if _, err := g.SetLimits(m.Spec.Limits); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {

@@ -119,7 +119,7 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 		}
 	}
 	if in.RequestID == "" {
-		in.RequestID = fmt.Sprintf("perm-%d-%07s", time.Now().UnixMilli(), strconv.FormatUint(rand.Uint64N(78364164096), 36)) //nolint:gosec // told apart, not secret
+		in.RequestID = fmt.Sprintf("perm-%d-%07s", time.Now().UnixMilli(), strconv.FormatUint(rand.Uint64N(78364164096), 36)) // told apart, not secret
 	}
 	f := inbox.PermissionRequest{
 		RequestID: in.RequestID, AgentID: m.Name, ToolName: in.ToolName, ToolUseID: in.ToolUseID, Description: in.Description,

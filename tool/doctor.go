@@ -204,7 +204,7 @@ func (e *Env) diskCheck() Check {
 	if err := unix.Statfs(at, &st); err != nil {
 		return checked("disk", "%s: %v", at, err).warn("teamctl cannot see how much is free")
 	}
-	free := uint64(st.Bavail) * uint64(st.Bsize) //nolint:unconvert // the types differ between systems
+	free := uint64(st.Bavail) * uint64(st.Bsize) // the types differ between systems
 	c := checked("disk", "%.1f GiB free at %s", float64(free)/gib, at)
 	switch {
 	case free < diskFail:

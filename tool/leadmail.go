@@ -94,7 +94,7 @@ func (t *Team) askedOf() string {
 	if !ok {
 		return ""
 	}
-	return strconv.FormatUint(uint64(st.Dev), 16) + ":" + strconv.FormatUint(st.Ino, 16) //nolint:gosec,unconvert // the types differ between systems
+	return strconv.FormatUint(uint64(st.Dev), 16) + ":" + strconv.FormatUint(st.Ino, 16) // the types differ between systems
 }
 
 // open begins where the last process ended, or with all that is unread.

@@ -90,7 +90,7 @@ func ownTasks() (uint64, error) {
 		if err != nil || pid == self || unix.Stat("/proc/"+name+"/task", &st) != nil || int(st.Uid) != uid {
 			continue
 		}
-		n += uint64(max(int64(st.Nlink)-2, 1)) //nolint:unconvert // the type differs between systems
+		n += uint64(max(int64(st.Nlink)-2, 1)) // the type differs between systems
 	}
 	return n, nil
 }

@@ -58,7 +58,7 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, team.Errorf(team.CodeUnavailable, "remove the old %s: %w", socket, err)
 	}
-	srv := exec.Command(server[0], server[1:]...) //nolint:gosec,noctx // it lives as long as this process
+	srv := exec.Command(server[0], server[1:]...) // it lives as long as this process
 	srv.Stdout, srv.Stderr = io.Discard, stderr
 	srv.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is the program's
 	if err := srv.Start(); err != nil {

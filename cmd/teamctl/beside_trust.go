@@ -27,7 +27,7 @@ type foreground struct {
 
 // inForeground starts a program with the terminal; env nil is this process's own.
 func inForeground(argv, env []string) (*foreground, error) {
-	p := &foreground{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan error, 1)} //nolint:gosec,noctx // a signal to this process is handed on
+	p := &foreground{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan error, 1)} // a signal to this process is handed on
 	p.cmd.Env = env
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := p.cmd.Start(); err != nil {
@@ -181,7 +181,7 @@ func newTrusted(*app) *cobra.Command {
 			if err != nil {
 				return team.Errorf(team.CodeUnavailable, "start %s: %w", args[count], err)
 			}
-			return syscall.Exec(program, adapter.GeminiTrusted(args[count:], t.Trusted), os.Environ()) //nolint:gosec // the member's own agent
+			return syscall.Exec(program, adapter.GeminiTrusted(args[count:], t.Trusted), os.Environ()) // the member's own agent
 		},
 	}
 	cmd.Flags().IntVar(&count, "count", 0, "how many words are of the program that asks")

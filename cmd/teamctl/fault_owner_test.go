@@ -27,7 +27,7 @@ func squatter(args []string) int {
 	root, socket := args[0], args[1]
 	err := os.MkdirAll(filepath.Dir(socket), 0o700)
 	for dir := filepath.Dir(socket); err == nil && root != ""; dir = filepath.Dir(dir) {
-		if err = os.Chmod(dir, 0o777); dir == root { //nolint:gosec // whoever comes shall get in
+		if err = os.Chmod(dir, 0o777); dir == root { // whoever comes shall get in
 			break
 		}
 	}
@@ -36,7 +36,7 @@ func squatter(args []string) int {
 		l, err = net.Listen("unix", socket)
 	}
 	if err == nil {
-		err = os.Chmod(socket, 0o777) //nolint:gosec // the same
+		err = os.Chmod(socket, 0o777) // the same
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -93,7 +93,7 @@ func newUsers(t *testing.T) *users {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := uint32(200000+os.Getpid()*16) + 2*usersMade.Add(1) //nolint:gosec // a pid has 22 bits
+	n := uint32(200000+os.Getpid()*16) + 2*usersMade.Add(1) // a pid has 22 bits
 	u := &users{T: t, dir: dir, exe: filepath.Join(dir, "teamctl"), victim: n, other: n + 1, root: fmt.Sprintf("/tmp/teamctl-%d", n)}
 	t.Cleanup(func() { _ = os.RemoveAll(u.root) })
 	u.layout = team.Home{Dir: dir + "/home/.teamctl"}.Team("demo")

@@ -169,7 +169,7 @@ func (s *sandbox) output(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, sandboxWithin)
 	defer cancel()
 	args = append([]string{args[0], "--json"}, args[1:]...)
-	cmd := exec.CommandContext(ctx, s.exe, args...) //nolint:gosec // this program
+	cmd := exec.CommandContext(ctx, s.exe, args...) // this program
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.work, s.env, time.Second
 	// A person's Ctrl-C is for us: we end what was begun.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

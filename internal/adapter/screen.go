@@ -109,7 +109,7 @@ type bound struct {
 func BuiltinRules(agent string) (r *Rules, ok bool, err error) {
 	b, err := ruleFiles.ReadFile("rules/" + agent + ".yaml")
 	if err != nil {
-		return nil, false, nil //nolint:nilerr // it is not among the embedded ones
+		return nil, false, nil // it is not among the embedded ones
 	}
 	r, err = ParseRules("rules/"+agent+".yaml", b)
 	return r, err == nil, err

@@ -95,5 +95,5 @@ func (c Client) install(bin, cache string) error {
 	if last == 0 {
 		return os.Symlink(path, filepath.Join(bin, c.Name))
 	}
-	return os.WriteFile(filepath.Join(bin, c.Name), []byte("#!/bin/sh\nexec "+c.Program[0]+" '"+path+"' \"$@\"\n"), 0o755) //nolint:gosec // a program
+	return os.WriteFile(filepath.Join(bin, c.Name), []byte("#!/bin/sh\nexec "+c.Program[0]+" '"+path+"' \"$@\"\n"), 0o755) // a program
 }

@@ -65,7 +65,7 @@ func fileID(fi os.FileInfo) string {
 	if !ok {
 		return ""
 	}
-	return strconv.FormatUint(uint64(st.Dev), 16) + ":" + strconv.FormatUint(st.Ino, 16) //nolint:gosec,unconvert // the types differ between systems
+	return strconv.FormatUint(uint64(st.Dev), 16) + ":" + strconv.FormatUint(st.Ino, 16) // the types differ between systems
 }
 
 // fileIDAt is fileID of what path names now.

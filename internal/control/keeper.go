@@ -86,7 +86,7 @@ func links(fi os.FileInfo) uint64 {
 	if !ok {
 		return 1
 	}
-	return uint64(st.Nlink) //nolint:unconvert // the types differ between systems
+	return uint64(st.Nlink) // the types differ between systems
 }
 
 // owns reports that the path of the team leads to the directory it did at the start.

@@ -24,5 +24,5 @@ func handleLinks(fd int) int {
 	if fd < 0 || unix.Fstat(fd, &st) != nil {
 		return -1
 	}
-	return int(st.Nlink) //nolint:gosec // a handful
+	return int(st.Nlink) // a handful
 }

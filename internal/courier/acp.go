@@ -342,7 +342,7 @@ func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissio
 	if c.in.Permit != nil {
 		var err error
 		if reply, err = c.in.Permit(ctx, ask); err != nil {
-			return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil //nolint:nilerr // unanswered is cancelled
+			return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil // unanswered is cancelled
 		}
 	}
 	want := []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}

@@ -167,6 +167,6 @@ func FreePort() (int, error) {
 	if err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "find a free port: %w", err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener has one
+	port := l.Addr().(*net.TCPAddr).Port // a TCP listener has one
 	return port, l.Close()
 }

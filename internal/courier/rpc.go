@@ -48,7 +48,7 @@ func dialRPC(ctx context.Context, socket string) (*rpc, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}
 	defer tr.CloseIdleConnections()
-	ws, _, err := websocket.Dial(ctx, "ws://localhost/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: tr}}) //nolint:bodyclose // the library's
+	ws, _, err := websocket.Dial(ctx, "ws://localhost/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: tr}}) // the library's
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", socket, err)
 	}

@@ -61,7 +61,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string, within tim
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, argv[1:]...) //nolint:gosec // the member's own agent
+	cmd := exec.CommandContext(ctx, path, argv[1:]...) // the member's own agent
 	cmd.Env = env
 	cmd.WaitDelay = time.Second
 	// It may be a script whose child has our pipe: all of it ends with it.

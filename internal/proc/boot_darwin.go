@@ -12,5 +12,5 @@ const bootClock = unix.CLOCK_MONOTONIC
 // age uses the wall clock, because macOS records the start of a process only by
 // it.
 func age(start uint64) (time.Duration, error) {
-	return max(0, time.Since(time.UnixMicro(int64(start)))), nil //nolint:gosec // microseconds since 1970
+	return max(0, time.Since(time.UnixMicro(int64(start)))), nil // microseconds since 1970
 }

@@ -14,5 +14,5 @@ const tick = 10 * time.Millisecond
 
 func age(start uint64) (time.Duration, error) {
 	up, err := SinceBoot()
-	return max(0, up-time.Duration(start)*tick), err //nolint:gosec // ticks since boot
+	return max(0, up-time.Duration(start)*tick), err // ticks since boot
 }

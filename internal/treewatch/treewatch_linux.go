@@ -84,7 +84,7 @@ func (w *Watch) Arm(key string, dirs []string) error {
 		default:
 			return fmt.Errorf("watch %s: %w", dir, refused)
 		}
-		tree[dir], w.dirs[int32(wd)] = int32(wd), place{key, dir} //nolint:gosec // the kernel's int
+		tree[dir], w.dirs[int32(wd)] = int32(wd), place{key, dir} // the kernel's int
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (w *Watch) Drop(key string) {
 	conn, err := w.file.SyscallConn()
 	for _, wd := range w.trees[key] {
 		if delete(w.dirs, wd); err == nil {
-			_ = conn.Control(func(fd uintptr) { _, _ = unix.InotifyRmWatch(int(fd), uint32(wd)) }) //nolint:gosec // as it came
+			_ = conn.Control(func(fd uintptr) { _, _ = unix.InotifyRmWatch(int(fd), uint32(wd)) }) // as it came
 		}
 	}
 	delete(w.trees, key)
@@ -123,7 +123,7 @@ func (w *Watch) changed(b []byte) []string {
 	defer w.mu.Unlock()
 	seen := map[string]bool{}
 	for len(b) >= unix.SizeofInotifyEvent {
-		wd := int32(binary.NativeEndian.Uint32(b)) //nolint:gosec // the kernel's int
+		wd := int32(binary.NativeEndian.Uint32(b)) // the kernel's int
 		what, size := binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[12:])
 		b = b[min(len(b), unix.SizeofInotifyEvent+int(size)):]
 		if what&unix.IN_Q_OVERFLOW != 0 {

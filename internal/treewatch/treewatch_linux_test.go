@@ -72,7 +72,7 @@ func TestTellsOncePerArm(t *testing.T) {
 	w.Drop("a")
 	write(filepath.Join(a, "two"))
 	arm("b", b)
-	if err := os.Chmod(filepath.Join(b, "one"), 0o644); err != nil { //nolint:gosec // its mode is what changes
+	if err := os.Chmod(filepath.Join(b, "one"), 0o644); err != nil { // its mode is what changes
 		t.Fatal(err)
 	}
 	want("b", "a mode, after the other tree was dropped")

@@ -362,7 +362,7 @@ var tempName = regexp.MustCompile(`\.tmp$|\.tmp-|\.pid\.[0-9]+$|\.json\.lock`)
 func (w *world) litter(ctx context.Context) (not []string) {
 	_ = filepath.WalkDir(w.team.Layout.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // it went away while we looked
+			return nil // it went away while we looked
 		}
 		if d.IsDir() && path == w.team.Layout.Worktrees() {
 			return fs.SkipDir

@@ -23,7 +23,7 @@ func lateVersion(ctx context.Context, w *world, c agentlab.Client) (note string,
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(program, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(program, []byte(text), 0o700); err != nil { // a program
 		return "", err
 	}
 	first := w.token("late")
