@@ -269,7 +269,7 @@ func TestWhoReviews(t *testing.T) {
 		"active":    {Member{Desired: team.WantRunning, Observed: team.Backoff}, true},
 		"stopped":   {Member{Desired: team.WantStopped, Observed: team.Completed}, false},
 		"gave-up":   {Member{Desired: team.WantRunning, Observed: team.Failed}, false},
-		"joined":    {Member{Desired: team.WantStopped, Spec: MemberSpec{Agent: AgentExternal}}, true},
+		"joined":    {Member{Desired: team.WantStopped, Spec: MemberSpec{Agent: team.AgentExternal}}, true},
 		"of-itself": {Member{SessionKey: "s-a", Desired: team.WantRunning}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

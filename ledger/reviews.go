@@ -13,7 +13,7 @@ const (
 	// not failed, or it is a program that joined by itself. No member reviews
 	// its own work.
 	sqlReviewers = `SELECT name FROM members WHERE removedAt IS NULL AND teamRole = 'reviewer' AND sessionKey <> ?
-		AND (json_extract(spec, '$.agent') = '` + AgentExternal + `'
+		AND (json_extract(spec, '$.agent') = '` + team.AgentExternal + `'
 			OR desired = 'running' AND observed NOT IN ('failed', 'completed', 'killed'))
 		ORDER BY joinedAt, rowid`
 	sqlTaskReview = `UPDATE tasks SET status = 'in_progress', startedAt = coalesce(startedAt, ?), review = ?, leaseUntil = NULL WHERE id = ?`
@@ -21,10 +21,6 @@ const (
 		leaseUntil = NULL, result = NULL, notBefore = 0, review = NULL, metadata = ? WHERE id = ?`
 	sqlReviewOver = `UPDATE tasks SET review = NULL WHERE id = ?`
 )
-
-// AgentExternal is the Spec.Agent of a member that joined by itself, whose
-// process is not supervised.
-const AgentExternal = "external"
 
 // CompleteReviewed is Complete by a caller whose result needs no review. A
 // verification command still runs.
@@ -145,7 +141,7 @@ func (t *tx) followReview(ap Approval) error {
 // to it would wait for a start that is not requested.
 func (m Member) over() bool {
 	ended := m.Observed.Terminal() || m.Observed == team.Exited && m.Desired == team.WantStopped
-	return ended && m.Name != team.LeadName && m.Spec.Agent != AgentExternal
+	return ended && m.Name != team.LeadName && !team.KindOf(m.Spec.Agent).External
 }
 
 type reviewNote struct {

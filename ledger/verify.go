@@ -343,20 +343,17 @@ func endVerification(t *tx, a verifyEnd) (out Verified, err error) {
 	return out, err
 }
 
-// builtIn is the Spec.Agent of the built-in worker.
-const builtIn = "worker"
-
 // verifyFailed returns a task to its owner, or to all.
 func (t *tx) verifyFailed(a verifyEnd, v Verification, task Task) error {
 	m, err := t.memberBySession(task.Owner)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return err
 	}
-	there := err == nil && m.RemovedAt == 0 && (m.Name == team.LeadName || m.Spec.Agent == AgentExternal || m.Observed.Alive())
+	there := err == nil && m.RemovedAt == 0 && (m.Name == team.LeadName || team.KindOf(m.Spec.Agent).External || m.Observed.Alive())
 	switch {
 	case a.Gone || !there:
 		return t.free(task, "", "verify failed: "+a.Why)
-	case m.Spec.Agent == builtIn:
+	case team.KindOf(m.Spec.Agent).Worker:
 		res := v.Result
 		res.ExitCode, res.Error = a.ExitCode, "verify failed: "+a.Why
 		if a.Tail != "" {

@@ -153,12 +153,12 @@ func TestVerifyFailedOfWhoCannotGoOn(t *testing.T) {
 		"worker": {agent: "worker", status: team.TaskFailed},
 		"ended":  {agent: "claude", ends: true, status: team.TaskPending},
 		"gone":   {agent: "claude", gone: true, status: team.TaskPending},
-		"joined": {agent: AgentExternal, status: team.TaskInProgress},
+		"joined": {agent: team.AgentExternal, status: team.TaskInProgress},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _, v := verifying(t)
 			lives(t, l, "s-a", tt.agent)
-			if tt.ends || tt.agent == AgentExternal {
+			if tt.ends || tt.agent == team.AgentExternal {
 				ok(t, sqlExec(t, l.DB(), "UPDATE members SET observed = 'exited' WHERE sessionKey = 's-a'"))
 				must[[]string](t)(l.ReleaseOwner(ctxFor(t), "s-a", "ended"))
 			}

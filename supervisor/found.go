@@ -3,7 +3,6 @@ package supervisor
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
@@ -38,21 +37,18 @@ func FoundMembers(l team.Layout, cfg *team.Config) []ledger.FoundMember {
 	return list
 }
 
-// kinds of agents that are known by their names alone.
-var plainKinds = []string{"worker", "claude", "codex", "gemini", "opencode"}
-
 func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 	b := l.Bundle(c.Name)
 	m := ledger.Member{
 		AgentID: c.AgentID, Name: c.Name, Role: team.RoleExecutor, JoinedAt: c.JoinedAt, Color: c.Color,
 		Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
 		Spec: ledger.MemberSpec{
-			Agent: "command", Backend: c.BackendType, Prompt: c.Prompt, AgentType: c.AgentType, Model: c.Model,
+			Agent: team.AgentCommand, Backend: c.BackendType, Prompt: c.Prompt, AgentType: c.AgentType, Model: c.Model,
 			Mode: team.Mode(c.Mode), Restart: team.RestartOnFailure, WorktreeMode: "none", Cwd: c.Cwd,
 		},
 	}
 	if c.Name == team.LeadName {
-		m.Role, m.Spec.Agent, m.Spec.Restart = team.RoleLeader, "lead", ""
+		m.Role, m.Spec.Agent, m.Spec.Restart = team.RoleLeader, team.AgentLead, ""
 		return ledger.FoundMember{Member: m}
 	}
 	launch, err := shim.ReadLaunch(b, "")
@@ -63,7 +59,7 @@ func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 		}
 	}
 	switch {
-	case slices.Contains(plainKinds, c.AgentType):
+	case team.KindOf(c.AgentType).NeedsNoFile:
 		m.Spec.Agent, m.Spec.AgentType = c.AgentType, ""
 	case len(launch.Argv) > 0:
 		m.Spec.Command = launch.Argv

@@ -109,7 +109,7 @@ func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err 
 	}
 	mail := Mailer{s.cfg.Layout, s.cfg.Ledger}
 	for _, m := range members {
-		if m.Spec.Agent != ledger.AgentExternal {
+		if !team.KindOf(m.Spec.Agent).External {
 			continue
 		}
 		requests, err := s.cfg.Ledger.Messages(ctx, ledger.MessageFilter{Kind: team.KindShutdownRequest, Recipient: m.Name})

@@ -17,7 +17,7 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	row, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: ledger.AgentExternal}}, true)
+	row, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestReplacedNoticesLeaveTheFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	if _, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: ledger.AgentExternal}}, true); err != nil {
+	if _, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}}, true); err != nil {
 		t.Fatal(err)
 	}
 	mailer := Mailer{r.layout, r.led}

@@ -201,7 +201,7 @@ func TestJoinedMembersAreNotSupervised(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	before, _, err := r.led.AddMember(t.Context(), ledger.Member{
-		Name: "guest", Desired: team.WantStopped, Spec: ledger.MemberSpec{Agent: ledger.AgentExternal},
+		Name: "guest", Desired: team.WantStopped, Spec: ledger.MemberSpec{Agent: team.AgentExternal},
 	}, true)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ func TestMailWaitsForAnAbandonedLock(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	if _, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: ledger.AgentExternal}}, true); err != nil {
+	if _, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}}, true); err != nil {
 		t.Fatal(err)
 	}
 	post := func() []ledger.Delivery {

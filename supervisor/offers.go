@@ -16,9 +16,6 @@ import (
 // keeps who was told of what, so it is told once, whoever is killed. Built-in workers
 // take tasks without being told.
 
-// claimsBySelf is the kind of agent that needs not be told.
-const claimsBySelf = "worker"
-
 // offering is a task that an idle member was told of.
 type offering struct {
 	task string
@@ -55,7 +52,7 @@ func (s *Supervisor) offersOn(e ledger.Event) {
 func (m *member) takesOffers() bool {
 	r := m.row
 	switch {
-	case r.Spec.Agent == claimsBySelf || r.Activity != team.Idle || r.Observed != team.Running || paused(r),
+	case team.KindOf(r.Spec.Agent).Worker || r.Activity != team.Idle || r.Observed != team.Running || paused(r),
 		r.Desired != team.WantRunning || m.stop != nil || m.step != "",
 		r.Role == team.RoleReviewer || r.Role == team.RoleObserver,
 		r.Spec.Mode == team.ModePlan || r.Spec.Mode == team.ModeDelegate:
@@ -134,7 +131,7 @@ func (s *Supervisor) offer(ctx context.Context, rows []ledger.Member, in ledger.
 		return nil, next, err
 	}
 	for _, r := range rows {
-		if Counts(r.Spec.Agent) && q.Blocks(r, time.Now()) != nil {
+		if !team.KindOf(r.Spec.Agent).NoModel && q.Blocks(r, time.Now()) != nil {
 			continue
 		}
 		waiting, err := s.cfg.Ledger.Waiting(ctx, r.SessionKey)

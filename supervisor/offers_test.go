@@ -149,7 +149,7 @@ func TestWhoHearsOfReadyTasks(t *testing.T) {
 		"observes":         func(m *ledger.Member) { m.Role = team.RoleObserver },
 		"plans":            func(m *ledger.Member) { m.Spec.Mode = team.ModePlan },
 		"delegates":        func(m *ledger.Member) { m.Spec.Mode = team.ModeDelegate },
-		"claims by itself": func(m *ledger.Member) { m.Spec.Agent = claimsBySelf },
+		"claims by itself": func(m *ledger.Member) { m.Spec.Agent = team.AgentWorker },
 	} {
 		row := idle
 		change(&row)

@@ -129,7 +129,7 @@ func fillConfig(cfg *team.Config, row ledger.TeamRow, members []ledger.Member) {
 				c.Cwd = m.Worktree
 			}
 			// Nobody sees the process of one that joined by itself: it is idle when it says so.
-			runs := m.Observed == team.Running || m.Spec.Agent == ledger.AgentExternal
+			runs := m.Observed == team.Running || team.KindOf(m.Spec.Agent).External
 			active := runs && m.Activity != team.Idle
 			c.IsActive = &active
 		}

@@ -31,7 +31,7 @@ func TestRosterInConfig(t *testing.T) {
 		},
 		{
 			AgentID: "eve@demo", Name: "eve", JoinedAt: 8, Observed: team.Pending, Activity: team.ActivityUnknown,
-			Spec: ledger.MemberSpec{Agent: ledger.AgentExternal, Cwd: "/r"},
+			Spec: ledger.MemberSpec{Agent: team.AgentExternal, Cwd: "/r"},
 		},
 	})
 	data, err := cfg.Marshal()

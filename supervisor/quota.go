@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -134,15 +133,12 @@ func (q Quota) Blocks(row ledger.Member, now time.Time) *team.Error {
 		return team.Errorf(team.CodeLimit, "the budget of %s is used up", row.Name).
 			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget " + row.Name + " --tokens N")
 	}
-	if _, counted := q.Spent[row.SessionKey]; q.Budgets.Team.Share(q.Team()) >= 1 && (counted || Counts(row.Spec.Agent)) {
+	if _, counted := q.Spent[row.SessionKey]; q.Budgets.Team.Share(q.Team()) >= 1 && (counted || !team.KindOf(row.Spec.Agent).NoModel) {
 		return team.Errorf(team.CodeLimit, "the budget of the team is used up").
 			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget --tokens N")
 	}
 	return nil
 }
-
-// Counts reports whether agents of the kind use a model.
-func Counts(agent string) bool { return !slices.Contains([]string{"", "worker", "command"}, agent) }
 
 // shown is a share as people read it.
 func shown(share float64) string { return fmt.Sprintf("%d%%", int(share*100)) }

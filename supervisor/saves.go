@@ -18,10 +18,6 @@ const (
 	saveLimitOnStop = 3 * time.Second
 )
 
-// savedBySelf is the kind of agent that takes its checkpoints itself when it is
-// idle and when a task is done.
-const savedBySelf = "worker"
-
 // savesOn takes a checkpoint on an event that says that a member has come to rest:
 // it is idle, or one of its tasks is completed. Of a plain command nobody knows
 // either; what there is of it is its exit.
@@ -35,7 +31,7 @@ func (s *Supervisor) savesOn(e ledger.Event) {
 	default:
 		return
 	}
-	if m := s.find(name); m != nil && m.row.Spec.Agent != savedBySelf {
+	if m := s.find(name); m != nil && !team.KindOf(m.row.Spec.Agent).Worker {
 		s.save(m.row, why)
 	}
 }

@@ -169,7 +169,7 @@ type startResult struct {
 // backend start it. It runs outside the loop.
 func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Member, token string) (res startResult, err error) {
 	defer func() { err = outOfTime(ctx, err) }()
-	if Counts(row.Spec.Agent) {
+	if !team.KindOf(row.Spec.Agent).NoModel {
 		q, err := ReadQuota(ctx, s.cfg.Ledger)
 		if err != nil {
 			return res, err

@@ -87,7 +87,7 @@ func (s *Supervisor) proceedStop(m *member) {
 		s.endTree(m, "stopped")
 		return
 	}
-	if m.row.Spec.Agent != savedBySelf {
+	if !team.KindOf(m.row.Spec.Agent).Worker {
 		s.save(m.row, "asked to stop")
 	}
 	from := m.stop.in.From

@@ -144,7 +144,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		return err
 	}
 	for _, r := range rows {
-		if r.Name != team.LeadName && r.Spec.Agent != ledger.AgentExternal {
+		if r.Name != team.LeadName && !team.KindOf(r.Spec.Agent).External {
 			s.members[r.SessionKey] = &member{row: r}
 		}
 	}

@@ -98,7 +98,7 @@ func (s *Supervisor) lastUsage() {
 // holdBack keeps mail from a member that must get no prompts now, and says why. What
 // asks it to stop goes through.
 func (s *Supervisor) holdBack(ctx context.Context, row ledger.Member, waiting []ledger.Outgoing) (held bool, err error) {
-	if !Counts(row.Spec.Agent) || slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }) {
+	if team.KindOf(row.Spec.Agent).NoModel || slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }) {
 		return false, nil
 	}
 	q, err := ReadQuota(ctx, s.cfg.Ledger)
@@ -137,7 +137,7 @@ func (s *Supervisor) crossed(who string, b team.Budget, before, after team.Usage
 		return true
 	}
 	for _, m := range ms {
-		if !Counts(m.row.Spec.Agent) {
+		if team.KindOf(m.row.Spec.Agent).NoModel {
 			continue
 		}
 		if m.line == nil {

@@ -138,7 +138,7 @@ func (s *Supervisor) verifyEnv(ctx context.Context, t ledger.TeamRow, m ledger.M
 	for k, v := range m.Spec.Env {
 		extra[k] = v
 	}
-	m.Spec.Agent, m.Spec.Command, m.Spec.Env = claimsBySelf, nil, extra
+	m.Spec.Agent, m.Spec.Command, m.Spec.Env = team.AgentWorker, nil, extra
 	if m.AgentID == "" {
 		m.AgentID = team.AgentID(m.Name, s.cfg.Layout.Key)
 	}

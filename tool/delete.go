@@ -171,7 +171,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, e
 	hint := "teamctl shutdown && teamctl delete"
 	if !force { // nobody sees whether a program that has joined still works
 		for _, m := range all {
-			if m.RemovedAt == 0 && m.Spec.Agent == ledger.AgentExternal {
+			if m.RemovedAt == 0 && team.KindOf(m.Spec.Agent).External {
 				active = append(active, m.Name)
 				hint = "teamctl leave " + m.Name + " for one that has joined; " + hint
 			}

@@ -11,9 +11,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// workerAgent is the kind of agent that takes only tasks with a command.
-const workerAgent = "worker"
-
 // hands are the members that can take tasks, and why each other one cannot.
 type hands struct {
 	ledger.Takers
@@ -36,7 +33,7 @@ func (t *Team) hands(ctx context.Context, roster []ledger.Member) (h hands, err 
 			h.idle = append(h.idle, idleHand{m.Name, why, remedy})
 			continue
 		}
-		if m.Spec.Agent != workerAgent {
+		if !team.KindOf(m.Spec.Agent).Worker {
 			h.Any = append(h.Any, m.SessionKey)
 			continue
 		}
@@ -54,7 +51,7 @@ func cannotTake(m ledger.Member) (why, remedy string) {
 		return "is " + string(m.Role), ""
 	case granted(mode, OpTaskWork) == no:
 		return fmt.Sprintf("is in mode %s", m.Spec.Mode), "teamctl mode " + m.Name + " default"
-	case m.Spec.Agent == ledger.AgentExternal: // nobody starts or sees it: it comes when it comes
+	case team.KindOf(m.Spec.Agent).External: // nobody starts or sees it: it comes when it comes
 		return "", ""
 	case m.Desired != team.WantRunning:
 		return "is stopped", "teamctl start " + m.Name

@@ -201,7 +201,7 @@ func (in InboxOut) IDs() []string {
 // too.
 func (t *Team) InboxGiven(ctx context.Context, c Caller, ids []string) error {
 	m, err := t.Ledger.Member(ctx, c.Name)
-	if err != nil || m.Spec.Agent == ledger.AgentExternal || slices.Contains(readsItself, m.Spec.Agent) {
+	if err != nil || team.KindOf(m.Spec.Agent).External || team.KindOf(m.Spec.Agent).ReadsMailbox {
 		return err
 	}
 	marks := make([]ledger.DeliveryMark, len(ids))

@@ -138,7 +138,7 @@ func TestManyEntriesAreMarkedAtOnce(t *testing.T) {
 func TestTakenMailIsNotBroughtToo(t *testing.T) {
 	r := newTalkRig(t)
 	ctx := t.Context()
-	for agent, want := range map[string]team.DeliveryState{"claude": team.Injected, "worker": team.Mailed, ledger.AgentExternal: team.Mailed} {
+	for agent, want := range map[string]team.DeliveryState{"claude": team.Injected, "worker": team.Mailed, team.AgentExternal: team.Mailed} {
 		c, _ := r.memberOf(agent, "of-"+agent, team.RoleExecutor)
 		id := r.say(Person(), c.Name, "hello").MessageID
 		in, err := r.InboxTake(ctx, c)

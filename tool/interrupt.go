@@ -21,7 +21,7 @@ func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	if err != nil {
 		return err
 	}
-	if m.Spec.Agent == "worker" {
+	if team.KindOf(m.Spec.Agent).Worker {
 		e := team.Errorf(team.CodeConflict, "%s is a built-in worker: it has no turn that could be ended alone", m.Name).WithReason("no_turns")
 		tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskInProgress, Owner: m.SessionKey, Limit: 1})
 		if err != nil || len(tasks) == 0 {

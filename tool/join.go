@@ -52,7 +52,7 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 	led := t.as(c)
 	m, renamed, err := led.AddMember(ctx, ledger.Member{
 		Name: name, Role: role, Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
-		Spec: ledger.MemberSpec{Agent: ledger.AgentExternal, AgentType: ledger.AgentExternal, WorktreeMode: "none", Cwd: row.Repo,
+		Spec: ledger.MemberSpec{Agent: team.AgentExternal, AgentType: team.AgentExternal, WorktreeMode: "none", Cwd: row.Repo,
 			ParentSession: row.LeadSession, SpawnedBy: orText(c.Session, row.LeadSession), Lane: "teammate"},
 	}, in.Exact)
 	if err != nil {
@@ -112,7 +112,7 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 	switch {
 	case m.RemovedAt != 0:
 		return m, team.Errorf(team.CodeConflict, "%s has left already", m.Name).WithReason(ledger.ReasonMemberRemoved)
-	case m.Spec.Agent != ledger.AgentExternal:
+	case !team.KindOf(m.Spec.Agent).External:
 		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason("supervised").
 			WithHint("teamctl shutdown " + m.Name)
 	}

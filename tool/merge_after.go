@@ -18,7 +18,7 @@ func (t *Team) fixer(ctx context.Context, session string) (string, error) {
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return "", err
 	}
-	if err == nil && m.RemovedAt == 0 && m.Spec.Agent != "worker" {
+	if err == nil && m.RemovedAt == 0 && !team.KindOf(m.Spec.Agent).Worker {
 		return session, nil
 	}
 	row, err := t.Ledger.Team(ctx)

@@ -141,7 +141,7 @@ func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, e
 	if err != nil {
 		return Sent{}, err
 	}
-	if *in.Approve && m.Spec.Agent == ledger.AgentExternal { // nobody ends it
+	if *in.Approve && team.KindOf(m.Spec.Agent).External { // nobody ends it
 		if err := t.leave(ctx, c, m); err != nil {
 			return Sent{}, err
 		}

@@ -68,7 +68,7 @@ func (t *Team) joinedOf(ctx context.Context, in supervisor.StopIn) (joined []led
 		if m.Name == team.LeadName {
 			continue
 		}
-		if m.Spec.Agent != ledger.AgentExternal {
+		if !team.KindOf(m.Spec.Agent).External {
 			others = others || !named
 			continue
 		}

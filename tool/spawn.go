@@ -101,19 +101,19 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		return none, team.Errorf(team.CodeInvalid, "unknown layout %q", in.Layout).WithHint("split, window or session")
 	}
 	if in.Agent == "" {
-		in.Agent = "worker"
+		in.Agent = team.AgentWorker
 		if len(in.Command) > 0 {
-			in.Agent = "command"
+			in.Agent = team.AgentCommand
 		}
 	}
-	if in.Agent == "command" && len(in.Command) == 0 {
+	if team.KindOf(in.Agent).Command && len(in.Command) == 0 {
 		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn " + in.Name + " -- make test")
 	}
-	if in.Agent == "worker" && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
+	if team.KindOf(in.Agent).Worker && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
 		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
 			WithHint("leave out --agent to run a command as a teammate")
 	}
-	if in.Backend == "in-process" && in.Agent != "worker" {
+	if in.Backend == "in-process" && !team.KindOf(in.Agent).Worker {
 		return none, team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process, not agent %q", in.Agent).
 			WithHint("--backend tmux or pty")
 	}

@@ -35,7 +35,7 @@ func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]ledger.Me
 			return nil, err
 		case m.RemovedAt == 0:
 			here = append(here, n)
-		case m.Spec.Agent == ledger.AgentExternal:
+		case team.KindOf(m.Spec.Agent).External:
 			return nil, team.Errorf(team.CodeConflict, "%s had joined by itself: teamctl does not start it", m.Name).
 				WithReason("external").WithHint("teamctl join " + m.Name)
 		default:
@@ -60,7 +60,7 @@ func (t *Team) stoppedNames(ctx context.Context) (names []string, err error) {
 		return nil, err
 	}
 	for _, m := range all {
-		if m.Name != team.LeadName && m.Spec.Agent != ledger.AgentExternal && m.Desired == team.WantStopped {
+		if m.Name != team.LeadName && !team.KindOf(m.Spec.Agent).External && m.Desired == team.WantStopped {
 			names = append(names, m.Name)
 		}
 	}
@@ -74,7 +74,7 @@ func (t *Team) stoppedNames(ctx context.Context) (names []string, err error) {
 	}
 	var back []string
 	for _, m := range left {
-		if m.Spec.Agent != ledger.AgentExternal {
+		if !team.KindOf(m.Spec.Agent).External {
 			back = append(back, m.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
 
 // notReading are the recipients that nothing shows to read mail: a command, or a program
@@ -16,7 +17,7 @@ func (t *Team) notReading(ctx context.Context, ds []ledger.Delivery) []string {
 	var out []string
 	for _, d := range ds {
 		m, err := t.Ledger.MemberBySession(ctx, d.Session)
-		if err != nil || m.Spec.Asks || m.Spec.Agent != "command" && m.Spec.Agent != ledger.AgentExternal {
+		if err != nil || m.Spec.Asks || !team.KindOf(m.Spec.Agent).MayIgnoreMail {
 			continue
 		}
 		if does, err := t.mailer(Caller{}).TakesPart(ctx, m, m.JoinedAt); err == nil && !does {

@@ -62,7 +62,7 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 	now := time.Now()
 	for _, r := range rows {
 		s, counted := q.Spent[r.SessionKey]
-		if !counted && !supervisor.Counts(r.Spec.Agent) {
+		if !counted && team.KindOf(r.Spec.Agent).NoModel {
 			continue
 		}
 		m := usageOf(s.Total(), q.Budgets.Members[r.Name])

@@ -14,7 +14,7 @@ func TestUsingATaskKeepsIt(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
 	ctx := t.Context()
-	guest, _ := r.memberOf(ledger.AgentExternal, "guest", team.RoleExecutor)
+	guest, _ := r.memberOf(team.AgentExternal, "guest", team.RoleExecutor)
 	other := r.as("other", team.RoleLeader)
 	lead, err := r.Ledger.Member(ctx, team.LeadName)
 	if err != nil {

@@ -8,9 +8,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// readsItself are the agents that find a message in their mailbox without anybody's help.
-var readsItself = []string{"", "lead", "worker", "command", "acp"}
-
 // carry sees to it that somebody brings what was posted to agents that do not read
 // their mailbox: a supervisor that was killed is started again. The message is
 // safe in any case, so what fails here is told to nobody: the next command tries again.
@@ -39,5 +36,5 @@ func (t *Team) carryOn(ctx context.Context) {
 
 // carried reports whether a member gets its mail from the supervisor.
 func carried(m ledger.Member) bool {
-	return m.Observed == team.Running && !slices.Contains(readsItself, m.Spec.Agent)
+	return m.Observed == team.Running && !team.KindOf(m.Spec.Agent).ReadsMailbox
 }

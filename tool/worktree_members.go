@@ -78,7 +78,7 @@ func (t *Team) Left(ctx context.Context) ([]ledger.Member, error) {
 	}
 	var out []ledger.Member
 	for _, m := range all {
-		ran := m.StartedAt != 0 || m.Spec.Agent == ledger.AgentExternal
+		ran := m.StartedAt != 0 || team.KindOf(m.Spec.Agent).External
 		if m.RemovedAt != 0 && ran && newest[life{m.Name, m.Worktree}] == m.JoinedAt {
 			out = append(out, m)
 		}

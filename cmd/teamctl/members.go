@@ -267,7 +267,7 @@ func (a *app) startedOf(ctx context.Context, names []string, set func(ledger.Mem
 		before := map[string]ledger.Member{}
 		for _, m := range roster {
 			before[m.SessionKey] = m
-			if set != nil && m.Name != team.LeadName && m.Spec.Agent != ledger.AgentExternal && set(m) {
+			if set != nil && m.Name != team.LeadName && !team.KindOf(m.Spec.Agent).External && set(m) {
 				names = append(names, m.Name)
 			}
 		}

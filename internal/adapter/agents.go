@@ -22,14 +22,14 @@ type Info struct {
 
 // The kinds of agent by name.
 const (
-	Worker   = "worker"
-	Command  = "command"
-	Claude   = "claude"
-	Codex    = "codex"
-	Gemini   = "gemini"
-	Opencode = "opencode"
-	ACP      = "acp"
-	Generic  = "generic"
+	Worker   = team.AgentWorker
+	Command  = team.AgentCommand
+	Claude   = team.AgentClaude
+	Codex    = team.AgentCodex
+	Gemini   = team.AgentGemini
+	Opencode = team.AgentOpencode
+	ACP      = team.AgentACP
+	Generic  = team.AgentGeneric
 )
 
 type kind struct {

@@ -22,12 +22,16 @@ var (
 	claudeDecides = Version{2, 1, 329}
 )
 
-// ClaudeWaits reports whether a version can have a hook that waits for mail.
-func ClaudeWaits(v Version) bool { return v.atLeast(claudeRewake) }
+// Waits reports whether a version of a program can have a hook that waits for mail.
+func Waits(agent string, v Version) bool { return agent == Claude && v.atLeast(claudeRewake) }
 
-// ClaudeDecides reports whether a version has its requests for permission answered by a
-// hook.
-func ClaudeDecides(v Version) bool { return v.atLeast(claudeDecides) }
+// Decides reports whether a version of a program has its requests for permission
+// answered by a hook.
+func Decides(agent string, v Version) bool { return agent == Claude && v.atLeast(claudeDecides) }
+
+// KeepsSessions reports whether a program writes the state of its sessions below its
+// configuration.
+func KeepsSessions(agent string) bool { return agent == Claude }
 
 // claudeAlone keeps out the servers of its person and of the repository, which it starts
 // under its own consent otherwise. A server of theirs by the name of ours gives way to it.
@@ -172,7 +176,7 @@ func claudeSettings(exe string, v Version, late bool) string {
 			timeout = waitTimeout
 		}
 		list := []any{map[string]any{"type": "command", "command": hookCommand(exe, "claude", e.name), "timeout": timeout}}
-		if e.waiter && (late || ClaudeWaits(v)) {
+		if e.waiter && (late || v.atLeast(claudeRewake)) {
 			list = append(list, map[string]any{
 				"type": "command", "command": hookCommand(exe, "claude", "Wait"), "timeout": waitTimeout,
 				"asyncRewake": true, "rewakeSummary": "mail from your team",

@@ -46,7 +46,7 @@ func TestRoster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if here.Spec.Agent != ledger.AgentExternal || here.Observed != team.Pending || here.Activity != team.ActivityUnknown {
+	if here.Spec.Agent != team.AgentExternal || here.Observed != team.Pending || here.Activity != team.ActivityUnknown {
 		t.Errorf("researcher here: %+v", here)
 	}
 

@@ -65,7 +65,7 @@ func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) 
 	if err := readJSON(f.Bundle, seenFile, &last); err == nil && last.Generation == f.Generation {
 		h.done.Go(func() { r(last.Seen) })
 	}
-	if f.Link.Agent == adapter.Claude && f.Link.Config != "" {
+	if adapter.KeepsSessions(f.Link.Agent) && f.Link.Config != "" {
 		file := filepath.Join(f.Link.Config, "sessions", strconv.Itoa(f.PID)+".json")
 		h.done.Go(func() { watchSession(ctx, f, file, r) })
 	}
@@ -152,7 +152,7 @@ func (h *hooks) wakes(mail []team.Mail) bool {
 // waits reports whether the program is one that has a hook that waits for mail, and runs
 // its hooks.
 func (h *hooks) waits() bool {
-	return h.f.Link.Agent == adapter.Claude && adapter.ClaudeWaits(h.f.version())
+	return adapter.Waits(h.f.Link.Agent, h.f.version())
 }
 
 // waiterLives reports whether a hook waits for mail.
@@ -226,7 +226,7 @@ func (h *hooks) SetMode(mode team.Mode) string {
 	switch {
 	case adapter.SameMode(h.f.Link, is, mode):
 		return ""
-	case h.f.Link.Agent == adapter.Claude && adapter.ClaudeDecides(h.f.Link.StartedAs()):
+	case adapter.Decides(h.f.Link.Agent, h.f.Link.StartedAs()):
 		return adapter.WithItsNextRequest
 	}
 	return adapter.AtItsNextStart

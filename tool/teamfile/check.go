@@ -85,9 +85,9 @@ func (r *reader) checkMember(p placed[Member]) {
 		check("branch", fmt.Errorf("branch is empty"))
 	}
 	switch {
-	case m.Agent == "command" && len(m.Command) == 0:
+	case team.KindOf(m.Agent).Command && len(m.Command) == 0:
 		check("agent", fmt.Errorf("agent command needs a command"))
-	case len(m.Command) > 0 && m.Agent == "worker":
+	case len(m.Command) > 0 && team.KindOf(m.Agent).Worker:
 		check("agent", fmt.Errorf("agent %s takes no command: leave out agent or command", m.Agent))
 	case p.keys["command"] != nil && (len(m.Command) == 0 || m.Command[0] == ""):
 		check("command", fmt.Errorf("command is empty"))

@@ -35,7 +35,7 @@ func (r *run) wait(ctx context.Context) error {
 	// A version that waits for its hooks would wait for this one. It is here only where the
 	// version was not known at the start.
 	link, err := courier.ReadLink(r.bundle, r.gen)
-	if v, _ := adapter.ParseVersion(link.Version); err == nil && link.Assumed != "" && !adapter.ClaudeWaits(v) {
+	if v, _ := adapter.ParseVersion(link.Version); err == nil && link.Assumed != "" && !adapter.Waits(link.Agent, v) {
 		return r.Write(adapter.HookReply{})
 	}
 	wrote := false
