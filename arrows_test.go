@@ -120,17 +120,21 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "internal/run", "ledger"}, libs: []string{yaml}, never: append([]string{"net"}, noSQL...),
 		why: "people's own commands are asked by the tools and by the supervisor; what they say is written down, and carried out by others",
 	},
+	"internal/sink": {
+		may: []string{"internal/run"}, never: noExec,
+		why: "tells the world outside: what it says and when, others decide",
+	},
 	"internal/permit": {
 		may: []string{"team"}, libs: []string{"github.com/bmatcuk/doublestar"}, never: append([]string{"net"}, noExec...),
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "supervisor"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "internal/sink", "supervisor"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -147,8 +151,8 @@ var rooms = map[string]room{
 		why: "the only room that imports the MCP SDK",
 	},
 	"agent": {
-		may: []string{"team", "tool", "ledger", "inbox"}, libs: []string{xsys}, never: noSQL,
-		why: "an agent works through the tools, like any other agent: it never sees the backends, the supervisor or git worktrees",
+		may: []string{"team", "internal/run", "tool", "ledger", "inbox"}, never: noSQL,
+		why: "an agent works through the tools, like any other agent, and its commands through the one runner: it never sees the backends, the supervisor or git worktrees",
 	},
 	"internal/adapter": {
 		may: []string{"team"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
@@ -177,7 +181,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
@@ -210,6 +214,7 @@ var testRooms = map[string][]string{
 	"internal/fakecli": {leaf},            // the stand-in for a model's provider
 	"internal/hooks":   {"internal/proc"}, // to see that nothing is left of a command
 	"internal/courier": {"internal/fakecli"},
+	"agent":            {"internal/proc"}, // to see that nothing is left of a command
 	"scripts":          {"internal/fakecli"},
 	"internal/control": {"backends"},                   // a supervisor to serve needs one
 	".":                {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -43,6 +44,7 @@ type Env struct {
 	Dir       string    // where commands run
 	Out       io.Writer // the worker's screen; its errors are ignored
 	Environ   []string  // the environment of commands, KEY=VALUE
+	Commands  run.Book  // where commands are recorded while they run; the zero value records nothing
 	// Ready is called once the worker takes messages.
 	Ready func()
 	Now   func() time.Time

@@ -94,10 +94,13 @@ func (w *worker) releaseAll(ctx context.Context) error {
 // reannounce is how old a finished task may be for its notice to be repeated.
 const reannounce = 10 * time.Minute
 
-// recover puts right what an earlier life of this session left: what it held
-// goes back, and the notice of its newest task, which it may not have lived to
-// send, is sent again.
+// recover puts right what an earlier life of this session left: the command that it was
+// running is ended, what it held goes back, and the notice of its newest task, which it
+// may not have lived to send, is sent again.
 func (w *worker) recover(ctx context.Context) error {
+	if _, err := w.env.Commands.Sweep(ctx); err != nil {
+		w.out.line("end what an earlier life was running: %v", err)
+	}
 	err := w.retry(ctx, "look for tasks of an earlier life", w.releaseAll)
 	if err != nil {
 		return err

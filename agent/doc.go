@@ -25,8 +25,8 @@
 //   - The task was taken away (released, expired, deleted, assigned to another):
 //     every later write is fenced by owner and attempt, and the ledger is looked at
 //     on each change while a command runs; the command is ended and the worker goes on.
-//   - The context ends: the command's process group gets SIGTERM and SIGCONT, five
-//     seconds later SIGKILL; the task goes back to pending. A task whose command and
+//   - The context ends: all processes of the command get SIGTERM and SIGCONT, five
+//     seconds later SIGKILL (package internal/run); the task goes back to pending. A task whose command and
 //     verification were through is still completed.
 //   - The worker is killed: its next life, which has the same session key, releases
 //     what it held, repeats the notice of its newest task (the idempotency key keeps

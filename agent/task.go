@@ -139,7 +139,7 @@ func (w *worker) perform(ctx context.Context, t ledger.Task) (outcome, error) {
 	}
 
 	w.out.line("$ %s", o.Run)
-	r := w.command(ctx, t, o.Run, o.Limit)
+	r := w.command(ctx, t, ofTask, o.Run, o.Limit)
 	if gone := w.interrupted(t, r); gone != nil {
 		return *gone, nil
 	}
@@ -160,7 +160,7 @@ func (w *worker) perform(ctx context.Context, t ledger.Task) (outcome, error) {
 
 	if t.Verify != "" {
 		w.out.line("verify $ %s", t.Verify)
-		v := w.command(ctx, t, t.Verify, o.Limit)
+		v := w.command(ctx, t, ofVerify, t.Verify, o.Limit)
 		if gone := w.interrupted(t, v); gone != nil {
 			return *gone, nil
 		}

@@ -50,8 +50,8 @@ func TestTakenAwayWhileRunning(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	w.shows("was taken away after")
-	if groupAlive(group(t, pidfile)) {
-		t.Error("the command still runs")
+	if left := below(t, group(t, pidfile)); len(left) != 0 {
+		t.Errorf("the command still runs: %v", left)
 	}
 	if got := r.task(ts[0].ID); got.Owner != "other" || got.Status != team.TaskClaimed {
 		t.Errorf("task is %s of %s", got.Status, got.Owner)

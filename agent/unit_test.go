@@ -82,10 +82,10 @@ func TestWhoseSignal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	timer := time.AfterFunc(200*time.Millisecond, cancel)
 	defer timer.Stop()
-	if r := w.command(ctx, ledger.Task{ID: "1"}, "kill -TERM $$", 0); r.how != byContext {
+	if r := w.command(ctx, ledger.Task{ID: "1"}, ofTask, "kill -TERM $$", 0); r.how != byContext {
 		t.Errorf("ended %+v", r)
 	}
-	if r := w.command(t.Context(), ledger.Task{ID: "1"}, "kill -TERM $$", 0); r.how != byItself || r.code != 143 || r.sig != "SIGTERM" {
+	if r := w.command(t.Context(), ledger.Task{ID: "1"}, ofTask, "kill -TERM $$", 0); r.how != byItself || r.code != 143 || r.sig != "SIGTERM" {
 		t.Errorf("ended %+v", r)
 	}
 }
@@ -93,7 +93,7 @@ func TestWhoseSignal(t *testing.T) {
 func TestBashMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	w := &worker{env: Env{Dir: t.TempDir()}, out: newOutput(&bytes.Buffer{})}
-	if r := w.command(t.Context(), ledger.Task{ID: "1"}, "true", 0); r.how != byError || r.code != 127 || !strings.Contains(r.why(0), "start bash") {
+	if r := w.command(t.Context(), ledger.Task{ID: "1"}, ofTask, "true", 0); r.how != byError || r.code != 127 || !strings.Contains(r.why(0), "start bash") {
 		t.Errorf("ended %+v", r)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -56,7 +57,7 @@ func (s *Supervisor) tellOutside() {
 			to, err := sink.Parse(spec)
 			for _, t := range batch {
 				if err == nil {
-					_, err = to.Deliver(ctx, t.wants, t.channel, t.notice)
+					_, err = to.Deliver(ctx, run.BookOf(s.cfg.Layout), t.wants, t.channel, t.notice)
 				}
 				if err == nil || ctx.Err() != nil {
 					continue

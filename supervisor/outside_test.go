@@ -63,7 +63,7 @@ func TestOutsideIsTold(t *testing.T) {
 		t.Errorf("told outside: %s", text)
 	}
 	failed, err := r.led.Events(t.Context(), 0, 0, ledger.EventFilter{What: "notify.failed"})
-	if err != nil || len(failed) == 0 || !strings.Contains(string(failed[0].Data), "exit status 3") {
+	if err != nil || len(failed) == 0 || !strings.Contains(string(failed[0].Data), "exit 3") {
 		t.Errorf("%+v, %v", failed, err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -205,18 +204,7 @@ func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, er
 	began := time.Now()
 	end, err := run.Run(ctx, cmd)
 	e.cut, e.Passed, e.ExitCode = end.Cut, end.OK(), end.Code
-	switch {
-	case e.cut:
-		e.Why = "it was ended before it was through"
-	case end.Err != nil:
-		e.Why = "it could not be run: " + end.Err.Error()
-	case end.Late:
-		e.Why = "timed out after " + j.limit.String()
-	case end.Signal != "":
-		e.Why = "ended by " + end.Signal
-	default:
-		e.Why = "exit " + strconv.Itoa(end.Code)
-	}
+	e.Why = end.Why(j.limit)
 	if !e.cut && !e.Passed {
 		if why := missing(j.dir); why != "" {
 			e.Gone, e.Why = true, why

@@ -21,6 +21,9 @@ const (
 	EnvNotify    = "TEAMCTL_NOTIFY_SOCKET"
 	EnvColor     = "TEAMCTL_AGENT_COLOR"
 	EnvParent    = "TEAMCTL_PARENT_SESSION_ID"
+	// EnvCommand is the generation of a command (a task's, a hook) that a member runs; the
+	// command has the member's EnvGen as well.
+	EnvCommand = "TEAMCTL_COMMAND"
 	// EnvDetached marks, with the value 1, a process that belongs to no agent
 	// although an agent's command may have started it: a supervisor, a tmux server.
 	EnvDetached = "TEAMCTL_DETACHED"

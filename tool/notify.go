@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -77,7 +78,7 @@ func (t *Team) SinkTest(ctx context.Context, c Caller) ([]string, error) {
 	for _, spec := range specs {
 		to, err := sink.Parse(spec)
 		if err == nil {
-			_, err = to.Deliver(ctx, true, "person", sink.Notice{
+			_, err = to.Deliver(ctx, run.BookOf(t.Layout), true, "person", sink.Notice{
 				Team: t.Layout.Key, What: "test", Title: "teamctl " + t.Layout.Key, Text: "a test of " + to.String(), At: time.Now().UnixMilli(),
 			})
 		}

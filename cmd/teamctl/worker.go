@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/dirwatch"
+	runner "github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -166,7 +167,7 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 	}
 	return &station{team: t, caller: c, member: m, watch: watch, env: agent.Env{
 		Ledger: &ruledLedger{Ledger: t.Ledger.As(m.Name), team: t}, Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
-		Dir: dir, Out: at.out, Environ: at.environ, Ready: readiness(t.Layout.Bundle(m.Name), m.Name, at),
+		Dir: dir, Out: at.out, Environ: at.environ, Commands: runner.BookOf(t.Layout), Ready: readiness(t.Layout.Bundle(m.Name), m.Name, at),
 	}}, nil
 }
 

@@ -120,7 +120,7 @@ func withoutOurs(env []string) []string {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "TMUX", "TMUX_PANE", team.EnvTeam, team.EnvAgentID, team.EnvAgentName, team.EnvTaskID,
-			team.EnvGen, team.EnvNotify, team.EnvColor, team.EnvParent, team.EnvHome, team.EnvDetached, team.EnvToken, EnvReady:
+			team.EnvGen, team.EnvCommand, team.EnvNotify, team.EnvColor, team.EnvParent, team.EnvHome, team.EnvDetached, team.EnvToken, EnvReady:
 			continue
 		}
 		out = append(out, kv)

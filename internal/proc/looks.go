@@ -110,15 +110,22 @@ func takeSight() (*sight, error) {
 }
 
 // marks parses an environment: it returns the generations to which its process
-// belongs, normally one, and whether it is detached.
+// belongs, that of a member and that of a command the member runs, and whether it
+// is detached.
 func marks(environ []byte) (gens []string, detached bool) {
-	const genKey, detachedMark = team.EnvGen + "=", EnvDetached + "=1"
+	const genKey, commandKey, detachedMark = team.EnvGen + "=", team.EnvCommand + "=", EnvDetached + "=1"
 	for len(environ) > 0 {
 		var kv []byte
 		kv, environ, _ = bytes.Cut(environ, []byte{0})
 		if string(kv) == detachedMark {
 			detached = true
-		} else if gen, ok := bytes.CutPrefix(kv, []byte(genKey)); ok && len(gen) > 0 {
+			continue
+		}
+		gen, ok := bytes.CutPrefix(kv, []byte(genKey))
+		if !ok {
+			gen, ok = bytes.CutPrefix(kv, []byte(commandKey))
+		}
+		if ok && len(gen) > 0 {
 			gens = append(gens, string(gen))
 		}
 	}

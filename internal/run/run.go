@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -25,7 +27,8 @@ type Group interface {
 
 // Cmd is a command and how to run it.
 type Cmd struct {
-	Command    string // for bash -c
+	Command    string   // for bash -c
+	Args       []string // $0, $1 and so on of Command
 	Dir        string
 	Env        []string // the whole environment except for the generation
 	Generation string   // identifies its processes
@@ -34,8 +37,12 @@ type Cmd struct {
 	Stdout     io.Writer
 	Stderr     io.Writer // may be the same as Stdout
 	Limit      time.Duration
-	Grace      time.Duration // between SIGTERM and SIGKILL
+	Grace      time.Duration // between SIGTERM and SIGKILL, also for what it leaves behind
 }
+
+// drain limits the wait for output after the exit of a command: a process
+// substitution outlives its bash for a moment, and its last lines count.
+const drain = time.Second
 
 // Ended describes how a command ended, with everything that it had started.
 type Ended struct {
@@ -49,11 +56,26 @@ type Ended struct {
 // lateCode is the exit status of timeout(1).
 const lateCode = 124
 
+// Why describes how the command ended; limit is its time limit.
+func (e Ended) Why(limit time.Duration) string {
+	switch {
+	case e.Err != nil:
+		return "it could not be run: " + e.Err.Error()
+	case e.Late:
+		return "timed out after " + limit.String()
+	case e.Cut:
+		return "it was ended before it was through"
+	case e.Signal != "":
+		return "ended by " + e.Signal
+	}
+	return "exit " + strconv.Itoa(e.Code)
+}
+
 // OK reports whether it ended by itself, with status 0.
 func (e Ended) OK() bool { return e.Err == nil && !e.Late && !e.Cut && e.Signal == "" && e.Code == 0 }
 
-// Run runs a command and returns when none of its processes is left. An error
-// means that some process is left.
+// Run runs a command and returns when none of its processes is left and all of
+// its output has been written. An error means that some process is left.
 func Run(ctx context.Context, c Cmd) (Ended, error) {
 	if ctx.Err() != nil {
 		return Ended{Code: -1, Cut: true}, nil
@@ -67,42 +89,50 @@ func Run(ctx context.Context, c Cmd) (Ended, error) {
 			defer func() { _ = dir.Close() }()
 		}
 	}
-	cmd, ended, err := start(c, dir)
+	cmd, err := start(c, dir)
 	if err != nil && dir != nil { // the group may be the cause
-		cmd, ended, err = start(c, nil)
+		cmd, err = start(c, nil)
 	}
 	if err != nil {
 		return Ended{Code: -1, Err: err}, nil
 	}
+	defer cmd.out.finish(drain)
 	var late <-chan time.Time
 	if c.Limit > 0 {
 		timer := time.NewTimer(c.Limit)
 		defer timer.Stop()
 		late = timer.C
 	}
-	reap := func() error { return <-ended }
+	var end Ended
 	// Wait only for its own exit: what it leaves in the background may keep its
 	// output open, and is ended below.
 	select {
-	case err := <-ended:
-		return status(err), endAll(group, cmd.Process.Pid, c.Generation, 0)
+	case err := <-cmd.ended:
+		cmd.out.wait(drain)
+		return status(err), End(group, c.Generation, c.Grace)
 	case <-late:
-		err := endAll(group, cmd.Process.Pid, c.Generation, c.Grace)
-		_ = reap() // ended above
-		return Ended{Code: lateCode, Late: true}, err
+		end = Ended{Code: lateCode, Late: true}
 	case <-ctx.Done():
-		err := endAll(group, cmd.Process.Pid, c.Generation, c.Grace)
-		_ = reap() // ended above
-		return Ended{Code: -1, Cut: true}, err
+		end = Ended{Code: -1, Cut: true}
 	}
+	err = endAll(group, cmd.pid, c.Generation, c.Grace)
+	<-cmd.ended // ended above
+	return end, err
+}
+
+// running is a command that was started.
+type running struct {
+	pid   int
+	ended <-chan error // the result of waiting for it
+	out   *output
 }
 
 // start starts a command, in the control group with this directory if there is
-// one. The result of waiting for it is sent on the channel.
-func start(c Cmd, group *os.File) (*exec.Cmd, <-chan error, error) {
-	cmd := exec.Command("bash", "-c", c.Command)
+// one.
+func start(c Cmd, group *os.File) (*running, error) {
+	cmd := exec.Command("bash", append([]string{"-c", c.Command}, c.Args...)...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], team.EnvGen+"="+c.Generation, team.EnvDetached+"=")
+	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], mark(c.Env)+"="+c.Generation, team.EnvDetached+"=")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	childattr.DieWithUs(cmd.SysProcAttr)
 	if group != nil {
@@ -111,8 +141,11 @@ func start(c Cmd, group *os.File) (*exec.Cmd, <-chan error, error) {
 	if c.Stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}
-	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
-	cmd.WaitDelay = c.Grace
+	out, err := newOutput(cmd, c.Stdout, c.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	cmd.WaitDelay = drain // for its input, which what it leaves may keep open
 
 	ended := make(chan error, 1)
 	started := make(chan error, 1)
@@ -127,14 +160,30 @@ func start(c Cmd, group *os.File) (*exec.Cmd, <-chan error, error) {
 			ended <- cmd.Wait()
 		}
 	}()
-	return cmd, ended, <-started
+	if err := <-started; err != nil {
+		out.drop()
+		return nil, err
+	}
+	out.start()
+	return &running{cmd.Process.Pid, ended, out}, nil
+}
+
+// mark returns the variable for a command's generation. A command of a member
+// keeps the member's generation, so that ending the member ends the command.
+func mark(environ []string) string {
+	for _, kv := range environ {
+		if name, value, _ := strings.Cut(kv, "="); name == team.EnvGen && value != "" {
+			return team.EnvCommand
+		}
+	}
+	return team.EnvGen
 }
 
 // killWithin limits the time for ending what a command has started.
 const killWithin = time.Minute
 
-// endAll ends the process tree of a command. The root may have exited already,
-// and its pid is not reused before it has been waited for.
+// endAll ends the process tree of a command that has not been waited for: its
+// pid is not reused before.
 func endAll(g proc.Group, pid int, generation string, grace time.Duration) error {
 	var roots []backends.ProcID
 	if id, err := proc.Identify(pid); err == nil {
@@ -159,7 +208,7 @@ func end(g proc.Group, roots []backends.ProcID, generation string, grace time.Du
 func status(err error) Ended {
 	var exit *exec.ExitError
 	switch {
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // what it left keeps its output open
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // what it left keeps its input open
 		return Ended{}
 	case !errors.As(err, &exit):
 		return Ended{Code: -1, Err: err}

@@ -106,3 +106,26 @@ func TestAllOfItIsEnded(t *testing.T) {
 		})
 	}
 }
+
+// What a command leaves in the background is asked to end first, and what it writes
+// until it has ended is kept. A command of a member is found by both generations.
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := cmdOf(t, `setsid bash -c 'trap "echo last words; exit" TERM; touch on; while :; do sleep 0.1; done' 2>/dev/null &
+until test -e on; do sleep 0.02; done; echo "$TEAMCTL_GENERATION $TEAMCTL_COMMAND"; exit 3`, &out)
+	member := team.NewUUID()
+	c.Env, c.Grace = append(c.Env, team.EnvGen+"="+member), time.Minute
+	end, err := Run(t.Context(), c)
+	if err != nil || end.Code != 3 || end.Why(0) != "exit 3" {
+		t.Errorf("%+v, %v", end, err)
+	}
+	if want := member + " " + c.Generation + "\nlast words\n"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+	for _, gen := range []string{member, c.Generation} {
+		if left := proc.ByGeneration(gen); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}

@@ -14,11 +14,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os/exec"
+	"os"
 	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/run"
 )
 
 // Internal is the channel of messages between agents. Nothing of it is ever
@@ -102,25 +104,25 @@ func checkURL(target string) error {
 }
 
 // Deliver delivers a notice to the sink if the gate lets it pass, and reports
-// whether it did.
-func (s Sink) Deliver(ctx context.Context, wantsDeliver bool, channel string, n Notice) (sent bool, err error) {
+// whether it did. Commands are recorded in book while they run.
+func (s Sink) Deliver(ctx context.Context, book run.Book, wantsDeliver bool, channel string, n Notice) (sent bool, err error) {
 	if !External(wantsDeliver, channel) {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	body, err := json.Marshal(n)
 	if err != nil {
 		return false, fmt.Errorf("encode the notice: %w", err)
 	}
 	switch s.kind {
 	case "command":
-		err = run(ctx, bytes.NewReader(append(body, '\n')), "/bin/sh", "-c", s.target)
+		err = runCommand(ctx, book, run.Cmd{Command: s.target, Stdin: append(body, '\n')})
 	case "webhook":
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
 		err = s.post(ctx, body)
 	case "desktop":
 		name, args := desktop(n)
-		err = run(ctx, nil, name, args...)
+		err = runCommand(ctx, book, run.Cmd{Command: `exec "$0" "$@"`, Args: append([]string{name}, args...)})
 	default:
 		err = errors.New("no sink is configured")
 	}
@@ -141,19 +143,33 @@ func desktop(n Notice) (string, []string) {
 	return "notify-send", []string{"--app-name=teamctl", "--", n.Title, n.Text}
 }
 
-// run runs a command and ends everything that it has started in its group.
-func run(ctx context.Context, stdin io.Reader, name string, args ...string) error {
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdin, cmd.Stderr = stdin, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
-	if err == nil || out.Len() == 0 {
+// maxErr limits how much of a command's standard error is kept, in bytes.
+const maxErr = 200
+
+// grace is the time between SIGTERM and SIGKILL.
+const grace = 2 * time.Second
+
+// runCommand runs a command and ends everything that it has started.
+func runCommand(ctx context.Context, book run.Book, c run.Cmd) error {
+	scope, err := book.Open("notice", "")
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %.200s", err, strings.TrimSpace(out.String()))
+	var said head
+	c.Env, c.Stderr, c.Limit, c.Grace = os.Environ(), &said, limit, grace
+	end, err := scope.Run(ctx, c)
+	if err = errors.Join(err, scope.Close()); err != nil || end.OK() {
+		return err
+	}
+	return errors.New(strings.TrimSuffix(end.Why(limit)+": "+strings.TrimSpace(said.String()), ": "))
+}
+
+// head keeps the first maxErr bytes written to it.
+type head struct{ strings.Builder }
+
+func (h *head) Write(p []byte) (int, error) {
+	_, _ = h.Builder.Write(p[:min(len(p), maxErr-h.Len())])
+	return len(p), nil
 }
 
 // post sends the notice. It does not follow a redirect, which could lead

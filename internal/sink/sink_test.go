@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/internal/run"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +43,7 @@ func TestGate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent, err := s.Deliver(t.Context(), tt.wants, tt.channel, Notice{What: "x"})
+		sent, err := s.Deliver(t.Context(), run.Book{}, tt.wants, tt.channel, Notice{What: "x"})
 		_, statErr := os.Stat(out)
 		if err != nil || sent != tt.want || (statErr == nil) != tt.want {
 			t.Errorf("wanted %v on %q: sent %v, %v", tt.wants, tt.channel, sent, err)
@@ -78,7 +80,7 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sent, err := s.Deliver(t.Context(), true, "person", n); !sent || err != nil {
+	if sent, err := s.Deliver(t.Context(), run.Book{}, true, "person", n); !sent || err != nil {
 		t.Fatalf("%v, %v", sent, err)
 	}
 	data, err := os.ReadFile(out)
@@ -89,7 +91,7 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sent, err := bad.Deliver(t.Context(), true, "person", n); sent || err == nil || !strings.Contains(err.Error(), "no such luck") {
+	if sent, err := bad.Deliver(t.Context(), run.Book{}, true, "person", n); sent || err == nil || !strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("%v, %v", sent, err)
 	}
 	hang, err := Parse("command:sleep 1000 & sleep 1000")
@@ -98,7 +100,7 @@ func TestCommand(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50e6)
 	defer cancel()
-	if sent, err := hang.Deliver(ctx, true, "person", n); sent || err == nil {
+	if sent, err := hang.Deliver(ctx, run.Book{}, true, "person", n); sent || err == nil {
 		t.Errorf("%v, %v", sent, err)
 	}
 }
@@ -128,7 +130,7 @@ func TestWebhook(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = nil
-		sent, err := s.Deliver(t.Context(), true, "person", n)
+		sent, err := s.Deliver(t.Context(), run.Book{}, true, "person", n)
 		if sent != (want == "") || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v", path, sent, err)
 		}
@@ -138,7 +140,7 @@ func TestWebhook(t *testing.T) {
 	}
 	// A name that leads away from this machine is refused when it is dialled.
 	away := Sink{"webhook", "http://192.0.2.1:9/"}
-	if sent, err := away.Deliver(t.Context(), true, "person", n); sent || err == nil || !strings.Contains(err.Error(), "not on this machine") {
+	if sent, err := away.Deliver(t.Context(), run.Book{}, true, "person", n); sent || err == nil || !strings.Contains(err.Error(), "not on this machine") {
 		t.Errorf("%v, %v", sent, err)
 	}
 }
@@ -155,12 +157,12 @@ func TestDesktop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("PATH", dir)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	s, err := Parse("desktop")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sent, err := s.Deliver(t.Context(), true, "person", Notice{Title: "title", Text: "text"}); !sent || err != nil {
+	if sent, err := s.Deliver(t.Context(), run.Book{}, true, "person", Notice{Title: "title", Text: "text"}); !sent || err != nil {
 		t.Fatalf("%v, %v", sent, err)
 	}
 	data, err := os.ReadFile(out)
