@@ -134,7 +134,7 @@ func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 	mcp := "(echo '" + request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`) +
 		"'; echo '" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` +
 		"'; echo '" + request(2, "tools/call", `{"name":"TaskList","arguments":{}}`) +
-		"'; until grep -q '\"id\":2' mcp.out; do sleep 0.05; done) | teamctl mcp >mcp.out"
+		"'; until grep -q '\"id\":2' mcp.out; do sleep 0.2; done) | teamctl mcp >mcp.out"
 	for i, line := range []string{
 		"teamctl send a hello",
 		`teamctl call TaskCreate '{"subject":"x","description":"x"}'`,

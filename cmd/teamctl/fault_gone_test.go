@@ -76,7 +76,7 @@ func TestSupervisorGoneUnderWait(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none", "--restart", "always")
 	gate := r.dir + "/gate"
-	r.teamctl("task", "add", "one", "--run", "until [ -e "+gate+" ]; do sleep 0.05; done")
+	r.teamctl("task", "add", "one", "--run", "until [ -e "+gate+" ]; do sleep 0.2; done")
 	r.until("the task to begin", func() bool { return strings.Contains(r.teamctl("task", "ls"), "in_progress") })
 	var wg sync.WaitGroup
 	var out string
@@ -141,7 +141,7 @@ func TestSupervisorStopped(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
 	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none")
-	r.teamctl("task", "add", "one", "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.05; done")
+	r.teamctl("task", "add", "one", "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.2; done")
 	r.until("the task to begin", func() bool { return strings.Contains(r.teamctl("task", "ls"), "in_progress") })
 	sup := r.supervisor()
 	r.halt(sup)
@@ -190,7 +190,7 @@ func TestWorkerAtAStoppedSupervisor(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none", "--backend", "pty")
 	for _, task := range []string{"one", "two", "three"} {
-		r.teamctl("task", "add", task, "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.05; done")
+		r.teamctl("task", "add", task, "--run", "until [ -e "+r.dir+"/gate ]; do sleep 0.2; done")
 	}
 	r.until("the task to begin", func() bool { return strings.Contains(r.teamctl("task", "ls"), "in_progress") })
 	sup := r.supervisor()

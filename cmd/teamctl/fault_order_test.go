@@ -33,7 +33,7 @@ func TestStopOrderOutlivesItsSupervisor(t *testing.T) {
 			gate := filepath.Join(r.dir, "gate")
 			r.teamctl("spawn", "w", "--agent", "worker", "--backend", c.backend, "--worktree", "none")
 			before := r.state("w", team.Running)
-			r.teamctl("task", "add", "first", "--run", "echo >"+gate+".begun; until [ -e "+gate+" ]; do sleep 0.05; done")
+			r.teamctl("task", "add", "first", "--run", "echo >"+gate+".begun; until [ -e "+gate+" ]; do sleep 0.2; done")
 			r.until("the worker to be busy", func() bool {
 				_, err := os.Stat(gate + ".begun")
 				return err == nil
