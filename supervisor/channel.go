@@ -61,14 +61,16 @@ type Retrier interface{ Retries() bool }
 type line struct {
 	Channel
 	calls   sync.Mutex
-	settled bool              // what was handed over before has been asked about; for hand-overs
-	busy    bool              // a hand-over is under way
-	again   bool              // and another was asked for meanwhile
-	waiting bool              // something is held or left
-	asked   map[string]int64  // approvals by the agent's own request ids; -1: not queued yet
-	early   map[string]string // requests that needed no answer any more while they were queued, and why
-	owed    []int64           // approvals whose answer the channel could not bring yet
-	brings  map[int64]bool    // approvals whose answer is on its way; true: look again afterwards
+	settled bool // what was handed over before has been asked about; for hand-overs
+	// askedAbout are the messages that are injected; for hand-overs.
+	askedAbout map[string]askedAbout
+	busy       bool              // a hand-over is under way
+	again      bool              // and another was asked for meanwhile
+	waiting    bool              // something is held or left
+	asked      map[string]int64  // approvals by the agent's own request ids; -1: not queued yet
+	early      map[string]string // requests that needed no answer any more while they were queued, and why
+	owed       []int64           // approvals whose answer the channel could not bring yet
+	brings     map[int64]bool    // approvals whose answer is on its way; true: look again afterwards
 }
 
 // deliverWithin bounds one hand-over; what a channel does longer is a fault of its.
@@ -193,11 +195,11 @@ func (s *Supervisor) deliver(m *member) {
 	l.busy = true
 	row := m.row
 	s.step(func(ctx context.Context) message {
-		left, err := s.handOver(ctx, l, row)
+		left, next, err := s.handOver(ctx, l, row)
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("hand over mail", "member", row.Name, "err", err)
 		}
-		return handedOver{row.SessionKey, l, left || err != nil}
+		return handedOver{row.SessionKey, l, left || err != nil, next}
 	})
 }
 
@@ -206,6 +208,7 @@ type handedOver struct {
 	session string
 	line    *line
 	left    bool
+	next    time.Duration // until something is to be asked about; 0 for never
 }
 
 func (h handedOver) apply(s *Supervisor) {
@@ -214,6 +217,7 @@ func (h handedOver) apply(s *Supervisor) {
 	if m == nil || m.line != h.line {
 		return
 	}
+	s.after(evidenceTimer(h.session), h.next, lookForEvidence{h.session})
 	if h.line.again {
 		h.line.again = false
 		s.deliver(m)
@@ -221,21 +225,19 @@ func (h handedOver) apply(s *Supervisor) {
 }
 
 // handOver gives a channel what its member has not got, and writes what became of
-// it. left says that something is still waiting.
-func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (left bool, err error) {
+// it. left says that something is still waiting, next when something that was handed over
+// is to be asked about.
+func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (left bool, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
 	defer cancel()
 	out, err := s.cfg.Ledger.Waiting(ctx, row.SessionKey)
 	if err != nil {
-		return true, err
+		return true, s.policy.Evidence, err
 	}
-	asking := !l.settled
-	if c, ok := l.Channel.(Settler); !ok || !c.Settles() {
-		asking = false
-	}
+	asking := !l.settled && l.settles()
+	doubt, next := s.askAbout(l, out, asking, time.Now()) // handed over before, and not known to be accepted
 	var mail []team.Mail
 	var drop []ledger.DeliveryMark
-	doubt := map[string]bool{} // handed over before, and not known to be accepted
 	for _, o := range out {
 		switch o.Delivery.State {
 		case team.Mailed, team.Held:
@@ -249,10 +251,9 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 			mail = append(mail, MailOf(ctx, s.cfg.Ledger, o.Message))
 		case team.Posted: // its poster mails it, and that wakes us
 		case team.Injected:
-			if asking {
+			if doubt[o.Message.ID] {
 				again := MailOf(ctx, s.cfg.Ledger, o.Message)
 				again.Again = true
-				doubt[again.ID] = true
 				mail = append(mail, again)
 			}
 		case team.Accepted, team.Read, team.Answered, team.Dropped:
@@ -260,14 +261,14 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 	}
 	if len(drop) > 0 {
 		if _, err := s.cfg.Ledger.MarkMany(ctx, drop); err != nil {
-			return true, err
+			return true, next, err
 		}
 	}
 	if len(mail) == 0 {
-		return false, nil
+		return false, next, nil
 	}
 	if held, err := s.holdBack(ctx, row, out); held || err != nil {
-		return true, err
+		return true, next, err
 	}
 	l.calls.Lock()
 	outcomes := l.Deliver(ctx, mail)
@@ -283,6 +284,9 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 		switch o.State {
 		case team.Injected, team.Accepted:
 			got = append(got, o.ID)
+			if o.State == team.Injected && l.settles() && (next == 0 || next > s.policy.Evidence) {
+				next = s.policy.Evidence
+			}
 		default:
 			left = true
 		}
@@ -295,7 +299,7 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 		}
 		marks = append(marks, mark)
 	}
-	return left, s.noteDelivered(ctx, row, marks, got)
+	return left, next, s.noteDelivered(ctx, row, marks, got)
 }
 
 // noteDelivered writes marks, and marks in the mailbox file what the agent has got:

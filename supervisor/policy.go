@@ -29,6 +29,7 @@ type Policy struct {
 	Edits        time.Duration // 1 min at most from a change in a worktree to the look at it
 	Offer        time.Duration // 2 s before an idle agent is told of a task that is ready
 	OfferAgain   time.Duration // 2 min for it to think about that before another one is told
+	Evidence     time.Duration // 30 s before a channel is asked about what it has handed over
 	CopyEvery    time.Duration // 1 h: the ledger has no changes that are older and in no copy
 	CopyRest     time.Duration // 1 min between two copies, however many runs end
 }
@@ -51,6 +52,7 @@ func (p Policy) withDefaults() Policy {
 	def(&p.Edits, time.Minute)
 	def(&p.Offer, 2*time.Second)
 	def(&p.OfferAgain, 2*time.Minute)
+	def(&p.Evidence, 30*time.Second)
 	def(&p.CopyEvery, time.Hour)
 	def(&p.CopyRest, time.Minute)
 	def(&p.Settle, 300*time.Millisecond)

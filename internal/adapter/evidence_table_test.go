@@ -45,9 +45,9 @@ func Evidences() []Evidence {
 	add(Claude, "others", Version{2, 1, 35}, prompts...)
 	add(Claude, "not known yet", Version{}, prompts...)
 	out = append(out,
-		Evidence{Codex, "its app-server", "all", 0, "its thread has the message", "the thread is read after an interrupt, a turn that failed, and a restart of either side, and what it lacks is given again"},
+		Evidence{Codex, "its app-server", "all", 0, "its thread has the message", "the thread is read after 30 s, an interrupt, a turn that failed, and a restart of either side, and what it lacks is given again"},
 		Evidence{Opencode, "its server", "all", 0, "its session has the message with the whole text",
-			"the session is read after a post without an answer and after a restart of either side, and what it lacks is posted again, with the same id"})
+			"the session is read after 30 s, a post without an answer and after a restart of either side, and what it lacks is posted again, with the same id"})
 	add(Codex, "without its app-server", Version{}, prompts...)
 	add(Gemini, "all", Version{}, "BeforeAgent", "AfterTool", "AfterAgent")
 	return out

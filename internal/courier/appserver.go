@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -469,6 +470,10 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id, mail string) string {
 	a.mu.Lock()
 	began, here := a.began[mail]
+	if slices.ContainsFunc(a.steered, func(s steered) bool { return s.id == mail && s.lost }) {
+		a.mu.Unlock()
+		return "its turn was broken off: what the thread lacks of that is given again when it is at rest"
+	}
 	busy := !a.status.atRest() || here && began == a.rests
 	a.mu.Unlock()
 	if busy {

@@ -1,0 +1,82 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// A channel that can be asked gives its receipts by events. One that was missed, or a
+// message that its program has dropped without a word, would stay injected for ever: what
+// stays so for longer than its way takes is asked about, and then ever more seldom.
+
+// askedAbout is how often a message was asked about, and when last.
+type askedAbout struct {
+	at    time.Time
+	times int
+}
+
+// evidenceDoublings bounds how seldom a message is asked about: every 16 minutes, where the
+// first time is after 30 s.
+const evidenceDoublings = 5
+
+// settles reports whether the channel finds out what became of what it has handed over.
+func (l *line) settles() bool {
+	c, ok := l.Channel.(Settler)
+	return ok && c.Settles()
+}
+
+// askAboutIn is how long a message that was handed over is left before it is asked about.
+// It is for hand-overs.
+func (s *Supervisor) askAboutIn(l *line, d ledger.Delivery, now time.Time) time.Duration {
+	asked := l.askedAbout[d.MessageID]
+	since := time.UnixMilli(d.At)
+	if asked.at.After(since) {
+		since = asked.at
+	}
+	return s.policy.Evidence<<min(asked.times, evidenceDoublings) - now.Sub(since)
+}
+
+// askAbout returns the messages among out that are to be asked about now, and when the next
+// one is; 0 for never. all has those that were handed over before the channel was opened
+// asked about too.
+func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time.Time) (ids map[string]bool, next time.Duration) {
+	ids = map[string]bool{}
+	if !l.settles() {
+		return ids, 0
+	}
+	still := map[string]askedAbout{}
+	for _, o := range out {
+		if o.Delivery.State != team.Injected {
+			continue
+		}
+		id := o.Message.ID
+		left := s.askAboutIn(l, o.Delivery, now)
+		if all || left <= 0 {
+			ids[id] = true
+		}
+		still[id] = l.askedAbout[id]
+		if left <= 0 {
+			still[id] = askedAbout{now, still[id].times + 1}
+			left = s.policy.Evidence << min(still[id].times, evidenceDoublings)
+		}
+		if next == 0 || left < next {
+			next = left
+		}
+	}
+	l.askedAbout = still
+	return ids, next
+}
+
+// lookForEvidence asks about what is still injected.
+type lookForEvidence struct{ session string }
+
+func evidenceTimer(session string) string { return "evidence:" + session }
+
+func (e lookForEvidence) apply(s *Supervisor) {
+	delete(s.timers, evidenceTimer(e.session))
+	if m := s.members[e.session]; m != nil {
+		s.deliver(m)
+	}
+}
