@@ -55,7 +55,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 			a, err = b.attach(l, up, p)
 			return err
 		},
-		Said: func() string { return complaint(l.Bundle) },
+		Said: func() string { return shimError(l.Bundle) },
 		Undo: func(_ context.Context, pid int) {
 			reap(pid)
 			_ = os.Remove(l.Socket)
@@ -70,7 +70,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 // shimLog returns the path of the shim's own output: it has no terminal.
 func shimLog(b team.Bundle) string { return filepath.Join(string(b), "shim.log") }
 
-func complaint(b team.Bundle) string {
+func shimError(b team.Bundle) string {
 	t := shim.Tail(shimLog(b))
 	return strings.TrimPrefix(strings.Join(strings.Fields(t), " "), "teamctl: error: shim: ")
 }

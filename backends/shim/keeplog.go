@@ -21,8 +21,8 @@ import (
 // the shim writes a mark to the terminal, and everything written before the
 // mark precedes it.
 
-// StepLog is the shim's subcommand: "shim log --bundle DIR --generation GEN" writes
-// what it reads to the member's log.
+// StepLog is the shim's subcommand: "shim log --bundle DIR --generation GEN"
+// writes what it reads to the member's log.
 const StepLog = "log"
 
 // loggerFile is logger.json.
@@ -150,15 +150,15 @@ func copyLog(fd int, l *LogFile, mark []byte, over func() bool) error {
 			_, _ = l.Write(text[:i])
 			return nil
 		}
-		keep := begins(text, mark)
+		keep := partialMark(text, mark)
 		_, _ = l.Write(text[:len(text)-keep])
 		held = copy(buf, text[len(text)-keep:])
 	}
 }
 
-// begins returns the number of bytes at the end of text that are a prefix of
-// mark.
-func begins(text, mark []byte) int {
+// partialMark returns the number of bytes at the end of text that are a prefix
+// of mark.
+func partialMark(text, mark []byte) int {
 	for n := min(len(text), len(mark)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, mark[:n]) {
 			return n

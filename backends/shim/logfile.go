@@ -71,7 +71,7 @@ func (l *LogFile) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	l.turn()
-	if l.lost > 0 && !l.confess() {
+	if l.lost > 0 && !l.logLost() {
 		l.lost += int64(len(p))
 		return len(p), nil
 	}
@@ -85,9 +85,9 @@ func (l *LogFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// confess logs the number of lost bytes; it returns false if there is no space
+// logLost logs the number of lost bytes; it returns false if there is no space
 // yet.
-func (l *LogFile) confess() bool {
+func (l *LogFile) logLost() bool {
 	why := l.why.Error()
 	var no unix.Errno
 	if errors.As(l.why, &no) {
@@ -144,7 +144,7 @@ func (l *LogFile) Lose(n int64, why error) {
 	l.lost += n
 	l.why = why
 	if l.f != nil {
-		l.confess()
+		l.logLost()
 	}
 }
 
@@ -156,7 +156,7 @@ func (l *LogFile) Close() error {
 		return nil
 	}
 	if l.lost > 0 {
-		l.confess()
+		l.logLost()
 	}
 	err := errors.Join(l.f.Close(), l.when.Close())
 	l.f = nil

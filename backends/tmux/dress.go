@@ -8,7 +8,7 @@ import (
 // The user's window gets a few options while teammates are in it. The previous
 // values are saved in user options of the window, so that any later supervisor
 // can restore them.
-var dressed = []struct{ option, saved, value string }{
+var windowOptions = []struct{ option, saved, value string }{
 	{"pane-border-status", "@teamctl_saved_status", "top"},
 	{"pane-border-format", "@teamctl_saved_format", borderFormat},
 	{"pane-border-style", "@teamctl_saved_style", borderStyle},
@@ -17,8 +17,8 @@ var dressed = []struct{ option, saved, value string }{
 // unset is the saved value of an option that was not set on the window.
 const unset = "-"
 
-func (s *server) dress(ctx context.Context, window string) error {
-	for _, d := range dressed {
+func (s *server) setOptions(ctx context.Context, window string) error {
+	for _, d := range windowOptions {
 		saved, err := s.run(ctx, "show-options", "-wqv", "-t", window, d.saved)
 		if err != nil {
 			return err
@@ -45,8 +45,8 @@ func (s *server) dress(ctx context.Context, window string) error {
 	return nil
 }
 
-// undress restores the window's options once no teammate is in it.
-func (s *server) undress(ctx context.Context, window string) error {
+// restoreOptions restores the window's options once no teammate is in it.
+func (s *server) restoreOptions(ctx context.Context, window string) error {
 	ps, err := s.panes(ctx, "-t", window)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *server) undress(ctx context.Context, window string) error {
 			return nil
 		}
 	}
-	for _, d := range dressed {
+	for _, d := range windowOptions {
 		old, err := s.run(ctx, "show-options", "-wqv", "-t", window, d.saved)
 		if err != nil {
 			return err

@@ -61,7 +61,7 @@ func (b *Backend) Show(ctx context.Context, p backends.Pane) error {
 			return s.batch(ctx, unmark...)
 		}
 		if !s.private && first {
-			if err := s.dress(ctx, q.home); err != nil {
+			if err := s.setOptions(ctx, q.home); err != nil {
 				return err
 			}
 		}
@@ -85,7 +85,7 @@ func (s *server) tidy(ctx context.Context, window string) error {
 	if s.private {
 		return nil
 	}
-	return s.undress(ctx, window)
+	return s.restoreOptions(ctx, window)
 }
 
 func (b *Backend) move(ctx context.Context, verb string, p backends.Pane, f func(*server, pane) error) error {

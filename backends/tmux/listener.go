@@ -19,8 +19,8 @@ import (
 
 // Listeners on a socket other than a pid.
 const (
-	nobody   = 0
-	somebody = -1 // a listener whose pid is unknown
+	noListener      = 0
+	unknownListener = -1 // a listener whose pid is unknown
 )
 
 // listener returns the pid of the process that listens on a unix socket.
@@ -32,24 +32,24 @@ func listener(path string) int {
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		return somebody
+		return unknownListener
 	}
 	defer func() { _ = unix.Close(fd) }()
 	// A stopped server accepts no connection: a blocking connect would wait for
 	// it.
 	if err := unix.SetNonblock(fd, true); err != nil {
-		return somebody
+		return unknownListener
 	}
 	switch err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
-		return nobody
+		return noListener
 	case err != nil:
-		return somebody
+		return unknownListener
 	}
 	if pid, err := peer(fd); err == nil && pid > 0 {
 		return pid
 	}
-	return somebody
+	return unknownListener
 }
 
 // reach makes sure that the socket leads to this server. A clean-up of /tmp may
@@ -81,9 +81,9 @@ func (s *server) reach(ctx context.Context) error {
 // namespace.
 func (s *server) listens() bool {
 	switch pid := listener(s.socket); pid {
-	case nobody:
+	case noListener:
 		return false
-	case somebody, s.id.PID:
+	case unknownListener, s.id.PID:
 		return true
 	default:
 		return !s.private
@@ -135,7 +135,7 @@ func (b *Backend) recorded(socket string) (id backends.ProcID, ok bool) {
 // living returns the server of a socket even if the socket does not lead to it:
 // the last recorded one, or one that was never recorded.
 func (b *Backend) living(socket string) (id backends.ProcID, ok bool) {
-	if id, ok = b.recorded(socket); !ok && listener(socket) == nobody {
+	if id, ok = b.recorded(socket); !ok && listener(socket) == noListener {
 		return stray(socket)
 	}
 	return id, ok

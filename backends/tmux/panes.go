@@ -102,7 +102,7 @@ func (s *server) relayout(ctx context.Context, window string) error {
 	for range 3 {
 		err := s.tile(ctx, window)
 		if err == nil {
-			return s.tell(ctx, window)
+			return s.fitTerminals(ctx, window)
 		}
 		if !errors.As(err, &ref) {
 			return err

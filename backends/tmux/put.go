@@ -48,16 +48,16 @@ func (b *Backend) put(ctx context.Context, l backends.Launch) (placed, error) {
 	if err != nil {
 		return placed{}, err
 	}
-	return b.settle(ctx, s, out, l)
+	return b.completePane(ctx, s, out, l)
 }
 
-// settle completes one pane for which tmux printed out.
-func (b *Backend) settle(ctx context.Context, s *server, out string, l backends.Launch) (placed, error) {
+// completePane completes one pane for which tmux printed out.
+func (b *Backend) completePane(ctx context.Context, s *server, out string, l backends.Launch) (placed, error) {
 	at, err := s.made(out, l)
 	if err != nil {
 		return placed{}, err
 	}
-	if err = s.batch(ctx, b.furnish(at.pane.PaneID, l)...); err == nil {
+	if err = s.batch(ctx, b.paneCommands(at.pane.PaneID, l)...); err == nil {
 		err = s.relayout(ctx, at.pane.WindowID)
 	}
 	if err != nil {
@@ -287,7 +287,7 @@ func (s *server) beside(ctx context.Context, window, session string, l backends.
 		return s.newWindow(ctx, session, l.Agent, argv)
 	}
 	if len(mates) == 0 {
-		if err := s.dress(ctx, window); err != nil {
+		if err := s.setOptions(ctx, window); err != nil {
 			return "", err
 		}
 	}
@@ -300,16 +300,16 @@ func (s *server) beside(ctx context.Context, window, session string, l backends.
 	var ref *refused
 	if errors.As(err, &ref) { // no space
 		if len(mates) == 0 {
-			_ = s.undress(ctx, window)
+			_ = s.restoreOptions(ctx, window)
 		}
 		return s.newWindow(ctx, session, l.Agent, argv)
 	}
 	return out, err
 }
 
-// furnish returns the commands that mark a pane as the teammate's and capture
-// its output.
-func (b *Backend) furnish(id string, l backends.Launch) [][]string {
+// paneCommands returns the commands that mark a pane as the teammate's and
+// capture its output.
+func (b *Backend) paneCommands(id string, l backends.Launch) [][]string {
 	return append(decorate(id, l), b.pipe(id, l))
 }
 

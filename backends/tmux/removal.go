@@ -34,9 +34,9 @@ type removal struct {
 // removeWithin limits the removal of one group.
 const removeWithin = 10 * time.Second
 
-// takeAway removes a pane of s. If the caller's ctx ends it does not wait, but
-// the pane is still removed.
-func (b *Backend) takeAway(ctx context.Context, s *server, r *removal) error {
+// removePane removes a pane of s. If the caller's ctx ends it does not wait,
+// but the pane is still removed.
+func (b *Backend) removePane(ctx context.Context, s *server, r *removal) error {
 	q := &b.removals
 	q.mu.Lock()
 	if c := q.next[s]; c != nil {
@@ -128,7 +128,7 @@ func (s *server) tidyAll(ctx context.Context, ps []pane, left map[string][]*remo
 			layouts = append(layouts, [][]string{{"select-layout", "-t", window, layout}})
 		}
 		if !s.private {
-			fail(left[window], s.undress(ctx, window))
+			fail(left[window], s.restoreOptions(ctx, window))
 		}
 	}
 	if len(layouts) == 0 {

@@ -33,7 +33,7 @@ func TestTakenAwayTogether(t *testing.T) {
 	work.Wait()
 
 	// The pane of an earlier generation may contain the process of another one.
-	if err := c.b.takeAway(ctxFor(t), c.server, &removal{pane: c.h.Pane().PaneID, agent: "first", pid: 1}); err != nil {
+	if err := c.b.removePane(ctxFor(t), c.server, &removal{pane: c.h.Pane().PaneID, agent: "first", pid: 1}); err != nil {
 		t.Error(err)
 	}
 	c.b.place.Lock()

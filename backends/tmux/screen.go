@@ -169,7 +169,7 @@ func (a *attached) Resize(ctx context.Context, cols, rows int) error {
 		if err != nil {
 			return err
 		}
-		return s.tell(ctx, p.window)
+		return s.fitTerminals(ctx, p.window)
 	})
 }
 
@@ -200,7 +200,7 @@ func (b *Backend) dispose(ctx context.Context, s *server, agent, id string, pr b
 		return team.Errorf(team.CodeConflict, "dispose of %s: it is still running", agent)
 	}
 	err := s.on(ctx, "dispose of", agent, id, func(s *server, id string) error {
-		return b.takeAway(ctx, s, &removal{pane: id, agent: agent, pid: pr.Shim.PID})
+		return b.removePane(ctx, s, &removal{pane: id, agent: agent, pid: pr.Shim.PID})
 	})
 	if team.IsCode(err, team.CodeNotFound) {
 		return nil

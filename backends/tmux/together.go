@@ -56,7 +56,7 @@ func (b *Backend) restartAll(ctx context.Context, s *server, rs []*request) (res
 			rest = append(rest, r)
 			continue
 		}
-		at, err := b.settle(ctx, s, out, r.launch)
+		at, err := b.completePane(ctx, s, out, r.launch)
 		b.finish(ctx, r, at, err)
 	}
 	return rest
@@ -116,7 +116,7 @@ next:
 		opened = true
 		asked, where, cmds = append(asked, r), append(where, nil), append(cmds, [][]string{newWindow(s.sessionID(), "team", r.argv)})
 	}
-	var made []furnished
+	var made []newPane
 	for i, a := range s.groups(ctx, cmds...) {
 		r := asked[i]
 		if errors.Is(a.err, errServerGone) && !r.again { // it died just before it could be asked
@@ -141,24 +141,24 @@ next:
 		if where[i] != nil {
 			where[i].made++
 		}
-		made = append(made, furnished{r, at, where[i]})
+		made = append(made, newPane{r, at, where[i]})
 	}
-	b.furnishAll(ctx, s, spots, made)
+	b.setUpPanes(ctx, s, spots, made)
 	return rest
 }
 
-// furnished is a request that has its pane.
-type furnished struct {
+// newPane is a request that has its pane.
+type newPane struct {
 	r    *request
 	at   placed
 	spot *spot // nil: a window of its own, so far
 }
 
-// furnishAll marks new panes, captures their output and lays out their windows.
-func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made []furnished) {
+// setUpPanes marks new panes, captures their output and lays out their windows.
+func (b *Backend) setUpPanes(ctx context.Context, s *server, spots []*spot, made []newPane) {
 	var groups [][][]string
 	for _, m := range made {
-		cmds := b.furnish(m.at.pane.PaneID, m.r.launch)
+		cmds := b.paneCommands(m.at.pane.PaneID, m.r.launch)
 		if m.spot == nil {
 			cmds = append(cmds, []string{"set-option", "-w", "-t", m.at.pane.WindowID, "@teamctl_grid", "1"})
 			cmds = append(cmds, s.fit(m.at.pane.WindowID)...)
@@ -193,7 +193,7 @@ func (b *Backend) furnishAll(ctx context.Context, s *server, spots []*spot, made
 	for i, sp := range laid {
 		// The window has changed since it was listed, or has a pane fewer than
 		// its layout.
-		do := s.tell
+		do := s.fitTerminals
 		if as[len(made)+i].err != nil || sp.dropped {
 			do = s.relayout
 		}
@@ -219,7 +219,7 @@ func (b *Backend) placeAlone(ctx context.Context, s *server, r *request) (placed
 	if err != nil {
 		return placed{}, err
 	}
-	return b.settle(ctx, s, out, r.launch)
+	return b.completePane(ctx, s, out, r.launch)
 }
 
 // started searches for the pane in which a launch was started; it returns what

@@ -22,10 +22,11 @@ func canonical(tty string) bool {
 	return err == nil && t.Lflag&unix.ICANON != 0
 }
 
-// tell sets the sizes of the terminals in a window to those of their panes if
-// tmux does not: tmux 3.0 waits until a client shows the window, so that the
-// programs of a detached session would draw for the whole window for good.
-func (s *server) tell(ctx context.Context, window string) error {
+// fitTerminals sets the sizes of the terminals in a window to those of their
+// panes if tmux does not: tmux 3.0 waits until a client shows the window, so
+// that the programs of a detached session would draw for the whole window for
+// good.
+func (s *server) fitTerminals(ctx context.Context, window string) error {
 	if !s.mute {
 		return nil
 	}
