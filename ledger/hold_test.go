@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A task that the lead has released is held back from claims without an id and from the
-// member that it was taken from. Who claims it by its id takes it at once.
+// A task released by the lead is held back from claims without an id and from its
+// previous owner. Another member that claims it by id gets it at once.
 func TestReleaseHold(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b", "c")
@@ -42,7 +42,7 @@ func TestReleaseHold(t *testing.T) {
 	if got := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"})); got == nil || got.ID != "1" {
 		t.Fatalf("%+v", got)
 	}
-	// A back-off is nobody's to shorten by a claim.
+	// A claim does not shorten a backoff.
 	ok(t, l.Fail(ctx, ref(ptr(must[Task](t)(l.Task(ctx, "1")))), Result{}))
 	_, err = l.Claim(ctx, ClaimIn{Owner: "s-b", ID: "1"})
 	refused(t, err, team.CodeConflict, ReasonNotYet)

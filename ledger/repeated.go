@@ -8,11 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Repeated returns a context for several attempts at the same thing. An operation that
-// is written again in it, with the same arguments, keeps its id: an earlier attempt
-// whose answer was lost, or that lies in the socket of a supervisor that stands still,
-// is then the same operation, applied once, and its result is the answer. That holds
-// for the hour that ids are kept. A context that is repeated already is returned as it is.
+// Repeated returns a context for several attempts at the same operation. An
+// operation that is written again in it with the same arguments keeps its id: if
+// an earlier attempt was applied but its reply was lost, or is still in the socket
+// of a stopped supervisor, both are the same operation, which is applied once and
+// whose result is returned. This holds for the hour for which ids are kept. A
+// context that is already repeated is returned unchanged.
 func Repeated(ctx context.Context) context.Context {
 	if _, ok := ctx.Value(repeatedKey{}).(*repeated); ok {
 		return ctx
@@ -22,13 +23,13 @@ func Repeated(ctx context.Context) context.Context {
 
 type repeatedKey struct{}
 
-// repeated are the ids of the operations that were written in a context.
+// repeated holds the ids of the operations that were written in a context.
 type repeated struct {
 	mu  sync.Mutex
 	ids map[string]string // by name and arguments
 }
 
-// identify gives op its id: a new one, or that of an earlier attempt.
+// identify sets the id of op: a new one, or that of an earlier attempt.
 func identify(ctx context.Context, op *Op) error {
 	r, ok := ctx.Value(repeatedKey{}).(*repeated)
 	key := op.Name + "\x00" + string(op.Args)
@@ -39,7 +40,7 @@ func identify(ctx context.Context, op *Op) error {
 			return nil
 		}
 	}
-	id, err := uuid.NewV7() // in order of time: the log of applied ids grows at its end
+	id, err := uuid.NewV7() // ordered by time: the log of applied ids grows at its end
 	if err != nil {
 		return fmt.Errorf("%s: make an id: %w", op.Name, err)
 	}

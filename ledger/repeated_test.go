@@ -8,8 +8,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What is tried again in a repeated context is applied once, also by another Writer than
-// the one that has applied it; what is written anew is applied anew.
+// An operation that is retried in a repeated context is applied once, even if the
+// retry goes to a different Writer than the one that applied it; a new operation is
+// applied.
 func TestRepeated(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
@@ -37,7 +38,7 @@ func TestRepeated(t *testing.T) {
 		t.Errorf("ids %q", ids)
 	}
 	_, err := w.Claim(again, ClaimIn{Owner: "s-a", OneOnly: true})
-	refused(t, err, team.CodeConflict, ReasonAgentBusy) // not an attempt at the same thing
+	refused(t, err, team.CodeConflict, ReasonAgentBusy) // not an attempt at the same operation
 	up = false
 	for range 2 {
 		if got := must[*Task](t)(w.Claim(Repeated(again), in)); got.ID != "1" || got.Attempt != 1 {

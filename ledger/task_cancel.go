@@ -14,18 +14,19 @@ const ReleaseHold = 5 * time.Second
 
 const (
 	sqlTaskHold = `UPDATE tasks SET notBefore = ? WHERE id = ?`
-	// Why a task is held back. Such an event is young: the scan from the end is short.
+	// The previous owner if a task is held back by its release. Such an event is recent:
+	// the scan from the end is short.
 	sqlHeldBy = `SELECT coalesce(json_extract(data, '$.owner'), '') FROM (
 		SELECT what, data FROM events WHERE id = ? AND what IN ('task.released', 'task.retrying') ORDER BY seq DESC LIMIT 1
 		) WHERE what = 'task.released'`
 )
 
-// liftHold makes a task that is held back after its release ready for a claim by its id,
-// and reports whether it did.
+// liftHold makes a task that is held back after its release ready for a claim by
+// id, and reports whether it did.
 func (t *tx) liftHold(in ClaimIn, name string) (bool, error) {
 	task, err := t.task(in.ID)
 	if err != nil || task.Status != team.TaskPending || task.NotBefore <= t.now || len(task.BlockedBy) > 0 || task.Owner != "" && task.Owner != in.Owner {
-		return false, nil //nolint:nilerr // whyNot says it
+		return false, nil //nolint:nilerr // whyNot reports it
 	}
 	from, held, err := value[string](t, sqlHeldBy, in.ID)
 	if err != nil || !held || from == name {
