@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -36,6 +37,12 @@ func KeepsSessions(agent string) bool { return agent == Claude }
 // claudeAlone keeps out the servers of its person and of the repository, which it starts
 // under its own consent otherwise. A server of theirs by the name of ours gives way to it.
 var claudeAlone = []string{"--strict-mcp-config"}
+
+// WokenByMail reports whether a hook is called for a prompt that is mail itself. Claude Code
+// 2.1.112 puts what this hook adds before the prompt: later mail would come before it.
+func WokenByMail(cli, event string, input []byte) bool {
+	return cli == Claude && BeginsTurn(cli, event) && bytes.Contains(input, []byte("teammate-message teammate_id="))
+}
 
 var claude = cli{
 	program: "claude", versionArgs: []string{"--version"}, tested: claudeTested, oldest: claudeOldest,

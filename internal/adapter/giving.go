@@ -45,6 +45,10 @@ func givings(cli, event string, v Version) []giving {
 	case cli == Claude && kind == formBlock && v.atLeast(claudeDecides):
 		// Its model gets the reason of a block twice. What is longer goes by the hook that waits.
 		return []giving{{formContext, claudeContext}}
+	case cli == Claude && kind == formBlock && v.atLeast(claudeRewake):
+		// It draws the reason of a block before it records it, which takes up to half a minute for
+		// a long one under load. What is longer goes by the hook that waits, which it notes at once.
+		return []giving{{formBlock, claudeContext}}
 	case cli == Gemini && event == "AfterTool":
 		return []giving{{formContext, geminiContext}}
 	}

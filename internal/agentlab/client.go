@@ -21,6 +21,8 @@ type Client struct {
 	Trusts    string
 	Asks      string // its tool that asks its person something; "" where teamctl is told of none
 	Older     bool   // not the newest version: it is tried with mail only
+	// AsksInWorktree: its person's trust of a repository does not cover the worktrees.
+	AsksInWorktree bool
 }
 
 // Label tells it from other versions of the same program.
@@ -36,7 +38,7 @@ func Older() []Client {
 	var out []Client
 	for _, v := range []string{"2.1.112", "2.1.34"} {
 		c := Clients()[0]
-		c.Version, c.Older = v, true
+		c.Version, c.Older, c.AsksInWorktree = v, true, v == "2.1.34"
 		c.Program = []string{"node", "anthropic-ai-claude-code-" + v + "/node_modules/@anthropic-ai/claude-code/cli.js"}
 		out = append(out, c)
 	}

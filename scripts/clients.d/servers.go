@@ -120,7 +120,7 @@ func (s *serverRow) seen(ctx context.Context) (string, error) {
 	own := []string{"mine"}
 	if s.c.Name == "claude" {
 		own = append(own, "proj", "other")
-		if err := s.consent(ctx, first); err != nil {
+		if err := s.consent(ctx, "asked", first); err != nil {
 			return "", err
 		}
 	}
@@ -146,8 +146,8 @@ func (s *serverRow) seen(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.c.Older && s.c.Version == "2.1.34" { // it asks in each worktree
-		if err := s.trusts(ctx, "alone"); err != nil {
+	if s.c.Older { // it asks in each worktree, also about servers that it is not to start
+		if err := s.consent(ctx, "alone", alone); err != nil {
 			return "", err
 		}
 	}
@@ -159,14 +159,14 @@ func (s *serverRow) seen(ctx context.Context) (string, error) {
 }
 
 // consent waits for the question and answers it as a person does.
-func (s *serverRow) consent(ctx context.Context, first string) error {
-	if s.c.Version == "2.1.34" { // who accepts the directory there accepts its servers too
-		return s.trusts(ctx, "asked")
+func (s *serverRow) consent(ctx context.Context, name, first string) error {
+	if s.c.AsksInWorktree { // who accepts the directory there accepts its servers too
+		return s.trusts(ctx, s.team, name)
 	}
-	if err := s.waits(ctx, "asked"); err != nil {
+	if err := s.waitsForTrust(ctx, s.team, name); err != nil {
 		return err
 	}
-	if err := s.none("asked", "proj", "other"); err != nil {
+	if err := s.none(name, "proj", "other"); err != nil {
 		return err
 	}
 	if s.model.Arrivals(first) > 0 {
@@ -175,23 +175,7 @@ func (s *serverRow) consent(ctx context.Context, first string) error {
 	if _, err := os.Stat(filepath.Join(s.repo, ".claude", "settings.local.json")); err == nil {
 		return errors.New("the question was answered for the person")
 	}
-	return s.press(ctx, s.team, "asked", "Down", "Down", "Enter")
-}
-
-// waits waits until a member is shown as asking for trust.
-func (s *serverRow) waits(ctx context.Context, name string) error {
-	return s.until(ctx, "waiting for trust", func() (bool, error) {
-		out, err := s.teamctl(ctx, "approvals", "--team", s.team)
-		return strings.Contains(out, name+" is waiting for trust: "), err
-	})
-}
-
-// trusts accepts the directory as a person does.
-func (s *serverRow) trusts(ctx context.Context, name string) error {
-	if err := s.waits(ctx, name); err != nil {
-		return err
-	}
-	return s.press(ctx, s.team, name, "Enter")
+	return s.press(ctx, s.team, name, "Down", "Down", "Enter")
 }
 
 // refused: a program that cannot leave its servers out is not started as if it could.

@@ -79,10 +79,7 @@ func (w *world) amongStrangers(ctx context.Context, c agentlab.Client, team, mar
 		_, err := w.asked(ctx, prompt)
 		return "it asks nobody, teamctl or not", err
 	}
-	if err := w.until(ctx, "waiting for trust", func() (bool, error) {
-		out, err := w.teamctl(ctx, "approvals", "--team", team)
-		return strings.Contains(out, "guest is waiting for trust: "), err
-	}); err != nil {
+	if err := w.waitsForTrust(ctx, team, "guest"); err != nil {
 		return "", err
 	}
 	if names := ran(); names != "" {
@@ -106,6 +103,23 @@ func (w *world) amongStrangers(ctx context.Context, c agentlab.Client, team, mar
 		}
 		return true, nil
 	})
+}
+
+// waitsForTrust waits until a member is shown as asking whether something is trusted.
+func (w *world) waitsForTrust(ctx context.Context, team, name string) error {
+	return w.until(ctx, "waiting for trust", func() (bool, error) {
+		out, err := w.teamctl(ctx, "approvals", "--team", team)
+		return strings.Contains(out, name+" is waiting for trust: "), err
+	})
+}
+
+// trusts accepts the directory of a member at the question of its program, where that is
+// the first answer.
+func (w *world) trusts(ctx context.Context, team, name string) error {
+	if err := w.waitsForTrust(ctx, team, name); err != nil {
+		return err
+	}
+	return w.press(ctx, team, name, "Enter")
 }
 
 // press presses keys in the pane of a member, as a person does.

@@ -219,9 +219,9 @@ func TestInterruptedWithWhatItWasGiven(t *testing.T) {
 func TestAnswersStayBelowTheCaps(t *testing.T) {
 	caps := map[string]map[string]int{
 		"2.1.34":  {"UserPromptSubmit": 10_000, "PostToolUse": 250_000, "Stop": 250_000},
-		"2.1.112": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+		"2.1.112": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000, "Wait": 250_000},
 		"2.1.329": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000, "Wait": 250_000},
-		"2.1.200": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 250_000},
+		"2.1.200": {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000, "Wait": 250_000},
 		"9.9.9":   {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000, "Wait": 250_000},
 		"":        {"UserPromptSubmit": 10_000, "PostToolUse": 10_000, "Stop": 10_000},
 	}
@@ -361,13 +361,9 @@ func TestHelpersGetNoMail(t *testing.T) {
 	r.want(id, team.Mailed)
 }
 
-// An answer that the program never takes is given again, and not taken for accepted,
-// however long that takes.
-func TestNotTakenIsGivenAgain(t *testing.T) {
-	r := newRig(t)
-	p := r.program()
-	id := r.post("important")
-	r.call("Stop", p.input(""))
+// age makes the only message that was handed over older.
+func (r *rig) age(by time.Duration) {
+	r.t.Helper()
 	g := given{}
 	file := filepath.Join(string(r.team.Layout.Bundle("ann")), "given.json")
 	b, err := os.ReadFile(file)
@@ -375,15 +371,25 @@ func TestNotTakenIsGivenAgain(t *testing.T) {
 		err = json.Unmarshal(b, &g)
 	}
 	if err != nil || len(g.Handed) != 1 {
-		t.Fatalf("given %+v, %v", g, err)
+		r.t.Fatalf("given %+v, %v", g, err)
 	}
-	g.Handed[0].At = time.Now().Add(-2 * patience)
+	g.Handed[0].At = time.Now().Add(-by)
 	if b, err = json.Marshal(g); err == nil {
 		err = os.WriteFile(file, b, 0o600)
 	}
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
+}
+
+// An answer that the program never takes is given again, and not taken for accepted,
+// however long that takes.
+func TestNotTakenIsGivenAgain(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	id := r.post("important")
+	r.call("Stop", p.input(""))
+	r.age(2 * patience)
 	if got := text(t, r.call("UserPromptSubmit", p.input(""))); !strings.Contains(got, "important") {
 		t.Errorf("gives %q", got)
 	}
@@ -406,6 +412,47 @@ func TestQueuedAndInterrupted(t *testing.T) {
 	p.write(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": "[Request interrupted by user]"}})
 	if got := text(t, r.call("UserPromptSubmit", p.input(""))); !strings.Contains(got, "important") {
 		t.Errorf("lost: %q", got)
+	}
+}
+
+// The prompt of a turn that mail has begun gets no later mail: the program puts that before it.
+func TestPromptOfMailGetsNoMore(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	r.post("first")
+	got := r.call("Wait", p.input(""))
+	r.post("second")
+	prompt := "<task-notification><summary>mail from your team</summary></task-notification> " + text(t, got)
+	p.write(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": prompt}})
+	quoted, err := json.Marshal(prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.call("UserPromptSubmit", p.input(`,"prompt":`+string(quoted))); got != (adapter.HookReply{}) {
+		t.Errorf("gives %+v", got)
+	}
+	if got := text(t, r.call("Stop", p.input(""))); !strings.Contains(got, "second") {
+		t.Errorf("gives %q", got)
+	}
+}
+
+// What the program has in its queue keeps later mail from coming in before it, however long
+// the program takes.
+func TestQueuedHoldsUpLaterMail(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	r.post("first")
+	got := r.call("Wait", p.input(""))
+	p.write(map[string]any{"type": "queue-operation", "operation": "enqueue", "content": text(t, got)})
+	r.age(2 * time.Minute)
+	r.post("second")
+	if got := r.call("Stop", p.input("")); got != (adapter.HookReply{}) {
+		t.Errorf("what came later overtakes: %+v", got)
+	}
+	p.write(map[string]any{"type": "queue-operation", "operation": "dequeue"})
+	p.write(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": text(t, got)}})
+	if got := text(t, r.call("Stop", p.input(""))); !strings.Contains(got, "second") || strings.Contains(got, "first") {
+		t.Errorf("given: %q", got)
 	}
 }
 

@@ -43,6 +43,7 @@ type handed struct {
 	At           time.Time `json:"at"`
 	From         int64     `json:"from"` // length of the transcript before the answer
 	Out          bool      `json:"out"`  // the answer was written
+	queued       bool      // the program has it in a queue of its own
 	Lost         bool      `json:"lost"` // the conversation was compacted before anything showed that it was read
 }
 

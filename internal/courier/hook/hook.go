@@ -208,7 +208,7 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" || r.hook.Helper != "" || len(waiting) == 0 {
 		return false, err
 	}
-	if slices.ContainsFunc(pending, r.holdsUp) {
+	if slices.ContainsFunc(pending, r.holdsUp) || adapter.WokenByMail(r.CLI, r.Event, r.Input) {
 		return false, nil
 	}
 	if no, err := r.blocked(ctx, t, c.Session); no || err != nil {

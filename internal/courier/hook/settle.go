@@ -19,6 +19,9 @@ import (
 // Then the program has not taken it.
 const (
 	patience = 30 * time.Second
+	// queuePatience is how long later mail waits behind what the program has in its queue: a
+	// long text takes a loaded machine minutes.
+	queuePatience = 10 * time.Minute
 	// atOnce is how long hooks of one boundary are apart at most.
 	atOnce = 3 * time.Second
 )
@@ -36,6 +39,7 @@ type transcript struct {
 type verdict struct {
 	state    state
 	evidence string
+	queued   bool // pending in a queue of the program's own
 }
 
 type state int
@@ -69,7 +73,9 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 		case isOpen:
 			open = append(open, o)
 		case isPending:
-			pending = append(pending, *h)
+			wait := *h
+			wait.queued = v.queued
+			pending = append(pending, wait)
 		}
 	}
 	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
@@ -92,7 +98,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 // by which hook.
 func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgoing) verdict {
 	if r.tookFromTool(o.Message.ID) {
-		return verdict{isAccepted, r.CLI + " has the answer of " + r.hook.Tool}
+		return verdict{state: isAccepted, evidence: r.CLI + " has the answer of " + r.hook.Tool}
 	}
 	records := adapter.Records(r.CLI, r.version) && r.hook.Transcript != ""
 	same := h != nil && h.Generation == r.gen && h.Conversation == r.hook.Conversation
@@ -107,11 +113,11 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 		if h != nil {
 			evidence += "; given by the hook " + h.Event + " to generation " + h.Generation
 		}
-		return verdict{isAccepted, evidence}
+		return verdict{state: isAccepted, evidence: evidence}
 	}
 	// An answer at the end of a turn may come back as the prompt of the next.
 	if adapter.PromptHolds(r.CLI, r.Event, r.hook, parts...) {
-		return verdict{isAccepted, "the prompt of " + r.Event + " holds it"}
+		return verdict{state: isAccepted, evidence: "the prompt of " + r.Event + " holds it"}
 	}
 	switch {
 	case !same || !h.Out: // its process is gone, its conversation over, or its hook died
@@ -137,7 +143,7 @@ func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
 	case tr.Interrupted:
 		return verdict{state: isOpen}
 	case h.Event == adapter.Wait && tr.Queued(parts...):
-		return verdict{}
+		return verdict{queued: true}
 	case age < patience && (!tr.Ended || !adapter.EndsTool(r.CLI, h.Event)):
 		return verdict{}
 	}
@@ -147,7 +153,7 @@ func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
 // followed judges a message given to a program whose transcript lacks what hooks hand
 // over: the model has answered since, in the same turn.
 func (r *run) followed(h *handed, tr *transcript) verdict {
-	took := verdict{isAccepted, r.CLI + " took the answer of its hook " + h.Event + ", its model has answered, and it called " + r.Event}
+	took := verdict{state: isAccepted, evidence: r.CLI + " took the answer of its hook " + h.Event + ", its model has answered, and it called " + r.Event}
 	switch {
 	case tr.Interrupted:
 		return verdict{state: isOpen}
@@ -192,6 +198,9 @@ func (r *run) lose(g *given) error {
 // more: what comes later must not come in before it, and a program puts the answers of
 // hooks that run at one boundary into any order.
 func (r *run) holdsUp(h handed) bool {
+	if h.queued {
+		return r.now.Sub(h.At) < queuePatience
+	}
 	if adapter.Records(r.CLI, r.version) {
 		return r.now.Sub(h.At) < patience
 	}
