@@ -66,17 +66,17 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 	}
 	_, _ = in.Book.Sweep(ctx) // a killed setup may have left commands running; doctor reports those that do not end
 	made := r.making(ctx, t, in)
-	var brought []string
-	err = r.setup(ctx, t, in, &out, &brought)
-	if e := made.end(ctx, brought, err == nil); err == nil && e != nil {
+	var added []string
+	err = r.setup(ctx, t, in, &out, &added)
+	if e := made.end(ctx, added, err == nil); err == nil && e != nil {
 		err = noSpace(e)
 	}
 	return out, err
 }
 
-func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *SetUp, brought *[]string) error {
+func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *SetUp, added *[]string) error {
 	if !r.bare {
-		if err := r.bring(ctx, t, in, out, brought); err != nil {
+		if err := r.copyIn(ctx, t, in, out, added); err != nil {
 			return err
 		}
 	}
@@ -108,9 +108,9 @@ func (r *Repo) IsSetUp(path string) (bool, error) {
 	return err == nil && t.recorded().SetUp, err
 }
 
-// bring copies and links files from the main worktree and appends to brought
+// copyIn copies and links files from the main worktree and appends to added
 // each file and link that it makes.
-func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp, brought *[]string) error {
+func (r *Repo) copyIn(ctx context.Context, t tree, in SetupIn, out *SetUp, added *[]string) error {
 	files, err := r.included(ctx)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp, brough
 			return noSpace(fmt.Errorf("copy %s to %s: %w", f, t.path, err))
 		}
 		if out.Copied > n {
-			*brought = append(*brought, f)
+			*added = append(*added, f)
 		}
 	}
 	n := len(out.Linked)
@@ -154,7 +154,7 @@ func (r *Repo) bring(ctx context.Context, t tree, in SetupIn, out *SetUp, brough
 		}
 	}
 	for _, l := range out.Linked[n:] {
-		*brought = append(*brought, filepath.ToSlash(l))
+		*added = append(*added, filepath.ToSlash(l))
 	}
 	return nil
 }

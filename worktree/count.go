@@ -53,7 +53,7 @@ func (r *Repo) countPairs(ctx context.Context, pairs []pair) (map[pair]sides, er
 		above[c] = reach(parents, c)
 	}
 	for p := range out {
-		out[p] = sides{left: lacking(above[p.a], above[p.b]), right: lacking(above[p.b], above[p.a])}
+		out[p] = sides{left: countMissing(above[p.a], above[p.b]), right: countMissing(above[p.b], above[p.a])}
 	}
 	return out, nil
 }
@@ -130,8 +130,8 @@ func reach(parents map[string][]string, from string) map[string]bool {
 	return got
 }
 
-// lacking counts the members of a that are not in b.
-func lacking(a, b map[string]bool) int {
+// countMissing counts the members of a that are not in b.
+func countMissing(a, b map[string]bool) int {
 	n := 0
 	for c := range a {
 		if !b[c] {

@@ -46,7 +46,7 @@ func (r *Repo) Create(ctx context.Context, in CreateIn) (Worktree, error) {
 		return Worktree{}, err
 	}
 	in.Path = path
-	before, err := r.lookBefore(ctx, in)
+	before, err := r.lookUp(ctx, in)
 	if err != nil {
 		return Worktree{}, err
 	}
@@ -230,10 +230,10 @@ type lookedUp struct {
 	packed string // state of packed-refs at that time
 }
 
-// lookBefore looks up what register needs. It does not report conflicts:
+// lookUp looks up what register needs. It does not report conflicts:
 // register checks for them again under the lock, where they may have
 // disappeared.
-func (r *Repo) lookBefore(ctx context.Context, in CreateIn) (lookedUp, error) {
+func (r *Repo) lookUp(ctx context.Context, in CreateIn) (lookedUp, error) {
 	packed := r.packedRefs()
 	base, tip, err := r.lookup(ctx, in)
 	if err != nil {

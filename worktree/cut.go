@@ -47,10 +47,10 @@ func (t tree) begin(d doing) (done func(), err error) {
 	return func() { _ = os.Remove(name) }, nil
 }
 
-// wasDoing returns the record that a killed process left; ok is false if there
+// readDoing returns the record that a killed process left; ok is false if there
 // is none. A truncated record was written before any change: it counts as none
 // and is removed.
-func (t tree) wasDoing() (d doing, ok bool, err error) {
+func (t tree) readDoing() (d doing, ok bool, err error) {
 	name := filepath.Join(t.dir, cutFile)
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -235,8 +235,8 @@ func (t tree) exactOf(ctx context.Context, index string) ([]exactFile, error) {
 	return nil, nil
 }
 
-// giveBack rewrites the files whose bytes differ from the recorded ones.
-func (t tree) giveBack(ctx context.Context, files []exactFile) error {
+// rewriteExact rewrites the files whose bytes differ from the recorded ones.
+func (t tree) rewriteExact(ctx context.Context, files []exactFile) error {
 	var there []string
 	for _, f := range files {
 		fi, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(f.path)))

@@ -147,7 +147,7 @@ func (r *Repo) resumeCheckout(ctx context.Context, branch string) error {
 		if err != nil {
 			return err
 		}
-		was, cutShort, err := t.wasDoing()
+		was, cutShort, err := t.readDoing()
 		if err != nil {
 			return err
 		}

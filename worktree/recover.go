@@ -41,7 +41,7 @@ func (r *Repo) Recover(ctx context.Context, path, teamKey, agent string) (notes 
 		return nil, err
 	}
 	defer func() { _ = l.Unlock() }()
-	was, cutShort, err := t.wasDoing()
+	was, cutShort, err := t.readDoing()
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (t tree) fill(ctx context.Context, head, work, index string) error {
 		files = overlay(files, exact)
 	}
 	if err == nil {
-		err = t.giveBack(ctx, files)
+		err = t.rewriteExact(ctx, files)
 	}
 	if err != nil {
 		return failed("check the snapshot out", err)

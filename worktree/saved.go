@@ -253,7 +253,7 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 	if err != nil {
 		return rescue, err
 	}
-	if err := t.become(ctx, st, head, sha, index); err != nil {
+	if err := t.resetTo(ctx, st, head, sha, index); err != nil {
 		return rescue, team.Errorf(team.CodeOf(err), "restore %s: %s is incomplete: %w", ref, t.path, err).
 			WithReason(team.ReasonOf(err)).WithHint("try again; the snapshot is intact")
 	}
@@ -261,8 +261,8 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 	return rescue, nil
 }
 
-// become resets the worktree to a snapshot.
-func (t tree) become(ctx context.Context, st Status, head, work, index string) error {
+// resetTo resets the worktree to a snapshot.
+func (t tree) resetTo(ctx context.Context, st Status, head, work, index string) error {
 	switch st.Operation {
 	case "rebase":
 		if err := t.leaveRebase(ctx); err != nil {

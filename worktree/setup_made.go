@@ -45,7 +45,7 @@ func (in SetupIn) resting() bool { return in.Resting == nil || in.Resting() }
 
 // end records what the setup has made, even if it failed; complete also records
 // its completion.
-func (m *making) end(ctx context.Context, brought []string, complete bool) error {
+func (m *making) end(ctx context.Context, added []string, complete bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
 	rec := m.t.recorded()
@@ -54,14 +54,14 @@ func (m *making) end(ctx context.Context, brought []string, complete bool) error
 	switch alone := m.alone && m.in.resting(); {
 	case !alone:
 	case m.first || len(m.before) == 0:
-		rec.SetUpAt, rec.Made, brought = time.Now(), nil, nil
+		rec.SetUpAt, rec.Made, added = time.Now(), nil, nil
 	default:
 		now, err := m.r.ignoredWork(ctx, m.t)
 		if err == nil { // otherwise all of it counts as work
-			brought = append(brought, now...)
+			added = append(added, now...)
 		}
 	}
-	for _, rel := range brought {
+	for _, rel := range added {
 		if at := m.t.changedAt(rel); at != 0 && !m.before[rel] && !isRebuildable(rel) {
 			if rec.Made == nil {
 				rec.Made = map[string]int64{}
