@@ -13,8 +13,11 @@ import (
 const deliveryCols = `d.message, d.seq, d.recipient, d.session, d.state, d.reason, d.evidence, d.at`
 
 const (
-	sqlDeliveries   = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? ORDER BY d.recipient`
-	sqlDeliveryOne  = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? AND d.recipient = ?`
+	sqlDeliveries  = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? ORDER BY d.recipient`
+	sqlDeliveryOne = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ? AND d.recipient = ?`
+	// The delivery to a renamed recipient, by its former name.
+	sqlDeliveryWas = `SELECT ` + deliveryCols + ` FROM deliveries d WHERE d.message = ?1
+		AND d.session IN (SELECT session FROM renames WHERE was = ?2 AND state <> 'begun')`
 	sqlDeliverySet  = `UPDATE deliveries SET state = ?, reason = ?, evidence = ?, at = ? WHERE message = ? AND recipient = ?`
 	sqlDeliveryOpen = `SELECT message FROM deliveries INDEXED BY idx_deliveries_open
 		WHERE session = ? AND state IN ('posted', 'mailed', 'held', 'injected') ORDER BY seq`
@@ -101,9 +104,13 @@ func (l *Ledger) Deliveries(ctx context.Context, messageID string) ([]Delivery, 
 }
 
 // Delivery returns one delivery of a message; CodeNotFound (message_not_found)
-// if the message was not sent to this recipient.
+// if the message was not sent to this recipient. A recipient that was renamed
+// since is found by its former name too: the answer has the new one.
 func (l *Ledger) Delivery(ctx context.Context, messageID, recipient string) (Delivery, error) {
 	ds, err := read(ctx, l.db, "read delivery of "+messageID, scanDelivery, sqlDeliveryOne, messageID, recipient)
+	if err == nil && len(ds) == 0 {
+		ds, err = read(ctx, l.db, "read delivery of "+messageID, scanDelivery, sqlDeliveryWas, messageID, recipient)
+	}
 	if err == nil && len(ds) == 0 {
 		err = team.Errorf(team.CodeNotFound, "message %s was not sent to %q", messageID, recipient).WithReason(ReasonMessageNotFound)
 	}
@@ -177,11 +184,7 @@ func (t *tx) mark(m DeliveryMark) (bool, error) {
 	if err := m.check(); err != nil {
 		return false, err
 	}
-	var d Delivery
-	found, err := t.one(sqlDeliveryOne, func(r *sql.Rows) (err error) {
-		d, err = scanDelivery(r)
-		return err
-	}, m.MessageID, m.Recipient)
+	d, found, err := t.delivery(m.MessageID, m.Recipient)
 	if err != nil {
 		return false, err
 	}
@@ -195,11 +198,25 @@ func (t *tx) mark(m DeliveryMark) (bool, error) {
 	if len(m.IfStates) > 0 && !slices.Contains(m.IfStates, d.State) || !canDeliver(d.State, m.State) {
 		return false, nil
 	}
-	if _, err := t.exec(sqlDeliverySet, m.State, m.Reason, m.Evidence, t.now, m.MessageID, m.Recipient); err != nil {
+	if _, err := t.exec(sqlDeliverySet, m.State, m.Reason, m.Evidence, t.now, m.MessageID, d.Recipient); err != nil {
 		return false, err
 	}
 	return true, t.event(Event{Who: d.Recipient, What: "message." + string(m.State), ID: d.MessageID,
 		Before: string(d.State), After: string(m.State), Data: json.RawMessage(mustJSON(markData{m.Reason, m.Evidence}))})
+}
+
+// delivery is Delivery inside a transaction.
+func (t *tx) delivery(message, recipient string) (d Delivery, found bool, err error) {
+	for _, q := range []string{sqlDeliveryOne, sqlDeliveryWas} {
+		found, err = t.one(q, func(r *sql.Rows) (err error) {
+			d, err = scanDelivery(r)
+			return err
+		}, message, recipient)
+		if found || err != nil {
+			break
+		}
+	}
+	return d, found, err
 }
 
 type markData struct {
@@ -274,12 +291,10 @@ func (t *tx) drop(m Member, query, reason string) error {
 // answered marks the message that a reply answers, if the sender of the reply
 // received it.
 func (t *tx) answered(parent, by, reply string) error {
-	var there bool
-	there, err := t.one(sqlDeliveryOne, func(*sql.Rows) error { return nil }, parent, by)
-	if err != nil || !there {
+	if _, there, err := t.delivery(parent, by); err != nil || !there {
 		return err
 	}
-	_, err = t.mark(DeliveryMark{MessageID: parent, Recipient: by, State: team.Answered, Evidence: "reply " + reply})
+	_, err := t.mark(DeliveryMark{MessageID: parent, Recipient: by, State: team.Answered, Evidence: "reply " + reply})
 	return err
 }
 

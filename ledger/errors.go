@@ -27,6 +27,7 @@ const (
 	ReasonBadStatus       = "bad_status"
 	ReasonMemberNotFound  = "member_not_found"
 	ReasonMemberRemoved   = "member_removed"
+	ReasonMemberRunning   = "member_running"
 	ReasonNameTaken       = "name_taken"
 	ReasonStaleGeneration = "stale_generation"
 	ReasonMessageNotFound = "message_not_found"

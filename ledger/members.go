@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -19,9 +18,10 @@ const (
 	sqlMembersNow      = sqlMembers + ` WHERE removedAt IS NULL ORDER BY role = 'member', joinedAt, rowid`
 	sqlMembersAll      = sqlMembers + ` ORDER BY role = 'member', joinedAt, rowid`
 	sqlMemberBySession = sqlMembers + ` WHERE sessionKey = ?`
-	// The current roster comes first, then former members, the latest first.
+	// The current roster comes first, then former members, the latest first, then
+	// those that never ran.
 	sqlMemberFind = sqlMembers + ` WHERE name = ?1 COLLATE NOCASE OR agentId = ?1 COLLATE NOCASE OR sessionKey = ?1
-		ORDER BY removedAt IS NOT NULL, removedAt DESC, rowid DESC LIMIT 1`
+		ORDER BY removedAt IS NOT NULL, (` + neverRan + `), removedAt DESC, rowid DESC LIMIT 1`
 	sqlMemberPut = `INSERT INTO members(sessionKey, agentId, name, role, teamRole, joinedAt, spec, color,
 		desired, observed, activity, activityAt, ready, generation, pid, paneId, startedAt, restarts, failures, nextStart,
 		exitText, reason, worktree, branch, base)
@@ -44,14 +44,22 @@ func (l *Ledger) AddMember(ctx context.Context, m Member, exact bool) (added Mem
 }
 
 // Member finds a member by name, agent id or session key: the one on the
-// roster, otherwise the one that left last. CodeNotFound (member_not_found)
-// lists the existing ones.
+// roster, otherwise the one that left last, otherwise the one that had the name
+// before it was renamed. CodeNotFound (member_not_found) lists the existing ones.
 func (l *Ledger) Member(ctx context.Context, name string) (Member, error) {
 	ms, err := read(ctx, l.db, "read member "+name, scanMember, sqlMemberFind, name)
 	if err != nil {
 		return Member{}, err
 	}
-	if len(ms) > 0 {
+	if len(ms) > 0 && !ms[0].neverRan() {
+		return ms[0], nil
+	}
+	was, _, _ := team.ParseAgentID(name)
+	former, err := read(ctx, l.db, "read member "+name, scanMember, sqlFormerMember, was)
+	if ms = append(former, ms...); err != nil || len(ms) > 0 {
+		if err != nil {
+			return Member{}, err
+		}
 		return ms[0], nil
 	}
 	roster, err := l.Members(ctx, false)
@@ -59,6 +67,11 @@ func (l *Ledger) Member(ctx context.Context, name string) (Member, error) {
 		return Member{}, err
 	}
 	return Member{}, errNoMember(name, roster)
+}
+
+// neverRan reports whether the member left the roster without ever running: its spawn failed.
+func (m Member) neverRan() bool {
+	return m.RemovedAt != 0 && m.StartedAt == 0 && !team.KindOf(m.Spec.Agent).External
 }
 
 // MemberBySession returns the row of a session, on the roster or not.
@@ -118,7 +131,11 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 		return addedMember{}, err
 	}
 	asked := m.Name
-	if m.Name, err = freeName(asked, roster, a.Exact || strings.EqualFold(asked, team.LeadName)); err != nil {
+	open, err := t.renames()
+	if err != nil {
+		return addedMember{}, err
+	}
+	if m.Name, err = freeName(asked, roster, open, a.Exact || strings.EqualFold(asked, team.LeadName)); err != nil {
 		return addedMember{}, err
 	}
 	if err := t.memberDefaults(&m, asked, roster); err != nil {
@@ -169,10 +186,8 @@ func checkName(name string) error {
 	return err
 }
 
-func freeName(asked string, roster []Member, exact bool) (string, error) {
-	taken := func(name string) bool {
-		return slices.ContainsFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, name) })
-	}
+func freeName(asked string, roster []Member, open []Rename, exact bool) (string, error) {
+	taken := func(name string) bool { return nameUsed(name, roster, open) }
 	if exact && taken(asked) {
 		return "", team.Errorf(team.CodeConflict, "the name %q is taken; members: %s", asked, names(roster)).
 			WithReason(ReasonNameTaken).WithHint("choose another name")

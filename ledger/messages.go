@@ -17,7 +17,9 @@ const messageCols = `m.id, m.seq, m.run, m.kind, m.fromAgent, coalesce(m.toAgent
 const (
 	sqlMessages   = `SELECT ` + messageCols + ` FROM messages m WHERE true`
 	sqlMessageGet = sqlMessages + ` AND m.id = ?`
-	sqlMessageIdm = sqlMessages + ` AND m.run = ?1 AND m.fromAgent = ?2 AND m.idemKey = ?3
+	// The sender may have had another name when it first sent the message.
+	sqlMessageIdm = sqlMessages + ` AND m.run = ?1 AND m.idemKey = ?3 AND m.fromAgent IN (SELECT ?2 UNION ALL SELECT r.was
+			FROM members s JOIN renames r ON r.session = s.sessionKey WHERE s.name = ?2 COLLATE NOCASE AND s.removedAt IS NULL)
 		AND m.fromSession = coalesce((SELECT sessionKey FROM members WHERE name = ?2 COLLATE NOCASE AND removedAt IS NULL), '')`
 	sqlMessagePut = `INSERT INTO messages(id, run, kind, fromAgent, fromSession, toAgent, parent, hop, idemKey, requestId, text, summary, payload, at)
 		VALUES (?, ?, ?, ?, coalesce((SELECT sessionKey FROM members WHERE name = ?4 COLLATE NOCASE AND removedAt IS NULL), ''),
@@ -55,7 +57,12 @@ func (l *Ledger) Message(ctx context.Context, id string) (Message, error) {
 func (l *Ledger) Messages(ctx context.Context, f MessageFilter) ([]Message, error) {
 	q, args := sqlMessages, []any(nil)
 	and := func(cond string, vals ...any) { q, args = q+" AND "+cond, append(args, vals...) }
-	const got = "EXISTS (SELECT 1 FROM deliveries d WHERE d.message = m.id AND d.recipient = ?)"
+	// Deliveries carry the recipient's current name, messages the sender's name of their time.
+	// A filter may have either.
+	const got = `EXISTS (SELECT 1 FROM deliveries d WHERE d.message = m.id AND (d.recipient = ?
+		OR d.session IN (SELECT session FROM renames WHERE was = ? AND state <> 'begun')))`
+	const sent = `(m.fromAgent = ? COLLATE NOCASE OR m.fromSession IN (SELECT r.session FROM renames r
+		JOIN members s ON s.sessionKey = r.session WHERE s.name = ? COLLATE NOCASE AND r.state <> 'begun'))`
 	if f.Run != 0 {
 		and("m.run = ?", f.Run)
 	}
@@ -63,13 +70,13 @@ func (l *Ledger) Messages(ctx context.Context, f MessageFilter) ([]Message, erro
 		and("m.kind = ?", string(f.Kind))
 	}
 	if f.From != "" {
-		and("m.fromAgent = ? COLLATE NOCASE", f.From)
+		and(sent, f.From, f.From)
 	}
 	if f.Recipient != "" {
-		and(got, f.Recipient)
+		and(got, f.Recipient, f.Recipient)
 	}
 	if f.With != "" {
-		and("(m.fromAgent = ? COLLATE NOCASE OR "+got+")", f.With, f.With)
+		and("("+sent+" OR "+got+")", f.With, f.With, f.With, f.With)
 	}
 	if f.Parent != "" {
 		and("m.parent = ?", f.Parent)

@@ -58,6 +58,10 @@ const (
 	opMemberUpdate   = "member.update"
 	opMemberRemove   = "member.remove"
 	opMemberLeave    = "member.leave"
+	opRenameBegin    = "rename.begin"
+	opRenameApply    = "rename.apply"
+	opRenameEnd      = "rename.end"
+	opRenameDrop     = "rename.drop"
 	opMessagePost    = "message.post"
 	opDeliveryMark   = "delivery.mark"
 	opEvent          = "event.append"
@@ -118,6 +122,10 @@ var ops = map[string]opSpec{
 	opMemberUpdate:   once(updateMember),
 	opMemberRemove:   once(removeMember),
 	opMemberLeave:    once(leave),
+	opRenameBegin:    once(beginRename),
+	opRenameApply:    once(applyRename),
+	opRenameEnd:      once(endRename),
+	opRenameDrop:     once(dropRename),
 	opMessagePost:    once(postMessage),
 	opDeliveryMark:   again(markDeliveries),
 	opEvent:          once(appendEvent),

@@ -74,7 +74,7 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 			return posted{first, ds}, err
 		}
 	}
-	roster, err := t.concerned(n)
+	roster, err := t.concerned(&n)
 	if err != nil {
 		return posted{}, err
 	}
@@ -135,8 +135,8 @@ func (t *tx) tellCap(run int64, roster []Member) error {
 // concerned returns the members that a message involves: for a message to a
 // name its sender, its recipient and the lead, found by index and with only the
 // fields that post needs; otherwise, and if there is no member of that name,
-// all members.
-func (t *tx) concerned(n NewMessage) ([]Member, error) {
+// all members. It replaces a former name of a member by the current one.
+func (t *tx) concerned(n *NewMessage) ([]Member, error) {
 	if n.To == "" {
 		return t.members()
 	}
@@ -149,6 +149,12 @@ func (t *tx) concerned(n NewMessage) ([]Member, error) {
 	}, n.From, n.To, team.LeadName)
 	if err != nil || slices.ContainsFunc(some, func(m Member) bool { return strings.EqualFold(m.Name, n.To) }) {
 		return some, err
+	}
+	was, _, _ := team.ParseAgentID(n.To)
+	if m, found, err := t.formerly(was); err != nil {
+		return nil, err
+	} else if found && m.RemovedAt == 0 {
+		n.To = m.Name
 	}
 	return t.members()
 }

@@ -68,7 +68,7 @@ func (r *rebuilder) numbers(ctx context.Context) error {
 	if err := r.exec(ctx, `UPDATE counters SET value = value + ? WHERE name = 'task'`, gap); err != nil {
 		return err
 	}
-	for _, name := range []string{"messages", "events", "runs", "approvals", "merges", "file_leases", "verifications"} {
+	for _, name := range []string{"messages", "events", "runs", "approvals", "merges", "file_leases", "verifications", "renames"} {
 		if r.whole[name] {
 			continue
 		}

@@ -142,7 +142,10 @@ func (s *Supervisor) finish(m *member, final team.Observed, reason string, remov
 	at := m.at
 	m.at = nil
 	if at != nil {
+		disposed := make(chan struct{})
+		m.disposed = disposed
 		s.step(func(ctx context.Context) message {
+			defer close(disposed)
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
 			if err := at.Dispose(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-multierror"
@@ -112,7 +113,7 @@ func (m Mailer) settle(ctx context.Context, d *ledger.Delivery) (all map[string]
 	err = box.Settle(ctx, inbox.Settling{
 		Wanted: func() (_ bool, err error) {
 			now, err = m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)
-			return err == nil && now.State == team.Posted, err
+			return err == nil && now.State == team.Posted && isBoxOf(box, now.Recipient), err
 		},
 		Newest: func() (string, error) { return m.Ledger.NewestMailed(ctx, now.Session) },
 		Due: func() ([]inbox.Due, error) {
@@ -136,6 +137,9 @@ func (m Mailer) settle(ctx context.Context, d *ledger.Delivery) (all map[string]
 	})
 	at, marked := all[d.MessageID]
 	switch {
+	case err == nil && !isBoxOf(box, now.Recipient): // the recipient was renamed
+		*d = now
+		return m.settle(ctx, d)
 	case marked:
 		*d = now
 		d.State, d.At, d.Reason, d.Evidence = team.Mailed, at, "", inMailbox
@@ -155,6 +159,9 @@ func (m Mailer) settle(ctx context.Context, d *ledger.Delivery) (all map[string]
 	*d = now
 	return all, err
 }
+
+// isBoxOf reports whether a mailbox is that of a member's name.
+func isBoxOf(box *inbox.Box, name string) bool { return strings.EqualFold(box.Agent(), name) }
 
 // due is what was posted as it is to stand in a mailbox.
 func (m Mailer) due(ctx context.Context, out []ledger.Unmailed, now time.Time) []inbox.Due {

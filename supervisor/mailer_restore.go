@@ -127,7 +127,8 @@ func damaged(err error) bool {
 
 // restore reconciles a mailbox with the ledger and returns how many messages it put back.
 // Until that is done the mailbox is marked as lacking: whoever mails next, or starts
-// next, goes on with it.
+// next, goes on with it. If the member was
+// renamed meanwhile, its mailbox has another name.
 func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) (back int, err error) {
 	for range 5 {
 		var mark string
@@ -139,6 +140,19 @@ func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) (ba
 		if mark, n, err = m.putBack(ctx, box, session, mark); damaged(err) || errors.Is(err, inbox.ErrGone) {
 			continue
 		}
+		if errors.Is(err, errRenamed) {
+			if _, err := box.Whole(ctx, mark); err != nil {
+				return back, err
+			}
+			to, err := m.Ledger.MemberBySession(ctx, session)
+			if err == nil {
+				box, err = m.Box(to.Name)
+			}
+			if err != nil {
+				return back, err
+			}
+			continue
+		}
 		back += n
 		if err != nil {
 			return back, err
@@ -148,6 +162,18 @@ func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) (ba
 		}
 	}
 	return back, err // damaged over and over: the mark stands
+}
+
+// errRenamed reports that a mailbox does not belong to the member any more.
+var errRenamed = errors.New("the member was renamed")
+
+// ours fails, under a mailbox's lock, unless the mailbox is that of a session's member.
+func (m Mailer) ours(ctx context.Context, box *inbox.Box, session string) error {
+	to, err := m.Ledger.MemberBySession(ctx, session)
+	if err == nil && !isBoxOf(box, to.Name) {
+		err = errRenamed
+	}
+	return err
 }
 
 // putBack is one pass of restore; it ends at damage, and where the file is deleted. It
@@ -168,6 +194,9 @@ func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session, mark strin
 		var add []inbox.Entry
 		var taken []ledger.DeliveryMark
 		mailed, back = nil, 0
+		if err := m.ours(ctx, box, session); err != nil {
+			return nil, err
+		}
 		for i, o := range out {
 			d := o.Delivery
 			switch {

@@ -43,6 +43,7 @@ type member struct {
 	mark        ledger.TurnMark // what its turn is told from
 	interrupted time.Time       // when its turn was ended by somebody; zero: not since it began
 	idleAt      int64           // when it was last seen to become idle, Unix milliseconds
+	disposed    chan struct{}   // closed when the pane of its last generation was disposed of; nil: never
 	offered     *offering       // a ready task that it was told of in this idle period; nil: none
 }
 

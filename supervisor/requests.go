@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -439,17 +438,7 @@ func (s *Supervisor) disposeAll(ctx context.Context) {
 		return
 	}
 	for _, r := range rows {
-		d, ok := s.cfg.Backends[r.Spec.Backend].(backends.Disposer)
-		if !ok {
-			continue
-		}
-		bundle := s.cfg.Layout.Bundle(r.Name)
-		pane, err := shim.ReadPane(bundle, "")
-		if err != nil {
-			continue // it never had one
-		}
-		proc, _ := shim.ReadProc(bundle, pane.Generation)
-		if err := d.Dispose(ctx, pane, proc); err != nil {
+		if err := s.dispose(ctx, r); err != nil {
 			s.log.Warn("dispose", "member", r.Name, "err", err)
 		}
 	}

@@ -35,6 +35,8 @@ type Config struct {
 	// LeadMail is called, outside the loop and one call at a time, when the lead's
 	// mailbox has changed, and once at the start; may be nil.
 	LeadMail func(ctx context.Context) error
+
+	step func(name string) // of a test
 }
 
 // Note is one datagram of a shim or agent.
@@ -84,6 +86,7 @@ type Supervisor struct {
 	starts      chan struct{}       // limits starts at once; steps use it
 	saving      map[string]string   // checkpoints under way by session: why one more is wanted, or ""
 	saves       chan struct{}       // limits checkpoints at once; steps use it
+	renames     chan struct{}       // has room for one; steps use it
 	asking      chan struct{}       // limits rules asked at once; steps use it
 	carrying    map[int64]*carrying // intents under way, by approval
 	joinedLooks int                 // at what joined programs were asked, under way
@@ -115,8 +118,8 @@ func New(cfg Config) *Supervisor {
 		ctx: ctx, cancel: cancel,
 		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
 		saving: map[string]string{}, edits: map[string]*editing{}, saves: make(chan struct{}, runtime.NumCPU()),
-		starts: make(chan struct{}, cfg.Policy.withDefaults().Starts),
-		asking: make(chan struct{}, maxAsking), carrying: map[int64]*carrying{},
+		starts:  make(chan struct{}, cfg.Policy.withDefaults().Starts),
+		renames: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking), carrying: map[int64]*carrying{},
 		verifying: map[int64]*verifying{}, verifySlots: make(chan struct{}, max(2, runtime.NumCPU())),
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
@@ -131,6 +134,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		return err
 	}
 	s.team, s.started = row, time.Now()
+	_ = s.renamesLeft(ctx) // logged; tried again before the member starts
 	rows, err := s.cfg.Ledger.Members(ctx, false)
 	if err != nil {
 		return err
@@ -315,6 +319,11 @@ func (s *Supervisor) find(name string) *member {
 		if m.row.Name == name || m.row.AgentID == name || m.row.SessionKey == name {
 			return m
 		}
+	}
+	ctx, cancel := s.write()
+	defer cancel()
+	if row, err := s.cfg.Ledger.Member(ctx, name); err == nil { // by its former name
+		return s.members[row.SessionKey]
 	}
 	return nil
 }

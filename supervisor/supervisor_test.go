@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	if os.Getenv(envRename) != "" {
+		os.Exit(renameAndDie())
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -40,6 +40,8 @@ type Supervisor interface {
 	StopMembers(ctx context.Context, in supervisor.StopIn) ([]supervisor.Stopped, error)
 	StartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
 	RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
+	// RenameMember gives another name to the member of a session, which has no process.
+	RenameMember(ctx context.Context, session, name string) (ledger.Member, error)
 	Capture(ctx context.Context, name string, scrollback int) (string, error)
 	TypeText(ctx context.Context, name, text string, enter bool) error
 	Hide(ctx context.Context, name string, hidden bool) error

@@ -316,6 +316,9 @@ func (t *Team) Pane(ctx context.Context, name string) (backends.Pane, error) {
 	if err != nil {
 		return backends.Pane{}, err
 	}
+	if m, err := t.Ledger.Member(ctx, name); err == nil { // by its former name
+		name = m.Name
+	}
 	st, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
 	if err != nil {
 		return backends.Pane{}, err

@@ -121,7 +121,7 @@ func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]worktree.Saved, error)
 	if in.Every {
 		in.Team = ""
 	}
-	list, err := savesOf(ctx, repos, worktree.KindRescue, in.Team, in.Agent)
+	list, err := e.rescuesOf(ctx, repos, in)
 	if err != nil || in.Team == "" || in.Agent != "" {
 		return list, err
 	}
@@ -131,6 +131,22 @@ func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]worktree.Saved, error)
 		own = nil
 	}
 	return append(list, own...), err
+}
+
+// rescuesOf returns the rescued states of a team or of one member, under its former names
+// too.
+func (e *Env) rescuesOf(ctx context.Context, repos []*worktree.Repo, in SavedIn) ([]worktree.Saved, error) {
+	if in.Team != "" && in.Agent != "" {
+		t, err := e.Open(ctx, in.Team)
+		if err == nil {
+			defer func() { _ = t.Close() }()
+			return t.savesOf(ctx, repos, worktree.KindRescue, in.Agent)
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
+			return nil, err
+		}
+	}
+	return savesOf(ctx, repos, worktree.KindRescue, in.Team, in.Agent)
 }
 
 // SavedShow is one saved state; patch adds the text of the changes.
@@ -238,16 +254,32 @@ func (t *Team) Checkpoints(ctx context.Context, agent string) ([]worktree.Saved,
 	if err != nil {
 		return nil, err
 	}
-	if agent != "" {
-		if agent, err = t.address(agent); err != nil {
-			return nil, err
-		}
-	}
 	var repos []*worktree.Repo
 	for _, g := range groups {
 		repos = append(repos, g.Repo)
 	}
-	return savesOf(ctx, repos, worktree.KindCheckpoint, t.Layout.Key, agent)
+	return t.savesOf(ctx, repos, worktree.KindCheckpoint, agent)
+}
+
+// savesOf returns the saved states of a member, under its former names too; "" is everybody.
+func (t *Team) savesOf(ctx context.Context, repos []*worktree.Repo, kind, agent string) ([]worktree.Saved, error) {
+	if agent == "" {
+		return savesOf(ctx, repos, kind, t.Layout.Key, "")
+	}
+	names, err := t.savedNames(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	var all []worktree.Saved
+	for name, until := range names {
+		list, err := savesOf(ctx, repos, kind, t.Layout.Key, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, slices.DeleteFunc(list, func(s worktree.Saved) bool { return until != 0 && s.At.UnixMilli() > until })...)
+	}
+	slices.SortStableFunc(all, func(a, b worktree.Saved) int { return b.At.Compare(a.At) })
+	return all, nil
 }
 
 // CheckpointTaken is the newest checkpoint of a member.

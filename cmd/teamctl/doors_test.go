@@ -465,6 +465,7 @@ func TestSameRefusals(t *testing.T) {
 		{"ApprovalAnswer", map[string]any{"request_id": "9", "approve": true}, []string{"approvals", "approve", "9"}},
 		{"ScratchpadMerge", map[string]any{"patch": map[string]any{"a": 1}, "expected_version": 7}, []string{"scratchpad", "merge", `{"a":1}`, "--expect", "7"}},
 		{"TeammateStop", map[string]any{"name": "team-lead"}, nil},
+		{"TeammateRename", map[string]any{"name": "team-lead", "new_name": "x"}, []string{"rename", "team-lead", "x"}},
 		{"TeammateMode", map[string]any{"name": "team-lead", "mode": "bypassPermissions"}, []string{"mode", "team-lead", "bypassPermissions"}},
 		{"TeammateSpawn", map[string]any{"name": "x", "mode": "bypassPermissions"}, []string{"spawn", "x", "--permission-mode", "bypassPermissions"}},
 		{"TeammateSpawn", map[string]any{"name": "x", "agent_id": "command"}, []string{"spawn", "x", "--agent", "command"}},

@@ -37,7 +37,7 @@ var nouns = []noun{
 		forms: []longForm{
 			{"spawn", "spawn", newSpawn}, {"ls", "ps", newPs}, {"join", "join", newJoin}, {"leave", "leave", newLeave},
 			{"shutdown", "shutdown", newShutdown}, {"stop", "stop", newStop}, {"start", "start", newStart}, {"restart", "restart", newRestart},
-			{"mode", "mode", newMode}, {"role", "role", newRole}, {"pause", "pause", newPause}, {"resume", "resume", newResume}, {"recover", "recover", newRecover}, {"kill", "kill", newKill},
+			{"mode", "mode", newMode}, {"role", "role", newRole}, {"rename", "rename", newRename}, {"pause", "pause", newPause}, {"resume", "resume", newResume}, {"recover", "recover", newRecover}, {"kill", "kill", newKill},
 			{"attach", "attach", newAttach}, {"logs", "logs", newLogs}, {"capture", "capture", newCapture},
 			{"explain", "explain", newExplain}, {"interrupt", "interrupt", newInterrupt},
 		},

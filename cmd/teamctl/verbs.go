@@ -27,7 +27,7 @@ var verbs = []struct {
 	{groupMember, []verb{
 		{"member", newMember}, {"spawn", newSpawn}, {"join", newJoin}, {"leave", newLeave}, {"ps", newPs}, {"shutdown", newShutdown},
 		{"stop", newStop}, {"start", newStart}, {"restart", newRestart}, {"pause", newPause}, {"resume", newResume},
-		{"mode", newMode}, {"role", newRole}, {"recover", newRecover}, {"kill", newKill}, {"interrupt", newInterrupt},
+		{"mode", newMode}, {"role", newRole}, {"rename", newRename}, {"recover", newRecover}, {"kill", newKill}, {"interrupt", newInterrupt},
 		{"explain", newExplain}, {"attach", newAttach}, {"logs", newLogs}, {"capture", newCapture}, {"pane", newPane}, {"edge", newEdge},
 	}},
 	{groupTask, []verb{

@@ -249,6 +249,12 @@ func (c *Client) RestartMembers(ctx context.Context, names []string) (out []ledg
 	return out, err
 }
 
+// RenameMember gives a member without a process another name.
+func (c *Client) RenameMember(ctx context.Context, session, name string) (out ledger.Member, err error) {
+	err = c.ask(ctx, "/v1/rename", renameIn{session, name}, &out)
+	return out, err
+}
+
 // Capture reads a member's screen.
 func (c *Client) Capture(ctx context.Context, name string, scrollback int) (out string, err error) {
 	err = c.ask(ctx, "/v1/capture", captureIn{name, scrollback}, &out)

@@ -30,9 +30,10 @@ type (
 		Names []string
 		On    bool
 	}
-	carryIn struct{ Approval int64 }
-	quitIn  struct{ CloseTeam bool }
-	none    struct{}
+	renameIn struct{ Session, Name string }
+	carryIn  struct{ Approval int64 }
+	quitIn   struct{ CloseTeam bool }
+	none     struct{}
 )
 
 // routes is everything that the socket answers. Each takes the body's JSON.
@@ -52,6 +53,9 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	}),
 	"/v1/restart": route(func(ctx context.Context, s *server, in namesIn) ([]ledger.Member, error) {
 		return s.sup.RestartMembers(ctx, in.Names)
+	}),
+	"/v1/rename": route(func(ctx context.Context, s *server, in renameIn) (ledger.Member, error) {
+		return s.sup.RenameMember(ctx, in.Session, in.Name)
 	}),
 	"/v1/capture": route(func(ctx context.Context, s *server, in captureIn) (string, error) {
 		return s.sup.Capture(ctx, in.Name, in.Scrollback)

@@ -15,6 +15,7 @@ func memberOps() []Op {
 		with(Op{Name: "TeammateSpawn", Verb: "spawn", Gates: []tool.Operation{tool.OpSpawn}, Long: true}, spawn),
 		with(Op{Name: "TeammateStop", Verb: "stop", Gates: rule, Destructive: true, Idempotent: true, Long: true}, teammateStop),
 		with(Op{Name: "TeammateRestart", Verb: "restart", Gates: rule, Destructive: true, Long: true}, teammateRestart),
+		with(Op{Name: "TeammateRename", Verb: "rename", Gates: rule, Idempotent: true}, teammateRename),
 		with(Op{Name: "TeammateMode", Verb: "mode", Gates: []tool.Operation{tool.OpMode}, Idempotent: true}, teammateMode),
 		with(Op{Name: "TeammateOutput", Verb: "capture", ReadOnly: true, Idempotent: true}, teammateOutput),
 	}
@@ -100,6 +101,19 @@ func teammateRestart(ctx context.Context, s *Session, in TeammateRestartIn) (Mem
 			return MemberInfo{}, team.Errorf(team.CodeInternal, "restart of %s: %d members came back", in.Name, len(list))
 		}
 		return memberInfo(list[0]), nil
+	})
+}
+
+// TeammateRenameIn gives one member another name.
+type TeammateRenameIn struct {
+	TeamRef
+	Name    string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+	NewName string `json:"new_name" jsonschema:"The name that it gets."`
+}
+
+func teammateRename(ctx context.Context, s *Session, in TeammateRenameIn) (tool.Renamed, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.Renamed, error) {
+		return t.Rename(ctx, c, in.Name, in.NewName)
 	})
 }
 

@@ -107,7 +107,7 @@ func TestRefusalsByRole(t *testing.T) {
 	const everybody = "+++++"
 	want := map[string]string{
 		"TeamCreate": "+---- ++", "TeamDelete": "+---+ -+", "TeamShutdown": "+---+ --", "TeamStatus": everybody + " +-",
-		"TeammateSpawn": "+---+ --", "TeammateStop": "+---+ --", "TeammateRestart": "+---+ --", "TeammateMode": "+---+ --",
+		"TeammateSpawn": "+---+ --", "TeammateStop": "+---+ --", "TeammateRestart": "+---+ --", "TeammateRename": "+---+ --", "TeammateMode": "+---+ --",
 		"TeammateOutput": everybody + " +-",
 		"TaskCreate":     "+++-+ -+", "TaskGet": everybody + " ++", "TaskList": everybody + " ++", "TaskUpdate": "+---+ -+",
 		"TaskClaim": "++--+ --", "TaskComplete": "++--+ --", "TaskFail": "++--+ --", "TaskRelease": "++--+ --",
