@@ -2,7 +2,9 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -54,7 +56,9 @@ func (m *making) end(ctx context.Context, added []string, complete bool) error {
 	switch alone := m.alone && m.in.resting(); {
 	case !alone:
 	case m.first || len(m.before) == 0:
-		rec.SetUpAt, rec.Made, added = time.Now(), nil, nil
+		// Without the time all files count as work.
+		rec.SetUpAt, _ = m.t.fileTime(ctx)
+		rec.Made, added = nil, nil
 	default:
 		now, err := m.r.ignoredWork(ctx, m.t)
 		if err == nil { // otherwise all of it counts as work
@@ -70,6 +74,45 @@ func (m *making) end(ctx context.Context, added []string, complete bool) error {
 		}
 	}
 	return m.t.record(rec)
+}
+
+// fileTime returns the latest ctime that any file can have now, and returns once a later
+// one is possible. The kernel stamps files by a clock that advances every few
+// milliseconds: by the time of day a file of the next moment would look older.
+func (t tree) fileTime(ctx context.Context) (time.Time, error) {
+	f, err := os.CreateTemp(t.dir, "teamctl-time-*")
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) }()
+	stamp := func() (int64, error) {
+		var st unix.Stat_t
+		if err := f.Chmod(0o600); err != nil { // changes the ctime
+			return 0, err
+		}
+		err := unix.Fstat(int(f.Fd()), &st)
+		return unix.TimespecToNsec(st.Ctim), err
+	}
+	first, err := stamp()
+	if err != nil {
+		return time.Time{}, err
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		now, err := stamp()
+		if err != nil {
+			return time.Time{}, err
+		}
+		if now > first {
+			return time.Unix(0, first), nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return time.Time{}, context.Cause(ctx)
+		}
+	}
 }
 
 // unchangedOf returns the recorded files that have not changed.
