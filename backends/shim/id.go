@@ -40,7 +40,7 @@ func ID() string {
 // Argv returns the command that runs a shim, given that of teamctl ([teamctl shim]): the
 // small program beside teamctl if there is one, else teamctl itself.
 func Argv(teamctl []string) []string {
-	if len(teamctl) != 2 {
+	if len(teamctl) != 2 || teamctl[1] != "shim" {
 		return teamctl
 	}
 	small := filepath.Join(filepath.Dir(teamctl[0]), SmallName)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -58,10 +59,17 @@ func (r *faultRig) backUp() {
 	r.command("cp", "-a", r.layout.Dir, r.dir+"/bk")
 }
 
+// remove removes a directory as rm -rf does that is repeated while something in it still
+// writes.
+func (r *faultRig) remove(dir string) {
+	r.Helper()
+	r.until("the removal of "+dir, func() bool { return exec.Command("rm", "-rf", dir).Run() == nil })
+}
+
 // restore puts the copy in the place of the directory.
 func (r *faultRig) restore() {
 	r.Helper()
-	r.command("rm", "-rf", r.layout.Dir)
+	r.remove(r.layout.Dir)
 	r.command("mv", r.dir+"/bk", r.layout.Dir)
 }
 
@@ -154,7 +162,7 @@ func TestDirectoryRemoved(t *testing.T) {
 	for name := range r.members() {
 		agents = append(agents, r.proc(name).Agent.PID)
 	}
-	r.command("rm", "-rf", r.layout.Dir)
+	r.remove(r.layout.Dir)
 	r.command("git", "-C", "repo", "worktree", "prune")
 	gone := func() bool {
 		for _, pid := range append(agents, sup.PID) {
@@ -188,7 +196,7 @@ func TestDirectoryRemovedUnseen(t *testing.T) {
 	r.agent("a", "never", "fakeagent", "hold")
 	a := r.proc("a")
 	r.kill(r.supervisor())
-	r.command("rm", "-rf", r.layout.Dir)
+	r.remove(r.layout.Dir)
 	pid := strconv.Itoa(a.Agent.PID)
 	out, _ := r.try(r.exe, "doctor")
 	_, hint, _ := strings.Cut(out, "-> kill "+pid)

@@ -104,7 +104,7 @@ func TestCompletionScripts(t *testing.T) {
 			env := append(slices.Clone(env), "SCRIPT="+filepath.Join(scripts, s.script))
 			for line, want := range map[string][]string{
 				"teamctl sp":                 {"spawn"},
-				"teamctl member re":          {"recover", "restart", "resume"},
+				"teamctl member re":          {"recover", "rename", "restart", "resume"},
 				"teamctl spawn x --backe":    {"--backend"},
 				"teamctl ps --team ":         {"demo"},
 				"teamctl task show ":         {"1", "2"},

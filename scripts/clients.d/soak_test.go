@@ -196,13 +196,21 @@ func soakLeft(w *world, all []agentlab.Client, messages int) (n int) {
 // its socket. The returned function waits until it is gone.
 func killSupervisor(t *testing.T, w *world) (gone func()) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(w.Dir, "t/teams/demo/supervisor.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, _, err := team.ParseSupervisorPID(b)
-	if err != nil {
-		t.Fatal(err)
+	// A supervisor holds its lock a moment before the file has its pid.
+	var pid int
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(w.limit); ; <-tick.C {
+		b, err := os.ReadFile(filepath.Join(w.Dir, "t/teams/demo/supervisor.pid"))
+		if err == nil {
+			pid, _, err = team.ParseSupervisorPID(b)
+		}
+		if err == nil {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatal(err)
+		}
 	}
 	id, err := proc.Identify(pid)
 	if errors.Is(err, proc.ErrGone) {
