@@ -132,7 +132,7 @@ func TestAppServerPromptOnce(t *testing.T) {
 	s.Drop() // the connection is lost, and made again
 	r.wait(t, "unknown", from, is(team.ActivityUnknown))
 	r.wait(t, "idle", from, is(team.Idle))
-	r.deliver(t, false, "m1", "after it")
+	r.handedOver(t, "m1", "after it")
 	r.wait(t, "the receipt", from, receipt("m1"))
 	if n := r.model.Arrivals("the prompt"); n != 1 {
 		t.Errorf("the prompt came %d times", n)

@@ -160,6 +160,23 @@ func (r *rig) deliver(t *testing.T, again bool, mail ...string) []team.Outcome {
 	return out
 }
 
+// handedOver delivers a message until it is handed over: a channel that has just come back
+// may hold it.
+func (r *rig) handedOver(t *testing.T, id, text string) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(5 * time.Minute); ; <-tick.C {
+		out := r.deliver(t, false, id, text)[0]
+		if out.State == team.Injected || out.State == team.Accepted {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("it is not handed over: %+v", out)
+		}
+	}
+}
+
 // asked waits for the request in which the text reached the model.
 func (r *rig) asked(t *testing.T, text string) {
 	t.Helper()

@@ -116,7 +116,7 @@ func Run(ctx context.Context, c Cmd) (Ended, error) {
 		end = Ended{Code: -1, Cut: true}
 	}
 	err = endAll(group, cmd.pid, c.Generation, c.Grace)
-	<-cmd.ended // ended above
+	<-cmd.ended //nolint:errcheck // the status of a forced end says nothing
 	return end, err
 }
 
