@@ -48,7 +48,10 @@ func work(role string) error {
 	if err != nil {
 		return err
 	}
-	ctx := context.Background()
+	// Without a deadline an operation gives up a foreign lock after lockWait, which a busy
+	// machine may need.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
 	switch role {
 	case "append":
 		loops, err := strconv.Atoi(os.Getenv(loopEnv))
@@ -187,7 +190,7 @@ func bulky(from string, i int) Entry {
 }
 
 func bg(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
