@@ -85,7 +85,7 @@ func (r *readers) all(how string) {
 // out comes again, whichever command it was.
 func TestReaderKilled(t *testing.T) {
 	t.Parallel()
-	rounds := 300
+	rounds := 60
 	if testing.Short() {
 		rounds = 8
 	}
@@ -122,7 +122,7 @@ func TestReaderKilled(t *testing.T) {
 // for again by the next one.
 func TestMCPReaderKilled(t *testing.T) {
 	t.Parallel()
-	rounds := 300
+	rounds := 60
 	if testing.Short() {
 		rounds = 8
 	}
@@ -163,7 +163,7 @@ func TestMCPReaderKilled(t *testing.T) {
 	usual := time.Since(began)
 	for round := range rounds {
 		r.post(1 + round%3)
-		session(func() time.Duration { return rand.N(2 * usual) })
+		session(func() time.Duration { return rand.N(min(2*usual, time.Second)) })
 		r.kept(fmt.Sprintf("round %d", round))
 	}
 	r.all("mcp")
