@@ -150,6 +150,10 @@ var rooms = map[string]room{
 		may: []string{"team", "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}, never: noExec,
 		why: "the only room that imports the MCP SDK",
 	},
+	"agent/model": {
+		may: []string{"team"}, never: noExec,
+		why: "the one room that knows how models are asked: it knows nothing of tasks, mail or ledgers",
+	},
 	"agent": {
 		may: []string{"team", "internal/run", "tool", "ledger", "inbox"}, never: noSQL,
 		why: "an agent works through the tools, like any other agent, and its commands through the one runner: it never sees the backends, the supervisor or git worktrees",
