@@ -38,6 +38,9 @@ type PermissionIn struct {
 	// Questions are what the tool asks, where it asks something: an approval has to
 	// answer them, and no rule does.
 	Questions []team.Question `json:"questions,omitempty"`
+	// FixedInput says that the asker can use the tool with this input alone: an approval
+	// with another one is refused.
+	FixedInput bool `json:"fixed_input,omitempty"`
 }
 
 // AnswerIn answers one approval, by its number or request id.
@@ -229,7 +232,7 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	if in, err = in.withAnswers(a); err != nil {
 		return a, err
 	}
-	if err := in.checkPermission(a.Kind); err != nil {
+	if err := in.checkPermission(a); err != nil {
 		return a, err
 	}
 	if !in.Approve && strings.TrimSpace(in.Feedback) == "" {
@@ -280,17 +283,21 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 
 // checkPermission refuses what no answer of the kind can bring: nothing is dropped
 // silently that somebody has given a permission with.
-func (in AnswerIn) checkPermission(kind ledger.ApprovalKind) error {
+func (in AnswerIn) checkPermission(a ledger.Approval) error {
 	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	if !given(in.UpdatedInput) && !given(in.Updates) {
 		return nil
 	}
-	if kind != ledger.ApprovePermission || !in.Approve {
+	if a.Kind != ledger.ApprovePermission || !in.Approve {
 		return team.Errorf(team.CodeInvalid, "only an approved permission has an updated input or permission updates")
 	}
 	var object map[string]json.RawMessage
 	if given(in.UpdatedInput) && json.Unmarshal(in.UpdatedInput, &object) != nil {
 		return team.Errorf(team.CodeInvalid, "updated_input is no JSON object")
+	}
+	if given(in.UpdatedInput) && fixedInput(a) {
+		return team.Errorf(team.CodeInvalid, "the program of %s cannot change the input of a call: approve it as it is, or reject it", a.Name).
+			WithReason("fixed_input").WithHint(fmt.Sprintf("teamctl approvals reject %d --feedback TEXT, with what it is to do instead", a.ID))
 	}
 	var list []map[string]json.RawMessage
 	if given(in.Updates) && json.Unmarshal(in.Updates, &list) != nil {
@@ -298,6 +305,16 @@ func (in AnswerIn) checkPermission(kind ledger.ApprovalKind) error {
 			WithHint("take them from the request's permission_suggestions")
 	}
 	return nil
+}
+
+// fixedInput reports whether whoever asked can only be told yes or no. That is so of
+// everything that a channel asks for its program, which is recorded as a team.Ask.
+func fixedInput(a ledger.Approval) bool {
+	var asked struct {
+		For        team.WaitFor `json:"for"`
+		FixedInput bool         `json:"fixed_input"`
+	}
+	return json.Unmarshal(a.Payload, &asked) == nil && (asked.For == team.WaitPermission || asked.FixedInput)
 }
 
 // mayAnswer decides who may answer an approval.

@@ -169,7 +169,7 @@ func (s *station) request(ctx context.Context, ask team.Ask) (ledger.Approval, e
 		_, _ = fmt.Fprintf(s.env.Out, "%s: waits for approval of its plan\n", s.member.AgentID)
 		return s.team.AskPlan(ctx, s.caller, tool.PlanIn{Content: ask.Plan, Path: ask.PlanPath})
 	}
-	in := tool.PermissionIn{ToolName: ask.Tool, ToolUseID: ask.ID, Description: ask.Description, Input: ask.Input}
+	in := tool.PermissionIn{ToolName: ask.Tool, ToolUseID: ask.ID, Description: ask.Description, Input: ask.Input, FixedInput: true}
 	if in.ToolName == "" {
 		in.ToolName = "tool"
 	}
