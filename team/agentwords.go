@@ -121,10 +121,14 @@ type Reply struct {
 
 // Usage is what a conversation has used so far; zero is not known.
 type Usage struct {
-	InputTokens  int64   `json:"inputTokens,omitempty"`
-	OutputTokens int64   `json:"outputTokens,omitempty"`
-	CachedTokens int64   `json:"cachedTokens,omitempty"`
-	CostUSD      float64 `json:"costUsd,omitempty"`
+	InputTokens      int64   `json:"inputTokens,omitempty"` // all of them, cached ones included
+	OutputTokens     int64   `json:"outputTokens,omitempty"`
+	CachedTokens     int64   `json:"cachedTokens,omitempty"`     // of the input, read from a cache
+	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"` // of the input, written to a cache
+	ReasoningTokens  int64   `json:"reasoningTokens,omitempty"`  // of the output
+	CostUSD          float64 `json:"costUsd,omitempty"`
+	CostKnown        bool    `json:"costKnown,omitempty"` // CostUSD is all that it cost, even where it is zero
+	Turns            int64   `json:"turns,omitempty"`     // of the built-in agent
 }
 
 // Mail is one message as it is given to an agent.

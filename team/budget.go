@@ -11,6 +11,7 @@ import (
 type Budget struct {
 	Tokens  int64   `json:"tokens,omitempty"`  // input and output, without what came from a cache
 	CostUSD float64 `json:"costUsd,omitempty"` // as the CLI counts it
+	Turns   int64   `json:"turns,omitempty"`   // of the built-in agent; other programs' turns are not counted
 }
 
 // None reports that nothing is bounded.
@@ -25,6 +26,9 @@ func (b Budget) Share(u Usage) float64 {
 	if b.CostUSD > 0 {
 		share = max(share, u.CostUSD/b.CostUSD)
 	}
+	if b.Turns > 0 {
+		share = max(share, float64(u.Turns)/float64(b.Turns))
+	}
 	return share
 }
 
@@ -33,12 +37,16 @@ func (u Usage) Tokens() int64 {
 	return u.InputTokens + u.OutputTokens - min(u.CachedTokens, u.InputTokens)
 }
 
-// Add adds what another conversation has used.
+// Add adds what another conversation has used. The cost of the sum is known if both are.
 func (u *Usage) Add(o Usage) {
+	u.CostKnown = o.CostKnown && (u.CostKnown || *u == Usage{})
 	u.InputTokens += o.InputTokens
 	u.OutputTokens += o.OutputTokens
 	u.CachedTokens += o.CachedTokens
+	u.CacheWriteTokens += o.CacheWriteTokens
+	u.ReasoningTokens += o.ReasoningTokens
 	u.CostUSD += o.CostUSD
+	u.Turns += o.Turns
 }
 
 // ParseBudget reads the two bounds as people write them: tokens as a whole number,

@@ -10,8 +10,8 @@ func TestParseBudget(t *testing.T) {
 		ok           bool
 	}{
 		{"", "", Budget{}, true},
-		{"500000", "12.50", Budget{500_000, 12.5}, true},
-		{"500k", "$3", Budget{500_000, 3}, true},
+		{"500000", "12.50", Budget{Tokens: 500_000, CostUSD: 12.5}, true},
+		{"500k", "$3", Budget{Tokens: 500_000, CostUSD: 3}, true},
 		{"2M", "", Budget{Tokens: 2_000_000}, true},
 		{"0", "", Budget{}, false},
 		{"-1", "", Budget{}, false},

@@ -44,3 +44,9 @@ var agentKinds = map[string]AgentKind{
 
 // KindOf returns what is known of the kind of agent with this name.
 func KindOf(agent string) AgentKind { return agentKinds[agent] }
+
+// IsAgentKind reports whether name is a kind of agent that teamctl knows by itself.
+func IsAgentKind(name string) bool {
+	_, ok := agentKinds[name]
+	return ok && name != "" || name == AgentGeneric
+}
