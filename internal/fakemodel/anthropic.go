@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/teamctl/teamctl/internal/script"
 )
 
 // anthropic is the Messages protocol: POST /v1/messages.
@@ -29,12 +31,12 @@ func (anthropic) ask(body []byte) (question, error) {
 	}
 	q := question{model: in.Model, stream: in.Stream, json: len(in.OutputConfig.Format) > 2 && string(in.OutputConfig.Format) != "null"}
 	for _, m := range in.Messages {
-		p := part{model: m.Role == "assistant"}
-		p.text, p.tool = content(m.Content)
+		p := script.Part{Model: m.Role == "assistant"}
+		p.Text, p.Tool = content(m.Content)
 		q.parts = append(q.parts, p)
 	}
 	for _, t := range in.Tools {
-		q.tools = append(q.tools, offered{name: t.Name})
+		q.tools = append(q.tools, script.Tool{Name: t.Name})
 	}
 	return q, nil
 }
@@ -69,7 +71,7 @@ func content(raw json.RawMessage) (text string, tool bool) {
 
 func (anthropic) block(r reply) obj {
 	if r.call != nil {
-		return obj{"type": "tool_use", "id": r.s.id("toolu"), "name": r.call.name, "input": r.input}
+		return obj{"type": "tool_use", "id": r.s.id("toolu"), "name": r.call.Name, "input": r.input}
 	}
 	return obj{"type": "text", "text": r.say}
 }

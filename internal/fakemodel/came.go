@@ -18,8 +18,8 @@ func (r Request) Came() string {
 	}
 	var out []string
 	for _, part := range q.parts {
-		if !part.model {
-			out = append(out, part.text)
+		if !part.Model {
+			out = append(out, part.Text)
 		}
 	}
 	return strings.Join(out, "\n")

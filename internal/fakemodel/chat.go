@@ -3,6 +3,8 @@ package fakemodel
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/teamctl/teamctl/internal/script"
 )
 
 // chat is OpenAI's Chat Completions protocol: POST /v1/chat/completions.
@@ -28,10 +30,10 @@ func (chat) ask(body []byte) (question, error) {
 	q := question{model: in.Model, stream: in.Stream}
 	for _, m := range in.Messages {
 		text, _ := content(m.Content)
-		q.parts = append(q.parts, part{model: m.Role == "assistant", text: text, tool: m.Role == "tool"})
+		q.parts = append(q.parts, script.Part{Model: m.Role == "assistant", Text: text, Tool: m.Role == "tool"})
 	}
 	for _, t := range in.Tools {
-		q.tools = append(q.tools, offered{name: t.Function.Name})
+		q.tools = append(q.tools, script.Tool{Name: t.Function.Name})
 	}
 	return q, nil
 }
@@ -43,7 +45,7 @@ func (chat) message(r reply) (message obj, finish string) {
 	}
 	message["content"] = nil
 	message["tool_calls"] = []any{obj{"index": 0, "id": r.s.id("call"), "type": "function",
-		"function": obj{"name": r.call.name, "arguments": string(r.input)}}}
+		"function": obj{"name": r.call.Name, "arguments": string(r.input)}}}
 	return message, "tool_calls"
 }
 

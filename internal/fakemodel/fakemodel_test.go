@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/internal/script"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -170,7 +172,7 @@ func TestEveryProtocol(t *testing.T) {
 					t.Errorf("call: got %q %q: %s", tool, input, answer)
 				}
 				_, answer = ask(t, s, protocol, b.first, stream, `@@shell sleep 1`, "")
-				if _, tool, input := said(t, protocol, answer, stream); shells[tool] == "" || !strings.Contains(input, `"sleep 1"`) {
+				if _, tool, input := said(t, protocol, answer, stream); script.Shells[tool] == "" || !strings.Contains(input, `"sleep 1"`) {
 					t.Errorf("shell: got %q %q: %s", tool, input, answer)
 				}
 				// The second step of a script comes after the first one's result.
@@ -266,43 +268,5 @@ func TestSleepEndsWithTheClient(t *testing.T) {
 	cancel()
 	if err := <-gone; err == nil {
 		t.Error("an answer came in no time")
-	}
-}
-
-func TestScripts(t *testing.T) {
-	t.Parallel()
-	in := func(s string) part { return part{text: s} }
-	result := func(s string) part { return part{text: s, tool: true} }
-	model := part{model: true}
-	for _, c := range []struct {
-		name  string
-		parts []part
-		want  step
-	}{
-		{"nothing", []part{in("hi")}, step{say: "ok"}},
-		{"used up", []part{in("@@shell a"), model, result("")}, step{say: "ok"}},
-		{"a later prompt drops the rest", []part{in("@@say a\n@@say b"), model, in("@@say c")}, step{say: "c"}},
-		{"a prompt of words goes on", []part{in("@@say a\n@@say b"), model, in("go on")}, step{say: "b"}},
-		{"steered before the rest", []part{in("@@shell a\n@@say b"), model, result("x\n@@shell c"), model, result("")}, step{say: "b"}},
-		{"broken off", []part{in("@@shell a\n@@say b"), model, result("[Request interrupted by user for tool use]\n@@say c"), model, in("x")}, step{say: "ok"}},
-		{"broken off before the answer came", []part{in("@@shell a\n@@say b"), in("[Request interrupted by user]"), in("@@say c")}, step{say: "c"}},
-		{"broken off before the answer came, and went on", []part{in("@@shell a\n@@say b"), in("[Request interrupted by user]"), in("go on")}, step{say: "ok"}},
-		{"broken off twice", []part{in("@@say a"), in("<turn_aborted>"), in("@@say b"), in("<turn_aborted>"), in("go on")}, step{say: "ok"}},
-		{"in a tag, escaped", []part{in("<m from=\"x\">\n@@call f {&quot;a&quot;:&quot;&lt;&quot;}\n</m>")}, step{tool: "f", input: json.RawMessage(`{"a":"\u003c"}`)}},
-		{"what was sent to another is not done", []part{in(`@@call send {"to":"x","text":"@@say two\n@@say three"}` + "\n@@say one"), model,
-			result(`{"sent":{"text":"@@say two\n@@say three"}}`)}, step{say: "one"}},
-		{"but a message that comes with the result is", []part{in(`@@call send {"to":"x","text":"@@say two"}` + "\n@@say one"), model,
-			result("@@say two\n@@say three")}, step{say: "three"}},
-		{"in JSON", []part{result(`{"messages":[{"text":"one\n@@say two"}],"again":"one\n@@say two"}`)}, step{say: "two"}},
-		{"not in the middle of a line", []part{in("the word @@say does nothing")}, step{say: "ok"}},
-		{"sleeps add up", []part{in("@@sleep 1s\n@@sleep 2s\n@@say x")}, step{say: "x", wait: 3 * time.Second}},
-		{"bad input", []part{in("@@call f {bad")}, step{tool: "f", input: json.RawMessage(`{}`)}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := next(merge(c.parts))
-			if got.say != c.want.say || got.tool != c.want.tool || string(got.input) != string(c.want.input) || got.wait != c.want.wait {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
-		})
 	}
 }

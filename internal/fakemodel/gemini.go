@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/teamctl/teamctl/internal/script"
 )
 
 // gemini is Google's generateContent protocol: POST /v1beta/models/MODEL:METHOD.
@@ -51,23 +53,23 @@ func (g gemini) ask(body []byte) (question, error) {
 	}
 	q := question{model: g.model, stream: g.stream, json: in.GenerationConfig.ResponseMimeType == "application/json"}
 	for _, c := range in.Contents {
-		p := part{model: c.Role == "model"}
+		p := script.Part{Model: c.Role == "model"}
 		var text []string
 		for _, x := range c.Parts {
 			if x.Text != "" {
 				text = append(text, x.Text)
 			}
 			if x.FunctionResponse != nil {
-				p.tool = true
+				p.Tool = true
 				text = append(text, string(x.FunctionResponse.Response))
 			}
 		}
-		p.text = strings.Join(text, "\n")
+		p.Text = strings.Join(text, "\n")
 		q.parts = append(q.parts, p)
 	}
 	for _, t := range in.Tools {
 		for _, f := range t.FunctionDeclarations {
-			q.tools = append(q.tools, offered{name: f.Name})
+			q.tools = append(q.tools, script.Tool{Name: f.Name})
 		}
 	}
 	return q, nil
@@ -76,7 +78,7 @@ func (g gemini) ask(body []byte) (question, error) {
 func (gemini) whole(r reply) any {
 	p := obj{"text": r.say}
 	if r.call != nil {
-		p = obj{"functionCall": obj{"name": r.call.name, "args": r.input}}
+		p = obj{"functionCall": obj{"name": r.call.Name, "args": r.input}}
 	}
 	return obj{
 		"candidates":    []any{obj{"content": obj{"role": "model", "parts": []any{p}}, "finishReason": "STOP", "index": 0}},

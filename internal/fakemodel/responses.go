@@ -3,6 +3,8 @@ package fakemodel
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/teamctl/teamctl/internal/script"
 )
 
 // responses is OpenAI's Responses protocol: POST /v1/responses.
@@ -35,7 +37,7 @@ func (responses) ask(body []byte) (question, error) {
 		Output     json.RawMessage
 	}
 	if json.Unmarshal(in.Input, &plain) == nil {
-		q.parts = []part{{text: plain}}
+		q.parts = []script.Part{{Text: plain}}
 	} else if err := json.Unmarshal(in.Input, &items); err != nil {
 		return question{}, fmt.Errorf("read the input of a Responses request: %w", err)
 	}
@@ -43,23 +45,23 @@ func (responses) ask(body []byte) (question, error) {
 		switch i.Type {
 		case "message", "":
 			text, _ := content(i.Content)
-			q.parts = append(q.parts, part{model: i.Role == "assistant", text: text})
+			q.parts = append(q.parts, script.Part{Model: i.Role == "assistant", Text: text})
 		case "function_call", "custom_tool_call", "local_shell_call", "reasoning":
-			q.parts = append(q.parts, part{model: true})
+			q.parts = append(q.parts, script.Part{Model: true})
 		case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 			text, _ := content(i.Output)
-			q.parts = append(q.parts, part{text: text, tool: true})
+			q.parts = append(q.parts, script.Part{Text: text, Tool: true})
 		}
 	}
 	for _, t := range in.Tools {
 		if t.Type == "namespace" {
 			for _, sub := range t.Tools {
-				q.tools = append(q.tools, offered{name: sub.Name, space: t.Name})
+				q.tools = append(q.tools, script.Tool{Name: sub.Name, Space: t.Name})
 			}
 			continue
 		}
 		if t.Name != "" {
-			q.tools = append(q.tools, offered{name: t.Name})
+			q.tools = append(q.tools, script.Tool{Name: t.Name})
 		}
 	}
 	return q, nil
@@ -67,9 +69,9 @@ func (responses) ask(body []byte) (question, error) {
 
 func (responses) item(r reply) obj {
 	if r.call != nil {
-		call := obj{"type": "function_call", "id": r.s.id("fc"), "call_id": r.s.id("call"), "name": r.call.name, "arguments": string(r.input), "status": "completed"}
-		if r.call.space != "" {
-			call["namespace"] = r.call.space
+		call := obj{"type": "function_call", "id": r.s.id("fc"), "call_id": r.s.id("call"), "name": r.call.Name, "arguments": string(r.input), "status": "completed"}
+		if r.call.Space != "" {
+			call["namespace"] = r.call.Space
 		}
 		return call
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/script"
 )
 
 // maxBody bounds a request: conversations of tests are small.
@@ -77,8 +79,8 @@ func (s *Server) id(prefix string) string { return fmt.Sprintf("%s_fake%06d", pr
 
 // question is a request in the words that all protocols share.
 type question struct {
-	parts  []part
-	tools  []offered
+	parts  []script.Part
+	tools  []script.Tool
 	stream bool
 	model  string
 	json   bool // wants JSON of a schema: side work, whatever tools it has
@@ -89,7 +91,7 @@ type reply struct {
 	s     *Server
 	model string
 	say   string
-	call  *offered // else text
+	call  *script.Tool // else text
 	input json.RawMessage
 }
 
@@ -134,28 +136,31 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	}
 	rec := Request{Protocol: p.name(), Path: r.URL.Path, Stream: q.stream, Body: string(body), Side: len(q.tools) == 0 || q.json}
 	for _, t := range q.tools {
-		rec.Tools = append(rec.Tools, strings.TrimPrefix(t.space+"__"+t.name, "__"))
+		rec.Tools = append(rec.Tools, strings.TrimPrefix(t.Space+"__"+t.Name, "__"))
 	}
-	q.parts = merge(q.parts)
-	if n := len(q.parts); n > 0 && !q.parts[n-1].model {
-		rec.New = q.parts[n-1].text
+	q.parts = script.Merge(q.parts)
+	if n := len(q.parts); n > 0 && !q.parts[n-1].Model {
+		rec.New = q.parts[n-1].Text
 	}
-	st := step{say: "side"}
+	st := script.Step{Say: "side"}
 	if q.json {
-		st.say = `{"reasoning":"scripted","next_speaker":"user","title":"side"}`
+		st.Say = `{"reasoning":"scripted","next_speaker":"user","title":"side"}`
 	}
 	if !rec.Side {
-		st = next(q.parts)
+		var ok bool
+		if st, ok = script.Next(q.parts); !ok {
+			st.Say = "ok"
+		}
 	}
-	out := reply{s: s, model: q.model, say: st.say}
+	out := reply{s: s, model: q.model, say: st.Say}
 	switch {
-	case st.status != 0:
-		rec.Answer = fmt.Sprintf("fail %d", st.status)
-	case st.tool != "" || st.shell != "":
-		t, in, ok := resolve(st, q.tools)
+	case st.Status != 0:
+		rec.Answer = fmt.Sprintf("fail %d", st.Status)
+	case st.Tool != "" || st.Shell != "":
+		t, in, ok := script.Resolve(st, q.tools)
 		if ok {
 			out.call, out.input = &t, in
-			rec.Answer = "call " + t.name + " " + string(in)
+			rec.Answer = "call " + t.Name + " " + string(in)
 			break
 		}
 		out.say = "no tool here runs a shell"
@@ -165,8 +170,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	}
 	s.record(rec)
 
-	if st.wait > 0 {
-		t := time.NewTimer(st.wait)
+	if st.Wait > 0 {
+		t := time.NewTimer(st.Wait)
 		defer t.Stop()
 		select {
 		case <-t.C:
@@ -175,8 +180,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 		}
 	}
 	switch {
-	case st.status != 0:
-		writeJSON(w, st.status, p.fail(st.status, st.say))
+	case st.Status != 0:
+		writeJSON(w, st.Status, p.fail(st.Status, st.Say))
 	case !q.stream:
 		writeJSON(w, http.StatusOK, p.whole(out))
 	default:

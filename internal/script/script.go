@@ -1,4 +1,4 @@
-package fakemodel
+package script
 
 import (
 	"encoding/json"
@@ -7,85 +7,93 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// step is one answer of the model.
-type step struct {
-	wait   time.Duration   // before it
-	tool   string          // call this tool
-	input  json.RawMessage // of the call
-	shell  string          // call the tool that runs this command
-	say    string          // else say this
-	status int             // or answer with this HTTP status; say is the message
+// Step is one answer of the model.
+type Step struct {
+	Wait   time.Duration   // before it
+	Tool   string          // call this tool
+	Input  json.RawMessage // of the call
+	Shell  string          // call the tool that runs this command
+	Say    string          // else say this
+	Status int             // or answer with this HTTP status; Say is the message
 }
 
-// part is one stretch of a conversation: everything that came in between two
+// Part is one stretch of a conversation: everything that came in between two
 // answers of the model, or one answer.
-type part struct {
-	model bool   // an answer of the model
-	text  string // what came in, one text per line group
-	tool  bool   // a tool's result is among it
+type Part struct {
+	Model bool   // an answer of the model
+	Text  string // what came in, one text per line group
+	Tool  bool   // a tool's result is among it
 }
 
 // broken marks an interrupted turn: what was left of its script is not wanted any
 // more. The words are those of the CLIs.
-var broken = regexp.MustCompile(`(?i:\[request) interrupted by user|<turn_aborted>|(?i:user) interrupted the previous turn`)
+var broken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i:\[request) interrupted by user|<turn_aborted>|(?i:user) interrupted the previous turn`)
+})
 
-// next is the step that the conversation has come to.
-func next(parts []part) step {
-	var queue, given []step // given: what stands in the input of the last call
+// Next returns the step that the conversation has come to; ok is false when every step
+// has been carried out. The parts are those that Merge returns.
+func Next(parts []Part) (next Step, ok bool) {
+	var queue, given []Step // given: what stands in the input of the last call
 	for _, p := range parts {
-		if p.model {
+		if p.Model {
 			given = nil
 			if len(queue) > 0 {
-				given = parse(string(queue[0].input))
+				given = Parse(string(queue[0].Input))
 				queue = queue[1:]
 			}
 			continue
 		}
-		text := p.text
+		text := p.Text
 		var all [][]int
 		if strings.Contains(text, "nterrupted") || strings.Contains(text, "turn_aborted") { // the search is dear
-			all = broken.FindAllStringIndex(text, -1)
+			all = broken().FindAllStringIndex(text, -1)
 		}
 		if len(all) > 0 { // broken off before an answer came, it is one stretch with the next turn
 			text = text[all[len(all)-1][1]:]
 		}
-		found := parse(text)
-		if p.tool {
+		found := Parse(text)
+		if p.Tool {
 			found = without(found, given)
 		}
 		switch {
-		case len(found) > 0 && !p.tool, len(all) > 0:
+		case len(found) > 0 && !p.Tool, len(all) > 0:
 			queue = found // a new turn, or one that was broken off
 		default:
 			queue = append(found, queue...)
 		}
 	}
 	if len(queue) == 0 {
-		return step{say: "ok"}
+		return Step{}, false
 	}
-	return queue[0]
+	return queue[0], true
 }
 
 // without takes the given steps out of found: a tool that sends a message tells what it
 // has sent, and the sender is not the one who is to do it.
-func without(found, given []step) []step {
-	return slices.DeleteFunc(found, func(f step) bool {
-		return slices.ContainsFunc(given, func(g step) bool {
-			return f.wait == g.wait && f.tool == g.tool && string(f.input) == string(g.input) && f.shell == g.shell && f.say == g.say && f.status == g.status
+func without(found, given []Step) []Step {
+	return slices.DeleteFunc(found, func(f Step) bool {
+		return slices.ContainsFunc(given, func(g Step) bool {
+			return same(f, g)
 		})
 	})
 }
 
-// merge makes neighbours of one side into one part.
-func merge(parts []part) []part {
-	var out []part
+func same(a, b Step) bool {
+	return a.Wait == b.Wait && a.Tool == b.Tool && string(a.Input) == string(b.Input) && a.Shell == b.Shell && a.Say == b.Say && a.Status == b.Status
+}
+
+// Merge joins neighbours of one side into one part.
+func Merge(parts []Part) []Part {
+	var out []Part
 	for _, p := range parts {
-		if n := len(out); n > 0 && out[n-1].model == p.model {
-			out[n-1].text += "\n" + p.text
-			out[n-1].tool = out[n-1].tool || p.tool
+		if n := len(out); n > 0 && out[n-1].Model == p.Model {
+			out[n-1].Text += "\n" + p.Text
+			out[n-1].Tool = out[n-1].Tool || p.Tool
 			continue
 		}
 		out = append(out, p)
@@ -93,29 +101,31 @@ func merge(parts []part) []part {
 	return out
 }
 
-var directive = regexp.MustCompile(`^[\s>*│|]*@@(call|shell|say|sleep|fail)\s*(.*)$`)
+var directive = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\s>*│|]*@@(call|shell|say|sleep|fail)\s*(.*)$`)
+})
 
 // requestID is that of a request to shut down, which the call that answers it may name
 // as $REQUEST: who wrote the script does not know it.
-var requestID = regexp.MustCompile(`shutdown-\d+@[A-Za-z0-9_-]+`)
+var requestID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`shutdown-\d+@[A-Za-z0-9_-]+`) })
 
-// parse finds the steps of a text, in order. A text that is JSON, as tool results
+// Parse finds the steps of a text, in order. A text that is JSON, as tool results
 // are, is searched in its strings.
-func parse(text string) []step {
+func Parse(text string) []Step {
 	if !strings.Contains(text, "@@") {
 		return nil // a whole conversation is parsed for every answer
 	}
-	var steps []step
+	var steps []Step
 	var wait time.Duration
 	for _, line := range lines(text) {
 		if !strings.Contains(line, "@@") {
 			continue
 		}
-		m := directive.FindStringSubmatch(line)
+		m := directive().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
-		s := step{wait: wait}
+		s := Step{Wait: wait}
 		rest := strings.TrimSpace(m[2])
 		switch m[1] {
 		case "sleep":
@@ -125,22 +135,22 @@ func parse(text string) []step {
 			}
 			continue
 		case "say":
-			s.say = rest
+			s.Say = rest
 		case "shell":
-			s.shell = html.UnescapeString(rest)
+			s.Shell = html.UnescapeString(rest)
 		case "fail":
 			code, words, _ := strings.Cut(rest, " ")
 			n, err := strconv.Atoi(code)
 			if err != nil || n < 400 || n > 599 {
 				n = 500
 			}
-			s.status, s.say = n, html.UnescapeString(words)
+			s.Status, s.Say = n, html.UnescapeString(words)
 		case "call":
 			name, input, _ := strings.Cut(rest, " ")
-			if ids := requestID.FindAllString(text, -1); len(ids) > 0 {
+			if ids := requestID().FindAllString(text, -1); len(ids) > 0 {
 				input = strings.ReplaceAll(input, "$REQUEST", ids[len(ids)-1])
 			}
-			s.tool, s.input = name, object(input)
+			s.Tool, s.Input = name, object(input)
 		}
 		wait = 0
 		steps = append(steps, s)
