@@ -111,6 +111,10 @@ var rooms = map[string]room{
 		may: []string{"team", leaf}, libs: []string{fsnotify, xsys, "github.com/nightlyone/lockfile"}, never: append([]string{"net"}, noExec...),
 		why: "a mailbox works when the database does not",
 	},
+	"mail": {
+		may: []string{"team", leaf, "inbox", "ledger"}, libs: []string{multierr}, never: append([]string{"net"}, noExec...),
+		why: "messages between the ledger and the mailboxes: it starts nothing, and what a message means others decide",
+	},
 	"worktree": {
 		may: []string{"team", leaf, "internal/run"}, libs: []string{xsys}, never: append([]string{"net"}, noSQL...),
 		why: "worktree runs git; when, others decide",
@@ -129,12 +133,12 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "worktree", "internal/hooks", "internal/permit", "internal/sink", "supervisor"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink", "supervisor"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -175,7 +179,7 @@ var rooms = map[string]room{
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
 	"internal/control": {
-		may: []string{"team", leaf, "ledger", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", leaf, "ledger", "mail", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
 		why: "the socket carries operations; it has no logic of its own",
 	},
 	"internal/tui": {
@@ -190,7 +194,7 @@ var rooms = map[string]room{
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
 	"scripts": {may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
-	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "tool", "internal/courier", "internal/control"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
+	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "internal/courier", "internal/control"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".": {
 		may: []string{"team", "tool", "internal/control"}, never: noSQL,
 		why: "the front door of the library: the operations, with a supervisor for those that need one",
@@ -212,16 +216,18 @@ var testLibs = []string{
 
 // testRooms are folders that the tests of a room may import, but not its code.
 var testRooms = map[string][]string{
-	"backends/tmux":    {"backends/backendtest"},
-	"backends/pty":     {"backends/backendtest"},
-	"backends/inproc":  {"backends/backendtest"},
-	"internal/fakecli": {leaf},            // the stand-in for a model's provider
-	"internal/hooks":   {"internal/proc"}, // to see that nothing is left of a command
-	"internal/courier": {"internal/fakecli"},
-	"agent":            {"internal/proc"}, // to see that nothing is left of a command
-	"scripts":          {"internal/fakecli"},
-	"internal/control": {"backends"},                   // a supervisor to serve needs one
-	".":                {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
+	"backends/tmux":         {"backends/backendtest"},
+	"backends/pty":          {"backends/backendtest"},
+	"backends/inproc":       {"backends/backendtest"},
+	"internal/fakecli":      {leaf},            // the stand-in for a model's provider
+	"internal/hooks":        {"internal/proc"}, // to see that nothing is left of a command
+	"internal/courier":      {"internal/fakecli"},
+	"cmd":                   {"mail"},
+	"internal/courier/hook": {"mail"},
+	"agent":                 {"internal/proc"}, // to see that nothing is left of a command
+	"scripts":               {"internal/fakecli", "mail"},
+	"internal/control":      {"backends"},                   // a supervisor to serve needs one
+	".":                     {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
 }
 
 // TestArrows reads the imports of every file, for every platform, and compares

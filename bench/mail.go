@@ -13,14 +13,14 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
 // mail: messages from "post" to the moment when they stand in the mailbox, by as
 // many writers, on mailboxes of different histories; and until a reader that
 // waits has them.
-var mail = benchmark{name: "mail", title: "Messages", run: runMail, note: mailNote}
+var mailBench = benchmark{name: "mail", title: "Messages", run: runMail, note: mailNote}
 
 const mailNote = "A message is more than the claim on bare SQLite with which the goal compares it: two operations of the ledger, posted and " +
 	"mailed, each in a group with those of others, and in between an append under the lock of the one mailbox that all want here. Who has " +
@@ -42,8 +42,9 @@ func childPost(ctx context.Context, a childArgs) (func() (time.Duration, bool, e
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &stamped{Writer: control.Writer(l, ledger.Direct(led.DB()))}
-	m := supervisor.Mailer{Layout: l, Ledger: ledger.New(led.DB(), w)}
+	writer, via := control.Writer(l, ledger.Direct(led.DB()))
+	w := &stamped{Writer: writer}
+	m := mail.Mailer{Layout: l, Ledger: ledger.New(led.DB(), w), Via: via}
 	return func() (time.Duration, bool, error) {
 		w.visible = time.Time{}
 		_, ds, err := m.Post(ctx, ledger.NewMessage{
@@ -66,14 +67,6 @@ func childPost(ctx context.Context, a childArgs) (func() (time.Duration, bool, e
 type stamped struct {
 	ledger.Writer
 	posted, visible time.Time
-}
-
-// Mail is the supervisor's, if it does that.
-func (s *stamped) Mail(ctx context.Context, d ledger.Delivery) (ledger.Delivery, bool) {
-	if p, ok := s.Writer.(ledger.Postman); ok {
-		return p.Mail(ctx, d)
-	}
-	return d, false
 }
 
 func (s *stamped) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {

@@ -41,7 +41,7 @@ type env struct {
 	log     io.Writer
 }
 
-var benchmarks = []benchmark{startup, worktrees, claims, growth, mail, appends, board, scratchpad,
+var benchmarks = []benchmark{startup, worktrees, claims, growth, mailBench, appends, board, scratchpad,
 	unread, watch, copies, soak, spawn, exits, memoryUse, cpu, adopt, relay, attach, latency}
 
 func main() {

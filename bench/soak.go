@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -51,7 +51,7 @@ func runSoak(ctx context.Context, e env) (_ string, err error) {
 	}
 	names := []string{"the supervisor", "the worker", "board"}
 	pids := [][]int{c.pids[:1], c.pids[1:], {b.cmd.Process.Pid}}
-	mail := supervisor.Mailer{Layout: c.layout, Ledger: c.led}
+	mail := mail.Mailer{Layout: c.layout, Ledger: c.led}
 	begin := time.Now()
 	tick := time.NewTicker(soakEvery)
 	defer tick.Stop()

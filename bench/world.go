@@ -71,7 +71,7 @@ func openLedger(ctx context.Context, l team.Layout, direct bool) (*ledger.Ledger
 	}
 	writer := ledger.Direct(db)
 	if !direct {
-		writer = control.Writer(l, writer)
+		writer, _ = control.Writer(l, writer)
 	}
 	return ledger.New(db, writer), db.Close, nil
 }

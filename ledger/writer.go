@@ -59,32 +59,6 @@ func (s *switching) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 	return s.fallback.Write(ctx, op)
 }
 
-// Postman is a Writer behind which messages are mailed on behalf of their
-// posters, many at a time. Mail returns the state of the delivery; false means
-// that the caller must mail it.
-type Postman interface {
-	Mail(ctx context.Context, d Delivery) (Delivery, bool)
-}
-
-// Mail calls the primary if it is a Postman.
-func (s *switching) Mail(ctx context.Context, d Delivery) (Delivery, bool) {
-	if w, ok := s.primary(ctx); ok {
-		if p, ok := w.(Postman); ok {
-			return p.Mail(ctx, d)
-		}
-	}
-	return d, false
-}
-
-// MailFor mails a delivery through a Postman, if there is one; false means that
-// the caller must mail it.
-func (l *Ledger) MailFor(ctx context.Context, d Delivery) (Delivery, bool) {
-	if p, ok := l.w.(Postman); ok {
-		return p.Mail(ctx, d)
-	}
-	return d, false
-}
-
 // Direct applies operations in this process, one transaction each.
 func Direct(db *DB) Writer { return direct{db} }
 

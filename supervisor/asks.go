@@ -87,7 +87,7 @@ func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledge
 	}
 	out, err := s.cfg.Ledger.As(row.Name).Ask(ctx, in)
 	if err == nil && out.Message != nil {
-		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, out.Deliveries)
+		s.mailer().Deliver(ctx, out.Deliveries)
 	}
 	return out.Approval.ID, err
 }

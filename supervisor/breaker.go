@@ -195,7 +195,7 @@ func (s *Supervisor) goOn(m *member, l Limited) {
 		if line != nil {
 			s.breakOff(ctx, row.Name, line)
 		}
-		_, _, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, ledger.NewMessage{
+		_, _, err := s.mailer().Post(ctx, ledger.NewMessage{
 			IdemKey: fmt.Sprintf("%s-%s-%d-%s", EventResumed, row.Spec.Agent, l.Since, row.SessionKey),
 			Kind:    team.KindInfo, From: team.LeadName, To: row.Name, Summary: "the usage limit is over",
 			Text: "The usage limit that stopped you is over. Look at what is done, and go on.",

@@ -125,7 +125,7 @@ func (repair) apply(s *Supervisor) {
 // sweep brings every message that is posted but not mailed into its mailbox.
 func (s *Supervisor) sweep() {
 	s.step(func(ctx context.Context) message {
-		n, again, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Sweep(ctx)
+		n, again, err := s.mailer().Sweep(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("mail posted messages", "err", err)
 		}
@@ -147,12 +147,12 @@ const litterAge = time.Minute
 // looked at once more.
 func (s *Supervisor) repairMail() {
 	s.step(func(ctx context.Context) message {
-		mail := Mailer{s.cfg.Layout, s.cfg.Ledger}
+		mailer := s.mailer()
 		boot, _, err := s.clock.SinceBoot()
 		if err == nil {
-			err = mail.AfterBoot(ctx, boot)
+			err = mailer.AfterBoot(ctx, boot)
 		}
-		if err := errors.Join(err, mail.Rebuild(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(err, mailer.Rebuild(ctx)); err != nil && ctx.Err() == nil {
 			s.log.Warn("rebuild mailboxes", "err", err)
 		}
 		return nil

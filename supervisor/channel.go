@@ -314,7 +314,7 @@ func (s *Supervisor) noteDelivered(ctx context.Context, row ledger.Member, marks
 	if len(got) == 0 {
 		return nil
 	}
-	box, err := Mailer{s.cfg.Layout, s.cfg.Ledger}.Box(row.Name)
+	box, err := s.mailer().Box(row.Name)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) 
 
 func (r *rig) post(text string) string {
 	r.Helper()
-	m, _, err := Mailer{r.layout, r.led}.Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text})
+	m, _, err := r.mailer().Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func (r *rig) reply(a ledger.Approval, yes bool, input ...string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	Mailer{r.layout, r.led}.Deliver(r.Context(), out.Deliveries)
+	r.mailer().Deliver(r.Context(), out.Deliveries)
 }
 
 // response is how the mail with the answer stands.

@@ -156,7 +156,7 @@ func (s *Supervisor) noteEdits(ctx context.Context, trees *treewatch.Watch, row 
 		}
 	}
 	full := trees.Arm(row.SessionKey, dirs)
-	files, err := Saver{s.cfg.Layout, s.cfg.Ledger}.noteChanges(ctx, repo, row)
+	files, err := Saver{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger}.noteChanges(ctx, repo, row)
 	if err != nil {
 		return dirs, false, err
 	}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Expire ends an approval that nobody answered by its deadline and tells the
 // asker in the lead's name. One that has time left, or was answered, is left alone.
-func (m Mailer) Expire(ctx context.Context, a ledger.Approval) error {
+func Expire(ctx context.Context, m mail.Mailer, a ledger.Approval) error {
 	if a.State != ledger.ApprovalPending || a.Deadline == 0 || a.Deadline > time.Now().UnixMilli() {
 		return nil
 	}
@@ -67,7 +68,7 @@ func (expireApprovals) apply(s *Supervisor) {
 				}
 				continue
 			}
-			if err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Expire(ctx, a); err != nil {
+			if err := Expire(ctx, s.mailer(), a); err != nil {
 				s.log.Warn("expire approval", "id", a.ID, "err", err)
 				next = time.Second
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -196,6 +197,9 @@ func newRig(t *testing.T) *rig {
 		StopWait: 5 * time.Second, Grace: time.Second,
 	}}
 }
+
+// mailer posts and mails as a process without a supervisor does.
+func (r *rig) mailer() mail.Mailer { return mail.Mailer{Layout: r.layout, Ledger: r.led} }
 
 // look is what a supervisor does with the lead's mail.
 func (r *rig) look(context.Context) error {

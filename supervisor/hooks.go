@@ -111,7 +111,7 @@ func (s *Supervisor) askHooks(ctx context.Context, in hooks.Input, row ledger.Me
 	if in.Event == hooks.TeammateExited { // it reads nothing any more
 		post.Kind, post.From, post.To = team.KindError, row.Name, team.LeadName
 	}
-	_, _, err = (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, post)
+	_, _, err = s.mailer().Post(ctx, post)
 	return true, err
 }
 

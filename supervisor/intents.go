@@ -115,7 +115,7 @@ func (s *Supervisor) carry(ctx context.Context, approval int64) (ledger.Outcome,
 		Approval: approval, Outcome: out, Summary: inbox.Summary("", out.Text),
 	})
 	if err == nil && settled.Message != nil {
-		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, settled.Deliveries)
+		s.mailer().Deliver(ctx, settled.Deliveries)
 	}
 	return out, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -35,8 +36,8 @@ func JoinedRequest(from string, m ledger.Member, reason string, deadline time.Ti
 
 // JoinedAnswer is what a program that has joined says to a shutdown request: approved,
 // rejected with a reason, or "" for nothing yet.
-func (m Mailer) JoinedAnswer(ctx context.Context, of ledger.Member, request string) (outcome, reason string, err error) {
-	answers, err := m.Ledger.Messages(ctx, ledger.MessageFilter{RequestID: request, From: of.Name})
+func JoinedAnswer(ctx context.Context, led *ledger.Ledger, of ledger.Member, request string) (outcome, reason string, err error) {
+	answers, err := led.Messages(ctx, ledger.MessageFilter{RequestID: request, From: of.Name})
 	if err != nil {
 		return "", "", err
 	}
@@ -59,7 +60,7 @@ func (m Mailer) JoinedAnswer(ctx context.Context, of ledger.Member, request stri
 
 // Leave takes a program that has joined off the roster and notifies the lead; by is who
 // does it, the program itself or another. One that has left meanwhile is no error.
-func (m Mailer) Leave(ctx context.Context, of ledger.Member, by string) error {
+func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) error {
 	f := inbox.TeammateTerminated{
 		Message: fmt.Sprintf("Teammate %q has left the team.", of.Name), AgentID: of.AgentID, Status: inbox.NoticeCompleted,
 	}
@@ -107,7 +108,7 @@ func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err 
 	if err != nil {
 		return 0, err
 	}
-	mail := Mailer{s.cfg.Layout, s.cfg.Ledger}
+	mailer := s.mailer()
 	for _, m := range members {
 		if !team.KindOf(m.Spec.Agent).External {
 			continue
@@ -124,7 +125,7 @@ func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err 
 			if d, err := s.cfg.Ledger.Delivery(ctx, r.ID, m.Name); err != nil || d.Session != m.SessionKey {
 				continue // of one who had this name before
 			}
-			outcome, _, err := mail.JoinedAnswer(ctx, m, r.RequestID)
+			outcome, _, err := JoinedAnswer(ctx, mailer.Ledger, m, r.RequestID)
 			if err != nil {
 				return 0, err
 			}
@@ -138,7 +139,7 @@ func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err 
 				continue
 			}
 			s.log.Info("a joined program has not answered its shutdown request", "member", m.Name)
-			if err := mail.Leave(ctx, m, r.From); err != nil {
+			if err := Leave(ctx, mailer, m, r.From); err != nil {
 				return 0, err
 			}
 			break

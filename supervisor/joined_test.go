@@ -31,7 +31,7 @@ func (r *rig) asksJoined(m ledger.Member, deadline time.Time) ledger.Message {
 	if err != nil {
 		r.Fatal(err)
 	}
-	msg, _, err := (Mailer{r.layout, r.led}).Post(r.Context(), in)
+	msg, _, err := r.mailer().Post(r.Context(), in)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -32,7 +33,7 @@ func TestUnmailedMessageIsMailedOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := box.Append(t.Context(), (Mailer{r.layout, r.led}).entry(t.Context(), msg)); err != nil {
+			if err := box.Append(t.Context(), mail.EntryOf(ledger.Unmailed{Outgoing: ledger.Outgoing{Message: msg}})); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,7 +79,7 @@ func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
 	r.spawn(s, "a", team.RestartNever)
 	post := func(text string) {
 		t.Helper()
-		if _, _, err := (Mailer{r.layout, r.led}).Post(t.Context(), ledger.NewMessage{
+		if _, _, err := r.mailer().Post(t.Context(), ledger.NewMessage{
 			Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text,
 		}); err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func TestFault29MailboxDeletedOrEmptied(t *testing.T) {
 	m := r.spawn(s, "a", team.RestartNever)
 	post := func(text string) ledger.Message {
 		t.Helper()
-		msg, _, err := (Mailer{r.layout, r.led}).Post(t.Context(), ledger.NewMessage{
+		msg, _, err := r.mailer().Post(t.Context(), ledger.NewMessage{
 			Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text,
 		})
 		if err != nil {
@@ -146,7 +147,7 @@ func TestFault29MailboxDeletedOrEmptied(t *testing.T) {
 	}
 	has := func(want ...string) {
 		t.Helper()
-		texts := r.texts(box)
+		texts := r.unread("a")
 		if !slices.Equal(texts, want) {
 			t.Errorf("mailbox holds %q, want %q", texts, want)
 		}
@@ -178,7 +179,7 @@ func TestFault29MailboxDeletedOrEmptied(t *testing.T) {
 	if err := os.Remove(box.Path()); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Mailer{r.layout, r.led}).Rebuild(t.Context()); err != nil {
+	if err := r.mailer().Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	has("one", "two", "three")

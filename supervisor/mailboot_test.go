@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,65 +16,43 @@ import (
 func TestFault34MailboxOlderThanTheLedger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	boot := "boot 1"
-	r.clock.SinceBoot = func() (string, time.Duration, error) { return boot, time.Minute, nil }
-	m, to, box := r.mailed("1")
-	first, err := os.ReadFile(box.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.joins("a")
 	post := func(text string) ledger.Message {
 		t.Helper()
-		msg, ds, err := m.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text})
+		msg, ds, err := r.mailer().Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text})
 		if err != nil || ds[0].State != team.Mailed {
 			t.Fatalf("%+v, %v", ds, err)
 		}
 		return msg
 	}
-	looked := func() {
-		t.Helper()
-		if err := m.AfterBoot(t.Context(), boot); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Rebuild(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	post("1")
+	box := r.box("a")
+	first, err := os.ReadFile(box.Path())
+	if err != nil {
+		t.Fatal(err)
 	}
-	looked()
+	if err := r.mailer().AfterBoot(t.Context(), "boot 1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.mailer().Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	post("2")
 	if _, err := r.led.Mark(t.Context(), ledger.DeliveryMark{MessageID: post("3").ID, Recipient: "a", State: team.Read, Evidence: "it said so"}); err != nil {
 		t.Fatal(err)
 	}
-	lose := func() {
-		t.Helper()
-		if err := os.WriteFile(box.Path(), first, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lose()
-	boot = "boot 2"
-	r.supervisor()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
-		now, err := os.ReadFile(r.layout.MailBoot())
-		if err == nil && string(now) == boot && !m.lacking(box) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the boot on record is %q, %v", now, err)
-		}
-	}
-	r.holds(box, "1", "2") // and what was read stays read
-	// Killed between the mark and the restoring: the next of that boot goes on.
-	lose()
-	boot = "boot 3"
-	if err := m.AfterBoot(t.Context(), boot); err != nil {
+	if err := os.WriteFile(box.Path(), first, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	looked()
-	r.holds(box, "1", "2")
-	if out, err := r.led.Waiting(t.Context(), to.SessionKey); err != nil || len(out) != 2 {
-		t.Errorf("waiting: %d, %v", len(out), err)
+	const boot = "boot 2"
+	r.clock.SinceBoot = func() (string, time.Duration, error) { return boot, time.Minute, nil }
+	r.supervisor()
+	eventually(t, func() bool {
+		now, err := os.ReadFile(r.layout.MailBoot())
+		_, lacks := box.Lacks()
+		return err == nil && string(now) == boot && !lacks
+	})
+	if texts := r.unread("a"); !slices.Equal(texts, []string{"1", "2"}) { // what was read stays read
+		t.Errorf("the mailbox holds %v", texts)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -21,7 +22,7 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mailer := Mailer{r.layout, r.led}
+	mailer := r.mailer()
 	var ids []string
 	post := func(n int) {
 		for range n {
@@ -46,7 +47,7 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 		}
 		return len(all)
 	}
-	eventually(t, func() bool { return count() == KeepRead+5 })
+	eventually(t, func() bool { return count() == mail.KeepRead+5 })
 	state := func(id string) team.DeliveryState {
 		d, err := r.led.Delivery(ctx, id, "a")
 		if err != nil {
@@ -66,7 +67,7 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 	if err := mailer.Restore(ctx, row); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(); n != KeepRead+5 {
+	if n := count(); n != mail.KeepRead+5 {
 		t.Errorf("%d entries after a repair", n)
 	}
 	// Growth is seen while the supervisor is up.
@@ -78,7 +79,7 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	post(200)
-	eventually(t, func() bool { return count() == KeepRead+200 })
+	eventually(t, func() bool { return count() == mail.KeepRead+200 })
 	s.Close()
 }
 
@@ -146,38 +147,5 @@ func eventually(t *testing.T, cond func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("it never happens")
 		}
-	}
-}
-
-// Idle notices that newer ones have replaced are marked in the lead's mailbox when it is
-// pruned: a lead that reads nothing does not collect them.
-func TestReplacedNoticesLeaveTheFile(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ctx := t.Context()
-	if _, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}}, true); err != nil {
-		t.Fatal(err)
-	}
-	mailer := Mailer{r.layout, r.led}
-	for range KeepRead + 20 {
-		_, _, err := mailer.Post(ctx, ledger.NewMessage{Kind: team.KindIdle, From: "a", To: team.LeadName,
-			Text: `{"type":"idle_notification","from":"a","timestamp":"x"}`})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	lead, err := r.led.Member(ctx, team.LeadName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := mailer.Prune(ctx, lead); err != nil {
-		t.Fatal(err)
-	}
-	unread, err := r.box(team.LeadName).Unread(ctx)
-	if err != nil || len(unread) != 1 {
-		t.Errorf("%d are unread, %v", len(unread), err)
-	}
-	if all, err := r.box(team.LeadName).Entries(ctx); err != nil || len(all) != KeepRead+1 {
-		t.Errorf("%d entries, %v", len(all), err)
 	}
 }

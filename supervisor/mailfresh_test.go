@@ -49,7 +49,7 @@ func TestNameReuseNeverMisroutes(t *testing.T) {
 	r := newRig(t)
 	s := r.supervisor()
 	old := r.spawn(s, "a", team.RestartNever)
-	mailer := Mailer{r.layout, r.led}
+	mailer := r.mailer()
 	to := func(text string) ledger.NewMessage {
 		return ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text}
 	}
@@ -103,7 +103,7 @@ func TestMailBeforeTheFirstStartStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mailer := Mailer{r.layout, r.led}
+	mailer := r.mailer()
 	_, _, err = mailer.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "early"})
 	if err != nil {
 		t.Fatal(err)

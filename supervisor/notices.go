@@ -113,7 +113,7 @@ func (s *Supervisor) leave(ctx context.Context, m *member) error {
 	_, ds, err := s.cfg.Ledger.Leave(ctx, m.row.SessionKey, *n)
 	if err == nil && len(ds) > 0 {
 		s.step(func(ctx context.Context) message {
-			(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, ds)
+			s.mailer().Deliver(ctx, ds)
 			return nil
 		})
 	}
@@ -127,7 +127,7 @@ func (s *Supervisor) mailNotice(id string) {
 		if err != nil {
 			return nil // Sweep mails it
 		}
-		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, ds)
+		s.mailer().Deliver(ctx, ds)
 		return nil
 	})
 }

@@ -147,7 +147,7 @@ func (s *Supervisor) offer(ctx context.Context, rows []ledger.Member, in ledger.
 	}
 	out, err = s.cfg.Ledger.OfferTasks(ctx, in)
 	for _, o := range out {
-		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(ctx, o.Deliveries)
+		s.mailer().Deliver(ctx, o.Deliveries)
 	}
 	return out, next, err
 }

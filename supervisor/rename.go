@@ -139,12 +139,12 @@ func (s *Supervisor) renameTo(ctx context.Context, session, name string) error {
 
 // carryRename completes a rename, or cancels one that cannot be applied.
 func (s *Supervisor) carryRename(ctx context.Context, r ledger.Rename) error {
-	mail := Mailer{s.cfg.Layout, s.cfg.Ledger}
-	from, err := mail.Box(r.Was)
+	mailer := s.mailer()
+	from, err := mailer.Box(r.Was)
 	if err != nil {
 		return err
 	}
-	to, err := mail.Box(r.Name)
+	to, err := mailer.Box(r.Name)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (r *rig) stopped(s *Supervisor, name string) ledger.Member {
 // mailTo sends a message of the lead.
 func (r *rig) mailTo(name, text string) ledger.Delivery {
 	r.Helper()
-	_, ds, err := (Mailer{r.layout, r.led}).Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: name, Text: text})
+	_, ds, err := r.mailer().Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: name, Text: text})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (r *rig) mailTo(name, text string) ledger.Delivery {
 
 func (r *rig) mailOf(name string) (texts []string) {
 	r.Helper()
-	box, err := (Mailer{r.layout, r.led}).Box(name)
+	box, err := r.mailer().Box(name)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestRenameBesideOthers(t *testing.T) {
 	})
 	wg.Go(func() {
 		for i := range letters {
-			_, _, err := (Mailer{r.layout, r.led}).Post(t.Context(), ledger.NewMessage{
+			_, _, err := r.mailer().Post(t.Context(), ledger.NewMessage{
 				Kind: team.KindMessage, From: team.LeadName, To: "old", Text: fmt.Sprint("letter ", i)})
 			if err != nil {
 				t.Error(err)
@@ -290,7 +290,7 @@ func TestRenameBesideOthers(t *testing.T) {
 	if err != nil || row.Name == other.Member.Name || failed == 2 && row.Name != "old" || failed < 2 && row.Name == "old" {
 		t.Errorf("%s after %d refusals, beside %s: %v", row.Name, failed, other.Member.Name, err)
 	}
-	if err := (Mailer{r.layout, r.led}).Collect(t.Context(), row); err != nil {
+	if err := r.mailer().Collect(t.Context(), row); err != nil {
 		t.Error(err)
 	}
 	want := []string{"first"}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -17,6 +18,7 @@ import (
 type Saver struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
+	Via    mail.Settler // of its messages; may be nil
 }
 
 // Save takes a checkpoint of a member's worktree, and where it is a new one tells
@@ -30,7 +32,7 @@ func (v Saver) Save(ctx context.Context, r *worktree.Repo, m ledger.Member, why 
 }
 
 func (v Saver) post(ctx context.Context, in ledger.NewMessage) (ledger.Message, error) {
-	msg, _, err := Mailer{v.Layout, v.Ledger.As(in.From)}.Post(ctx, in)
+	msg, _, err := mail.Mailer{Layout: v.Layout, Ledger: v.Ledger.As(in.From), Via: v.Via}.Post(ctx, in)
 	return msg, err
 }
 

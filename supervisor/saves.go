@@ -82,7 +82,7 @@ func (s *Supervisor) saveNow(ctx context.Context, row ledger.Member, why string,
 	}
 	repo, _, err := worktree.OpenWorktree(ctx, row.Worktree)
 	if err == nil {
-		_, _, err = Saver{s.cfg.Layout, s.cfg.Ledger}.Save(ctx, repo, row, why)
+		_, _, err = Saver{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger}.Save(ctx, repo, row, why)
 	}
 	if err != nil && s.ctx.Err() == nil {
 		s.log.Warn("checkpoint", "member", row.Name, "err", err)

@@ -283,7 +283,7 @@ func (s *Supervisor) prepare(ctx context.Context, row ledger.Member, token strin
 	if err := WriteToken(s.cfg.Layout.Bundle(row.Name), token); err != nil {
 		return err
 	}
-	err := Mailer{s.cfg.Layout, s.cfg.Ledger}.Fresh(ctx, row)
+	err := s.mailer().Fresh(ctx, row)
 	if err != nil && row.StartedAt != 0 { // of its own mail the ledger says as well what is dropped
 		s.log.Warn("mark dropped mail as read", "member", row.Name, "err", err)
 		return nil

@@ -106,7 +106,7 @@ func (s *Supervisor) proceedStop(m *member) {
 	s.after("stop:"+session, m.stop.in.Wait, stopDeadline{session, m.stop.requestID})
 	id := m.stop.requestID
 	s.step(func(ctx context.Context) message {
-		if _, _, err := (Mailer{s.cfg.Layout, s.cfg.Ledger}).Post(ctx, post); err != nil {
+		if _, _, err := s.mailer().Post(ctx, post); err != nil {
 			s.log.Warn("post shutdown request", "member", name, "err", err)
 			return stopDeadline{session, id} // it cannot be asked
 		}

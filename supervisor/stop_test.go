@@ -50,7 +50,7 @@ func (r *rig) shutdownRequestTo(name string) inbox.ShutdownRequest {
 
 func (r *rig) answer(name string, kind team.Kind, id, text string) {
 	r.Helper()
-	_, _, err := (Mailer{r.layout, r.led}).Post(r.Context(), ledger.NewMessage{
+	_, _, err := r.mailer().Post(r.Context(), ledger.NewMessage{
 		Kind: kind, From: name, To: team.LeadName, RequestID: id, Text: text,
 	})
 	if err != nil {

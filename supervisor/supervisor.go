@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/treewatch"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -156,6 +157,11 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	s.watchMail()
 	go s.loop(changes, stop)
 	return nil
+}
+
+// mailer posts and mails from the supervisor's process.
+func (s *Supervisor) mailer() mail.Mailer {
+	return mail.Mailer{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger}
 }
 
 // Done is closed when the supervisor has ended: idle, told to quit, or stopped.

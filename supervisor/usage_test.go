@@ -122,7 +122,7 @@ func (r *rig) sees(what string, ok func() bool) {
 
 func (r *rig) postTo(to, text string) string {
 	r.Helper()
-	m, _, err := (Mailer{r.layout, r.led}).Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: to, Text: text})
+	m, _, err := r.mailer().Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: to, Text: text})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestBudget(t *testing.T) {
 	r.sees("both broken off", func() bool { return w.of("ann").interrupts() == 1 && w.of("bob").interrupts() == 1 })
 	r.heldBack(r.postTo("ann", "at the team's end"), "the budget of the team is used up")
 	// A request to stop goes through.
-	if _, _, err := (Mailer{r.layout, r.led}).Post(t.Context(), ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: "ann", RequestID: "x", Text: `{"type":"shutdown_request","requestId":"x"}`}); err != nil {
+	if _, _, err := r.mailer().Post(t.Context(), ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: "ann", RequestID: "x", Text: `{"type":"shutdown_request","requestId":"x"}`}); err != nil {
 		t.Fatal(err)
 	}
 	r.sees("the request", func() bool { return w.of("ann").has("shutdown_request") })

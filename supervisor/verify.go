@@ -174,7 +174,7 @@ func (s *Supervisor) verifyNow(ctx context.Context, v ledger.Verification) error
 	}
 	s.log.Info("verified", "task", v.Task, "member", v.Name, "passed", end.Passed, "why", end.Why, "counts", out.Counts)
 	for _, m := range out.Mail {
-		(Mailer{s.cfg.Layout, s.cfg.Ledger}).Deliver(write, m.Deliveries)
+		s.mailer().Deliver(write, m.Deliveries)
 	}
 	return nil
 }

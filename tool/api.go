@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
@@ -68,8 +69,9 @@ type Env struct {
 	// Dial returns the team's supervisor. With start it is started when there is
 	// none; without, a team that has none gives nil and no error.
 	Dial func(ctx context.Context, l team.Layout, start bool) (Supervisor, error)
-	// Writer returns the ledger writer of this process for an open ledger.
-	Writer func(l team.Layout, direct ledger.Writer) ledger.Writer
+	// Writer returns the ledger writer of this process for an open ledger, and the way to
+	// the supervisor for messages, which may be nil.
+	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler)
 	// Watch tells of changes; nil: every opened team has its own.
 	Watch *dirwatch.Hub
 	// Dir is the directory by which a team is chosen where several exist and none is

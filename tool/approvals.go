@@ -397,7 +397,7 @@ func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (supervisor.G
 
 // expire ends an approval whose deadline is over and tells the asker.
 func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
-	return t.mailer(Caller{Name: "supervisor"}).Expire(ctx, a)
+	return supervisor.Expire(ctx, t.mailer(Caller{Name: "supervisor"}), a)
 }
 
 // AwaitApproval waits for the answer to an approval. A rejection is CodeDenied

@@ -8,7 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -298,7 +298,7 @@ func TestPruneTakesReadMailOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first string
-	for i := range supervisor.KeepRead + more {
+	for i := range mail.KeepRead + more {
 		msg, err := r.Post(ctx, ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "builder", Text: "x"})
 		if err != nil {
 			t.Fatal(err)
@@ -319,7 +319,7 @@ func TestPruneTakesReadMailOut(t *testing.T) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	left := r.inbox("builder")
-	if len(left) != supervisor.KeepRead+1 || left[len(left)-1].ID != unread.ID || left[len(left)-1].Read {
+	if len(left) != mail.KeepRead+1 || left[len(left)-1].ID != unread.ID || left[len(left)-1].Read {
 		t.Errorf("%d left, the last is %+v", len(left), left[len(left)-1])
 	}
 	if d, err := r.Ledger.Delivery(ctx, first, "builder"); err != nil || d.State != team.Read {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -50,7 +50,7 @@ func (t *Team) mailOf(ctx context.Context, m ledger.Member, unreadOnly bool) ([]
 	}
 	posted, err := t.Ledger.PostedTo(ctx, m.SessionKey)
 	for _, p := range posted {
-		e := supervisor.EntryOf(p)
+		e := mail.EntryOf(p)
 		if !slices.ContainsFunc(entries, func(x inbox.Entry) bool { return x.ID == e.ID }) {
 			entries = append(entries, e)
 		}

@@ -125,5 +125,5 @@ func (t *Team) leave(ctx context.Context, c Caller, m ledger.Member) error {
 	if c.Person || c.Session != m.SessionKey {
 		by = ""
 	}
-	return t.mailer(c).Leave(ctx, m, by)
+	return supervisor.Leave(ctx, t.mailer(c), m, by)
 }

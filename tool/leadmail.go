@@ -2,19 +2,15 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
-	"reflect"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
-	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -28,25 +24,21 @@ import (
 // It reads what has come since the last call of any process. What was refused is tried
 // again.
 func (t *Team) TakeAsked(ctx context.Context) error {
-	a := askedTaker{Team: t}
-	if err := a.open(); err != nil {
-		return err
+	r := &mail.LeadReader{Mailer: t.mailer(Caller{Name: team.LeadName})}
+	err := t.take(ctx, r, func(string) bool { return true })
+	if t.Elsewhere == nil {
+		r.Note(ctx)
 	}
-	err := a.take(ctx, func(string) bool { return true })
-	a.save(ctx)
 	return err
 }
 
 // AskedTaker returns a TakeAsked for one who calls it after every change of the lead's
 // mailbox: it looks at the mailboxes of those who wait only where they have changed.
 func (t *Team) AskedTaker() func(context.Context) error {
-	a := askedTaker{Team: t}
+	r := &mail.LeadReader{Mailer: t.mailer(Caller{Name: team.LeadName})}
 	seen := map[string]fs.FileInfo{} // the mailboxes of those who wait for an answer
 	return func(ctx context.Context) error {
-		if err := a.open(); err != nil {
-			return err
-		}
-		err := a.take(ctx, func(path string) bool {
+		err := t.take(ctx, r, func(path string) bool {
 			now, err := os.Stat(path)
 			was := seen[path]
 			seen[path] = now
@@ -55,135 +47,43 @@ func (t *Team) AskedTaker() func(context.Context) error {
 		if err != nil && !refusal(err) { // it may work the next time
 			clear(seen)
 		}
-		if a.tail.BytesRead()-a.saved >= askedSaved {
-			a.save(ctx)
+		if t.Elsewhere == nil {
+			r.NoteSeldom(ctx)
 		}
 		return err
-	}
-}
-
-// askedSaved is how many bytes of the lead's mailbox a taker that stays reads before it
-// notes how far it has come: what others have to read again, at most.
-const askedSaved = 256 << 10
-
-// askedTaker takes up what is asked in the lead's mailbox. How far the mailbox was looked
-// through is noted in a file, for the next process.
-type askedTaker struct {
-	*Team
-	tail  *inbox.Tail
-	noted inbox.TailMark // in the file
-	saved int64          // how much had been read when that was noted
-	over  bool           // more was refused than the tail remembers: it is not noted
-}
-
-// askedMark is that file. It is about one ledger: what is not in another one, or was not
-// in an older copy that was put back, has to be taken up again.
-type askedMark struct {
-	Ledger string         `json:"ledger"`
-	Event  int64          `json:"event"` // the newest at that time
-	Box    inbox.TailMark `json:"mailbox"`
-}
-
-// askedOf names the ledger file that a mark is about.
-func (t *Team) askedOf() string {
-	fi, err := os.Stat(t.Layout.Ledger())
-	if err != nil {
-		return ""
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
-	}
-	return strconv.FormatUint(uint64(st.Dev), 16) + ":" + strconv.FormatUint(st.Ino, 16) // the types differ between systems
-}
-
-// open begins where the last process ended, or with all that is unread.
-func (a *askedTaker) open() error {
-	if a.tail != nil {
-		return nil
-	}
-	box, err := a.mailer(Caller{Name: team.LeadName}).Box(team.LeadName)
-	if err != nil {
-		return err
-	}
-	a.noted = a.mark()
-	a.tail = box.Tail(a.noted)
-	return nil
-}
-
-func (a *askedTaker) mark() inbox.TailMark {
-	var m askedMark
-	data, err := os.ReadFile(a.Layout.LeadAsked())
-	if err != nil || json.Unmarshal(data, &m) != nil || m.Ledger == "" || m.Ledger != a.askedOf() {
-		return inbox.TailMark{}
-	}
-	if last, err := a.Ledger.LastEvent(context.Background()); err != nil || last < m.Event {
-		return inbox.TailMark{}
-	}
-	return m.Box
-}
-
-// save notes how far the mailbox was looked through. Where that cannot be written, the
-// next process reads more.
-func (a *askedTaker) save(ctx context.Context) {
-	m := askedMark{Ledger: a.askedOf(), Box: a.tail.Mark()}
-	if a.over || m.Ledger == "" || m.Box.Ino == 0 || a.Elsewhere != nil || reflect.DeepEqual(m.Box, a.noted) {
-		return
-	}
-	var err error
-	if m.Event, err = a.Ledger.LastEvent(ctx); err != nil {
-		return
-	}
-	data, err := json.Marshal(m)
-	if err == nil && atomicfile.Write(a.Layout.LeadAsked(), data, 0o600, false) == nil {
-		a.noted, a.saved = m.Box, a.tail.BytesRead()
 	}
 }
 
 // take takes up what the unread entries ask for, and ends the requests that were answered
 // in the mailboxes for which look is true.
-func (a *askedTaker) take(ctx context.Context, look func(path string) bool) error {
-	entries, err := a.tail.Unread(ctx)
-	var damaged *inbox.CorruptError
-	if errors.As(err, &damaged) {
-		return nil // repaired: the supervisor puts back what it lacks
-	}
-	errs := []error{err}
-	refused, again := map[string]bool{}, err != nil
-	for _, e := range entries {
-		if !mayAsk(e.Text) {
-			continue
+func (t *Team) take(ctx context.Context, r *mail.LeadReader, look func(path string) bool) error {
+	var errs []error
+	err := r.Read(ctx, func(e inbox.Entry, f inbox.Frame) mail.Taken {
+		err := t.takeAsked(ctx, e, f)
+		errs = append(errs, err)
+		switch {
+		case err == nil:
+			return mail.Done
+		case refusal(err):
+			return mail.Refused
+		default:
+			return mail.Failed
 		}
-		if f, ok := e.Frame(); ok && (f.Kind() == team.KindPermissionRequest || f.Kind() == team.KindPlanApprovalRequest) {
-			err := a.takeAsked(ctx, e, f)
-			refused[e.Key()], again = err != nil, again || err != nil && !refusal(err)
-			errs = append(errs, err)
-		}
-	}
-	a.over = !a.tail.Keep(func(e inbox.Entry) bool { return refused[e.Key()] })
-	pending, err := a.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
+	})
+	errs = append(errs, err)
+	pending, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
 	errs = append(errs, err)
 	changed := map[string]bool{}
 	for _, p := range pending {
 		if _, asked := changed[p.Name]; !asked {
-			box, err := a.mailer(Caller{}).Box(p.Name)
+			box, err := t.mailer(Caller{}).Box(p.Name)
 			changed[p.Name] = err != nil || look(box.Path())
 		}
 		if changed[p.Name] {
-			errs = append(errs, a.answeredElsewhere(ctx, p))
+			errs = append(errs, t.answeredElsewhere(ctx, p))
 		}
 	}
-	if again { // it may work the next time
-		a.tail.Again()
-	}
 	return joinErrors(errs)
-}
-
-// mayAsk reports whether a text has the name of a request in it: most mail has not, and to
-// parse it costs more than to read it. A name that is written with escapes is one too.
-func mayAsk(text string) bool {
-	return strings.Contains(text, string(team.KindPermissionRequest)) || strings.Contains(text, string(team.KindPlanApprovalRequest)) ||
-		strings.Contains(text, `\u`)
 }
 
 func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) error {

@@ -110,12 +110,17 @@ func TestApprovalsReadWhatIsNew(t *testing.T) {
 	}
 	// Where the note is of another ledger, or of a later moment than this one has seen, all
 	// of it is read again: what was taken up then may be missing here.
-	for what, change := range map[string]func(*askedMark){
-		"another ledger":  func(m *askedMark) { m.Ledger = "1:1" },
-		"a later ledger":  func(m *askedMark) { m.Event += 1000 },
-		"another mailbox": func(m *askedMark) { m.Box.Ino++ },
+	type note struct {
+		Ledger string         `json:"ledger"`
+		Event  int64          `json:"event"`
+		Box    inbox.TailMark `json:"mailbox"`
+	}
+	for what, change := range map[string]func(*note){
+		"another ledger":  func(m *note) { m.Ledger = "1:1" },
+		"a later ledger":  func(m *note) { m.Event += 1000 },
+		"another mailbox": func(m *note) { m.Box.Ino++ },
 	} {
-		var m askedMark
+		var m note
 		data, err := os.ReadFile(r.Layout.LeadAsked())
 		if err == nil {
 			err = json.Unmarshal(data, &m)

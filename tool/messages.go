@@ -7,7 +7,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -130,8 +130,8 @@ func (t *Team) compose(ctx context.Context, c Caller, in SendIn) (ledger.NewMess
 	return m, nil
 }
 
-func (t *Team) mailer(c Caller) supervisor.Mailer {
-	return supervisor.Mailer{Layout: t.Layout, Ledger: t.as(c)}
+func (t *Team) mailer(c Caller) mail.Mailer {
+	return mail.Mailer{Layout: t.Layout, Ledger: t.as(c), Via: t.via}
 }
 
 // Post posts and mails a message as it is. Its From is the verified caller's, or

@@ -22,7 +22,7 @@ type PruneOut struct {
 // Prune takes history that is older than age out of the ledger: events, and the
 // messages of closed runs that nobody waits for. It is on the disk in an archive of
 // the team's directory before the ledger lets go of it. Mailbox files keep the newest
-// supervisor.KeepRead read messages of any age, as they do while a supervisor is up.
+// mail.KeepRead read messages of any age, as they do while a supervisor is up.
 func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (out PruneOut, err error) {
 	if err := t.may(ctx, c, OpMaintenance); err != nil {
 		return out, err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -189,7 +189,7 @@ func TestBroadcastFailsForOne(t *testing.T) {
 			t.Fatal("the message was never mailed")
 		}
 		<-tick.C
-		if _, _, err := (supervisor.Mailer{Layout: r.Layout, Ledger: r.Ledger}).Sweep(ctx); err != nil {
+		if _, _, err := (mail.Mailer{Layout: r.Layout, Ledger: r.Ledger}).Sweep(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
@@ -114,7 +115,7 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 	for _, m := range members {
 		r.mailbox(ctx, t, m)
 	}
-	switch n, again, err := (supervisor.Mailer{Layout: l, Ledger: t.Ledger}).Sweep(ctx); {
+	switch n, again, err := (mail.Mailer{Layout: l, Ledger: t.Ledger, Via: t.via}).Sweep(ctx); {
 	case err != nil:
 		r.fail("outbox", err)
 	case n > 0:
@@ -281,7 +282,7 @@ func (r *repairer) mailbox(ctx context.Context, t *Team, m ledger.Member) {
 			notes = append(notes, "what could not be trusted is "+moved+" now")
 		}
 	}
-	done, err := (supervisor.Mailer{Layout: l, Ledger: t.Ledger}).RepairBox(ctx, m)
+	done, err := (mail.Mailer{Layout: l, Ledger: t.Ledger, Via: t.via}).RepairBox(ctx, m)
 	if done.Damaged != nil {
 		notes = append(notes, fmt.Sprintf("damaged at byte %d; kept %d messages, the file is %s now", done.Damaged.Offset, done.Damaged.Salvaged, done.Damaged.Moved))
 	}

@@ -170,7 +170,7 @@ func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, requ
 		return "approved", "", nil
 	}
 	if request != "" {
-		if outcome, reason, err = t.mailer(c).JoinedAnswer(ctx, m, request); err != nil || outcome == "rejected" {
+		if outcome, reason, err = supervisor.JoinedAnswer(ctx, t.Ledger, m, request); err != nil || outcome == "rejected" {
 			return outcome, reason, err
 		}
 		if outcome == "approved" {

@@ -15,6 +15,7 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -30,6 +31,7 @@ type Team struct {
 	// Elsewhere is why the team can only be read: its directory is a copy, or was moved.
 	Elsewhere error
 	db        *ledger.DB
+	via       mail.Settler // the supervisor, for messages; may be nil
 }
 
 // resolveRepo checks the repository before anything is created; base is recorded
@@ -204,7 +206,7 @@ func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
 	if t.Elsewhere = place.Refusal(l.Dir); t.Elsewhere == nil {
 		t.Layout = At(place, l)
 		if e.Writer != nil {
-			w = e.Writer(t.Layout, w)
+			w, t.via = e.Writer(t.Layout, w)
 		}
 	}
 	t.Ledger = ledger.New(db, w)

@@ -17,14 +17,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
 // readers is a lead with mail, and what its readers were given.
 type readers struct {
 	*proof
-	mailer supervisor.Mailer
+	mailer mail.Mailer
 	posted []string
 	open   []string        // of those, not yet seen both marked as read and given
 	given  strings.Builder // what readers have written out, as it is
@@ -33,7 +33,7 @@ type readers struct {
 func newReaders(t *testing.T) *readers {
 	t.Helper()
 	p := newProof(t, "w")
-	return &readers{proof: p, mailer: supervisor.Mailer{Layout: p.layout, Ledger: p.ledger()}}
+	return &readers{proof: p, mailer: mail.Mailer{Layout: p.layout, Ledger: p.ledger()}}
 }
 
 // post sends the lead so many messages.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -27,7 +27,7 @@ func TestLimitsPage(t *testing.T) {
 		"hops of a forwarded message":           fmt.Sprint(team.MaxHops, ", or less"),
 		"depth of sub-runs":                     fmt.Sprint(ledger.MaxRunDepth),
 		"depth of a conversation that is shown": fmt.Sprint(ledger.MaxThreadDepth),
-		"read messages in a mailbox file":       fmt.Sprint(supervisor.KeepRead),
+		"read messages in a mailbox file":       fmt.Sprint(mail.KeepRead),
 	} {
 		if !strings.Contains(string(page), "\n| "+row+" | "+want) {
 			t.Errorf("docs/limits.md: %s: not %s", row, want)

@@ -10,17 +10,17 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Client talks to one team's supervisor. It implements tool.Supervisor and
-// ledger.Writer. It is safe for concurrent use.
+// Client talks to one team's supervisor. It implements tool.Supervisor,
+// ledger.Writer and mail.Settler. It is safe for concurrent use.
 type Client struct {
 	socket string
 	ledger string // the file that requests are about; "" where that is not compared
@@ -29,11 +29,8 @@ type Client struct {
 	// revive starts a supervisor where there is none any more; nil: it is not wanted.
 	revive func(context.Context) error
 
-	path     string // where operations are taken
-	mu       sync.Mutex
-	idle     []*opsConn
-	noStream bool    // the supervisor is of a version without frames
-	mail     *Client // for what is to be mailed; made by the first
+	ops  link // operations of the ledger
+	mail link // deliveries to be mailed: an operation does not wait for a mailbox
 }
 
 // maxIdle bounds the connections that are kept for the next call.
@@ -42,6 +39,7 @@ const maxIdle = 4
 var (
 	_ tool.Supervisor = (*Client)(nil)
 	_ ledger.Writer   = (*Client)(nil)
+	_ mail.Settler    = (*Client)(nil)
 )
 
 // newClient is NewClient for a team's supervisor, and for no other's that listens in
@@ -54,13 +52,16 @@ func newClient(l team.Layout) *Client {
 
 // NewClient makes a client of the supervisor on a socket; it connects on use.
 func NewClient(socket string) *Client {
-	return &Client{socket: socket, path: opsPath, http: &http.Client{Transport: &http.Transport{
+	c := &Client{socket: socket, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialSocket(ctx, socket)
 		},
 		MaxIdleConnsPerHost: maxIdle,
 		DisableCompression:  true,
 	}}}
+	c.ops = link{client: c, path: opsPath, protocol: opsProtocol}
+	c.mail = link{client: c, path: mailPath, protocol: mailProtocol}
+	return c
 }
 
 // dialSocket connects to a supervisor of our own.
@@ -80,18 +81,8 @@ func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
 // Close drops idle connections.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
-	c.drop()
-	c.postal().drop()
-}
-
-// drop closes the idle connections of operations.
-func (c *Client) drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.idle {
-		_ = conn.Close()
-	}
-	c.idle = nil
+	c.ops.drop()
+	c.mail.drop()
 }
 
 // reasonGone is a supervisor that has ended, or a connection that has: whether it
@@ -192,20 +183,12 @@ func (c *Client) gone(ctx context.Context, err error) error {
 
 // Write sends a ledger operation to the group commit.
 func (c *Client) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
-	c.mu.Lock()
-	noStream := c.noStream
-	c.mu.Unlock()
-	if !noStream {
-		out, err := c.stream(ctx, op)
-		if !errors.Is(err, errNoStream) {
-			return out, err
-		}
-		c.mu.Lock()
-		c.noStream = true
-		c.mu.Unlock()
+	// An operation with an id is applied once, so it may be sent again.
+	out, err := c.ops.ask(ctx, func(b []byte) []byte { return appendOp(b, op) }, op.ID != "")
+	if !errors.Is(err, errNoStream) {
+		return out, err
 	}
-	var out json.RawMessage
-	err := c.do(ctx, "/v1/write", op, &out)
+	err = c.do(ctx, "/v1/write", op, &out)
 	return out, err
 }
 

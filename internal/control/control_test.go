@@ -121,7 +121,8 @@ func openLedger(t *testing.T, l team.Layout, create bool) *ledger.Ledger {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return ledger.New(db, Writer(l, ledger.Direct(db)))
+	w, _ := Writer(l, ledger.Direct(db))
+	return ledger.New(db, w)
 }
 
 func dial(t *testing.T, l team.Layout) *Client {

@@ -2,28 +2,20 @@ package control
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
-// After "Upgrade: teamctl-ops" on /v1/ops a connection carries frames: a length of
-// four bytes, big endian, and as many bytes. A request is one operation, its fields
-// one after the other, each with its length in four bytes, the time in eight:
-// id, name, who, at, args. An answer is one byte, 0 for a result and 1 for an error,
-// and JSON. There is one answer to each request, in their order.
+// After an upgrade a connection carries frames: a length of four bytes, big endian, and as
+// many bytes. A request is what its protocol says. An answer is one byte, 0 for a result and
+// 1 for an error, and JSON. There is one answer to each request, in their order.
 //
-// HTTP costs more than a claim does: with it half of a supervisor's time went into
-// headers.
-const (
-	opsProtocol = "teamctl-ops"
-	opsPath     = "/v1/ops"
-)
-
+// HTTP costs more than a claim does: with it half of a supervisor's time went into headers.
 const (
 	answerResult = 0
 	answerError  = 1
@@ -31,42 +23,10 @@ const (
 
 var errFrame = errors.New("a frame is malformed")
 
-// appendOp is op as a frame.
-func appendOp(b []byte, op ledger.Op) []byte {
-	b = append(b, 0, 0, 0, 0)
-	for _, s := range []string{op.ID, op.Name, op.Who} {
-		b = append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
-	}
-	b = binary.BigEndian.AppendUint64(b, uint64(op.At))
-	b = append(binary.BigEndian.AppendUint32(b, uint32(len(op.Args))), op.Args...)
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
-	return b
-}
-
-// parseOp reads a frame's content; op.Args points into it.
-func parseOp(b []byte) (op ledger.Op, err error) {
-	field := func() (f []byte) {
-		if len(b) < 4 || uint64(len(b)-4) < uint64(binary.BigEndian.Uint32(b)) {
-			err, b = errFrame, nil
-			return nil
-		}
-		n := 4 + int(binary.BigEndian.Uint32(b))
-		f, b = b[4:n], b[n:]
-		return f
-	}
-	op.ID, op.Name, op.Who = string(field()), string(field()), string(field())
-	if len(b) < 8 {
-		return op, errFrame
-	}
-	op.At = int64(binary.BigEndian.Uint64(b))
-	b = b[8:]
-	if args := field(); len(args) > 0 {
-		op.Args = args
-	}
-	if err == nil && len(b) > 0 {
-		err = errFrame
-	}
-	return op, err
+// framer answers the requests of a connection, one at a time. After an error that wraps
+// errFrame nothing that follows can be understood, and the connection ends.
+type framer interface {
+	answer(ctx context.Context, frame []byte) (json.RawMessage, error)
 }
 
 // appendAnswer is an answer as a frame.

@@ -2,51 +2,52 @@ package control
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
-	"errors"
+	"fmt"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 )
 
-// mailPath is where the supervisor's process takes what is to be mailed, as frames. It has
-// connections of its own: an operation does not wait for a mailbox.
-const mailPath = "/v1/mail"
+// A request on /v1/mail is a posted delivery as JSON, and a result is the delivery with its
+// new state. After an error the client mails the delivery itself.
+const (
+	mailProtocol = "teamctl-mail"
+	mailPath     = "/v1/mail"
+)
 
-var _ ledger.Postman = (*Client)(nil)
+// mailFrames mails what other processes have posted.
+type mailFrames struct{ queue mail.Settler }
 
-// Mail has the supervisor mail what was posted. False where it did not, for whatever
-// reason: then the caller does.
-func (c *Client) Mail(ctx context.Context, d ledger.Delivery) (ledger.Delivery, bool) {
-	args, err := json.Marshal(d)
+func (f mailFrames) answer(ctx context.Context, frame []byte) (json.RawMessage, error) {
+	var d ledger.Delivery
+	if json.Unmarshal(frame, &d) != nil {
+		return nil, errFrame
+	}
+	d, err := f.queue.Settle(ctx, d)
 	if err != nil {
-		return d, false
+		return nil, err
 	}
-	mail := c.postal()
-	mail.mu.Lock()
-	none := mail.noStream
-	mail.mu.Unlock()
-	if none {
-		return d, false
-	}
-	res, err := mail.stream(ctx, ledger.Op{ID: d.MessageID, Name: "mail", Args: args})
-	if errors.Is(err, errNoStream) {
-		mail.mu.Lock()
-		mail.noStream = true
-		mail.mu.Unlock()
-	}
-	now := d
-	if err != nil || json.Unmarshal(res, &now) != nil {
-		return d, false
-	}
-	return now, true
+	return json.Marshal(d)
 }
 
-// postal is the client of the same supervisor for mail.
-func (c *Client) postal() *Client {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mail == nil {
-		c.mail = &Client{socket: c.socket, ledger: c.ledger, lock: c.lock, path: mailPath}
+// Settle has the supervisor mail a posted delivery. Nothing is done twice when it is asked
+// again, so it may be.
+func (c *Client) Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery, error) {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return d, fmt.Errorf("encode a delivery: %w", err)
 	}
-	return c.mail
+	res, err := c.mail.ask(ctx, func(b []byte) []byte {
+		return append(binary.BigEndian.AppendUint32(b, uint32(len(data))), data...)
+	}, true)
+	if err != nil {
+		return d, err
+	}
+	now := d
+	if err := json.Unmarshal(res, &now); err != nil {
+		return d, fmt.Errorf("read the state of a delivery: %w", err)
+	}
+	return now, nil
 }

@@ -2,28 +2,28 @@ package control
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
-	"fmt"
-	"net"
-	"net/http"
-	"sync"
-	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/team"
 )
 
-// streams are the connections that have left HTTP to carry operations. http.Server
-// forgets them, so what it does at the end is done here.
-type streams struct {
-	writer ledger.Writer
-	keeper *keeper // nil: every ledger will do
+// A request on /v1/ops is one operation of the ledger, its fields one after the other, each
+// with its length in four bytes, the time in eight: id, name, who, at, args.
+const (
+	opsProtocol = "teamctl-ops"
+	opsPath     = "/v1/ops"
+)
 
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{} // that have a goroutine each: of a writer that takes one at a time
-	pump   *pump                 // serves the others; made for the first
-	closed bool
-	done   sync.WaitGroup
+// opFrames applies operations.
+type opFrames struct{ writer ledger.Writer }
+
+func (f opFrames) answer(ctx context.Context, frame []byte) (json.RawMessage, error) {
+	op, err := parseOp(frame)
+	if err != nil {
+		return nil, err
+	}
+	return f.writer.Write(ctx, op)
 }
 
 // batcher is a writer that takes several operations at once, as ledger.Group does.
@@ -31,103 +31,40 @@ type batcher interface {
 	WriteAll(ops []ledger.Op) []ledger.Answer
 }
 
-// ServeHTTP takes the connection over and serves it until either side leaves.
-func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Upgrade") != opsProtocol {
-		http.Error(w, "upgrade to "+opsProtocol, http.StatusUpgradeRequired)
-		return
+// appendOp is op as a frame.
+func appendOp(b []byte, op ledger.Op) []byte {
+	b = append(b, 0, 0, 0, 0)
+	for _, s := range []string{op.ID, op.Name, op.Who} {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 	}
-	if err := s.keeper.check(r.Header.Get(ledgerHeader)); err != nil {
-		w.WriteHeader(statusOf(team.CodeOf(err)))
-		_ = json.NewEncoder(w).Encode(errorOf(err))
-		return
-	}
-	rc := http.NewResponseController(w)
-	conn, rw, err := rc.Hijack()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	defer func() { _ = conn.Close() }()
-	if !s.enter(conn) {
-		return
-	}
-	defer s.leave(conn)
-	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", opsProtocol); err != nil {
-		return
-	}
-	if p := s.together(); p != nil {
-		already, _ := rw.Peek(rw.Reader.Buffered())
-		if p.add(conn, already) {
-			return
-		}
-	}
-	// An operation that has come is carried out and answered even when the server
-	// is going down.
-	ctx := context.WithoutCancel(r.Context())
-	var out []byte
-	for {
-		frame, err := readFrame(rw.Reader)
-		if err != nil {
-			return
-		}
-		op, err := parseOp(frame)
-		if err != nil {
-			return // nothing that follows can be understood
-		}
-		res, err := s.writer.Write(ctx, op)
-		out = appendAnswer(out[:0], res, err)
-		if _, err := conn.Write(out); err != nil {
-			return
-		}
-	}
+	b = binary.BigEndian.AppendUint64(b, uint64(op.At))
+	b = append(binary.BigEndian.AppendUint32(b, uint32(len(op.Args))), op.Args...)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b
 }
 
-// together is the pump, where there can be one.
-func (s *streams) together() *pump {
-	b, ok := s.writer.(batcher)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pump == nil && ok && !s.closed {
-		s.pump, _ = newPump(b) // without one, each has a goroutine
+// parseOp reads a frame's content; op.Args points into it.
+func parseOp(b []byte) (op ledger.Op, err error) {
+	field := func() (f []byte) {
+		if len(b) < 4 || uint64(len(b)-4) < uint64(binary.BigEndian.Uint32(b)) {
+			err, b = errFrame, nil
+			return nil
+		}
+		n := 4 + int(binary.BigEndian.Uint32(b))
+		f, b = b[4:n], b[n:]
+		return f
 	}
-	return s.pump
-}
-
-func (s *streams) enter(c net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
+	op.ID, op.Name, op.Who = string(field()), string(field()), string(field())
+	if len(b) < 8 {
+		return op, errFrame
 	}
-	if s.conns == nil {
-		s.conns = map[net.Conn]struct{}{}
+	op.At = int64(binary.BigEndian.Uint64(b))
+	b = b[8:]
+	if args := field(); len(args) > 0 {
+		op.Args = args
 	}
-	s.conns[c] = struct{}{}
-	s.done.Add(1)
-	return true
-}
-
-func (s *streams) leave(c net.Conn) {
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.done.Done()
-}
-
-// close ends all connections once what is under way is answered; a client that
-// does not take its answer within wait loses it.
-func (s *streams) close(wait time.Duration) {
-	s.mu.Lock()
-	s.closed = true
-	for c := range s.conns {
-		_ = c.SetReadDeadline(time.Unix(1, 0))
-		_ = c.SetWriteDeadline(time.Now().Add(wait))
+	if err == nil && len(b) > 0 {
+		err = errFrame
 	}
-	p := s.pump
-	s.mu.Unlock()
-	if p != nil {
-		p.close(wait)
-	}
-	s.done.Wait()
+	return op, err
 }

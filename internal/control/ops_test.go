@@ -46,7 +46,7 @@ func eachWay(t *testing.T, test func(t *testing.T, way func(writerFunc) ledger.W
 // serveOps serves a socket with a writer until stop, which may be called again.
 func serveOps(t *testing.T, socket string, w ledger.Writer) (stop func()) {
 	t.Helper()
-	return serveStreams(t, socket, opsPath, &streams{writer: w})
+	return serveStreams(t, socket, opsPath, &streams{protocol: opsProtocol, frames: opFrames{w}})
 }
 
 func serveStreams(t *testing.T, socket, path string, s *streams) (stop func()) {
@@ -105,7 +105,7 @@ func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 		})
 	}
 	wg.Wait()
-	if n := len(c.idle); n == 0 || n > maxIdle {
+	if n := len(c.ops.idle); n == 0 || n > maxIdle {
 		t.Errorf("%d connections are kept", n)
 	}
 	_, err := c.Write(t.Context(), ledger.Op{Name: "refuse", Who: "me"})
@@ -118,13 +118,13 @@ func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 		t.Errorf("nobody is there: %v", err)
 	}
 	serveOps(t, socket, echo)
-	for len(c.idle) < maxIdle {
-		conn, err := c.dialOps(t.Context())
+	for len(c.ops.idle) < maxIdle {
+		conn, err := c.ops.dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = conn.Close() // as if its supervisor had died
-		c.idle = append(c.idle, conn)
+		c.ops.idle = append(c.ops.idle, conn)
 	}
 	if _, err := c.Write(t.Context(), op); err != nil {
 		t.Errorf("%v", err)
@@ -133,7 +133,7 @@ func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 	if _, err := c.Write(t.Context(), ledger.Op{Name: "n"}); err != nil { // on the fresh connection
 		t.Errorf("%v", err)
 	}
-	_ = c.idle[len(c.idle)-1].Close()
+	_ = c.ops.idle[len(c.ops.idle)-1].Close()
 	if _, err := c.Write(t.Context(), ledger.Op{Name: "n"}); !errors.Is(err, ledger.ErrWriterGone) {
 		t.Errorf("%v", err)
 	}
@@ -236,7 +236,7 @@ func testOpsStreamNonsense(t *testing.T, way func(writerFunc) ledger.Writer) {
 	}))
 	for _, frame := range []string{"\xff\xff\xff\xff", "\x00\x00\x00\x01x", "\x00\x00\x00\x08\xff\xff\xff\xffabcd"} {
 		c := NewClient(socket)
-		conn, err := c.dialOps(t.Context())
+		conn, err := c.ops.dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestWriterGoesOnAlone(t *testing.T) {
 	says := func(who string) writerFunc {
 		return func(op ledger.Op) (json.RawMessage, error) { return json.Marshal(who + " " + op.ID) }
 	}
-	w := Writer(layout, says("alone"))
+	w, _ := Writer(layout, says("alone"))
 	for _, step := range []struct{ who, id string }{{"first", "1"}, {"second", "2"}} {
 		stop := serveOps(t, layout.Socket(), together{says(step.who)})
 		for range 2 {

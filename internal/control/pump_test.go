@@ -21,13 +21,13 @@ import (
 // within bounds what has to happen; nothing is measured with it.
 const within = 2 * time.Minute
 
-func dialTogether(t *testing.T, f writerFunc) (*opsConn, *Client, func()) {
+func dialTogether(t *testing.T, f writerFunc) (*frameConn, *Client, func()) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	stop := serveOps(t, socket, together{f})
 	c := NewClient(socket)
 	t.Cleanup(c.Close)
-	conn, err := c.dialOps(t.Context())
+	conn, err := c.ops.dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestOpsTogetherNotTaken(t *testing.T) {
 		wantAnswer(t, conn.r, big)
 	}
 	// Another that never takes them is no reason to stay.
-	other, err := c.dialOps(t.Context())
+	other, err := c.ops.dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -26,17 +27,17 @@ import (
 const maxBody = 64 << 20
 
 type server struct {
-	front   *front
-	http    *http.Server
-	gate    *gate
-	stop    context.CancelFunc // ends the requests' contexts
-	closed  bool
-	failed  error // of the front
-	keeper  *keeper
-	sup     *supervisor.Supervisor
-	writer  ledger.Writer
-	streams streams // of operations
-	mail    streams // of what is to be mailed
+	front  *front
+	http   *http.Server
+	gate   *gate
+	stop   context.CancelFunc // ends the requests' contexts
+	closed bool
+	failed error // of the front
+	keeper *keeper
+	sup    *supervisor.Supervisor
+	writer ledger.Writer
+	ops    streams // operations of the ledger
+	mail   streams // deliveries to be mailed
 }
 
 // ServeIn is what the supervisor's process is made of.
@@ -133,8 +134,9 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	if err := sayAdopted(l); err != nil {
 		return err
 	}
-	postman := supervisor.NewPostman(supervisor.Mailer{Layout: l, Ledger: cfg.Ledger})
-	s.sup, s.writer, s.streams.writer, s.mail.writer = sup, group, group, postman
+	s.sup, s.writer = sup, group
+	s.ops.frames = opFrames{group}
+	s.mail.frames = mailFrames{mail.NewQueue(mail.Mailer{Layout: l, Ledger: cfg.Ledger})}
 	err = s.serve(ctx, in)
 	if keep.isLost() {
 		keep.leave(sup, in.Log)
@@ -211,13 +213,13 @@ func sayAdopted(l team.Layout) error {
 
 // newServer makes the server of a supervisor that is still to be made.
 func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
-	s := &server{keeper: keep, streams: streams{keeper: keep}, mail: streams{keeper: keep}}
+	s := &server{keeper: keep, ops: streams{protocol: opsProtocol, keeper: keep}, mail: streams{protocol: mailProtocol, keeper: keep}}
 	s.front = &front{layout: in.Layout, log: in.Log, failed: make(chan error, 1)}
 	mux := http.NewServeMux()
 	for path, f := range routes {
 		mux.HandleFunc("POST "+path, s.handler(f))
 	}
-	mux.Handle("POST "+opsPath, &s.streams)
+	mux.Handle("POST "+opsPath, &s.ops)
 	mux.Handle("POST "+mailPath, &s.mail)
 	// Profiles are for who owns the socket, and only there.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -270,7 +272,7 @@ func (s *server) close(why error) error {
 	defer s.stop()
 	s.front.close()
 	s.mail.close(time.Second)
-	s.streams.close(time.Second)
+	s.ops.close(time.Second)
 	if s.failed != nil { // it was returned
 		return s.http.Close()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -61,10 +62,10 @@ func DialerFrom(exe []string, origin func(team.Layout) Origin) func(ctx context.
 
 // Writer is the ledger writer of a process that is not the supervisor: through
 // the socket while one listens, else direct.
-func Writer(l team.Layout, direct ledger.Writer) ledger.Writer {
+func Writer(l team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler) {
 	client := newClient(l)
-	return ledger.Switching(func(context.Context) (ledger.Writer, bool) {
-		if client.connected() { // it says so itself when nobody is there any more
+	w := ledger.Switching(func(context.Context) (ledger.Writer, bool) {
+		if client.ops.connected() { // it says so itself when nobody is there any more
 			return client, true
 		}
 		if _, err := os.Lstat(client.socket); err != nil {
@@ -72,6 +73,7 @@ func Writer(l team.Layout, direct ledger.Writer) ledger.Writer {
 		}
 		return client, true
 	}, direct)
+	return w, client
 }
 
 // reasonDied is a supervisor that ended without a word.

@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -110,7 +111,7 @@ func (s *standIns) until(what string, ok func() (bool, error)) {
 // post posts in any order, also while there is no supervisor.
 func (s *standIns) post(in ledger.NewMessage) string {
 	s.Helper()
-	m, _, err := supervisor.Mailer{Layout: s.tm.Layout, Ledger: s.tm.Ledger}.Post(s.ctx, in)
+	m, _, err := mail.Mailer{Layout: s.tm.Layout, Ledger: s.tm.Ledger}.Post(s.ctx, in)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -82,7 +83,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) post(text string) string {
 	r.t.Helper()
-	m, _, err := supervisor.Mailer{Layout: r.team.Layout, Ledger: r.team.Ledger}.Post(r.t.Context(),
+	m, _, err := mail.Mailer{Layout: r.team.Layout, Ledger: r.team.Ledger}.Post(r.t.Context(),
 		ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: text})
 	if err != nil {
 		r.t.Fatal(err)

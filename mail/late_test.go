@@ -1,9 +1,8 @@
-package supervisor
+package mail
 
 import (
 	"testing"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -14,10 +13,7 @@ import (
 func TestLatePosterMailsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.supervisor()
-	r.spawn(s, "a", team.RestartNever)
-	s.Close()
-	m := Mailer{r.layout, r.led}
+	m, _, box := r.mailed()
 	for _, swept := range []bool{false, true} {
 		msg, ds, err := r.led.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "hello"})
 		if err != nil {
@@ -34,10 +30,6 @@ func TestLatePosterMailsOnce(t *testing.T) {
 		}
 		if d.State != team.Mailed {
 			t.Errorf("it is %s (%s), want mailed", d.State, d.Reason)
-		}
-		box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), "a")
-		if err != nil {
-			t.Fatal(err)
 		}
 		entries, err := box.Entries(t.Context())
 		if err != nil {

@@ -1,4 +1,4 @@
-package supervisor
+package mail
 
 import (
 	"context"
@@ -16,51 +16,6 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
-
-// mailed posts messages to a member of a team without a supervisor.
-func (r *rig) mailed(texts ...string) (Mailer, ledger.Member, *inbox.Box) {
-	r.Helper()
-	to, _, err := r.led.AddMember(r.Context(), ledger.Member{
-		SessionKey: team.TeammateSessionKey("a"), Name: "a", Desired: team.WantStopped, Observed: team.Pending,
-		Activity: team.ActivityUnknown, Spec: ledger.MemberSpec{WorktreeMode: "none"},
-	}, true)
-	if err != nil {
-		r.Fatal(err)
-	}
-	m := Mailer{r.layout, r.led}
-	for _, text := range texts {
-		if _, _, err := m.Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text}); err != nil {
-			r.Fatal(err)
-		}
-	}
-	box, err := inbox.Open(r.layout.Inboxes(), r.layout.Locks(), "a")
-	if err != nil {
-		r.Fatal(err)
-	}
-	return m, to, box
-}
-
-// texts are what a mailbox has, in its order.
-func (r *rig) texts(box *inbox.Box) (out []string) {
-	r.Helper()
-	entries, err := box.Entries(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
-	for _, e := range entries {
-		out = append(out, e.Text)
-	}
-	return out
-}
-
-func (r *rig) holds(box *inbox.Box, want ...string) {
-	r.Helper()
-	texts := r.texts(box)
-	slices.Sort(texts)
-	if !slices.Equal(texts, want) {
-		r.Errorf("the mailbox holds %v; want %v", texts, want)
-	}
-}
 
 // Damage that restoring itself meets costs no message: the one whose turn it was
 // is put back too.

@@ -1,4 +1,4 @@
-package supervisor
+package mail
 
 import (
 	"os"
@@ -14,12 +14,10 @@ func TestMailWaitsForAnAbandonedLock(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	if _, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}}, true); err != nil {
-		t.Fatal(err)
-	}
+	r.member(ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}})
 	post := func() []ledger.Delivery {
 		t.Helper()
-		_, ds, err := Mailer{r.layout, r.led}.Post(ctx, ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "x"})
+		_, ds, err := r.mailer().Post(ctx, ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,9 @@
-package supervisor
+package mail
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -193,15 +195,26 @@ func TestOverwrittenMailboxIsRestored(t *testing.T) {
 	}
 }
 
-// A supervisor that is up sees at once that a mailbox was overwritten: what is lost comes
-// back without any command, and what a reader has cleared is known to be read before the
+// A watch sees at once that a mailbox was overwritten: what is lost comes back without any
+// command, and what a reader has cleared is known to be read before the
 // reader's next look hides that it was.
 func TestOverwrittenMailboxIsSeen(t *testing.T) {
 	t.Parallel()
 	accessTimes(t)
 	r := newRig(t)
 	m, to, box := r.mailed("1", "2")
-	r.supervisor()
+	ctx, cancel := context.WithCancel(t.Context())
+	looks := make(chan struct{}, 100)
+	wait, err := m.Watch(ctx, slog.New(slog.DiscardHandler), func(context.Context) error {
+		looks <- struct{}{}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wait()
+	defer cancel()
+	<-looks
 	state := func(i int) team.DeliveryState {
 		all, err := r.led.Mailbox(t.Context(), to.SessionKey, 0)
 		if err != nil {

@@ -1,8 +1,9 @@
-package supervisor
+package mail
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -28,33 +29,24 @@ func (c *counted) Write(ctx context.Context, op ledger.Op) (json.RawMessage, err
 	return c.Writer.Write(ctx, op)
 }
 
-// hand gives the postman a delivery as it comes from another process.
-func hand(t *testing.T, p *Postman, d ledger.Delivery) ledger.Delivery {
+// hand gives the queue a delivery as it comes from another process.
+func hand(t *testing.T, q *Queue, d ledger.Delivery) ledger.Delivery {
 	t.Helper()
-	args, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := p.Write(t.Context(), ledger.Op{Name: "mail", Args: args})
+	now, err := q.Settle(t.Context(), d)
 	if err != nil {
 		t.Errorf("mail: %v", err)
-		return d
-	}
-	var now ledger.Delivery
-	if err := json.Unmarshal(res, &now); err != nil {
-		t.Error(err)
 	}
 	return now
 }
 
 // Many who have posted to one member have all of it brought by the first of them, with
 // one mark; the others are told of theirs.
-func TestPostmanBringsAllAtOnce(t *testing.T) {
+func TestQueueMailsAllAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	_, to, box := r.mailed("0")
 	w := &counted{Writer: ledger.Direct(r.led.DB())}
-	p := NewPostman(Mailer{r.layout, ledger.New(r.led.DB(), w)})
+	q := NewQueue(Mailer{Layout: r.layout, Ledger: ledger.New(r.led.DB(), w)})
 	want := []string{"0"}
 	var ds []ledger.Delivery
 	for i := range 8 {
@@ -68,7 +60,7 @@ func TestPostmanBringsAllAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, d := range ds {
 		wg.Go(func() {
-			if now := hand(t, p, d); now.MessageID != d.MessageID || now.Session != d.Session || now.State != team.Mailed || now.At == 0 || now.Evidence == "" {
+			if now := hand(t, q, d); now.MessageID != d.MessageID || now.Session != d.Session || now.State != team.Mailed || now.At == 0 || now.Evidence == "" {
 				t.Errorf("the poster is told %+v", now)
 			}
 		})
@@ -88,7 +80,7 @@ func TestPostmanBringsAllAtOnce(t *testing.T) {
 	}
 	wrong := posted[0]
 	wrong.Session = "another"
-	if now := hand(t, p, wrong); now.State != team.Mailed || now.Session != to.SessionKey {
+	if now := hand(t, q, wrong); now.State != team.Mailed || now.Session != to.SessionKey {
 		t.Errorf("with a wrong session it is %+v", now)
 	}
 	_, posted, err = r.led.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "too late"})
@@ -98,25 +90,27 @@ func TestPostmanBringsAllAtOnce(t *testing.T) {
 	if err := r.led.RemoveMember(t.Context(), to.SessionKey); err != nil {
 		t.Fatal(err)
 	}
-	if now := hand(t, p, posted[0]); now.State != team.Dropped {
+	if now := hand(t, q, posted[0]); now.State != team.Dropped {
 		t.Errorf("for one who has left it is %+v", now)
 	}
-	if _, err := p.Write(t.Context(), ledger.Op{Name: "mail", Args: json.RawMessage(`[]`)}); !team.IsCode(err, team.CodeInvalid) {
-		t.Errorf("no delivery: %v", err)
+	if _, err := q.Settle(t.Context(), ledger.Delivery{MessageID: "x", Recipient: "a", Session: "s"}); !team.IsCode(err, team.CodeUnavailable) {
+		t.Errorf("a message that nobody has posted: %v", err)
 	}
 }
 
-// away is a writer whose postman does nothing.
-type away struct{ ledger.Writer }
+// away is a supervisor that mails nothing.
+type away struct{}
 
-func (away) Mail(_ context.Context, d ledger.Delivery) (ledger.Delivery, bool) { return d, false }
+func (away) Settle(context.Context, ledger.Delivery) (ledger.Delivery, error) {
+	return ledger.Delivery{}, errors.New("away")
+}
 
-// Who gets no answer of a postman mails by himself.
-func TestMailedWithoutThePostman(t *testing.T) {
+// A sender without an answer from the supervisor mails by itself.
+func TestMailedWithoutTheSupervisor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	m, _, box := r.mailed("0")
-	m.Ledger = ledger.New(r.led.DB(), away{ledger.Direct(r.led.DB())})
+	m.Via = away{}
 	_, ds, err := m.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "1"})
 	if err != nil || ds[0].State != team.Mailed {
 		t.Errorf("%+v, %v", ds, err)

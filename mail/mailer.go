@@ -1,4 +1,4 @@
-package supervisor
+package mail
 
 import (
 	"context"
@@ -16,19 +16,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Mailer brings posted messages into mailboxes, from any process.
+// Mailer posts messages and moves them into mailboxes, from any process.
 //
-// Whoever posts a message mails it at once: under the mailbox's lock everything that
-// is only posted to this member is appended, whoever posted it, and marked as mailed
-// before the lock is free. Of many who post at a time the first brings what all of them
-// have, and the others, when it is their turn, find theirs mailed. What a poster did not
-// live to mail the next one mails, or the supervisor once it is old.
-// So an entry stands in the mailbox once and in its sender's order, whoever is
-// killed where: one that stands there and is not marked is among the newest, or old
-// enough to be looked for in the whole file.
+// An entry is in the mailbox once and in its sender's order, whichever process is killed at
+// whichever point: one that is there and not marked is among the newest, or old enough to be
+// searched for in the whole file.
 type Mailer struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
+	// Via mails on behalf of this process: the supervisor's queue. Nil, or an error of its:
+	// this process mails.
+	Via Settler
+}
+
+// Settler mails a delivery that is only posted and returns its new state. After an error the
+// caller has to do it.
+type Settler interface {
+	Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery, error)
 }
 
 // sweepAge is how long a posted message is left to posters to mail.
@@ -88,21 +92,31 @@ func (m Mailer) Collect(ctx context.Context, to ledger.Member) error {
 // errLacking says that a mailbox has to be restored before anything is appended to it.
 var errLacking = errors.New("the mailbox lacks mail")
 
-// mail has a delivery that was only posted stand in its mailbox, and be marked: by the
-// supervisor, if there is one that does that.
+// mail writes a posted delivery to its mailbox and marks it mailed, through the supervisor if
+// that answers.
 func (m Mailer) mail(ctx context.Context, d *ledger.Delivery) error {
-	short, cancel := context.WithTimeout(ctx, markWait) // it may be frozen
-	defer cancel()
-	if now, ok := m.Ledger.MailFor(short, *d); ok {
-		*d = now
-		return nil
+	if m.Via != nil {
+		short, cancel := context.WithTimeout(ctx, markWait) // it may be frozen
+		now, err := m.Via.Settle(short, *d)
+		cancel()
+		if err == nil {
+			*d = now
+			return nil
+		}
 	}
 	_, err := m.settle(ctx, d)
 	return err
 }
 
-// settle is mail by this process, with all that was posted to the same member and not
-// mailed yet. It returns what it has marked, each with the time in Unix milliseconds.
+// Settle mails a posted delivery in this process, with everything else that is posted to the
+// same member, and returns its new state.
+func (m Mailer) Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery, error) {
+	_, err := m.settle(ctx, &d)
+	return d, err
+}
+
+// settle is Settle. It returns the messages that it has marked, each with the time in Unix
+// milliseconds.
 func (m Mailer) settle(ctx context.Context, d *ledger.Delivery) (all map[string]int64, err error) {
 	box, err := m.Box(d.Recipient)
 	if err != nil {
@@ -279,15 +293,4 @@ func entryOf(msg ledger.Message, color string) inbox.Entry {
 		From: msg.From, Text: msg.Text, Summary: msg.Summary, ID: msg.ID, Color: color,
 		Timestamp: inbox.Timestamp(time.UnixMilli(msg.At)),
 	}
-}
-
-// ShutdownRequest is the message that asks a member to stop.
-// Two requests of one millisecond must not share an id, so last is the one before.
-func ShutdownRequest(from, to, reason, last string) (ledger.NewMessage, error) {
-	now := time.Now()
-	id := inbox.NewRequestID("shutdown", to, now, func(id string) bool { return id == last })
-	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: id, From: from, Reason: reason, Timestamp: inbox.Timestamp(now)})
-	return ledger.NewMessage{
-		Kind: team.KindShutdownRequest, From: from, To: to, RequestID: id, Text: text, Summary: "shutdown requested",
-	}, err
 }

@@ -1,4 +1,4 @@
-package supervisor
+package mail
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func TestWhatWasNotMarkedIsMarkedNext(t *testing.T) {
 	r := newRig(t)
 	m, _, box := r.mailed("0")
 	w := &unmarked{Writer: ledger.Direct(r.led.DB()), lost: errors.New("lost")}
-	failing := Mailer{m.Layout, ledger.New(r.led.DB(), w)}
+	failing := Mailer{Layout: m.Layout, Ledger: ledger.New(r.led.DB(), w)}
 	var lost []ledger.Message
 	for _, text := range []string{"1", "2"} {
 		msg, ds, err := failing.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: text})
