@@ -167,8 +167,24 @@ var rooms = map[string]room{
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
 	"internal/courier": {
-		may: []string{"team", leaf, "internal/adapter"}, libs: []string{fsnotify, xsys, "github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/tailscale/hujson"}, never: noSQL,
-		why: "carries out what adapters describe: it speaks to agents and knows no supervisor, ledger or backend",
+		may: []string{"team", leaf, "internal/adapter"}, libs: []string{fsnotify, xsys, "github.com/tailscale/hujson"}, never: noSQL,
+		why: "what the ways into agents share, and the ways that any program has: it knows no supervisor, ledger or backend",
+	},
+	"internal/courier/codex": {
+		may: []string{"team", "internal/adapter", "internal/courier"}, libs: []string{"github.com/coder/websocket"}, never: noExec,
+		why: "speaks to the app-server of Codex, and to nothing else",
+	},
+	"internal/courier/opencode": {
+		may: []string{"team", "internal/adapter", "internal/courier"}, never: noExec,
+		why: "speaks to the server of opencode, and to nothing else",
+	},
+	"internal/courier/acp": {
+		may: []string{"team", "internal/adapter"}, libs: []string{"github.com/coder/acp-go-sdk"}, never: append([]string{"net"}, noSQL...),
+		why: "starts an agent and speaks the protocol with it; what its questions lead to others decide",
+	},
+	"internal/courier/couriertest": {
+		may: []string{"team", leaf}, never: noExec,
+		why: "what the tests of the channels share: no program links it",
 	},
 	"internal/courier/hook": {
 		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter", "internal/courier"}, never: noExec,
@@ -189,7 +205,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
@@ -216,18 +232,21 @@ var testLibs = []string{
 
 // testRooms are folders that the tests of a room may import, but not its code.
 var testRooms = map[string][]string{
-	"backends/tmux":         {"backends/backendtest"},
-	"backends/pty":          {"backends/backendtest"},
-	"backends/inproc":       {"backends/backendtest"},
-	"internal/fakecli":      {leaf},            // the stand-in for a model's provider
-	"internal/hooks":        {"internal/proc"}, // to see that nothing is left of a command
-	"internal/courier":      {"internal/fakecli"},
-	"cmd":                   {"mail"},
-	"internal/courier/hook": {"mail"},
-	"agent":                 {"internal/proc"}, // to see that nothing is left of a command
-	"scripts":               {"internal/fakecli", "mail"},
-	"internal/control":      {"backends"},                   // a supervisor to serve needs one
-	".":                     {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
+	"backends/tmux":             {"backends/backendtest"},
+	"backends/pty":              {"backends/backendtest"},
+	"backends/inproc":           {"backends/backendtest"},
+	"internal/fakecli":          {leaf},            // the stand-in for a model's provider
+	"internal/hooks":            {"internal/proc"}, // to see that nothing is left of a command
+	"internal/courier":          {"internal/courier/couriertest"},
+	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
+	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
+	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
+	"cmd":                       {"mail"},
+	"internal/courier/hook":     {"mail"},
+	"agent":                     {"internal/proc"}, // to see that nothing is left of a command
+	"scripts":                   {"internal/fakecli", "mail"},
+	"internal/control":          {"backends"},                   // a supervisor to serve needs one
+	".":                         {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
 }
 
 // TestArrows reads the imports of every file, for every platform, and compares

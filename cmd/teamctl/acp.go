@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/agent"
-	"github.com/teamctl/teamctl/internal/courier"
+	"github.com/teamctl/teamctl/internal/courier/acp"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -73,13 +73,13 @@ func (a *app) converse(ctx context.Context, id agent.Identity, in agent.TalkIn, 
 	if err != nil {
 		return err
 	}
-	tools := courier.ToolServer{Name: "teamctl", Command: exe, Args: []string{"mcp"}, Env: map[string]string{}}
+	tools := acp.ToolServer{Name: "teamctl", Command: exe, Args: []string{"mcp"}, Env: map[string]string{}}
 	for _, kv := range at.environ {
 		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, "TEAMCTL_") {
 			tools.Env[name] = value
 		}
 	}
-	conv, err := courier.StartACP(ctx, courier.ACPIn{
+	conv, err := acp.Start(ctx, acp.In{
 		Argv: argv, Env: at.environ, Dir: s.env.Dir, Tools: tools, Out: s.env.Out, Err: a.out.stderr, Permit: s.permit(),
 	})
 	if err != nil {

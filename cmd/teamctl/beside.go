@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/courier"
+	"github.com/teamctl/teamctl/internal/courier/codex"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -88,7 +89,7 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 	defer stop()
 	if len(asker) > 0 {
 		read := func(ctx context.Context, dir string) (courier.Trust, error) {
-			return courier.CodexTrust(ctx, socket, dir)
+			return codex.Trust(ctx, socket, dir)
 		}
 		if _, code, over, err := askTrust(ctx, read, asker, nil); over || err != nil {
 			return code, err

@@ -57,13 +57,13 @@ func WriteFiles(b team.Bundle, out adapter.Output) error {
 }
 
 // WriteLink replaces the link of the bundle.
-func WriteLink(b team.Bundle, l adapter.Link) error { return writeJSON(b, linkFile, l) }
+func WriteLink(b team.Bundle, l adapter.Link) error { return WriteJSON(b, linkFile, l) }
 
 // ReadLink reads the link of a generation, with the version that was learned since it
 // started; generation "" takes any. CodeNotFound when the bundle has none of it.
 func ReadLink(b team.Bundle, generation string) (adapter.Link, error) {
 	var l adapter.Link
-	if err := readJSON(b, linkFile, &l); err != nil {
+	if err := ReadJSON(b, linkFile, &l); err != nil {
 		return l, err
 	}
 	if generation != "" && l.Generation != generation {
@@ -79,7 +79,7 @@ func ReadLink(b team.Bundle, generation string) (adapter.Link, error) {
 // session key; the zero value when there is nothing.
 func ReadConversation(b team.Bundle, session string) (Conversation, error) {
 	var c Conversation
-	err := readJSON(b, conversationFile, &c)
+	err := ReadJSON(b, conversationFile, &c)
 	if team.IsCode(err, team.CodeNotFound) || err == nil && c.Session != session {
 		return Conversation{}, nil
 	}
@@ -87,9 +87,10 @@ func ReadConversation(b team.Bundle, session string) (Conversation, error) {
 }
 
 // WriteConversation replaces it.
-func WriteConversation(b team.Bundle, c Conversation) error { return writeJSON(b, conversationFile, c) }
+func WriteConversation(b team.Bundle, c Conversation) error { return WriteJSON(b, conversationFile, c) }
 
-func writeJSON(b team.Bundle, name string, v any) error {
+// WriteJSON writes a file of a bundle.
+func WriteJSON(b team.Bundle, name string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
@@ -100,7 +101,8 @@ func writeJSON(b team.Bundle, name string, v any) error {
 	return nil
 }
 
-func readJSON(b team.Bundle, name string, v any) error {
+// ReadJSON reads one. CodeNotFound.
+func ReadJSON(b team.Bundle, name string, v any) error {
 	data, err := regular.ReadFile(filepath.Join(string(b), name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return team.Errorf(team.CodeNotFound, "there is no %s in %s", name, b)

@@ -24,6 +24,8 @@ type Facts struct {
 	Log        *slog.Logger
 	// Probe asks the program for its version, which its link lacks; nil where nobody is to.
 	Probe func(context.Context) (string, error)
+	// See reads the member's screen now; nil where it is not read.
+	See func(context.Context) (adapter.Seen, error)
 
 	hub   *hub
 	look  *looker
@@ -69,21 +71,20 @@ type Channel interface {
 // itself, and connects again when the connection is lost.
 type Opener func(ctx context.Context, f Facts, s Screen, r Report) (Channel, error)
 
-// openers is the table of ways that the supervisor has to do something for.
-var openers = map[adapter.Way]Opener{
-	adapter.WayAppServer: openAppServer,
-	adapter.WayServer:    openServer,
-	adapter.WayHooks:     openHooks,
-	adapter.WayTyping:    openTyping,
-	adapter.WayPull:      openPull,
+// Openers has the opener of each way that the supervisor has to do something for. Those of
+// this package are there without being named.
+type Openers map[adapter.Way]Opener
+
+// own are the ways that any program has.
+var own = Openers{
+	adapter.WayHooks:  openHooks,
+	adapter.WayTyping: openTyping,
+	adapter.WayPull:   openPull,
 }
 
-// Open opens the first way of the link that there is an opener for. A nil Channel
+// open opens the first way of the link that there is an opener for. A nil Channel
 // without an error: the agent fetches its mail by itself.
-func Open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
-	if f.Log == nil {
-		f.Log = slog.New(slog.DiscardHandler)
-	}
+func (c *Courier) open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
 	var ways []string
 	for _, w := range f.Link.Ways {
 		switch w {
@@ -91,8 +92,10 @@ func Open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
 			return nil, nil
 		case adapter.WayNative, adapter.WayAppServer, adapter.WayServer, adapter.WayHooks, adapter.WayPull, adapter.WayTyping:
 		}
-		if open, ok := openers[w]; ok {
-			return open(ctx, f, s, r)
+		for _, table := range []Openers{c.openers, own} {
+			if open, ok := table[w]; ok {
+				return open(ctx, f, s, r)
+			}
 		}
 		ways = append(ways, string(w))
 	}

@@ -50,7 +50,7 @@ func newDialogs(f Facts, s Screen, r Report) *dialogs {
 	}
 	d := &dialogs{keys: typist{f: f, s: s, report: r}}
 	var last dialogAsked
-	if err := readJSON(f.Bundle, dialogFile, &last); err == nil && last.Generation == f.Generation && last.Asked {
+	if err := ReadJSON(f.Bundle, dialogFile, &last); err == nil && last.Generation == f.Generation && last.Asked {
 		d.now = last
 	}
 	return d
@@ -91,7 +91,7 @@ func (d *dialogs) saw(seen adapter.Seen, at time.Time) []team.Observation {
 func (d *dialogs) ask(seen adapter.Seen, at time.Time) []team.Observation {
 	if !d.now.Asked {
 		d.now.Asked = true
-		if err := writeJSON(d.keys.f.Bundle, dialogFile, d.now); err != nil { // a kill would make it ask twice
+		if err := WriteJSON(d.keys.f.Bundle, dialogFile, d.now); err != nil { // a kill would make it ask twice
 			d.keys.f.Log.Warn("note a dialog", "member", d.keys.f.Name, "err", err)
 		}
 	}

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
 // screenOf is a channel to a Gemini CLI that tells of nothing but by its screen, with the
 // watch of that.
 type screenOf struct {
-	*watcher
+	*couriertest.Watcher
 	ch      *watched
 	s       *fakeScreen
 	written chan struct{}
@@ -34,15 +35,15 @@ func watchDialogs(t *testing.T, b team.Bundle, s *fakeScreen) *screenOf {
 		Link: adapter.Link{Agent: adapter.Gemini, Ways: []adapter.Way{adapter.WayTyping}},
 	}
 	f.look = newLooker(f, s, rules)
-	w := &screenOf{watcher: newWatcher(), s: s, written: make(chan struct{}, 1)}
-	ch, err := openTyping(t.Context(), f, s, w.report)
+	w := &screenOf{Watcher: couriertest.NewWatcher(), s: s, written: make(chan struct{}, 1)}
+	ch, err := openTyping(t.Context(), f, s, w.Report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDialogs(f, s, w.report)
+	d := newDialogs(f, s, w.Report)
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
-	done.Go(func() { f.look.watch(ctx, w.written, d, w.report) })
+	done.Go(func() { f.look.watch(ctx, w.written, d, w.Report) })
 	w.ch = &watched{Channel: ch, dialogs: d, stop: func() { cancel(); done.Wait() }}
 	w.stop = w.ch.Close
 	return w
@@ -58,9 +59,7 @@ func (w *screenOf) shows(above string, dialog bool) {
 
 // asks are the questions, settled the ids of those that are over, since the mark.
 func (w *screenOf) asks(from int) (asks []team.Ask, settled []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, o := range w.all[from:] {
+	for _, o := range w.All()[from:] {
 		if o.Ask != nil {
 			asks = append(asks, *o.Ask)
 		}
@@ -155,7 +154,7 @@ func TestAnswerOfAnotherDialog(t *testing.T) {
 		if len(asks) != 1 {
 			t.Fatalf("asked %+v", asks)
 		}
-		first, from := asks[0], w.mark()
+		first, from := asks[0], w.Mark()
 		answer := func(id string, want team.Code) {
 			t.Helper()
 			if err := w.ch.Answer(t.Context(), team.Reply{ID: id, For: team.WaitPermission, Allow: true}); !team.IsCode(err, want) {

@@ -11,6 +11,13 @@
 // is reached, and the CLI its conversation. So the next supervisor opens the same
 // generation again and goes on.
 //
+// Each dialect is a package below this one, and its documentation says how the program gets
+// its mail and what counts as evidence: codex (the app-server of Codex), opencode (its server),
+// acp (the Agent Client Protocol) and hook (the hooks of Claude Code and Gemini CLI). Here is
+// what they share, and the ways of any program: typing, asking (pull), and the supervisor's side
+// of hooks, which types one line to wake an idle agent, or the mail itself where no hook is
+// heard.
+//
 // A message is given at most once in a conversation: whoever hands it over moves
 // its delivery to injected first, and one that stands there is given again only
 // where it can be shown that the CLI does not have it.

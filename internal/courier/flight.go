@@ -33,7 +33,7 @@ type flight struct {
 
 func (t *typist) flight() flight {
 	var f flight
-	if err := readJSON(t.f.Bundle, flightFile, &f); err != nil || f.Generation != t.f.Generation {
+	if err := ReadJSON(t.f.Bundle, flightFile, &f); err != nil || f.Generation != t.f.Generation {
 		return flight{}
 	}
 	return f
@@ -73,7 +73,7 @@ func (t *typist) lost() bool {
 // keepFlight returns false where it could not be written: then nothing may be typed.
 func (t *typist) keepFlight(f flight) bool {
 	f.Generation = t.f.Generation
-	if err := writeJSON(t.f.Bundle, flightFile, f); err != nil {
+	if err := WriteJSON(t.f.Bundle, flightFile, f); err != nil {
 		t.f.Log.Warn("note what is typed", "member", t.f.Name, "err", err)
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -43,7 +44,7 @@ func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	first, f, _ := typed(t, s, openTyping, adapter.WayTyping)
 	first.Close()
 	f.PID = cmd.Process.Pid
-	ch, err := openTyping(t.Context(), f, s, newWatcher().report)
+	ch, err := openTyping(t.Context(), f, s, couriertest.NewWatcher().Report)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -33,7 +34,7 @@ func TestNothingIsTypedTwice(t *testing.T) {
 			held("may still have to read it", "a", "b")
 			ch.Close()
 			var err error
-			if ch, err = c.open(t.Context(), f, s, newWatcher().report); err != nil { // after a kill
+			if ch, err = c.open(t.Context(), f, s, couriertest.NewWatcher().Report); err != nil { // after a kill
 				t.Fatal(err)
 			}
 			t.Cleanup(ch.Close)

@@ -27,7 +27,7 @@ type SeenFile struct {
 }
 
 // WriteSeen replaces it.
-func WriteSeen(b team.Bundle, s SeenFile) error { return writeJSON(b, seenFile, s) }
+func WriteSeen(b team.Bundle, s SeenFile) error { return WriteJSON(b, seenFile, s) }
 
 // WaitLock is the lock of the hook that waits for mail.
 func WaitLock(b team.Bundle) string { return filepath.Join(string(b), waitLock) }
@@ -62,7 +62,7 @@ func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) 
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &hooks{typing: typing{typist: typist{f: f, s: s, report: r}}, deafness: deafness{patience: heardWithin}, cancel: cancel}
 	var last SeenFile
-	if err := readJSON(f.Bundle, seenFile, &last); err == nil && last.Generation == f.Generation {
+	if err := ReadJSON(f.Bundle, seenFile, &last); err == nil && last.Generation == f.Generation {
 		h.done.Go(func() { r(last.Seen) })
 	}
 	if adapter.KeepsSessions(f.Link.Agent) && f.Link.Config != "" {
@@ -174,7 +174,7 @@ const (
 // shows. An answer that needs no key has gone out with its hook.
 func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	var last SeenFile
-	if err := readJSON(h.f.Bundle, seenFile, &last); err != nil && !team.IsCode(err, team.CodeNotFound) {
+	if err := ReadJSON(h.f.Bundle, seenFile, &last); err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return err
 	}
 	ask := last.Seen.Ask
@@ -220,7 +220,7 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 func (h *hooks) SetMode(mode team.Mode) string {
 	var last SeenFile
 	is := h.f.Link.Mode
-	if err := readJSON(h.f.Bundle, seenFile, &last); err == nil && last.Generation == h.f.Generation && last.Seen.Mode != "" {
+	if err := ReadJSON(h.f.Bundle, seenFile, &last); err == nil && last.Generation == h.f.Generation && last.Seen.Mode != "" {
 		is = last.Seen.Mode
 	}
 	switch {
@@ -236,7 +236,7 @@ func (h *hooks) SetMode(mode team.Mode) string {
 func (h *hooks) Close() {
 	h.cancel()
 	if h.given != nil {
-		h.given.close()
+		h.given.Close()
 	}
 	h.typist.Close()
 	h.done.Wait()
@@ -268,7 +268,7 @@ func howItEnded(ctx context.Context, f Facts, written <-chan struct{}) bool {
 	defer late.Stop()
 	for {
 		var last SeenFile
-		if err := readJSON(f.Bundle, seenFile, &last); err != nil || last.Generation != f.Generation || last.Seen.Activity != team.Working {
+		if err := ReadJSON(f.Bundle, seenFile, &last); err != nil || last.Generation != f.Generation || last.Seen.Activity != team.Working {
 			return true
 		}
 		select {

@@ -31,13 +31,13 @@ type deafness struct {
 	wakeUps  int           // typed in a row without effect
 	// given are the messages that are typed: hooks leave them alone, for they may be heard
 	// while one is being typed. nil: none is.
-	given *journal
+	given *Journal
 }
 
 // heardAt is when a hook of this generation was heard last, and whether one ever was.
 func (h *hooks) heardAt() (at time.Time, ever bool) {
 	var last SeenFile
-	err := readJSON(h.f.Bundle, seenFile, &last)
+	err := ReadJSON(h.f.Bundle, seenFile, &last)
 	return last.Seen.At, err == nil && last.Generation == h.f.Generation
 }
 
@@ -58,12 +58,12 @@ func (h *hooks) typedMail(ctx context.Context, mail []team.Mail) (typed []team.M
 // keepFromHooks notes that messages are typed.
 func (h *hooks) keepFromHooks(mail []team.Mail) (err error) {
 	if len(mail) > 0 && h.given == nil {
-		if h.given, err = openJournal(string(h.f.Bundle), h.f.Generation); err != nil {
+		if h.given, err = OpenJournal(string(h.f.Bundle), h.f.Generation); err != nil {
 			return err
 		}
 	}
 	for _, m := range mail {
-		if _, err := h.given.note(h.f.Generation, m.ID); err != nil {
+		if _, err := h.given.Note(h.f.Generation, m.ID); err != nil {
 			return err
 		}
 	}
@@ -81,9 +81,9 @@ func (h *hooks) tooLong(m team.Mail) bool {
 func (h *hooks) typeMail(ctx context.Context, mail, typed []team.Mail, err error) []team.Outcome {
 	if err != nil {
 		h.later(lookAgain)
-		return held(mail, err.Error())
+		return Held(mail, err.Error())
 	}
-	out := held(mail, "what is typed before it is not sent yet")
+	out := Held(mail, "what is typed before it is not sent yet")
 	for _, o := range h.typing.Deliver(ctx, typed) {
 		out[slices.IndexFunc(mail, func(m team.Mail) bool { return m.ID == o.ID })] = o
 	}

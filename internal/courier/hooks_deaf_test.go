@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
 // unheard is a channel to an idle program none of whose hooks was heard.
-func unheard(t *testing.T) (*hooks, *fakeScreen, *watcher) {
+func unheard(t *testing.T) (*hooks, *fakeScreen, *couriertest.Watcher) {
 	t.Helper()
 	s := &fakeScreen{}
 	ch, f, w := typed(t, s, openHooks, adapter.WayHooks)
@@ -39,7 +40,7 @@ func TestMailWithoutHooks(t *testing.T) {
 	if out := h.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
 		t.Fatalf("%+v, typed %q", out, s.lines())
 	}
-	w.wait(t, "no hooks", 0, saysNoHooks(true))
+	w.Wait(t, "no hooks", 0, saysNoHooks(true))
 	ids, err := Typed(h.f.Bundle, h.f.Generation)
 	if err != nil || !ids["a"] || len(ids) != 1 {
 		t.Errorf("hooks may give what was typed: %v, %v", ids, err)
@@ -50,7 +51,7 @@ func TestMailWithoutHooks(t *testing.T) {
 	if h.Deliver(t.Context(), mail("b")); s.lines() != "text of a|"+adapter.WakeText {
 		t.Errorf("a hook was heard: typed %q", s.lines())
 	}
-	w.wait(t, "hooks", 0, saysNoHooks(false))
+	w.Wait(t, "hooks", 0, saysNoHooks(false))
 }
 
 // What was begun to be typed is typed to its end, though a hook is heard meanwhile: hooks
@@ -105,7 +106,7 @@ func TestWakeUpsWithoutEffectEnd(t *testing.T) {
 			if got := s.lines(); got != want {
 				t.Fatalf("typed %q, want %q", got, want)
 			}
-			w.wait(t, "no hooks", 0, saysNoHooks(true))
+			w.Wait(t, "no hooks", 0, saysNoHooks(true))
 		})
 	}
 }
@@ -122,7 +123,7 @@ func TestWakeUpThatWasHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.lines(); contains(got, "text of a") {
+	if got := s.lines(); strings.Contains(got, "text of a") {
 		t.Errorf("typed %q", got)
 	}
 }
@@ -140,7 +141,7 @@ func TestLongMailOfAnUnknownVersionIsTyped(t *testing.T) {
 		h := &hooks{typing: typing{typist: typist{f: f}}}
 		out, err := h.typedMail(t.Context(), []team.Mail{short, long})
 		if h.given != nil {
-			h.given.close()
+			h.given.Close()
 		}
 		if err != nil {
 			t.Fatal(err)

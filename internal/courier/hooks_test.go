@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
@@ -23,8 +24,8 @@ func TestSessionStatusIsSeen(t *testing.T) {
 		Link: adapter.Link{Agent: adapter.Claude, Config: dir, Ways: []adapter.Way{adapter.WayHooks}},
 	}
 	defer f.hub.close()
-	w := newWatcher()
-	ch, err := openHooks(context.Background(), f, nil, w.report)
+	w := couriertest.NewWatcher()
+	ch, err := openHooks(context.Background(), f, nil, w.Report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +46,12 @@ func TestSessionStatusIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for status, want := range map[string]team.Activity{"busy": team.Working, "idle": team.Idle, "waiting": team.Waiting} {
-		from := w.mark()
+		from := w.Mark()
 		if status == "busy" {
 			from = 0
 		}
 		write(status)
-		w.wait(t, status, from, func(o team.Observation) bool { return o.Tier == team.TierChannel && o.Activity == want })
+		w.Wait(t, status, from, func(o team.Observation) bool { return o.Tier == team.TierChannel && o.Activity == want })
 	}
 }
 
@@ -63,8 +64,8 @@ func TestWaiterThatIsKilled(t *testing.T) {
 		Link: adapter.Link{Agent: adapter.Claude, Ways: []adapter.Way{adapter.WayHooks}},
 	}
 	defer f.hub.close()
-	w := newWatcher()
-	ch, err := openHooks(context.Background(), f, nil, w.report)
+	w := couriertest.NewWatcher()
+	ch, err := openHooks(context.Background(), f, nil, w.Report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,5 +80,5 @@ func TestWaiterThatIsKilled(t *testing.T) {
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	w.wait(t, "another try", 0, func(o team.Observation) bool { return o.Source == "held mail is tried again" })
+	w.Wait(t, "another try", 0, func(o team.Observation) bool { return o.Source == "held mail is tried again" })
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// journal is the list of what was handed to one generation, written before it is
+// Journal is the list of what was handed to one generation, written before it is
 // handed over: who comes after a kill knows what the agent may have. It is for ways
 // on which a message can be on its way and nowhere to be seen. What is not in it was
 // never given.
-type journal struct {
+type Journal struct {
 	f     *os.File
 	given map[string]bool
 }
 
-// openJournal opens the journal of a generation in its member's bundle.
-func openJournal(bundle, generation string) (*journal, error) {
+// OpenJournal opens the journal of a generation in its member's bundle.
+func OpenJournal(bundle, generation string) (*Journal, error) {
 	path := filepath.Join(bundle, journalFile)
-	j := &journal{}
+	j := &Journal{}
 	var err error
 	if j.given, err = readJournal(path, generation); err != nil {
 		return nil, err
@@ -70,9 +70,9 @@ func Typed(b team.Bundle, generation string) (map[string]bool, error) {
 	return readJournal(filepath.Join(string(b), journalFile), generation)
 }
 
-// note writes an id down and reports whether it stood there before. One write of
+// Note writes an id down and reports whether it stood there before. One write of
 // one line: a kill leaves all of it or nothing, and nothing was given then.
-func (j *journal) note(generation, id string) (before bool, err error) {
+func (j *Journal) Note(generation, id string) (before bool, err error) {
 	if j.given[id] {
 		return true, nil
 	}
@@ -83,4 +83,5 @@ func (j *journal) note(generation, id string) (before bool, err error) {
 	return false, nil
 }
 
-func (j *journal) close() { _ = j.f.Close() }
+// Close closes the file.
+func (j *Journal) Close() { _ = j.f.Close() }

@@ -15,10 +15,10 @@ const (
 	retryMost  = 5 * time.Second
 )
 
-// keepUp runs session, which holds one connection for as long as it lasts, again
+// KeepUp runs session, which holds one connection for as long as it lasts, again
 // and again until ctx ends. session reports whether it was up; then the next
 // attempt is soon.
-func keepUp(ctx context.Context, session func(context.Context) (up bool)) {
+func KeepUp(ctx context.Context, session func(context.Context) (up bool)) {
 	wait := retryFirst
 	for ctx.Err() == nil {
 		if session(ctx) {
@@ -34,8 +34,8 @@ func keepUp(ctx context.Context, session func(context.Context) (up bool)) {
 	}
 }
 
-// held answers for every mail with the reason why it is not given now.
-func held(mail []team.Mail, reason string) []team.Outcome {
+// Held answers for every mail with the reason why it is not given now.
+func Held(mail []team.Mail, reason string) []team.Outcome {
 	out := make([]team.Outcome, len(mail))
 	for i, m := range mail {
 		out[i] = team.Outcome{ID: m.ID, State: team.Held, Reason: reason}

@@ -30,7 +30,7 @@ type learnedVersion struct {
 // learned is the version that a generation was found to have; "" where it was not.
 func learned(b team.Bundle, generation string) string {
 	var l learnedVersion
-	if err := readJSON(b, versionFile, &l); err != nil || l.Generation != generation {
+	if err := ReadJSON(b, versionFile, &l); err != nil || l.Generation != generation {
 		return ""
 	}
 	return l.Version
@@ -45,7 +45,7 @@ func assumedInVain(b team.Bundle, agent string) bool {
 		return false
 	}
 	var c Conversation
-	return readJSON(b, conversationFile, &c) != nil || c.Generation != last.Generation
+	return ReadJSON(b, conversationFile, &c) != nil || c.Generation != last.Generation
 }
 
 // AskVersion asks the program of a member that runs for its version. Nobody waits for the answer.
@@ -85,7 +85,7 @@ func startLearner(f Facts, r Report, first time.Duration) *learner {
 func (l *learner) run(ctx context.Context) {
 	wait := l.first
 	for range learnTries {
-		if !pause(ctx, wait) {
+		if !Pause(ctx, wait) {
 			return
 		}
 		wait = min(2*wait, learnMost)
@@ -105,7 +105,7 @@ func (l *learner) run(ctx context.Context) {
 // is notes the version for hooks and the next supervisor, and has what was held looked at.
 func (l *learner) is(v adapter.Version) {
 	l.known.Store(v)
-	if err := writeJSON(l.f.Bundle, versionFile, learnedVersion{l.f.Generation, v.String()}); err != nil {
+	if err := WriteJSON(l.f.Bundle, versionFile, learnedVersion{l.f.Generation, v.String()}); err != nil {
 		l.f.Log.Warn("note the version", "member", l.f.Name, "err", err)
 		return
 	}

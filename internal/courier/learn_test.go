@@ -31,7 +31,7 @@ func learning(t *testing.T, b team.Bundle, answer func(n int) (string, error)) (
 		if v := f.version(); v.Known() {
 			t.Errorf("its version is %s before it was asked", v)
 		}
-		pause(t.Context(), 24*time.Hour)
+		Pause(t.Context(), 24*time.Hour)
 		l.close()
 	})
 	return asked, seen

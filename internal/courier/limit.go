@@ -12,10 +12,10 @@ import (
 // limitFile is what stands of a limit in the bundle.
 const limitFile = "limit.json"
 
-// shownLimit is a usage limit that the screen shows. Its words name an hour and stay
+// ShownLimit is a usage limit that the screen shows. Its words name an hour and stay
 // there when that is over: what they mean is fixed when they are seen first, also for
 // the next supervisor. Otherwise "resets 3pm" would begin another day at 3pm.
-type shownLimit struct {
+type ShownLimit struct {
 	Generation string    `json:"generation"`
 	Text       string    `json:"text"`
 	Count      int       `json:"count"` // how often it stands on the screen: once more is news
@@ -26,13 +26,13 @@ type shownLimit struct {
 // limits is what a looker keeps of the limits that it sees.
 type limits struct {
 	mu   sync.Mutex
-	last shownLimit
+	last ShownLimit
 	told time.Time // Since of the one that was reported
 }
 
 func (s *limits) load(f Facts) {
-	var last shownLimit
-	if err := readJSON(f.Bundle, limitFile, &last); err == nil && last.Generation == f.Generation {
+	var last ShownLimit
+	if err := ReadJSON(f.Bundle, limitFile, &last); err == nil && last.Generation == f.Generation {
 		s.last = last
 	}
 }
@@ -56,7 +56,7 @@ func (l *looker) judge(screen string, seen adapter.Seen, now time.Time) adapter.
 	case seen.Activity != team.Limited && seen.Activity != team.Working: // nothing follows from what is not drawn
 		return seen
 	case seen.Activity == team.Limited && (s.last.Text != text || n > s.last.Count):
-		s.last = shownLimit{Generation: l.f.Generation, Text: text, Since: now, Until: seen.Until}
+		s.last = ShownLimit{Generation: l.f.Generation, Text: text, Since: now, Until: seen.Until}
 		s.last.Count = s.count(screen)
 		l.keep()
 	case n < s.last.Count: // scrolled away
@@ -84,7 +84,7 @@ func (s *limits) count(screen string) int {
 
 // keep writes the last limit for the next supervisor; the lock is held.
 func (l *looker) keep() {
-	if err := writeJSON(l.f.Bundle, limitFile, l.limits.last); err != nil {
+	if err := WriteJSON(l.f.Bundle, limitFile, l.limits.last); err != nil {
 		l.f.Log.Warn("note a usage limit", "member", l.f.Name, "err", err)
 	}
 }

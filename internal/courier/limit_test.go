@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -65,7 +66,7 @@ func TestLimitIsToldBeforeItIsTypedPast(t *testing.T) {
 	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || !strings.Contains(out[0].Reason, "usage limit") {
 		t.Fatalf("%+v", out)
 	}
-	if o := w.wait(t, "the limit", 0, is(team.Limited)); o.Since.IsZero() || !o.Until.IsZero() {
+	if o := w.Wait(t, "the limit", 0, couriertest.Is(team.Limited)); o.Since.IsZero() || !o.Until.IsZero() {
 		t.Errorf("told as %+v", o)
 	}
 	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
@@ -74,50 +75,5 @@ func TestLimitIsToldBeforeItIsTypedPast(t *testing.T) {
 	s.with(func() { s.above = "> go\n✕ Usage limit reached for x.\n│ ● 1. Keep trying\n│   2. Stop\n" })
 	if out := ch.Deliver(t.Context(), mail("b")); out[0].State != team.Held || s.lines() != "text of a" {
 		t.Errorf("typed into its question: %+v", out)
-	}
-}
-
-// Codex tells of a limit by the error of a turn, and of its end to the second by its
-// account. The thread is at rest because of it, and the next turn ends that. The first
-// turn of a thread may be over before anybody could subscribe to it.
-func TestAppServerLimit(t *testing.T) {
-	t.Parallel()
-	r := codexRig(t)
-	startCodex(t, r, false)
-	r.open(t, openAppServer)
-	r.wait(t, "the thread", 0, ready)
-	for _, id := range []string{"first", "second"} {
-		from := r.mark()
-		before := time.Now()
-		r.deliver(t, false, id, "@@fail 429 You've hit your usage limit, until within 2h")
-		o := r.wait(t, "the limit of the "+id, from, is(team.Limited))
-		if left := o.Until.Sub(before); left < 2*time.Hour-time.Minute || left > 2*time.Hour+10*time.Minute || !strings.Contains(o.Evidence[0], "usage limit") {
-			t.Errorf("limited for %s by %q", left, o.Evidence)
-		}
-		if o.Began().Before(before.Add(-2 * time.Second)) {
-			t.Errorf("since %s, before %s", o.Began(), before)
-		}
-		// Whoever takes over learns it from the thread.
-		r.ch.Close()
-		from = r.mark()
-		r.open(t, openAppServer)
-		again := r.wait(t, "the limit again", from, is(team.Limited))
-		if d := again.Began().Sub(o.Began()); d < -time.Minute || d > time.Minute {
-			t.Errorf("since %s, then since %s", o.Began(), again.Began())
-		}
-		from = r.mark()
-		r.deliver(t, false, id+" and on", "go on")
-		r.wait(t, "working", from, is(team.Working))
-		r.wait(t, "idle", from, is(team.Idle))
-	}
-	from := r.mark()
-	r.deliver(t, false, "m3", "@@fail 500 something else")
-	r.wait(t, "idle", from, is(team.Idle))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, o := range r.all[from:] {
-		if o.Activity == team.Limited {
-			t.Errorf("another error is a limit: %+v", o)
-		}
 	}
 }

@@ -12,22 +12,23 @@ import (
 // Courier opens channels and keeps what they share. Close it when all of them are
 // closed.
 type Courier struct {
-	log *slog.Logger
-	hub *hub
+	log     *slog.Logger
+	hub     *hub
+	openers Openers
 }
 
-// New makes a Courier.
-func New(log *slog.Logger) *Courier {
+// New makes a Courier that opens the ways of openers, and those that any program has.
+func New(log *slog.Logger, openers Openers) *Courier {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Courier{log: log, hub: newHub()}
+	return &Courier{log: log, hub: newHub(), openers: openers}
 }
 
 // Close releases what the channels shared.
 func (c *Courier) Close() { c.hub.close() }
 
-// Open opens the channel of a generation (see Open) and watches its screen beside:
+// Open opens the channel of a generation and watches its screen beside:
 // dialogs that no other source tells are seen there. What is learned of the
 // conversation is noted in the bundle.
 func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
@@ -41,7 +42,8 @@ func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channe
 	n := &noter{f: f, report: r}
 	f.learn = newLearner(f, n.take)
 	f.hub, f.look = c.hub, newLooker(f, s, rules)
-	ch, err := Open(ctx, f, s, n.take)
+	f.See = f.look.see
+	ch, err := c.open(ctx, f, s, n.take)
 	if err != nil || ch == nil {
 		f.learn.close()
 		return nil, err

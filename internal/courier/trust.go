@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/tailscale/hujson"
 
@@ -47,50 +45,6 @@ func Ask(b team.Bundle, generation string) (over func(), err error) {
 func (l *looker) asking() bool {
 	data, err := regular.ReadFile(filepath.Join(string(l.f.Bundle), askingFile))
 	return err == nil && strings.TrimSpace(string(data)) == l.f.Generation
-}
-
-// CodexTrust asks the app-server at the socket. Codex looks for the answer at the
-// directory, at its work tree and at the repository of that; an error of a server that
-// does not say is an answer: Codex leaves the configuration of the repository aside.
-func CodexTrust(ctx context.Context, socket, dir string) (Trust, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	conn, err := dialRPC(ctx, socket)
-	if err != nil {
-		return Trust{}, err
-	}
-	var reader sync.WaitGroup
-	reader.Go(func() { _ = conn.serve(ctx, func(rpcMessage) {}) }) // a call says why it ended
-	defer reader.Wait()
-	defer conn.close()
-	var server struct{ CodexHome string }
-	if err := conn.hello(ctx, &server); err != nil {
-		return Trust{}, err
-	}
-	var out struct {
-		Config struct {
-			Projects map[string]struct {
-				Level string `json:"trust_level"`
-			} `json:"projects"`
-		} `json:"config"`
-	}
-	err = conn.call(ctx, "config/read", map[string]string{"cwd": dir}, &out)
-	if no := (*rpcError)(nil); errors.As(err, &no) {
-		return Trust{Known: true}, nil
-	}
-	if err != nil {
-		return Trust{}, err
-	}
-	said, err := json.Marshal(out.Config.Projects)
-	t := Trust{Said: string(said), Dir: server.CodexHome}
-	for _, p := range append([]string{dir}, repositoryOf(ctx, dir)...) {
-		for _, p := range []string{p, realPath(p)} {
-			level := out.Config.Projects[p].Level
-			t.Known = t.Known || level != ""
-			t.Trusted = t.Trusted || level == "trusted"
-		}
-	}
-	return t, err
 }
 
 // GeminiTrust reads the files of Gemini CLI, whose environment getenv has. It looks for
@@ -139,7 +93,7 @@ func GeminiTrust(ctx context.Context, dir string, getenv func(string) string) (T
 	t.Said = string(said)
 	t.Known, t.Trusted = geminiLevel(levels, dir)
 	if !t.Known {
-		for _, p := range repositoryOf(ctx, dir) {
+		for _, p := range RepositoryOf(ctx, dir) {
 			if _, trusted := geminiLevel(levels, p); trusted {
 				t.Known, t.Trusted = true, true
 			}
@@ -156,7 +110,7 @@ func geminiLevel(levels map[string]string, dir string) (known, trusted bool) {
 		if level == "TRUST_PARENT" {
 			covers = filepath.Dir(rule)
 		}
-		rel, err := filepath.Rel(realPath(covers), realPath(dir))
+		rel, err := filepath.Rel(RealPath(covers), RealPath(dir))
 		if err != nil || !filepath.IsLocal(rel) || len(rule) <= longest {
 			continue
 		}
@@ -165,9 +119,9 @@ func geminiLevel(levels map[string]string, dir string) (known, trusted bool) {
 	return known, trusted
 }
 
-// repositoryOf is the work tree that a directory is in, and the directory of the
+// RepositoryOf is the work tree that a directory is in, and the directory of the
 // repository that this is a work tree of: none where there is no repository.
-func repositoryOf(ctx context.Context, dir string) []string {
+func RepositoryOf(ctx context.Context, dir string) []string {
 	out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir").Output()
 	top, common, ok := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if err != nil || !ok {
@@ -176,7 +130,8 @@ func repositoryOf(ctx context.Context, dir string) []string {
 	return []string{top, filepath.Dir(common)}
 }
 
-func realPath(p string) string {
+// RealPath is a path without links, as far as that can be said.
+func RealPath(p string) string {
 	if r, err := filepath.EvalSymlinks(p); err == nil {
 		return r
 	}

@@ -155,7 +155,7 @@ func (t *typist) alone(ctx context.Context) bool {
 	t.mu.Lock()
 	left := escapeAlone - time.Since(t.escaped)
 	t.mu.Unlock()
-	return left <= 0 || pause(ctx, left)
+	return left <= 0 || Pause(ctx, left)
 }
 
 // later has what is held tried once more after so long, where nothing that happens
@@ -251,7 +251,7 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 		t.later(lookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed, and not seen to have arrived"}
 	}
-	if !pause(ctx, t.f.look.enter().Wait) {
+	if !Pause(ctx, t.f.look.enter().Wait) {
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent"}
 	}
 	// A person may have gone on typing behind it, or a dialog may have come up.
@@ -309,7 +309,8 @@ func (t *typist) until(ctx context.Context, limit time.Duration, ok func(adapter
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits; false says that ctx has ended first.
+func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -96,7 +97,7 @@ func (s *fakeScreen) lines() string {
 }
 
 // typed is a channel to a Gemini CLI that has only the fake screen.
-func typed(t *testing.T, s *fakeScreen, open Opener, ways ...adapter.Way) (Channel, Facts, *watcher) {
+func typed(t *testing.T, s *fakeScreen, open Opener, ways ...adapter.Way) (Channel, Facts, *couriertest.Watcher) {
 	t.Helper()
 	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
 	if err != nil || !ok {
@@ -113,8 +114,8 @@ func typed(t *testing.T, s *fakeScreen, open Opener, ways ...adapter.Way) (Chann
 			t.Fatal(err)
 		}
 	}
-	w := newWatcher()
-	ch, err := open(t.Context(), f, s, w.report)
+	w := couriertest.NewWatcher()
+	ch, err := open(t.Context(), f, s, w.Report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestHeldForAReaderIsTriedAgain(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	s.with(func() { s.scrolls = false })
-	w.wait(t, "another attempt", 0, func(o team.Observation) bool { return strings.Contains(o.Source, "tried again") })
+	w.Wait(t, "another attempt", 0, func(o team.Observation) bool { return strings.Contains(o.Source, "tried again") })
 	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
 		t.Errorf("%+v, sent %q", out, s.lines())
 	}
@@ -274,8 +275,8 @@ func TestCloseEndsWhatIsLeftForLater(t *testing.T) {
 	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
 	ch.Deliver(t.Context(), mail("a"))
 	ch.Close() // goleak tells of a timer's goroutine
-	if w.mark() != 0 {
-		t.Errorf("%d were reported", w.mark())
+	if w.Mark() != 0 {
+		t.Errorf("%d were reported", w.Mark())
 	}
 }
 
@@ -346,20 +347,20 @@ func TestAnswerByKey(t *testing.T) {
 func TestPullLeavesMailAlone(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{above: "✦ done"}
-	c := New(nil)
+	c := New(nil, nil)
 	t.Cleanup(c.Close)
-	w := newWatcher()
+	w := couriertest.NewWatcher()
 	home := team.Home{Dir: t.TempDir()}
 	f := Facts{
 		Layout: home.Team("demo"), Bundle: team.Bundle(t.TempDir()), Name: "gem", AgentID: "gem@demo", Generation: "g1",
 		Link: adapter.Link{Agent: adapter.Gemini, Ways: []adapter.Way{adapter.WayPull}},
 	}
-	ch, err := c.Open(t.Context(), f, s, w.report)
+	ch, err := c.Open(t.Context(), f, s, w.Report)
 	if err != nil || ch == nil {
 		t.Fatal(ch, err)
 	}
 	t.Cleanup(ch.Close)
-	w.wait(t, "idle", 0, is(team.Idle))
+	w.Wait(t, "idle", 0, couriertest.Is(team.Idle))
 	if out := ch.Deliver(t.Context(), mail("a")); len(out) != 1 || out[0] != (team.Outcome{ID: "a"}) || s.lines() != "" || s.input != "" {
 		t.Errorf("%+v, sent %q, in the box %q", out, s.lines(), s.input)
 	}

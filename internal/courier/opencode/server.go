@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -31,8 +32,8 @@ import (
 // a busy machine, and may never come to a server that takes it all the same. So the
 // receipt is the message as the session has it, with its text: by an event, or by reading.
 type server struct {
-	f      Facts
-	report Report
+	f      courier.Facts
+	report courier.Report
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	client *http.Client
@@ -67,8 +68,8 @@ const (
 	patienceMost  = time.Minute
 )
 
-// openServer is the Opener of adapter.WayServer.
-func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error) {
+// Open is the Opener of adapter.WayServer.
+func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report) (courier.Channel, error) {
 	if f.Link.URL == "" {
 		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no address", f.AgentID)
 	}
@@ -79,7 +80,7 @@ func openServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error)
 		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]letter{}, stored: map[string]textSum{}, regiven: map[string]string{},
 		asks: map[string]team.WaitFor{},
 	}
-	s.done.Go(func() { keepUp(ctx, s.connection) })
+	s.done.Go(func() { courier.KeepUp(ctx, s.connection) })
 	s.done.Go(func() { s.lookLate(ctx) })
 	return s, nil
 }

@@ -1,4 +1,4 @@
-package courier
+package codex
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -28,11 +29,11 @@ import (
 // the channel subscribes and reads up what it missed. A request for approval that
 // is open is sent again to every new subscriber.
 type appServer struct {
-	f      Facts
-	report Report
+	f      courier.Facts
+	report courier.Report
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	given  *journal // used by Deliver only
+	given  *courier.Journal // used by Deliver only
 
 	// order is held from a look at what the thread does until that is reported. It is taken
 	// before mu, and not by what the supervisor's loop calls.
@@ -98,12 +99,12 @@ const (
 	askGrant   = "item/permissions/requestApproval" // more rights for this turn
 )
 
-// openAppServer is the Opener of adapter.WayAppServer.
-func openAppServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, error) {
+// Open is the Opener of adapter.WayAppServer.
+func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report) (courier.Channel, error) {
 	if f.Link.Socket == "" {
 		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no socket", f.AgentID)
 	}
-	given, err := openJournal(string(f.Bundle), f.Generation)
+	given, err := courier.OpenJournal(string(f.Bundle), f.Generation)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func openAppServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, err
 		mode: f.Mode, moved: !adapter.SameMode(f.Link, f.Link.Mode, f.Mode),
 		seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
 	}
-	a.done.Go(func() { keepUp(ctx, a.session) })
+	a.done.Go(func() { courier.KeepUp(ctx, a.session) })
 	return a, nil
 }
 
@@ -122,7 +123,7 @@ func openAppServer(_ context.Context, f Facts, _ Screen, r Report) (Channel, err
 func (a *appServer) Close() {
 	a.cancel()
 	a.done.Wait()
-	a.given.close()
+	a.given.Close()
 }
 
 // session is one connection.
@@ -224,7 +225,7 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		out, err := a.resume(ctx, conn, id)
 		no := (*rpcError)(nil)
 		// What is left unsaid by now has a turn, which can be asked for any moment.
-		for tries := 0; unsaid && tries < wordsTries && errors.As(err, &no) && pause(ctx, wordsPoll); tries++ {
+		for tries := 0; unsaid && tries < wordsTries && errors.As(err, &no) && courier.Pause(ctx, wordsPoll); tries++ {
 			heard = a.hearings()
 			out, err = a.resume(ctx, conn, id)
 		}
@@ -246,7 +247,7 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		if status := a.unlessHeard(heard, out.Status); status.Type != "active" {
 			a.lastTurn(ctx, conn, id)
 			// The status comes before the words.
-			for tries := 0; a.owesWords() && tries < wordsTries && pause(ctx, wordsPoll); tries++ {
+			for tries := 0; a.owesWords() && tries < wordsTries && courier.Pause(ctx, wordsPoll); tries++ {
 				a.lastTurn(ctx, conn, id)
 			}
 			a.unnamed()
@@ -405,7 +406,7 @@ func (a *appServer) Deliver(ctx context.Context, mail []team.Mail) []team.Outcom
 	conn, id := a.conn, a.thread
 	a.mu.Unlock()
 	if conn == nil || id == "" {
-		return held(mail, "the app-server of "+a.f.Name+" is not reached yet")
+		return courier.Held(mail, "the app-server of "+a.f.Name+" is not reached yet")
 	}
 	out := make([]team.Outcome, len(mail))
 	for i, m := range mail {
@@ -419,7 +420,7 @@ func (a *appServer) Settles() bool { return true }
 
 func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Mail) team.Outcome {
 	o := team.Outcome{ID: m.ID, State: team.Injected}
-	again, err := a.given.note(a.f.Generation, m.ID)
+	again, err := a.given.Note(a.f.Generation, m.ID)
 	if err != nil {
 		o.State, o.Reason = team.Held, err.Error()
 		return o

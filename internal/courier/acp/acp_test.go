@@ -1,4 +1,4 @@
-package courier
+package acp
 
 import (
 	"bytes"
@@ -7,16 +7,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
+	"go.uber.org/goleak"
 
-	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/internal/fakecli"
 	"github.com/teamctl/teamctl/team"
 )
+
+func TestMain(m *testing.M) {
+	if model := os.Getenv(envACP); model != "" {
+		serveACP(model)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // envACP makes the test program an agent: the model's address is its value.
 const envACP = "COURIER_TEST_ACP"
@@ -49,19 +59,19 @@ func (s *safeBuffer) String() string {
 }
 
 // acpRig is the rig of an agent on the protocol; permit may be nil.
-func acpRig(t *testing.T, permit func(context.Context, team.Ask) (team.Reply, error)) (*rig, *ACP, *safeBuffer) {
+func acpRig(t *testing.T, permit func(context.Context, team.Ask) (team.Reply, error)) (*couriertest.Rig, *Agent, *safeBuffer) {
 	t.Helper()
-	r := newRig(t, adapter.Link{Agent: "acp"})
+	r := couriertest.New(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), envACP+"="+r.model.URL)
+	env := append(os.Environ(), envACP+"="+r.Model.URL)
 	if permit != nil {
 		env = append(env, "ASK=1")
 	}
 	out := &safeBuffer{}
-	a, err := StartACP(t.Context(), ACPIn{Argv: []string{exe}, Env: env, Dir: r.dir, Out: out, Err: os.Stderr, Permit: permit})
+	a, err := Start(t.Context(), In{Argv: []string{exe}, Env: env, Dir: r.Dir, Out: out, Err: os.Stderr, Permit: permit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +85,7 @@ func TestACPTurns(t *testing.T) {
 	signs := 0
 	for i := range 3 {
 		reason, err := a.Prompt(t.Context(), fmt.Sprintf("@@shell echo x > f%d\n@@say answer %d", i, i), func() { signs++ })
-		if err != nil || reason != "end_turn" || signs != i+1 || !exists(r.dir, fmt.Sprint("f", i)) {
+		if err != nil || reason != "end_turn" || signs != i+1 || !r.Exists(fmt.Sprint("f", i)) {
 			t.Fatalf("turn %d: %q, %v, %d signs", i, reason, err, signs)
 		}
 	}
@@ -126,7 +136,7 @@ func TestACPSignsOfAPrompt(t *testing.T) {
 		{acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{}}, false},
 	} {
 		signs := 0
-		a := &ACP{in: ACPIn{Out: io.Discard}, begun: func() { signs++ }}
+		a := &Agent{in: In{Out: io.Discard}, begun: func() { signs++ }}
 		if err := (acpClient{a}).SessionUpdate(t.Context(), acp.SessionNotification{Update: c.update}); err != nil || (signs == 1) != c.sign {
 			t.Errorf("%+v: %d signs, %v", c.update, signs, err)
 		}
@@ -161,7 +171,7 @@ func TestACPLimitWords(t *testing.T) {
 // The agents tell of it in two ways: by the protocol's, and Gemini CLI by its own.
 func TestACPCounts(t *testing.T) {
 	t.Parallel()
-	a := &ACP{}
+	a := &Agent{}
 	a.count(acp.PromptResponse{Meta: map[string]any{"quota": map[string]any{"token_count": map[string]any{"input_tokens": 7, "output_tokens": 2}}}})
 	a.count(acp.PromptResponse{Usage: &acp.Usage{InputTokens: 10, OutputTokens: 3, CachedReadTokens: acp.Ptr(5), ThoughtTokens: acp.Ptr(4)}})
 	a.costs(&acp.Cost{Amount: 0.5, Currency: "USD"})
@@ -193,7 +203,7 @@ func TestACPOneAtATimeAndCancel(t *testing.T) {
 	if reason, err := a.Prompt(t.Context(), "@@say after", func() {}); err != nil || reason != "end_turn" {
 		t.Fatalf("a turn after it: %q, %v", reason, err)
 	}
-	if n := r.model.Arrivals("a second"); n != 0 {
+	if n := r.Model.Arrivals("a second"); n != 0 {
 		t.Errorf("the refused prompt came %d times", n)
 	}
 }
@@ -202,7 +212,7 @@ func TestACPPermission(t *testing.T) {
 	t.Parallel()
 	allow := false
 	r, a, _ := acpRig(t, func(_ context.Context, ask team.Ask) (team.Reply, error) {
-		if ask.ID == "" || ask.Tool != "execute" || !contains(string(ask.Input), "touch") {
+		if ask.ID == "" || ask.Tool != "execute" || !strings.Contains(string(ask.Input), "touch") {
 			return team.Reply{}, fmt.Errorf("asked %+v", ask)
 		}
 		return team.Reply{ID: ask.ID, Allow: allow}, nil
@@ -211,7 +221,7 @@ func TestACPPermission(t *testing.T) {
 		if _, err := a.Prompt(t.Context(), "@@shell touch it", func() {}); err != nil {
 			t.Fatal(err)
 		}
-		if exists(r.dir, "it") != allow {
+		if r.Exists("it") != allow {
 			t.Errorf("allowed %v, but the command ran otherwise", allow)
 		}
 	}
@@ -239,7 +249,7 @@ func TestACPCancelEndsItsRequest(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the request goes on")
 	}
-	if got := <-over; got != "cancelled <nil>" || exists(r.dir, "it") {
+	if got := <-over; got != "cancelled <nil>" || r.Exists("it") {
 		t.Errorf("the turn: %q", got)
 	}
 }
@@ -271,7 +281,7 @@ func TestACPAgentDies(t *testing.T) {
 func TestACPRefusals(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{{"/nonexistent/agent"}, {"true"}, {"echo", "hello"}} {
-		_, err := StartACP(t.Context(), ACPIn{Argv: argv, Dir: t.TempDir()})
+		_, err := Start(t.Context(), In{Argv: argv, Dir: t.TempDir()})
 		if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != "acp" || team.HintOf(err) == "" {
 			t.Errorf("%v: %v", argv, err)
 		}

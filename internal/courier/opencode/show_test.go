@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"context"
@@ -7,14 +7,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
 )
 
 // deafTUI shows no session before it was told of one for the second time.
 type deafTUI struct {
-	fakeScreen
+	mu         sync.Mutex
 	home, talk string
 	bodies     []string
 }
@@ -42,7 +44,7 @@ func (d *deafTUI) Capture(context.Context, int) (string, error) {
 func TestSessionIsShownInTheEnd(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {
-		b, err := os.ReadFile("../adapter/testdata/" + name)
+		b, err := os.ReadFile("../../adapter/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +70,11 @@ func TestSessionIsShownInTheEnd(t *testing.T) {
 			web := httptest.NewServer(tui)
 			defer web.Close()
 			r.facts.Link.URL = web.URL
-			r.facts.look = newLooker(r.facts, tui, rules)
-			s := &server{f: r.facts, report: r.report, client: web.Client()}
+			r.facts.See = func(ctx context.Context) (adapter.Seen, error) {
+				screen, err := tui.Capture(ctx, 0)
+				return rules.Look(screen, adapter.Version{}, time.Now()), err
+			}
+			s := &server{f: r.facts, report: r.Report, client: web.Client()}
 			s.show(t.Context(), "ses_1")
 			tui.mu.Lock()
 			defer tui.mu.Unlock()

@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -20,28 +21,28 @@ func TestServerTakesUpWhatABrokenTurnLeft(t *testing.T) {
 		t.Run(fmt.Sprintf("supervisor killed %v", killed), func(t *testing.T) {
 			r, addr := openCodeRig(t)
 			startOpenCode(t, r, addr, false)
-			r.open(t, openServer)
-			r.wait(t, "the session", 0, up)
-			r.deliver(t, false, "m1", "@@shell sleep 600\n@@say never")
-			r.asked(t, "never")
-			r.deliver(t, false, "m2", "a word of mine", "m3", "@@say after")
-			r.wait(t, "the receipt", 0, receipt("m2"))
-			r.wait(t, "the receipt", 0, receipt("m3"))
-			if err := r.ch.Interrupt(t.Context()); err != nil {
+			r.open(t)
+			r.Wait(t, "the session", 0, up)
+			r.Deliver(t, false, "m1", "@@shell sleep 600\n@@say never")
+			r.Asked(t, "never")
+			r.Deliver(t, false, "m2", "a word of mine", "m3", "@@say after")
+			r.Wait(t, "the receipt", 0, couriertest.Receipt("m2"))
+			r.Wait(t, "the receipt", 0, couriertest.Receipt("m3"))
+			if err := r.Ch.Interrupt(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if killed {
-				r.ch.Close()
-				r.open(t, openServer)
+				r.Ch.Close()
+				r.open(t)
 			}
-			r.asked(t, "@@say after")
-			if out := r.deliver(t, true, "m2", "a word of mine", "m3", "@@say after"); out[0].State != team.Accepted || out[1].State != team.Accepted {
+			r.Asked(t, "@@say after")
+			if out := r.Deliver(t, true, "m2", "a word of mine", "m3", "@@say after"); out[0].State != team.Accepted || out[1].State != team.Accepted {
 				t.Errorf("asked again: %+v", out)
 			}
-			r.deliver(t, false, "m4", "@@say the end")
-			r.asked(t, "@@say the end")
+			r.Deliver(t, false, "m4", "@@say the end")
+			r.Asked(t, "@@say the end")
 			for _, text := range []string{"a word of mine", "@@say after"} {
-				if n := r.model.Arrivals(text); n != 1 {
+				if n := r.Model.Arrivals(text); n != 1 {
 					t.Errorf("%q came %d times", text, n)
 				}
 			}
@@ -55,22 +56,22 @@ func TestServerTakesUpWhatCameTooEarly(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)
 	startOpenCode(t, r, addr, false)
-	r.open(t, openServer)
-	r.wait(t, "the session", 0, up)
+	r.open(t)
+	r.Wait(t, "the session", 0, up)
 	for i, text := range []string{"@@fail 400 bad thing", "@@shell sleep 600\n@@say never"} {
-		from := r.mark()
-		r.deliver(t, false, fmt.Sprint("broken", i), text)
-		r.asked(t, text)
+		from := r.Mark()
+		r.Deliver(t, false, fmt.Sprint("broken", i), text)
+		r.Asked(t, text)
 		if i == 0 {
-			r.wait(t, "the failure", from, func(o team.Observation) bool { return o.Failed != "" })
-		} else if err := r.ch.Interrupt(t.Context()); err != nil {
+			r.Wait(t, "the failure", from, func(o team.Observation) bool { return o.Failed != "" })
+		} else if err := r.Ch.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		id, after := fmt.Sprint("m", i), fmt.Sprintf("@@say after %d", i)
-		r.deliver(t, false, id, after)
-		r.wait(t, "the receipt", from, receipt(id))
-		r.asked(t, after)
-		if n := r.model.Arrivals(after); n != 1 {
+		r.Deliver(t, false, id, after)
+		r.Wait(t, "the receipt", from, couriertest.Receipt(id))
+		r.Asked(t, after)
+		if n := r.Model.Arrivals(after); n != 1 {
 			t.Errorf("%q came %d times", after, n)
 		}
 	}
@@ -140,9 +141,9 @@ func TestServerTakesUpWithinBounds(t *testing.T) {
 			}
 			more <- event("permission.asked", map[string]any{"id": "per_1"})
 			r.facts.Link.URL = s.URL
-			r.open(t, openServer)
-			r.wait(t, "the end", 0, func(o team.Observation) bool { return o.Ask != nil })
-			r.ch.Close()
+			r.open(t)
+			r.Wait(t, "the end", 0, func(o team.Observation) bool { return o.Ask != nil })
+			r.Ch.Close()
 			if n := int(posts.Load()); n != c.want {
 				t.Errorf("a turn was begun %d times, want %d", n, c.want)
 			}

@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"context"
@@ -26,10 +26,10 @@ func (s *server) show(ctx context.Context, id string) {
 			t.Stop()
 			return
 		}
-		if s.f.look == nil {
+		if s.f.See == nil {
 			return
 		}
-		switch seen, err := s.f.look.see(ctx); {
+		switch seen, err := s.f.See(ctx); {
 		case err != nil: // the next look may succeed
 		case seen.Home:
 			s.selectSession(ctx, id)

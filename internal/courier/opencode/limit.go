@@ -1,6 +1,10 @@
-package courier
+package opencode
 
-import "time"
+import (
+	"time"
+
+	"github.com/teamctl/teamctl/internal/courier"
+)
 
 // retryFile is what stands in the bundle of a wait for the end of a limit.
 const retryFile = "retry.json"
@@ -11,12 +15,12 @@ const longRetry = time.Minute
 // began is when a retry that comes at next was told first: whoever takes over later,
 // when a person has ended that limit, must not take it for another.
 func (s *server) began(next time.Time) time.Time {
-	var last shownLimit
-	if err := readJSON(s.f.Bundle, retryFile, &last); err == nil && last.Generation == s.f.Generation && last.Until.Equal(next) {
+	var last courier.ShownLimit
+	if err := courier.ReadJSON(s.f.Bundle, retryFile, &last); err == nil && last.Generation == s.f.Generation && last.Until.Equal(next) {
 		return last.Since
 	}
-	last = shownLimit{Generation: s.f.Generation, Since: time.Now(), Until: next}
-	if err := writeJSON(s.f.Bundle, retryFile, last); err != nil {
+	last = courier.ShownLimit{Generation: s.f.Generation, Since: time.Now(), Until: next}
+	if err := courier.WriteJSON(s.f.Bundle, retryFile, last); err != nil {
 		s.f.Log.Warn("note a usage limit", "member", s.f.Name, "err", err)
 	}
 	return last.Since

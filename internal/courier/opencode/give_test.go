@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -18,32 +19,32 @@ func TestServerAnswersBeforeItHasTheMessage(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)
 	s := startOpenCode(t, r, addr, false)
-	r.open(t, openServer)
-	r.wait(t, "the session", 0, up)
+	r.open(t)
+	r.Wait(t, "the session", 0, up)
 	var posts atomic.Int32
 	s.Stores(func(string) bool { return posts.Add(1) != 1 })
-	if out := r.deliver(t, false, "m1", "the first"); out[0].State != team.Injected {
+	if out := r.Deliver(t, false, "m1", "the first"); out[0].State != team.Injected {
 		t.Fatalf("posted: %+v", out[0])
 	}
-	from := r.mark()
-	r.deliver(t, false, "m2", "the second")
-	r.wait(t, "the receipt", from, receipt("m2"))
-	r.asked(t, "the second")
+	from := r.Mark()
+	r.Deliver(t, false, "m2", "the second")
+	r.Wait(t, "the receipt", from, couriertest.Receipt("m2"))
+	r.Asked(t, "the second")
 	working := false
-	r.wait(t, "the end of its turn", from, func(o team.Observation) bool {
+	r.Wait(t, "the end of its turn", from, func(o team.Observation) bool {
 		working = working || o.Activity == team.Working
 		return working && o.Activity == team.Idle
 	})
-	if n := r.accepted("m1"); n != 0 {
+	if n := r.Accepted("m1"); n != 0 {
 		t.Fatal("accepted by the answer to another message")
 	}
-	if out := r.deliver(t, true, "m1", "the first"); out[0].State != team.Injected {
+	if out := r.Deliver(t, true, "m1", "the first"); out[0].State != team.Injected {
 		t.Fatalf("asked again: %+v", out[0])
 	}
-	r.wait(t, "the receipt", 0, receipt("m1"))
-	r.asked(t, "the first")
+	r.Wait(t, "the receipt", 0, couriertest.Receipt("m1"))
+	r.Asked(t, "the first")
 	for _, text := range []string{"the first", "the second"} {
-		if n := r.model.Arrivals(text); n != 1 {
+		if n := r.Model.Arrivals(text); n != 1 {
 			t.Errorf("%q came %d times", text, n)
 		}
 	}
@@ -73,29 +74,29 @@ func TestServerPostWithoutAnAnswer(t *testing.T) {
 			}))
 			t.Cleanup(front.Close)
 			r.facts.Link.URL = front.URL
-			r.open(t, openServer)
-			t.Cleanup(r.ch.Close) // its stream keeps the front open
-			r.wait(t, "the session", 0, up)
+			r.open(t)
+			t.Cleanup(r.Ch.Close) // its stream keeps the front open
+			r.Wait(t, "the session", 0, up)
 			fail.Store(true)
-			out := r.deliver(t, false, "m1", "a word of mine")
-			if out[0].State != team.Accepted && (out[0].State != team.Held || !contains(out[0].Reason, "not known")) {
+			out := r.Deliver(t, false, "m1", "a word of mine")
+			if out[0].State != team.Accepted && (out[0].State != team.Held || !strings.Contains(out[0].Reason, "not known")) {
 				t.Fatalf("no answer: %+v", out[0])
 			}
 			if arrives {
-				r.wait(t, "the receipt", 0, receipt("m1"))
+				r.Wait(t, "the receipt", 0, couriertest.Receipt("m1"))
 			} else {
-				r.wait(t, "a look at the session", 0, func(o team.Observation) bool { return o.Source == "GET /session/message" })
-				if n := r.accepted("m1"); n != 0 {
+				r.Wait(t, "a look at the session", 0, func(o team.Observation) bool { return o.Source == "GET /session/message" })
+				if n := r.Accepted("m1"); n != 0 {
 					t.Fatalf("%d receipts", n)
 				}
 			}
-			out = r.deliver(t, false, "m1", "a word of mine") // as the supervisor does with what is held
+			out = r.Deliver(t, false, "m1", "a word of mine") // as the supervisor does with what is held
 			if arrives != (out[0].State == team.Accepted) {
 				t.Errorf("once more: %+v", out[0])
 			}
-			r.wait(t, "the receipt", 0, func(o team.Observation) bool { return receipt("m1")(o) || out[0].State == team.Accepted })
-			r.asked(t, "a word of mine")
-			if n := r.model.Arrivals("a word of mine"); n != 1 {
+			r.Wait(t, "the receipt", 0, func(o team.Observation) bool { return couriertest.Receipt("m1")(o) || out[0].State == team.Accepted })
+			r.Asked(t, "a word of mine")
+			if n := r.Model.Arrivals("a word of mine"); n != 1 {
 				t.Errorf("it came %d times", n)
 			}
 		})

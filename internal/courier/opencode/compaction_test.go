@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/internal/fakecli"
 	"github.com/teamctl/teamctl/team"
 )
@@ -18,35 +19,35 @@ func TestServerGivesAgainWhatACompactionTook(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("supervisor killed %v", killed), func(t *testing.T) {
 			r, addr := openCodeRig(t)
-			e := fakecli.NewEngine(r.model.URL, r.dir)
-			e.Compact = filepath.Join(r.dir, "compact")
+			e := fakecli.NewEngine(r.Model.URL, r.Dir)
+			e.Compact = filepath.Join(r.Dir, "compact")
 			s, err := fakecli.StartOpenCode(addr, "pw", e, false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(s.Close)
-			r.open(t, openServer)
-			r.wait(t, "the session", 0, up)
-			r.deliver(t, false, "m1", "@@shell until test -e go; do read -t 0.05 <> <(:); done\n@@say never")
-			r.asked(t, "never")
-			r.deliver(t, false, "m2", "a word of mine")
-			r.wait(t, "the receipt", 0, receipt("m2"))
-			touch(t, r.dir, "compact")
+			r.open(t)
+			r.Wait(t, "the session", 0, up)
+			r.Deliver(t, false, "m1", "@@shell until test -e go; do read -t 0.05 <> <(:); done\n@@say never")
+			r.Asked(t, "never")
+			r.Deliver(t, false, "m2", "a word of mine")
+			r.Wait(t, "the receipt", 0, couriertest.Receipt("m2"))
+			r.Touch(t, "compact")
 			if killed {
-				r.ch.Close()
+				r.Ch.Close()
 			}
-			touch(t, r.dir, "go")
-			r.asked(t, "Its summary: work was done")
+			r.Touch(t, "go")
+			r.Asked(t, "Its summary: work was done")
 			if killed {
-				r.open(t, openServer)
+				r.open(t)
 			}
-			r.asked(t, "a word of mine")
-			if out := r.deliver(t, true, "m2", "a word of mine"); out[0].State != team.Accepted {
+			r.Asked(t, "a word of mine")
+			if out := r.Deliver(t, true, "m2", "a word of mine"); out[0].State != team.Accepted {
 				t.Errorf("asked again: %+v", out)
 			}
-			r.deliver(t, false, "m3", "@@say the end")
-			r.asked(t, "@@say the end")
-			if n := r.model.Arrivals("a word of mine"); n != 1 {
+			r.Deliver(t, false, "m3", "@@say the end")
+			r.Asked(t, "@@say the end")
+			if n := r.Model.Arrivals("a word of mine"); n != 1 {
 				t.Errorf("it came %d times", n)
 			}
 		})

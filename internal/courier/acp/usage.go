@@ -1,4 +1,4 @@
-package courier
+package acp
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 const tooMany = 429
 
 // Usage is what the conversation has used so far, where the agent says it.
-func (a *ACP) Usage() team.Usage {
+func (a *Agent) Usage() team.Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used
@@ -26,7 +26,7 @@ func (a *ACP) Usage() team.Usage {
 // count adds what a turn has used. The protocol calls the numbers those of the turn in
 // one place and of the session in another; the agents that were seen count by the turn
 // (OpenCode; Gemini CLI in its own _meta.quota).
-func (a *ACP) count(out acp.PromptResponse) {
+func (a *Agent) count(out acp.PromptResponse) {
 	var in, answer, cached int
 	if u := out.Usage; u != nil {
 		read, written, thought := value(u.CachedReadTokens), value(u.CachedWriteTokens), value(u.ThoughtTokens)
@@ -54,7 +54,7 @@ func (a *ACP) count(out acp.PromptResponse) {
 }
 
 // costs takes what the session has cost so far; mu is held.
-func (a *ACP) costs(c *acp.Cost) {
+func (a *Agent) costs(c *acp.Cost) {
 	if c != nil && strings.EqualFold(c.Currency, "USD") {
 		a.used.CostUSD = c.Amount
 	}

@@ -1,4 +1,4 @@
-package courier
+package acp
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ACPIn is what an agent that speaks the Agent Client Protocol is started with.
-type ACPIn struct {
+// In is what an agent that speaks the Agent Client Protocol is started with.
+type In struct {
 	Argv []string
 	Env  []string // the whole environment
 	Dir  string
@@ -42,11 +42,11 @@ type ToolServer struct {
 	Env     map[string]string
 }
 
-// ACP is a running agent with one session. It takes one prompt at a time: with a
+// Agent is a running agent with one session. It takes one prompt at a time: with a
 // second one while the first runs, some agents cancel the first, some never answer
 // the second.
-type ACP struct {
-	in      ACPIn
+type Agent struct {
+	in      In
 	cmd     *exec.Cmd
 	stdin   io.Closer
 	stdout  io.Closer
@@ -66,10 +66,10 @@ type ACP struct {
 	used   team.Usage
 }
 
-// StartACP starts the agent in a process group of its own, so that an interrupt of
+// Start starts the agent in a process group of its own, so that an interrupt of
 // the terminal reaches only us, and opens a session. Its errors carry the reason
 // acp: what was started is ended again.
-func StartACP(ctx context.Context, in ACPIn) (*ACP, error) {
+func Start(ctx context.Context, in In) (*Agent, error) {
 	if in.Out == nil {
 		in.Out = io.Discard
 	}
@@ -92,7 +92,7 @@ func StartACP(ctx context.Context, in ACPIn) (*ACP, error) {
 		stdout.Close()
 		return nil, acpError("start "+in.Argv[0], err)
 	}
-	a := &ACP{in: in, cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{})}
+	a := &Agent{in: in, cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{})}
 	go func() { // ends with the process; Close waits for it
 		defer close(a.exited)
 		a.err = cmd.Wait()
@@ -125,7 +125,7 @@ func acpError(what string, err error) error {
 		WithHint("the command must speak the Agent Client Protocol on its standard input and output")
 }
 
-func (a *ACP) hello(ctx context.Context) error {
+func (a *Agent) hello(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	hi, err := a.conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber})
@@ -157,13 +157,13 @@ func (a *ACP) hello(ctx context.Context) error {
 	return nil
 }
 
-func (a *ACP) nowIn(mode string) {
+func (a *Agent) nowIn(mode string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mode = mode
 }
 
-func (a *ACP) nowMode() string {
+func (a *Agent) nowMode() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mode
@@ -171,7 +171,7 @@ func (a *ACP) nowMode() string {
 
 // SetMode puts the session into the nearest of its modes, also in the middle of a turn;
 // has is false where it has none of that kind.
-func (a *ACP) SetMode(ctx context.Context, mode team.Mode) (has bool, err error) {
+func (a *Agent) SetMode(ctx context.Context, mode team.Mode) (has bool, err error) {
 	want := adapter.ACPModes(mode)
 	is := a.nowMode()
 	if slices.Contains(want, is) && !slices.Contains(a.modes, want[0]) {
@@ -196,7 +196,7 @@ func (a *ACP) SetMode(ctx context.Context, mode team.Mode) (has bool, err error)
 // Prompt gives the agent a text and returns when its turn is over, with the reason.
 // begun is called once, when the first sign comes that the agent has it. A call
 // while another runs is CodeConflict; a *team.LimitReached is a usage limit.
-func (a *ACP) Prompt(ctx context.Context, text string, begun func()) (string, error) {
+func (a *Agent) Prompt(ctx context.Context, text string, begun func()) (string, error) {
 	a.mu.Lock()
 	if a.begun != nil {
 		a.mu.Unlock()
@@ -233,7 +233,7 @@ func (a *ACP) Prompt(ctx context.Context, text string, begun func()) (string, er
 // Cancel asks the agent to end its turn. What the turn waits for permission for is
 // cancelled too, as the protocol has it: the agent may wait for that answer before it
 // ends.
-func (a *ACP) Cancel(ctx context.Context) error {
+func (a *Agent) Cancel(ctx context.Context) error {
 	if err := a.conn.Cancel(ctx, acp.CancelNotification{SessionId: a.session}); err != nil {
 		return fmt.Errorf("cancel the turn: %w", err)
 	}
@@ -246,11 +246,11 @@ func (a *ACP) Cancel(ctx context.Context) error {
 }
 
 // Done is closed when the agent has ended.
-func (a *ACP) Done() <-chan struct{} { return a.exited }
+func (a *Agent) Done() <-chan struct{} { return a.exited }
 
 // Close ends the agent: its input is closed, and what is left of its process group
 // is terminated and then killed. The error is how it ended when it did so by itself.
-func (a *ACP) Close() error {
+func (a *Agent) Close() error {
 	var own error
 	select {
 	case <-a.exited:
@@ -275,7 +275,7 @@ func (a *ACP) Close() error {
 }
 
 // newline ends a line of Out that is begun; mu is held.
-func (a *ACP) newline() {
+func (a *Agent) newline() {
 	if a.inWord {
 		fmt.Fprintln(a.in.Out)
 		a.inWord = false
@@ -284,7 +284,7 @@ func (a *ACP) newline() {
 
 // acpClient is what the agent asks of us. Files and terminals it uses by itself:
 // it runs where we run.
-type acpClient struct{ *ACP }
+type acpClient struct{ *Agent }
 
 var _ acp.Client = acpClient{}
 

@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -49,14 +50,14 @@ func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	up, id := s.up, s.session
 	s.mu.Unlock()
 	if !up {
-		return held(mail, "the server of "+s.f.Name+" is not reached yet")
+		return courier.Held(mail, "the server of "+s.f.Name+" is not reached yet")
 	}
 	out := make([]team.Outcome, len(mail))
 	fresh := true
 	for i, m := range mail {
 		if m.Again && fresh {
 			if _, err := s.read(ctx, id); err != nil {
-				return append(out[:i], held(mail[i:], fmt.Sprintf("the session cannot be read: %v", err))...)
+				return append(out[:i], courier.Held(mail[i:], fmt.Sprintf("the session cannot be read: %v", err))...)
 			}
 			fresh = false
 		}
@@ -177,7 +178,7 @@ func (s *server) lookLate(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !pause(ctx, lookAfter) {
+		if !courier.Pause(ctx, lookAfter) {
 			return
 		}
 		s.mu.Lock()

@@ -1,4 +1,4 @@
-package courier
+package opencode
 
 import (
 	"net"
@@ -12,7 +12,7 @@ import (
 func TestServerThatStartsIsNotWaitedForLonger(t *testing.T) {
 	t.Parallel()
 	r, _ := openCodeRig(t)
-	s := &server{f: r.facts, report: r.report, client: &http.Client{Transport: &http.Transport{}}, patience: 50 * time.Second}
+	s := &server{f: r.facts, report: r.Report, client: &http.Client{Transport: &http.Transport{}}, patience: 50 * time.Second}
 	t.Cleanup(s.client.CloseIdleConnections)
 	s.f.Link.URL = "http://127.0.0.1:0" // where nobody can listen
 	if s.connection(t.Context()) || s.patience != 50*time.Second {
