@@ -219,6 +219,7 @@ var rooms = map[string]room{
 
 // testLibs are for test files, on top of the libraries of their room.
 var testLibs = []string{
+	yaml,                                     // recorded exchanges
 	"github.com/creack/pty",                  // programs that want a terminal
 	fsnotify,                                 // the watcher that a test makes fail
 	"github.com/google/go-cmp",               // differences that can be read

@@ -66,9 +66,10 @@ type Part struct {
 
 // Call is a model's request to run a tool.
 type Call struct {
-	ID    string          `json:"id"` // unique in a conversation
-	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"` // as the model wrote it: it may be no valid JSON
+	ID   string `json:"id"` // unique in a conversation
+	Name string `json:"name"`
+	// Input is as the model wrote it. Text that is not JSON is here as a JSON string.
+	Input json.RawMessage `json:"input"`
 }
 
 // Result answers a call. It is in the message right after that of the call.

@@ -1,0 +1,82 @@
+package messages
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/agent/model/wire"
+)
+
+// arriving is a block of an answer, whole or not.
+type arriving struct {
+	index  int
+	kind   string
+	id     string // of a call
+	fields *wire.Object
+	pieces map[string]*wire.Piece       // of fields that arrive in pieces
+	lists  map[string][]json.RawMessage // of fields that grow, such as citations
+}
+
+func newBlock(index int, o *wire.Object) *arriving {
+	return &arriving{index: index, kind: o.Text("type"), fields: o, pieces: map[string]*wire.Piece{}, lists: map[string][]json.RawMessage{}}
+}
+
+// add takes a delta: every string of it is appended to the field of that name, every
+// other value to a list. So what is not known is kept, too.
+func (b *arriving) add(delta *wire.Object) {
+	for _, name := range delta.Names() {
+		value := delta.Get(name)
+		switch name {
+		case "type":
+			continue
+		case "partial_json":
+			name = "input"
+		case "citation":
+			name = "citations"
+		}
+		if !wire.IsString(value) {
+			b.lists[name] = append(b.lists[name], value)
+			continue
+		}
+		p := b.pieces[name]
+		if p == nil {
+			p = &wire.Piece{}
+			p.Add(b.fields.Get(name)) // what the block began with
+			b.pieces[name] = p
+		}
+		p.Add(value)
+	}
+}
+
+// close joins the pieces. It returns the call, where the block is one, and whether the
+// block came to its end: a call with all of its input, a thought with its signature.
+func (b *arriving) close() (call *model.Call, whole bool) {
+	for _, name := range slices.Sorted(maps.Keys(b.pieces)) {
+		if b.kind != "tool_use" || name != "input" {
+			b.fields.Set(name, b.pieces[name].Bytes())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.lists)) {
+		var before []json.RawMessage
+		_ = json.Unmarshal(b.fields.Get(name), &before) // missing, or null
+		b.fields.Set(name, wire.List(append(before, b.lists[name]...)))
+	}
+	if b.kind != "tool_use" {
+		return nil, b.kind != "thinking" || b.fields.Text("signature") != ""
+	}
+	call = &model.Call{ID: b.id, Name: b.fields.Text("name"), Input: b.fields.Get("input")}
+	if p := b.pieces["input"]; p != nil {
+		text := p.Text()
+		call.Input, whole = wire.Input(text), wire.Whole(text)
+		if whole {
+			b.fields.Set("input", call.Input)
+		}
+		return call, whole
+	}
+	if wire.IsNull(call.Input) {
+		call.Input = json.RawMessage(`{}`)
+	}
+	return call, string(call.Input) != `{}`
+}

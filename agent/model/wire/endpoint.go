@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/agent/model"
+)
+
+// IdleLimit is the longest silence of a provider when an Endpoint sets none.
+const IdleLimit = 120 * time.Second
+
+// maxRefusal bounds the body of an error that is read.
+const maxRefusal = 64 << 10
+
+// Endpoint is where a provider is reached. Its fields do not change once it is used.
+type Endpoint struct {
+	Name    string // of the provider, for errors
+	BaseURL string // without a slash at the end
+	Headers map[string]string
+	// Authorize sets the headers that carry the key. It is called for every request, so
+	// that no key is kept; nil sends none.
+	Authorize func(ctx context.Context, h http.Header) error
+	Idle      time.Duration // 0 is IdleLimit
+	Client    *http.Client  // nil for one of the package
+	Now       func() time.Time
+}
+
+func (e Endpoint) now() time.Time {
+	if e.Now != nil {
+		return e.Now()
+	}
+	return time.Now()
+}
+
+// client is shared: connections are, too. A redirect is returned as it is, since what
+// follows one could carry the key to another host.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// errIdle ends a request whose provider is silent.
+var errIdle = errors.New("no data from the provider")
+
+// Post asks for an answer. The stream must be closed. Errors are *model.Error or the
+// context's.
+func (e Endpoint) Post(ctx context.Context, path string, body []byte) (*Stream, error) {
+	return e.do(ctx, http.MethodPost, path, body, "text/event-stream")
+}
+
+// Get reads a whole answer.
+func (e Endpoint) Get(ctx context.Context, path string) ([]byte, error) {
+	s, err := e.do(ctx, http.MethodGet, path, nil, "application/json")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return s.Whole()
+}
+
+func (e Endpoint) do(ctx context.Context, method, path string, body []byte, accept string) (*Stream, error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	idle := e.Idle
+	if idle <= 0 {
+		idle = IdleLimit
+	}
+	// The clock of silence runs from here: a server that accepts and says nothing counts.
+	clock := time.AfterFunc(idle, func() { cancel(errIdle) })
+	s := &Stream{e: e, ctx: ctx, inner: inner, cancel: cancel, clock: clock, idle: idle}
+	req, err := http.NewRequestWithContext(inner, method, e.BaseURL+path, bytes.NewReader(body))
+	if err != nil {
+		s.Close()
+		return nil, &model.Error{Kind: model.Refused, Provider: e.Name, Err: err}
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", accept)
+	req.Header.Set("User-Agent", "teamctl")
+	for k, v := range e.Headers {
+		req.Header.Set(k, v)
+	}
+	if e.Authorize != nil {
+		if err := e.Authorize(inner, req.Header); err != nil {
+			s.Close()
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, &model.Error{Kind: model.Login, Provider: e.Name, Err: err}
+		}
+	}
+	c := e.Client
+	if c == nil {
+		c = client
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		err = s.failed(err, model.Temporary)
+		s.Close()
+		return nil, err
+	}
+	s.body = resp.Body
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(s, maxRefusal)) // what has come of it is enough
+		s.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		r := ParseRefusal(text)
+		if r.Text == "" {
+			r.Text = http.StatusText(resp.StatusCode)
+		}
+		r.Status, r.Headers = resp.StatusCode, resp.Header
+		return nil, e.Error(r)
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	s.Plain = strings.HasSuffix(kind, "json")
+	return s, nil
+}
+
+// failed is the error of a request or a body that broke off.
+func (s *Stream) failed(err error, kind model.Kind) error {
+	if s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
+	if errors.Is(context.Cause(s.inner), errIdle) {
+		return &model.Error{Kind: model.Cut, Provider: s.e.Name, Err: fmt.Errorf("%w for %s", errIdle, s.idle)}
+	}
+	return &model.Error{Kind: kind, Provider: s.e.Name, Err: err}
+}
