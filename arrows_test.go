@@ -83,24 +83,28 @@ var rooms = map[string]room{
 		may: []string{"team", leaf}, never: noExec,
 		why: "the contract of a backend: types only, so that whoever imports it starts nothing",
 	},
+	"backends/bundle": {
+		may: []string{"team", leaf, "backends"}, libs: []string{xsys}, never: []string{"database/sql", "os/exec", "net/http"},
+		why: "files and datagrams about a member, for whoever writes or reads one: it starts, watches and ends no process",
+	},
 	"backends/shim": {
-		may: []string{"team", leaf, "backends", "internal/proc", "internal/cgroup"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
+		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
 		why: "one shim lives per agent: every import costs memory two hundred times",
 	},
 	"backends/tmux": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "internal/cgroup"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/shim", "internal/cgroup"}, libs: []string{xsys}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/pty": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/inproc": {
-		may: []string{"team", "backends", "internal/proc", "backends/shim"}, never: noExec,
+		may: []string{"team", "backends", "internal/proc", "backends/bundle"}, never: noExec,
 		why: "the in-process backend is handed the function to run; it does not know the agent",
 	},
 	"backends/backendtest": {
-		may: []string{"team", "backends", "internal/proc", "backends/shim", leaf}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", "backends", "internal/proc", "backends/bundle", "backends/shim", leaf}, libs: []string{xsys}, never: noSQL,
 		why: "one suite for every backend: it knows the contract and no implementation",
 	},
 	"ledger": {
@@ -133,7 +137,7 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
@@ -205,12 +209,12 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
-	"scripts": {may: []string{"team", leaf, "backends", "internal/proc", "backends/shim", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
-	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "internal/courier", "internal/control"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
+	"scripts": {may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
+	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/bundle", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "internal/courier", "internal/control"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".": {
 		may: []string{"team", "tool", "internal/control"}, never: noSQL,
 		why: "the front door of the library: the operations, with a supervisor for those that need one",
@@ -236,6 +240,7 @@ var testRooms = map[string][]string{
 	"backends/tmux":             {"backends/backendtest"},
 	"backends/pty":              {"backends/backendtest"},
 	"backends/inproc":           {"backends/backendtest"},
+	"backends/shim":             {leaf},            // another user's copy of the program
 	"internal/fakecli":          {leaf},            // the stand-in for a model's provider
 	"internal/hooks":            {"internal/proc"}, // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest"},

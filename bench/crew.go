@@ -11,8 +11,8 @@ import (
 
 	creack "github.com/creack/pty"
 
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty"
-	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
@@ -79,7 +79,7 @@ func (c *crew) worker(ctx context.Context) error {
 	if err := c.idle(ctx); err != nil {
 		return err
 	}
-	p, err := shim.ReadProc(c.layout.Bundle(name), "")
+	p, err := bundle.ReadProc(c.layout.Bundle(name), "")
 	c.pids = append(c.pids, p.Agent.PID)
 	return err
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/inproc"
 	"github.com/teamctl/teamctl/backends/pty"
-	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/team"
 )
@@ -29,7 +29,7 @@ var idleAgent = []string{"sleep", "100000"}
 type fleet struct {
 	layout   team.Layout
 	backend  backends.Backend
-	notifier *shim.Notifier
+	notifier *bundle.Notifier
 	serial   int // agents so far: names are not used again
 }
 
@@ -48,7 +48,7 @@ func openFleet(e env, kind string) (*fleet, error) {
 			return nil, err
 		}
 	}
-	if f.notifier, err = shim.Listen(f.layout.NotifySocket()); err != nil {
+	if f.notifier, err = bundle.Listen(f.layout.NotifySocket()); err != nil {
 		return nil, err
 	}
 	argv := []string{bin, "shim"}

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -74,7 +74,7 @@ func (s *supervised) more(ctx context.Context, n int, argv []string) (time.Durat
 func (s *supervised) shims() ([]int, error) {
 	var out []int
 	for _, n := range s.names {
-		p, err := shim.ReadProc(s.layout.Bundle(n), "")
+		p, err := bundle.ReadProc(s.layout.Bundle(n), "")
 		if err != nil {
 			return nil, err
 		}
@@ -87,11 +87,11 @@ func (s *supervised) shims() ([]int, error) {
 func (s *supervised) loggers() ([]int, error) {
 	var out []int
 	for _, n := range s.names {
-		id, err := shim.Logger(s.layout.Bundle(n))
+		l, err := bundle.ReadLogger(s.layout.Bundle(n), "")
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, id.PID)
+		out = append(out, l.Process.PID)
 	}
 	return out, nil
 }

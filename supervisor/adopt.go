@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -109,7 +109,7 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 		s.log.Info("adopted", "member", m.row.Name, "pid", m.at.Proc().Agent.PID, "generation", m.row.Generation)
 		s.watch(m)
 	case m.row.Observed == team.Running || m.row.Observed == team.Starting && s.wasLaunched(m):
-		e, err := shim.ReadExit(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation)
+		e, err := bundle.ReadExit(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation)
 		if err != nil {
 			e = backends.Exit{Generation: m.row.Generation, Code: -1, Reason: "ended while no supervisor looked", At: time.Now()}
 		}
@@ -168,6 +168,6 @@ func (s *Supervisor) repairTrees() {
 
 // wasLaunched reports whether the row's generation was handed to the backend.
 func (s *Supervisor) wasLaunched(m *member) bool {
-	_, err := shim.ReadLaunch(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation)
+	_, err := bundle.ReadLaunch(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation)
 	return err == nil
 }

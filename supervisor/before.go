@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
@@ -61,7 +62,7 @@ func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 			s.log.Error("look for agents of the directory before", "err", err)
 		}
 		for _, m := range list {
-			if held, err := shim.Running(l.Bundle(m.Agent)); err != nil || held {
+			if held, err := bundle.Running(l.Bundle(m.Agent)); err != nil || held {
 				continue
 			}
 			a := Agent{Name: m.Agent, Generation: m.Generation}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
@@ -198,7 +198,7 @@ func sweepBundles(l team.Layout, age time.Duration) (n int, err error) {
 	for _, e := range entries {
 		b := l.Bundle(e.Name())
 		k, err := atomicfile.SweepTemp(string(b), age)
-		n, errs = n+k+shim.SweepOlder(b, age), append(errs, err)
+		n, errs = n+k+bundle.SweepOlder(b, age), append(errs, err)
 	}
 	return n, errors.Join(errs...)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/state"
@@ -508,7 +508,7 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, er
 	if err != nil {
 		return r, err
 	}
-	for _, p := range shim.Problems(s.cfg.Layout.Bundle(member)) { // not in the loop: it reads files
+	for _, p := range bundle.Problems(s.cfg.Layout.Bundle(member)) { // not in the loop: it reads files
 		r.Evidence = append(r.Evidence, "damaged: "+p.Error())
 	}
 	return r, nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -130,4 +131,4 @@ func (d endedUnknown) apply(s *Supervisor) {
 
 // BundleProblems are the files of a member's bundle that cannot be read, with the
 // reason: another supervisor could not adopt the member.
-func BundleProblems(b team.Bundle) []error { return shim.Problems(b) }
+func BundleProblems(b team.Bundle) []error { return bundle.Problems(b) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -16,7 +16,7 @@ import (
 func (r *rig) blind(name string, err error) (see func()) {
 	r.Helper()
 	mkdir(r.T, string(r.layout.Bundle(name)))
-	lock, lerr := shim.LockRun(r.layout.Bundle(name))
+	lock, lerr := bundle.LockRun(r.layout.Bundle(name))
 	if lerr != nil {
 		r.Fatal(lerr)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
@@ -278,7 +278,7 @@ func (r *rig) waitState(name string, o team.Observed) ledger.Member {
 func (r *rig) exitFile(name string, e backends.Exit) {
 	r.Helper()
 	mkdir(r.T, string(r.layout.Bundle(name)))
-	if err := shim.WriteExit(r.layout.Bundle(name), e); err != nil {
+	if err := bundle.WriteExit(r.layout.Bundle(name), e); err != nil {
 		r.Fatal(err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -51,7 +51,7 @@ func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 		m.Role, m.Spec.Agent, m.Spec.Restart = team.RoleLeader, team.AgentLead, ""
 		return ledger.FoundMember{Member: m}
 	}
-	launch, err := shim.ReadLaunch(b, "")
+	launch, err := bundle.ReadLaunch(b, "")
 	if err == nil {
 		m.Generation, m.Spec.Limits = launch.Generation, launch.Limits
 		if m.Spec.Cwd == "" {
@@ -73,7 +73,7 @@ func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 		}
 	}
 	f := ledger.FoundMember{}
-	held, err := shim.Running(b)
+	held, err := bundle.Running(b)
 	if f.Lives = err == nil && held && m.Generation != ""; f.Lives {
 		living(&m, b)
 	} else if m.Generation != "" && m.Observed == team.Pending {
@@ -89,10 +89,10 @@ func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 // living fills in what the bundle says of a generation that lives.
 func living(m *ledger.Member, b team.Bundle) {
 	m.Desired, m.Observed = team.WantRunning, team.Running
-	if p, err := shim.ReadProc(b, m.Generation); err == nil {
+	if p, err := bundle.ReadProc(b, m.Generation); err == nil {
 		m.PID, m.StartedAt = p.Agent.PID, p.StartedAt.UnixMilli()
 	}
-	if p, err := shim.ReadPane(b, m.Generation); err == nil {
+	if p, err := bundle.ReadPane(b, m.Generation); err == nil {
 		m.PaneID = p.PaneID
 		if m.Spec.Backend == "" {
 			m.Spec.Backend = p.Backend

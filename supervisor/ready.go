@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -107,7 +107,7 @@ func (w wordSaid) apply(s *Supervisor) {
 	if m == nil || m.row.Generation != w.generation || m.row.Ready || paused(m.row) {
 		return
 	}
-	if shim.ReadReady(s.cfg.Layout.Bundle(m.row.Name), w.generation) == nil {
+	if bundle.ReadReady(s.cfg.Layout.Bundle(m.row.Name), w.generation) == nil {
 		s.markReady(m, "its own word")
 	}
 }

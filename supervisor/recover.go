@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -111,7 +111,7 @@ func (s *Supervisor) stillAlive(ctx context.Context, r ledger.Member) string {
 
 // maybeAlive asks both probes; the text says what speaks for life.
 func (s *Supervisor) maybeAlive(r ledger.Member) string {
-	held, err := shim.Running(s.cfg.Layout.Bundle(r.Name))
+	held, err := bundle.Running(s.cfg.Layout.Bundle(r.Name))
 	switch {
 	case err != nil:
 		return "its run lock cannot be read: " + err.Error()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -127,7 +127,7 @@ func (s *Supervisor) renameTo(ctx context.Context, session, name string) error {
 		return err
 	}
 	s.passed("begun")
-	if held, err := shim.Running(s.cfg.Layout.Bundle(name)); r.State == ledger.RenameBegun && (err != nil || held) {
+	if held, err := bundle.Running(s.cfg.Layout.Bundle(name)); r.State == ledger.RenameBegun && (err != nil || held) {
 		return errors.Join(team.Errorf(team.CodeConflict, "an earlier member called %s still has processes", name).
 			WithReason(ledger.ReasonNameTaken).WithHint("teamctl doctor"), err, s.cfg.Ledger.DropRename(ctx, r.ID))
 	}
@@ -253,11 +253,11 @@ func (s *Supervisor) dispose(ctx context.Context, row ledger.Member) error {
 	if !ok {
 		return nil
 	}
-	bundle := s.cfg.Layout.Bundle(row.Name)
-	pane, err := shim.ReadPane(bundle, "")
+	dir := s.cfg.Layout.Bundle(row.Name)
+	pane, err := bundle.ReadPane(dir, "")
 	if err != nil {
 		return nil // it never had one
 	}
-	proc, _ := shim.ReadProc(bundle, pane.Generation)
+	proc, _ := bundle.ReadProc(dir, pane.Generation)
 	return d.Dispose(ctx, pane, proc)
 }

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -357,10 +357,10 @@ func TestReadyByItsWordInTheBundle(t *testing.T) {
 	s := r.supervisor()
 	m := r.spawn(s, "early", team.RestartNever)
 	b := r.layout.Bundle("early")
-	if err := shim.SayReady(b, r.layout.NotifySocket(), "early", "an older one"); err != nil {
+	if err := bundle.SayReady(b, r.layout.NotifySocket(), "early", "an older one"); err != nil {
 		t.Fatal(err)
 	}
-	if err := shim.SayReady(b, r.layout.NotifySocket(), "early", m.Generation); err != nil {
+	if err := bundle.SayReady(b, r.layout.NotifySocket(), "early", m.Generation); err != nil {
 		t.Fatal(err)
 	}
 	if row := r.wait("early", "ready", func(m ledger.Member) bool { return m.Ready }); row.Generation != m.Generation {
@@ -371,7 +371,7 @@ func TestReadyByItsWordInTheBundle(t *testing.T) {
 	if row := r.waitState("late", team.Running); row.Ready {
 		t.Fatal("ready without any evidence")
 	}
-	if err := shim.SayReady(r.layout.Bundle("late"), r.layout.NotifySocket(), "late", m.Generation); err != nil {
+	if err := bundle.SayReady(r.layout.Bundle("late"), r.layout.NotifySocket(), "late", m.Generation); err != nil {
 		t.Fatal(err)
 	}
 	r.supervisor()

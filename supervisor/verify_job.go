@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
@@ -212,7 +212,7 @@ func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, er
 	}
 	out.line("── %s, %s", e.Why, time.Since(began).Round(time.Millisecond))
 	e.Log = out.path
-	e.Tail = shim.LastLines(shim.Plain(out.close()), verifyLines)
+	e.Tail = bundle.LastLines(bundle.Plain(out.close()), verifyLines)
 	return e, err
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -95,10 +95,10 @@ func startAndStop(t *testing.T, r *Rig) {
 	if !proc.Alive(h.Proc().Agent) {
 		t.Error("agent does not live")
 	}
-	if p, err := shim.ReadProc(l.Bundle, l.Generation); err != nil || p.Agent != h.Proc().Agent {
+	if p, err := bundle.ReadProc(l.Bundle, l.Generation); err != nil || p.Agent != h.Proc().Agent {
 		t.Errorf("proc.json = %+v, %v; want %+v", p, err, h.Proc())
 	}
-	if p, err := shim.ReadPane(l.Bundle, l.Generation); err != nil || p != h.Pane() {
+	if p, err := bundle.ReadPane(l.Bundle, l.Generation); err != nil || p != h.Pane() {
 		t.Errorf("pane.json = %+v, %v; want %+v", p, err, h.Pane())
 	}
 	select {
@@ -116,7 +116,7 @@ func startAndStop(t *testing.T, r *Rig) {
 	if !r.wasStopped(e) || e.Success() {
 		t.Errorf("exit = %+v; want that of a stop", e)
 	}
-	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || !r.wasStopped(on) {
+	if on, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || !r.wasStopped(on) {
 		t.Errorf("exit.json = %+v, %v", on, err)
 	}
 	if err := h.Stop(within(t), time.Second); err != nil {
@@ -206,7 +206,7 @@ func refusedStart(t *testing.T, r *Rig) {
 	if _, err := b.Start(within(t), l2); !team.IsCode(err, team.CodeConflict) {
 		t.Errorf("second start of a running member: %v; want a conflict", err)
 	}
-	if on, err := shim.ReadLaunch(l.Bundle, l.Generation); err != nil {
+	if on, err := bundle.ReadLaunch(l.Bundle, l.Generation); err != nil {
 		t.Errorf("the refused start replaced launch.json: %+v, %v", on, err)
 	}
 	bad := Launch(t, r, "b", "idle")
@@ -316,7 +316,7 @@ func adoptGone(t *testing.T, r *Rig) {
 	if _, err := b.Adopt(within(t), l.Bundle); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("adopt of an exited generation: %v; want not found", err)
 	}
-	if e, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || e.Code != 4 {
+	if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || e.Code != 4 {
 		t.Errorf("exit.json = %+v, %v; want status 4", e, err)
 	}
 }
@@ -340,7 +340,7 @@ func adoptOrphan(t *testing.T, r *Rig) {
 	if _, err := b.Adopt(within(t), l.Bundle); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("adopt of a generation without a holder: %v; want not found", err)
 	}
-	if e, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || e.Known || e.Success() || e.Leftover != 1 {
+	if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || e.Known || e.Success() || e.Leftover != 1 {
 		t.Errorf("exit.json = %+v, %v; want an unknown exit with one survivor", e, err)
 	}
 	if proc.Alive(pr.Agent) {
@@ -440,7 +440,7 @@ func holderKilled(t *testing.T, r *Rig) {
 			t.Errorf("%d survived", id.PID)
 		}
 	}
-	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Known {
+	if on, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || on.Known {
 		t.Errorf("exit.json = %+v, %v", on, err)
 	}
 	h = start(t, b, Launch(t, r, "a", "idle")) // the place can be reused

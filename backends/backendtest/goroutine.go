@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -141,7 +141,7 @@ func diesWithOwner(t *testing.T, r *Rig) {
 	if e := exit(t, h); e.Known || e.Success() || e.Code != -1 {
 		t.Errorf("exit = %+v; want unknown", e)
 	}
-	if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Known {
+	if on, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || on.Known {
 		t.Errorf("exit.json = %+v, %v; want unknown", on, err)
 	}
 	b = r.Open(t)

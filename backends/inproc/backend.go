@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -94,7 +94,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	if err := os.MkdirAll(string(l.Bundle), 0o700); err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.Agent, err)
 	}
-	lk, err := shim.LockStart(l.Bundle)
+	lk, err := bundle.LockStart(l.Bundle)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.Agent, err)
 	}
@@ -107,7 +107,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 }
 
 func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
-	run, err := shim.LockRun(l.Bundle)
+	run, err := bundle.LockRun(l.Bundle)
 	if err != nil {
 		if b.leaks(l.Bundle) {
 			return nil, team.Errorf(team.CodeConflict, "an earlier generation has not ended").WithReason(ReasonLeaked).
@@ -120,7 +120,7 @@ func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
 			run.Unlock()
 		}
 	}()
-	shim.Sweep(l.Bundle)
+	bundle.Sweep(l.Bundle)
 	self, err := proc.Self()
 	if err != nil {
 		return nil, err
@@ -132,10 +132,10 @@ func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
 		pane:     backends.Pane{Generation: l.Generation, Backend: Name, PaneID: team.PaneInProcess},
 		returned: make(chan struct{}), ended: make(chan struct{}),
 	}
-	if err := errors.Join(shim.WriteLaunch(l), shim.WritePane(l.Bundle, g.pane), shim.WriteProc(l.Bundle, g.proc)); err != nil {
+	if err := errors.Join(bundle.WriteLaunch(l), bundle.WritePane(l.Bundle, g.pane), bundle.WriteProc(l.Bundle, g.proc)); err != nil {
 		return nil, errors.Join(err, forget(l.Bundle))
 	}
-	if g.out, err = shim.OpenLog(l.Bundle.Log()); err != nil {
+	if g.out, err = bundle.OpenLog(l.Bundle.Log()); err != nil {
 		return nil, errors.Join(err, forget(l.Bundle))
 	}
 	b.mu.Lock()
@@ -172,11 +172,11 @@ func withGeneration(env []string, gen string) []string {
 
 // leaks reports whether a cancelled generation of the bundle is alive in this
 // process.
-func (b *Backend) leaks(bundle team.Bundle) bool {
+func (b *Backend) leaks(dir team.Bundle) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for g := range b.live {
-		if g.launch.Bundle == bundle && g.leaked {
+		if g.launch.Bundle == dir && g.leaked {
 			return true
 		}
 	}
@@ -186,13 +186,13 @@ func (b *Backend) leaks(bundle team.Bundle) bool {
 // Adopt finds a generation that is alive in this process. Any other has ended
 // with its process: Adopt ends what it left, records its exit as unknown unless
 // it is known, and returns CodeNotFound.
-func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
-	l, err := shim.ReadLaunch(bundle, "")
+func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached, error) {
+	l, err := bundle.ReadLaunch(dir, "")
 	if err != nil {
 		return nil, fmt.Errorf("adopt: %w", err)
 	}
-	l.Bundle = bundle
-	p, err := shim.ReadPane(bundle, l.Generation)
+	l.Bundle = dir
+	p, err := bundle.ReadPane(dir, l.Generation)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
@@ -207,18 +207,18 @@ func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attac
 		}
 	}
 	b.mu.Unlock()
-	lk, err := shim.LockRun(bundle)
+	lk, err := bundle.LockRun(dir)
 	if err != nil { // another supervisor has it
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
 	defer lk.Unlock()
-	if _, err := shim.ReadExit(bundle, l.Generation); err != nil {
+	if _, err := bundle.ReadExit(dir, l.Generation); err != nil {
 		n, kerr := proc.KillTree(ctx, nil, l.Generation, time.Second)
 		e := backends.Exit{Generation: l.Generation, Code: -1, Reason: ReasonOwnerGone, At: time.Now(), Leftover: n}
 		if kerr != nil {
 			e.Reason += "; " + kerr.Error()
 		}
-		if err := shim.WriteExit(bundle, e); err != nil {
+		if err := bundle.WriteExit(dir, e); err != nil {
 			return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -36,8 +36,8 @@ type generation struct {
 	launch backends.Launch
 	proc   backends.Proc
 	pane   backends.Pane
-	out    *shim.LogFile
-	run    *shim.Lock // held for life
+	out    *bundle.LogFile
+	run    *bundle.Lock // held for life
 	cancel context.CancelCauseFunc
 	leaked bool // guarded by Backend.mu
 
@@ -66,8 +66,8 @@ func (g *generation) live(ctx context.Context) {
 	if err := g.out.Close(); err != nil {
 		g.b.log.Warn("close the log", "agent", g.launch.Agent, "err", err)
 	}
-	e.Tail = shim.Tail(g.launch.Bundle.Log())
-	if err := shim.WriteExit(g.launch.Bundle, e); err != nil {
+	e.Tail = bundle.Tail(g.launch.Bundle.Log())
+	if err := bundle.WriteExit(g.launch.Bundle, e); err != nil {
 		g.b.log.Error("record an exit", "agent", g.launch.Agent, "err", err)
 	}
 	g.exit = e
@@ -205,7 +205,7 @@ func (g *generation) Capture(_ context.Context, scrollback int) (string, error) 
 	if err := g.over("capture"); err != nil {
 		return "", err
 	}
-	return shim.TailOf(g.launch.Bundle.Log(), captureBytes, screenLines+max(0, scrollback)), nil
+	return bundle.TailOf(g.launch.Bundle.Log(), captureBytes, screenLines+max(0, scrollback)), nil
 }
 
 // Dispose has nothing to remove. A generation that is still running is

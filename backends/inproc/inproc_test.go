@@ -19,7 +19,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -71,7 +71,7 @@ func launch(t *testing.T, b team.Bundle, what ...string) backends.Launch {
 	}
 }
 
-func bundle(t *testing.T) team.Bundle {
+func bundleOf(t *testing.T) team.Bundle {
 	t.Helper()
 	return team.Bundle(filepath.Join(t.TempDir(), "bundle"))
 }
@@ -156,7 +156,7 @@ func exit(t *testing.T, a backends.Attached) backends.Exit {
 func TestExits(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	at := bundle(t)
+	at := bundleOf(t)
 	for _, c := range []struct {
 		what   string
 		code   int
@@ -179,7 +179,7 @@ func TestExits(t *testing.T) {
 			e.Generation != l.Generation || e.At.IsZero() || e.Success() != (c.code == 0) || e.Done() != (c.code == 125) {
 			t.Errorf("%s: exit = %+v", c.what, e)
 		}
-		if on, err := shim.ReadExit(at, l.Generation); err != nil || on.Code != c.code || on.Reason != e.Reason {
+		if on, err := bundle.ReadExit(at, l.Generation); err != nil || on.Code != c.code || on.Reason != e.Reason {
 			t.Errorf("%s: exit.json = %+v, %v", c.what, on, err)
 		}
 		if text, err := os.ReadFile(at.Log()); err != nil || !strings.Contains(string(text), c.log) {
@@ -207,7 +207,7 @@ func TestExits(t *testing.T) {
 func TestStartStopCapture(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	at := bundle(t)
+	at := bundleOf(t)
 	l := launch(t, at, "idle")
 	h, err := b.Start(within(t), l)
 	if err != nil {
@@ -217,10 +217,10 @@ func TestStartStopCapture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := shim.ReadProc(at, l.Generation); err != nil || p.Agent != self || p.Shim != self || !p.StartedAt.Equal(h.Proc().StartedAt) {
+	if p, err := bundle.ReadProc(at, l.Generation); err != nil || p.Agent != self || p.Shim != self || !p.StartedAt.Equal(h.Proc().StartedAt) {
 		t.Errorf("proc.json = %+v, %v", p, err)
 	}
-	if p, err := shim.ReadPane(at, l.Generation); err != nil || p != h.Pane() {
+	if p, err := bundle.ReadPane(at, l.Generation); err != nil || p != h.Pane() {
 		t.Errorf("pane.json = %+v, %v", p, err)
 	}
 	if got := h.Launch().Env; strings.Join(got[len(got)-1:], "") != team.EnvGen+"="+l.Generation {
@@ -229,10 +229,10 @@ func TestStartStopCapture(t *testing.T) {
 	if _, err := b.Start(within(t), launch(t, at, "idle")); !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != "already_running" {
 		t.Errorf("second start: %v; want a conflict", err)
 	}
-	if on, err := shim.ReadLaunch(at, l.Generation); err != nil {
+	if on, err := bundle.ReadLaunch(at, l.Generation); err != nil {
 		t.Errorf("the refused start replaced launch.json: %+v, %v", on, err)
 	}
-	if runs, err := shim.Running(at); err != nil || !runs { // no shim may start it either
+	if runs, err := bundle.Running(at); err != nil || !runs { // no shim may start it either
 		t.Errorf("run.lock: %v, %v", runs, err)
 	}
 	again, err := b.Adopt(within(t), at)
@@ -280,7 +280,7 @@ func mustRead(t *testing.T, path string) []byte {
 func TestLeftoversAreNoLeak(t *testing.T) {
 	t.Parallel()
 	b := open(t, make(chan struct{}))
-	at := bundle(t)
+	at := bundleOf(t)
 	h, err := b.Start(within(t), launch(t, at, "leaves deaf"))
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func TestFault15LeakedIsNeverDoubled(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	b := open(t, release)
-	at := bundle(t)
+	at := bundleOf(t)
 	h, err := b.Start(within(t), launch(t, at, "deaf"))
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func TestFault15LeakedIsNeverDoubled(t *testing.T) {
 func TestCloseIsNotAnExit(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	at := bundle(t)
+	at := bundleOf(t)
 	l := launch(t, at, "idle")
 	h, err := b.Start(within(t), l)
 	if err != nil {
@@ -371,7 +371,7 @@ func TestCloseIsNotAnExit(t *testing.T) {
 	if _, err := open(t, nil).Adopt(within(t), at); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("adopt: %v; want not found", err)
 	}
-	if e, err := shim.ReadExit(at, l.Generation); err != nil || e.Reason != ReasonOwnerGone {
+	if e, err := bundle.ReadExit(at, l.Generation); err != nil || e.Reason != ReasonOwnerGone {
 		t.Errorf("exit.json = %+v, %v", e, err)
 	}
 }
@@ -379,7 +379,7 @@ func TestCloseIsNotAnExit(t *testing.T) {
 func TestLeftoversAreEnded(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	at := bundle(t)
+	at := bundleOf(t)
 	h, err := b.Start(within(t), launch(t, at, "leaves"))
 	if err != nil {
 		t.Fatal(err)
@@ -419,7 +419,7 @@ func ownAndWait(at team.Bundle) int {
 // member again.
 func TestOwnerKilled(t *testing.T) {
 	t.Parallel()
-	at := bundle(t)
+	at := bundleOf(t)
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), owner+"="+string(at))
 	in, err := c.StdinPipe()
@@ -437,7 +437,7 @@ func TestOwnerKilled(t *testing.T) {
 	t.Cleanup(func() { // of a failed test; otherwise nothing is left
 		_ = c.Process.Kill()
 		_ = c.Wait()
-		if l, err := shim.ReadLaunch(at, ""); err == nil {
+		if l, err := bundle.ReadLaunch(at, ""); err == nil {
 			_, _ = proc.KillTree(context.Background(), nil, l.Generation, 0)
 		}
 	})
@@ -453,7 +453,7 @@ func TestOwnerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	l, err := shim.ReadLaunch(at, "")
+	l, err := bundle.ReadLaunch(at, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -463,7 +463,7 @@ func TestOwnerKilled(t *testing.T) {
 	if _, err := b.Adopt(within(t), at); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("adopt: %v; want not found", err)
 	}
-	e, err := shim.ReadExit(at, l.Generation)
+	e, err := bundle.ReadExit(at, l.Generation)
 	if err != nil || e.Known || e.Success() || e.Reason != ReasonOwnerGone || e.Leftover != 1 {
 		t.Errorf("exit.json = %+v, %v; want unknown with one leftover", e, err)
 	}
@@ -482,7 +482,7 @@ func TestOwnerKilled(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
-	at := bundle(t)
+	at := bundleOf(t)
 	for name, l := range map[string]backends.Launch{
 		"no generation":     {Agent: "a", Bundle: at},
 		"a relative bundle": {Agent: "a", Generation: "g", Bundle: "x"},
@@ -503,10 +503,10 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("adopt of nothing: %v", err)
 	}
 	l := launch(t, at, "ok")
-	if err := shim.WriteLaunch(l); err != nil {
+	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
-	if err := shim.WritePane(at, backends.Pane{Generation: l.Generation, Backend: "tmux"}); err != nil {
+	if err := bundle.WritePane(at, backends.Pane{Generation: l.Generation, Backend: "tmux"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Adopt(within(t), at); !team.IsCode(err, team.CodeInvalid) {

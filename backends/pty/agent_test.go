@@ -19,8 +19,8 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty/vt"
-	"github.com/teamctl/teamctl/backends/shim"
 )
 
 // agent is the test binary as a program that uses its terminal:
@@ -167,7 +167,7 @@ func start(t *testing.T, r *backendtest.Rig, l backends.Launch) *attached {
 	}
 	t.Cleanup(func() {
 		// Found by its record, not by the handle: a test may have closed that.
-		if pr, err := shim.ReadProc(l.Bundle, l.Generation); err == nil {
+		if pr, err := bundle.ReadProc(l.Bundle, l.Generation); err == nil {
 			a, err := r.Open(t).Adopt(context.Background(), l.Bundle)
 			if err == nil {
 				if err := a.Stop(context.Background(), time.Second); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty/vt"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
@@ -24,15 +25,15 @@ var _ backends.Handle = (*attached)(nil)
 // Adopt attaches to the generation in the bundle. If it has ended, Adopt makes
 // sure that exit.json records it, ends what survived it, and returns
 // CodeNotFound.
-func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
+func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached, error) {
 	if err := b.errClosed(); err != nil {
 		return nil, err
 	}
-	l, err := shim.ReadLaunch(bundle, "")
+	l, err := bundle.ReadLaunch(dir, "")
 	if err != nil {
 		return nil, fmt.Errorf("adopt: %w", err)
 	}
-	l.Bundle = bundle
+	l.Bundle = dir
 	if l.Terminal != Name {
 		return nil, team.Errorf(team.CodeInvalid, "adopt %s: it was not started by the backend %s", l.Agent, Name)
 	}
@@ -40,7 +41,7 @@ func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attac
 	if err != nil {
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
-	p, err := shim.ReadPane(bundle, l.Generation)
+	p, err := bundle.ReadPane(dir, l.Generation)
 	if err != nil { // launch.json contains the socket, and the id can be computed again
 		p = b.pane(l)
 		p.Socket = l.Socket
@@ -118,7 +119,7 @@ func (a *attached) Dispose(context.Context) error {
 		return team.Errorf(team.CodeConflict, "dispose of %s: it is still running", l.Agent)
 	}
 	// A later generation has the same path.
-	if runs, err := shim.Running(l.Bundle); err != nil || runs {
+	if runs, err := bundle.Running(l.Bundle); err != nil || runs {
 		return err
 	}
 	if err := os.Remove(a.pane.Socket); err != nil && !os.IsNotExist(err) {

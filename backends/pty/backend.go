@@ -11,6 +11,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
@@ -24,9 +25,9 @@ const Name = "pty"
 // generations, the rest has defaults.
 type Options struct {
 	Layout   team.Layout
-	ShimArgv []string       // absolute command of the shim, whose main function must pass Host
-	Notifier *shim.Notifier // nil: starts are noticed by polling, within 10 ms
-	Log      *slog.Logger   // nil: silent
+	ShimArgv []string         // absolute command of the shim, whose main function must pass Host
+	Notifier *bundle.Notifier // nil: starts are noticed by polling, within 10 ms
+	Log      *slog.Logger     // nil: silent
 }
 
 // Backend is the pty backend of one team. New creates it without side effects.

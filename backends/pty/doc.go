@@ -8,7 +8,7 @@
 // the supervisor's death does no harm.
 //
 // The shim's half is Host: it reads the terminal, writes the member's
-// output.log (rotated, see shim.LogFile), maintains a model of the screen
+// output.log (rotated, see bundle.LogFile), maintains a model of the screen
 // (package vt), and serves clients. It never waits for any of them: input that
 // the program does not read is queued up to a megabyte and then refused, a
 // client that falls a megabyte of output behind is disconnected, and a disk

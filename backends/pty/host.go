@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty/vt"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/team"
@@ -69,7 +70,7 @@ func openHost(l backends.Launch) (*host, error) {
 		model:    model{cols: orDefault(l.Cols, defaultCols), rows: orDefault(l.Rows, defaultRows)},
 		draining: make(chan struct{}), readDone: make(chan struct{}),
 	}
-	f, err := shim.OpenLog(l.Bundle.Log())
+	f, err := bundle.OpenLog(l.Bundle.Log())
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +270,7 @@ func (h *host) Drain() string {
 	if rest := h.scan.Flush(); len(rest) > 0 {
 		h.model.write(rest)
 	}
-	tail := shim.LastLines(h.model.now().Text(shim.TailLines), shim.TailLines)
+	tail := bundle.LastLines(h.model.now().Text(bundle.TailLines), bundle.TailLines)
 	h.mu.Unlock()
 	h.log.close(logWithin)
 	return tail

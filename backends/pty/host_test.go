@@ -17,7 +17,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -70,7 +70,7 @@ func TestLogRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(old) < shim.LogMax || len(old) > shim.LogMax+logQueueMax {
+	if len(old) < bundle.LogMax || len(old) > bundle.LogMax+logQueueMax {
 		t.Errorf("rotated at %d bytes", len(old))
 	}
 	all := strings.ReplaceAll(string(old)+logOf(t, r, "a"), "\r\n", "\n")
@@ -408,7 +408,7 @@ func TestRefusals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
-		if _, err := shim.ReadLaunch(l.Bundle, ""); !team.IsCode(err, team.CodeNotFound) {
+		if _, err := bundle.ReadLaunch(l.Bundle, ""); !team.IsCode(err, team.CodeNotFound) {
 			t.Errorf("%s: launch.json was left: %v", name, err)
 		}
 	}
@@ -419,7 +419,7 @@ func TestRefusals(t *testing.T) {
 	if err := os.MkdirAll(string(l.Bundle), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := shim.WriteLaunch(l); err != nil {
+	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Open(t).Adopt(within(t), l.Bundle); !team.IsCode(err, team.CodeInvalid) {
@@ -437,7 +437,7 @@ func TestAdoptDuringStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Terminal, l.Socket = Name, b.pane(l).Socket
-	if err := shim.WriteLaunch(l); err != nil {
+	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
 	pid, err := b.fork(l)
@@ -445,7 +445,7 @@ func TestAdoptDuringStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the shim has run.lock", func() bool {
-		runs, err := shim.Running(l.Bundle)
+		runs, err := bundle.Running(l.Bundle)
 		return err == nil && runs
 	})
 	a, err := r.Open(t).Adopt(within(t), l.Bundle)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 )
 
 const (
@@ -26,7 +26,7 @@ var errSlowDisk = errors.New("the disk did not accept it in time")
 // logQueue writes the log in a goroutine of its own, because a disk that hangs
 // must not block the agent.
 type logQueue struct {
-	file *shim.LogFile
+	file *bundle.LogFile
 	wake chan struct{} // capacity 1: there is output, or it is closed
 	full chan struct{} // capacity 1: there is enough for a piece
 	room chan struct{} // capacity 1: output was taken
@@ -39,7 +39,7 @@ type logQueue struct {
 	closed bool
 }
 
-func newLogQueue(f *shim.LogFile) *logQueue {
+func newLogQueue(f *bundle.LogFile) *logQueue {
 	return &logQueue{file: f, wake: make(chan struct{}, 1), full: make(chan struct{}, 1), room: make(chan struct{}, 1), done: make(chan struct{})}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
@@ -50,7 +51,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n, err := shim.Listen(l.NotifySocket())
+	n, err := bundle.Listen(l.NotifySocket())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 	}
 }
 
-func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
+func openBackend(t *testing.T, l team.Layout, n *bundle.Notifier) *Backend {
 	t.Helper()
 	exe, err := strays.Self()
 	if err != nil {

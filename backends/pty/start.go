@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
@@ -46,7 +47,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	var a *attached
 	err := b.starter.Start(ctx, l, shim.Way{
 		Run: func() (pid int, err error) { // a child of this process: its pid is not reused until it is reaped
-			if err := shim.WritePane(l.Bundle, p); err != nil {
+			if err := bundle.WritePane(l.Bundle, p); err != nil {
 				return 0, err
 			}
 			return b.fork(l)
@@ -71,7 +72,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 func shimLog(b team.Bundle) string { return filepath.Join(string(b), "shim.log") }
 
 func shimError(b team.Bundle) string {
-	t := shim.Tail(shimLog(b))
+	t := bundle.Tail(shimLog(b))
 	return strings.TrimPrefix(strings.Join(strings.Fields(t), " "), "teamctl: error: shim: ")
 }
 

@@ -33,14 +33,4 @@
 //
 // "teamctl shim exec" is the step that limits itself and becomes the agent if
 // limits are resource limits; "teamctl shim log" writes the log of a tmux pane.
-//
-// # Notifications
-//
-// The supervisor listens on a unix datagram socket (Listen). A datagram is one
-// JSON object {"agent": name, "generation": uuid, "event": event}; event is
-// "up" or "exited" from the shim and may be "ready" from the agent itself,
-// which gets the path in TEAMCTL_NOTIFY_SOCKET and its generation in
-// TEAMCTL_GENERATION. A datagram is a hint to read the files and may be lost;
-// then the supervisor notices the change by watching processes and, for
-// ready.json (SayReady), the bundle.
 package shim

@@ -11,17 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
-
-// groupFile is the content of group.json: it names the group before anything is
-// in it, so that whatever a dead shim leaves can be found.
-type groupFile struct {
-	Generation string `json:"generation"`
-	Path       string `json:"path"`
-}
 
 // group is the part of cgroup.Group that the shim needs after creating it.
 type group interface {
@@ -38,7 +32,7 @@ func (s *state) contain() {
 	l := s.launch
 	g, err := cgroup.Create(cgroup.Name(l.Team, l.Agent, l.Generation))
 	if err == nil {
-		err = writeJSON(s.bundle.Group(), groupFile{l.Generation, g.Path()}, false)
+		err = bundle.WriteGroup(s.bundle, bundle.Group{Generation: l.Generation, Path: g.Path()})
 		if err != nil {
 			_ = g.Remove()
 		}
@@ -111,7 +105,7 @@ func GroupOf(b team.Bundle, gen string) proc.Group {
 }
 
 func groupOf(b team.Bundle, gen string) *cgroup.Group {
-	f, err := readJSON(b.Group(), gen, func(f groupFile) string { return f.Generation })
+	f, err := bundle.ReadGroup(b, gen)
 	if err != nil || gen == "" {
 		return nil
 	}
@@ -143,7 +137,7 @@ func EndAll(ctx context.Context, b team.Bundle, gen string, roots []backends.Pro
 	if _, err := EndRest(ctx, nil, b, gen, roots, grace); err != nil {
 		return err
 	}
-	pr, err := ReadProc(b, gen)
+	pr, err := bundle.ReadProc(b, gen)
 	if err != nil || !proc.Alive(pr.Shim) {
 		return nil // not recorded in this bundle
 	}

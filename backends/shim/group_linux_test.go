@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
@@ -53,7 +54,7 @@ func up(t *testing.T, l backends.Launch) (*exec.Cmd, backends.Proc) {
 	var pr backends.Proc
 	until(t, "the agent is up", func() bool {
 		var err error
-		pr, err = ReadProc(l.Bundle, l.Generation)
+		pr, err = bundle.ReadProc(l.Bundle, l.Generation)
 		return err == nil
 	})
 	return c, pr
@@ -84,7 +85,7 @@ func gone(t *testing.T, dir string) {
 func TestFault08HiddenAfterShimKilled(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
-	l := bundle(t, "sh", "-c", `env -i setsid sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 1; done' >pids & exec sleep 1000`)
+	l := launch(t, "sh", "-c", `env -i setsid sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 1; done' >pids & exec sleep 1000`)
 	c, pr := up(t, l)
 	if pr.Cgroup == "" || pr.Uncontained != "" {
 		t.Fatalf("not contained: %+v", pr)
@@ -122,12 +123,12 @@ func TestFault08HiddenAfterShimKilled(t *testing.T) {
 func TestFault08LeftoversInGroup(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
-	l := bundle(t, "sh", "-c", `env -i setsid sh -c 'echo up >up; exec sleep 1000' & while [ ! -s up ]; do :; done; exit 3`)
+	l := launch(t, "sh", "-c", `env -i setsid sh -c 'echo up >up; exec sleep 1000' & while [ ! -s up ]; do :; done; exit 3`)
 	c, pr := up(t, l)
 	if got := exitCode(t, c); got != 3 {
 		t.Errorf("status %d", got)
 	}
-	if e, err := ReadExit(l.Bundle, l.Generation); err != nil || e.Leftover < 1 || !e.Known || e.Code != 3 {
+	if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || e.Leftover < 1 || !e.Known || e.Code != 3 {
 		t.Errorf("%+v, %v", e, err)
 	}
 	gone(t, pr.Cgroup)
@@ -137,7 +138,7 @@ func TestFault08LeftoversInGroup(t *testing.T) {
 func TestFault07FrozenStops(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
-	l := bundle(t, "sh", "-c", `trap 'exit 9' TERM; echo up >up; while :; do sleep 0.05; done`)
+	l := launch(t, "sh", "-c", `trap 'exit 9' TERM; echo up >up; while :; do sleep 0.05; done`)
 	c, pr := up(t, l)
 	words(t, filepath.Join(l.Dir, "up"), 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -182,17 +183,17 @@ func TestExecFailureLeavesNoGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, limits := range []team.Limits{{}, {MemoryBytes: 1 << 30}} {
-		l := bundle(t, file)
+		l := launch(t, file)
 		l.Limits = limits
-		if err := WriteLaunch(l); err != nil {
+		if err := bundle.WriteLaunch(l); err != nil {
 			t.Fatal(err)
 		}
 		_ = start(t, l).Wait()
-		e, err := ReadExit(l.Bundle, l.Generation)
+		e, err := bundle.ReadExit(l.Bundle, l.Generation)
 		if err != nil || !e.ExecFailed || e.Code != 126 || !strings.Contains(e.Reason, "exec format error") {
 			t.Errorf("%+v: %+v, %v", limits, e, err)
 		}
-		if pr, err := ReadProc(l.Bundle, l.Generation); err != nil || pr.Uncontained != "" {
+		if pr, err := bundle.ReadProc(l.Bundle, l.Generation); err != nil || pr.Uncontained != "" {
 			t.Errorf("%+v, %v", pr, err)
 		}
 		if g := GroupOf(l.Bundle, l.Generation); g != nil {
@@ -209,10 +210,10 @@ func TestRlimits(t *testing.T) {
 	if cgroup.Probe().Memory {
 		t.Skip("limits are kept by the memory controller here")
 	}
-	l := bundle(t, "sh", "-c", `ulimit -d; ulimit -Hd; echo "$0 $1"; ls -l /proc/$$/fd`, "zero", "one two")
+	l := launch(t, "sh", "-c", `ulimit -d; ulimit -Hd; echo "$0 $1"; ls -l /proc/$$/fd`, "zero", "one two")
 	run := func() []string {
 		t.Helper()
-		if err := WriteLaunch(l); err != nil {
+		if err := bundle.WriteLaunch(l); err != nil {
 			t.Fatal(err)
 		}
 		c := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation="+l.Generation)
@@ -232,7 +233,7 @@ func TestRlimits(t *testing.T) {
 	if len(limited) != len(plain) {
 		t.Errorf("descriptors with limits: %q, without: %q", limited[3:], plain[3:])
 	}
-	pr, err := ReadProc(l.Bundle, l.Generation)
+	pr, err := bundle.ReadProc(l.Bundle, l.Generation)
 	if want := (backends.Kept{Memory: backends.KeptByRlimit, CPU: backends.KeptByNothing}); err != nil || pr.Limits != want {
 		t.Errorf("kept %+v, %v; want %+v", pr.Limits, err, want)
 	}
@@ -249,11 +250,11 @@ func TestFault10MemoryLimit(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	l := bundle(t, awk, `BEGIN { s = "x"; for (i = 0; i < 28; i++) s = s s; print length(s) }`) // 256 MiB
+	l := launch(t, awk, `BEGIN { s = "x"; for (i = 0; i < 28; i++) s = s s; print length(s) }`) // 256 MiB
 	for limit, ok := range map[int64]bool{64 << 20: false, 4 << 30: true} {
 		l.Limits = team.Limits{MemoryBytes: limit}
 		l.Generation = team.NewUUID()
-		if err := WriteLaunch(l); err != nil {
+		if err := bundle.WriteLaunch(l); err != nil {
 			t.Fatal(err)
 		}
 		c := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation="+l.Generation)
@@ -304,7 +305,7 @@ func TestFault09ForkBomb(t *testing.T) {
 		Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: filepath.Join(dir, "w"), Bundle: team.Bundle(filepath.Join(dir, "b")),
 		Limits: team.Limits{PIDs: most},
 	}
-	if err := WriteLaunch(l); err != nil {
+	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chown(l.Bundle.Launch(), uid, uid); err != nil {
@@ -321,7 +322,7 @@ func TestFault09ForkBomb(t *testing.T) {
 	})
 	words(t, filepath.Join(l.Dir, "up"), 1)
 	var pr backends.Proc
-	until(t, "proc.json", func() bool { pr, err = ReadProc(l.Bundle, l.Generation); return err == nil })
+	until(t, "proc.json", func() bool { pr, err = bundle.ReadProc(l.Bundle, l.Generation); return err == nil })
 	if pr.Limits.PIDs != backends.KeptByRlimit {
 		t.Errorf("kept by %q", pr.Limits.PIDs)
 	}
@@ -345,7 +346,7 @@ func TestFault09ForkBomb(t *testing.T) {
 		t.Errorf("ending it took %s", d)
 	}
 	_ = c.Wait()
-	if e, err := ReadExit(l.Bundle, l.Generation); err != nil || !e.Known {
+	if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || !e.Known {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if left := proc.ByGeneration(l.Generation); len(left) > 0 {

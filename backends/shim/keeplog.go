@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -20,17 +20,6 @@ import (
 // it has read the end of the output: when no process is left that could write,
 // the shim writes a mark to the terminal, and everything written before the
 // mark precedes it.
-
-// StepLog is the shim's subcommand: "shim log --bundle DIR --generation GEN"
-// writes what it reads to the member's log.
-const StepLog = "log"
-
-// loggerFile is logger.json.
-type loggerFile struct {
-	Generation string          `json:"generation"`
-	Logger     backends.ProcID `json:"logger"`
-	Ended      bool            `json:"ended,omitempty"` // its input ended; not killed by a signal
-}
 
 // endMark returns the mark: an operating system command that no terminal
 // implements, and that therefore shows nothing.
@@ -67,7 +56,7 @@ func markEnd(gen string) {
 	}
 }
 
-// keepLog implements StepLog.
+// keepLog implements bundle.StepLog.
 func keepLog(args []string) int {
 	b, gen, err := parse(args)
 	if err != nil {
@@ -76,13 +65,13 @@ func keepLog(args []string) int {
 	// Signals that end the agent or the user's terminal are not meant for its
 	// log: the end of the pipe is what counts.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP)
-	me := loggerFile{Generation: gen}
-	if me.Logger, err = proc.Self(); err == nil {
+	me := bundle.Logger{Generation: gen}
+	if me.Process, err = proc.Self(); err == nil {
 		// Without it, an exit may be reported before its last output is in the
 		// log.
-		_ = writeJSON(b.Logger(), me, false)
+		_ = bundle.WriteLogger(b, me)
 	}
-	l, err := OpenLog(b.Log())
+	l, err := bundle.OpenLog(b.Log())
 	if err != nil {
 		return fail(err, 1)
 	}
@@ -94,46 +83,29 @@ func keepLog(args []string) int {
 	if err != nil {
 		return fail(err, 1)
 	}
-	if now, err := readLogger(b, gen); err == nil && now.Logger == me.Logger {
+	if now, err := bundle.ReadLogger(b, gen); err == nil && now.Process == me.Process {
 		me.Ended = true
-		_ = writeJSON(b.Logger(), me, false)
+		_ = bundle.WriteLogger(b, me)
 	}
 	return 0
-}
-
-func readLogger(b team.Bundle, gen string) (loggerFile, error) {
-	return readJSON(b.Logger(), gen, func(f loggerFile) string { return f.Generation })
-}
-
-// Logger returns the process that writes the log of the bundle's generation.
-func Logger(b team.Bundle) (backends.ProcID, error) {
-	f, err := readLogger(b, "")
-	return f.Logger, err
-}
-
-// LoggerOf returns the log writer of a generation; CodeNotFound if that has had
-// none.
-func LoggerOf(b team.Bundle, gen string) (backends.ProcID, error) {
-	f, err := readLogger(b, gen)
-	return f.Logger, err
 }
 
 // LoggerKilled reports whether the log writer of a generation died before its
 // input ended.
 func LoggerKilled(b team.Bundle, gen string) bool {
-	f, err := readLogger(b, gen)
-	return err == nil && !f.Ended && !proc.Alive(f.Logger)
+	f, err := bundle.ReadLogger(b, gen)
+	return err == nil && !f.Ended && !proc.Alive(f.Process)
 }
 
 // agentGone protects against a program that writes the mark itself.
 func agentGone(b team.Bundle, gen string) bool {
-	pr, err := ReadProc(b, gen)
+	pr, err := bundle.ReadProc(b, gen)
 	return err == nil && !proc.Alive(pr.Agent)
 }
 
 // copyLog reads fd to its end, or to the mark if over confirms that the agent
 // has exited.
-func copyLog(fd int, l *LogFile, mark []byte, over func() bool) error {
+func copyLog(fd int, l *bundle.LogFile, mark []byte, over func() bool) error {
 	buf := make([]byte, 32<<10)
 	held := 0 // bytes at the start of buf that may be the beginning of the mark
 	for {
@@ -180,9 +152,9 @@ func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
 	late := time.NewTimer(loggerWithin)
 	defer late.Stop()
 	for {
-		f, err := readLogger(b, gen)
+		f, err := bundle.ReadLogger(b, gen)
 		if err == nil {
-			w, err := proc.Watch(f.Logger)
+			w, err := proc.Watch(f.Process)
 			if err != nil {
 				return false
 			}

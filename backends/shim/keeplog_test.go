@@ -1,9 +1,7 @@
 package shim
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +10,8 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
-	"github.com/teamctl/teamctl/internal/timeindex"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -41,7 +39,7 @@ func TestCopyLog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
-			l, err := OpenLog(path)
+			l, err := bundle.OpenLog(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +80,7 @@ func TestCopyLog(t *testing.T) {
 func TestLoggerProcess(t *testing.T) {
 	t.Parallel()
 	b, gen := team.Bundle(t.TempDir()), team.NewUUID()
-	c := exec.Command(os.Args[0], "shim", StepLog, "--bundle", string(b), "--generation", gen)
+	c := exec.Command(os.Args[0], "shim", bundle.StepLog, "--bundle", string(b), "--generation", gen)
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +98,7 @@ func TestLoggerProcess(t *testing.T) {
 	if AwaitLog(ctx, b, gen) || ctx.Err() == nil {
 		t.Error("the wait ended while the logger lives")
 	}
-	if err := writeProc(b, backends.Proc{Generation: gen, Agent: backends.ProcID{PID: 1, StartTicks: 1}}); err != nil {
+	if err := bundle.WriteProc(b, backends.Proc{Generation: gen, Agent: backends.ProcID{PID: 1, StartTicks: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := in.Write(append([]byte("after\n"), endMark(gen)...)); err != nil {
@@ -121,51 +119,6 @@ func TestLoggerProcess(t *testing.T) {
 	}
 }
 
-// The index is rotated with the log, and finds times in every part.
-func TestLogTimes(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.max = 1000
-	chunk := bytes.Repeat([]byte("x"), 400)
-	for range 10 {
-		_, _ = l.Write(chunk)
-	}
-	for i, want := range []bool{true, true, true, false} {
-		name := path
-		if i > 0 {
-			name = fmt.Sprint(path, ".", i)
-		}
-		_, err := os.Stat(name)
-		_, ierr := os.Stat(timeindex.Path(name))
-		if (err == nil) != want || (ierr == nil) != want {
-			t.Errorf("%s: %v, index %v; want there: %v", name, err, ierr, want)
-		}
-		if !want {
-			continue
-		}
-		if off, _, known := timeindex.Since(name, time.Now().Add(-time.Minute)); off != 0 || !known {
-			t.Errorf("%s: since a minute ago: %d %v", name, off, known)
-		}
-	}
-	// After a truncation the log does not count as full at its old length.
-	_, _ = l.Write(chunk)
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = l.Write(chunk)
-	_, _ = l.Write(chunk)
-	if fi, err := os.Stat(path); err != nil || fi.Size() != 800 {
-		t.Errorf("after a cut: %d, %v", fi.Size(), err)
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestAgentGone(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
@@ -176,7 +129,7 @@ func TestAgentGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeProc(b, backends.Proc{Generation: "g", Agent: self}); err != nil {
+	if err := bundle.WriteProc(b, backends.Proc{Generation: "g", Agent: self}); err != nil {
 		t.Fatal(err)
 	}
 	if agentGone(b, "g") || agentGone(b, "other") {

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
-	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -29,11 +26,11 @@ const adoptWithin = 5 * time.Second
 
 // WaitUp waits for proc.json. Events only trigger a check; dead is closed when
 // the shim ends; look is the interval of checks without an event.
-func WaitUp(ctx context.Context, l backends.Launch, events <-chan Event, dead <-chan struct{}, look time.Duration) (backends.Proc, error) {
+func WaitUp(ctx context.Context, l backends.Launch, events <-chan bundle.Event, dead <-chan struct{}, look time.Duration) (backends.Proc, error) {
 	t := time.NewTicker(look)
 	defer t.Stop()
 	for over := false; ; {
-		pr, err := ReadProc(l.Bundle, l.Generation)
+		pr, err := bundle.ReadProc(l.Bundle, l.Generation)
 		if err == nil {
 			return pr, nil
 		}
@@ -66,7 +63,7 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for over := false; ; {
-		pr, err := ReadProc(l.Bundle, l.Generation)
+		pr, err := bundle.ReadProc(l.Bundle, l.Generation)
 		if !team.IsCode(err, team.CodeNotFound) {
 			return pr, err
 		}
@@ -76,7 +73,7 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 			}
 			return pr, err
 		}
-		if runs, rerr := Running(l.Bundle); rerr == nil && !runs {
+		if runs, rerr := bundle.Running(l.Bundle); rerr == nil && !runs {
 			over = true // it may have written the file and exited meanwhile: read once more
 			continue
 		}
@@ -96,15 +93,15 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 func Conclude(looks *proc.Looks, l backends.Launch, pr backends.Proc, log *slog.Logger) backends.Exit {
 	ctx, cancel := context.WithTimeout(context.Background(), ConcludeWithin)
 	defer cancel()
-	e, err := ReadExit(l.Bundle, l.Generation)
+	e, err := bundle.ReadExit(l.Bundle, l.Generation)
 	if err != nil {
 		e = Unknown(ctx, looks, l, pr, err, log)
-		if err := WriteExit(l.Bundle, e); err != nil {
+		if err := bundle.WriteExit(l.Bundle, e); err != nil {
 			log.Error("record an exit", "agent", l.Agent, "err", err)
 		}
 	}
 	if e.Tail == "" {
-		e.Tail = Tail(l.Bundle.Log())
+		e.Tail = bundle.Tail(l.Bundle.Log())
 	}
 	return e
 }
@@ -251,14 +248,4 @@ func (f *Life) wait(d time.Duration) bool {
 	case <-t.C:
 		return false
 	}
-}
-
-// CreateLog creates the log with a private mode before any other process can
-// create it.
-func CreateLog(path string) error {
-	f, err := regular.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("create the log: %w", err)
-	}
-	return f.Close()
 }

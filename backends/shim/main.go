@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -32,7 +33,7 @@ func Main(args []string, own ...Opener) int {
 		switch args[0] {
 		case stepExec:
 			return limitedExec(args[1:])
-		case StepLog:
+		case bundle.StepLog:
 			return keepLog(args[1:])
 		}
 	}
@@ -46,9 +47,9 @@ func Main(args []string, own ...Opener) int {
 	}
 	s.command = os.Args[:max(len(os.Args)-len(args), 0)]
 	e := s.run()
-	err = WriteExit(b, e)
+	err = bundle.WriteExit(b, e)
 	if err == nil {
-		s.notify(EventExited)
+		s.notify(bundle.EventExited)
 	}
 	if s.own != nil {
 		signal.Ignore(unix.SIGHUP) // closing the terminal sends SIGHUP to its session, which contains the shim
@@ -94,8 +95,8 @@ func parse(args []string) (team.Bundle, string, error) {
 type state struct {
 	bundle  team.Bundle
 	launch  backends.Launch
-	start   *Lock
-	held    *Lock // never unlocked: the kernel releases it when the shim exits
+	start   *bundle.Lock
+	held    *bundle.Lock // never unlocked: the kernel releases it when the shim exits
 	tty     bool
 	own     Terminal // nil if the agent uses the shim's terminal
 	agent   int      // pid
@@ -112,19 +113,19 @@ type state struct {
 
 // prepare performs steps 1 to 4 of the package comment.
 func prepare(b team.Bundle, gen string, own []Opener) (*state, error) {
-	start, err := lock(b.StartLock(), unix.LOCK_SH)
+	start, err := bundle.AwaitStart(b)
 	if err != nil {
 		return nil, err
 	}
-	l, err := ReadLaunch(b, gen)
+	l, err := bundle.ReadLaunch(b, gen)
 	if err != nil {
 		return nil, fmt.Errorf("this start was abandoned: %w", err)
 	}
 	if len(l.Argv) == 0 {
 		return nil, errors.New("launch.json names no command")
 	}
-	run, err := lock(b.RunLock(), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, errHeld) {
+	run, err := bundle.LockRun(b)
+	if team.IsCode(err, team.CodeConflict) {
 		return nil, errors.New("another generation of this member is running")
 	}
 	if err != nil {
@@ -147,7 +148,7 @@ func prepare(b team.Bundle, gen string, own []Opener) (*state, error) {
 
 func (s *state) notify(event string) {
 	if s.launch.Notify != "" {
-		_ = Notify(s.launch.Notify, s.launch.Agent, s.launch.Generation, event)
+		_ = bundle.Notify(s.launch.Notify, s.launch.Agent, s.launch.Generation, event)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
@@ -63,7 +64,7 @@ func (s *state) run() backends.Exit {
 	}
 	unrecorded := s.recordProc(id)
 	if unrecorded == nil {
-		s.notify(EventUp)
+		s.notify(bundle.EventUp)
 		debug.FreeOSMemory()
 	} else {
 		// This agent could never be adopted or ended, so it must not continue.
@@ -109,7 +110,7 @@ func joinReason(a, b string) string {
 func (s *state) recordProc(agent backends.ProcID) error {
 	self, err := proc.Self()
 	if err == nil {
-		err = writeProc(s.bundle, backends.Proc{
+		err = bundle.WriteProc(s.bundle, backends.Proc{
 			Generation: s.launch.Generation, Shim: self, Agent: agent, StartedAt: time.Now(),
 			Cgroup: s.groupPath(), Uncontained: s.uncontained, Limits: s.kept,
 		})

@@ -2,9 +2,7 @@ package shim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -29,13 +28,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func bundle(t *testing.T, argv ...string) backends.Launch {
+func launch(t *testing.T, argv ...string) backends.Launch {
 	t.Helper()
 	l := backends.Launch{
 		Team: "t", Agent: "a", Generation: team.NewUUID(), Argv: argv,
 		Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: t.TempDir(), Bundle: team.Bundle(t.TempDir()),
 	}
-	if err := WriteLaunch(l); err != nil {
+	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // a shim killed by the test leaves its control group
@@ -73,7 +72,7 @@ func exitCode(t *testing.T, c *exec.Cmd) int {
 
 func TestStatusAndEvents(t *testing.T) {
 	t.Parallel()
-	n, err := Listen(filepath.Join(t.TempDir(), "n"))
+	n, err := bundle.Listen(filepath.Join(t.TempDir(), "n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,16 +81,16 @@ func TestStatusAndEvents(t *testing.T) {
 		script string
 		status int
 	}{{"exit 0", 0}, {"exit 42", 42}, {"kill -9 $$", 137}} {
-		l := bundle(t, "sh", "-c", c.script)
+		l := launch(t, "sh", "-c", c.script)
 		l.Notify = n.Path()
-		if err := WriteLaunch(l); err != nil {
+		if err := bundle.WriteLaunch(l); err != nil {
 			t.Fatal(err)
 		}
 		events, cancel := n.Subscribe(l.Agent, l.Generation)
 		if got := exitCode(t, start(t, l)); got != c.status {
 			t.Errorf("%s: status %d; want %d", c.script, got, c.status)
 		}
-		for _, want := range []string{EventUp, EventExited} {
+		for _, want := range []string{bundle.EventUp, bundle.EventExited} {
 			select {
 			case e := <-events:
 				if e.Event != want || e.Generation != l.Generation {
@@ -105,7 +104,7 @@ func TestStatusAndEvents(t *testing.T) {
 		if _, ok := <-events; ok {
 			t.Error("a cancelled subscription is open")
 		}
-		if runs, err := Running(l.Bundle); runs || err != nil {
+		if runs, err := bundle.Running(l.Bundle); runs || err != nil {
 			t.Errorf("run.lock after the exit: %v, %v", runs, err)
 		}
 		if m, _ := filepath.Glob(string(l.Bundle) + "/*.tmp"); len(m) > 0 {
@@ -116,17 +115,17 @@ func TestStatusAndEvents(t *testing.T) {
 
 func TestOneGeneration(t *testing.T) {
 	t.Parallel()
-	l := bundle(t, "sh", "-c", "exec sleep 1000")
+	l := launch(t, "sh", "-c", "exec sleep 1000")
 	c := start(t, l)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := ReadProc(l.Bundle, l.Generation); err == nil {
+		if _, err := bundle.ReadProc(l.Bundle, l.Generation); err == nil {
 			break
 		}
 		<-tick.C
 	}
-	if runs, err := Running(l.Bundle); !runs || err != nil {
+	if runs, err := bundle.Running(l.Bundle); !runs || err != nil {
 		t.Errorf("run.lock: %v, %v; want held", runs, err)
 	}
 	second := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation", l.Generation)
@@ -145,22 +144,22 @@ func TestOneGeneration(t *testing.T) {
 	if got := exitCode(t, c); got != 128+15 {
 		t.Errorf("status %d", got)
 	}
-	if e, err := ReadExit(l.Bundle, l.Generation); err != nil || e.Signal != "SIGTERM" || !e.Known || e.Reason != "" {
+	if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || e.Signal != "SIGTERM" || !e.Known || e.Reason != "" {
 		t.Errorf("exit = %+v, %v", e, err)
 	}
-	if _, err := ReadExit(l.Bundle, "other"); !team.IsCode(err, team.CodeNotFound) {
+	if _, err := bundle.ReadExit(l.Bundle, "other"); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("exit of another generation: %v", err)
 	}
 }
 
 func TestWaitsForStartLock(t *testing.T) {
 	t.Parallel()
-	l := bundle(t, "sh", "-c", "exit 5")
-	lk, err := LockStart(l.Bundle)
+	l := launch(t, "sh", "-c", "exit 5")
+	lk, err := bundle.LockStart(l.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LockStart(l.Bundle); !team.IsCode(err, team.CodeConflict) {
+	if _, err := bundle.LockStart(l.Bundle); !team.IsCode(err, team.CodeConflict) {
 		t.Errorf("second lock: %v; want a conflict", err)
 	}
 	c := start(t, l)
@@ -231,145 +230,6 @@ func TestTransientStartFailureIsUnknown(t *testing.T) {
 	}
 }
 
-// The datagram of an agent that does not use this package.
-func TestReadyFromAnAgent(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "n")
-	n, err := Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, _ := n.Subscribe("", "")
-	other, _ := n.Subscribe("b", "")
-	c, err := net.Dial("unixgram", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, junk := range []string{"", "junk", `{"event":1}`, `{}`, strings.Repeat("x", 9000)} {
-		_, _ = c.Write([]byte(junk))
-	}
-	if err := json.NewEncoder(c).Encode(map[string]string{"agent": "a", "generation": "g", "event": "ready"}); err != nil {
-		t.Fatal(err)
-	}
-	if e := <-all; e.Agent+" "+e.Generation+" "+e.Event != strings.Join([]string{"a", "g", EventReady}, " ") {
-		t.Errorf("event = %+v", e)
-	}
-	_ = c.Close()
-	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
-		t.Errorf("socket: %v, %v", fi, err)
-	}
-	// A subscriber that does not read loses the oldest events, and delays no
-	// sender.
-	for range 200 {
-		if err := Notify(path, "a", "g", EventUp); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := Notify(path, "b", "g", EventExited); err != nil {
-		t.Fatal(err)
-	}
-	if e := <-other; e.Event != EventExited {
-		t.Errorf("event = %+v", e)
-	}
-	if err := n.Close(); err != nil {
-		t.Error(err)
-	}
-	for range all { // closed at the end
-	}
-	if _, ok := <-other; ok {
-		t.Error("still open")
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("the socket is still there")
-	}
-	if err := Notify(path, "a", "g", EventUp); err == nil {
-		t.Error("notifying nobody succeeded")
-	}
-}
-
-func TestSocketPathTooLong(t *testing.T) {
-	t.Parallel()
-	if _, err := Listen("/tmp/" + strings.Repeat("x", 120)); !team.IsCode(err, team.CodeInvalid) {
-		t.Errorf("listen: %v; want invalid", err)
-	}
-}
-
-// A deleted socket is recreated, also for existing subscribers.
-func TestDeletedNotifySocketComesBack(t *testing.T) {
-	t.Parallel()
-	n, err := Listen(filepath.Join(t.TempDir(), "n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = n.Close() }()
-	events, cancel := n.Subscribe("a", "")
-	defer cancel()
-	if renewed, err := n.Look(); renewed || err != nil {
-		t.Errorf("looked at a socket that is there: %v, %v", renewed, err)
-	}
-	for range 3 {
-		if err := os.Remove(n.Path()); err != nil {
-			t.Fatal(err)
-		}
-		if err := Notify(n.Path(), "a", "g", EventUp); err == nil {
-			t.Error("a sender was not told")
-		}
-		if renewed, err := n.Look(); !renewed || err != nil {
-			t.Fatalf("look: %v, %v", renewed, err)
-		}
-		if fi, err := os.Stat(n.Path()); err != nil || fi.Mode().Perm() != 0o600 {
-			t.Errorf("the new socket: %v, %v", fi, err)
-		}
-		if err := Notify(n.Path(), "a", "g", EventReady); err != nil {
-			t.Fatal(err)
-		}
-		if e := <-events; e.Event != EventReady {
-			t.Errorf("event %+v", e)
-		}
-	}
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if renewed, err := n.Look(); renewed || err != nil {
-		t.Errorf("after close: %v, %v", renewed, err)
-	}
-	if _, err := os.Lstat(n.Path()); !os.IsNotExist(err) {
-		t.Errorf("the socket is left: %v", err)
-	}
-}
-
-func TestFiles(t *testing.T) {
-	t.Parallel()
-	b := team.Bundle(t.TempDir())
-	if _, err := ReadPane(b, "g"); !team.IsCode(err, team.CodeNotFound) {
-		t.Errorf("missing: %v", err)
-	}
-	p := backends.Pane{Generation: "g", PaneID: "%1", ServerPID: 4, ServerStart: 1 << 60}
-	if err := WritePane(b, p); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := ReadPane(b, "g"); err != nil || got != p {
-		t.Errorf("pane = %+v, %v", got, err)
-	}
-	if fi, err := os.Stat(b.Pane()); err != nil || fi.Mode().Perm() != 0o600 {
-		t.Errorf("mode: %v, %v", fi, err)
-	}
-	if err := os.WriteFile(b.Exit(), []byte(`{"generation":"g","known":tr`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if e, err := ReadExit(b, "g"); err == nil || team.IsCode(err, team.CodeNotFound) || e.Known {
-		t.Errorf("a torn file: %+v, %v", e, err)
-	}
-	if err := os.WriteFile(string(b)+"/proc.json.123.tmp", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	Sweep(b)
-	es, err := os.ReadDir(string(b))
-	if err != nil || len(es) != 2 {
-		t.Errorf("after the sweep: %v, %v", es, err)
-	}
-}
-
 // An agent's command may start a supervisor, which must not be ended with the
 // agent.
 func TestDetachedOutlivesTheAgent(t *testing.T) {
@@ -377,13 +237,13 @@ func TestDetachedOutlivesTheAgent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	// The agent exits only when the detached process has its mark: until the
 	// exec it is a copy of the shell.
-	l := bundle(t, "sh", "-c", `env -u TEAMCTL_GENERATION TEAMCTL_DETACHED=1 setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0"
+	l := launch(t, "sh", "-c", `env -u TEAMCTL_GENERATION TEAMCTL_DETACHED=1 setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0"
 		until tr '\0' '\n' </proc/$!/environ | grep -q ^TEAMCTL_DETACHED=1; do :; done
 		sleep 1000 & exit 6`, file)
 	if got := exitCode(t, start(t, l)); got != 6 {
 		t.Errorf("status %d", got)
 	}
-	e, err := ReadExit(l.Bundle, l.Generation)
+	e, err := bundle.ReadExit(l.Bundle, l.Generation)
 	if err != nil || e.Leftover != 1 {
 		t.Errorf("exit = %+v, %v; want one leftover", e, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -26,8 +27,8 @@ const (
 
 // Starter holds what all starts of a backend with shims share.
 type Starter struct {
-	Argv     []string  // absolute command of the shim: [teamctl shim]
-	Notifier *Notifier // nil: starts are noticed by polling
+	Argv     []string         // absolute command of the shim: [teamctl shim]
+	Notifier *bundle.Notifier // nil: starts are noticed by polling
 	Looks    *proc.Looks
 	Log      *slog.Logger
 }
@@ -73,7 +74,7 @@ func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err erro
 	if err := os.MkdirAll(string(l.Bundle), 0o700); err != nil {
 		return err
 	}
-	lk, err := LockStart(l.Bundle)
+	lk, err := bundle.LockStart(l.Bundle)
 	if err != nil {
 		return err
 	}
@@ -85,13 +86,13 @@ func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err erro
 		locked = false
 	}
 	defer unlock()
-	if runs, err := Running(l.Bundle); err != nil {
+	if runs, err := bundle.Running(l.Bundle); err != nil {
 		return err
 	} else if runs {
 		return team.Errorf(team.CodeConflict, "a generation of this member is running").WithReason("already_running")
 	}
-	Sweep(l.Bundle)
-	if err := WriteLaunch(l); err != nil {
+	bundle.Sweep(l.Bundle)
+	if err := bundle.WriteLaunch(l); err != nil {
 		return err
 	}
 	var id backends.ProcID
@@ -100,10 +101,10 @@ func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err erro
 			s.undo(ctx, l, w, id)
 		}
 	}()
-	if err := CreateLog(l.Bundle.Log()); err != nil {
+	if err := bundle.CreateLog(l.Bundle.Log()); err != nil {
 		return err
 	}
-	var events <-chan Event
+	var events <-chan bundle.Event
 	look := lookEvery
 	if s.Notifier != nil {
 		var cancel func()

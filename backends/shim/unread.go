@@ -2,17 +2,13 @@ package shim
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
-	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -20,36 +16,6 @@ import (
 // truncate them, or make them unreadable. A member's state is then determined,
 // and the member ended, by what needs no file: the run lock, the process table
 // and the control group.
-
-// Problems returns the files of a bundle that cannot be read, with the reason.
-// A missing file is not a problem.
-func Problems(b team.Bundle) (list []error) {
-	fi, err := os.Stat(string(b))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return []error{err}
-	case !fi.IsDir():
-		return []error{fmt.Errorf("%s is not a directory", b)}
-	}
-	for _, path := range []string{b.Launch(), b.Proc(), b.Group(), b.Pane(), b.Exit(), b.Ready(), b.Backoff(), b.Logger()} {
-		_, err := readJSON(path, "", func(any) string { return "" })
-		if err != nil && !team.IsCode(err, team.CodeNotFound) {
-			list = append(list, err)
-		}
-	}
-	for _, path := range []string{b.Log(), b.RunLock(), b.StartLock()} {
-		f, err := regular.Open(path)
-		switch {
-		case err == nil:
-			_ = f.Close() // opened only as a check
-		case !errors.Is(err, fs.ErrNotExist):
-			list = append(list, fmt.Errorf("read %s: %w", filepath.Base(path), err))
-		}
-	}
-	return list
-}
 
 // unreadWithin limits the wait for a shim whose agent was ended, and
 // unreadEvery is the interval at which its lock is checked.
@@ -85,7 +51,7 @@ func EndUnread(ctx context.Context, looks *proc.Looks, b team.Bundle, key, agent
 	if g != nil {
 		_ = g.Remove() // what is still alive in it does not belong to the agent
 	}
-	e, err := ReadExit(b, gen)
+	e, err := bundle.ReadExit(b, gen)
 	if err != nil {
 		e = backends.Exit{Generation: gen, Code: -1, At: time.Now(), Leftover: ended, Reason: "its files could not be read"}
 	}
@@ -100,7 +66,7 @@ func awaitRelease(ctx context.Context, b team.Bundle) error {
 	t := time.NewTicker(unreadEvery)
 	defer t.Stop()
 	for {
-		if held, err := Running(b); err != nil || !held {
+		if held, err := bundle.Running(b); err != nil || !held {
 			return nil
 		}
 		select {

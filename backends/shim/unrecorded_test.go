@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestFault13AgentThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	l := bundle(t, "sh", "-c", "echo $$ >"+pidFile+"; exec sleep 1000")
+	l := launch(t, "sh", "-c", "echo $$ >"+pidFile+"; exec sleep 1000")
 	if err := os.MkdirAll(filepath.Join(l.Bundle.Proc(), "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +31,11 @@ func TestFault13AgentThatCannotBeRecorded(t *testing.T) {
 			}
 		}
 	}
-	e, err := ReadExit(l.Bundle, l.Generation)
+	e, err := bundle.ReadExit(l.Bundle, l.Generation)
 	if err != nil || e.Known || e.ExecFailed || !strings.HasPrefix(e.Reason, "start failed: ") {
 		t.Errorf("exit = %+v, %v", e, err)
 	}
-	if runs, err := Running(l.Bundle); runs || err != nil {
+	if runs, err := bundle.Running(l.Bundle); runs || err != nil {
 		t.Errorf("run.lock after the exit: %v, %v", runs, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
@@ -13,19 +14,19 @@ import (
 // Adopt attaches to the generation in the bundle. If it has ended, Adopt makes
 // sure that exit.json records it, ends what survived it, and returns
 // CodeNotFound.
-func (b *Backend) Adopt(ctx context.Context, bundle team.Bundle) (backends.Attached, error) {
+func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached, error) {
 	if err := b.errClosed(); err != nil {
 		return nil, err
 	}
 	if err := b.Check(ctx); err != nil {
 		return nil, err
 	}
-	l, err := shim.ReadLaunch(bundle, "")
+	l, err := bundle.ReadLaunch(dir, "")
 	if err != nil {
 		return nil, fmt.Errorf("adopt: %w", err)
 	}
-	l.Bundle = bundle
-	p, err := shim.ReadPane(bundle, l.Generation)
+	l.Bundle = dir
+	p, err := bundle.ReadPane(dir, l.Generation)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
@@ -80,7 +81,7 @@ func (b *Backend) search(ctx context.Context, l backends.Launch, p backends.Pane
 				ServerPID: s.id.PID, ServerStart: s.id.StartTicks,
 				PaneID: q.id, WindowID: q.window, SessionID: q.session, Private: s.private,
 			}
-			if err := shim.WritePane(l.Bundle, p); err != nil {
+			if err := bundle.WritePane(l.Bundle, p); err != nil {
 				b.log.Warn("record a pane", "agent", l.Agent, "err", err)
 			}
 			return s, p
@@ -99,7 +100,7 @@ func (b *Backend) repair(ctx context.Context, s *server, l backends.Launch, p ba
 		err = s.batch(ctx, decorate(q.id, l)...)
 	}
 	if err == nil && !q.piped && !q.dead {
-		if err = shim.CreateLog(l.Bundle.Log()); err == nil {
+		if err = bundle.CreateLog(l.Bundle.Log()); err == nil {
 			err = s.batch(ctx, b.pipe(q.id, l))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
@@ -92,10 +93,10 @@ func (a *attached) Detach() {
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane, s *server) backends.Exit {
 	ctx, cancel := context.WithTimeout(context.Background(), shim.ConcludeWithin)
 	defer cancel()
-	e, err := shim.ReadExit(l.Bundle, l.Generation)
+	e, err := bundle.ReadExit(l.Bundle, l.Generation)
 	if err == nil && e.Reason != backends.ReasonTerminalGone {
 		b.drain(l)
-		e.Tail = shim.Tail(l.Bundle.Log())
+		e.Tail = bundle.Tail(l.Bundle.Log())
 		return e
 	}
 	killed := err != nil
@@ -105,7 +106,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane,
 	if why := placeLost(ctx, p, s); why != "" {
 		e.Reason = why
 	}
-	if err := shim.WriteExit(l.Bundle, e); err != nil {
+	if err := bundle.WriteExit(l.Bundle, e); err != nil {
 		b.log.Error("record an exit", "agent", l.Agent, "err", err)
 	}
 	if killed && s != nil {
@@ -116,7 +117,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane,
 		_, _ = s.run(ctx, "pipe-pane", "-t", p.PaneID)
 	}
 	b.drain(l)
-	e.Tail = shim.Tail(l.Bundle.Log())
+	e.Tail = bundle.Tail(l.Bundle.Log())
 	return e
 }
 
@@ -175,7 +176,7 @@ func (s *server) nudge(l backends.Launch, shimID backends.ProcID, quit <-chan st
 	if s == nil {
 		return
 	}
-	logger, err := shim.LoggerOf(l.Bundle, l.Generation)
+	logger, err := bundle.ReadLogger(l.Bundle, l.Generation)
 	logs := err == nil
 	t := time.NewTicker(nudgeSoon)
 	defer t.Stop()
@@ -185,8 +186,8 @@ func (s *server) nudge(l backends.Launch, shimID backends.ProcID, quit <-chan st
 		case <-quit:
 			return
 		}
-		zombie := proc.Zombie(shimID) || logs && proc.Zombie(logger)
-		if !zombie && (!logs || !proc.Alive(logger)) {
+		zombie := proc.Zombie(shimID) || logs && proc.Zombie(logger.Process)
+		if !zombie && (!logs || !proc.Alive(logger.Process)) {
 			return
 		}
 		if zombie {

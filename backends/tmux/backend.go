@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
@@ -23,13 +24,13 @@ const Name = "tmux"
 // generations, the rest has defaults.
 type Options struct {
 	Layout   team.Layout
-	ShimArgv []string       // absolute command of the shim, for example [/usr/bin/teamctl shim]
-	LeadArgv []string       // command for the lead's pane of the private server; default: none
-	Notifier *shim.Notifier // nil: starts are noticed by polling, within 50 ms
-	Log      *slog.Logger   // nil: silent
-	Tmux     string         // default "tmux", from PATH
-	Cols     int            // of the private server's windows without an attached client; default 200
-	Rows     int            // default 50
+	ShimArgv []string         // absolute command of the shim, for example [/usr/bin/teamctl shim]
+	LeadArgv []string         // command for the lead's pane of the private server; default: none
+	Notifier *bundle.Notifier // nil: starts are noticed by polling, within 50 ms
+	Log      *slog.Logger     // nil: silent
+	Tmux     string           // default "tmux", from PATH
+	Cols     int              // of the private server's windows without an attached client; default 200
+	Rows     int              // default 50
 }
 
 // Backend is the tmux backend of one team. New creates it without side effects.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -67,7 +67,7 @@ func TestFault19UserKillsPane(t *testing.T) {
 		if want := map[string]string{"idle": "SIGHUP", "stubborn": "SIGKILL"}[mode]; e.Signal != want {
 			t.Errorf("%s: signal %s; want %s", mode, e.Signal, want)
 		}
-		if on, err := shim.ReadExit(l.Bundle, l.Generation); err != nil || on.Reason != backends.ReasonPaneKilled {
+		if on, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || on.Reason != backends.ReasonPaneKilled {
 			t.Errorf("%s: exit.json = %+v, %v", mode, on, err)
 		}
 		if err := h.Dispose(ctxFor(t)); err != nil {
@@ -208,9 +208,9 @@ func TestSocketDeletedUnderMany(t *testing.T) {
 		b = r.Open(t).(*Backend)
 		var wg sync.WaitGroup
 		have := make([]backends.Attached, len(bundles)+1)
-		for i, bundle := range bundles {
+		for i, at := range bundles {
 			wg.Go(func() {
-				a, err := b.Adopt(ctxFor(t), bundle)
+				a, err := b.Adopt(ctxFor(t), at)
 				if err != nil {
 					t.Error(err)
 					return
@@ -308,14 +308,14 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 	if err := b.Check(ctxFor(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := shim.WriteLaunch(l); err != nil {
+	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
-	lk, err := shim.LockStart(l.Bundle)
+	lk, err := bundle.LockStart(l.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := shim.CreateLog(l.Bundle.Log()); err != nil {
+	if err := bundle.CreateLog(l.Bundle.Log()); err != nil {
 		t.Fatal(err)
 	}
 	at, err := b.put(ctxFor(t), l)
@@ -331,7 +331,7 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = r.Open(t).(*Backend)
-	waitFor(t, "the shim is up", func() bool { runs, _ := shim.Running(l.Bundle); return runs })
+	waitFor(t, "the shim is up", func() bool { runs, _ := bundle.Running(l.Bundle); return runs })
 	a, err := b.Adopt(ctxFor(t), l.Bundle)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +339,7 @@ func TestFault02KilledWhileStarting(t *testing.T) {
 	if a.Proc().Shim.PID != pid || a.Pane() != p && a.Pane().PaneID != p.PaneID {
 		t.Errorf("adopted %+v, %+v; want pid %d, %+v", a.Proc(), a.Pane(), pid, p)
 	}
-	if on, err := shim.ReadPane(l.Bundle, l.Generation); err != nil || on.PaneID != p.PaneID {
+	if on, err := bundle.ReadPane(l.Bundle, l.Generation); err != nil || on.PaneID != p.PaneID {
 		t.Errorf("pane.json = %+v, %v", on, err)
 	}
 	q, ok, err := s.find(ctxFor(t), p.PaneID)
@@ -359,10 +359,10 @@ func TestStartGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := backendtest.Launch(t, r, "a", "idle")
-	if err := shim.WriteLaunch(l); err != nil {
+	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
-	lk, err := shim.LockStart(l.Bundle)
+	lk, err := bundle.LockStart(l.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestStartGivenUp(t *testing.T) {
 	l2 := backendtest.Launch(t, r, "a", "idle")
 	h, err := b.Start(ctxFor(t), l2)
 	if team.IsCode(err, team.CodeConflict) { // the old shim was faster: then it runs, once
-		waitFor(t, "the first one is up", func() bool { _, err := shim.ReadProc(l.Bundle, l.Generation); return err == nil })
+		waitFor(t, "the first one is up", func() bool { _, err := bundle.ReadProc(l.Bundle, l.Generation); return err == nil })
 		a, err := b.Adopt(ctxFor(t), l.Bundle)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/team"
 )
@@ -140,7 +141,7 @@ func (b *Backend) choose(ctx context.Context, l backends.Launch) (*server, strin
 
 // reuse starts argv in the member's dead pane of an earlier generation.
 func (b *Backend) reuse(ctx context.Context, s *server, l backends.Launch, argv []string) (string, bool) {
-	old, err := shim.ReadPane(l.Bundle, "")
+	old, err := bundle.ReadPane(l.Bundle, "")
 	if err != nil || old.Socket != s.socket || old.ServerPID != s.id.PID || old.ServerStart != s.id.StartTicks {
 		return "", false
 	}
@@ -352,7 +353,7 @@ func title(l backends.Launch) string {
 // on, through a process that limits its size. tmux runs the command with sh.
 func (b *Backend) pipe(id string, l backends.Launch) []string {
 	cmd := "export " + shim.EnvThreads + "; exec"
-	for _, w := range append(slices.Clone(shim.Argv(b.opt.ShimArgv)), shim.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
+	for _, w := range append(slices.Clone(shim.Argv(b.opt.ShimArgv)), bundle.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
 		cmd += " " + team.ShellQuote(w)
 	}
 	return []string{"pipe-pane", "-O", "-t", id, literal(cmd, true)}

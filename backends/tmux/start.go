@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 )
 
@@ -32,7 +33,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 			if at, err = b.put(ctx, l); err != nil {
 				return 0, err
 			}
-			return at.pid, shim.WritePane(l.Bundle, at.pane)
+			return at.pid, bundle.WritePane(l.Bundle, at.pane)
 		},
 		Attach: func(up backends.Proc) (err error) {
 			a, err = b.attach(l, up, at.pane, at.server)

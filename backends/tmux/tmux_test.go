@@ -13,7 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/backendtest"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
@@ -45,7 +45,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n, err := shim.Listen(l.NotifySocket())
+	n, err := bundle.Listen(l.NotifySocket())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 	return &backendtest.Rig{Layout: l, Open: open, Notify: n.Path()}
 }
 
-func openBackend(t *testing.T, l team.Layout, n *shim.Notifier) *Backend {
+func openBackend(t *testing.T, l team.Layout, n *bundle.Notifier) *Backend {
 	t.Helper()
 	exe, err := strays.Self()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
@@ -159,7 +159,7 @@ func TestTypedAndPlain(t *testing.T) {
 	for in, want := range map[string]string{
 		"\x1b[1;31mred\x1b[0m": "red", "\x1b]0;title\x07x": "x", "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link", "a\x1b(Bb\r\n": "ab\n", "\x1b[?25l.": ".",
 	} {
-		if got := shim.Plain(in); got != want {
+		if got := bundle.Plain(in); got != want {
 			t.Errorf("Plain(%q) = %q; want %q", in, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
@@ -46,7 +47,7 @@ func TestUsedBesideTeamctl(t *testing.T) {
 	}
 	below := func(name string) string {
 		t.Helper()
-		pr, err := shim.ReadProc(home.Team("demo").Bundle(name), "")
+		pr, err := bundle.ReadProc(home.Team("demo").Bundle(name), "")
 		if err != nil {
 			t.Fatal(err)
 		}

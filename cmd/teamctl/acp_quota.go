@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
@@ -60,7 +60,7 @@ func (q *quota) Used(ctx context.Context, u team.Usage) (noted bool) {
 	q.last, q.told = u, time.Now()
 	data, err := json.Marshal(team.Observation{At: time.Now(), Source: "the agent's own count", Conversation: gen, Usage: &u})
 	if err == nil { // nobody may be there
-		_ = shim.Send(q.at.getenv(team.EnvNotify), shim.Event{Agent: q.member.Name, Generation: gen, Event: shim.EventSeen, Data: data})
+		_ = bundle.Send(q.at.getenv(team.EnvNotify), bundle.Event{Agent: q.member.Name, Generation: gen, Event: bundle.EventSeen, Data: data})
 	}
 	return false
 }

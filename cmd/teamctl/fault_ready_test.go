@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -51,7 +51,7 @@ func TestReadyWhileNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	gen := r.proc("w").Generation
-	r.until("its word", func() bool { return shim.ReadReady(r.layout.Bundle("w"), gen) == nil })
+	r.until("its word", func() bool { return bundle.ReadReady(r.layout.Bundle("w"), gen) == nil })
 	var m ledger.Member
 	r.until("w to be ready", func() bool { m = r.members()["w"]; return m.Ready })
 	if m.Generation != gen || m.Reason != "" {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
@@ -206,7 +206,7 @@ func (r *faultRig) state(name string, want team.Observed) ledger.Member {
 // proc is a member's newest generation.
 func (r *faultRig) proc(name string) backends.Proc {
 	r.Helper()
-	p, err := shim.ReadProc(r.layout.Bundle(name), "")
+	p, err := bundle.ReadProc(r.layout.Bundle(name), "")
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func (r *faultRig) supervisorNow() backends.ProcID {
 // server is the tmux server that a member's pane is on.
 func (r *faultRig) server(name string) (backends.ProcID, backends.Pane) {
 	r.Helper()
-	p, err := shim.ReadPane(r.layout.Bundle(name), "")
+	p, err := bundle.ReadPane(r.layout.Bundle(name), "")
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier/hook"
 	"github.com/teamctl/teamctl/team"
@@ -47,7 +47,7 @@ func newHook(a *app) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return shim.Send(os.Getenv(team.EnvNotify), shim.Event{Agent: agent, Generation: generation, Event: shim.EventSeen, Data: data})
+					return bundle.Send(os.Getenv(team.EnvNotify), bundle.Event{Agent: agent, Generation: generation, Event: bundle.EventSeen, Data: data})
 				},
 				Write: func(r adapter.HookReply) error {
 					status = r.Exit

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
@@ -101,7 +101,7 @@ func memberProcs(l team.Layout) map[backends.ProcID]string {
 	}
 	known := map[backends.ProcID]string{}
 	for _, d := range bundles {
-		p, err := shim.ReadProc(l.Bundle(d.Name()), "")
+		p, err := bundle.ReadProc(l.Bundle(d.Name()), "")
 		if err != nil || p.Shim == p.Agent { // the supervisor itself, for one that runs inside it
 			continue
 		}

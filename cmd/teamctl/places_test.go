@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -44,7 +44,7 @@ func (p *places) of(m ledger.Member) string {
 	if m.Spec.Backend != "tmux" {
 		return m.Spec.Backend
 	}
-	pane, err := shim.ReadPane(p.layout.Bundle(name), "")
+	pane, err := bundle.ReadPane(p.layout.Bundle(name), "")
 	if err != nil {
 		p.Fatal(err)
 	}

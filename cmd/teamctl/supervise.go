@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/inproc"
 	"github.com/teamctl/teamctl/backends/pty"
-	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/cgroup"
@@ -146,7 +146,7 @@ type parts struct {
 }
 
 func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) {
-	notifier, err := shim.Listen(p.layout.NotifySocket())
+	notifier, err := bundle.Listen(p.layout.NotifySocket())
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 }
 
 // alsoLook makes a deleted notification socket anew whenever woken is called.
-func (p parts) alsoLook(woken func(), n *shim.Notifier) func() {
+func (p parts) alsoLook(woken func(), n *bundle.Notifier) func() {
 	return func() {
 		if woken != nil {
 			woken()
@@ -205,7 +205,7 @@ func (p parts) alsoLook(woken func(), n *shim.Notifier) func() {
 }
 
 // relay turns the events of the notify socket into the supervisor's notes.
-func relay(n *shim.Notifier) (<-chan supervisor.Note, func()) {
+func relay(n *bundle.Notifier) (<-chan supervisor.Note, func()) {
 	events, cancel := n.Subscribe("", "")
 	notes := make(chan supervisor.Note, 64)
 	quit := make(chan struct{})

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/teamctl/teamctl/agent"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	runner "github.com/teamctl/teamctl/internal/run"
@@ -228,7 +228,7 @@ func readiness(b team.Bundle, name string, at workplace) func() {
 		return nil
 	}
 	return sync.OnceFunc(func() {
-		if err := shim.SayReady(b, socket, name, gen); err != nil {
+		if err := bundle.SayReady(b, socket, name, gen); err != nil {
 			_, _ = fmt.Fprintf(at.out, "%s: ready, and the next supervisor cannot know: %v\n", name, err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -218,7 +218,7 @@ func (w *world) up(m ledger.Member) (not []string) {
 		return not
 	}
 	b := w.team.Layout.Bundle(m.Name)
-	pr, err := shim.ReadProc(b, m.Generation)
+	pr, err := bundle.ReadProc(b, m.Generation)
 	if err != nil {
 		say("%v", err)
 		return not
@@ -226,7 +226,7 @@ func (w *world) up(m ledger.Member) (not []string) {
 	if !proc.Alive(pr.Agent) || pr.Agent.PID != m.PID {
 		say("runs as %d in the ledger and as %d in its bundle, alive %v", m.PID, pr.Agent.PID, proc.Alive(pr.Agent))
 	}
-	if held, err := shim.Running(b); err != nil || !held {
+	if held, err := bundle.Running(b); err != nil || !held {
 		say("runs, and its run.lock is free (%v)", err)
 	}
 	return not

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/environ"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
@@ -113,13 +113,13 @@ func (w *world) signal(id backends.ProcID, s syscall.Signal) error {
 
 // facts of a member's newest generation on disk.
 func (w *world) facts(name string) (backends.Proc, error) {
-	return shim.ReadProc(w.team.Layout.Bundle(name), "")
+	return bundle.ReadProc(w.team.Layout.Bundle(name), "")
 }
 
 // tmuxServer is the private server, by what a member's pane says.
 func (w *world) tmuxServer() (backends.ProcID, bool) {
 	for _, a := range w.members {
-		p, err := shim.ReadPane(w.team.Layout.Bundle(a.name), "")
+		p, err := bundle.ReadPane(w.team.Layout.Bundle(a.name), "")
 		if err != nil || p.ServerPID == 0 {
 			continue
 		}

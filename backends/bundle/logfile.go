@@ -1,4 +1,4 @@
-package shim
+package bundle
 
 import (
 	"errors"
@@ -35,6 +35,16 @@ type LogFile struct {
 	size int64
 	lost int64 // bytes lost since the last successful write
 	why  error
+}
+
+// CreateLog creates the log with a private mode before any other process can
+// create it.
+func CreateLog(path string) error {
+	f, err := regular.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("create the log: %w", err)
+	}
+	return f.Close()
 }
 
 // OpenLog opens or creates the log, 0600. It refuses a symbolic link.

@@ -1,4 +1,4 @@
-package shim
+package bundle
 
 import (
 	"errors"
@@ -54,7 +54,10 @@ func LockStart(b team.Bundle) (*Lock, error) {
 	return l, err
 }
 
-// LockRun takes run.lock for a generation without a shim. It returns
+// AwaitStart waits for start.lock and takes it, shared: what a shim does first.
+func AwaitStart(b team.Bundle) (*Lock, error) { return lock(b.StartLock(), unix.LOCK_SH) }
+
+// LockRun takes run.lock, for as long as a generation is alive. It returns
 // CodeConflict if a generation is alive.
 func LockRun(b team.Bundle) (*Lock, error) {
 	l, err := lock(b.RunLock(), unix.LOCK_EX|unix.LOCK_NB)

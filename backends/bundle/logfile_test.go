@@ -1,6 +1,7 @@
-package shim
+package bundle
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/timeindex"
 )
 
 func openTestLog(t *testing.T, max int64) (*LogFile, string) {
@@ -142,5 +146,50 @@ func TestLogOfManyWriters(t *testing.T) {
 	}
 	if n := strings.Count(read(t, path), "\n"); n != 400 {
 		t.Errorf("%d lines", n)
+	}
+}
+
+// The index is rotated with the log, and finds times in every part.
+func TestLogTimes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.max = 1000
+	chunk := bytes.Repeat([]byte("x"), 400)
+	for range 10 {
+		_, _ = l.Write(chunk)
+	}
+	for i, want := range []bool{true, true, true, false} {
+		name := path
+		if i > 0 {
+			name = fmt.Sprint(path, ".", i)
+		}
+		_, err := os.Stat(name)
+		_, ierr := os.Stat(timeindex.Path(name))
+		if (err == nil) != want || (ierr == nil) != want {
+			t.Errorf("%s: %v, index %v; want there: %v", name, err, ierr, want)
+		}
+		if !want {
+			continue
+		}
+		if off, _, known := timeindex.Since(name, time.Now().Add(-time.Minute)); off != 0 || !known {
+			t.Errorf("%s: since a minute ago: %d %v", name, off, known)
+		}
+	}
+	// After a truncation the log does not count as full at its old length.
+	_, _ = l.Write(chunk)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = l.Write(chunk)
+	_, _ = l.Write(chunk)
+	if fi, err := os.Stat(path); err != nil || fi.Size() != 800 {
+		t.Errorf("after a cut: %d, %v", fi.Size(), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }

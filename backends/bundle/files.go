@@ -1,4 +1,4 @@
-package shim
+package bundle
 
 import (
 	"encoding/json"
@@ -30,11 +30,8 @@ func WritePane(b team.Bundle, p backends.Pane) error { return writeJSON(b.Pane()
 // failure.
 func WriteExit(b team.Bundle, e backends.Exit) error { return writeJSON(b.Exit(), e, true) }
 
-// WriteProc records the process identity of a generation, for a backend without
-// a shim.
-func WriteProc(b team.Bundle, p backends.Proc) error { return writeProc(b, p) }
-
-func writeProc(b team.Bundle, p backends.Proc) error { return writeJSON(b.Proc(), p, false) }
+// WriteProc records the process identity of a generation.
+func WriteProc(b team.Bundle, p backends.Proc) error { return writeJSON(b.Proc(), p, false) }
 
 // ReadLaunch reads launch.json. Like the other readers it returns CodeNotFound
 // if the file is missing or belongs to a generation other than gen; an empty
@@ -56,6 +53,38 @@ func ReadPane(b team.Bundle, gen string) (backends.Pane, error) {
 // ReadExit reads exit.json.
 func ReadExit(b team.Bundle, gen string) (backends.Exit, error) {
 	return readJSON(b.Exit(), gen, func(e backends.Exit) string { return e.Generation })
+}
+
+// Group is the content of group.json: it names the control group of a
+// generation before anything is in it, so that whatever a dead shim leaves can
+// be found.
+type Group struct {
+	Generation string `json:"generation"`
+	Path       string `json:"path"`
+}
+
+// WriteGroup records the control group of a generation.
+func WriteGroup(b team.Bundle, g Group) error { return writeJSON(b.Group(), g, false) }
+
+// ReadGroup reads group.json.
+func ReadGroup(b team.Bundle, gen string) (Group, error) {
+	return readJSON(b.Group(), gen, func(g Group) string { return g.Generation })
+}
+
+// Logger is the content of logger.json: the process that writes the log of a
+// tmux pane.
+type Logger struct {
+	Generation string          `json:"generation"`
+	Process    backends.ProcID `json:"logger"`
+	Ended      bool            `json:"ended,omitempty"` // its input ended; not killed by a signal
+}
+
+// WriteLogger records the log writer of a generation.
+func WriteLogger(b team.Bundle, l Logger) error { return writeJSON(b.Logger(), l, false) }
+
+// ReadLogger reads logger.json.
+func ReadLogger(b team.Bundle, gen string) (Logger, error) {
+	return readJSON(b.Logger(), gen, func(l Logger) string { return l.Generation })
 }
 
 // readyWord is the content of ready.json.
