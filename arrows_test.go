@@ -91,12 +91,16 @@ var rooms = map[string]room{
 		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
 		why: "one shim lives per agent: every import costs memory two hundred times",
 	},
+	"backends/holder": {
+		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "os/exec", "net"},
+		why: "starts, adopts and ends shims for every backend: how a terminal is made, the backend says",
+	},
 	"backends/tmux": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/shim", "internal/cgroup"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/holder", "internal/cgroup"}, libs: []string{xsys}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/pty": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
+		may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/holder", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/inproc": {
@@ -137,7 +141,7 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
@@ -240,9 +244,9 @@ var testRooms = map[string][]string{
 	"backends/tmux":             {"backends/backendtest"},
 	"backends/pty":              {"backends/backendtest"},
 	"backends/inproc":           {"backends/backendtest"},
-	"backends/shim":             {leaf},            // another user's copy of the program
-	"internal/fakecli":          {leaf},            // the stand-in for a model's provider
-	"internal/hooks":            {"internal/proc"}, // to see that nothing is left of a command
+	"backends/shim":             {leaf, "backends/holder"}, // what ends a shim that a test killed; another user's copy of the program
+	"internal/fakecli":          {leaf},                    // the stand-in for a model's provider
+	"internal/hooks":            {"internal/proc"},         // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},

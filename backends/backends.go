@@ -120,6 +120,14 @@ func (e Exit) Success() bool { return e.Known && e.Signal == "" && e.Code == 0 }
 // Done reports whether the exit status is 125: done, do not restart.
 func (e Exit) Done() bool { return e.Known && e.Signal == "" && e.Code == 125 }
 
+// Because adds a reason to those it has.
+func (e *Exit) Because(reason string) {
+	if e.Reason != "" {
+		reason = e.Reason + "; " + reason
+	}
+	e.Reason = reason
+}
+
 // Pane is the content of pane.json: where a terminal backend put a generation.
 // Ids of a tmux server are meaningless on another server, so its identity is
 // recorded with them.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -75,7 +75,7 @@ func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace)
 			defer cancel()
-			if err := shim.EndAll(ctx, s.cfg.Layout.Bundle(a.Name), a.Generation, ids, s.policy.Grace); err != nil {
+			if err := holder.EndAll(ctx, s.cfg.Layout.Bundle(a.Name), a.Generation, ids, s.policy.Grace); err != nil {
 				s.log.Error("end agent of the directory before", "member", a.Name, "err", err)
 				return
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -106,7 +106,7 @@ func (s *Supervisor) endUnknown(m *member) {
 	s.step(func(ctx context.Context) message {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace+s.policy.Start)
 		defer cancel()
-		e, err := shim.EndUnread(ctx, nil, s.cfg.Layout.Bundle(row.Name), s.cfg.Layout.Key, row.Name, row.Generation, s.policy.Grace)
+		e, err := holder.EndUnread(ctx, nil, s.cfg.Layout.Bundle(row.Name), s.cfg.Layout.Key, row.Name, row.Generation, s.policy.Grace)
 		return endedUnknown{row.SessionKey, row.Generation, e, err}
 	})
 }

@@ -7,15 +7,15 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/backends/pty/vt"
-	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 
 // attached is a generation on a terminal of its own, started or adopted.
 type attached struct {
-	*shim.Life
+	*holder.Life
 	b    *Backend
 	pane backends.Pane
 }
@@ -37,7 +37,7 @@ func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached
 	if l.Terminal != Name {
 		return nil, team.Errorf(team.CodeInvalid, "adopt %s: it was not started by the backend %s", l.Agent, Name)
 	}
-	pr, err := shim.AwaitProc(ctx, l)
+	pr, err := holder.AwaitProc(ctx, l)
 	if err != nil {
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
@@ -60,7 +60,7 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane) (
 	if b.closed {
 		return nil, team.Errorf(team.CodeUnavailable, "the pty backend is closed")
 	}
-	life, err := shim.Follow(&b.looks, l, pr, func() backends.Exit { return b.conclude(l, pr) })
+	life, err := holder.Follow(&b.looks, l, pr, func() backends.Exit { return b.conclude(l, pr) })
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane) (
 }
 
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc) backends.Exit {
-	e := shim.Conclude(&b.looks, l, pr, b.log)
+	e := holder.Conclude(&b.looks, l, pr, b.log)
 	reap(pr.Shim.PID)
 	return e
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
@@ -35,7 +35,7 @@ type Backend struct {
 	opt     Options
 	log     *slog.Logger
 	looks   proc.Looks // scans of the process table, shared by all generations that end at once
-	starter shim.Starter
+	starter holder.Starter
 
 	mu     sync.Mutex
 	closed bool
@@ -51,7 +51,7 @@ func New(opt Options) *Backend {
 		log = slog.New(slog.DiscardHandler)
 	}
 	b := &Backend{opt: opt, log: log, live: map[*attached]struct{}{}}
-	b.starter = shim.Starter{Argv: opt.ShimArgv, Notifier: opt.Notifier, Looks: &b.looks, Log: log}
+	b.starter = holder.Starter{Argv: opt.ShimArgv, Notifier: opt.Notifier, Looks: &b.looks, Log: log}
 	return b
 }
 

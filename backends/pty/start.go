@@ -13,7 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
@@ -45,7 +45,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	}
 	l.Terminal, l.Socket = Name, p.Socket
 	var a *attached
-	err := b.starter.Start(ctx, l, shim.Way{
+	err := b.starter.Start(ctx, l, holder.Way{
 		Run: func() (pid int, err error) { // a child of this process: its pid is not reused until it is reaped
 			if err := bundle.WritePane(l.Bundle, p); err != nil {
 				return 0, err
@@ -112,7 +112,7 @@ func shimEnv(env []string) []string {
 			out = append(out, kv)
 		}
 	}
-	return append(out, proc.EnvDetached+"=1", shim.EnvThreads)
+	return append(out, proc.EnvDetached+"=1", holder.EnvThreads)
 }
 
 // reap removes a dead shim from the process table if it is a child of this

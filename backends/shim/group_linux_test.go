@@ -18,6 +18,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
@@ -108,7 +109,7 @@ func TestFault08HiddenAfterShimKilled(t *testing.T) {
 	if err := proc.Signal(pr.Agent, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 		t.Fatal(err)
 	}
-	n, err := EndRest(context.Background(), nil, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, 100*time.Millisecond)
+	n, err := holder.EndRest(context.Background(), nil, l.Bundle, l.Generation, []backends.ProcID{pr.Agent}, 100*time.Millisecond)
 	if err != nil || n < 1 {
 		t.Errorf("ended %d, %v", n, err)
 	}
@@ -143,33 +144,21 @@ func TestFault07FrozenStops(t *testing.T) {
 	words(t, filepath.Join(l.Dir, "up"), 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	if err := Freeze(ctx, l, pr, true); err != nil {
+	if err := holder.Freeze(ctx, l, pr, true); err != nil {
 		t.Fatal(err)
 	}
-	if on, err := Frozen(l, pr); err != nil || !on {
+	if on, err := holder.Frozen(l, pr); err != nil || !on {
 		t.Fatalf("frozen: %v, %v", on, err)
 	}
-	if _, err := proc.KillTreeIn(ctx, GroupOf(l.Bundle, l.Generation), []backends.ProcID{pr.Agent}, l.Generation, 10*time.Second); err != nil {
+	if _, err := proc.KillTreeIn(ctx, holder.GroupOf(l.Bundle, l.Generation), []backends.ProcID{pr.Agent}, l.Generation, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if got := exitCode(t, c); got != 9 {
 		t.Errorf("status %d; want 9, from its handler of SIGTERM", got)
 	}
 	gone(t, pr.Cgroup)
-	if err := Freeze(ctx, l, pr, true); !team.IsCode(err, team.CodeNotFound) {
+	if err := holder.Freeze(ctx, l, pr, true); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("pause of what has exited: %v", err)
-	}
-}
-
-func TestFreezeRefused(t *testing.T) {
-	t.Parallel()
-	l := backends.Launch{Agent: "a"}
-	err := Freeze(t.Context(), l, backends.Proc{Uncontained: "no cgroup v2 hierarchy is mounted"}, true)
-	if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != "no_freezer" || !strings.Contains(err.Error(), "no cgroup v2") {
-		t.Errorf("%v", err)
-	}
-	if on, err := Frozen(l, backends.Proc{}); on || err != nil {
-		t.Errorf("frozen: %v, %v", on, err)
 	}
 }
 
@@ -196,7 +185,7 @@ func TestExecFailureLeavesNoGroup(t *testing.T) {
 		if pr, err := bundle.ReadProc(l.Bundle, l.Generation); err != nil || pr.Uncontained != "" {
 			t.Errorf("%+v, %v", pr, err)
 		}
-		if g := GroupOf(l.Bundle, l.Generation); g != nil {
+		if g := holder.GroupOf(l.Bundle, l.Generation); g != nil {
 			t.Errorf("%+v: the group is left", limits)
 		}
 	}

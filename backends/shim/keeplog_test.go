@@ -11,6 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -95,7 +96,7 @@ func TestLoggerProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if AwaitLog(ctx, b, gen) || ctx.Err() == nil {
+	if holder.AwaitLog(ctx, b, gen) || ctx.Err() == nil {
 		t.Error("the wait ended while the logger lives")
 	}
 	if err := bundle.WriteProc(b, backends.Proc{Generation: gen, Agent: backends.ProcID{PID: 1, StartTicks: 1}}); err != nil {
@@ -106,7 +107,7 @@ func TestLoggerProcess(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	if !AwaitLog(ctx, b, gen) {
+	if !holder.AwaitLog(ctx, b, gen) {
 		t.Error("the logger did not end at the mark")
 	}
 	if text, err := os.ReadFile(b.Log()); err != nil || string(text) != "before\nafter\n" {
@@ -114,7 +115,7 @@ func TestLoggerProcess(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if AwaitLog(ctx, b, team.NewUUID()) {
+	if holder.AwaitLog(ctx, b, team.NewUUID()) {
 		t.Error("nobody's logger is gone")
 	}
 }

@@ -18,11 +18,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// EnvThreads belongs in the environment with which a shim is started: it saves
-// the threads that the runtime would create before Main can limit them. An
-// agent's environment comes from its launch, so the variable does not reach it.
-const EnvThreads = "GOMAXPROCS=1"
-
 // Main runs the shim and returns its exit status: the agent's, 128+n for signal
 // n, 1 if the agent was never started, 2 for wrong arguments. own are the
 // terminals that it can hold for an agent, by Launch.Terminal.

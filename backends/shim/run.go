@@ -88,7 +88,7 @@ func (s *state) run() backends.Exit {
 	e.Leftover = n
 	s.ungroup()
 	if err != nil {
-		e.Reason = joinReason(e.Reason, err.Error())
+		e.Because(err.Error())
 	}
 	if s.own != nil {
 		e.Tail = s.own.Drain() // no process is left that could write
@@ -96,13 +96,6 @@ func (s *state) run() backends.Exit {
 		markEnd(s.launch.Generation)
 	}
 	return e
-}
-
-func joinReason(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }
 
 // recordProc writes proc.json and releases start.lock. If that fails it keeps

@@ -17,6 +17,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -38,7 +39,7 @@ func launch(t *testing.T, argv ...string) backends.Launch {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // a shim killed by the test leaves its control group
-		if _, err := EndRest(context.Background(), nil, l.Bundle, l.Generation, nil, 0); err != nil {
+		if _, err := holder.EndRest(context.Background(), nil, l.Bundle, l.Generation, nil, 0); err != nil {
 			t.Error(err)
 		}
 	})

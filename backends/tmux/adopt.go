@@ -6,7 +6,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -33,7 +33,7 @@ func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached
 	if p.Backend != "" && p.Backend != Name {
 		return nil, team.Errorf(team.CodeInvalid, "adopt %s: it was started by the backend %s", l.Agent, p.Backend)
 	}
-	pr, err := shim.AwaitProc(ctx, l)
+	pr, err := holder.AwaitProc(ctx, l)
 	if err != nil {
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}

@@ -8,14 +8,14 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 
 // attached is a generation in a pane, started or adopted.
 type attached struct {
-	*shim.Life
+	*holder.Life
 	b      *Backend
 	pane   backends.Pane
 	server *server // nil if the server died while the generation was running
@@ -42,7 +42,7 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane, s
 		return nil, team.Errorf(team.CodeUnavailable, "the tmux backend is closed")
 	}
 	followed := make(chan struct{})
-	life, err := shim.Follow(&b.looks, l, pr, func() backends.Exit {
+	life, err := holder.Follow(&b.looks, l, pr, func() backends.Exit {
 		<-followed
 		cancel()
 		logged.Wait()
@@ -91,7 +91,7 @@ func (a *attached) Detach() {
 // record the exit is unknown: conclude ends what survived the shim, and records
 // that.
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane, s *server) backends.Exit {
-	ctx, cancel := context.WithTimeout(context.Background(), shim.ConcludeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), holder.ConcludeWithin)
 	defer cancel()
 	e, err := bundle.ReadExit(l.Bundle, l.Generation)
 	if err == nil && e.Reason != backends.ReasonTerminalGone {
@@ -101,7 +101,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane,
 	}
 	killed := err != nil
 	if killed {
-		e = shim.Unknown(ctx, &b.looks, l, pr, err, b.log)
+		e = holder.Unknown(ctx, &b.looks, l, pr, err, b.log)
 	}
 	if why := placeLost(ctx, p, s); why != "" {
 		e.Reason = why
@@ -128,7 +128,7 @@ const drainWithin = time.Second
 func (b *Backend) drain(l backends.Launch) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
 	defer cancel()
-	shim.AwaitLog(ctx, l.Bundle, l.Generation)
+	holder.AwaitLog(ctx, l.Bundle, l.Generation)
 	if ctx.Err() != nil {
 		b.log.Warn("the end of the output may be missing from the log", "agent", l.Agent)
 	}

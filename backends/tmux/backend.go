@@ -12,7 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -38,7 +38,7 @@ type Backend struct {
 	opt     Options
 	log     *slog.Logger
 	looks   proc.Looks // scans of the process table, shared by all generations that end at once
-	starter shim.Starter
+	starter holder.Starter
 
 	// place serialises everything that creates or moves panes: a split and the
 	// following layout are one step.
@@ -78,7 +78,7 @@ func New(opt Options) *Backend {
 		log = slog.New(slog.DiscardHandler)
 	}
 	b := &Backend{opt: opt, log: log, servers: map[string]*server{}, live: map[*attached]struct{}{}}
-	b.starter = shim.Starter{Argv: opt.ShimArgv, Notifier: opt.Notifier, Looks: &b.looks, Log: log}
+	b.starter = holder.Starter{Argv: opt.ShimArgv, Notifier: opt.Notifier, Looks: &b.looks, Log: log}
 	return b
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
@@ -18,7 +18,7 @@ const (
 // the agent continues. Output of the pane in between is missing from the log.
 func (a *attached) keepLogged(ctx context.Context) {
 	l := a.Launch()
-	for pause := loggerPause; shim.AwaitLog(ctx, l.Bundle, l.Generation); pause = min(2*pause, loggerPauseMax) {
+	for pause := loggerPause; holder.AwaitLog(ctx, l.Bundle, l.Generation); pause = min(2*pause, loggerPauseMax) {
 		if !proc.Alive(a.Proc().Agent) {
 			return // the log writer exits at the end of the output
 		}
@@ -39,11 +39,11 @@ func (a *attached) keepLogged(ctx context.Context) {
 // to restore.
 func (a *attached) relog(ctx context.Context) bool {
 	l := a.Launch()
-	ctx, cancel := context.WithTimeout(ctx, shim.ConcludeWithin)
+	ctx, cancel := context.WithTimeout(ctx, holder.ConcludeWithin)
 	defer cancel()
 	q, ok, err := a.server.find(ctx, a.Pane().PaneID)
 	// tmux notices the death of a pipe's reader when it next writes to it.
-	if err == nil && (!ok || q.dead || q.piped && !shim.LoggerKilled(l.Bundle, l.Generation)) {
+	if err == nil && (!ok || q.dead || q.piped && !holder.LoggerKilled(l.Bundle, l.Generation)) {
 		return false
 	}
 	if err == nil {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -151,7 +150,7 @@ func (b *Backend) reuse(ctx context.Context, s *server, l backends.Launch, argv 
 	}
 	// -k: the old shim is dead (run.lock is free), but tmux may not have
 	// noticed.
-	cmd := append([]string{"respawn-pane", "-k", "-e", shim.EnvThreads, "-t", p.id, "--"}, argv...)
+	cmd := append([]string{"respawn-pane", "-k", "-e", holder.EnvThreads, "-t", p.id, "--"}, argv...)
 	if err := s.batch(ctx, cmd, []string{"clear-history", "-t", p.id}); err != nil {
 		b.log.Warn("restart in the old pane", "agent", l.Agent, "pane", p.id, "err", err)
 		return "", false
@@ -177,7 +176,7 @@ func (s *server) newWindow(ctx context.Context, session, name string, argv []str
 }
 
 func newWindow(session, name string, argv []string) []string {
-	args := []string{"new-window", "-d", "-e", shim.EnvThreads, "-P", "-F", putFormat, "-t", session + ":", "-n", literal(name, false), "--"}
+	args := []string{"new-window", "-d", "-e", holder.EnvThreads, "-P", "-F", putFormat, "-t", session + ":", "-n", literal(name, false), "--"}
 	return append(args, argv...)
 }
 
@@ -190,7 +189,7 @@ func splitWindow(target string, beside bool, argv []string) []string {
 	if beside {
 		dir = "-h"
 	}
-	args := []string{"split-window", "-d", dir, "-e", shim.EnvThreads, "-P", "-F", putFormat, "-t", target, "--"}
+	args := []string{"split-window", "-d", dir, "-e", holder.EnvThreads, "-P", "-F", putFormat, "-t", target, "--"}
 	return append(args, argv...)
 }
 
@@ -352,8 +351,8 @@ func title(l backends.Launch) string {
 // pipe returns the command that writes the pane's output to the log from now
 // on, through a process that limits its size. tmux runs the command with sh.
 func (b *Backend) pipe(id string, l backends.Launch) []string {
-	cmd := "export " + shim.EnvThreads + "; exec"
-	for _, w := range append(slices.Clone(shim.Argv(b.opt.ShimArgv)), bundle.StepLog, "--bundle", string(l.Bundle), "--generation", l.Generation) {
+	cmd := "export " + holder.EnvThreads + "; exec"
+	for _, w := range holder.Command(b.opt.ShimArgv, l, bundle.StepLog) {
 		cmd += " " + team.ShellQuote(w)
 	}
 	return []string{"pipe-pane", "-O", "-t", id, literal(cmd, true)}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/backends/holder"
 )
 
 // undoWithin limits the removal of a pane that is not recorded yet.
@@ -28,7 +28,7 @@ func (b *Backend) Start(ctx context.Context, l backends.Launch) (backends.Handle
 	}
 	var at placed
 	var a *attached
-	err := b.starter.Start(ctx, l, shim.Way{
+	err := b.starter.Start(ctx, l, holder.Way{
 		Run: func() (pid int, err error) {
 			if at, err = b.put(ctx, l); err != nil {
 				return 0, err

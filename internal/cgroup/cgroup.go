@@ -10,6 +10,10 @@ import (
 // unavailable on this system, or cannot do what was requested.
 var ErrUnsupported = errors.New("control groups are not supported here")
 
+// Why returns the text of an error without that of ErrUnsupported, for a
+// sentence that says so itself.
+func Why(err error) string { return strings.TrimPrefix(err.Error(), ErrUnsupported.Error()+": ") }
+
 // Support describes what the groups made by Create can do. Probing writes
 // nothing.
 type Support struct {

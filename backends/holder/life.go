@@ -1,4 +1,4 @@
-package shim
+package holder
 
 import (
 	"context"
@@ -116,10 +116,10 @@ func Unknown(ctx context.Context, looks *proc.Looks, l backends.Launch, pr backe
 	e := backends.Exit{Generation: l.Generation, Code: -1, At: time.Now(), Leftover: n, Reason: backends.ReasonShimKilled}
 	if err != nil {
 		log.Error("end the processes that survived the shim", "agent", l.Agent, "err", err)
-		e.Reason = joinReason(e.Reason, err.Error())
+		e.Because(err.Error())
 	}
 	if !team.IsCode(noRecord, team.CodeNotFound) {
-		e.Reason = joinReason(e.Reason, noRecord.Error())
+		e.Because(noRecord.Error())
 	}
 	return e
 }

@@ -1,4 +1,4 @@
-package shim
+package holder
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
@@ -59,9 +58,7 @@ func (s *Starter) Check(l backends.Launch) error {
 }
 
 // Command returns the command that runs the shim of a launch.
-func (s *Starter) Command(l backends.Launch) []string {
-	return append(slices.Clone(Argv(s.Argv)), "--bundle", string(l.Bundle), "--generation", l.Generation)
-}
+func (s *Starter) Command(l backends.Launch) []string { return Command(s.Argv, l) }
 
 // Start starts a generation and returns when it is up, or with nothing left of
 // it. A member that is running, or being started, is CodeConflict.

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package shim
+package holder
 
 import "github.com/teamctl/teamctl/backends"
 

@@ -1,0 +1,57 @@
+package holder
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/team"
+)
+
+// loggerWithin limits the time for a log writer to start.
+const loggerWithin = 10 * time.Second
+
+// AwaitLog returns true when the log writer of a generation has exited: the log
+// of an ended generation is then complete. It returns false if ctx ends first,
+// or if no log writer ever started.
+func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
+	// A log writer that is just starting has not written its file yet.
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	late := time.NewTimer(loggerWithin)
+	defer late.Stop()
+	for {
+		f, err := bundle.ReadLogger(b, gen)
+		if err == nil {
+			w, err := proc.Watch(f.Process)
+			if err != nil {
+				return false
+			}
+			defer w.Close()
+			select {
+			case <-w.Done():
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		if !team.IsCode(err, team.CodeNotFound) {
+			return false
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// LoggerKilled reports whether the log writer of a generation died before its
+// input ended.
+func LoggerKilled(b team.Bundle, gen string) bool {
+	f, err := bundle.ReadLogger(b, gen)
+	return err == nil && !f.Ended && !proc.Alive(f.Process)
+}
