@@ -187,8 +187,8 @@ var rooms = map[string]room{
 		why: "speaks to the server of opencode, and to nothing else",
 	},
 	"internal/courier/acp": {
-		may: []string{"team", "internal/adapter"}, libs: []string{"github.com/coder/acp-go-sdk"}, never: append([]string{"net"}, noSQL...),
-		why: "starts an agent and speaks the protocol with it; what its questions lead to others decide",
+		may: []string{"team", "internal/adapter", "agent", "backends/bundle", "ledger", "supervisor", "tool"}, libs: []string{"github.com/coder/acp-go-sdk"}, never: append([]string{"net"}, noSQL...),
+		why: "the process of a member whose agent speaks the protocol: its mail comes by the agent's conversation, its questions go through the tools",
 	},
 	"internal/courier/couriertest": {
 		may: []string{"team", leaf}, never: noExec,

@@ -2,23 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/internal/courier/acp"
-	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
-	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 func newACP(a *app) *cobra.Command {
@@ -73,24 +64,9 @@ func (a *app) converse(ctx context.Context, id agent.Identity, in agent.TalkIn, 
 	if err != nil {
 		return err
 	}
-	tools := acp.ToolServer{Name: "teamctl", Command: exe, Args: []string{"mcp"}, Env: map[string]string{}}
-	for _, kv := range at.environ {
-		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, "TEAMCTL_") {
-			tools.Env[name] = value
-		}
-	}
-	conv, err := acp.Start(ctx, acp.In{
-		Argv: argv, Env: at.environ, Dir: s.env.Dir, Tools: tools, Out: s.env.Out, Err: a.out.stderr, Permit: s.permit(),
-	})
-	if err != nil {
-		return err
-	}
-	in.Interrupt, in.Quota = turns, &quota{station: s, at: at}
-	err = agent.Talk(ctx, id, s.env, conv, in)
-	if cerr := conv.Close(); err != nil {
-		err = errors.Join(err, cerr)
-	}
-	return err
+	in.Interrupt = turns
+	p := acp.Program{Team: s.team, Caller: s.caller, Member: s.member, Env: s.env, Exe: exe, Err: a.out.stderr, Printable: printable}
+	return p.Run(ctx, id, in, argv)
 }
 
 // relaySignals makes an interrupt the end of the turn under way, not of the agent;
@@ -117,65 +93,4 @@ func relaySignals(ctx context.Context, signals <-chan os.Signal, cancel context.
 		}
 	}()
 	return interrupts, over
-}
-
-// permit takes the agent's questions to the team's one queue.
-func (s *station) permit() func(context.Context, team.Ask) (team.Reply, error) {
-	return func(ctx context.Context, ask team.Ask) (team.Reply, error) {
-		r := team.Reply{ID: ask.ID, For: ask.For}
-		m, err := s.team.Ledger.MemberBySession(ctx, s.caller.Session)
-		if err != nil {
-			return r, err
-		}
-		if m.Spec.Mode == team.ModeBypass {
-			r.Allow = true
-			return r, nil
-		}
-		asked, err := s.request(ctx, ask)
-		if err != nil {
-			return r, err
-		}
-		a, err := s.team.AwaitApproval(ctx, asked.ID, 0)
-		switch {
-		case err == nil:
-			with, err := s.team.GrantedWith(context.WithoutCancel(ctx), a)
-			if err != nil {
-				return r, err
-			}
-			if len(with.Input) > 0 { // the protocol has no place for it
-				r.Feedback = supervisor.OtherInput(with.Input)
-				return r, nil
-			}
-			r.Allow, r.Mode = true, with.Mode
-		case team.IsCode(err, team.CodeDenied):
-			r.Feedback = err.Error()
-		case ctx.Err() != nil: // its turn was ended
-			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
-			defer cancel()
-			return r, errors.Join(err, s.team.Ledger.Withdraw(after, asked.ID, asked.Name, "its turn is over"))
-		default:
-			return r, err
-		}
-		return r, nil
-	}
-}
-
-// withdrawWithin bounds what is left to do for a question that nobody asks any more.
-const withdrawWithin = 2 * time.Second
-
-// request puts one question into the queue: a plan that is ready as what it is.
-func (s *station) request(ctx context.Context, ask team.Ask) (ledger.Approval, error) {
-	if ask.For == team.WaitPlan {
-		_, _ = fmt.Fprintf(s.env.Out, "%s: waits for approval of its plan\n", s.member.AgentID)
-		return s.team.AskPlan(ctx, s.caller, tool.PlanIn{Content: ask.Plan, Path: ask.PlanPath})
-	}
-	in := tool.PermissionIn{ToolName: ask.Tool, ToolUseID: ask.ID, Description: ask.Description, Input: ask.Input, FixedInput: true}
-	if in.ToolName == "" {
-		in.ToolName = "tool"
-	}
-	if len(in.Input) > 0 && !json.Valid(in.Input) {
-		in.Input = nil
-	}
-	_, _ = fmt.Fprintf(s.env.Out, "%s: waits for permission: %s\n", s.member.AgentID, printable(ask.Description))
-	return s.team.AskPermission(ctx, s.caller, in)
 }

@@ -1,4 +1,4 @@
-package main
+package acp
 
 import (
 	"context"
@@ -15,19 +15,18 @@ const tellAgain = 5 * time.Second
 
 // quota is what the team says of usage and limits to an agent that takes its mail itself.
 type quota struct {
-	*station
-	at   workplace
+	*Program
 	told time.Time
 	last team.Usage // that was told
 }
 
 // Blocked is agent.Quota.
 func (q *quota) Blocked(ctx context.Context) (why, err error) {
-	m, err := q.team.Ledger.MemberBySession(ctx, q.caller.Session)
+	m, err := q.Team.Ledger.MemberBySession(ctx, q.Caller.Session)
 	if err != nil {
 		return nil, err
 	}
-	now, err := supervisor.ReadQuota(ctx, q.team.Ledger)
+	now, err := supervisor.ReadQuota(ctx, q.Team.Ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -39,19 +38,19 @@ func (q *quota) Blocked(ctx context.Context) (why, err error) {
 
 // Reached is agent.Quota.
 func (q *quota) Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error {
-	_, _, err := supervisor.NoteLimit(ctx, q.team.Ledger, q.member.Spec.Agent, q.member.Name, at, limit.Until, []string{limit.Words})
+	_, _, err := supervisor.NoteLimit(ctx, q.Team.Ledger, q.Member.Spec.Agent, q.Member.Name, at, limit.Until, []string{limit.Words})
 	return err
 }
 
 // Used is agent.Quota. The supervisor keeps the account of all members: it is told, and
 // the next one where it was killed before it had written.
 func (q *quota) Used(ctx context.Context, u team.Usage) (noted bool) {
-	gen := q.at.getenv(team.EnvGen)
-	now, err := supervisor.ReadQuota(ctx, q.team.Ledger)
+	gen := q.getenv(team.EnvGen)
+	now, err := supervisor.ReadQuota(ctx, q.Team.Ledger)
 	if err != nil {
 		return false
 	}
-	if was, ok := now.Spent[q.caller.Session].Conversations[gen]; ok && was == u {
+	if was, ok := now.Spent[q.Caller.Session].Conversations[gen]; ok && was == u {
 		return true
 	}
 	if u == q.last && time.Since(q.told) < tellAgain {
@@ -60,7 +59,7 @@ func (q *quota) Used(ctx context.Context, u team.Usage) (noted bool) {
 	q.last, q.told = u, time.Now()
 	data, err := json.Marshal(team.Observation{At: time.Now(), Source: "the agent's own count", Conversation: gen, Usage: &u})
 	if err == nil { // nobody may be there
-		_ = bundle.Send(q.at.getenv(team.EnvNotify), bundle.Event{Agent: q.member.Name, Generation: gen, Event: bundle.EventSeen, Data: data})
+		_ = bundle.Send(q.getenv(team.EnvNotify), bundle.Event{Agent: q.Member.Name, Generation: gen, Event: bundle.EventSeen, Data: data})
 	}
 	return false
 }
