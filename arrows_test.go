@@ -133,7 +133,7 @@ var rooms = map[string]room{
 		why: "people's own commands are asked by the tools and by the supervisor; what they say is written down, and carried out by others",
 	},
 	"internal/sink": {
-		may: []string{"internal/run"}, never: noExec,
+		may: []string{"team", "internal/run"}, never: noExec,
 		why: "tells the world outside: what it says and when, others decide",
 	},
 	"internal/permit": {

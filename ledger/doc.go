@@ -46,6 +46,25 @@
 // recipient is bound to its session when the message is posted, so mail for a
 // reused name cannot reach the wrong agent.
 //
+// # Sessions
+//
+// A session is a conversation of the built-in agent, a turn one queued unit of
+// it. All of a turn's writes are fenced by its attempt and the generation of
+// its process:
+//
+//	TakeIn     input -> entry of the transcript, its delivery accepted, a turn queued
+//	ClaimTurn  queued -> running, in a lane with a place left; the backlog becomes an entry
+//	Answered   a complete answer and the calls that it asks for
+//	BeginCall  before a call that may change something; EndCalls its result
+//	EndTurn    the end, the announce to a parent, and the turn that the backlog needs
+//	SteerTurn  the same for a new message, which comes first; the rest waits in the backlog
+//
+// Each is one transaction. Input is single by its source. RecoverTurns, and the
+// release of a dead owner, queue turns of dead processes again: results that
+// are there are used, a call that was begun gets a result that says so, one
+// that only reads is asked for again. An answer is refused while a call has no
+// result, so a transcript is at any moment one that a model takes.
+//
 // # Durability
 //
 // WAL with synchronous=FULL: a write that a Writer has answered survives a

@@ -70,6 +70,13 @@ func renewLeases(t *tx, a renewArgs) (int64, error) {
 func expireLeases(t *tx, _ none) ([]string, error) { return t.expireLeases() }
 
 func (t *tx) expireLeases() ([]string, error) {
+	late, err := t.jobs(sqlJobsExpired, t.now)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.recoverAll(late); err != nil {
+		return nil, err
+	}
 	ids, err := column[string](t, sqlLeaseLapsed, t.now)
 	if err != nil {
 		return nil, err
@@ -86,6 +93,9 @@ func releaseOwner(t *tx, a ownerArgs) ([]string, error) {
 		return nil, err
 	}
 	if err := t.rejectOf(a.Session, a.Why); err != nil {
+		return nil, err
+	}
+	if _, err := recoverTurns(t, ClaimTurnIn{Member: a.Session}); err != nil {
 		return nil, err
 	}
 	return t.freeAll(ids, a.Why)

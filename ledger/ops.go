@@ -91,6 +91,26 @@ const (
 	opPrune                = "history.prune"
 	opRepair               = "ledger.repair"
 
+	opSpecPut       = "agentspec.put"
+	opSpecDelete    = "agentspec.delete"
+	opSessionOpen   = "session.open"
+	opSessionUpdate = "session.update"
+	opSessionClose  = "session.close"
+	opSessionTakeIn = "session.takein"
+	opTurnQueue     = "turn.queue"
+	opTurnClaim     = "turn.claim"
+	opTurnNote      = "turn.note"
+	opTurnYield     = "turn.yield"
+	opTurnResume    = "turn.resume"
+	opTurnRenew     = "turn.renew"
+	opTurnCancel    = "turn.cancel"
+	opTurnAnswer    = "turn.answer"
+	opTurnEnd       = "turn.end"
+	opTurnSteer     = "turn.steer"
+	opTurnRecover   = "turn.recover"
+	opCallBegin     = "call.begin"
+	opCallsEnd      = "calls.end"
+
 	opMirror       = "mirror.note"
 	opMirrorMember = "mirror.member"
 	opMirrorTask   = "mirror.task"
@@ -154,6 +174,26 @@ var ops = map[string]opSpec{
 	opTasksImport:          once(importTasks),
 	opPrune:                once(prune),
 	opRepair:               once(repairLedger),
+
+	opSpecPut:       once(putSpec),
+	opSpecDelete:    once(deleteSpec),
+	opSessionOpen:   once(openSession),
+	opSessionUpdate: once(updateSession),
+	opSessionClose:  once(closeSession),
+	opSessionTakeIn: once(takeIn),
+	opTurnQueue:     once(queueTurn),
+	opTurnClaim:     once(claimTurn),
+	opTurnNote:      again(noteTurn),
+	opTurnYield:     again(yieldTurn),
+	opTurnResume:    again(resumeTurn),
+	opTurnRenew:     again(renewTurns),
+	opTurnCancel:    once(cancelTurn),
+	opTurnAnswer:    once(answerTurn),
+	opTurnEnd:       once(endTurn),
+	opTurnSteer:     once(steerTurn),
+	opTurnRecover:   once(recoverTurns),
+	opCallBegin:     once(beginCall),
+	opCallsEnd:      once(endCalls),
 
 	opMirror:       again(mirror),
 	opMirrorMember: once(mirrorMember),

@@ -46,6 +46,10 @@ func (k SessionKey) String() string {
 	return "agent:" + k.Spec + ":" + string(k.Kind) + ":" + k.ID
 }
 
+// ChannelInternal is the channel of everything that agents tell each other. Nothing of
+// it is delivered outside the team.
+const ChannelInternal = "internal"
+
 // Lane bounds how many turns run at the same time, over the whole team.
 type Lane string
 

@@ -21,11 +21,12 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/run"
+	"github.com/teamctl/teamctl/team"
 )
 
 // Internal is the channel of messages between agents. Nothing of it is ever
 // delivered outside the team.
-const Internal = "internal"
+const Internal = team.ChannelInternal
 
 // External is the gate: it reports whether a notice is wanted outside and is
 // not of the internal channel.

@@ -1,0 +1,98 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const entryCols = `id, session, seq, kind, content, coalesce(raw, ''), meta_json, channel, provenance, coalesce(source, ''), coalesce(job, 0), at`
+
+const (
+	sqlEntryPut = `INSERT INTO session_entries(session, seq, kind, content, raw, meta_json, channel, provenance, source, job, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
+	// By its source, or by that of an item of the backlog which it has.
+	sqlEntrySource = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ?1 AND source = ?2
+		UNION ALL SELECT ` + entryCols + ` FROM session_entries WHERE session = ?1 AND seq =
+			(SELECT b.entry FROM session_backlog b WHERE b.session = ?1 AND b.source = ?2 AND b.kind <> 'resume' AND b.entry IS NOT NULL) LIMIT 1`
+	sqlEntries     = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND seq > ? ORDER BY seq`
+	sqlEntryNewest = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND kind = ? ORDER BY seq DESC LIMIT 1`
+	sqlSessionSeq  = `UPDATE sessions SET last_seq = last_seq + 1, updated_at = ? WHERE session_key = ? RETURNING last_seq`
+)
+
+// Entries returns at most limit (0: all) entries of a session's transcript after
+// sequence number after, in order.
+func (l *Ledger) Entries(ctx context.Context, session string, after int64, limit int) ([]Entry, error) {
+	q, args := limited(sqlEntries, []any{session, after}, limit)
+	return read(ctx, l.db, "read the transcript of "+session, scanEntry, q, args...)
+}
+
+// NewestEntry returns the newest entry of a kind; ok is false without one.
+func (l *Ledger) NewestEntry(ctx context.Context, session string, kind EntryKind) (e Entry, ok bool, err error) {
+	list, err := read(ctx, l.db, "read the transcript of "+session, scanEntry, sqlEntryNewest, session, kind)
+	if err != nil || len(list) == 0 {
+		return e, false, err
+	}
+	return list[0], true, nil
+}
+
+// entry appends an entry; one whose source is known already is returned as it is, and
+// fresh is false.
+func (t *tx) entry(session string, n NewEntry, job int64) (e Entry, fresh bool, err error) {
+	if n.Source != "" {
+		found, err := t.one(sqlEntrySource, func(r *sql.Rows) (err error) {
+			e, err = scanEntry(r)
+			return err
+		}, session, n.Source)
+		if err != nil || found {
+			return e, false, err
+		}
+	}
+	switch n.Kind {
+	case EntryUser, EntryAssistant, EntryToolResult, EntryEvent, EntryCompaction:
+	default:
+		return e, false, team.Errorf(team.CodeInvalid, "unknown kind of entry %q", n.Kind)
+	}
+	for what, raw := range map[string][]byte{"meta": n.Meta, "provenance": n.Provenance} {
+		if _, err := object("the "+what+" of an entry", raw); err != nil {
+			return e, false, err
+		}
+	}
+	if n.Channel == "" {
+		n.Channel = team.ChannelInternal
+	}
+	e = Entry{Session: session, NewEntry: n, Job: job, At: t.now}
+	if e.Seq, _, err = value[int64](t, sqlSessionSeq, t.now, session); err != nil {
+		return e, false, err
+	}
+	t.wrote = true
+	e.ID, _, err = value[int64](t, sqlEntryPut, session, e.Seq, n.Kind, n.Content, orNull(n.Raw), jsonOrNull(n.Meta), n.Channel,
+		jsonOrNull(n.Provenance), orNull(n.Source), orNull(job), t.now)
+	return e, true, err
+}
+
+// entries appends entries in order.
+func (t *tx) entries(session string, list []NewEntry, job int64) ([]Entry, error) {
+	out := make([]Entry, 0, len(list))
+	for _, n := range list {
+		e, _, err := t.entry(session, n, job)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// evidence is what makes a delivery accepted: where its text is in the transcript.
+func (e Entry) evidence() string { return fmt.Sprintf("entry %d of the transcript", e.Seq) }
+
+func scanEntry(r *sql.Rows) (Entry, error) {
+	var e Entry
+	var meta, from sql.NullString
+	err := r.Scan(&e.ID, &e.Session, &e.Seq, &e.Kind, &e.Content, &e.Raw, &meta, &e.Channel, &from, &e.Source, &e.Job, &e.At)
+	e.Meta, e.Provenance = rawJSON(meta), rawJSON(from)
+	return e, err
+}
