@@ -21,5 +21,5 @@
 // # Errors
 //
 // Every failed request is an [*Error] whose [Kind] says what a caller can do about it.
-// No provider retries by itself; [Retry] does.
+// No provider retries by itself: the loop that asks does.
 package model
