@@ -154,6 +154,9 @@ func (w *worker) watch(ctx context.Context, t ledger.Task) error {
 	}
 }
 
+// errEnded reports a task that somebody canceled while its command ran.
+var errEnded = errors.New("the task is ended")
+
 // stillOurs returns an error when the ledger says that the task is not ours any
 // more. Not being able to ask is no such news.
 func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
@@ -163,6 +166,8 @@ func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
 		return fmt.Errorf("task %s is gone", t.ID)
 	case err != nil:
 		return nil // see above
+	case now.Status == team.TaskFailed && now.Attempt == t.Attempt && now.Result != nil: // it has no owner
+		return fmt.Errorf("%w: %s", errEnded, firstLine(now.Result.Error))
 	case now.Owner != w.id.Session || now.Attempt != t.Attempt:
 		return fmt.Errorf("task %s is not ours any more", t.ID)
 	case now.Status != team.TaskClaimed && now.Status != team.TaskInProgress:

@@ -22,7 +22,7 @@
 //
 // What happens on failure:
 //
-//   - The task was taken away (released, expired, deleted, assigned to another):
+//   - The task was taken away (released, canceled, expired, deleted, assigned to another):
 //     every later write is fenced by owner and attempt, and the ledger is looked at
 //     on each change while a command runs; the command is ended and the worker goes on.
 //   - The context ends: all processes of the command get SIGTERM and SIGCONT, five

@@ -25,6 +25,7 @@ type outcome struct {
 	res    ledger.Result
 	why    string // of a failure, one line
 	lost   bool   // taken away: nothing is to be written any more
+	ended  bool   // lost because somebody ended the task
 	waits  string // what for, of a task that is done but not completed
 	passed string // the command that it was verified by
 }
@@ -94,7 +95,7 @@ func (w *worker) ref(t ledger.Task) ledger.TaskRef {
 // work does one claimed task from its start to its end. Its error means that the
 // worker cannot go on; the task has been given back then.
 func (w *worker) work(ctx context.Context, t ledger.Task) error {
-	w.notified = false
+	w.notified, w.broken = false, false
 	w.setActivity(ctx, team.Working)
 	began := time.Now()
 	w.out.line("")
@@ -180,7 +181,7 @@ func (w *worker) interrupted(t ledger.Task, r ran) *outcome {
 	case byContext:
 		o = givenBack(t, "the worker was stopped")
 	case byLoss:
-		o = outcome{task: t, lost: true, why: r.err.Error()}
+		o = outcome{task: t, lost: true, ended: errors.Is(r.err, errEnded), why: r.err.Error()}
 	case byItself, byTimeout, byError:
 		return nil
 	}
@@ -209,6 +210,7 @@ func (w *worker) finish(ctx context.Context, o outcome, took time.Duration) erro
 		spent = took.Round(time.Second / 10)
 	}
 	if o.lost {
+		w.broken = o.ended
 		w.out.line("── task %s was taken away after %s: %s", t.ID, spent, o.why)
 		return nil
 	}

@@ -36,13 +36,20 @@ func TestBrokenWorktreeGivesTheTaskBack(t *testing.T) {
 	}
 }
 
+// endless is a worker amid a command that does not end by itself; the file has its group.
+func (r *rig) endless() (w *life, ts []ledger.Task, pidfile string) {
+	r.t.Helper()
+	pidfile = r.path("group")
+	ts = r.add(task("x", fmt.Sprintf(`echo $$ > %q.new; mv %q.new %q; sleep 300`, pidfile, pidfile, pidfile)))
+	w = r.start("ann")
+	r.until("the command", func() bool { _, err := os.Stat(pidfile); return err == nil })
+	return w, ts, pidfile
+}
+
 func TestTakenAwayWhileRunning(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	pidfile := r.path("group")
-	ts := r.add(task("x", fmt.Sprintf(`echo $$ > %q.new; mv %q.new %q; sleep 300`, pidfile, pidfile, pidfile)))
-	w := r.start("ann")
-	r.until("the command", func() bool { _, err := os.Stat(pidfile); return err == nil })
+	w, ts, pidfile := r.endless()
 	if _, err := r.led.ReleaseOwner(t.Context(), w.id.Session, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +65,37 @@ func TestTakenAwayWhileRunning(t *testing.T) {
 	}
 	if next := r.ended(r.add(task("y", "true"))[0].ID); next.OwnerName != "ann" {
 		t.Errorf("the next task was done by %q", next.OwnerName)
+	}
+}
+
+// Canceling the claim ends its command and all that the command started; the worker goes
+// on with the next task and reports that its turn was interrupted.
+func TestInterruptedTask(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w, ts, pidfile := r.endless()
+	claim := ledger.TaskRef{ID: ts[0].ID, Owner: w.id.Session, Attempt: 1}
+	if _, err := r.led.CancelClaim(t.Context(), claim, "interrupted"); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("the task is ended: canceled by supervisor: interrupted")
+	if left := below(t, group(t, pidfile)); len(left) != 0 {
+		t.Errorf("the command still runs: %v", left)
+	}
+	if got := r.task(ts[0].ID); got.Status != team.TaskFailed || got.Attempt != 1 {
+		t.Errorf("task is %s at attempt %d", got.Status, got.Attempt)
+	}
+	idle := func() []ledger.Message { return r.messages("ann", team.KindIdle) }
+	r.until("the idle notice", func() bool { return len(idle()) > 0 })
+	if text := idle()[0].Text; !strings.Contains(text, `"interrupted"`) {
+		t.Errorf("idle notice %s", text)
+	}
+	if next := r.ended(r.add(task("y", "true"))[0].ID); next.OwnerName != "ann" || next.Status != team.TaskCompleted {
+		t.Errorf("the next task is %s by %q", next.Status, next.OwnerName)
+	}
+	r.until("another idle notice", func() bool { return len(idle()) > 1 })
+	if text := idle()[1].Text; !strings.Contains(text, `"available"`) {
+		t.Errorf("idle notice %s", text)
 	}
 }
 

@@ -37,19 +37,29 @@ func (t *tx) liftHold(in ClaimIn, name string) (bool, error) {
 }
 
 type cancelArgs struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason,omitempty"`
+	ID     string   `json:"id"`
+	Reason string   `json:"reason,omitempty"`
+	Claim  *TaskRef `json:"claim,omitempty"` // only this claim
 }
 
 // Cancel ends an unfinished task, whether or not it is claimed, as failed with
 // the reason; no retry follows. Later reports of its owner are refused.
 // CodeConflict (already_resolved) if it is completed or failed.
 func (l *Ledger) Cancel(ctx context.Context, id, reason string) (Task, error) {
-	return write[Task](ctx, l, opTaskCancel, cancelArgs{id, reason})
+	return write[Task](ctx, l, opTaskCancel, cancelArgs{ID: id, Reason: reason})
+}
+
+// CancelClaim is Cancel for one claim of a task: CodeConflict if the task has been
+// released, claimed again or handed in since.
+func (l *Ledger) CancelClaim(ctx context.Context, ref TaskRef, reason string) (Task, error) {
+	return write[Task](ctx, l, opTaskCancel, cancelArgs{ref.ID, reason, &ref})
 }
 
 func cancelTask(t *tx, a cancelArgs) (Task, error) {
 	task, err := t.task(a.ID)
+	if err == nil && a.Claim != nil {
+		_, err = t.fenced(*a.Claim)
+	}
 	if err != nil {
 		return task, err
 	}

@@ -11,8 +11,8 @@ import (
 // is known of an agent's turns lags behind them, so one that was last seen idle gets it
 // too: its turn may have begun since. A plan that it waits for an answer to is rejected; what
 // else the turn has asked for the supervisor withdraws once the turn is seen to be over.
-// The built-in worker has tasks and no turns; the signal that stands for Ctrl-C would
-// end the worker itself, so it is refused.
+// A turn of the built-in worker is a task: the task is canceled, which ends its command
+// (the signal that stands for Ctrl-C would end the worker itself).
 func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return err
@@ -22,18 +22,31 @@ func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 		return err
 	}
 	if team.KindOf(m.Spec.Agent).Worker {
-		e := team.Errorf(team.CodeConflict, "%s is a built-in worker: it has no turn that could be ended alone", m.Name).WithReason("no_turns")
-		tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskInProgress, Owner: m.SessionKey, Limit: 1})
-		if err != nil || len(tasks) == 0 {
-			return e.WithHint("teamctl stop " + m.Name + " ends it")
-		}
-		return e.WithHint("teamctl task assign " + tasks[0].ID + " --nobody takes its task away")
+		return t.interruptWorker(ctx, c, m)
 	}
 	_, err = supervise(ctx, t, func(s Supervisor) (struct{}, error) { return struct{}{}, s.InterruptMember(ctx, m.Name) })
 	if err != nil {
 		return err
 	}
 	return t.rejectPlan(ctx, c, m)
+}
+
+// interruptWorker cancels the task that a built-in worker has claimed. The worker sees
+// that in the ledger, ends the command and goes on with its next task. A task that it
+// has handed in, for verification or review, is no longer in its hands.
+func (t *Team) interruptWorker(ctx context.Context, c Caller, m ledger.Member) error {
+	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: m.SessionKey, OpenOnly: true})
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		held := task.Status == team.TaskClaimed || task.Status == team.TaskInProgress
+		if held && task.Review == 0 && task.Verification == 0 {
+			_, err := t.as(c).CancelClaim(ctx, ledger.TaskRef{ID: task.ID, Owner: m.SessionKey, Attempt: task.Attempt}, "interrupted")
+			return err
+		}
+	}
+	return team.Errorf(team.CodeConflict, "%s runs no task", m.Name).WithReason("no_task").WithHint("teamctl show " + m.Name)
 }
 
 // rejectPlan ends the wait for a member's plan: the turn that submitted it is over, and

@@ -58,3 +58,45 @@ func TestInterruptRejectsThePlan(t *testing.T) {
 	}
 	approval(r.AskPlan(ctx, a, PlanIn{Content: "second"}))
 }
+
+// An interrupt of the built-in worker cancels the task that it has claimed, and none that
+// it has handed in or that is only assigned to it.
+func TestInterruptOfAWorker(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ctx := t.Context()
+	r.Env.Dial = func(context.Context, team.Layout, bool) (Supervisor, error) {
+		return nil, team.Errorf(team.CodeUnavailable, "none")
+	}
+	w, _ := r.memberOf("worker", "w", team.RoleExecutor)
+	_, err := r.TaskAdd(ctx, Person(), TaskAddIn{Tasks: []ledger.NewTask{{Subject: "handed in", Verify: "true"}, {Subject: "in hand", RetryPolicy: ledger.RetryPolicy{MaxRetries: 2}}, {Subject: "assigned"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.TaskClaim(ctx, w, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if task, err := r.TaskComplete(ctx, w, "1", 1, ledger.Result{Summary: "x"}); err != nil || task.Verification == 0 {
+		t.Fatalf("%+v, %v", task, err)
+	}
+	if _, err := r.TaskAssign(ctx, Person(), "3", "w"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Interrupt(ctx, Person(), "w"); team.ReasonOf(err) != "no_task" {
+		t.Errorf("with nothing in hand: %v", err)
+	}
+	if _, err := r.TaskClaim(ctx, w, "2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Interrupt(ctx, Person(), "w"); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]team.TaskStatus{"1": team.TaskInProgress, "2": team.TaskFailed, "3": team.TaskPending} {
+		if got, err := r.Ledger.Task(ctx, id); err != nil || got.Status != want {
+			t.Errorf("task %s is %s (%v), want %s", id, got.Status, err, want)
+		}
+	}
+	if got, err := r.Ledger.Task(ctx, "2"); err != nil || got.Result == nil || got.Result.Error != "canceled by "+Person().Name+": interrupted" {
+		t.Errorf("%+v, %v", got.Result, err)
+	}
+}

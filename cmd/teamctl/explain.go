@@ -105,8 +105,8 @@ func newInterrupt(a *app) *cobra.Command {
 		Use:   "interrupt MEMBER",
 		Short: "Interrupt the turn of an agent; the agent stays",
 		Long: `End the turn that an agent is in, by its own means: a call of its server, Escape, or
-Ctrl-C. The agent stays; its conversation goes on with the next message. The built-in
-worker has no turns: take its task away instead.`,
+Ctrl-C. The agent stays; its conversation goes on with the next message. A built-in
+worker's task is canceled and its command ended; the worker goes on with its next task.`,
 		Example: "  teamctl interrupt builder\n  teamctl interrupt builder --json", Args: takes(1, 1, "a member"), ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {

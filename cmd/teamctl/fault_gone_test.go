@@ -209,7 +209,10 @@ func TestWorkerAtAStoppedSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.teamctl("wait", "--timeout", "1m")
-	r.until("the worker to be idle", func() bool { return strings.Contains(screen(), "idle, waiting") })
+	r.until("the worker to be idle", func() bool { // it was before the first task, too
+		_, after, _ := strings.Cut(screen(), "── task 1 completed")
+		return strings.Contains(after, "idle, waiting")
+	})
 	text := screen()
 	for _, id := range []string{"1", "2", "3"} {
 		if strings.Count(text, "── task "+id+" completed") != 1 {
