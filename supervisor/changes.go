@@ -49,11 +49,13 @@ func (changed) apply(s *Supervisor) {
 		for _, e := range events {
 			s.lastSeq = e.Seq
 			s.outside(e)
-			s.savesOn(e)
 			s.ruled(e)
 			s.offersOn(e)
 			s.verifyOn(e)
 			s.copyOn(e)
+			for _, one := range s.services {
+				one.Event(e)
+			}
 			switch {
 			case strings.HasPrefix(e.What, "member."):
 				roster = true
@@ -86,9 +88,9 @@ func (changed) apply(s *Supervisor) {
 	s.copyLater()
 	if roster {
 		s.refresh(ctx)
-		s.watchEdits()
 		s.publish()
 	}
+	s.lookServices(roster)
 }
 
 // posted looks at one message: an answer to a shutdown request is acted on, and

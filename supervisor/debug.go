@@ -34,6 +34,10 @@ func describe(m message) string {
 	switch m := m.(type) {
 	case call:
 		return "request"
+	case job:
+		return m.what
+	case fired:
+		return m.name
 	case exited:
 		return "exited " + m.session
 	case startDone:

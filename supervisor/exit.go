@@ -43,7 +43,7 @@ func (e exited) apply(s *Supervisor) {
 		s.begin(m)
 		return
 	}
-	s.save(m.row, "its process ended")
+	s.checkpoints.Save(m.row, "its process ended")
 	s.follow(m, s.policy.judge(m.row.Spec.Restart, e.exit, m.ran(e.exit), m.row.Failures))
 }
 

@@ -88,7 +88,7 @@ func (s *Supervisor) proceedStop(m *member) {
 		return
 	}
 	if !team.KindOf(m.row.Spec.Agent).Worker {
-		s.save(m.row, "asked to stop")
+		s.checkpoints.Save(m.row, "asked to stop")
 	}
 	from := m.stop.in.From
 	if from == "" {
@@ -173,6 +173,9 @@ func errRejected(name, reason string) error {
 		WithHint("teamctl kill " + name + " ends it without asking")
 }
 
+// saveOnStop bounds the checkpoint before a stop.
+const saveOnStop = 3 * time.Second
+
 // endTree ends the member's whole process tree in a step.
 func (s *Supervisor) endTree(m *member, outcome string) {
 	if m.stop.outcome == "" {
@@ -183,7 +186,7 @@ func (s *Supervisor) endTree(m *member, outcome string) {
 	at, row, session, grace, forced := m.at, m.row, m.row.SessionKey, s.policy.Grace, m.stop.in.Force
 	s.step(func(ctx context.Context) message {
 		if !forced {
-			s.saveNow(ctx, row, "before it is stopped", saveLimitOnStop)
+			s.checkpoints.Now(ctx, row, "before it is stopped", saveOnStop)
 		}
 		return stopDone{session, at.Stop(ctx, grace)}
 	})

@@ -3,16 +3,18 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/internal/treewatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -85,8 +87,6 @@ type Supervisor struct {
 	traces      []Trace
 	traceAt     int
 	starts      chan struct{}       // limits starts at once; steps use it
-	saving      map[string]string   // checkpoints under way by session: why one more is wanted, or ""
-	saves       chan struct{}       // limits checkpoints at once; steps use it
 	renames     chan struct{}       // has room for one; steps use it
 	asking      chan struct{}       // limits rules asked at once; steps use it
 	carrying    map[int64]*carrying // intents under way, by approval
@@ -96,9 +96,8 @@ type Supervisor struct {
 	verifyLook  reading              // for what is to be verified
 	verifySlots chan struct{}        // limits verifications at once; steps use it
 
-	edits   map[string]*editing // worktrees that are watched, by session
-	trees   *treewatch.Watch    // nil before it is needed
-	noTrees bool                // there is none on this system
+	checkpoints *services.Checkpoints
+	services    []services.Service // all of them
 }
 
 // ErrStopped says that the supervisor has ended.
@@ -118,13 +117,42 @@ func New(cfg Config) *Supervisor {
 		msgs: make(chan message), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
-		saving: map[string]string{}, edits: map[string]*editing{}, saves: make(chan struct{}, runtime.NumCPU()),
 		starts:  make(chan struct{}, cfg.Policy.withDefaults().Starts),
 		renames: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking), carrying: map[int64]*carrying{},
 		verifying: map[int64]*verifying{}, verifySlots: make(chan struct{}, max(2, runtime.NumCPU())),
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
+	s.serve()
 	return s
+}
+
+// serve makes the services.
+func (s *Supervisor) serve() {
+	t := services.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
+	git := services.NewSlots()
+	s.checkpoints = services.NewCheckpoints(t, git)
+	s.services = []services.Service{s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits)}
+}
+
+// startServices starts them before the loop begins: adopting uses some.
+func (s *Supervisor) startServices(ctx context.Context) {
+	for _, one := range s.services {
+		if err := one.Start(ctx, bus{s}); err != nil {
+			s.log.Warn("start a service", "service", fmt.Sprintf("%T", one), "err", err)
+		}
+	}
+}
+
+func (s *Supervisor) lookServices(roster bool) {
+	for _, one := range s.services {
+		one.Looked(roster)
+	}
+}
+
+func (s *Supervisor) closeServices() {
+	for _, one := range slices.Backward(s.services) {
+		one.Close()
+	}
 }
 
 // Start reads the ledger, adopts what lives, and starts the loop. ctx bounds
@@ -153,6 +181,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 			s.members[r.SessionKey] = &member{row: r}
 		}
 	}
+	s.startServices(ctx)
 	s.adoptAll(ctx)
 	s.watchMail()
 	go s.loop(changes, stop)
@@ -183,7 +212,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer s.dropWords()
 	defer s.lastPublish()
 	defer s.closeLines()
-	defer s.closeTrees()
+	defer s.closeServices()
 	defer s.stopTimers()
 	defer s.lastUsage()
 	for _, m := range s.members {
@@ -198,7 +227,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	s.goOnLeft()
 	s.commandsLeft()
 	s.repairTrees()
-	s.watchEdits()
+	s.lookServices(true)
 	s.stopsLeft()
 	openIntents{}.apply(s)
 	openVerifications{}.apply(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -287,7 +287,7 @@ func (t *Team) patchOf(ctx context.Context, n worktree.LaneNote, rows map[int64]
 	case worktree.LaneContained:
 		p.State = ledger.MergeContained
 	case worktree.LaneConflict:
-		p.State, p.Why = ledger.MergeConflict, "conflicts in "+supervisor.FileList(n.Files)
+		p.State, p.Why = ledger.MergeConflict, "conflicts in "+services.FileList(n.Files)
 	case worktree.LaneRed:
 		p.State, p.Why = ledger.MergeRed, fmt.Sprintf("%q: %s", n.Ran.Run, n.Ran.Why())
 	}

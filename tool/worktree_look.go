@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -69,7 +69,7 @@ func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, err
 		for i, m := range g.Members {
 			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, Left: m.RemovedAt != 0, View: views[i], Shared: shared[m.Name]}
 			for k := range w.Shared {
-				w.Shared[k].Path = supervisor.OutOfRepo(g.Name, w.Shared[k].Path)
+				w.Shared[k].Path = services.OutOfRepo(g.Name, w.Shared[k].Path)
 			}
 			out.Worktrees = append(out.Worktrees, w)
 		}
@@ -212,7 +212,7 @@ func leaseGlob(m ledger.Member, glob string) string {
 	if !team.ValidGlob(glob) {
 		return glob
 	}
-	return supervisor.InRepo(m.Spec.Repo, glob)
+	return services.InRepo(m.Spec.Repo, glob)
 }
 
 func (t *Team) leaseHolder(ctx context.Context, c Caller, member string) (ledger.Member, error) {

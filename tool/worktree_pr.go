@@ -10,7 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -94,7 +94,7 @@ func (t *Team) pullRequest(ctx context.Context, r *worktree.Repo, w WorktreeInfo
 		pr.Warnings = append(pr.Warnings, w.Member+" has work that is not committed")
 	}
 	if len(w.Conflicts) > 0 {
-		pr.Warnings = append(pr.Warnings, "it conflicts with "+into+" in "+supervisor.FileList(w.Conflicts))
+		pr.Warnings = append(pr.Warnings, "it conflicts with "+into+" in "+services.FileList(w.Conflicts))
 	}
 	if text.Remote == "" {
 		pr.Warnings = append(pr.Warnings, "the repository has no remote")

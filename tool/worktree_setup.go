@@ -13,6 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -93,7 +94,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 		}
 	}
 	if setup, _ := b.Commands(); !b.Allowed() && len(setup) > 0 {
-		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", supervisor.FileList(setup)).
+		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", services.FileList(setup)).
 			WithReason(ReasonConsent).WithHint("read them, then: teamctl worktree prepare --allow")
 	}
 	groups, err := t.treesByRepo(ctx, in.Members, false)

@@ -1,0 +1,66 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/supervisor/services"
+)
+
+// bus is the supervisor as its services see it.
+type bus struct{ s *Supervisor }
+
+// job is a function of a service that runs on the loop.
+type job struct {
+	what string
+	f    func()
+}
+
+func (j job) apply(*Supervisor) { j.f() }
+
+// fired is the end of a service's timer.
+type fired struct {
+	name string
+	f    func()
+}
+
+func (t fired) apply(s *Supervisor) {
+	delete(s.timers, t.name)
+	t.f()
+}
+
+func (b bus) Go(what string, f func(context.Context) func()) {
+	b.s.step(func(ctx context.Context) message {
+		then := f(ctx)
+		if then == nil {
+			return nil
+		}
+		return job{what, then}
+	})
+}
+
+func (b bus) After(name string, d time.Duration, f func()) { b.s.after(name, d, fired{name, f}) }
+
+func (b bus) Armed(name string) bool { return b.s.timers[name] != nil }
+
+func (b bus) Send(what string, f func()) bool { return b.s.send(job{what, f}) }
+
+func (b bus) Members() []services.Member {
+	out := make([]services.Member, 0, len(b.s.members))
+	for _, m := range b.s.members {
+		out = append(out, view(m))
+	}
+	return out
+}
+
+func (b bus) Find(name string) (services.Member, bool) {
+	m := b.s.find(name)
+	if m == nil {
+		return services.Member{}, false
+	}
+	return view(m), true
+}
+
+func view(m *member) services.Member {
+	return services.Member{Member: m.row, Busy: m.step != "" || m.stop != nil}
+}

@@ -1,0 +1,73 @@
+package services
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Service is one concern of a supervisor.
+type Service interface {
+	// Start begins; it returns once started. ctx bounds the start. The members of an earlier
+	// supervisor are not adopted yet.
+	Start(ctx context.Context, bus Bus) error
+	// Event takes one event of the ledger, in order. It must not block.
+	Event(e ledger.Event)
+	// Looked is called after the events of one look at the ledger; roster says that one of
+	// them was about a member. The rows of the roster are fresh then. The first call comes
+	// once all members are adopted, with roster true.
+	Looked(roster bool)
+	// Close ends it. What it runs beside the loop ends with its context, and the supervisor
+	// waits for that.
+	Close()
+}
+
+// Bus is what the loop does for a service. Its methods but Send are called on the loop.
+type Bus interface {
+	// Go runs f beside the loop, and what f returns on the loop unless it is nil. The
+	// context of f ends with the supervisor.
+	Go(what string, f func(ctx context.Context) (then func()))
+	// After runs f on the loop once d has passed. A timer of the same name is replaced;
+	// d <= 0 only stops it.
+	After(name string, d time.Duration, f func())
+	// Armed reports whether the timer of a name has yet to fire.
+	Armed(name string) bool
+	// Send runs f on the loop, from any goroutine. False: the loop has ended.
+	Send(what string, f func()) bool
+	// Members are those that the supervisor keeps.
+	Members() []Member
+	// Find returns one by its name, its former name, its id or its session key.
+	Find(name string) (Member, bool)
+}
+
+// Member is a member as services see it.
+type Member struct {
+	ledger.Member
+	Busy bool // it is being started or stopped
+}
+
+// Team is what every service works on.
+type Team struct {
+	Layout team.Layout
+	Ledger *ledger.Ledger
+	Log    *slog.Logger
+}
+
+// Mailer posts and mails from the supervisor's process.
+func (t Team) Mailer() mail.Mailer { return mail.Mailer{Layout: t.Layout, Ledger: t.Ledger} }
+
+// quiet is a service that takes no events. It is embedded.
+type quiet struct{ bus Bus }
+
+func (q *quiet) Start(_ context.Context, bus Bus) error {
+	q.bus = bus
+	return nil
+}
+
+func (*quiet) Event(ledger.Event) {}
+func (*quiet) Looked(bool)        {}
+func (*quiet) Close()             {}

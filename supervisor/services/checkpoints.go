@@ -1,0 +1,116 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// saveLimit bounds a checkpoint that nothing waits for.
+const saveLimit = time.Minute
+
+// Slots limits how much runs git beside the loop at a time.
+type Slots chan struct{}
+
+// NewSlots returns as many as there are processors.
+func NewSlots() Slots { return make(Slots, runtime.NumCPU()) }
+
+func (s Slots) take(ctx context.Context) bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s Slots) give() { <-s }
+
+// Checkpoints saves the state of worktrees whose members have come to rest.
+type Checkpoints struct {
+	quiet
+	team   Team
+	slots  Slots
+	saving map[string]string // under way, by session: why one more is wanted, or ""
+}
+
+// NewCheckpoints returns the service.
+func NewCheckpoints(t Team, slots Slots) *Checkpoints {
+	return &Checkpoints{team: t, slots: slots, saving: map[string]string{}}
+}
+
+// Event takes a checkpoint when a member has come to rest: it is idle, or one of its tasks is
+// completed. A plain command says neither; its exit is what there is.
+func (c *Checkpoints) Event(e ledger.Event) {
+	name, why := "", ""
+	switch {
+	case e.What == "member.activity" && e.After == string(team.Idle):
+		name, why = e.ID, "idle"
+	case e.What == "task.completed":
+		name, why = e.Who, "task "+e.ID+" is done"
+	default:
+		return
+	}
+	if m, ok := c.bus.Find(name); ok && !team.KindOf(m.Spec.Agent).Worker {
+		c.Save(m.Member, why)
+	}
+}
+
+// Save takes a checkpoint beside everything else. While one of the member is being taken, all
+// further requests are one more after it.
+func (c *Checkpoints) Save(row ledger.Member, why string) {
+	if !ownTree(row) {
+		return
+	}
+	if _, busy := c.saving[row.SessionKey]; busy {
+		c.saving[row.SessionKey] = why
+		return
+	}
+	c.saving[row.SessionKey] = ""
+	c.bus.Go("checkpoint", func(ctx context.Context) func() {
+		if !c.slots.take(ctx) {
+			return nil
+		}
+		defer c.slots.give()
+		c.Now(ctx, row, why, saveLimit)
+		return func() { c.saved(row) }
+	})
+}
+
+func (c *Checkpoints) saved(row ledger.Member) {
+	again := c.saving[row.SessionKey]
+	delete(c.saving, row.SessionKey)
+	if again != "" {
+		c.Save(row, again)
+	}
+}
+
+// Now takes a checkpoint within limit, from any goroutine. One that fails is logged, and
+// harms nothing.
+func (c *Checkpoints) Now(ctx context.Context, row ledger.Member, why string, limit time.Duration) {
+	if !ownTree(row) {
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if _, err := os.Lstat(row.Worktree); errors.Is(err, fs.ErrNotExist) {
+		return // deleted under the agent; the branch has its commits
+	}
+	repo, _, err := worktree.OpenWorktree(within, row.Worktree)
+	if err == nil {
+		_, _, err = Saver{Layout: c.team.Layout, Ledger: c.team.Ledger}.Save(within, repo, row, why)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.team.Log.Warn("checkpoint", "member", row.Name, "err", err)
+	}
+}
+
+// ownTree reports whether a member has a worktree that nobody else works in.
+func ownTree(row ledger.Member) bool { return row.Worktree != "" && row.Spec.WorktreeMode == "own" }

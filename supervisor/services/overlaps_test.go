@@ -1,0 +1,150 @@
+package services
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	args = append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)
+	if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inTrees gives each member a worktree of a new repository that has the file f.
+func inTrees(t *testing.T, members []ledger.Member) []ledger.Member {
+	t.Helper()
+	repo := filepath.Join(t.TempDir(), "repo")
+	if err := os.Mkdir(repo, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	git(t, repo, "init", "-q")
+	write(t, filepath.Join(repo, "f"), "one\n")
+	git(t, repo, "add", "-A")
+	git(t, repo, "commit", "-q", "-m", "first")
+	for i := range members {
+		m := &members[i]
+		m.Worktree, m.Branch, m.Observed, m.Spec.WorktreeMode = filepath.Join(filepath.Dir(repo), m.Name), "teamctl/t/"+m.Name, team.Running, "own"
+		git(t, repo, "worktree", "add", "-q", "-b", m.Branch, m.Worktree)
+	}
+	return members
+}
+
+// Members that edit the same file are warned while they edit, once; with one worktree there
+// is nothing to watch, and a member that does not run is not watched.
+func TestOverlaps(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("directory trees are watched on Linux only")
+	}
+	tm, members := newTeam(t, "ann", "bob")
+	members = inTrees(t, members)
+	for _, m := range members {
+		if _, err := tm.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: m.SessionKey, Worktree: &m.Worktree, Branch: &m.Branch}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newBus(t, members...)
+	o := NewOverlaps(tm, NewSlots(), time.Minute)
+	b.members = b.members[:1]
+	b.start(o)
+	if len(o.edits) != 0 || o.trees != nil {
+		t.Fatalf("one worktree is watched: %v", o.edits)
+	}
+	b.members = newBus(t, members...).members
+	o.Looked(true)
+	b.next()
+	b.next()
+	told := func() (texts []string) {
+		list, err := tm.Ledger.Messages(t.Context(), ledger.MessageFilter{Recipient: team.LeadName})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range list {
+			texts = append(texts, m.Text)
+		}
+		return texts
+	}
+	for _, m := range members {
+		write(t, filepath.Join(m.Worktree, "f"), m.Name+"\n")
+	}
+	b.until("a warning", func() bool { return len(told()) > 0 })
+	write(t, filepath.Join(members[0].Worktree, "f"), "again\n")
+	b.next()
+	b.until("the look", func() bool { return len(b.timers) == 0 && !o.edits[members[0].SessionKey].looking })
+	if texts := told(); len(texts) != 1 || !strings.Contains(texts[0], "have both changed f") {
+		t.Errorf("told %q", texts)
+	}
+	b.members[1].Observed = team.Exited
+	o.Looked(true)
+	if len(o.edits) != 1 {
+		t.Errorf("%d worktrees are watched after an exit", len(o.edits))
+	}
+}
+
+// A checkpoint is taken when a member comes to rest; requests while one is taken are one more.
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	tm, members := newTeam(t, "ann")
+	m := inTrees(t, members)[0]
+	b := newBus(t, m)
+	slots := NewSlots()
+	c := NewCheckpoints(tm, slots)
+	b.start(c)
+	repo, _, err := worktree.OpenWorktree(t.Context(), m.Worktree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saves := func() int {
+		list, err := repo.Saves(t.Context(), worktree.KindCheckpoint, "t", "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	write(t, filepath.Join(m.Worktree, "f"), "two\n")
+	for range cap(slots) { // none begins yet
+		slots <- struct{}{}
+	}
+	c.Event(ledger.Event{What: "member.activity", ID: "ann", After: string(team.Working)})
+	c.Event(ledger.Event{What: "member.activity", ID: "nobody", After: string(team.Idle)})
+	if len(c.saving) != 0 {
+		t.Errorf("checkpoints under way: %v", c.saving)
+	}
+	for range 3 {
+		c.Event(ledger.Event{What: "member.activity", ID: "ann", After: string(team.Idle)})
+	}
+	c.Event(ledger.Event{What: "task.completed", Who: "ann", ID: "7"})
+	if why := c.saving[m.SessionKey]; why != "task 7 is done" {
+		t.Errorf("one more for %q", why)
+	}
+	for range cap(slots) {
+		slots.give()
+	}
+	b.next() // the first, and the second begins
+	if n := saves(); n != 1 || len(c.saving) != 1 {
+		t.Errorf("%d checkpoints, under way %v", n, c.saving)
+	}
+	b.next()
+	if n := saves(); n != 1 || len(c.saving) != 0 { // nothing had changed
+		t.Errorf("%d checkpoints, under way %v", n, c.saving)
+	}
+}
