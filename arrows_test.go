@@ -166,6 +166,10 @@ var rooms = map[string]room{
 		may: []string{"team", leaf}, never: noExec,
 		why: "the one room that knows how models are asked: it knows nothing of tasks, mail or ledgers; the scripts of its script model are a leaf",
 	},
+	"agent/model/config": {
+		may: []string{"team", leaf, "agent/model"}, libs: []string{yaml}, never: noSQL,
+		why: "reads config.yaml and opens what it names; a key may come from a command",
+	},
 	"agent": {
 		may: []string{"team", "internal/run", "tool", "ledger", "inbox"}, never: noSQL,
 		why: "an agent works through the tools, like any other agent, and its commands through the one runner: it never sees the backends, the supervisor or git worktrees",

@@ -124,6 +124,7 @@ type Answer struct {
 	Message Message
 	Stop    Stop
 	Usage   team.Usage // of this request alone
+	Notice  string     // what the person should know about the provider
 }
 
 // Info describes a model; a zero field is unknown.

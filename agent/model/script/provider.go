@@ -94,6 +94,14 @@ func (Provider) Stream(ctx context.Context, r model.Request, on func(model.Delta
 	return a, nil
 }
 
+// Check reports why a model of the provider cannot be asked. Errors are CodeNotFound.
+func Check(name string) error {
+	if _, err := read(name); err != nil {
+		return team.Errorf(team.CodeNotFound, "%w", err).WithReason("no_script")
+	}
+	return nil
+}
+
 // read returns the lines of script/FILE.
 func read(name string) (string, error) {
 	if name == Demo {

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Name is the file in $TEAMCTL_HOME.
+const Name = "config.yaml"
+
+// maxFile bounds it.
+const maxFile = 1 << 20
+
+// File is config.yaml.
+type File struct {
+	Model     string                    `yaml:"model"` // of agents for which nothing else names one
+	Providers map[string]Provider       `yaml:"providers"`
+	Models    map[string]Limits         `yaml:"models"` // by provider/model
+	MCP       map[string]team.MCPServer `yaml:"mcp"`    // that built-in agents use
+}
+
+// Provider is how one is reached. Fields that are left out are filled in for known ones.
+type Provider struct {
+	API        string            `yaml:"api"` // messages, responses or chat
+	BaseURL    string            `yaml:"baseURL"`
+	KeyEnv     string            `yaml:"keyEnv"`
+	KeyFile    string            `yaml:"keyFile"`
+	KeyCommand string            `yaml:"keyCommand"` // for sh -c; it prints the key
+	Headers    map[string]string `yaml:"headers"`
+	Models     map[string]Limits `yaml:"models"`
+}
+
+// Limits is what the file says of a model; zero is unknown.
+type Limits struct {
+	Context   int          `yaml:"context"`
+	MaxOutput int          `yaml:"maxOutput"`
+	Price     *model.Price `yaml:"price"`
+}
+
+// Config is the file with everything filled in. It does not change.
+type Config struct {
+	Default model.Ref // script/demo if the file names none
+	Chosen  bool      // the file names Default
+	MCP     map[string]team.MCPServer
+
+	dir       string // $TEAMCTL_HOME
+	providers map[string]Provider
+	limits    map[model.Ref]Limits
+	written   map[string]bool // providers that the file has
+}
+
+// Load reads config.yaml below the home; a missing file is an empty one. Errors are
+// CodeInvalid (bad_config), with line and column where the file is not what it should be.
+func Load(home team.Home) (*Config, error) {
+	file := filepath.Join(home.Dir, Name)
+	info, err := os.Stat(file)
+	var data []byte
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, bad(file, "%w", err)
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, bad(file, "not a file of at most %d bytes", maxFile)
+	default:
+		if data, err = os.ReadFile(file); err != nil {
+			return nil, bad(file, "%w", err)
+		}
+	}
+	return Parse(home.Dir, file, data)
+}
+
+func bad(file, format string, args ...any) error {
+	return team.Errorf(team.CodeInvalid, "read "+strings.ReplaceAll(file, "%", "%%")+": "+format, args...).WithReason("bad_config")
+}
+
+// Parse reads the text of the file.
+func Parse(home, file string, data []byte) (*Config, error) {
+	var f File
+	if strings.TrimSpace(string(data)) != "" {
+		if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
+			line, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+			return nil, bad(file, "%s", line)
+		}
+	}
+	c := &Config{
+		dir: home, MCP: f.MCP, providers: map[string]Provider{}, limits: map[model.Ref]Limits{}, written: map[string]bool{},
+		Default: model.Ref{Provider: scriptName, Model: scriptDemo},
+	}
+	for name, k := range known {
+		c.providers[name] = k.filled(Provider{})
+	}
+	for name, p := range f.Providers {
+		if name == scriptName || !goodName(name) {
+			return nil, bad(file, "a provider cannot be called %q", name)
+		}
+		p = known[name].filled(p)
+		if err := p.check(); err != nil {
+			return nil, bad(file, "provider %s: %w", name, err)
+		}
+		c.providers[name], c.written[name] = p, true
+		for id, l := range p.Models {
+			if err := l.check(); err != nil {
+				return nil, bad(file, "model %s of provider %s: %w", id, name, err)
+			}
+			c.limits[model.Ref{Provider: name, Model: id}] = l
+		}
+	}
+	for s, l := range f.Models {
+		ref, err := model.ParseRef(s)
+		if err != nil {
+			return nil, bad(file, "models: %w", err)
+		}
+		if err := l.check(); err != nil {
+			return nil, bad(file, "model %s: %w", s, err)
+		}
+		if _, err := c.provider(ref.Provider); err != nil {
+			return nil, bad(file, "models: %w", err)
+		}
+		c.limits[ref] = l
+	}
+	for name, s := range f.MCP {
+		if err := s.Validate(name); err != nil {
+			return nil, bad(file, "%w", err)
+		}
+	}
+	if f.Model != "" {
+		ref, err := model.ParseRef(f.Model)
+		if err != nil {
+			return nil, bad(file, "model: %w", err)
+		}
+		if ref.Provider != scriptName {
+			if _, err := c.provider(ref.Provider); err != nil {
+				return nil, bad(file, "model: %w", err)
+			}
+		}
+		c.Default, c.Chosen = ref, true
+	}
+	return c, nil
+}
+
+func (l Limits) check() error {
+	if l.Context < 0 || l.MaxOutput < 0 {
+		return errors.New("context and maxOutput are not negative")
+	}
+	if p := l.Price; p != nil && (p.Input < 0 || p.Output < 0 || p.CacheRead < 0 || p.CacheWrite < 0) {
+		return errors.New("prices are not negative")
+	}
+	return nil
+}
+
+func goodName(s string) bool {
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 32
+}

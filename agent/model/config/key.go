@@ -1,0 +1,121 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	keyTime = 30 * time.Second // that keyCommand may take
+	maxKey  = 64 << 10
+)
+
+// key reads the key of a provider; "" if it has none. What cannot be read is
+// CodeUnavailable (no_key), a file that others can read CodeInvalid (bad_key_file).
+func (c *Config) key(ctx context.Context, name string, p Provider) (string, error) {
+	switch {
+	case p.KeyEnv != "":
+		if k := strings.TrimSpace(os.Getenv(p.KeyEnv)); k != "" {
+			return k, nil
+		}
+		return "", noKey(name, "%s is not set", p.KeyEnv).WithHint("set " + p.KeyEnv + ", or name keyFile or keyCommand in " + Name)
+	case p.KeyFile != "":
+		return c.keyOfFile(name, p)
+	case p.KeyCommand != "":
+		return keyOfCommand(ctx, name, p)
+	}
+	return "", nil
+}
+
+func noKey(name, format string, args ...any) *team.Error {
+	return team.Errorf(team.CodeUnavailable, "no key for provider "+name+": "+format, args...).WithReason("no_key")
+}
+
+func (c *Config) keyOfFile(name string, p Provider) (string, error) {
+	file := p.KeyFile
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", noKey(name, "%w", err)
+		}
+		file = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(c.dir, file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", noKey(name, "%s does not exist", file)
+		}
+		return "", noKey(name, "%w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", noKey(name, "%w", err)
+	case !info.Mode().IsRegular() || info.Size() > maxKey:
+		return "", noKey(name, "%s is not a small file", file)
+	case info.Mode().Perm()&0o077 != 0:
+		return "", team.Errorf(team.CodeInvalid, "key file %s of provider %s can be read by others (mode %o)", file, name, info.Mode().Perm()).
+			WithReason("bad_key_file").WithHint("chmod 600 " + file)
+	}
+	b := make([]byte, info.Size())
+	if n, err := f.Read(b); err != nil || n == 0 {
+		return "", noKey(name, "%s is empty", file)
+	}
+	return oneLine(name, file, string(b))
+}
+
+// keyOfCommand runs the command by itself and ends only it: password managers leave an
+// agent behind, which is to stay.
+func keyOfCommand(ctx context.Context, name string, p Provider) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, keyTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", p.KeyCommand)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return "", noKey(name, "keyCommand: %w", err)
+	}
+	return oneLine(name, "keyCommand", string(out))
+}
+
+// oneLine is the key in a text: its first line. What is no key is not shown.
+func oneLine(name, from, text string) (string, error) {
+	k, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	k = strings.TrimSpace(k)
+	if k == "" || strings.ContainsFunc(k, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", noKey(name, "%s has no key in its first line", from)
+	}
+	return k, nil
+}
+
+// authorize sets the header of a protocol that carries the key.
+func (c *Config) authorize(name string, p Provider) func(context.Context, http.Header) error {
+	return func(ctx context.Context, h http.Header) error {
+		k, err := c.key(ctx, name, p)
+		if err != nil || k == "" {
+			return err
+		}
+		if p.API == apiMessages {
+			h.Set("X-Api-Key", k)
+		} else {
+			h.Set("Authorization", "Bearer "+k)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,40 @@
+package team
+
+import (
+	"regexp"
+	"sync"
+)
+
+// MCPServer is one whose tools the built-in agent uses: a program that speaks over its
+// standard input and output, or an address. Exactly one of Command and URL is set.
+type MCPServer struct {
+	Command []string          `json:"command,omitempty" yaml:"command"` // the program and its arguments
+	Env     map[string]string `json:"env,omitempty" yaml:"env"`
+	URL     string            `json:"url,omitempty" yaml:"url"`
+	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
+}
+
+var mcpName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,31}$`) })
+
+var webAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^https?://[^/\s]+(/\S*)?$`) })
+
+// Validate checks a server with its name. Errors are CodeInvalid (bad_mcp_server).
+func (s MCPServer) Validate(name string) error {
+	bad := func(format string, args ...any) error {
+		return Errorf(CodeInvalid, "MCP server "+format, append([]any{name}, args...)...).WithReason("bad_mcp_server")
+	}
+	switch {
+	case !mcpName().MatchString(name):
+		return bad("%q: a name is up to 32 letters, digits and -")
+	case (len(s.Command) > 0) == (s.URL != ""):
+		return bad("%s: give command or url")
+	case len(s.Command) > 0 && (s.Command[0] == "" || len(s.Headers) > 0):
+		return bad("%s: command is a program and its arguments, and has no headers")
+	case s.URL != "" && len(s.Env) > 0:
+		return bad("%s: env is for a command")
+	}
+	if s.URL != "" && !webAddress().MatchString(s.URL) {
+		return bad("%s: %q is not an address", s.URL)
+	}
+	return nil
+}
