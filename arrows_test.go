@@ -155,7 +155,7 @@ var rooms = map[string]room{
 		why: "teamctl.yaml and its schema: reading a file runs nothing",
 	},
 	"tool/op": {
-		may: []string{"team", "backends", "ledger", "supervisor", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", "ledger", "supervisor", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
 		why: "the operations as other programs call them: schemas and descriptions over tool, which does the work",
 	},
 	"tool/mcp": {

@@ -22,7 +22,7 @@ type Launch struct {
 	Color      string      `json:"color"` // one of team.Colors
 	Cols       int         `json:"cols,omitempty"`
 	Rows       int         `json:"rows,omitempty"`
-	Place      Place       `json:"place"`
+	Place      team.Place  `json:"place"`
 	// Terminal is "" if the agent uses the terminal in which the shim runs,
 	// otherwise the name of the backend whose terminal the shim itself holds
 	// ("pty").
@@ -34,26 +34,6 @@ type Launch struct {
 	// what enforces them; a limit that cannot be enforced on this system does
 	// not prevent the start.
 	Limits team.Limits `json:"limits,omitzero"`
-}
-
-// Layout selects where a terminal backend puts a teammate.
-type Layout string
-
-// Layouts. Auto splits the user's window inside tmux and uses the team's
-// private server outside.
-const (
-	LayoutAuto    Layout = ""
-	LayoutSplit   Layout = "split"
-	LayoutWindow  Layout = "window"
-	LayoutSession Layout = "session"
-)
-
-// Place is where the request came from: the values of $TMUX and $TMUX_PANE of
-// the requesting process, empty outside tmux.
-type Place struct {
-	Layout   Layout `json:"layout,omitempty"`
-	TMUX     string `json:"tmux,omitempty"`
-	TMUXPane string `json:"tmuxPane,omitempty"`
 }
 
 // ProcID identifies one process uniquely; a pid alone is reused.
@@ -128,22 +108,6 @@ func (e *Exit) Because(reason string) {
 	e.Reason = reason
 }
 
-// Pane is the content of pane.json: where a terminal backend put a generation.
-// Ids of a tmux server are meaningless on another server, so its identity is
-// recorded with them.
-type Pane struct {
-	Generation  string `json:"generation"`
-	Backend     string `json:"backend"`
-	Socket      string `json:"socket,omitempty"`
-	ServerPID   int    `json:"serverPid,omitempty"`
-	ServerStart uint64 `json:"serverStart,omitempty"`
-	PaneID      string `json:"paneId"` // "%3", or "in-process"
-	WindowID    string `json:"windowId,omitempty"`
-	SessionID   string `json:"sessionId,omitempty"`
-	Session     string `json:"session,omitempty"`
-	Private     bool   `json:"private,omitempty"` // the server belongs to the team
-}
-
 // Backend starts teammates and adopts those that an earlier supervisor started.
 // Its methods are safe for concurrent use.
 type Backend interface {
@@ -171,7 +135,7 @@ type Backend interface {
 // Attached is a living generation, whichever process started it.
 type Attached interface {
 	Proc() Proc
-	Pane() Pane
+	Pane() team.Pane
 	// Exited is closed once the exit is known and recorded; from then on Exit
 	// is valid.
 	Exited() <-chan struct{}
@@ -218,11 +182,11 @@ type Handle interface {
 // Disposer is a backend that can remove the place of a generation known only
 // from its bundle.
 type Disposer interface {
-	Dispose(ctx context.Context, p Pane, proc Proc) error
+	Dispose(ctx context.Context, p team.Pane, proc Proc) error
 }
 
 // Hider is a backend that can hide a teammate's screen and show it again.
 type Hider interface {
-	Hide(ctx context.Context, p Pane) error
-	Show(ctx context.Context, p Pane) error
+	Hide(ctx context.Context, p team.Pane) error
+	Show(ctx context.Context, p team.Pane) error
 }

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/courier"
@@ -35,7 +34,7 @@ type latencyRig struct {
 	home  *agentlab.Home
 	model *fakemodel.Server
 	team  *tool.Team
-	pane  backends.Pane
+	pane  team.Pane
 	tree  string // its worktree
 	way   string
 	pause time.Duration

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -61,7 +60,7 @@ type SpawnOut struct {
 	Member   ledger.Member `json:"member"`
 	Renamed  bool          `json:"renamed,omitempty"` // the asked name was taken
 	Again    bool          `json:"again,omitempty"`   // it has the worktree that an earlier member of its name left
-	Pane     backends.Pane `json:"pane"`
+	Pane     team.Pane     `json:"pane"`
 	Warnings []string      `json:"warnings,omitempty"`
 }
 
@@ -91,8 +90,8 @@ type Stopped struct {
 // MemberStatus is a member as the supervisor sees it now.
 type MemberStatus struct {
 	ledger.Member
-	Pane backends.Pane `json:"pane"`
-	Busy string        `json:"busy,omitempty"` // the step under way: "starting", "stopping"
+	Pane team.Pane `json:"pane"`
+	Busy string    `json:"busy,omitempty"` // the step under way: "starting", "stopping"
 }
 
 // Status is the supervisor's view of its team.

@@ -122,7 +122,7 @@ func (a *agent) end(e backends.Exit) {
 
 func (a *agent) Launch() backends.Launch                      { return a.launch }
 func (a *agent) Proc() backends.Proc                          { return a.proc }
-func (a *agent) Pane() backends.Pane                          { return backends.Pane{PaneID: fmt.Sprint("%", a.proc.Agent.PID)} }
+func (a *agent) Pane() team.Pane                              { return team.Pane{PaneID: fmt.Sprint("%", a.proc.Agent.PID)} }
 func (a *agent) Exited() <-chan struct{}                      { return a.gone }
 func (a *agent) Exit() backends.Exit                          { return a.exit }
 func (a *agent) Interrupt(context.Context) error              { return nil }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
@@ -99,6 +98,6 @@ func living(m *ledger.Member, b team.Bundle) {
 		}
 	}
 	if m.Spec.Backend == "" {
-		m.Spec.Backend = string(backends.LayoutAuto)
+		m.Spec.Backend = string(team.PaneAuto)
 	}
 }

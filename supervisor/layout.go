@@ -3,8 +3,8 @@ package supervisor
 import (
 	"fmt"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
 
 // layoutWarnings tells of a place in tmux that was asked for where the member is not in
@@ -17,7 +17,7 @@ func layoutWarnings(m ledger.Member) []string {
 	case "in-process":
 		at, look = "the supervisor's process", "logs"
 	}
-	if at == "" || backends.Layout(m.Spec.Layout) == backends.LayoutAuto {
+	if at == "" || team.PaneLayout(m.Spec.Layout) == team.PaneAuto {
 		return nil
 	}
 	return []string{fmt.Sprintf("it runs in %s, not in tmux: there is no %s (teamctl %s %s shows it, teamctl doctor says why)", at, m.Spec.Layout, look, m.Name)}

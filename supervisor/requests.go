@@ -321,10 +321,10 @@ func (s *Supervisor) TypeText(ctx context.Context, name, text string, enter bool
 }
 
 // Pane says where a member's screen is.
-func (s *Supervisor) Pane(ctx context.Context, name string) (backends.Pane, error) {
+func (s *Supervisor) Pane(ctx context.Context, name string) (team.Pane, error) {
 	at, _, err := s.attached(ctx, name)
 	if err != nil {
-		return backends.Pane{}, err
+		return team.Pane{}, err
 	}
 	return at.Pane(), nil
 }

@@ -227,7 +227,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 		Argv: res.plan.Argv, Env: res.plan.Env, Dir: dir,
 		Bundle: s.cfg.Layout.Bundle(row.Name), Notify: s.cfg.Notify,
 		Title: row.Name, Color: row.Color,
-		Place:  backends.Place{Layout: backends.Layout(row.Spec.Layout), TMUX: row.Spec.TMUX, TMUXPane: row.Spec.TMUXPane},
+		Place:  team.Place{Layout: team.PaneLayout(row.Spec.Layout), TMUX: row.Spec.TMUX, TMUXPane: row.Spec.TMUXPane},
 		Limits: row.Spec.Limits,
 	})
 	if err != nil {

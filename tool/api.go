@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
@@ -153,7 +152,7 @@ type SpawnIn struct {
 	Agent     string            `json:"agent,omitempty"`   // default "worker"; "command" with Command
 	Command   []string          `json:"command,omitempty"` // any command is a teammate
 	Backend   string            `json:"backend,omitempty"` // default "auto"
-	Layout    backends.Layout   `json:"layout,omitempty"`
+	Layout    team.PaneLayout   `json:"layout,omitempty"`
 	Prompt    string            `json:"prompt,omitempty"`
 	AgentType string            `json:"agent_type,omitempty"`
 	Model     string            `json:"model,omitempty"`
@@ -171,7 +170,7 @@ type SpawnIn struct {
 	Fresh     bool              `json:"fresh,omitempty"`  // a new worktree, though an earlier member of the name has left one; so with Base
 	Exact     bool              `json:"exact,omitempty"`
 	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1
-	Place     backends.Place    `json:"place"`           // $TMUX and $TMUX_PANE of the asking shell
+	Place     team.Place        `json:"place"`           // $TMUX and $TMUX_PANE of the asking shell
 	Limits    team.Limits       `json:"limits,omitzero"` // for each of them, with all that it starts
 	MCP       string            `json:"mcp,omitempty"`   // MCP servers: "" or "all", or "team" for teamctl's only
 	Declared  json.RawMessage   `json:"-"`               // the entry of a team file that it is spawned from
@@ -179,26 +178,26 @@ type SpawnIn struct {
 
 // Spawned (R29, R113).
 type Spawned struct {
-	Status           string        `json:"status"` // "teammate_spawned"
-	TeammateID       string        `json:"teammate_id"`
-	AgentID          string        `json:"agent_id"`
-	ChildSessionKey  string        `json:"childSessionKey"`
-	Name             string        `json:"name"`
-	Color            string        `json:"color"`
-	TeamName         string        `json:"team_name"`
-	AgentType        string        `json:"agent_type,omitempty"`
-	Model            string        `json:"model,omitempty"`
-	Prompt           string        `json:"prompt,omitempty"`
-	PlanModeRequired bool          `json:"plan_mode_required"`
-	Renamed          bool          `json:"renamed,omitempty"`
-	Again            bool          `json:"again,omitempty"` // it has the worktree and branch that an earlier member of its name left
-	PaneID           string        `json:"pane_id"`
-	Worktree         string        `json:"worktree,omitempty"`
-	Branch           string        `json:"branch,omitempty"`
-	Pane             backends.Pane `json:"pane"`
-	Warnings         []string      `json:"warnings,omitempty"`
-	Error            string        `json:"error,omitempty"`       // this one of several failed
-	Approval         int64         `json:"approval_id,omitempty"` // Status approval_required: it waits for this one
+	Status           string    `json:"status"` // "teammate_spawned"
+	TeammateID       string    `json:"teammate_id"`
+	AgentID          string    `json:"agent_id"`
+	ChildSessionKey  string    `json:"childSessionKey"`
+	Name             string    `json:"name"`
+	Color            string    `json:"color"`
+	TeamName         string    `json:"team_name"`
+	AgentType        string    `json:"agent_type,omitempty"`
+	Model            string    `json:"model,omitempty"`
+	Prompt           string    `json:"prompt,omitempty"`
+	PlanModeRequired bool      `json:"plan_mode_required"`
+	Renamed          bool      `json:"renamed,omitempty"`
+	Again            bool      `json:"again,omitempty"` // it has the worktree and branch that an earlier member of its name left
+	PaneID           string    `json:"pane_id"`
+	Worktree         string    `json:"worktree,omitempty"`
+	Branch           string    `json:"branch,omitempty"`
+	Pane             team.Pane `json:"pane"`
+	Warnings         []string  `json:"warnings,omitempty"`
+	Error            string    `json:"error,omitempty"`       // this one of several failed
+	Approval         int64     `json:"approval_id,omitempty"` // Status approval_required: it waits for this one
 }
 
 // SendIn (R44-R49, R93-R96). Recipient is a name, name@team or a session key.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -96,7 +95,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		return none, err
 	}
 	switch in.Layout {
-	case backends.LayoutAuto, backends.LayoutSplit, backends.LayoutWindow, backends.LayoutSession:
+	case team.PaneAuto, team.PaneSplit, team.PaneWindow, team.PaneSession:
 	default:
 		return none, team.Errorf(team.CodeInvalid, "unknown layout %q", in.Layout).WithHint("split, window or session")
 	}
@@ -311,17 +310,17 @@ func (t *Team) Hide(ctx context.Context, name string, hidden bool) error {
 }
 
 // Pane says where a member's screen is.
-func (t *Team) Pane(ctx context.Context, name string) (backends.Pane, error) {
+func (t *Team) Pane(ctx context.Context, name string) (team.Pane, error) {
 	name, err := t.address(name)
 	if err != nil {
-		return backends.Pane{}, err
+		return team.Pane{}, err
 	}
 	if m, err := t.Ledger.Member(ctx, name); err == nil { // by its former name
 		name = m.Name
 	}
 	st, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
 	if err != nil {
-		return backends.Pane{}, err
+		return team.Pane{}, err
 	}
 	for _, m := range st.Members {
 		if m.Name != name {
@@ -337,7 +336,7 @@ func (t *Team) Pane(ctx context.Context, name string) (backends.Pane, error) {
 	if err == nil {
 		err = team.Errorf(team.CodeConflict, "%s is not supervised", name)
 	}
-	return backends.Pane{}, err
+	return team.Pane{}, err
 }
 
 func lockHeld(path string) (bool, error) { return filelock.IsHeld(path) }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -85,7 +84,7 @@ func capture(t *testing.T, r *Rig) {
 func resize(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	l := Launch(t, r, "a", "size")
-	l.Place.Layout = backends.LayoutWindow // alone, so that nothing else determines its size
+	l.Place.Layout = team.PaneWindow // alone, so that nothing else determines its size
 	h := start(t, b, l)
 	for _, c := range [][2]int{{60, 20}, {120, 31}} {
 		if err := h.Resize(within(t), c[0], c[1]); err != nil {

@@ -24,7 +24,7 @@ func WriteLaunch(l backends.Launch) error {
 }
 
 // WritePane records where a generation was put.
-func WritePane(b team.Bundle, p backends.Pane) error { return writeJSON(b.Pane(), p, false) }
+func WritePane(b team.Bundle, p team.Pane) error { return writeJSON(b.Pane(), p, false) }
 
 // WriteExit durably records how a generation ended: the record survives a power
 // failure.
@@ -46,8 +46,8 @@ func ReadProc(b team.Bundle, gen string) (backends.Proc, error) {
 }
 
 // ReadPane reads pane.json.
-func ReadPane(b team.Bundle, gen string) (backends.Pane, error) {
-	return readJSON(b.Pane(), gen, func(p backends.Pane) string { return p.Generation })
+func ReadPane(b team.Bundle, gen string) (team.Pane, error) {
+	return readJSON(b.Pane(), gen, func(p team.Pane) string { return p.Generation })
 }
 
 // ReadExit reads exit.json.

@@ -4,7 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,7 +13,7 @@ func TestFiles(t *testing.T) {
 	if _, err := ReadPane(b, "g"); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("missing: %v", err)
 	}
-	p := backends.Pane{Generation: "g", PaneID: "%1", ServerPID: 4, ServerStart: 1 << 60}
+	p := team.Pane{Generation: "g", PaneID: "%1", ServerPID: 4, ServerStart: 1 << 60}
 	if err := WritePane(b, p); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func protocol() string {
 		{at.StartLock(), nil},
 		{at.Launch(), backends.Launch{}},
 		{at.Log(), nil},
-		{at.Pane(), backends.Pane{}},
+		{at.Pane(), team.Pane{}},
 		{at.RunLock(), nil},
 		{at.Group(), Group{}},
 		{at.Logger(), Logger{}},

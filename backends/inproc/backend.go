@@ -129,7 +129,7 @@ func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
 	g := &generation{
 		b: b, launch: l, run: run,
 		proc:     backends.Proc{Generation: l.Generation, Shim: self, Agent: self, StartedAt: time.Now()},
-		pane:     backends.Pane{Generation: l.Generation, Backend: Name, PaneID: team.PaneInProcess},
+		pane:     team.Pane{Generation: l.Generation, Backend: Name, PaneID: team.PaneInProcess},
 		returned: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if err := errors.Join(bundle.WriteLaunch(l), bundle.WritePane(l.Bundle, g.pane), bundle.WriteProc(l.Bundle, g.proc)); err != nil {

@@ -35,7 +35,7 @@ type generation struct {
 	b      *Backend
 	launch backends.Launch
 	proc   backends.Proc
-	pane   backends.Pane
+	pane   team.Pane
 	out    *bundle.LogFile
 	run    *bundle.Lock // held for life
 	cancel context.CancelCauseFunc
@@ -128,7 +128,7 @@ func join(a, b string) string {
 
 func (g *generation) Launch() backends.Launch { return g.launch }
 func (g *generation) Proc() backends.Proc     { return g.proc }
-func (g *generation) Pane() backends.Pane     { return g.pane }
+func (g *generation) Pane() team.Pane         { return g.pane }
 func (g *generation) Exited() <-chan struct{} { return g.ended }
 func (g *generation) Exit() backends.Exit     { return g.exit }
 

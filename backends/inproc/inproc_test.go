@@ -506,7 +506,7 @@ func TestRefusals(t *testing.T) {
 	if err := bundle.WriteLaunch(l); err != nil {
 		t.Fatal(err)
 	}
-	if err := bundle.WritePane(at, backends.Pane{Generation: l.Generation, Backend: "tmux"}); err != nil {
+	if err := bundle.WritePane(at, team.Pane{Generation: l.Generation, Backend: "tmux"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Adopt(within(t), at); !team.IsCode(err, team.CodeInvalid) {

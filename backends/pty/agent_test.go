@@ -21,6 +21,7 @@ import (
 	"github.com/teamctl/teamctl/backends/backendtest"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty/vt"
+	"github.com/teamctl/teamctl/team"
 )
 
 // agent is the test binary as a program that uses its terminal:
@@ -222,7 +223,7 @@ type person struct {
 }
 
 // sit attaches a user.
-func sit(t *testing.T, p backends.Pane, cols, rows int, change ...func(*AttachIn)) *person {
+func sit(t *testing.T, p team.Pane, cols, rows int, change ...func(*AttachIn)) *person {
 	t.Helper()
 	m, s, err := pty.Open()
 	if err != nil {

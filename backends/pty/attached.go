@@ -17,7 +17,7 @@ import (
 type attached struct {
 	*holder.Life
 	b    *Backend
-	pane backends.Pane
+	pane team.Pane
 }
 
 var _ backends.Handle = (*attached)(nil)
@@ -53,7 +53,7 @@ func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached
 	return b.attach(l, pr, p)
 }
 
-func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane) (*attached, error) {
+func (b *Backend) attach(l backends.Launch, pr backends.Proc, p team.Pane) (*attached, error) {
 	a := &attached{b: b, pane: p}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc) backends.Exit {
 	return e
 }
 
-func (a *attached) Pane() backends.Pane { return a.pane }
+func (a *attached) Pane() team.Pane { return a.pane }
 
 // Detach ends the watching; it waits for an exit that is being concluded.
 func (a *attached) Detach() {

@@ -103,10 +103,10 @@ func (b *Backend) errClosed() error {
 
 // pane returns the location of a generation: its socket, and an id that is
 // unique within the team.
-func (b *Backend) pane(l backends.Launch) backends.Pane {
+func (b *Backend) pane(l backends.Launch) team.Pane {
 	sum := sha256.Sum256([]byte(l.Bundle))
 	id := "p" + hex.EncodeToString(sum[:6])
-	return backends.Pane{
+	return team.Pane{
 		Generation: l.Generation, Backend: Name, PaneID: id,
 		Socket: filepath.Join(b.opt.Layout.Runtime(), id),
 	}

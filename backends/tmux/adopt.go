@@ -53,7 +53,7 @@ func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached
 
 // search finds the pane of a shim whose pane.json is missing (the supervisor
 // died before writing it) by the shim's pid.
-func (b *Backend) search(ctx context.Context, l backends.Launch, p backends.Pane, pr backends.Proc) (*server, backends.Pane) {
+func (b *Backend) search(ctx context.Context, l backends.Launch, p team.Pane, pr backends.Proc) (*server, team.Pane) {
 	if p.PaneID != "" {
 		return nil, p // known, but its server has exited
 	}
@@ -76,7 +76,7 @@ func (b *Backend) search(ctx context.Context, l backends.Launch, p backends.Pane
 			if q.pid != pr.Shim.PID {
 				continue
 			}
-			p = backends.Pane{
+			p = team.Pane{
 				Generation: l.Generation, Backend: Name, Socket: s.socket,
 				ServerPID: s.id.PID, ServerStart: s.id.StartTicks,
 				PaneID: q.id, WindowID: q.window, SessionID: q.session, Private: s.private,
@@ -91,7 +91,7 @@ func (b *Backend) search(ctx context.Context, l backends.Launch, p backends.Pane
 }
 
 // repair performs the steps that the dead supervisor may have missed.
-func (b *Backend) repair(ctx context.Context, s *server, l backends.Launch, p backends.Pane) {
+func (b *Backend) repair(ctx context.Context, s *server, l backends.Launch, p team.Pane) {
 	q, ok, err := s.find(ctx, p.PaneID)
 	if err != nil || !ok {
 		return

@@ -17,7 +17,7 @@ import (
 type attached struct {
 	*holder.Life
 	b      *Backend
-	pane   backends.Pane
+	pane   team.Pane
 	server *server // nil if the server died while the generation was running
 
 	quit chan struct{} // closed by Detach
@@ -31,7 +31,7 @@ var (
 )
 
 // attach starts watching the shim.
-func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane, s *server) (*attached, error) {
+func (b *Backend) attach(l backends.Launch, pr backends.Proc, p team.Pane, s *server) (*attached, error) {
 	a := &attached{b: b, pane: p, server: s, quit: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	var logged sync.WaitGroup
@@ -71,7 +71,7 @@ func (b *Backend) attach(l backends.Launch, pr backends.Proc, p backends.Pane, s
 }
 
 // Pane returns its location.
-func (a *attached) Pane() backends.Pane {
+func (a *attached) Pane() team.Pane {
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
 	return a.pane
@@ -90,7 +90,7 @@ func (a *attached) Detach() {
 // conclude determines how a generation ended whose shim is dead. Without a
 // record the exit is unknown: conclude ends what survived the shim, and records
 // that.
-func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p backends.Pane, s *server) backends.Exit {
+func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *server) backends.Exit {
 	ctx, cancel := context.WithTimeout(context.Background(), holder.ConcludeWithin)
 	defer cancel()
 	e, err := bundle.ReadExit(l.Bundle, l.Generation)
@@ -136,7 +136,7 @@ func (b *Backend) drain(l backends.Launch) {
 
 // placeLost returns what happened to the pane; it is empty if the pane exists
 // or that cannot be determined.
-func placeLost(ctx context.Context, p backends.Pane, s *server) string {
+func placeLost(ctx context.Context, p team.Pane, s *server) string {
 	if s == nil {
 		return backends.ReasonServerGone
 	}

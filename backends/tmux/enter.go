@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -16,7 +15,7 @@ import (
 // switches the client if the user is already on that server. The zero Pane is
 // the team's private session with its lead. A pane that does not exist is
 // CodeNotFound.
-func (b *Backend) AttachArgv(ctx context.Context, p backends.Pane, env []string) (argv, runEnv []string, err error) {
+func (b *Backend) AttachArgv(ctx context.Context, p team.Pane, env []string) (argv, runEnv []string, err error) {
 	if err := b.Check(ctx); err != nil {
 		return nil, nil, err
 	}

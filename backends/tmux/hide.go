@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Hide moves the pane to a window of its own that no client is switched to. A
 // hidden pane stays hidden.
-func (b *Backend) Hide(ctx context.Context, p backends.Pane) error {
+func (b *Backend) Hide(ctx context.Context, p team.Pane) error {
 	return b.move(ctx, "hide", p, func(s *server, q pane) error {
 		if q.hidden {
 			return nil
@@ -36,7 +35,7 @@ func (b *Backend) Hide(ctx context.Context, p backends.Pane) error {
 
 // Show moves a hidden pane back to the window that it came from; if that no
 // longer exists it stays in place.
-func (b *Backend) Show(ctx context.Context, p backends.Pane) error {
+func (b *Backend) Show(ctx context.Context, p team.Pane) error {
 	return b.move(ctx, "show", p, func(s *server, q pane) error {
 		if !q.hidden {
 			return nil
@@ -88,7 +87,7 @@ func (s *server) tidy(ctx context.Context, window string) error {
 	return s.restoreOptions(ctx, window)
 }
 
-func (b *Backend) move(ctx context.Context, verb string, p backends.Pane, f func(*server, pane) error) error {
+func (b *Backend) move(ctx context.Context, verb string, p team.Pane, f func(*server, pane) error) error {
 	if err := b.Check(ctx); err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (b *Backend) move(ctx context.Context, verb string, p backends.Pane, f func
 
 // locate finds a recorded pane on its server, after verifying that it is the
 // same server.
-func (b *Backend) locate(ctx context.Context, p backends.Pane) (*server, pane, error) {
+func (b *Backend) locate(ctx context.Context, p team.Pane) (*server, pane, error) {
 	boot, err := thisBoot()
 	if err != nil {
 		return nil, pane{}, err

@@ -63,8 +63,8 @@ func (p personServer) state() string {
 	}, "\n--\n")
 }
 
-func (p personServer) place(layout backends.Layout) backends.Place {
-	return backends.Place{
+func (p personServer) place(layout team.PaneLayout) team.Place {
+	return team.Place{
 		Layout:   layout,
 		TMUX:     p.tmux("display-message", "-p", "#{socket_path},#{pid},0"),
 		TMUXPane: p.tmux("display-message", "-p", "-t", "mine:0.0", "#{pane_id}"),
@@ -108,7 +108,7 @@ func TestSplitOfThePersonsWindow(t *testing.T) {
 	var hs []backends.Handle
 	for i := range 4 {
 		l := backendtest.Launch(t, r, fmt.Sprintf("mate%d", i), "idle")
-		l.Place = p.place(backends.LayoutAuto)
+		l.Place = p.place(team.PaneAuto)
 		l.Title = "mate #(touch /tmp/never) " + l.Agent
 		h := mustStart(t, b, l)
 		if h.Pane().Private || h.Pane().Socket != p.socket {
@@ -162,12 +162,12 @@ func TestWindowOnThePersonsServer(t *testing.T) {
 	// A zoomed window, one with panes arranged by the user, and --window.
 	for _, c := range []struct {
 		name    string
-		layout  backends.Layout
+		layout  team.PaneLayout
 		prepare []string
 		windows string
 	}{
-		{"window", backends.LayoutWindow, nil, "2"},
-		{"zoomed", backends.LayoutSplit, []string{"resize-pane", "-Z", "-t", "mine:0.0"}, "2"},
+		{"window", team.PaneWindow, nil, "2"},
+		{"zoomed", team.PaneSplit, []string{"resize-pane", "-Z", "-t", "mine:0.0"}, "2"},
 	} {
 		if c.name == "zoomed" {
 			p.tmux("split-window", "-d", "-t", "mine:0", "cat")
@@ -201,7 +201,7 @@ func TestSplitBesideThePersonsPanes(t *testing.T) {
 	var hs []backends.Handle
 	for i := range 3 {
 		l := backendtest.Launch(t, r, fmt.Sprintf("mate%d", i), "idle")
-		l.Place = p.place(backends.LayoutSplit)
+		l.Place = p.place(team.PaneSplit)
 		hs = append(hs, mustStart(t, b, l))
 	}
 	id, _, _ := strings.Cut(small, " ")
@@ -218,14 +218,14 @@ func TestPlaceThatIsGone(t *testing.T) {
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	l := backendtest.Launch(t, r, "a", "idle")
-	l.Place = backends.Place{TMUX: "/nonexistent/socket,1,0", TMUXPane: "%0"}
+	l.Place = team.Place{TMUX: "/nonexistent/socket,1,0", TMUXPane: "%0"}
 	h := mustStart(t, b, l) // auto: the team's own server
 	if !h.Pane().Private {
 		t.Errorf("pane = %+v; want the private server", h.Pane())
 	}
 	mustEnd(t, h)
 	l = backendtest.Launch(t, r, "b", "idle")
-	l.Place = backends.Place{TMUX: "/nonexistent/socket,1,0", TMUXPane: "%0", Layout: backends.LayoutSplit}
+	l.Place = team.Place{TMUX: "/nonexistent/socket,1,0", TMUXPane: "%0", Layout: team.PaneSplit}
 	if _, err := b.Start(ctxFor(t), l); !team.IsCode(err, team.CodeUnavailable) {
 		t.Errorf("split of a terminal that is gone: %v; want unavailable", err)
 	}
@@ -253,7 +253,7 @@ func TestAttachArgv(t *testing.T) {
 	if err != nil || argv[len(argv)-3] != "switch-client" || len(runEnv) != 1 {
 		t.Errorf("on the same server: %v, %v, %v", argv, runEnv, err)
 	}
-	argv, _, err = b.AttachArgv(ctxFor(t), backends.Pane{}, nil)
+	argv, _, err = b.AttachArgv(ctxFor(t), team.Pane{}, nil)
 	if err != nil || strings.Join(argv[3:], " ") != socket+" attach-session -t "+h.Pane().SessionID {
 		t.Errorf("team: %v, %v", argv, err)
 	}
@@ -274,9 +274,9 @@ func TestHideAndShow(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			r := newRig(t)
 			b := r.Open(t).(*Backend)
-			place := backends.Place{}
+			place := team.Place{}
 			if where == "person" {
-				place = newPerson(t).place(backends.LayoutAuto)
+				place = newPerson(t).place(team.PaneAuto)
 			}
 			var hs []backends.Handle
 			for i := range 3 {

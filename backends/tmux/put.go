@@ -31,7 +31,7 @@ var colours = map[string]string{
 // placed is the location of a launch: the pane and the shim's pid.
 type placed struct {
 	server *server
-	pane   backends.Pane
+	pane   team.Pane
 	pid    int
 }
 
@@ -39,7 +39,7 @@ type placed struct {
 // output and returns its location. After an error nothing of it is left to
 // remove.
 func (b *Backend) put(ctx context.Context, l backends.Launch) (placed, error) {
-	if private(l) && l.Place.Layout != backends.LayoutWindow {
+	if private(l) && l.Place.Layout != team.PaneWindow {
 		return b.queue.put(ctx, b, l)
 	}
 	b.place.Lock()
@@ -87,7 +87,7 @@ func (s *server) made(out string, l backends.Launch) (placed, error) {
 	if f[0] != strconv.Itoa(s.id.PID) {
 		return placed{}, errServerGone
 	}
-	return placed{server: s, pid: pid, pane: backends.Pane{
+	return placed{server: s, pid: pid, pane: team.Pane{
 		Generation: l.Generation, Backend: Name, Socket: s.socket,
 		ServerPID: s.id.PID, ServerStart: s.id.StartTicks,
 		SessionID: f[1], WindowID: f[2], PaneID: f[3], Session: f[5], Private: s.private,
@@ -96,7 +96,7 @@ func (s *server) made(out string, l backends.Launch) (placed, error) {
 
 // private reports whether a launch is for the team's own server.
 func private(l backends.Launch) bool {
-	return l.Place.TMUX == "" || l.Place.Layout == backends.LayoutSession
+	return l.Place.TMUX == "" || l.Place.Layout == team.PaneSession
 }
 
 // choose selects the place and starts the shim in it; it returns what tmux
@@ -110,7 +110,7 @@ func (b *Backend) choose(ctx context.Context, l backends.Launch) (*server, strin
 	if !private {
 		s, window, session, err = b.person(ctx, l.Place)
 		if err != nil {
-			if l.Place.Layout != backends.LayoutAuto {
+			if l.Place.Layout != team.PaneAuto {
 				return nil, "", err
 			}
 			b.log.Info("using the team's own tmux server", "agent", l.Agent, "err", err)
@@ -128,7 +128,7 @@ func (b *Backend) choose(ctx context.Context, l backends.Launch) (*server, strin
 	}
 	var out string
 	switch {
-	case l.Place.Layout == backends.LayoutWindow:
+	case l.Place.Layout == team.PaneWindow:
 		out, err = s.newWindow(ctx, session, l.Agent, argv)
 	case private:
 		out, err = s.intoGrid(ctx, session, l.Agent, argv)

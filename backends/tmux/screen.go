@@ -180,7 +180,7 @@ func (a *attached) Dispose(ctx context.Context) error {
 
 // Dispose removes the pane of a generation that has exited and is known only by
 // its pane.json and proc.json. A pane that no longer exists is not an error.
-func (b *Backend) Dispose(ctx context.Context, p backends.Pane, pr backends.Proc) error {
+func (b *Backend) Dispose(ctx context.Context, p team.Pane, pr backends.Proc) error {
 	if err := b.Check(ctx); err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func (s *server) fit(window string) [][]string {
 
 // serverOf returns the server on which a pane was created; errServerGone if it
 // is no longer running.
-func (b *Backend) serverOf(p backends.Pane, boot string) (*server, error) {
+func (b *Backend) serverOf(p team.Pane, boot string) (*server, error) {
 	id := backends.ProcID{BootID: boot, PID: p.ServerPID, StartTicks: p.ServerStart}
 	if p.Socket == "" || !proc.Alive(id) {
 		return nil, errServerGone
@@ -212,7 +212,7 @@ func (b *Backend) serverOf(p backends.Pane, boot string) (*server, error) {
 
 // person returns the server named by $TMUX of the requesting process, verified:
 // it answers on its socket, is the process in $TMUX and has the pane.
-func (b *Backend) person(ctx context.Context, pl backends.Place) (s *server, window, session string, err error) {
+func (b *Backend) person(ctx context.Context, pl team.Place) (s *server, window, session string, err error) {
 	f := strings.Split(pl.TMUX, ",")
 	if len(f) < 2 || f[0] == "" || pl.TMUXPane == "" {
 		return nil, "", "", team.Errorf(team.CodeUnavailable, "TMUX=%q names no tmux server", pl.TMUX)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
@@ -300,6 +299,6 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 }
 
 // place is where the person is.
-func place(layout backends.Layout) backends.Place {
-	return backends.Place{Layout: layout, TMUX: os.Getenv("TMUX"), TMUXPane: os.Getenv("TMUX_PANE")}
+func place(layout team.PaneLayout) team.Place {
+	return team.Place{Layout: layout, TMUX: os.Getenv("TMUX"), TMUXPane: os.Getenv("TMUX_PANE")}
 }

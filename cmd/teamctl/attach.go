@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/supervisor"
@@ -93,7 +92,7 @@ func (a *app) terminal() (*os.File, error) {
 
 // attachPTY shows a teammate's own terminal here until the person detaches or the
 // agent exits.
-func (a *app) attachPTY(ctx context.Context, pane backends.Pane, readOnly bool) error {
+func (a *app) attachPTY(ctx context.Context, pane team.Pane, readOnly bool) error {
 	if a.out.value(map[string]any{"socket": pane.Socket, "generation": pane.Generation}) {
 		return nil
 	}
@@ -143,7 +142,7 @@ func (a *app) attachPTY(ctx context.Context, pane backends.Pane, readOnly bool) 
 
 // attachTo is the place of the member named, or the first one there is; the zero
 // Pane is the team's session.
-func (a *app) attachTo(ctx context.Context, args []string) (pane backends.Pane, l team.Layout, err error) {
+func (a *app) attachTo(ctx context.Context, args []string) (pane team.Pane, l team.Layout, err error) {
 	err = a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
 		l = t.Layout
 		if err := memberNames(ctx, t, args); err != nil {
@@ -156,22 +155,22 @@ func (a *app) attachTo(ctx context.Context, args []string) (pane backends.Pane, 
 }
 
 // attachArgv is the command that shows a pane.
-func attachArgv(ctx context.Context, l team.Layout, pane backends.Pane) (argv, env []string, err error) {
+func attachArgv(ctx context.Context, l team.Layout, pane team.Pane) (argv, env []string, err error) {
 	b := tmux.New(tmux.Options{Layout: l})
 	argv, env, err = b.AttachArgv(ctx, pane, os.Environ())
 	return argv, env, errors.Join(err, b.Close())
 }
 
-func attachPane(ctx context.Context, t *tool.Team, args []string) (backends.Pane, error) {
+func attachPane(ctx context.Context, t *tool.Team, args []string) (team.Pane, error) {
 	if len(args) == 1 {
 		return t.Pane(ctx, args[0])
 	}
 	if _, err := os.Lstat(t.Layout.TmuxSocket()); err == nil {
-		return backends.Pane{}, nil // the private session, with the board
+		return team.Pane{}, nil // the private session, with the board
 	}
 	members, _, err := t.Members(ctx)
 	if err != nil {
-		return backends.Pane{}, err
+		return team.Pane{}, err
 	}
 	for _, m := range members {
 		if m.Name == team.LeadName || m.PaneID == "" {
@@ -181,6 +180,6 @@ func attachPane(ctx context.Context, t *tool.Team, args []string) (backends.Pane
 			return p, nil
 		}
 	}
-	return backends.Pane{}, team.Errorf(team.CodeConflict, "no member of team %q is running", t.Layout.Key).
+	return team.Pane{}, team.Errorf(team.CodeConflict, "no member of team %q is running", t.Layout.Key).
 		WithReason("not_running").WithHint("teamctl spawn builder --team " + t.Layout.Key)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -65,12 +64,12 @@ func TestSpawnInFromFile(t *testing.T) {
 	got := spawnIn(teamfile.Member{Name: "a", Command: teamfile.Command{"ls"}, Role: team.RoleReviewer, Restart: team.RestartAlways,
 		Mode: team.ModePlan, Type: "t", Model: "m", Layout: "window", Env: map[string]string{"A": "b"}, Worktree: "none", Prompt: "p", Backend: "tmux"})
 	want := tool.SpawnIn{Name: "a", Command: []string{"ls"}, Role: "reviewer", Restart: "always", Mode: "plan", AgentType: "t", Model: "m",
-		Layout: backends.LayoutWindow, Env: map[string]string{"A": "b"}, Worktree: "none", Prompt: "p", Backend: "tmux", Count: 1,
-		Place: backends.Place{Layout: backends.LayoutWindow, TMUX: "/tmp/x,1,0", TMUXPane: "%4"}}
+		Layout: team.PaneWindow, Env: map[string]string{"A": "b"}, Worktree: "none", Prompt: "p", Backend: "tmux", Count: 1,
+		Place: team.Place{Layout: team.PaneWindow, TMUX: "/tmp/x,1,0", TMUXPane: "%4"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := spawnIn(teamfile.Member{Name: "a", Layout: "auto", Count: 3}); got.Layout != backends.LayoutAuto || got.Count != 3 {
+	if got := spawnIn(teamfile.Member{Name: "a", Layout: "auto", Count: 3}); got.Layout != team.PaneAuto || got.Count != 3 {
 		t.Errorf("auto: %+v", got)
 	}
 }

@@ -255,7 +255,7 @@ func (r *faultRig) supervisorNow() backends.ProcID {
 }
 
 // server is the tmux server that a member's pane is on.
-func (r *faultRig) server(name string) (backends.ProcID, backends.Pane) {
+func (r *faultRig) server(name string) (backends.ProcID, team.Pane) {
 	r.Helper()
 	p, err := bundle.ReadPane(r.layout.Bundle(name), "")
 	if err != nil {

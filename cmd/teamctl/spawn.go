@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -82,11 +81,11 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 			case window && session, window && split, session && split:
 				return usage(cmd, "--split, --window and --session exclude each other")
 			case window:
-				in.Layout = backends.LayoutWindow
+				in.Layout = team.PaneWindow
 			case session:
-				in.Layout = backends.LayoutSession
+				in.Layout = team.PaneSession
 			case split:
-				in.Layout = backends.LayoutSplit
+				in.Layout = team.PaneSplit
 			}
 			in.Place = place(in.Layout)
 			if in.Agent != "" {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -363,9 +362,9 @@ func budgets(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File)
 
 // spawnIn is a member of a file as spawn takes it.
 func spawnIn(m teamfile.Member) tool.SpawnIn {
-	layout := backends.Layout(m.Layout)
+	layout := team.PaneLayout(m.Layout)
 	if m.Layout == "auto" {
-		layout = backends.LayoutAuto
+		layout = team.PaneAuto
 	}
 	return tool.SpawnIn{
 		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,

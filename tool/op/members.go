@@ -3,7 +3,6 @@ package op
 import (
 	"context"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -35,7 +34,7 @@ type SpawnIn struct {
 	Role      string            `json:"role,omitempty" jsonschema:"executor (default), reviewer, observer, leader or operator."`
 	Restart   string            `json:"restart,omitempty" jsonschema:"never, on-failure (default) or always."`
 	Backend   string            `json:"backend,omitempty" jsonschema:"Where it runs: auto (default), tmux, pty or in-process."`
-	Layout    backends.Layout   `json:"layout,omitempty" jsonschema:"In tmux: split, window or session."`
+	Layout    team.PaneLayout   `json:"layout,omitempty" jsonschema:"In tmux: split, window or session."`
 	Worktree  string            `json:"worktree,omitempty" jsonschema:"own (default where the team has a repository), none, or the path of a directory."`
 	Repo      string            `json:"repo,omitempty" jsonschema:"Name of a further repository of the team to work on."`
 	Base      string            `json:"base,omitempty" jsonschema:"Revision that its branch starts from."`

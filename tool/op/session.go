@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -27,7 +26,7 @@ type Session struct {
 	// (tool.Lead), never the person. Every MCP client is one.
 	AsLead bool
 	// Place is where the caller's screen is, for panes next to it.
-	Place backends.Place
+	Place team.Place
 	mu    sync.Mutex
 	team  string // key of the current team; "" until one is named or created
 	// given is the mail that was returned and not confirmed.
