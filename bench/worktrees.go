@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
 
@@ -460,8 +461,8 @@ func (t *trees) merge() *pairUp {
 		label: "merge 20 branches (no gate)", floor: "20 `git merge --no-ff` in a worktree", goal: 1.2,
 		ours: func(ctx context.Context, _ int) error {
 			in := worktree.LaneIn{Target: "lane", Strategy: worktree.StrategyMerge, Scratch: filepath.Join(t.dir, "scratch"), Logs: filepath.Join(t.dir, "logs"),
-				Note: func(_ context.Context, n worktree.LaneNote) error {
-					if n.State == worktree.LaneConflict || n.State == worktree.LaneContained {
+				Note: func(_ context.Context, n team.LaneNote) error {
+					if n.State == team.LaneConflict || n.State == team.LaneContained {
 						return fmt.Errorf("%s: %v", n.State, n.Items)
 					}
 					return nil
@@ -471,7 +472,7 @@ func (t *trees) merge() *pairUp {
 				if err != nil {
 					return err
 				}
-				in.Items = append(in.Items, worktree.LaneItem{Key: int64(i), Name: strconv.Itoa(i), Branch: "m/" + strconv.Itoa(i), Tip: tip})
+				in.Items = append(in.Items, team.LaneItem{Key: int64(i), Name: strconv.Itoa(i), Branch: "m/" + strconv.Itoa(i), Tip: tip})
 			}
 			return t.repo.RunLane(ctx, in)
 		},

@@ -40,7 +40,7 @@ func TestSavesWhenAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saves := func() []worktree.Saved {
+	saves := func() []team.SavedWork {
 		list, err := repo.Saves(t.Context(), worktree.KindCheckpoint, "t", "ann")
 		if err != nil {
 			t.Fatal(err)

@@ -31,8 +31,8 @@ type MergeIn struct {
 	KeepCheckout bool          `json:"keep_checkout,omitempty"` // refuse a target that is checked out, instead of fast-forwarding a clean checkout
 	// Each is called with every step, from one goroutine; Waits once before it is
 	// another's turn first.
-	Each  func(worktree.LaneNote) `json:"-"`
-	Waits func()                  `json:"-"`
+	Each  func(team.LaneNote) `json:"-"`
+	Waits func()              `json:"-"`
 }
 
 // MergeOut is what became of them.
@@ -163,7 +163,7 @@ func (t *Team) lane(into, strategy string, gates []string, o ledger.MergeOptions
 // drain does what is in the queue, oldest first, in lanes of what was asked for
 // in the same way. The caller holds the lock of the lane, so what is under way
 // there belongs to a run that was killed.
-func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(worktree.LaneNote)) (done []ledger.Merge, err error) {
+func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(team.LaneNote)) (done []ledger.Merge, err error) {
 	for {
 		open, err := led.Merges(ctx, false, 0)
 		if err != nil || len(open) == 0 {
@@ -202,7 +202,7 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(worktree
 		if len(lane.Items) == 0 {
 			continue
 		}
-		lane.Note = func(ctx context.Context, n worktree.LaneNote) error {
+		lane.Note = func(ctx context.Context, n team.LaneNote) error {
 			p, err := t.patchOf(ctx, n, rows)
 			if err != nil {
 				return err
@@ -272,23 +272,23 @@ func (t *Team) stopped(ctx context.Context, led *ledger.Ledger, rows map[int64]l
 }
 
 // patchOf is what the ledger keeps of a note, with the task of the owner.
-func (t *Team) patchOf(ctx context.Context, n worktree.LaneNote, rows map[int64]ledger.Merge) (ledger.MergePatch, error) {
+func (t *Team) patchOf(ctx context.Context, n team.LaneNote, rows map[int64]ledger.Merge) (ledger.MergePatch, error) {
 	p := ledger.MergePatch{Old: n.Old, New: n.New, Files: n.Files, Log: n.Log}
 	for _, it := range n.Items {
 		p.IDs, p.Tips = append(p.IDs, it.Key), append(p.Tips, it.Tip)
 	}
 	switch n.State {
-	case worktree.LaneGating:
+	case team.LaneGating:
 		p.State = ledger.MergeGating
-	case worktree.LaneLanding:
+	case team.LaneLanding:
 		p.State = ledger.MergeLanding
-	case worktree.LaneLanded:
+	case team.LaneLanded:
 		p.State = ledger.MergeLanded
-	case worktree.LaneContained:
+	case team.LaneContained:
 		p.State = ledger.MergeContained
-	case worktree.LaneConflict:
+	case team.LaneConflict:
 		p.State, p.Why = ledger.MergeConflict, "conflicts in "+services.FileList(n.Files)
-	case worktree.LaneRed:
+	case team.LaneRed:
 		p.State, p.Why = ledger.MergeRed, fmt.Sprintf("%q: %s", n.Ran.Run, n.Ran.Why())
 	}
 	if p.State != ledger.MergeConflict && p.State != ledger.MergeRed {

@@ -25,10 +25,10 @@ func (t *Team) fixer(ctx context.Context, session string) (string, error) {
 	return row.LeadSession, err
 }
 
-func mergeTask(m ledger.Merge, n worktree.LaneNote) *ledger.NewTask {
+func mergeTask(m ledger.Merge, n team.LaneNote) *ledger.NewTask {
 	var b strings.Builder
 	subject := ""
-	if n.State == worktree.LaneConflict {
+	if n.State == team.LaneConflict {
 		subject = fmt.Sprintf("resolve the conflicts of %s with %s", m.Branch, m.Target)
 		fmt.Fprintf(&b, "Merging %s (%.12s, the work of %s) into %s (%.12s) conflicts in:\n", m.Branch, m.Tip, m.Member, m.Target, n.Onto)
 		for _, f := range n.Files[:min(len(n.Files), 100)] {

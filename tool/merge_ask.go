@@ -167,7 +167,7 @@ func (t *Team) holders(ctx context.Context) (map[string]bool, error) {
 const unknownActivity = "it is not known whether it is idle"
 
 // notReady says why a branch is not to be merged unasked, or "".
-func notReady(m ledger.Member, v worktree.View, held map[string]bool) string {
+func notReady(m ledger.Member, v team.WorktreeView, held map[string]bool) string {
 	switch {
 	case v.Err != nil:
 		return v.Problem
@@ -192,8 +192,8 @@ func notReady(m ledger.Member, v worktree.View, held map[string]bool) string {
 // resting: not running, or known to be idle. Unknown is never idle.
 func resting(m ledger.Member) bool { return !m.Observed.Alive() || m.Activity == team.Idle }
 
-func laneItem(m ledger.Merge) worktree.LaneItem {
-	return worktree.LaneItem{Key: m.ID, Name: m.Member, Branch: m.Branch, Tip: m.Tip}
+func laneItem(m ledger.Merge) team.LaneItem {
+	return team.LaneItem{Key: m.ID, Name: m.Member, Branch: m.Branch, Tip: m.Tip}
 }
 
 // planMerge says what a merge would do. Nothing is written but objects that git
@@ -209,7 +209,7 @@ func (t *Team) planMerge(ctx context.Context, in MergeIn, l askedLane) ([]ledger
 		asked[i].ID = int64(i + 1)
 		lane.Items = append(lane.Items, laneItem(asked[i]))
 	}
-	lane.Note = func(_ context.Context, n worktree.LaneNote) error {
+	lane.Note = func(_ context.Context, n team.LaneNote) error {
 		for _, it := range n.Items {
 			m := &asked[it.Key-1]
 			m.State, m.Files, m.Old, m.New = ledger.MergeState(n.State), n.Files, n.Old, n.New

@@ -28,7 +28,7 @@ type WorktreeInfo struct {
 	Activity team.Activity `json:"activity"`
 	Observed team.Observed `json:"observed"`
 	Left     bool          `json:"left,omitempty"` // the member is no longer on the roster
-	worktree.View
+	team.WorktreeView
 	Shared []ledger.TouchedFile `json:"shared,omitempty"` // files that others change too
 }
 
@@ -67,7 +67,7 @@ func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, err
 			return out, err
 		}
 		for i, m := range g.Members {
-			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, Left: m.RemovedAt != 0, View: views[i], Shared: shared[m.Name]}
+			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, Left: m.RemovedAt != 0, WorktreeView: views[i], Shared: shared[m.Name]}
 			for k := range w.Shared {
 				w.Shared[k].Path = services.OutOfRepo(g.Name, w.Shared[k].Path)
 			}

@@ -18,16 +18,16 @@ import (
 // PullRequest is a pull request that a person may open: the text, and the commands
 // that would push the branch and open it. None of them has been run.
 type PullRequest struct {
-	Member   string            `json:"member"`
-	Branch   string            `json:"branch"`
-	Into     string            `json:"into"`
-	Title    string            `json:"title"`
-	BodyFile string            `json:"bodyFile"`
-	Body     string            `json:"body"`
-	Tool     string            `json:"tool,omitempty"` // gh or glab, where there is one
-	Commands [][]string        `json:"commands"`
-	Text     worktree.PullText `json:"text"`
-	Warnings []string          `json:"warnings,omitempty"`
+	Member   string        `json:"member"`
+	Branch   string        `json:"branch"`
+	Into     string        `json:"into"`
+	Title    string        `json:"title"`
+	BodyFile string        `json:"bodyFile"`
+	Body     string        `json:"body"`
+	Tool     string        `json:"tool,omitempty"` // gh or glab, where there is one
+	Commands [][]string    `json:"commands"`
+	Text     team.PullText `json:"text"`
+	Warnings []string      `json:"warnings,omitempty"`
 }
 
 // PullRequests prepares the pull requests of members, or of all that have commits
@@ -122,7 +122,7 @@ func (t *Team) pullRequest(ctx context.Context, r *worktree.Repo, w WorktreeInfo
 	return pr, nil
 }
 
-func title(tasks []ledger.Task, text worktree.PullText, member string) string {
+func title(tasks []ledger.Task, text team.PullText, member string) string {
 	switch {
 	case len(text.Subjects) == 1:
 		return text.Subjects[0]
@@ -134,7 +134,7 @@ func title(tasks []ledger.Task, text worktree.PullText, member string) string {
 	return "work of " + member
 }
 
-func body(tasks []ledger.Task, text worktree.PullText) string {
+func body(tasks []ledger.Task, text team.PullText) string {
 	var b strings.Builder
 	if len(tasks) > 0 {
 		b.WriteString("## Tasks\n\n")

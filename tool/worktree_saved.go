@@ -23,7 +23,7 @@ type SavedIn struct {
 
 // SavedOut is a saved state with the files that were not committed.
 type SavedOut struct {
-	worktree.Saved
+	team.SavedWork
 	Changes string `json:"changes,omitempty"` // as git diff --stat tells them
 }
 
@@ -74,7 +74,7 @@ func (e *Env) openRepos(ctx context.Context, in SavedIn) ([]*worktree.Repo, erro
 }
 
 // findSaved is the saved state that ref names, and the repository that it is in.
-func findSaved(ctx context.Context, repos []*worktree.Repo, ref string) (worktree.Saved, *worktree.Repo, error) {
+func findSaved(ctx context.Context, repos []*worktree.Repo, ref string) (team.SavedWork, *worktree.Repo, error) {
 	var first error
 	for _, r := range repos {
 		s, err := r.Saved(ctx, ref)
@@ -88,12 +88,12 @@ func findSaved(ctx context.Context, repos []*worktree.Repo, ref string) (worktre
 			return s, nil, err
 		}
 	}
-	return worktree.Saved{}, nil, first
+	return team.SavedWork{}, nil, first
 }
 
 // savesOf are the saved states of a kind in several repositories, the newest first.
-func savesOf(ctx context.Context, repos []*worktree.Repo, kind, teamKey, agent string) ([]worktree.Saved, error) {
-	var all []worktree.Saved
+func savesOf(ctx context.Context, repos []*worktree.Repo, kind, teamKey, agent string) ([]team.SavedWork, error) {
+	var all []team.SavedWork
 	for _, r := range repos {
 		list, err := r.Saves(ctx, kind, teamKey, agent)
 		if err != nil {
@@ -102,7 +102,7 @@ func savesOf(ctx context.Context, repos []*worktree.Repo, kind, teamKey, agent s
 		all = append(all, list...)
 	}
 	if len(repos) > 1 {
-		slices.SortStableFunc(all, func(a, b worktree.Saved) int { return b.At.Compare(a.At) })
+		slices.SortStableFunc(all, func(a, b team.SavedWork) int { return b.At.Compare(a.At) })
 	}
 	return all, nil
 }
@@ -113,7 +113,7 @@ func noRepo(key string) error {
 }
 
 // Rescues lists what was saved before something was removed, the newest first.
-func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]worktree.Saved, error) {
+func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]team.SavedWork, error) {
 	repos, err := e.openRepos(ctx, in)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]worktree.Saved, error)
 
 // rescuesOf returns the rescued states of a team or of one member, under its former names
 // too.
-func (e *Env) rescuesOf(ctx context.Context, repos []*worktree.Repo, in SavedIn) ([]worktree.Saved, error) {
+func (e *Env) rescuesOf(ctx context.Context, repos []*worktree.Repo, in SavedIn) ([]team.SavedWork, error) {
 	if in.Team != "" && in.Agent != "" {
 		t, err := e.Open(ctx, in.Team)
 		if err == nil {
@@ -159,14 +159,14 @@ func (e *Env) SavedShow(ctx context.Context, in SavedIn, ref string, patch bool)
 	if err != nil {
 		return SavedOut{}, err
 	}
-	out := SavedOut{Saved: s}
+	out := SavedOut{SavedWork: s}
 	out.Changes, err = r.SavedChanges(ctx, s, patch)
 	return out, err
 }
 
 // RescueDrop deletes rescued states: the one thing here that cannot be undone, so
 // each is named in full.
-func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []string) ([]worktree.Saved, error) {
+func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []string) ([]team.SavedWork, error) {
 	if err := maySaved(c); err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []strin
 	if err != nil {
 		return nil, err
 	}
-	list, at := make([]worktree.Saved, len(refs)), make([]*worktree.Repo, len(refs))
+	list, at := make([]team.SavedWork, len(refs)), make([]*worktree.Repo, len(refs))
 	for i, ref := range refs { // all are looked at before the first is dropped
 		if list[i], at[i], err = findSaved(ctx, repos, ref); err != nil {
 			return nil, err
@@ -249,7 +249,7 @@ func isDir(path string) bool {
 
 // Checkpoints lists the states that were saved in passing, the newest first; of
 // one member, or of all for "".
-func (t *Team) Checkpoints(ctx context.Context, agent string) ([]worktree.Saved, error) {
+func (t *Team) Checkpoints(ctx context.Context, agent string) ([]team.SavedWork, error) {
 	groups, err := t.repos(ctx)
 	if err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (t *Team) Checkpoints(ctx context.Context, agent string) ([]worktree.Saved,
 }
 
 // savesOf returns the saved states of a member, under its former names too; "" is everybody.
-func (t *Team) savesOf(ctx context.Context, repos []*worktree.Repo, kind, agent string) ([]worktree.Saved, error) {
+func (t *Team) savesOf(ctx context.Context, repos []*worktree.Repo, kind, agent string) ([]team.SavedWork, error) {
 	if agent == "" {
 		return savesOf(ctx, repos, kind, t.Layout.Key, "")
 	}
@@ -270,15 +270,15 @@ func (t *Team) savesOf(ctx context.Context, repos []*worktree.Repo, kind, agent 
 	if err != nil {
 		return nil, err
 	}
-	var all []worktree.Saved
+	var all []team.SavedWork
 	for name, until := range names {
 		list, err := savesOf(ctx, repos, kind, t.Layout.Key, name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, slices.DeleteFunc(list, func(s worktree.Saved) bool { return until != 0 && s.At.UnixMilli() > until })...)
+		all = append(all, slices.DeleteFunc(list, func(s team.SavedWork) bool { return until != 0 && s.At.UnixMilli() > until })...)
 	}
-	slices.SortStableFunc(all, func(a, b worktree.Saved) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(all, func(a, b team.SavedWork) int { return b.At.Compare(a.At) })
 	return all, nil
 }
 

@@ -69,7 +69,7 @@ type PrepareIn struct {
 // Prepared is the setup of one worktree.
 type Prepared struct {
 	Member string `json:"member"`
-	worktree.SetUp
+	team.WorktreeSetUp
 	Log     string `json:"log"`
 	Problem string `json:"problem,omitempty"`
 	Err     error  `json:"-"`
@@ -115,7 +115,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 			set := b.SetupIn(t.Layout, m, env)
 			set.Resting = func() bool { return t.restingNow(ctx, m.SessionKey) }
 			p := Prepared{Member: m.Name, Log: set.Log}
-			if p.SetUp, p.Err = g.Repo.Setup(ctx, set); p.Err != nil {
+			if p.WorktreeSetUp, p.Err = g.Repo.Setup(ctx, set); p.Err != nil {
 				p.Problem = p.Err.Error()
 				errs = append(errs, p.Err)
 			}

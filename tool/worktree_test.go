@@ -237,8 +237,8 @@ func TestMergeQueueChanges(t *testing.T) {
 	g.write(filepath.Join(ann.Worktree, "again"), "x")
 	g.commit(ann.Worktree)
 	in := MergeIn{Members: []string{"ann", "bob"}, Into: "release", Gates: []string{"true"}}
-	in.Each = func(n worktree.LaneNote) {
-		if n.State == worktree.LaneGating {
+	in.Each = func(n team.LaneNote) {
+		if n.State == team.LaneGating {
 			_, err := g.MergeCancel(t.Context(), Person(), []string{"ann"})
 			if !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != "merge_under_way" {
 				t.Errorf("cancel under way: %v", err)
@@ -267,8 +267,8 @@ func TestMergeStopped(t *testing.T) {
 	g.join("ann", "worker", map[string]string{"ann": "x"})
 	in := MergeIn{Members: []string{"ann"}, Into: "release", Gates: []string{"sleep 30"}}
 	ctx, cancel := context.WithCancel(t.Context())
-	in.Each = func(n worktree.LaneNote) {
-		if n.State == worktree.LaneGating {
+	in.Each = func(n team.LaneNote) {
+		if n.State == team.LaneGating {
 			cancel()
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/run"
+	"github.com/teamctl/teamctl/team"
 )
 
 // IncludeFile is the file in the main worktree that lists, in .gitignore
@@ -38,15 +39,6 @@ func (in SetupIn) command(t tree, scope *run.Scope, command string) Command {
 	return Command{Run: command, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log, Scope: scope}
 }
 
-// SetUp is the result of a setup.
-type SetUp struct {
-	Copied    int      `json:"copied"`    // files
-	Reflinked int      `json:"reflinked"` // of those, sharing disk blocks with the original
-	Linked    []string `json:"linked,omitempty"`
-	Ran       []Ran    `json:"ran,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
-}
-
 // ReasonSetup is the reason of a failed setup command. The error names the log.
 const ReasonSetup = "setup_failed"
 
@@ -56,7 +48,7 @@ const ReasonSetup = "setup_failed"
 // file that git would report as a change. Setup may be repeated.
 //
 // Errors: main_worktree (denied), setup_failed (conflict), disk_full.
-func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
+func (r *Repo) Setup(ctx context.Context, in SetupIn) (out team.WorktreeSetUp, err error) {
 	t, err := r.tree(in.Path)
 	if err == nil {
 		err = t.notMain("set up")
@@ -74,7 +66,7 @@ func (r *Repo) Setup(ctx context.Context, in SetupIn) (out SetUp, err error) {
 	return out, err
 }
 
-func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *SetUp, added *[]string) error {
+func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *team.WorktreeSetUp, added *[]string) error {
 	if !r.bare {
 		if err := r.copyIn(ctx, t, in, out, added); err != nil {
 			return err
@@ -85,19 +77,10 @@ func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *SetUp, added 
 		ran, err := RunCommand(ctx, in.command(t, scope, command))
 		out.Ran = append(out.Ran, ran)
 		if err == nil && !ran.OK() {
-			err = ran.failure(t.path, in.Log)
+			err = setupFailed(ran, t.path, in.Log)
 		}
 		return err
 	})
-}
-
-// failure returns the error for a failed setup or teardown command.
-func (r Ran) failure(dir, log string) error {
-	why := r.Why()
-	if last := lastLine(r.Tail); last != "" {
-		why += ": " + last
-	}
-	return conflict(ReasonSetup, "the command %q failed in %s: %s", r.Run, dir, why).WithHint("see " + log)
 }
 
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
@@ -110,7 +93,7 @@ func (r *Repo) IsSetUp(path string) (bool, error) {
 
 // copyIn copies and links files from the main worktree and appends to added
 // each file and link that it makes.
-func (r *Repo) copyIn(ctx context.Context, t tree, in SetupIn, out *SetUp, added *[]string) error {
+func (r *Repo) copyIn(ctx context.Context, t tree, in SetupIn, out *team.WorktreeSetUp, added *[]string) error {
 	files, err := r.included(ctx)
 	if err != nil {
 		return err
@@ -230,7 +213,7 @@ func inside(name string) (string, error) {
 
 // copyFile copies one file or link with its mode. It does not replace an
 // existing file.
-func (r *Repo) copyFile(from, to *os.Root, name string, out *SetUp) error {
+func (r *Repo) copyFile(from, to *os.Root, name string, out *team.WorktreeSetUp) error {
 	info, err := from.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // deleted since it was listed
@@ -292,7 +275,7 @@ func unlessThere(err error) error {
 // link makes a symbolic link to a path of the main worktree, unless git would
 // report the link as a change: a pattern such as "node_modules/" does not match
 // a link.
-func (r *Repo) link(ctx context.Context, t tree, from, to *os.Root, name string, out *SetUp) error {
+func (r *Repo) link(ctx context.Context, t tree, from, to *os.Root, name string, out *team.WorktreeSetUp) error {
 	clean, err := inside(name)
 	if err != nil {
 		return err
@@ -328,7 +311,7 @@ func (r *Repo) link(ctx context.Context, t tree, from, to *os.Root, name string,
 // Teardown runs the commands that undo the effects of a setup outside the
 // worktree, before the worktree is removed. It runs every command even if one
 // fails.
-func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []Ran, err error) {
+func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []team.Ran, err error) {
 	t, err := r.tree(in.Path)
 	if err != nil {
 		return nil, err
@@ -338,7 +321,7 @@ func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []Ran, err error) 
 		one, err := RunCommand(ctx, in.command(t, scope, command))
 		ran = append(ran, one)
 		if err == nil && !one.OK() {
-			err = one.failure(t.path, in.Log)
+			err = setupFailed(one, t.path, in.Log)
 		}
 		if failed == nil {
 			failed = err
@@ -349,4 +332,13 @@ func (r *Repo) Teardown(ctx context.Context, in SetupIn) (ran []Ran, err error) 
 		err = failed
 	}
 	return ran, err
+}
+
+// setupFailed returns the error for a failed setup or teardown command.
+func setupFailed(r team.Ran, dir, log string) error {
+	why := r.Why()
+	if last := lastLine(r.Tail); last != "" {
+		why += ": " + last
+	}
+	return conflict(ReasonSetup, "the command %q failed in %s: %s", r.Run, dir, why).WithHint("see " + log)
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // checkpointsKept is the number of checkpoints kept per member.
@@ -90,11 +92,11 @@ func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string)
 
 // print returns a digest of everything that shows a change, or "" if timestamps
 // cannot show one.
-func (t tree) print(st Status, now time.Time) string {
+func (t tree) print(st team.WorktreeStatus, now time.Time) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%s\n", st.Head, st.Branch, st.Operation)
 	for _, c := range st.Changes {
-		fmt.Fprintf(h, "%q %s%s %s %s", c.Path, c.Index, c.Work, c.mode, c.staged)
+		fmt.Fprintf(h, "%q %s%s %s %s", c.Path, c.Index, c.Work, c.Mode, c.Objects)
 		info, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(c.Path)))
 		if err == nil {
 			if now.Sub(info.ModTime()) < racyTime {

@@ -26,29 +26,6 @@ type Command struct {
 	Scope *run.Scope    // identifies its processes
 }
 
-// Ran is the result of a command.
-type Ran struct {
-	Run     string        `json:"run"`
-	Status  int           `json:"status"` // exit status; -1 if a signal ended it
-	TimeOut bool          `json:"timeOut,omitempty"`
-	Took    time.Duration `json:"took"`
-	Tail    string        `json:"tail,omitempty"` // the last lines of its output
-}
-
-// OK reports whether the command ended by itself with status 0.
-func (r Ran) OK() bool { return r.Status == 0 && !r.TimeOut }
-
-// Why describes how the command failed.
-func (r Ran) Why() string {
-	switch {
-	case r.TimeOut:
-		return fmt.Sprintf("took longer than %s", r.Took.Round(time.Second))
-	case r.Status < 0:
-		return "was ended by a signal"
-	}
-	return fmt.Sprintf("exit status %d", r.Status)
-}
-
 // tailBytes is how much of a command's output is kept for messages.
 const tailBytes = 8 << 10
 
@@ -56,8 +33,8 @@ const tailBytes = 8 << 10
 // and appends its output to the log. The command has no terminal and no input.
 // A failing command is not an error; a command that cannot be started or ended,
 // a log that cannot be written and the end of ctx are.
-func RunCommand(ctx context.Context, c Command) (Ran, error) {
-	ran := Ran{Run: c.Run, Status: -1}
+func RunCommand(ctx context.Context, c Command) (team.Ran, error) {
+	ran := team.Ran{Run: c.Run, Status: -1}
 	if ctx.Err() != nil {
 		return ran, ended(c.Run, c.Dir, ctx.Err())
 	}

@@ -43,7 +43,7 @@ func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string
 	}
 	switch {
 	case st.Unmerged > 0:
-		return "", nil, false, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, st.summary()).
+		return "", nil, false, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
 			WithHint("resolve them and git add the files, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
 	case st.Operation == "rebase":
 		return "", nil, false, underWay(t, st.Operation)

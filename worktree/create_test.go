@@ -94,7 +94,7 @@ func TestCreateTenAtOnce(t *testing.T) {
 		st, err := f.repo.Status(f.ctx(), f.path(fmt.Sprintf("wt/w%d", i)))
 		f.must(err)
 		if !st.Clean() {
-			t.Errorf("w%d: %s", i, st.summary())
+			t.Errorf("w%d: %s", i, summary(st))
 		}
 	}
 	list, err := f.repo.List(f.ctx())

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // The commit of a snapshot holds what git would commit of each file. Where
@@ -144,7 +146,7 @@ func (t tree) convertible(ctx context.Context, in snapshotIn, have map[string]bo
 		}
 	} else {
 		for _, c := range in.changes {
-			if c.Index != "." && c.sub == "N..." && !have[c.Path] {
+			if c.Index != "." && c.Sub == "N..." && !have[c.Path] {
 				paths = append(paths, c.Path)
 			}
 		}
@@ -179,7 +181,7 @@ func (t tree) hashed(ctx context.Context, paths []string, conf []string) ([]exac
 			return nil, err
 		case fi.Mode().IsRegular():
 			regular = append(regular, p)
-			files = append(files, exactFile{path: p, mode: Change{}.fileMode(fi)})
+			files = append(files, exactFile{path: p, mode: fileMode(team.FileChange{}, fi)})
 		case fi.Mode()&fs.ModeSymlink != 0:
 			to, err := os.Readlink(full)
 			if err != nil {

@@ -17,7 +17,7 @@ import (
 // facts decide whether a worktree may be removed. They are complete: a fact
 // that cannot be determined is an error.
 type facts struct {
-	status  Status
+	status  team.WorktreeStatus
 	loose   int      // commits of a detached HEAD that no ref reaches
 	ignored []string // ignored files that are work; only set for a removal
 	busy    []int    // processes whose working directory is inside
@@ -110,7 +110,7 @@ func (t tree) refusal(f facts) error {
 	force := "commit the work, or force the removal: a snapshot is taken first"
 	switch {
 	case !f.status.Clean():
-		return conflict(ReasonDirty, "%s has uncommitted changes: %s", t.at, f.status.summary()).WithHint(force)
+		return conflict(ReasonDirty, "%s has uncommitted changes: %s", t.at, summary(f.status)).WithHint(force)
 	case len(f.ignored) > 0:
 		return conflict(ReasonDirty, "%s has ignored files that exist nowhere else: %s", t.at, names(f.ignored)).
 			WithHint("move them away, or force the removal: a snapshot with them is taken first")
@@ -151,7 +151,7 @@ func pids(list []int) string {
 // nested returns an error if a repository inside the worktree has work that
 // exists nowhere else: a clone that an agent made, ignored or not, a submodule,
 // or a submodule's git directory, which is deleted with the registration.
-func (t tree) nested(ctx context.Context, entries []entry, changes []Change) error {
+func (t tree) nested(ctx context.Context, entries []entry, changes []team.FileChange) error {
 	var inside []string
 	for _, e := range entries {
 		if e.mode == "160000" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/run"
+	"github.com/teamctl/teamctl/team"
 )
 
 // Strategies of a merge lane.
@@ -15,14 +16,6 @@ const (
 	StrategyRebase = "rebase" // the branch's commits on top of the target
 	StrategySquash = "squash" // one commit per branch
 )
-
-// LaneItem is one branch to merge into the target.
-type LaneItem struct {
-	Key    int64
-	Name   string // of the owner, for messages
-	Branch string
-	Tip    string // commit
-}
 
 // LaneIn describes one run of a merge lane.
 //
@@ -37,7 +30,7 @@ type LaneItem struct {
 type LaneIn struct {
 	Target         string // short name of a branch
 	Strategy       string
-	Items          []LaneItem
+	Items          []team.LaneItem
 	Gates          []string
 	GateLimit      time.Duration
 	Env            []string // for gates
@@ -48,32 +41,7 @@ type LaneIn struct {
 	DryRun         bool     // report what would be done; run no gate and move nothing
 	// Note is called before and after every step that a later run must know
 	// about. Its error ends the run.
-	Note func(context.Context, LaneNote) error `json:"-"`
-}
-
-// LaneState is the kind of a note.
-type LaneState string
-
-// States of a lane. LaneLanding is noted before the target moves.
-const (
-	LaneGating    LaneState = "gating"
-	LaneLanding   LaneState = "landing"
-	LaneLanded    LaneState = "landed"
-	LaneContained LaneState = "contained"
-	LaneConflict  LaneState = "conflict"
-	LaneRed       LaneState = "red"
-)
-
-// LaneNote is one step of a lane.
-type LaneNote struct {
-	State LaneState  `json:"state"`
-	Items []LaneItem `json:"items"`
-	Old   string     `json:"old,omitempty"`   // landing, landed: previous commit of the target
-	New   string     `json:"new,omitempty"`   // new commit of the target
-	Onto  string     `json:"onto,omitempty"`  // conflict: the commit it conflicts with
-	Files []string   `json:"files,omitempty"` // conflict
-	Ran   Ran        `json:"ran"`             // red
-	Log   string     `json:"log,omitempty"`   // red
+	Note func(context.Context, team.LaneNote) error `json:"-"`
 }
 
 // Reasons of lane errors.
@@ -98,7 +66,7 @@ type lane struct {
 }
 
 type gated struct {
-	ran Ran
+	ran team.Ran
 	log string
 }
 
@@ -156,7 +124,7 @@ func (l *lane) target(ctx context.Context) (string, error) {
 
 // try stacks a batch on the target and lands it, or the part that can land. It
 // returns the items to try again on top of what has landed by then.
-func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err error) {
+func (l *lane) try(ctx context.Context, batch []team.LaneItem) (again []team.LaneItem, err error) {
 	base, err := l.target(ctx)
 	if err != nil {
 		return nil, err
@@ -168,7 +136,7 @@ func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err
 	l.r.step("stacked")
 	if l.in.DryRun {
 		l.plan = tip
-		return later, l.note(ctx, LaneNote{State: LaneLanded, Items: stacked, Old: base, New: tip})
+		return later, l.note(ctx, team.LaneNote{State: team.LaneLanded, Items: stacked, Old: base, New: tip})
 	}
 	g, err := l.gate(ctx, tip, stacked)
 	if err != nil {
@@ -189,7 +157,7 @@ func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err
 	}
 	if len(stacked) > 1 {
 		half := len(stacked) / 2
-		for _, part := range [][]LaneItem{stacked[:half], stacked[half:]} {
+		for _, part := range [][]team.LaneItem{stacked[:half], stacked[half:]} {
 			rest, err := l.try(ctx, part)
 			if err != nil {
 				return nil, err
@@ -208,10 +176,10 @@ func (l *lane) try(ctx context.Context, batch []LaneItem) (again []LaneItem, err
 		return nil, conflict(ReasonTargetRed, "%q fails on %s itself: %s", before.ran.Run, l.in.Target, before.ran.Why()).
 			WithHint("fix it first; the output is in " + before.log)
 	}
-	return later, l.note(ctx, LaneNote{State: LaneRed, Items: stacked, Ran: g.ran, Log: g.log})
+	return later, l.note(ctx, team.LaneNote{State: team.LaneRed, Items: stacked, Ran: g.ran, Log: g.log})
 }
 
-func (l *lane) note(ctx context.Context, n LaneNote) error {
+func (l *lane) note(ctx context.Context, n team.LaneNote) error {
 	if err := l.in.Note(ctx, n); err != nil {
 		return err
 	}
@@ -222,7 +190,7 @@ func (l *lane) note(ctx context.Context, n LaneNote) error {
 // stack commits a batch on top of base. It notes items that conflict with base
 // itself and items that base already contains; items that conflict with the
 // stack are returned for later.
-func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip string, stacked, later []LaneItem, err error) {
+func (l *lane) stack(ctx context.Context, base string, batch []team.LaneItem) (tip string, stacked, later []team.LaneItem, err error) {
 	tip = base
 	for _, it := range batch {
 		in, err := isAncestor(ctx, call{dir: l.r.root, read: true}, it.Tip, tip)
@@ -237,7 +205,7 @@ func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip st
 		}
 		switch {
 		case len(files) > 0 && tip == base:
-			if err := l.note(ctx, LaneNote{State: LaneConflict, Items: []LaneItem{it}, Onto: base, Files: files}); err != nil {
+			if err := l.note(ctx, team.LaneNote{State: team.LaneConflict, Items: []team.LaneItem{it}, Onto: base, Files: files}); err != nil {
 				return "", nil, nil, err
 			}
 		case len(files) > 0:
@@ -248,7 +216,7 @@ func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip st
 				later = append(later, it)
 				continue
 			}
-			if err := l.note(ctx, LaneNote{State: LaneContained, Items: []LaneItem{it}}); err != nil {
+			if err := l.note(ctx, team.LaneNote{State: team.LaneContained, Items: []team.LaneItem{it}}); err != nil {
 				return "", nil, nil, err
 			}
 		default:
@@ -259,7 +227,7 @@ func (l *lane) stack(ctx context.Context, base string, batch []LaneItem) (tip st
 }
 
 // gate runs the gates on a commit, once per tree.
-func (l *lane) gate(ctx context.Context, commit string, items []LaneItem) (gated, error) {
+func (l *lane) gate(ctx context.Context, commit string, items []team.LaneItem) (gated, error) {
 	if len(l.in.Gates) == 0 {
 		return gated{}, nil
 	}
@@ -272,7 +240,7 @@ func (l *lane) gate(ctx context.Context, commit string, items []LaneItem) (gated
 		return g, nil
 	}
 	if len(items) > 0 {
-		if err := l.note(ctx, LaneNote{State: LaneGating, Items: items}); err != nil {
+		if err := l.note(ctx, team.LaneNote{State: team.LaneGating, Items: items}); err != nil {
 			return gated{}, err
 		}
 	}
@@ -317,6 +285,6 @@ func (l *lane) checkout(ctx context.Context, commit string) (tree, error) {
 }
 
 // message returns the subject of a commit that the lane makes.
-func (l *lane) message(it LaneItem) string {
+func (l *lane) message(it team.LaneItem) string {
 	return fmt.Sprintf("merge %s into %s", it.Branch, l.in.Target)
 }

@@ -10,7 +10,7 @@ import (
 // join adds one branch on top of a commit, by the lane's strategy. It returns
 // the new commit, or the files in conflict, or onto itself if the branch adds
 // nothing new.
-func (l *lane) join(ctx context.Context, onto string, it LaneItem) (commit string, conflicts []string, err error) {
+func (l *lane) join(ctx context.Context, onto string, it team.LaneItem) (commit string, conflicts []string, err error) {
 	if l.in.Strategy == StrategyRebase {
 		return l.rebase(ctx, onto, it)
 	}
@@ -50,7 +50,7 @@ func (l *lane) join(ctx context.Context, onto string, it LaneItem) (commit strin
 
 // squashed returns the message of the single commit for a branch, and its
 // author: the author of the branch's newest commit.
-func (l *lane) squashed(ctx context.Context, onto string, it LaneItem) (message string, author []string, err error) {
+func (l *lane) squashed(ctx context.Context, onto string, it team.LaneItem) (message string, author []string, err error) {
 	out, err := l.r.read(ctx, "log", "--no-merges", "--no-show-signature", "--reverse", "--format=%an%x00%ae%x00%s", onto+".."+it.Tip)
 	if err != nil {
 		return "", nil, failed("read the commits of "+it.Branch, err)
@@ -71,7 +71,7 @@ func (l *lane) squashed(ctx context.Context, onto string, it LaneItem) (message 
 }
 
 // mergeInScratch replaces mergeTree for older versions of git.
-func (l *lane) mergeInScratch(ctx context.Context, onto string, it LaneItem) (treeID string, conflicts []string, err error) {
+func (l *lane) mergeInScratch(ctx context.Context, onto string, it team.LaneItem) (treeID string, conflicts []string, err error) {
 	t, err := l.checkout(ctx, onto)
 	if err != nil {
 		return "", nil, err
@@ -89,7 +89,7 @@ func (l *lane) mergeInScratch(ctx context.Context, onto string, it LaneItem) (tr
 
 // rebase rebases the commits of a branch onto a commit in the scratch worktree.
 // The branch itself is not touched.
-func (l *lane) rebase(ctx context.Context, onto string, it LaneItem) (commit string, conflicts []string, err error) {
+func (l *lane) rebase(ctx context.Context, onto string, it team.LaneItem) (commit string, conflicts []string, err error) {
 	t, err := l.checkout(ctx, it.Tip)
 	if err != nil {
 		return "", nil, err
@@ -110,7 +110,7 @@ func (l *lane) rebase(ctx context.Context, onto string, it LaneItem) (commit str
 
 // inConflict lists the files in conflict after git has stopped, or returns the
 // reason why it stopped.
-func (l *lane) inConflict(ctx context.Context, t tree, it LaneItem, cause error, files *[]string) error {
+func (l *lane) inConflict(ctx context.Context, t tree, it team.LaneItem, cause error, files *[]string) error {
 	if exitStatus(cause) < 0 {
 		return cause
 	}

@@ -42,7 +42,7 @@ func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
 			return err
 		}
 		if st.Staged+st.Unstaged+st.Unmerged > 0 || st.Operation != "" {
-			return conflict(ReasonTargetDirty, "%s is checked out in %s, which has uncommitted changes: %s", branch, w.Path, st.summary()).
+			return conflict(ReasonTargetDirty, "%s is checked out in %s, which has uncommitted changes: %s", branch, w.Path, summary(st)).
 				WithHint("commit or stash them first, or merge into another branch: --into BRANCH")
 		}
 		if !update {
@@ -55,11 +55,11 @@ func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
 
 // land moves the target from old to new by compare-and-swap; moved is false if
 // the target is no longer at old.
-func (l *lane) land(ctx context.Context, items []LaneItem, old, new string) (moved bool, err error) {
+func (l *lane) land(ctx context.Context, items []team.LaneItem, old, new string) (moved bool, err error) {
 	if err := l.r.MayMove(ctx, l.in.Target, l.in.UpdateCheckout); err != nil {
 		return false, err
 	}
-	if err := l.note(ctx, LaneNote{State: LaneLanding, Items: items, Old: old, New: new}); err != nil {
+	if err := l.note(ctx, team.LaneNote{State: team.LaneLanding, Items: items, Old: old, New: new}); err != nil {
 		return false, err
 	}
 	// From here on the operation must finish.
@@ -69,7 +69,7 @@ func (l *lane) land(ctx context.Context, items []LaneItem, old, new string) (mov
 		return false, err
 	}
 	l.r.step("moved-target")
-	return true, l.note(ctx, LaneNote{State: LaneLanded, Items: items, Old: old, New: new})
+	return true, l.note(ctx, team.LaneNote{State: team.LaneLanded, Items: items, Old: old, New: new})
 }
 
 // move moves a branch, and fast-forwards its checkout if there is one.

@@ -19,13 +19,13 @@ import (
 
 // laneLog collects the notes of a lane, by state and name.
 type laneLog struct {
-	notes []LaneNote
-	at    map[string]LaneState
+	notes []team.LaneNote
+	at    map[string]team.LaneState
 }
 
-func (l *laneLog) note(_ context.Context, n LaneNote) error {
+func (l *laneLog) note(_ context.Context, n team.LaneNote) error {
 	if l.at == nil {
-		l.at = map[string]LaneState{}
+		l.at = map[string]team.LaneState{}
 	}
 	l.notes = append(l.notes, n)
 	for _, it := range n.Items {
@@ -34,7 +34,7 @@ func (l *laneLog) note(_ context.Context, n LaneNote) error {
 	return nil
 }
 
-func (l *laneLog) of(state LaneState) (names []string) {
+func (l *laneLog) of(state team.LaneState) (names []string) {
 	for name, s := range l.at {
 		if s == state {
 			names = append(names, name)
@@ -45,10 +45,10 @@ func (l *laneLog) of(state LaneState) (names []string) {
 }
 
 // items returns the branches team/<name>.
-func (f *fixture) items(names ...string) []LaneItem {
-	var list []LaneItem
+func (f *fixture) items(names ...string) []team.LaneItem {
+	var list []team.LaneItem
 	for i, n := range names {
-		list = append(list, LaneItem{Key: int64(i + 1), Name: n, Branch: "team/" + n, Tip: f.git(f.root, "rev-parse", "team/"+n)})
+		list = append(list, team.LaneItem{Key: int64(i + 1), Name: n, Branch: "team/" + n, Tip: f.git(f.root, "rev-parse", "team/"+n)})
 	}
 	return list
 }
@@ -81,7 +81,7 @@ func TestLaneGateMakesRepository(t *testing.T) {
 	in := f.lane(&l, "w")
 	in.Gates = []string{"git init -q build/r && cd build/r && git -c user.name=g -c user.email=g@example.org commit -q --allow-empty -m own"}
 	f.must(f.repo.RunLane(f.ctx(), in))
-	if got := l.of(LaneLanded); !cmp.Equal(got, []string{"w"}) {
+	if got := l.of(team.LaneLanded); !cmp.Equal(got, []string{"w"}) {
 		t.Errorf("landed: %v %+v", got, l.notes)
 	}
 	left, err := os.ReadDir(in.Scratch)
@@ -129,23 +129,23 @@ func TestLaneTwenty(t *testing.T) {
 			in := f.lane(&l, names...)
 			in.Strategy, in.Gates = c.strategy, []string{"test ! -e broken", "echo ran >>" + f.path("gates")}
 			f.must(f.repo.RunLane(f.ctx(), in))
-			if got := l.of(LaneConflict); !cmp.Equal(got, []string{"w04", "w15"}) {
+			if got := l.of(team.LaneConflict); !cmp.Equal(got, []string{"w04", "w15"}) {
 				t.Errorf("conflict: %v", got)
 			}
-			if got := l.of(LaneRed); !cmp.Equal(got, []string{"w12"}) {
+			if got := l.of(team.LaneRed); !cmp.Equal(got, []string{"w12"}) {
 				t.Errorf("red: %v", got)
 			}
-			if got := l.of(LaneLanded); len(got) != 17 {
+			if got := l.of(team.LaneLanded); len(got) != 17 {
 				t.Errorf("landed: %v", got)
 			}
 			for _, n := range l.notes {
 				switch n.State {
-				case LaneConflict:
+				case team.LaneConflict:
 					want := map[string]string{"w04": "a.txt", "w15": "sub/b.txt"}[n.Items[0].Name]
 					if !cmp.Equal(n.Files, []string{want}) {
 						t.Errorf("%+v", n)
 					}
-				case LaneRed:
+				case team.LaneRed:
 					log, err := os.ReadFile(n.Log)
 					if err != nil || !strings.Contains(string(log), "test ! -e broken") || n.Ran.Status != 1 {
 						t.Errorf("%v %+v", err, n)
@@ -181,7 +181,7 @@ func TestLaneTwenty(t *testing.T) {
 			l = laneLog{}
 			in.Items, in.Note = f.items(names...), l.note
 			f.must(f.repo.RunLane(f.ctx(), in))
-			if len(l.of(LaneContained)) != 17 || len(l.of(LaneConflict)) != 2 || len(l.of(LaneRed)) != 1 {
+			if len(l.of(team.LaneContained)) != 17 || len(l.of(team.LaneConflict)) != 2 || len(l.of(team.LaneRed)) != 1 {
 				t.Errorf("again: %v", l.at)
 			}
 		})
@@ -201,7 +201,7 @@ func TestLaneConflictWithRed(t *testing.T) {
 	in := f.lane(&l, "red", "good", "same")
 	in.Gates = []string{"test ! -e broken"}
 	f.must(f.repo.RunLane(f.ctx(), in))
-	if d := cmp.Diff(map[string]LaneState{"red": LaneRed, "good": LaneLanded, "same": LaneLanded}, l.at); d != "" {
+	if d := cmp.Diff(map[string]team.LaneState{"red": team.LaneRed, "good": team.LaneLanded, "same": team.LaneLanded}, l.at); d != "" {
 		t.Error(d)
 	}
 	if f.git(f.root, "show", "release:a.txt") != "good" {
@@ -236,7 +236,7 @@ func TestLaneRefuses(t *testing.T) {
 	wantErr(t, run(func(in *LaneIn) { in.Target = "nowhere" }), team.CodeNotFound, ReasonUnknownRev)
 	wantErr(t, run(func(in *LaneIn) { in.Strategy = "octopus" }), team.CodeInvalid, ReasonBadInput)
 	wantErr(t, run(func(in *LaneIn) { in.Gates = []string{"false"} }), team.CodeConflict, ReasonTargetRed)
-	wantErr(t, run(func(in *LaneIn) { in.Note = func(context.Context, LaneNote) error { return errNotDir } }), team.CodeInternal, "")
+	wantErr(t, run(func(in *LaneIn) { in.Note = func(context.Context, team.LaneNote) error { return errNotDir } }), team.CodeInternal, "")
 	if f.git(f.root, "rev-parse", "release") != f.git(f.root, "rev-parse", "main") {
 		t.Error("it was moved")
 	}
@@ -277,7 +277,7 @@ func TestLaneDryRun(t *testing.T) {
 		in := f.lane(&l, "a", "b", "c", "d")
 		in.Target, in.DryRun, in.Strategy, in.Gates = "main", true, s, []string{"touch " + f.path("gate-ran")}
 		f.must(f.repo.RunLane(f.ctx(), in))
-		want := map[string]LaneState{"a": LaneLanded, "b": LaneConflict, "c": LaneLanded, "d": LaneContained}
+		want := map[string]team.LaneState{"a": team.LaneLanded, "b": team.LaneConflict, "c": team.LaneLanded, "d": team.LaneContained}
 		if d := cmp.Diff(want, l.at); d != "" {
 			t.Error(s, d)
 		}
@@ -316,11 +316,11 @@ func TestLaneKilled(t *testing.T) {
 				f.write("main/mine.txt", "the person's, untracked")
 				var l laneLog
 				names := []string{"a", "b", "c"}
-				final := map[string]LaneState{"b": LaneConflict}
+				final := map[string]team.LaneState{"b": team.LaneConflict}
 				switch step {
 				case "noted-red":
 					f.member("d", map[string]string{"broken": "x"})
-					names, final["d"] = append(names, "d"), LaneRed
+					names, final["d"] = append(names, "d"), team.LaneRed
 				case "noted-contained":
 					f.create("d")
 					names = append(names, "d")
@@ -333,7 +333,7 @@ func TestLaneKilled(t *testing.T) {
 				f.must(f.repo.RunLane(f.ctx(), in))
 				for _, it := range in.Items {
 					s, want := l.at[it.Name], final[it.Name]
-					if want != "" && s != want || want == "" && s != LaneLanded && s != LaneContained {
+					if want != "" && s != want || want == "" && s != team.LaneLanded && s != team.LaneContained {
 						t.Errorf("%s: %s", it.Name, s)
 					}
 				}

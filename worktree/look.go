@@ -22,23 +22,9 @@ type LookIn struct {
 	Disk   bool   // add up disk usage, which walks every file
 }
 
-// View is the state of a worktree relative to others. If Err is set the
-// worktree could not be read and the other fields are meaningless.
-type View struct {
-	Status
-	ToTarget   int      `json:"toTarget"`            // commits missing from the target; -1 without a target
-	FromTarget int      `json:"fromTarget"`          // commits of the target missing from HEAD; -1 without a target
-	Unpushed   int      `json:"unpushed"`            // commits on no remote; -1 if there is no remote
-	Conflicts  []string `json:"conflicts,omitempty"` // files in which merging HEAD into the target would conflict
-	Foreseen   bool     `json:"conflictsForeseen"`   // false: this version of git cannot determine conflicts
-	DiskBytes  int64    `json:"diskBytes,omitempty"` // with LookIn.Disk
-	Err        error    `json:"-"`
-	Problem    string   `json:"problem,omitempty"` // Err, for JSON
-}
-
 // Look reads many worktrees in parallel, up to twice the number of cores at
 // once. The result has one view per path, in order.
-func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
+func (r *Repo) Look(ctx context.Context, in LookIn) ([]team.WorktreeView, error) {
 	target, remote := "", false
 	if in.Target != "" {
 		var err error
@@ -52,8 +38,8 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 		remote = len(out) > 0
 	}
 	foresee := in.Target != "" && r.canMergeTree(ctx)
-	views := make([]View, len(in.Paths))
-	all := func(f func(*View) error) {
+	views := make([]team.WorktreeView, len(in.Paths))
+	all := func(f func(*team.WorktreeView) error) {
 		each(len(views), func(i int) {
 			if v := &views[i]; v.Err == nil {
 				v.Err = f(v)
@@ -63,19 +49,19 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 	for i := range views {
 		views[i].Path = in.Paths[i]
 	}
-	all(func(v *View) error { return r.view(ctx, in, v) })
+	all(func(v *team.WorktreeView) error { return r.view(ctx, in, v) })
 	var pairs []pair
 	for _, v := range views {
 		if v.Err == nil && v.Head != "" {
-			pairs = append(pairs, basePair(v.Status), pair{orHead(target, v.Head), v.Head})
+			pairs = append(pairs, basePair(v.WorktreeStatus), pair{orHead(target, v.Head), v.Head})
 		}
 	}
 	counts, err := r.countPairs(ctx, pairs)
 	if err != nil {
 		return nil, err
 	}
-	all(func(v *View) error {
-		countSince(&v.Status, counts)
+	all(func(v *team.WorktreeView) error {
+		countSince(&v.WorktreeStatus, counts)
 		return r.compare(ctx, v, target, counts, remote, foresee)
 	})
 	for i := range views {
@@ -88,8 +74,8 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]View, error) {
 
 // StatusAll is Status for many worktrees in parallel. A worktree that cannot be
 // read has an error at its index.
-func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]Status, []error) {
-	list, errs := make([]Status, len(paths)), make([]error, len(paths))
+func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]team.WorktreeStatus, []error) {
+	list, errs := make([]team.WorktreeStatus, len(paths)), make([]error, len(paths))
 	each(len(paths), func(i int) {
 		t, err := r.tree(paths[i])
 		if err == nil {
@@ -108,7 +94,7 @@ func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]Status, []error
 		switch {
 		case errs[i] != nil:
 		case err != nil:
-			list[i], errs[i] = Status{}, err
+			list[i], errs[i] = team.WorktreeStatus{}, err
 		default:
 			countSince(&list[i], counts)
 		}
@@ -117,7 +103,7 @@ func (r *Repo) StatusAll(ctx context.Context, paths []string) ([]Status, []error
 }
 
 // basePair returns the commits to compare for a status.
-func basePair(s Status) pair {
+func basePair(s team.WorktreeStatus) pair {
 	if s.Base == "" || s.Head == "" {
 		return pair{}
 	}
@@ -125,7 +111,7 @@ func basePair(s Status) pair {
 }
 
 // countSince sets the number of commits since the base.
-func countSince(s *Status, counts map[pair]sides) {
+func countSince(s *team.WorktreeStatus, counts map[pair]sides) {
 	if p := basePair(*s); p != (pair{}) {
 		s.Behind, s.Ahead = counts[p].left, counts[p].right
 	}
@@ -160,12 +146,12 @@ func each(n int, f func(int)) {
 }
 
 // view reads one worktree on its own.
-func (r *Repo) view(ctx context.Context, in LookIn, v *View) error {
+func (r *Repo) view(ctx context.Context, in LookIn, v *team.WorktreeView) error {
 	t, err := r.tree(v.Path)
 	if err != nil {
 		return err
 	}
-	if v.Status, err = t.status(ctx); err != nil {
+	if v.WorktreeStatus, err = t.status(ctx); err != nil {
 		return err
 	}
 	v.ToTarget, v.FromTarget, v.Unpushed = -1, -1, -1
@@ -178,7 +164,7 @@ func (r *Repo) view(ctx context.Context, in LookIn, v *View) error {
 }
 
 // compare sets the differences between a worktree and the target.
-func (r *Repo) compare(ctx context.Context, v *View, target string, counts map[pair]sides, remote, foresee bool) (err error) {
+func (r *Repo) compare(ctx context.Context, v *team.WorktreeView, target string, counts map[pair]sides, remote, foresee bool) (err error) {
 	if target == "" || v.Head == "" {
 		return nil
 	}

@@ -94,7 +94,7 @@ func child(spec string) int {
 		case "refresh":
 			_, err = r.Refresh(ctx, job.Path, job.Merge[0])
 		case "lane":
-			job.Lane.Note = func(context.Context, LaneNote) error { return nil }
+			job.Lane.Note = func(context.Context, team.LaneNote) error { return nil }
 			err = r.RunLane(ctx, job.Lane)
 		case "commit":
 			_, _, _, err = r.Commit(ctx, job.Path, CommitIn{Message: "work"})

@@ -51,12 +51,12 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 	res.Before, res.Head = st.Head, st.Head
 	switch {
 	case st.Unmerged > 0:
-		return res, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, st.summary()).
+		return res, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
 			WithHint("resolve them, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
 	case st.Operation != "":
 		return res, underWay(t, st.Operation)
 	case st.Staged+st.Unstaged > 0:
-		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, st.summary()).
+		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, summary(st)).
 			WithHint("commit them first")
 	case st.Head == "":
 		return res, invalid(ReasonUnbornHead, "the worktree %s has no commit yet", t.path)
@@ -135,7 +135,7 @@ func (t tree) mergeOne(ctx context.Context, commit, message string, env []string
 // anything else. A git that was killed while writing files leaves some missing
 // or new without a record of it; backTo restores them after a snapshot, because
 // an agent may have written there at the same time.
-func (r *Repo) backTo(ctx context.Context, t tree, before Status, commit string, why error) (told error, whole bool) {
+func (r *Repo) backTo(ctx context.Context, t tree, before team.WorktreeStatus, commit string, why error) (told error, whole bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
 	err := func() error {
@@ -178,7 +178,7 @@ func cut(err error) bool {
 
 // sweepMerge undoes a merge that was killed while it wrote. The tracked files
 // were clean before.
-func (r *Repo) sweepMerge(ctx context.Context, t tree, before Status, commit string) error {
+func (r *Repo) sweepMerge(ctx context.Context, t tree, before team.WorktreeStatus, commit string) error {
 	st, err := t.status(ctx)
 	if err != nil {
 		return err

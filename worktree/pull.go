@@ -3,20 +3,13 @@ package worktree
 import (
 	"context"
 	"strings"
+
+	"github.com/teamctl/teamctl/team"
 )
 
-// PullText is the material for a pull request of a branch.
-type PullText struct {
-	Subjects []string `json:"subjects"` // of the commits missing from the target, oldest first
-	Stat     string   `json:"stat"`
-	Remote   string   `json:"remote,omitempty"` // the remote to push to; "" without a remote
-	URL      string   `json:"url,omitempty"`    // of the remote, without a password
-	Pushed   bool     `json:"pushed"`           // the remote already has this commit, according to the remote-tracking refs
-}
-
 // PullText collects it; it fetches and pushes nothing.
-func (r *Repo) PullText(ctx context.Context, branch, target string) (PullText, error) {
-	var p PullText
+func (r *Repo) PullText(ctx context.Context, branch, target string) (team.PullText, error) {
+	var p team.PullText
 	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
 	if err != nil {
 		return p, err

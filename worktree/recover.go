@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // gitPatience is how long Recover waits for a git that outlived its caller.
@@ -84,7 +86,7 @@ func (r *Repo) Recover(ctx context.Context, path, teamKey, agent string) (notes 
 
 // undone describes what must be undone, or returns "" if the files can stay as
 // they are.
-func (t tree) undone(st Status, was doing, cutShort, locked bool) string {
+func (t tree) undone(st team.WorktreeStatus, was doing, cutShort, locked bool) string {
 	switch {
 	case cutShort && was.Kind != doingCommit:
 		if st.Clean() && was.Kind != doingRestore {
@@ -111,7 +113,7 @@ func (t tree) undone(st Status, was doing, cutShort, locked bool) string {
 }
 
 // undoCut resets the worktree to its last commit, after a snapshot.
-func (r *Repo) undoCut(ctx context.Context, t tree, st Status, was doing) error {
+func (r *Repo) undoCut(ctx context.Context, t tree, st team.WorktreeStatus, was doing) error {
 	switch st.Operation {
 	case "rebase":
 		if err := t.leaveRebase(ctx); err != nil {
@@ -150,7 +152,7 @@ func (r *Repo) undoCut(ctx context.Context, t tree, st Status, was doing) error 
 	return r.dropAdded(ctx, t, now, was)
 }
 
-func missing(st Status) bool {
+func missing(st team.WorktreeStatus) bool {
 	for _, c := range st.Changes {
 		if c.Work == "D" {
 			return true
@@ -161,7 +163,7 @@ func missing(st Status) bool {
 
 // dropAdded deletes the files that an interrupted merge added: untracked now,
 // absent before, and part of the merged commits.
-func (r *Repo) dropAdded(ctx context.Context, t tree, now Status, was doing) error {
+func (r *Repo) dropAdded(ctx context.Context, t tree, now team.WorktreeStatus, was doing) error {
 	if was.Kind != doingMerge {
 		return nil
 	}

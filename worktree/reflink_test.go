@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // Each file is cloned if the file system supports it, and copied otherwise:
@@ -19,7 +21,7 @@ func TestSetupClones(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		f.write("main/cache/"+name, strings.Repeat(name, 1000))
 	}
-	setup := func(member string, clone func(dst, src *os.File) error) SetUp {
+	setup := func(member string, clone func(dst, src *os.File) error) team.WorktreeSetUp {
 		t.Helper()
 		w := f.create(member)
 		f.repo.clone = clone

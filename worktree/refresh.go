@@ -39,7 +39,7 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 	}
 	res.Before, res.Head = st.Head, st.Head
 	if !st.Clean() {
-		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, st.summary()).WithHint("commit it first")
+		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, summary(st)).WithHint("commit it first")
 	}
 	if in, err := isAncestor(ctx, t.readCall(), to, st.Head); err != nil || in {
 		return res, err

@@ -21,22 +21,9 @@ const (
 	KindCheckpoint = "checkpoint" // periodic; only the newest are kept
 )
 
-// Saved is one saved state of a worktree.
-type Saved struct {
-	Ref    string    `json:"ref"`
-	Kind   string    `json:"kind"`
-	Team   string    `json:"team"`
-	Agent  string    `json:"agent"`
-	At     time.Time `json:"at"`
-	Commit string    `json:"commit"`
-	Head   string    `json:"head"` // the commit that was checked out
-	Clean  bool      `json:"clean"`
-	What   string    `json:"what,omitempty"`
-}
-
 // Saves lists saved states, newest first: of one kind, or both for ""; of one
 // team and one agent, or all for "".
-func (r *Repo) Saves(ctx context.Context, kind, teamKey, agent string) ([]Saved, error) {
+func (r *Repo) Saves(ctx context.Context, kind, teamKey, agent string) ([]team.SavedWork, error) {
 	var patterns []string
 	for _, k := range []string{KindRescue, KindCheckpoint} {
 		if kind != "" && kind != k {
@@ -59,14 +46,14 @@ func (r *Repo) Saves(ctx context.Context, kind, teamKey, agent string) ([]Saved,
 	if err != nil {
 		return nil, failed("list the saved states of "+r.root, err)
 	}
-	var list []Saved
+	var list []team.SavedWork
 	for _, l := range lines(out, '\n') {
 		s, ok := parseSaved(l)
 		if ok && (agent == "" || s.Agent == agent) {
 			list = append(list, s)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Saved) int {
+	slices.SortStableFunc(list, func(a, b team.SavedWork) int {
 		if c := b.At.Compare(a.At); c != 0 {
 			return c
 		}
@@ -84,20 +71,20 @@ func orOne(agent string) string {
 
 // parseSaved parses one line of for-each-ref; a ref of another shape is not
 // teamctl's.
-func parseSaved(line string) (Saved, bool) {
+func parseSaved(line string) (team.SavedWork, bool) {
 	f := strings.Split(line, "\x00")
 	if len(f) != 5 {
-		return Saved{}, false
+		return team.SavedWork{}, false
 	}
 	part := strings.Split(strings.TrimPrefix(f[0], refsRoot), "/")
 	if len(part) != 4 {
-		return Saved{}, false
+		return team.SavedWork{}, false
 	}
-	s := Saved{Ref: f[0], Kind: part[0], Team: part[1], Agent: part[2], Commit: f[1]}
+	s := team.SavedWork{Ref: f[0], Kind: part[0], Team: part[1], Agent: part[2], Commit: f[1]}
 	stamp, _, _ := strings.Cut(part[3], "Z")
 	at, err := time.Parse(refTime, stamp+"Z")
 	if err != nil {
-		return Saved{}, false
+		return team.SavedWork{}, false
 	}
 	s.At = at
 	parents := strings.Fields(f[2])
@@ -111,26 +98,26 @@ func parseSaved(line string) (Saved, bool) {
 
 // Saved finds a saved state by its ref; the prefix refs/teamctl/ may be
 // omitted.
-func (r *Repo) Saved(ctx context.Context, ref string) (Saved, error) {
+func (r *Repo) Saved(ctx context.Context, ref string) (team.SavedWork, error) {
 	if !strings.HasPrefix(ref, refsRoot) {
 		ref = refsRoot + strings.TrimPrefix(ref, "teamctl/")
 	}
 	list, err := r.Saves(ctx, "", "", "")
 	if err != nil {
-		return Saved{}, err
+		return team.SavedWork{}, err
 	}
 	for _, s := range list {
 		if s.Ref == ref {
 			return s, nil
 		}
 	}
-	return Saved{}, notFound(ReasonUnknownRev, "no saved state %s in %s", ref, r.root).
+	return team.SavedWork{}, notFound(ReasonUnknownRev, "no saved state %s in %s", ref, r.root).
 		WithHint("git -C " + r.root + " for-each-ref " + refsRoot)
 }
 
 // SavedChanges returns the files of a saved state that differ from the
 // checked-out commit, as "git diff --stat" lists them; patch adds the text.
-func (r *Repo) SavedChanges(ctx context.Context, s Saved, patch bool) (string, error) {
+func (r *Repo) SavedChanges(ctx context.Context, s team.SavedWork, patch bool) (string, error) {
 	args := []string{"diff", "--no-color", "--no-ext-diff", "--no-renames", "--stat=120"}
 	if patch {
 		args = append(args, "--patch", "--binary")
@@ -143,7 +130,7 @@ func (r *Repo) SavedChanges(ctx context.Context, s Saved, patch bool) (string, e
 }
 
 // DropSaved deletes a saved state if its ref has not moved since it was read.
-func (r *Repo) DropSaved(ctx context.Context, s Saved) error {
+func (r *Repo) DropSaved(ctx context.Context, s team.SavedWork) error {
 	if !strings.HasPrefix(s.Ref, refsRoot) || s.Commit == "" {
 		return invalid(ReasonBadInput, "%q is not a saved state", s.Ref)
 	}
@@ -181,7 +168,7 @@ func (r *Repo) keepAt(ctx context.Context, root, teamKey, agent, sha string) (st
 }
 
 // prune drops all but the newest keep states of a list (newest first).
-func (r *Repo) prune(ctx context.Context, list []Saved, keep int) error {
+func (r *Repo) prune(ctx context.Context, list []team.SavedWork, keep int) error {
 	if len(list) <= keep {
 		return nil
 	}
@@ -262,7 +249,7 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 }
 
 // resetTo resets the worktree to a snapshot.
-func (t tree) resetTo(ctx context.Context, st Status, head, work, index string) error {
+func (t tree) resetTo(ctx context.Context, st team.WorktreeStatus, head, work, index string) error {
 	switch st.Operation {
 	case "rebase":
 		if err := t.leaveRebase(ctx); err != nil {

@@ -88,10 +88,10 @@ func (r *Repo) trySnapshot(ctx context.Context, t tree, durable bool, why string
 
 // snapshotIn is the material of a snapshot.
 type snapshotIn struct {
-	index   string   // temporary; becomes the index of the working tree commit
-	head    string   // "" on a branch without commits
-	changes []Change // as git status reports them with index
-	ignored []string // ignored files that are work
+	index   string            // temporary; becomes the index of the working tree commit
+	head    string            // "" on a branch without commits
+	changes []team.FileChange // as git status reports them with index
+	ignored []string          // ignored files that are work
 	durable bool
 	why     string
 }
@@ -174,8 +174,8 @@ func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) (exact []
 		if c.Work == "." || c.Nested() {
 			continue
 		}
-		if strings.HasPrefix(c.sub, "S") {
-			if strings.HasPrefix(c.sub, "SC") { // its HEAD moved; its contents are not part of the snapshot
+		if strings.HasPrefix(c.Sub, "S") {
+			if strings.HasPrefix(c.Sub, "SC") { // its HEAD moved; its contents are not part of the snapshot
 				byGit.WriteString(c.Path + "\x00")
 			}
 			continue
@@ -188,7 +188,7 @@ func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) (exact []
 			return nil, err
 		case fi.Mode().IsRegular():
 			regular = append(regular, c.Path)
-			modes[c.Path] = c.fileMode(fi)
+			modes[c.Path] = fileMode(c, fi)
 		default: // a symlink
 			byGit.WriteString(c.Path + "\x00")
 		}
@@ -239,9 +239,9 @@ func (t tree) stage(ctx context.Context, in snapshotIn, conf []string) (exact []
 
 // fileMode returns the mode of a regular file as git sees it, if status reports
 // it (on a file system without executable bits git ignores the bit on disk).
-func (c Change) fileMode(fi fs.FileInfo) string {
-	if c.mode == "100644" || c.mode == "100755" {
-		return c.mode
+func fileMode(c team.FileChange, fi fs.FileInfo) string {
+	if c.Mode == "100644" || c.Mode == "100755" {
+		return c.Mode
 	}
 	if fi.Mode()&0o100 != 0 {
 		return "100755"

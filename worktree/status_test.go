@@ -37,10 +37,10 @@ func TestStatus(t *testing.T) {
 	f.must(err)
 	got, err := f.repo.Status(f.ctx(), w.Path)
 	f.must(err)
-	want := Status{
+	want := team.WorktreeStatus{
 		Path: w.Path, Branch: "team/w", Head: f.git(w.Path, "rev-parse", "HEAD"), Base: base, Ahead: 1,
 		Staged: 3, Unstaged: 1, Untracked: 2,
-		Changes: []Change{
+		Changes: []team.FileChange{
 			{Path: "a.txt", Index: ".", Work: "M"},
 			{Path: "staged.txt", Index: "A", Work: "."},
 			{Path: "sub/b.txt", Index: "D", Work: "."},
@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 			{Path: "deep/er/un\ntracked", Index: "?", Work: "?"},
 		},
 	}
-	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Change{})); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(team.FileChange{})); d != "" {
 		t.Error(d)
 	}
 	if got.Clean() || !got.Changes[4].Nested() {

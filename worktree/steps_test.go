@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/teamctl/teamctl/team"
 )
 
 // TestEveryStepIsKilled checks that each step of the package is in the table of
@@ -36,7 +37,7 @@ func TestEveryStepIsKilled(t *testing.T) {
 				steps[m[1]] = true
 				continue
 			}
-			for _, s := range []LaneState{LaneGating, LaneLanding, LaneLanded, LaneContained, LaneConflict, LaneRed} {
+			for _, s := range []team.LaneState{team.LaneGating, team.LaneLanding, team.LaneLanded, team.LaneContained, team.LaneConflict, team.LaneRed} {
 				steps[m[1]+string(s)] = true
 			}
 		}

@@ -13,15 +13,15 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/worktree"
 )
 
 // elements are the types whose keys docs/cli-json.md lists in full.
 var elements = []any{
 	ledger.Task{}, ledger.Result{}, ledger.Counts{}, ledger.Member{}, ledger.MemberSpec{}, ledger.Event{}, ledger.Message{}, ledger.Delivery{},
 	ledger.Approval{}, ledger.Run{}, ledger.Scratchpad{}, ledger.Merge{}, ledger.FileLease{},
-	tool.TeamInfo{}, tool.Spawned{}, tool.TeamDeleteOut{}, tool.Sent{}, tool.InboxEntry{}, tool.Check{}, tool.HookInfo{}, worktree.Saved{},
+	tool.TeamInfo{}, tool.Spawned{}, tool.TeamDeleteOut{}, tool.Sent{}, tool.InboxEntry{}, tool.Check{}, tool.HookInfo{}, team.SavedWork{},
 }
 
 const cliJSONHead = `# The output of commands, for programs

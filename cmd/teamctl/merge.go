@@ -11,7 +11,6 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/worktree"
 )
 
 func newMerge(a *app) *cobra.Command {
@@ -63,8 +62,8 @@ unless every branch landed.`,
 
 func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.MergeIn) error {
 	if !a.out.json {
-		in.Each = func(n worktree.LaneNote) {
-			if n.State == worktree.LaneGating {
+		in.Each = func(n team.LaneNote) {
+			if n.State == team.LaneGating {
 				a.out.note("running the gate on %s", laneNames(n.Items))
 			}
 		}
@@ -142,7 +141,7 @@ func (a *app) workHint(ctx context.Context, t *tool.Team) error {
 	return nil
 }
 
-func laneNames(items []worktree.LaneItem) string {
+func laneNames(items []team.LaneItem) string {
 	names := make([]string, len(items))
 	for i, it := range items {
 		names[i] = it.Name

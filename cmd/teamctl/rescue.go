@@ -11,7 +11,6 @@ import (
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/worktree"
 )
 
 func newRescue(a *app) *cobra.Command {
@@ -106,9 +105,9 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 }
 
 // savedList prints saved states.
-func (a *app) savedList(name string, list []worktree.Saved, none string) error {
+func (a *app) savedList(name string, list []team.SavedWork, none string) error {
 	if list == nil {
-		list = []worktree.Saved{}
+		list = []team.SavedWork{}
 	}
 	if a.out.value(map[string]any{name: list}) {
 		return nil

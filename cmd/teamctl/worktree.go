@@ -9,7 +9,6 @@ import (
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/worktree"
 )
 
 func newWorktree(a *app) *cobra.Command {
@@ -64,8 +63,8 @@ takes 2.38). SHARED counts files that another member changes too.`,
 					if in.Disk {
 						disk = sizeText(w.DiskBytes)
 					}
-					rows = append(rows, []string{name, dash(w.Branch), count(w.ToTarget), count(w.FromTarget), work(w.Status), count(w.Unpushed),
-						conflicts(w.View), fmt.Sprint(sharedFiles(w)), disk, w.Path})
+					rows = append(rows, []string{name, dash(w.Branch), count(w.ToTarget), count(w.FromTarget), work(w.WorktreeStatus), count(w.Unpushed),
+						conflicts(w.WorktreeView), fmt.Sprint(sharedFiles(w)), disk, w.Path})
 				}
 				a.out.table([]string{"MEMBER", "BRANCH", "AHEAD", "BEHIND", "WORK", "UNPUSHED", "CONFLICTS", "SHARED", "DISK", "PATH"}, rows, false)
 				return nil
@@ -85,7 +84,7 @@ func count(n int) string {
 	return fmt.Sprint(n)
 }
 
-func conflicts(v worktree.View) string {
+func conflicts(v team.WorktreeView) string {
 	if !v.Foreseen {
 		return "?"
 	}
@@ -101,7 +100,7 @@ func sharedFiles(w tool.WorktreeInfo) int {
 }
 
 // work says in a word what is not committed.
-func work(s worktree.Status) string {
+func work(s team.WorktreeStatus) string {
 	switch {
 	case s.Operation != "":
 		return "in a " + s.Operation
@@ -183,7 +182,7 @@ func (a *app) worktreeStatus(w tool.WorktreeInfo) {
 	if w.Unpushed >= 0 {
 		row("unpushed", "%d commits", w.Unpushed)
 	}
-	row("work", "%s", work(w.Status))
+	row("work", "%s", work(w.WorktreeStatus))
 	row("disk", "%s", sizeText(w.DiskBytes))
 	switch {
 	case !w.Foreseen && into != "":
