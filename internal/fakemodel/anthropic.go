@@ -84,32 +84,58 @@ func stopReason(r reply) string {
 }
 
 func (a anthropic) whole(r reply) any {
+	blocks := []any{a.block(r)}
+	if r.rich {
+		blocks = append([]any{obj{"type": "thinking", "thinking": thought, "signature": sign(thought)}}, blocks...)
+	}
 	return obj{
-		"id": r.s.id("msg"), "type": "message", "role": "assistant", "model": r.model, "content": []any{a.block(r)},
-		"stop_reason": stopReason(r), "stop_sequence": nil, "usage": obj{"input_tokens": 100, "output_tokens": 10},
+		"id": r.s.id("msg"), "type": "message", "role": "assistant", "model": r.model, "content": blocks,
+		"stop_reason": stopReason(r), "stop_sequence": nil, "usage": a.usage(r),
 	}
 }
 
+func (anthropic) usage(r reply) obj {
+	u := r.usage
+	return obj{"input_tokens": u.input - u.cached, "cache_read_input_tokens": u.cached, "cache_creation_input_tokens": 0, "output_tokens": u.output}
+}
+
 func (a anthropic) events(r reply) []event {
+	start := a.usage(r)
+	start["output_tokens"] = 1
+	out := []event{{"message_start", obj{"type": "message_start", "message": obj{
+		"id": r.s.id("msg"), "type": "message", "role": "assistant", "model": r.model, "content": []any{},
+		"stop_reason": nil, "stop_sequence": nil, "usage": start,
+	}}}}
+	index := 0
+	add := func(block obj, deltas ...obj) {
+		out = append(out, event{"content_block_start", obj{"type": "content_block_start", "index": index, "content_block": block}})
+		for _, d := range deltas {
+			out = append(out, event{"content_block_delta", obj{"type": "content_block_delta", "index": index, "delta": d}})
+		}
+		out = append(out, event{"content_block_stop", obj{"type": "content_block_stop", "index": index}})
+		index++
+	}
+	if r.rich {
+		add(obj{"type": "thinking", "thinking": "", "signature": ""}, obj{"type": "thinking_delta", "thinking": thought},
+			obj{"type": "signature_delta", "signature": sign(thought)})
+	}
 	block := a.block(r)
-	delta := obj{"type": "text_delta", "text": r.say}
+	var deltas []obj
 	if r.call != nil {
 		block["input"] = obj{}
-		delta = obj{"type": "input_json_delta", "partial_json": string(r.input)}
+		for _, piece := range r.pieces(string(r.input)) {
+			deltas = append(deltas, obj{"type": "input_json_delta", "partial_json": piece})
+		}
 	} else {
 		block["text"] = ""
+		for _, piece := range r.pieces(r.say) {
+			deltas = append(deltas, obj{"type": "text_delta", "text": piece})
+		}
 	}
-	return []event{
-		{"message_start", obj{"type": "message_start", "message": obj{
-			"id": r.s.id("msg"), "type": "message", "role": "assistant", "model": r.model, "content": []any{},
-			"stop_reason": nil, "stop_sequence": nil, "usage": obj{"input_tokens": 100, "output_tokens": 1},
-		}}},
-		{"content_block_start", obj{"type": "content_block_start", "index": 0, "content_block": block}},
-		{"content_block_delta", obj{"type": "content_block_delta", "index": 0, "delta": delta}},
-		{"content_block_stop", obj{"type": "content_block_stop", "index": 0}},
-		{"message_delta", obj{"type": "message_delta", "delta": obj{"stop_reason": stopReason(r), "stop_sequence": nil}, "usage": obj{"output_tokens": 10}}},
-		{"message_stop", obj{"type": "message_stop"}},
-	}
+	add(block, deltas...)
+	return append(out,
+		event{"message_delta", obj{"type": "message_delta", "delta": obj{"stop_reason": stopReason(r), "stop_sequence": nil}, "usage": obj{"output_tokens": r.usage.output}}},
+		event{"message_stop", obj{"type": "message_stop"}})
 }
 
 // errorTypes are the vendor's names of statuses.

@@ -44,16 +44,22 @@ func (chat) message(r reply) (message obj, finish string) {
 		return message, "stop"
 	}
 	message["content"] = nil
-	message["tool_calls"] = []any{obj{"index": 0, "id": r.s.id("call"), "type": "function",
-		"function": obj{"name": r.call.Name, "arguments": string(r.input)}}}
+	call := obj{"index": 0, "id": r.s.id("call"), "type": "function", "function": obj{"name": r.call.Name, "arguments": string(r.input)}}
+	if r.rich {
+		call["extra_content"] = obj{"google": obj{"thought_signature": sign(call["id"].(string))}}
+	}
+	message["tool_calls"] = []any{call}
 	return message, "tool_calls"
 }
 
-var chatUsage = obj{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+func (chat) usage(r reply) obj {
+	u := r.usage
+	return obj{"prompt_tokens": u.input, "completion_tokens": u.output, "total_tokens": u.input + u.output, "prompt_tokens_details": obj{"cached_tokens": u.cached}}
+}
 
 func (p chat) whole(r reply) any {
 	m, finish := p.message(r)
-	return obj{"id": r.s.id("chatcmpl"), "object": "chat.completion", "created": 1, "model": r.model, "usage": chatUsage,
+	return obj{"id": r.s.id("chatcmpl"), "object": "chat.completion", "created": 1, "model": r.model, "usage": p.usage(r),
 		"choices": []any{obj{"index": 0, "message": m, "finish_reason": finish}}}
 }
 
@@ -64,11 +70,24 @@ func (p chat) events(r reply) []event {
 		return event{data: obj{"id": id, "object": "chat.completion.chunk", "created": 1, "model": r.model,
 			"choices": []any{obj{"index": 0, "delta": delta, "finish_reason": finish}}}}
 	}
-	return []event{
-		chunk(m, nil), chunk(obj{}, finish),
-		{data: obj{"id": id, "object": "chat.completion.chunk", "created": 1, "model": r.model, "choices": []any{}, "usage": chatUsage}},
-		{data: "[DONE]"},
+	var out []event
+	if calls, _ := m["tool_calls"].([]any); r.rich && r.call != nil {
+		call := calls[0].(obj)
+		call["function"].(obj)["arguments"] = ""
+		out = append(out, chunk(m, nil))
+		for _, piece := range r.pieces(string(r.input)) {
+			out = append(out, chunk(obj{"tool_calls": []any{obj{"index": 0, "function": obj{"arguments": piece}}}}, nil))
+		}
+	} else if r.rich {
+		for _, piece := range r.pieces(r.say) {
+			out = append(out, chunk(obj{"role": "assistant", "content": piece, "reasoning_content": nil}, nil))
+		}
+	} else {
+		out = append(out, chunk(m, nil))
 	}
+	return append(out, chunk(obj{}, finish),
+		event{data: obj{"id": id, "object": "chat.completion.chunk", "created": 1, "model": r.model, "choices": []any{}, "usage": p.usage(r)}},
+		event{data: "[DONE]"})
 }
 
 func (chat) fail(status int, words string) any { return openAIError(status, words) }

@@ -12,4 +12,8 @@
 //
 // Requests that offer no tool are the CLI's own side work (titles, summaries): they are
 // answered with a word and carry out nothing.
+//
+// [Server.Strict] refuses what the vendors refuse and answers as real models do, in pieces
+// and with signed reasoning; [Server.Break] makes answers go wrong. The servers that agent
+// CLIs ask are neither.
 package fakemodel

@@ -84,29 +84,51 @@ func (responses) response(r reply, status string, items ...any) obj {
 		items = []any{}
 	}
 	return obj{"id": r.s.id("resp"), "object": "response", "created_at": 1, "model": r.model, "status": status, "output": items,
-		"usage": obj{"input_tokens": 100, "input_tokens_details": obj{"cached_tokens": 0}, "output_tokens": 10,
-			"output_tokens_details": obj{"reasoning_tokens": 0}, "total_tokens": 110}}
+		"usage": obj{"input_tokens": r.usage.input, "input_tokens_details": obj{"cached_tokens": r.usage.cached}, "output_tokens": r.usage.output,
+			"output_tokens_details": obj{"reasoning_tokens": 0}, "total_tokens": r.usage.input + r.usage.output}}
 }
 
-func (p responses) whole(r reply) any { return p.response(r, "completed", p.item(r)) }
+// items are the output: in strict mode it begins with reasoning.
+func (p responses) items(r reply) []any {
+	if !r.rich {
+		return []any{p.item(r)}
+	}
+	id := r.s.id("rs")
+	return []any{obj{"type": "reasoning", "id": id, "summary": []any{}, "encrypted_content": sign(id)}, p.item(r)}
+}
+
+func (p responses) whole(r reply) any { return p.response(r, "completed", p.items(r)...) }
 
 func (p responses) events(r reply) []event {
-	item := p.item(r)
+	items := p.items(r)
 	open := p.response(r, "in_progress")
-	closed := p.response(r, "completed", item)
+	closed := p.response(r, "completed", items...)
 	closed["id"] = open["id"]
-	out := []event{
-		{"response.created", obj{"type": "response.created", "response": open}},
-		{"response.output_item.added", obj{"type": "response.output_item.added", "output_index": 0, "item": item}},
+	var out []event
+	add := func(name string, data obj) {
+		data["type"] = name
+		if r.rich {
+			data["sequence_number"] = len(out)
+		}
+		out = append(out, event{name, data})
 	}
-	if r.call == nil {
-		out = append(out, event{"response.output_text.delta", obj{
-			"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": r.say,
-		}})
+	add("response.created", obj{"response": open})
+	for i, item := range items {
+		add("response.output_item.added", obj{"output_index": i, "item": item})
+		switch one := item.(obj); {
+		case one["type"] == "message":
+			for _, piece := range r.pieces(r.say) {
+				add("response.output_text.delta", obj{"item_id": one["id"], "output_index": i, "content_index": 0, "delta": piece})
+			}
+		case one["type"] == "function_call" && r.rich:
+			for _, piece := range r.pieces(string(r.input)) {
+				add("response.function_call_arguments.delta", obj{"item_id": one["id"], "output_index": i, "delta": piece})
+			}
+		}
+		add("response.output_item.done", obj{"output_index": i, "item": item})
 	}
-	return append(out,
-		event{"response.output_item.done", obj{"type": "response.output_item.done", "output_index": 0, "item": item}},
-		event{"response.completed", obj{"type": "response.completed", "response": closed}})
+	add("response.completed", obj{"response": closed})
+	return out
 }
 
 func (responses) fail(status int, words string) any { return openAIError(status, words) }

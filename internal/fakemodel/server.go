@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -31,6 +32,9 @@ type Server struct {
 	mu       sync.Mutex
 	requests []Request
 	more     chan struct{} // closed by the next request
+	fault    func(Request) *Fault
+	strict   bool
+	cache    []string // bodies that were answered, in strict mode
 }
 
 // Start serves on addr, a loopback address; "" is a free port of 127.0.0.1. log, when
@@ -93,6 +97,27 @@ type reply struct {
 	say   string
 	call  *script.Tool // else text
 	input json.RawMessage
+
+	rich  bool // with reasoning and in pieces, as real models answer
+	usage tokens
+}
+
+// tokens are counted in bytes / 4 in strict mode.
+type tokens struct{ input, cached, output int }
+
+// pieces cuts a text into what streams as one delta each: in the middle of characters
+// where they are longer than a byte, once they are escaped.
+func (r reply) pieces(text string) []string {
+	if !r.rich {
+		return []string{text}
+	}
+	var out []string
+	rs := []rune(text)
+	for len(rs) > 0 {
+		n := min(5, len(rs))
+		out, rs = append(out, string(rs[:n])), rs[n:]
+	}
+	return out
 }
 
 // protocol reads a question from a body and writes a reply.
@@ -130,6 +155,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 		return
 	}
 	q, err := p.ask(body)
+	if err == nil && s.isStrict() {
+		err = check(p, body)
+	}
 	if err != nil {
 		writeJSON(w, http.StatusBadRequest, p.fail(http.StatusBadRequest, err.Error()))
 		return
@@ -152,7 +180,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 			st.Say = "ok"
 		}
 	}
-	out := reply{s: s, model: q.model, say: st.Say}
+	out := reply{s: s, model: q.model, say: st.Say, rich: s.isStrict(), usage: s.count(string(body))}
 	switch {
 	case st.Status != 0:
 		rec.Answer = fmt.Sprintf("fail %d", st.Status)
@@ -170,20 +198,20 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	}
 	s.record(rec)
 
-	if st.Wait > 0 {
-		t := time.NewTimer(st.Wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-r.Context().Done():
-			return
-		}
+	fault := s.faultOf(rec)
+	if fault == nil && !wait(r, st.Wait) {
+		return
 	}
 	switch {
+	case fault != nil && fault.Status != 0:
+		maps.Copy(w.Header(), fault.Header)
+		writeJSON(w, fault.Status, p.fail(fault.Status, fault.Text))
 	case st.Status != 0:
 		writeJSON(w, st.Status, p.fail(st.Status, st.Say))
-	case !q.stream:
+	case !q.stream || fault != nil && fault.Whole:
 		writeJSON(w, http.StatusOK, p.whole(out))
+	case fault != nil:
+		writeBroken(w, r, p, p.events(out), fault)
 	default:
 		writeEvents(w, p.events(out))
 	}
@@ -199,17 +227,7 @@ func writeEvents(w http.ResponseWriter, events []event) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	for _, e := range events {
-		if e.name != "" {
-			fmt.Fprintf(w, "event: %s\n", e.name)
-		}
-		b, err := json.Marshal(e.data)
-		if text, ok := e.data.(string); ok {
-			b, err = []byte(text), nil
-		}
-		if err != nil {
-			return
-		}
-		fmt.Fprintf(w, "data: %s\n\n", b)
+		_, _ = io.WriteString(w, e.text()) // the client may have gone
 		if f, ok := w.(http.Flusher); ok {
 			f.Flush()
 		}

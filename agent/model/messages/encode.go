@@ -60,6 +60,7 @@ type block struct {
 
 // encode writes the body of a request.
 func encode(r model.Request, self model.Ref) []byte {
+	r = wire.NotBlank(r)
 	h := head{Model: r.Model, MaxTokens: r.MaxOutput, Stream: true, Temperature: r.Temperature}
 	if h.MaxTokens == 0 {
 		h.MaxTokens = maxOutput

@@ -92,6 +92,7 @@ type chatCall struct {
 
 // encode writes the body of a request.
 func (p *Chat) encode(r model.Request, self model.Ref) []byte {
+	r = wire.NotBlank(r)
 	h := chatHead{
 		Model: r.Model, Stream: true, StreamOptions: map[string]any{"include_usage": true},
 		Temperature: r.Temperature, Effort: r.Effort,

@@ -78,6 +78,7 @@ type itemText struct {
 
 // encode writes the body of a request.
 func (p *Responses) encode(r model.Request, self model.Ref) []byte {
+	r = wire.NotBlank(r)
 	h := responseHead{
 		Model: r.Model, Stream: true, MaxOutput: r.MaxOutput, Temperature: r.Temperature, CacheKey: r.CacheKey, Instructions: r.System,
 	}

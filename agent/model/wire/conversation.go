@@ -44,6 +44,17 @@ func Conversation(msgs []model.Message, self model.Ref, callsOf func(raw []byte)
 	return c.out
 }
 
+// NotBlank returns the request without texts that are only blanks, which no protocol takes.
+func NotBlank(r model.Request) model.Request {
+	if strings.TrimSpace(r.System) == "" {
+		r.System = ""
+	}
+	if strings.TrimSpace(r.Ephemeral) == "" {
+		r.Ephemeral = ""
+	}
+	return r
+}
+
 type conversation struct {
 	self    model.Ref
 	callsOf func([]byte) ([]string, bool)
@@ -121,6 +132,9 @@ func (c *conversation) assistant(m model.Message) {
 	if len(out.Parts) == 0 && out.Raw == nil {
 		return
 	}
+	if out.Raw == nil { // the results follow the calls
+		slices.SortStableFunc(out.Parts, func(a, b model.Part) int { return calls(a) - calls(b) })
+	}
 	c.flush()
 	switch n := len(c.out); {
 	case n == 0:
@@ -140,6 +154,13 @@ func (c *conversation) assistant(m model.Message) {
 		c.calls = append(c.calls, call{was, p.Call.ID})
 	}
 	c.out = append(c.out, out)
+}
+
+func calls(p model.Part) int {
+	if p.Call != nil {
+		return 1
+	}
+	return 0
 }
 
 // unused reports whether no id is in use, or there twice.
