@@ -1,0 +1,147 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	maxTries  = 8               // of one request, before the job waits
+	jobPause  = 5 * time.Minute // that it waits then
+	maxPauses = 3               // before it fails
+	firstWait = time.Second
+	lastWait  = time.Minute
+	loginWait = time.Minute // between two looks whether a login has come
+)
+
+// ask asks the model for the next answer, and compacts the conversation where it has
+// become too long.
+func (t *turn) ask(ctx context.Context) (model.Answer, error) {
+	if t.full() {
+		if err := t.compact(ctx, "", "the conversation fills its context"); err != nil {
+			return model.Answer{}, err
+		}
+	}
+	for {
+		a, err := t.stream(ctx, t.request)
+		if k, ok := model.KindOf(err); ok && k == model.TooLong {
+			if err := t.compact(ctx, "", err.Error()); err != nil {
+				return a, err
+			}
+			continue
+		}
+		return a, err
+	}
+}
+
+// stream carries out a request until it is answered. What an answer has shown before it
+// was cut is marked on the screen and kept nowhere. An error of kind TooLong is the
+// caller's.
+func (t *turn) stream(ctx context.Context, request func(context.Context) (model.Request, error)) (model.Answer, error) {
+	pauses, tries, wait := 0, 0, firstWait
+	for {
+		if err := t.desk.Allowed(ctx); err != nil {
+			return model.Answer{}, err
+		}
+		req, err := request(ctx)
+		if err != nil {
+			return model.Answer{}, err
+		}
+		said := false
+		a, err := t.setup.Provider.Stream(ctx, req, func(d model.Delta) {
+			if d.Text != "" {
+				said = true
+				t.desk.Say(d.Text)
+			}
+		})
+		if err == nil {
+			t.price(&a.Usage)
+			return a, nil
+		}
+		if ctx.Err() != nil {
+			return a, ctx.Err()
+		}
+		if said {
+			t.desk.Line("[cut]")
+		}
+		var trouble *model.Error
+		if !errors.As(err, &trouble) {
+			return a, fail("ask %s: %v", t.setup.Model, err)
+		}
+		switch trouble.Kind {
+		case model.TooLong:
+			return a, err
+		case model.Limited:
+			t.desk.Line("%v", trouble)
+			err = t.desk.Limited(ctx, &team.LimitReached{Until: trouble.Until, Words: trouble.Error()})
+		case model.Login:
+			t.desk.Line("%v: waiting for a login", trouble)
+			err = t.desk.Wait(ctx, loginWait, team.WaitLogin, trouble.Error())
+		case model.Refused:
+			return a, failure{trouble.Error()}
+		case model.Temporary, model.Cut:
+			tries++
+			pause := max(trouble.After, t.jittered(wait))
+			wait = min(2*wait, lastWait)
+			if tries == maxTries {
+				if pauses == maxPauses {
+					return a, fail("%v, after %d tries", trouble, maxTries*(maxPauses+1))
+				}
+				pauses, tries, wait, pause = pauses+1, 0, firstWait, jobPause
+			}
+			t.desk.Line("%v: again in %s", trouble, roundTime(pause))
+			err = t.desk.Wait(ctx, pause, "", trouble.Error())
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+}
+
+func (t *turn) jittered(d time.Duration) time.Duration {
+	if t.Jitter != nil {
+		return time.Duration(t.Jitter() * float64(d))
+	}
+	return rand.N(d)
+}
+
+// request is what the model is asked: a function of the entries and the setup, but for
+// what stands in Ephemeral.
+func (t *turn) request(ctx context.Context) (model.Request, error) {
+	return t.requestOf(ctx, t.entries)
+}
+
+func (t *turn) requestOf(ctx context.Context, conversation *transcript) (model.Request, error) {
+	msgs, err := conversation.messages()
+	if err != nil {
+		return model.Request{}, err
+	}
+	users := 0
+	for i := len(msgs) - 1; i >= 0 && users < 2; i-- {
+		if msgs[i].Role == model.RoleUser {
+			msgs[i].Cache = true
+			users++
+		}
+	}
+	r := model.Request{
+		Model: t.setup.Model.Model, System: t.setup.System, Messages: msgs, MaxOutput: t.setup.MaxOutput,
+		Temperature: t.setup.Temperature, Effort: t.setup.Effort, CacheKey: t.Job.Session,
+	}
+	for _, tool := range t.setup.Tools {
+		r.Tools = append(r.Tools, tool.Tool)
+	}
+	slices.SortFunc(r.Tools, func(a, b model.Tool) int { return strings.Compare(a.Name, b.Name) })
+	if t.setup.Ephemeral != nil {
+		if r.Ephemeral, err = t.setup.Ephemeral(ctx); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,153 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// atOnce is how many read-only calls run beside each other.
+const atOnce = 4
+
+// calls runs the calls of the newest answer that have no result.
+func (t *turn) calls(ctx context.Context) (Verdict, error) {
+	open := t.entries.open()
+	for len(open) > 0 {
+		v, err := t.desk.Look(ctx)
+		if err != nil {
+			return GoOn, err
+		}
+		if v == Steered {
+			if v, err := t.boundary(ctx); err != nil || v == Steered {
+				return v, err
+			}
+		}
+		n := 1 // how many run at once
+		for t.readOnly(open[0].Name) && n < min(len(open), atOnce) && t.readOnly(open[n].Name) {
+			n++
+		}
+		if err := t.callAll(ctx, open[:n]); err != nil {
+			return GoOn, err
+		}
+		open = open[n:]
+	}
+	return GoOn, nil
+}
+
+// callAll runs calls beside each other and commits their results in their order.
+func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
+	results := make([]Result, len(calls))
+	took := make([]time.Duration, len(calls))
+	errs := make([]error, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		tool := t.tool(c.Name)
+		if tool == nil {
+			results[i] = Result{Failed: true, Text: fmt.Sprintf("Tool '%s' is not available for this agent (policy restriction).", c.Name)}
+			continue
+		}
+		if !tool.ReadOnly {
+			err := t.desk.Write(ctx, "begin a call", func(w context.Context) error {
+				_, err := t.Sessions.BeginCall(w, t.ref, c.ID)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		wg.Go(func() {
+			began := time.Now()
+			results[i], errs[i] = tool.Run(ctx, Call{c, t.desk})
+			took[i] = time.Since(began)
+		})
+	}
+	wg.Wait()
+	for i, c := range calls {
+		if tool := t.tool(c.Name); errs[i] != nil && ctx.Err() != nil && tool.ReadOnly {
+			return ctx.Err() // it is run again by the next life
+		}
+		r := results[i]
+		if errs[i] != nil {
+			r = Result{Failed: true, Text: "The tool failed: " + errs[i].Error()}
+			if cause := context.Cause(ctx); cause != nil {
+				r.Text = "Ended before its end (" + cause.Error() + "). It may have happened in part: check before you repeat it."
+			}
+		}
+		t.showCall(c, r, took[i])
+		m := meta{Failed: r.Failed, Millis: took[i].Milliseconds(), Paths: r.Paths, Diff: r.Diff, File: r.File}
+		if err := t.result(context.WithoutCancel(ctx), c, m, r.Text); err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+	return ctx.Err()
+}
+
+// result commits the result of a call.
+func (t *turn) result(ctx context.Context, c model.Call, m meta, text string) error {
+	m.Call, m.Tool = c.ID, c.Name
+	if text == "" {
+		text = "(no output)"
+	}
+	if !m.Failed {
+		t.shrunk = 0
+	}
+	return t.commit(ctx, "record the result of a call", func(w context.Context) ([]ledger.Entry, error) {
+		return t.Sessions.EndCalls(w, ledger.TurnResults{Ref: t.ref, Results: []ledger.CallResult{{
+			CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()},
+		}}})
+	})
+}
+
+func (t *turn) tool(name string) *Tool {
+	for i := range t.setup.Tools {
+		if t.setup.Tools[i].Name == name {
+			return &t.setup.Tools[i]
+		}
+	}
+	return nil
+}
+
+func (t *turn) readOnly(name string) bool {
+	tool := t.tool(name)
+	return tool == nil || tool.ReadOnly
+}
+
+// showCall writes one line for a call, and the diff of an edit below it.
+func (t *turn) showCall(c model.Call, r Result, took time.Duration) {
+	mark := "✓"
+	if r.Failed {
+		mark = "✗"
+	}
+	note := r.Note
+	if note == "" {
+		note, _, _ = strings.Cut(strings.TrimSpace(r.Text), "\n")
+	}
+	t.desk.Line("%s %s %s (%s) %s", mark, c.Name, cutRunes(string(compact(c.Input)), 100), roundTime(took), cutRunes(note, 100))
+	if r.Diff != "" {
+		t.desk.Line("%s", strings.TrimRight(r.Diff, "\n"))
+	}
+}
+
+func roundTime(d time.Duration) time.Duration {
+	if d > 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+func compact(raw []byte) []byte { return bytes.Join(bytes.Fields(raw), []byte(" ")) }
+
+func cutRunes(s string, n int) string {
+	rs := []rune(s)
+	if len(rs) <= n {
+		return s
+	}
+	return string(rs[:n-1]) + "…"
+}

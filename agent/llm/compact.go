@@ -1,0 +1,200 @@
+package llm
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/ledger"
+)
+
+const (
+	fullShare    = 0.8    // of the context, from which on a conversation is compacted
+	mustShrink   = 0.75   // of its size, that a compaction leaves at most
+	keepTokens   = 20_000 // of the newest entries, that stay as they are
+	hardTokens   = 5_000  // the same in the second try
+	maxShrunk    = 2      // compactions without a successful result between them
+	bytesOfToken = 4      // where nobody has counted
+)
+
+// summarise asks for what stands in for the older part of a conversation.
+const summarise = `Write a summary of our conversation so far, for yourself: you go on with it alone. Call no tool. Use these headings:
+# Goal
+# Instructions
+# State
+# Files read and changed
+# Next step
+Be complete and exact about names, paths, ids and decisions; leave out everything else.`
+
+// full reports that the last request has used most of a known context, and nothing was
+// compacted since.
+func (t *turn) full() bool {
+	if t.setup.Info.Context <= 0 {
+		return false
+	}
+	for i := len(t.entries.entries) - 1; i >= 0; i-- {
+		switch t.entries.entries[i].Kind {
+		case ledger.EntryCompaction:
+			return false
+		case ledger.EntryAssistant:
+			u := t.entries.metas[i].Usage
+			return u != nil && float64(u.InputTokens+u.OutputTokens) > fullShare*float64(t.setup.Info.Context)
+		case ledger.EntryUser, ledger.EntryToolResult, ledger.EntryEvent:
+		}
+	}
+	return false
+}
+
+// compact makes the conversation shorter: results of older calls first, and if that is
+// not enough a summary takes the place of the older entries. keep says in a person's
+// words what the summary must have.
+func (t *turn) compact(ctx context.Context, keep, why string) error {
+	if t.shrunk >= maxShrunk {
+		return fail("compacted %d times without a successful tool result in between: %s", t.shrunk, why)
+	}
+	t.shrunk++
+	t.desk.Line("compacting the conversation: %s", why)
+	before := t.entries.size()
+	for _, newest := range []int{keepTokens, hardTokens} {
+		next := t.entries.shortened(newest)
+		if next.size() > int(mustShrink*float64(before)) || keep != "" {
+			text, err := t.summary(ctx, next, newest, keep)
+			if err != nil {
+				return err
+			}
+			next = next.summarised(newest, text, t.task(false))
+		}
+		if next.size() > int(mustShrink*float64(before)) {
+			continue
+		}
+		i := next.compaction()
+		entry := ledger.NewEntry{Kind: ledger.EntryCompaction, Content: next.entries[i].Content, Meta: next.metas[i].raw()}
+		err := t.commit(ctx, "record a compaction", func(c context.Context) ([]ledger.Entry, error) {
+			return t.Sessions.EndCalls(c, ledger.TurnResults{Ref: t.ref, Entries: []ledger.NewEntry{entry}})
+		})
+		if err != nil {
+			return err
+		}
+		t.desk.Line("compacted: from about %d to %d tokens", before/bytesOfToken, next.size()/bytesOfToken)
+		return t.read(ctx)
+	}
+	return fail("the conversation cannot be compacted: a summary leaves more than three quarters of it (%s)", why)
+}
+
+// summary has the model sum up what is older than the newest entries.
+func (t *turn) summary(ctx context.Context, tr *transcript, newest int, keep string) (string, error) {
+	old := &transcript{entries: tr.entries[:tr.cut(newest)]}
+	old.metas = tr.metas[:len(old.entries)]
+	if len(old.entries) == 0 {
+		return "", nil
+	}
+	ask := summarise
+	if keep != "" {
+		ask += "\nKeep in any case: " + keep
+	}
+	a, err := t.stream(ctx, func(ctx context.Context) (model.Request, error) {
+		r, err := t.requestOf(ctx, old)
+		if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == model.RoleUser {
+			last := &r.Messages[n-1]
+			last.Parts = append(last.Parts, model.Part{Text: ask})
+		} else {
+			r.Messages = append(r.Messages, model.Message{Role: model.RoleUser, Parts: []model.Part{{Text: ask}}})
+		}
+		r.Tools, r.Ephemeral = nil, ""
+		return r, err
+	})
+	if k, ok := model.KindOf(err); ok && k == model.TooLong {
+		return "", fail("the conversation cannot be compacted: %v", err)
+	}
+	return textOf(a.Message), err
+}
+
+// size is how many bytes the model is sent.
+func (t *transcript) size() int {
+	n, short := 0, t.short()
+	for i, e := range t.entries {
+		n += sizeOf(e, t.metas[i], short)
+	}
+	return n
+}
+
+func sizeOf(e ledger.Entry, m meta, short int64) int {
+	n := len(e.Content)
+	if e.Kind == ledger.EntryToolResult && e.Seq < short {
+		n = min(n, 2*shortResult)
+	}
+	for _, c := range m.Calls {
+		n += len(c.Name) + len(c.Input)
+	}
+	return n
+}
+
+// cut is where the newest entries begin: before an entry of the user or an answer, never
+// between a call and its result, and behind the compaction before.
+func (t *transcript) cut(tokens int) int {
+	at, n, short := len(t.entries), 0, t.short()
+	for i := len(t.entries) - 1; i > max(0, t.compaction()); i-- {
+		n += sizeOf(t.entries[i], t.metas[i], short)
+		if n > tokens*bytesOfToken {
+			break
+		}
+		if k := t.entries[i].Kind; k == ledger.EntryUser || k == ledger.EntryAssistant {
+			at = i
+		}
+	}
+	return at
+}
+
+// shortened is the conversation with the results of older calls shortened.
+func (t *transcript) shortened(newest int) *transcript {
+	at := t.cut(newest)
+	if at == len(t.entries) {
+		at-- // all but the newest entry
+	}
+	c, m := ledger.Entry{NewEntry: ledger.NewEntry{Kind: ledger.EntryCompaction}}, meta{}
+	i := t.compaction()
+	if i >= 0 {
+		c.Content, m.Kept = t.entries[i].Content, t.metas[i].Kept
+	}
+	m.Short = t.entries[max(0, at)].Seq
+	return t.with(c, m, i)
+}
+
+// summarised is the conversation with a summary in place of what is older than the newest
+// entries. The task that is under way stands in it word for word.
+func (t *transcript) summarised(newest int, text, task string) *transcript {
+	at := t.cut(newest)
+	m := t.metas[t.compaction()]
+	c := ledger.Entry{NewEntry: ledger.NewEntry{Kind: ledger.EntryCompaction, Content: "[Summary of what came before]\n" + text}}
+	if task != "" {
+		c.Content += "\n\n[The task, word for word]\n" + task
+	}
+	if at < len(t.entries) {
+		m.Kept = t.entries[at].Seq
+	} else {
+		m.Kept = t.entries[len(t.entries)-1].Seq + 1
+	}
+	out := &transcript{}
+	if at > 0 && t.entries[0].Kind != ledger.EntryCompaction {
+		out.entries, out.metas = append(out.entries, t.entries[0]), append(out.metas, t.metas[0])
+	}
+	out.entries, out.metas = append(out.entries, c), append(out.metas, m)
+	out.entries = append(out.entries, t.entries[at:]...)
+	out.metas = append(out.metas, t.metas[at:]...)
+	return out
+}
+
+// with is the conversation with a compaction behind its first entry, in place of the one
+// at i.
+func (t *transcript) with(c ledger.Entry, m meta, i int) *transcript {
+	out := &transcript{}
+	for j, e := range t.entries {
+		if j == i {
+			continue
+		}
+		out.entries, out.metas = append(out.entries, e), append(out.metas, t.metas[j])
+		if len(out.entries) == 1 {
+			out.entries, out.metas = append(out.entries, c), append(out.metas, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,235 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// meta is what an entry keeps beside its text.
+type meta struct {
+	From   string       `json:"from,omitempty"`   // the model of an assistant entry
+	Calls  []model.Call `json:"calls,omitempty"`  // of an assistant entry
+	Call   string       `json:"call,omitempty"`   // the id of a tool_result's call
+	Tool   string       `json:"name,omitempty"`   // its tool
+	Failed bool         `json:"failed,omitempty"` // it failed
+	Millis int64        `json:"ms,omitempty"`     // how long it took
+	Paths  []string     `json:"paths,omitempty"`  // files that it changed
+	Diff   string       `json:"diff,omitempty"`   // of an edit
+	Kept   int64        `json:"kept,omitempty"`   // of a compaction: seq of the first entry that is still sent
+	Short  int64        `json:"short,omitempty"`  // of a compaction: results before this seq are sent shortened
+	Task   string       `json:"task,omitempty"`   // of a user entry: what is asked, in the sender's own words
+	File   string       `json:"file,omitempty"`   // where a long text is
+	Usage  *team.Usage  `json:"usage,omitempty"`  // of the request that an assistant entry answers
+}
+
+func metaOf(e ledger.Entry) (m meta, err error) {
+	if len(e.Meta) == 0 {
+		return m, nil
+	}
+	if err := json.Unmarshal(e.Meta, &m); err != nil {
+		return m, team.Errorf(team.CodeInternal, "entry %d of %s: %w", e.ID, e.Session, err)
+	}
+	return m, nil
+}
+
+func (m meta) raw() json.RawMessage {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("encode the facts of an entry: %v", err)) // strings and numbers only
+	}
+	return b
+}
+
+// transcript is what requests of a session are made from: its first entry, the newest
+// compaction, and the entries that the compaction has kept.
+type transcript struct {
+	entries []ledger.Entry
+	metas   []meta
+}
+
+// readTranscript reads what requests of a session are made from.
+func readTranscript(ctx context.Context, s Sessions, session string) (*transcript, error) {
+	var t transcript
+	c, compacted, err := s.NewestEntry(ctx, session, ledger.EntryCompaction)
+	if err != nil {
+		return nil, err
+	}
+	after := int64(0)
+	if compacted {
+		m, err := metaOf(c)
+		if err != nil {
+			return nil, err
+		}
+		first, err := s.Entries(ctx, session, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.add(append(first, c)...); err != nil {
+			return nil, err
+		}
+		after = max(m.Kept-1, 1)
+	}
+	rest, err := s.Entries(ctx, session, after, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &t, t.add(slices.DeleteFunc(rest, func(e ledger.Entry) bool { return compacted && e.Kind == ledger.EntryCompaction })...)
+}
+
+// add appends entries as they are committed.
+func (t *transcript) add(list ...ledger.Entry) error {
+	for _, e := range list {
+		if e.Kind == ledger.EntryEvent {
+			continue // it is in no request
+		}
+		m, err := metaOf(e)
+		if err != nil {
+			return err
+		}
+		t.entries, t.metas = append(t.entries, e), append(t.metas, m)
+	}
+	return nil
+}
+
+// open are the calls of the newest answer that have no result yet, in order.
+func (t *transcript) open() []model.Call {
+	last := -1
+	for i, e := range t.entries {
+		if e.Kind == ledger.EntryAssistant {
+			last = i
+		}
+	}
+	if last < 0 {
+		return nil
+	}
+	done := map[string]bool{}
+	for _, m := range t.metas[last:] {
+		done[m.Call] = true
+	}
+	var open []model.Call
+	for _, c := range t.metas[last].Calls {
+		if !done[c.ID] {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// answered reports whether the newest entry that counts is an answer without calls: the
+// turn of it has nothing left to do.
+func (t *transcript) answered() bool {
+	n := len(t.entries)
+	return n > 0 && t.entries[n-1].Kind == ledger.EntryAssistant && len(t.metas[n-1].Calls) == 0
+}
+
+// rounds are the answers of a job.
+func (t *transcript) rounds(job int64) int {
+	n := 0
+	for _, e := range t.entries {
+		if e.Job == job && e.Kind == ledger.EntryAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// messages are the entries as a model is sent them: neighbours of one side are one
+// message, the results of calls first in theirs.
+func (t *transcript) messages() ([]model.Message, error) {
+	var out []model.Message
+	short := t.short()
+	for i, e := range t.entries {
+		m := t.metas[i]
+		if e.Kind == ledger.EntryCompaction && e.Content == "" {
+			continue // it has shortened results only
+		}
+		switch e.Kind {
+		case ledger.EntryAssistant:
+			ref, err := refOf(m.From)
+			if err != nil {
+				return nil, err
+			}
+			msg := model.Message{Role: model.RoleAssistant, From: ref, Raw: json.RawMessage(e.Raw)}
+			if e.Content != "" {
+				msg.Parts = append(msg.Parts, model.Part{Text: e.Content})
+			}
+			for _, c := range m.Calls {
+				msg.Parts = append(msg.Parts, model.Part{Call: &c})
+			}
+			out = append(out, msg)
+		case ledger.EntryUser, ledger.EntryToolResult, ledger.EntryCompaction:
+			if n := len(out); n == 0 || out[n-1].Role != model.RoleUser {
+				out = append(out, model.Message{Role: model.RoleUser})
+			}
+			last := &out[len(out)-1]
+			last.Parts = append(last.Parts, partOf(e, m, e.Seq < short))
+		case ledger.EntryEvent:
+		}
+	}
+	return out, nil
+}
+
+// short is where results are sent in full again.
+func (t *transcript) short() int64 {
+	if i := t.compaction(); i >= 0 {
+		return t.metas[i].Short
+	}
+	return 0
+}
+
+// compaction is the index of the newest one, -1 without any.
+func (t *transcript) compaction() int {
+	for i := len(t.entries) - 1; i >= 0; i-- {
+		if t.entries[i].Kind == ledger.EntryCompaction {
+			return i
+		}
+	}
+	return -1
+}
+
+// shortResult bounds a result that is sent shortened, in characters.
+const shortResult = 200
+
+func partOf(e ledger.Entry, m meta, short bool) model.Part {
+	text := e.Content
+	if e.Kind != ledger.EntryToolResult {
+		return model.Part{Text: text}
+	}
+	if cut := cutRunes(text, shortResult); short && cut != text {
+		text = fmt.Sprintf("%s\n[shortened: it had %d bytes]", cut, len(text))
+	}
+	return model.Part{Result: &model.Result{CallID: m.Call, Text: text, Failed: m.Failed}}
+}
+
+func refOf(s string) (model.Ref, error) {
+	if s == "" {
+		return model.Ref{}, nil
+	}
+	return model.ParseRef(s)
+}
+
+// textOf is what an answer says.
+func textOf(m model.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+func callsOf(m model.Message) []model.Call {
+	var calls []model.Call
+	for _, p := range m.Parts {
+		if p.Call != nil {
+			calls = append(calls, *p.Call)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,230 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	maxRounds = 100 // answers of one turn
+	maxGoOn   = 3   // answers that go on with one that was cut at its limit
+)
+
+// goOn follows an answer that was cut at the limit of its length.
+const goOn = "Your answer was cut at the limit of its length. Go on exactly where it ends."
+
+// turn is one job while it runs.
+type turn struct {
+	*Runner
+	ledger.ClaimedTurn
+	ref     ledger.TurnRef
+	desk    Desk
+	setup   Setup
+	entries *transcript
+	again   int  // answers that were cut at their limit, in a row
+	warned  bool // the model was told that it repeats itself
+	shrunk  int  // compactions since the last result that did not fail
+}
+
+// failure ends a turn as failed, with words for people.
+type failure struct{ why string }
+
+func (f failure) Error() string { return f.why }
+
+func fail(format string, args ...any) error { return failure{fmt.Sprintf(format, args...)} }
+
+// Turn runs a job to its end. Its error means that the process cannot go on with it: the
+// job stays as it is, for the next life.
+func (r *Runner) Turn(ctx context.Context, claimed ledger.ClaimedTurn, desk Desk) (Outcome, error) {
+	t := &turn{Runner: r, ClaimedTurn: claimed, ref: claimed.Job.Ref(), desk: desk}
+	steered, err := t.run(ctx)
+	switch cause := context.Cause(ctx); {
+	case steered && err == nil:
+		return Outcome{State: team.TurnSteered}, nil
+	case errors.Is(cause, ErrInterrupted), errors.Is(cause, ErrShutdown):
+		return t.end(ctx, team.TurnCancelled, cause.Error(), nil)
+	case ctx.Err() != nil:
+		_, err := t.end(ctx, team.TurnQueued, "its process stopped", nil)
+		return Outcome{}, errors.Join(cause, err)
+	case err == nil:
+		return Outcome{State: team.TurnDone}, nil
+	}
+	var f failure
+	if errors.As(err, &f) {
+		return t.end(ctx, team.TurnFailed, f.why, nil)
+	}
+	return Outcome{}, err
+}
+
+func (t *turn) run(ctx context.Context) (steered bool, err error) {
+	session, err := t.Sessions.Session(ctx, t.Job.Session)
+	if err != nil {
+		return false, err
+	}
+	if t.setup, err = t.Resolve(ctx, session, t.ClaimedTurn); err != nil {
+		return false, failure{err.Error()}
+	}
+	err = t.desk.Write(ctx, "note what a turn works with", func(c context.Context) error {
+		return t.Sessions.NoteTurn(c, ledger.TurnNote{Ref: t.ref, Effective: t.setup.Effective})
+	})
+	if err != nil {
+		return false, err
+	}
+	if err := t.read(ctx); err != nil {
+		return false, err
+	}
+	if t.entries.answered() { // it was cut at its limit, and the process was killed
+		if err := t.note(ctx, goOn); err != nil {
+			return false, err
+		}
+	}
+	for {
+		if v, err := t.calls(ctx); err != nil || v == Steered {
+			return v == Steered, err
+		}
+		if err := t.checkLoop(ctx); err != nil {
+			return false, err
+		}
+		if n := t.entries.rounds(t.Job.ID); n > 0 {
+			v, err := t.boundary(ctx)
+			if err != nil || v == Steered {
+				return v == Steered, err
+			}
+			if most := cmp.Or(t.setup.Rounds, maxRounds); n >= most {
+				return false, fail("Agent exceeded maximum tool iterations (%d)", most)
+			}
+		}
+		answer, err := t.ask(ctx)
+		if err != nil {
+			return false, err
+		}
+		done, err := t.take(ctx, answer)
+		if done || err != nil {
+			return false, err
+		}
+	}
+}
+
+// read reads the conversation anew.
+func (t *turn) read(ctx context.Context) (err error) {
+	t.entries, err = readTranscript(ctx, t.Sessions, t.Job.Session)
+	return err
+}
+
+// boundary takes in what has come, where no call is open.
+func (t *turn) boundary(ctx context.Context) (Verdict, error) {
+	v, err := t.desk.Take(ctx, Token{Task: t.task(true), Source: t.source(), Rounds: t.entries.rounds(t.Job.ID), Open: len(t.entries.open()) > 0})
+	if err == nil && v == TookIn {
+		err = t.read(ctx)
+	}
+	return v, err
+}
+
+// task is what the turn is about: the newest text that came in before its first answer,
+// in short the words of who has sent it alone.
+func (t *turn) task(short bool) string {
+	text := ""
+	for i, e := range t.entries.entries {
+		if e.Job == t.Job.ID && e.Kind == ledger.EntryAssistant {
+			break
+		}
+		if e.Kind != ledger.EntryUser {
+			continue
+		}
+		if text = e.Content; short {
+			text = cmp.Or(t.entries.metas[i].Task, text)
+		}
+	}
+	return text
+}
+
+// source names the task of the turn: the turn that began it.
+func (t *turn) source() string { return strconv.FormatInt(t.Job.ID, 10) }
+
+// note tells the model something that is no answer to anybody.
+func (t *turn) note(ctx context.Context, text string) error {
+	return t.commit(ctx, "record a notice", func(c context.Context) ([]ledger.Entry, error) {
+		return t.Sessions.EndCalls(c, ledger.TurnResults{Ref: t.ref, Entries: []ledger.NewEntry{{Kind: ledger.EntryUser, Content: text}}})
+	})
+}
+
+// take commits an answer; done means that the turn has ended with it.
+func (t *turn) take(ctx context.Context, a model.Answer) (done bool, err error) {
+	entry, calls := t.answer(a)
+	switch {
+	case a.Stop == model.StopRefused:
+		_, err := t.end(ctx, team.TurnFailed, "the model refused to go on", []ledger.NewEntry{entry})
+		return true, err
+	case len(calls) > 0:
+		t.again = 0
+		return false, t.answered(ctx, entry, calls)
+	case a.Stop == model.StopLimit && t.again < maxGoOn:
+		t.again++
+		if err := t.answered(ctx, entry, nil); err != nil {
+			return false, err
+		}
+		return false, t.note(ctx, goOn)
+	}
+	if err := t.desk.Late(ctx); err != nil {
+		return false, err
+	}
+	_, err = t.end(ctx, team.TurnDone, "", []ledger.NewEntry{entry})
+	return true, err
+}
+
+// answered commits an answer that does not end the turn.
+func (t *turn) answered(ctx context.Context, entry ledger.NewEntry, calls []ledger.NewCall) error {
+	in := ledger.TurnAnswer{Ref: t.ref, Entry: entry, Calls: calls, Usage: t.usage(entry)}
+	return t.commit(ctx, "record an answer", func(c context.Context) ([]ledger.Entry, error) {
+		e, err := t.Sessions.Answered(c, in)
+		return []ledger.Entry{e}, err
+	})
+}
+
+// answer is an answer as an entry with its calls.
+func (t *turn) answer(a model.Answer) (ledger.NewEntry, []ledger.NewCall) {
+	m := meta{From: t.setup.Model.String(), Calls: callsOf(a.Message), Usage: &a.Usage}
+	var calls []ledger.NewCall
+	for _, c := range m.Calls {
+		calls = append(calls, ledger.NewCall{CallID: c.ID, Name: c.Name, Input: string(c.Input), ReadOnly: t.readOnly(c.Name)})
+	}
+	return ledger.NewEntry{Kind: ledger.EntryAssistant, Content: textOf(a.Message), Raw: string(a.Message.Raw), Meta: m.raw()}, calls
+}
+
+// commit writes entries and adds them to the conversation.
+func (t *turn) commit(ctx context.Context, doing string, write func(context.Context) ([]ledger.Entry, error)) error {
+	var list []ledger.Entry
+	err := t.desk.Write(ctx, doing, func(c context.Context) (err error) {
+		list, err = write(c)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.entries.add(list...)
+}
+
+// end ends the job, once its open calls have a result.
+func (t *turn) end(ctx context.Context, state team.TurnState, why string, entries []ledger.NewEntry) (Outcome, error) {
+	after := context.WithoutCancel(ctx)
+	in := ledger.TurnEnd{Ref: t.ref, State: state, Reason: why, Entries: entries, Usage: t.usage(entries...)}
+	err := t.desk.Write(after, "end a turn", func(c context.Context) error {
+		_, err := t.Sessions.EndTurn(c, in)
+		return err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{State: state}
+	if state == team.TurnFailed {
+		o.Failed = why
+	}
+	return o, nil
+}

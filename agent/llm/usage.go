@@ -1,0 +1,47 @@
+package llm
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// usage is what the answers of the job have used, in all its attempts, with those that
+// are about to be committed.
+func (t *turn) usage(entries ...ledger.NewEntry) json.RawMessage {
+	var sum team.Usage
+	if t.entries != nil {
+		for i, e := range t.entries.entries {
+			if u := t.entries.metas[i].Usage; u != nil && e.Job == t.Job.ID {
+				sum.Add(*u)
+			}
+		}
+	}
+	for _, e := range entries {
+		if m, err := metaOf(ledger.Entry{NewEntry: e}); err == nil && m.Usage != nil {
+			sum.Add(*m.Usage)
+		}
+	}
+	if sum == (team.Usage{}) {
+		return nil
+	}
+	b, err := json.Marshal(sum)
+	if err != nil {
+		panic(fmt.Sprintf("encode usage: %v", err)) // numbers only
+	}
+	return b
+}
+
+// price completes what one request has used by what that costs, where that is known.
+func (t *turn) price(u *team.Usage) {
+	p := t.setup.Info.Price
+	if p == nil || u.CostKnown {
+		return
+	}
+	plain := u.InputTokens - min(u.CachedTokens+u.CacheWriteTokens, u.InputTokens)
+	u.CostUSD = (float64(plain)*p.Input + float64(u.CachedTokens)*p.CacheRead +
+		float64(u.CacheWriteTokens)*p.CacheWrite + float64(u.OutputTokens)*p.Output) / 1e6
+	u.CostKnown = true
+}
