@@ -35,7 +35,7 @@ func TestAgentKindsAreCompared(t *testing.T) {
 
 // kindComparisons finds where names of kinds are compared, switched on, or listed.
 func kindComparisons(file *ast.File) (found []token.Pos) {
-	names := []string{team.AgentWorker, team.AgentCommand, team.AgentLead, team.AgentExternal, team.AgentClaude,
+	names := []string{team.AgentWorker, team.AgentLLM, team.AgentCommand, team.AgentLead, team.AgentExternal, team.AgentClaude,
 		team.AgentCodex, team.AgentGemini, team.AgentOpencode, team.AgentACP, team.AgentGeneric}
 	literal := func(e ast.Expr) bool {
 		l, ok := e.(*ast.BasicLit)

@@ -22,6 +22,7 @@ type Identity struct {
 	ParentSession    string
 	AgentType        string
 	Session          string // session key: the owner of its tasks
+	Generation       string // of this start
 	Role             team.Role
 	Model            string
 	Mode             team.Mode
@@ -130,10 +131,8 @@ type worker struct {
 	owed     map[string]ledger.DeliveryMark // receipts by entry: handled, and not noted in the ledger
 }
 
-// Run works until a shutdown request has been approved (nil) or ctx ends (an
-// error that wraps its cause). Any other error means that it cannot work:
-// a broken worktree, a team or member that is gone.
-func Run(ctx context.Context, id Identity, env Env) (err error) {
+// newWorker returns a life with the environment completed.
+func newWorker(id Identity, env Env) *worker {
 	if env.Now == nil {
 		env.Now = time.Now
 	}
@@ -143,10 +142,17 @@ func Run(ctx context.Context, id Identity, env Env) (err error) {
 	if env.Out == nil {
 		env.Out = io.Discard
 	}
-	w := &worker{
+	return &worker{
 		id: id, env: env, out: newOutput(env.Out), life: team.NewUUID(),
 		handled: map[string]bool{}, owed: map[string]ledger.DeliveryMark{},
 	}
+}
+
+// Run works until a shutdown request has been approved (nil) or ctx ends (an
+// error that wraps its cause). Any other error means that it cannot work:
+// a broken worktree, a team or member that is gone.
+func Run(ctx context.Context, id Identity, env Env) (err error) {
+	w := newWorker(id, env)
 	changes, stop, err := env.Ledger.Changes(ctx)
 	if err != nil {
 		return fmt.Errorf("worker %s: watch the ledger: %w", id.AgentID, err)

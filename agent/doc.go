@@ -42,4 +42,23 @@
 // once its receipt is in the ledger; one that cannot be written is tried again. What a message says
 // about its sender and its kind is taken from the ledger by the message's id,
 // never from the mailbox file, which any program may write.
+//
+// # Sessions of a model
+//
+// Serve runs an agent that a model leads. Its loop is one goroutine too: it takes mail
+// into the sessions in the ledger, claims turns, and runs each beside itself (package
+// llm). What a turn wants of mail, screen and roster it asks the loop for, by a desk: so
+// there is one reader of the mailbox, and a message is taken in by a new turn, by the
+// turn under way at a boundary, or by the backlog, and never by two of them.
+//
+//	no turn under way    all that is unread: one entry for each message, its receipt
+//	                     and the turn that it begins in one commit
+//	at a boundary        a message or request of the lead steers: it ends the turn and is
+//	                     the next one; the rest becomes part of the turn
+//	after the last one   what steers enters the backlog, and its sender is told; the
+//	                     rest waits for the end of the turn
+//	shutdown request     ends every turn, then it is answered
+//
+// A turn that ends with its process is queued again, by the process itself if it can, by
+// the next one or the supervisor if not.
 package agent

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -59,13 +57,7 @@ const (
 // agent has approved it and its turn is over, or at once if it has had no prompt or can
 // have none. It returns an error when the agent ends, and when ctx does.
 func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkIn) error {
-	if env.Now == nil {
-		env.Now = time.Now
-	}
-	if env.Out == nil {
-		env.Out = io.Discard
-	}
-	w := &worker{id: id, env: env, out: newOutput(env.Out), life: team.NewUUID(), handled: map[string]bool{}, owed: map[string]ledger.DeliveryMark{}}
+	w := newWorker(id, env)
 	changes, stop, err := env.Ledger.Changes(ctx)
 	if err != nil {
 		return fmt.Errorf("agent %s: watch the ledger: %w", id.AgentID, err)
@@ -76,7 +68,7 @@ func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkI
 	if env.Ready != nil {
 		env.Ready()
 	}
-	t := talk{worker: w, conv: conv, briefing: in.Briefing, interrupt: in.Interrupt, quota: in.Quota, heldFor: map[string]string{}, gave: map[string]bool{}}
+	t := talk{limits: newLimits(w, in.Quota), conv: conv, briefing: in.Briefing, interrupt: in.Interrupt}
 	if err := t.loop(ctx, in.Prompt); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -87,18 +79,14 @@ func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkI
 }
 
 type talk struct {
-	*worker
+	limits
 	conv      Conversation
 	interrupt <-chan struct{}
 	mode      team.Mode // that the conversation was last put into; "" is its own
 
-	quota    Quota
-	stopped  *overLimit        // a limit has; nil: none
-	heldFor  map[string]string // by message, why it is held
-	gave     map[string]bool   // keys of mail that was given, and may have been refused
-	counted  team.Usage        // written down
-	briefing string            // for the first prompt that it takes
-	prompted bool              // a turn has begun
+	counted  team.Usage // written down
+	briefing string     // for the first prompt that it takes
+	prompted bool       // a turn has begun
 }
 
 // follow puts the conversation into the mode that the member is in: an approved plan or a
@@ -215,31 +203,15 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 	if len(ask) > 0 { // the rest stays unread for after it, or for the next life
 		letters = ask
 	}
-	var entries []inbox.Entry
-	known := map[string]letter{}
 	for _, l := range letters {
 		if l.done || t.handled[l.entry.Key()] {
 			t.handled[l.entry.Key()] = true
 			continue
 		}
 		given = append(given, l)
-		e := l.entry
-		if l.known {
-			e.From, e.Text, e.Summary = l.msg.From, l.msg.Text, l.msg.Summary
-			known[e.Key()] = l
-		}
-		entries = append(entries, e)
 	}
 	t.markRead(ctx)
-	prompt = inbox.Render(entries, inbox.RenderOptions{Facts: func(e inbox.Entry) (inbox.Attributes, bool) {
-		l, ok := known[e.Key()]
-		if !ok {
-			return inbox.Attributes{}, false
-		}
-		return inbox.Attributes{
-			TeammateID: l.msg.From, Kind: l.msg.Kind, Color: e.Color, Summary: l.msg.Summary, RequestID: l.msg.RequestID, MessageID: l.msg.ID,
-		}, true
-	}})
+	prompt = render(given)
 	if len(ask) > 0 {
 		prompt += goOnAfter
 	}

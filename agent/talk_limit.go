@@ -31,20 +31,33 @@ type overLimit struct {
 	at     time.Time          // when it was met
 }
 
+// limits is a worker whose model has budgets and limits.
+type limits struct {
+	*worker
+	quota   Quota
+	stopped *overLimit        // a limit has; nil: none
+	heldFor map[string]string // by message, why it is held
+	gave    map[string]bool   // keys of mail that was given, and may have been refused
+}
+
+func newLimits(w *worker, q Quota) limits {
+	return limits{worker: w, quota: q, heldFor: map[string]string{}, gave: map[string]bool{}}
+}
+
 // limited takes the limit that has ended a turn. The member is limited until its time is
 // over or the team goes on, not idle.
-func (t *talk) limited(ctx context.Context, limit *team.LimitReached) {
+func (t *limits) limited(ctx context.Context, limit *team.LimitReached) {
 	t.stopped = &overLimit{until: limit.Until, untold: limit, at: t.env.Now()}
 	activity, to, why := team.Limited, int64(0), "limited: "+limit.Words
 	if !limit.Until.IsZero() {
 		to = limit.Until.UnixMilli()
 	}
-	t.show(ctx, activity, to, why)
+	t.showAs(ctx, activity, to, why)
 	t.tellLimit(ctx)
 }
 
-// show writes what the member does, with what belongs to a limit.
-func (t *talk) show(ctx context.Context, a team.Activity, to int64, why string) {
+// showAs writes what the member does, with what belongs to a limit.
+func (t *limits) showAs(ctx context.Context, a team.Activity, to int64, why string) {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
 	err := t.few(c, func() error {
@@ -60,7 +73,7 @@ func (t *talk) show(ctx context.Context, a team.Activity, to int64, why string) 
 }
 
 // tellLimit tells the team, until that is done.
-func (t *talk) tellLimit(ctx context.Context) {
+func (t *limits) tellLimit(ctx context.Context) {
 	s := t.stopped
 	if s == nil || s.untold == nil || t.quota == nil {
 		return
@@ -78,7 +91,7 @@ func (t *talk) tellLimit(ctx context.Context) {
 // blocked reports whether no prompt may be given now; what waits is marked with the
 // reason. Where nothing is in the way any more, what had stopped the conversation is over:
 // it works then if there is a prompt.
-func (t *talk) blocked(ctx context.Context, prompt bool, waits []letter) bool {
+func (t *limits) blocked(ctx context.Context, prompt bool, waits []letter) bool {
 	if t.quota == nil {
 		return false
 	}
@@ -106,7 +119,7 @@ func (t *talk) blocked(ctx context.Context, prompt bool, waits []letter) bool {
 
 // hold says of a message why it waits. One that its poster has not noted as mailed yet is
 // looked at again when that is done.
-func (t *talk) hold(ctx context.Context, l letter, why string) {
+func (t *limits) hold(ctx context.Context, l letter, why string) {
 	moved, err := t.env.Ledger.Mark(ctx, ledger.DeliveryMark{
 		MessageID: l.msg.ID, Recipient: t.id.Name, State: team.Held, Reason: why,
 		IfStates: []team.DeliveryState{team.Mailed, team.Held},
@@ -117,7 +130,7 @@ func (t *talk) hold(ctx context.Context, l letter, why string) {
 }
 
 // goOn is the end of what had stopped the conversation.
-func (t *talk) goOn(ctx context.Context, prompt bool) {
+func (t *limits) goOn(ctx context.Context, prompt bool) {
 	clear(t.heldFor)
 	if t.stopped == nil {
 		return
@@ -126,15 +139,15 @@ func (t *talk) goOn(ctx context.Context, prompt bool) {
 	switch {
 	case t.activity != team.Limited:
 	case prompt:
-		t.show(ctx, team.Working, 0, "")
+		t.showAs(ctx, team.Working, 0, "")
 	default:
-		t.show(ctx, team.Idle, 0, "")
+		t.showAs(ctx, team.Idle, 0, "")
 	}
 }
 
 // rest is what a conversation without a prompt shows: one that a limit has stopped is
 // limited for as long as it says, and is idle then.
-func (t *talk) rest(ctx context.Context) {
+func (t *limits) rest(ctx context.Context) {
 	if s := t.stopped; s != nil {
 		left := s.until.Sub(t.env.Now())
 		switch {
@@ -147,7 +160,7 @@ func (t *talk) rest(ctx context.Context) {
 			}
 			return
 		default:
-			t.show(ctx, team.Idle, 0, "")
+			t.showAs(ctx, team.Idle, 0, "")
 		}
 	}
 	t.idle(ctx)

@@ -140,5 +140,21 @@ func (q Quota) Blocks(row ledger.Member, now time.Time) *team.Error {
 	return nil
 }
 
+// Blocked says why a member's model is not asked now, by its session key; nil: it is.
+func Blocked(ctx context.Context, l *ledger.Ledger, session string) (why, err error) {
+	m, err := l.MemberBySession(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	q, err := ReadQuota(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	if no := q.Blocks(m, time.Now()); no != nil {
+		return no, nil
+	}
+	return nil, nil
+}
+
 // shown is a share as people read it.
 func shown(share float64) string { return fmt.Sprintf("%d%%", int(share*100)) }

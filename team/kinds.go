@@ -4,6 +4,7 @@ package team
 // comes from the user's own file and is an agent CLI.
 const (
 	AgentWorker   = "worker"   // built in: runs the commands of tasks
+	AgentLLM      = "llm"      // built in: a model with tools, in a session of its own
 	AgentCommand  = "command"  // the command of its spawn, in its own terminal
 	AgentLead     = "lead"     // the lead of the team
 	AgentExternal = "external" // a program that joined by itself
@@ -26,13 +27,16 @@ type AgentKind struct {
 	MayIgnoreMail bool // nothing shows that it reads mail until it has
 	NoModel       bool // uses no model, so its usage is not counted
 	NeedsNoFile   bool // its name alone is enough to start it
+	InProcess     bool // runs as a goroutine of the supervisor's as well
+	Sessions      bool // keeps its conversation in the team's ledger
 }
 
 // agentKinds has a row for each kind that differs from the zero value.
 var agentKinds = map[string]AgentKind{
 	"":            {ReadsMailbox: true, NoModel: true},
 	AgentLead:     {ReadsMailbox: true},
-	AgentWorker:   {Worker: true, ReadsMailbox: true, NoModel: true, NeedsNoFile: true},
+	AgentWorker:   {Worker: true, ReadsMailbox: true, NoModel: true, NeedsNoFile: true, InProcess: true},
+	AgentLLM:      {ReadsMailbox: true, NeedsNoFile: true, InProcess: true, Sessions: true},
 	AgentCommand:  {Command: true, ReadsMailbox: true, MayIgnoreMail: true, NoModel: true},
 	AgentExternal: {External: true, MayIgnoreMail: true},
 	AgentACP:      {ReadsMailbox: true},

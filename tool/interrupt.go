@@ -24,7 +24,11 @@ func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	if team.KindOf(m.Spec.Agent).Worker {
 		return t.interruptWorker(ctx, c, m)
 	}
-	_, err = supervise(ctx, t, func(s Supervisor) (struct{}, error) { return struct{}{}, s.InterruptMember(ctx, m.Name) })
+	if team.KindOf(m.Spec.Agent).Sessions {
+		err = t.interruptTurns(ctx, c, m)
+	} else {
+		_, err = supervise(ctx, t, func(s Supervisor) (struct{}, error) { return struct{}{}, s.InterruptMember(ctx, m.Name) })
+	}
 	if err != nil {
 		return err
 	}

@@ -101,6 +101,9 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	}
 	if in.Agent == "" {
 		in.Agent = team.AgentWorker
+		if strings.Contains(in.Model, "/") {
+			in.Agent = team.AgentLLM
+		}
 		if len(in.Command) > 0 {
 			in.Agent = team.AgentCommand
 		}
@@ -108,12 +111,12 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if team.KindOf(in.Agent).Command && len(in.Command) == 0 {
 		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn " + in.Name + " -- make test")
 	}
-	if team.KindOf(in.Agent).Worker && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
+	if team.KindOf(in.Agent).InProcess && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
 		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
 			WithHint("leave out --agent to run a command as a teammate")
 	}
-	if in.Backend == "in-process" && !team.KindOf(in.Agent).Worker {
-		return none, team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process, not agent %q", in.Agent).
+	if in.Backend == "in-process" && !team.KindOf(in.Agent).InProcess {
+		return none, team.Errorf(team.CodeInvalid, "only built-in agents run in-process, not agent %q", in.Agent).
 			WithHint("--backend tmux or pty")
 	}
 	row, err := t.Ledger.Team(ctx)

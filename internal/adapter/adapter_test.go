@@ -154,7 +154,7 @@ func TestPlanRefusals(t *testing.T) {
 		change             func(*Input)
 	}{
 		{"unknown agent", "unknown_agent", `did you mean "worker"?`, func(in *Input) { in.Agent = "woker" }},
-		{"far from all", "unknown_agent", "known agents: worker, command", func(in *Input) { in.Agent = "zebra" }},
+		{"far from all", "unknown_agent", "known agents: worker, llm, command", func(in *Input) { in.Agent = "zebra" }},
 		{"worker with a command", "bad_command", "--agent", func(in *Input) { in.Agent, in.Command = Worker, []string{"ls"} }},
 		{"command without one", "bad_command", "teamctl spawn builder -- COMMAND", func(in *Input) { in.Agent = Command }},
 		{"empty program", "bad_command", "COMMAND", func(in *Input) { in.Command = []string{""} }},

@@ -23,6 +23,7 @@ type Info struct {
 // The kinds of agent by name.
 const (
 	Worker   = team.AgentWorker
+	LLM      = team.AgentLLM
 	Command  = team.AgentCommand
 	Claude   = team.AgentClaude
 	Codex    = team.AgentCodex
@@ -52,7 +53,17 @@ var kinds = []kind{
 			AnswersShutdown: true,
 			ReportsReady:    true,
 		},
-		argv: workerArgv, caps: workerCaps,
+		argv: ownArgv, caps: workerCaps,
+	},
+	{
+		info: Info{
+			Name:            LLM,
+			Description:     "built-in agent: a model with tools; without a model of its own a deterministic script",
+			AnswersShutdown: true,
+			ReportsReady:    true,
+			NeedsModel:      true,
+		},
+		argv: ownArgv, caps: llmCaps,
 	},
 	{
 		info: Info{

@@ -85,6 +85,13 @@ var workerCaps = Capabilities{
 	Interrupt: "Ctrl-C", Stop: "shutdown request, then the process tree", Config: "none is needed",
 }
 
+var llmCaps = Capabilities{
+	Ways: []Way{WayMailbox}, MidTurn: "at the next boundary between two tool calls; a shutdown request at once", Idle: "it watches its mailbox",
+	States: []string{"process", "its own word"}, Conversation: "in the team's ledger", Tools: "its own, and the team's operations",
+	Approvals: "the team's queue", PlanMode: "it reads, talks and submits its plan", NewMode: "with its next turn",
+	Interrupt: "a mark on its turn, or Ctrl-C", Stop: "shutdown request, then the process tree", Config: "$TEAMCTL_HOME/config.yaml",
+}
+
 var commandCaps = Capabilities{
 	Ways: []Way{WayMailbox}, MidTurn: "it reads its mailbox if it wants to", Idle: "it reads its mailbox if it wants to",
 	States: []string{"process"}, Conversation: "none", Tools: "the command line", Approvals: "none", PlanMode: "none",

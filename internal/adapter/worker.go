@@ -2,13 +2,13 @@ package adapter
 
 import "github.com/teamctl/teamctl/team"
 
-// workerArgv is teamctl's own worker with the flags that every terminal teammate
-// understands (document 001, terminal spawn).
-func workerArgv(exe string, in Input) ([]string, error) {
+// ownArgv is an agent of teamctl's own, which its kind names the command of, with the
+// flags that every terminal teammate understands (document 001, terminal spawn).
+func ownArgv(exe string, in Input) ([]string, error) {
 	if exe == "" {
 		return nil, team.Errorf(team.CodeInternal, "plan %s: the path of teamctl is not known", in.AgentID)
 	}
-	return append([]string{exe, "worker"}, flags(in)...), nil
+	return append([]string{exe, in.Agent}, flags(in)...), nil
 }
 
 // flags are the facts of a member as flags, in one fixed order.

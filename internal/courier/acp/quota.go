@@ -22,18 +22,7 @@ type quota struct {
 
 // Blocked is agent.Quota.
 func (q *quota) Blocked(ctx context.Context) (why, err error) {
-	m, err := q.Team.Ledger.MemberBySession(ctx, q.Caller.Session)
-	if err != nil {
-		return nil, err
-	}
-	now, err := supervisor.ReadQuota(ctx, q.Team.Ledger)
-	if err != nil {
-		return nil, err
-	}
-	if no := now.Blocks(m, time.Now()); no != nil {
-		return no, nil
-	}
-	return nil, nil
+	return supervisor.Blocked(ctx, q.Team.Ledger, q.Caller.Session)
 }
 
 // Reached is agent.Quota.

@@ -1,0 +1,359 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Sessions is what Serve needs of the ledger; *ledger.Ledger is one.
+type Sessions interface {
+	OpenSession(ctx context.Context, in ledger.NewSession) (ledger.Session, error)
+	TakeIn(ctx context.Context, in ledger.TakeIn) (ledger.TakenIn, error)
+	TurnJobs(ctx context.Context, f ledger.JobFilter) ([]ledger.TurnJob, error)
+	ClaimTurn(ctx context.Context, in ledger.ClaimTurnIn) (*ledger.ClaimedTurn, error)
+	SteerTurn(ctx context.Context, s ledger.TurnSteer) (next int64, err error)
+	RecoverTurns(ctx context.Context, member, generation string) ([]ledger.TurnJob, error)
+	YieldTurn(ctx context.Context, ref ledger.TurnRef, why string) error
+	ResumeTurn(ctx context.Context, ref ledger.TurnRef) (ok bool, err error)
+	RenewTurns(ctx context.Context, member, generation string, lease time.Duration) (int64, error)
+}
+
+// Turns runs the turns of sessions; *llm.Runner does.
+type Turns interface {
+	Turn(ctx context.Context, turn ledger.ClaimedTurn, desk llm.Desk) (llm.Outcome, error)
+}
+
+// ServeIn is a Serve's. Sessions and Turns are needed.
+type ServeIn struct {
+	Sessions  Sessions
+	Turns     Turns
+	Model     team.SpecModel  // of a new session; zero: what its spec says
+	First     string          // the first entry of a new session: the team, the role, the members
+	Prompt    string          // the first message, may be empty
+	Interrupt <-chan struct{} // ends the turn under way
+	Quota     Quota           // nil: no budget and no limit holds
+}
+
+const (
+	// cancelWithin bounds what a turn still writes once it was told to end.
+	cancelWithin = 30 * time.Second
+)
+
+// Serve runs the turns of an agent's sessions until a shutdown request has been approved
+// (nil) or ctx ends. Mail is taken into the session of the member, each message in the
+// same commit as its receipt and the turn that it begins: after a kill it is unread or in
+// the transcript once. A turn that the end of ctx has cut goes on in the next life.
+func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
+	s := &server{
+		limits: newLimits(newWorker(id, env), in.Quota), in: in, running: map[string]*running{}, asks: make(chan ask), ended: make(chan *running),
+	}
+	changes, stop, err := env.Ledger.Changes(ctx)
+	if err != nil {
+		return fmt.Errorf("agent %s: watch the ledger: %w", id.AgentID, err)
+	}
+	defer stop()
+	s.changes = changes
+	s.did(ctx)
+	err = s.loop(ctx)
+	s.endTurns(context.Cause(ctx))
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		s.out.line("%s: stopped: %v", id.AgentID, err)
+		return fmt.Errorf("agent %s: %w", id.AgentID, err)
+	}
+	return nil
+}
+
+// server is one life of Serve. Everything in it belongs to the goroutine of Serve but for
+// asks and ended; turns reach the rest by a desk.
+type server struct {
+	limits
+	in      ServeIn
+	running map[string]*running // by session
+	asks    chan ask
+	ended   chan *running
+	first   bool // the session is empty
+	due     bool // turns may be queued
+	wake    sync.Mutex
+	woken   chan struct{} // closed with the next change; nil while no turn waits
+	next    int64         // when the next queued turn is due, Unix milliseconds; 0: none
+}
+
+// running is a turn under way.
+type running struct {
+	job    ledger.TurnJob
+	cancel context.CancelCauseFunc
+	out    llm.Outcome
+	err    error
+}
+
+// ask is something that a turn wants done by the goroutine of Serve.
+type ask struct {
+	do   func(context.Context)
+	done chan struct{}
+}
+
+func (s *server) loop(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	if s.env.Ready != nil {
+		s.env.Ready()
+	}
+	s.due = true
+	for {
+		s.again = 0
+		stop, err := s.takeMail(ctx)
+		if stop || err != nil {
+			return err
+		}
+		if err := s.claimTurns(ctx); err != nil {
+			return err
+		}
+		if len(s.running) == 0 && !s.due {
+			s.rest(ctx)
+		}
+		if err := s.await(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// begin opens the member's session, and puts back what an earlier life was running.
+func (s *server) begin(ctx context.Context) error {
+	if _, err := s.env.Commands.Sweep(ctx); err != nil {
+		s.out.line("end what an earlier life was running: %v", err)
+	}
+	var back []ledger.TurnJob
+	err := s.write(ctx, "recover turns", func(c context.Context) (err error) {
+		back, err = s.in.Sessions.RecoverTurns(c, s.id.Session, s.id.Generation)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, j := range back {
+		s.out.line("turn %d goes on (attempt %d)", j.ID, j.Attempt)
+	}
+	var session ledger.Session
+	err = s.write(ctx, "open the session", func(c context.Context) (err error) {
+		session, err = s.in.Sessions.OpenSession(c, ledger.NewSession{
+			Key: s.id.Session, Member: s.id.Session, Provider: s.in.Model.Provider, Model: s.in.Model.Model, Label: s.id.Name,
+		})
+		return err
+	})
+	s.first = session.LastSeq == 0 && s.in.First != ""
+	if err != nil || s.in.Prompt == "" {
+		return err
+	}
+	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: []ledger.Input{{NewEntry: ledger.NewEntry{
+		Kind: ledger.EntryUser, Content: s.in.Prompt, Source: "prompt",
+	}}}}, nil)
+}
+
+// claimTurns begins the turns that are due, as far as their lanes let them.
+func (s *server) claimTurns(ctx context.Context) error {
+	for s.due {
+		var turn *ledger.ClaimedTurn
+		err := s.write(ctx, "claim a turn", func(c context.Context) (err error) {
+			turn, err = s.in.Sessions.ClaimTurn(c, ledger.ClaimTurnIn{Member: s.id.Session, Generation: s.id.Generation})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if turn == nil {
+			s.due = false
+			break
+		}
+		s.start(ctx, *turn)
+	}
+	if len(s.running) > 0 {
+		s.notified, s.broken, s.failed = false, false, ""
+		s.setActivity(ctx, team.Working)
+	}
+	return nil
+}
+
+// start runs a turn beside the loop.
+func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) {
+	c, cancel := context.WithCancelCause(ctx)
+	r := &running{job: turn.Job, cancel: cancel}
+	s.running[r.job.Session] = r
+	go func() {
+		r.out, r.err = s.in.Turns.Turn(c, turn, &desk{server: s, run: r})
+		s.ended <- r
+	}()
+}
+
+// settle takes note of the end of a turn.
+func (s *server) settle(ctx context.Context, r *running) error {
+	r.cancel(nil)
+	delete(s.running, r.job.Session)
+	s.due = true
+	if r.err != nil && ctx.Err() == nil {
+		if !lost(r.err) {
+			return fmt.Errorf("turn %d: %w", r.job.ID, r.err)
+		}
+		s.out.line("turn %d is not ours any more: %v", r.job.ID, r.err)
+	}
+	if r.job.Session == s.id.Session {
+		s.failed = cut(oneLine(r.out.Failed), maxFailure)
+		s.broken = r.out.State == team.TurnCancelled
+	}
+	if r.out.Failed != "" {
+		s.out.line("turn %d failed: %s", r.job.ID, r.out.Failed)
+	}
+	return nil
+}
+
+// endTurns ends the turns under way and waits for them; what they ask meanwhile is done.
+func (s *server) endTurns(cause error) {
+	if cause == nil {
+		cause = llm.ErrShutdown
+	}
+	for _, r := range s.running {
+		r.cancel(cause)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cancelWithin)
+	defer cancel()
+	for len(s.running) > 0 {
+		select {
+		case a := <-s.asks:
+			a.do(ctx)
+			close(a.done)
+		case r := <-s.ended:
+			r.cancel(nil)
+			delete(s.running, r.job.Session)
+		}
+	}
+}
+
+// await returns when there is something to look at. What turns ask meanwhile is done.
+func (s *server) await(ctx context.Context) error {
+	var retry, look, renew <-chan time.Time
+	if len(s.running) > 0 {
+		t := time.NewTicker(renewEvery)
+		defer t.Stop()
+		renew = t.C
+	}
+	if wait := s.pause(); wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		retry = t.C
+	}
+	changed := func() bool { // not sooner than lookEvery after the last look
+		d := lookEvery - time.Since(s.lastLook)
+		if d <= 0 {
+			s.lastLook = time.Now()
+			return true
+		}
+		if look == nil {
+			look = time.After(d)
+		}
+		return false
+	}
+	if s.due {
+		return nil
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case a := <-s.asks:
+			a.do(ctx)
+			close(a.done)
+		case r := <-s.ended:
+			return s.settle(ctx, r)
+		case <-s.in.Interrupt:
+			s.interrupt()
+		case _, ok := <-s.changes:
+			if !ok {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				return errors.New("the watch of the ledger ended")
+			}
+			s.wakeTurns()
+			if changed() {
+				return s.lookQueue(ctx)
+			}
+		case _, ok := <-s.env.Mail:
+			if !ok {
+				s.env.Mail = nil
+			}
+			s.wakeTurns()
+			if changed() {
+				return nil
+			}
+		case <-look:
+			s.lastLook = time.Now()
+			return s.lookQueue(ctx)
+		case <-renew: // the supervisor renews them too, while there is one
+			c, cancel := context.WithTimeout(ctx, writeLimit)
+			_, _ = s.in.Sessions.RenewTurns(c, s.id.Session, s.id.Generation, ledger.Lease)
+			_, _ = s.env.Ledger.RenewLeases(c, []string{s.id.Session}, ledger.Lease)
+			cancel()
+		case <-retry:
+			s.due = true
+			return nil
+		}
+	}
+}
+
+// pause is how long to wait for the next thing that comes by the clock; 0: for ever.
+func (s *server) pause() time.Duration {
+	wait := s.again
+	if s.next > 0 {
+		left := max(time.UnixMilli(s.next).Sub(s.env.Now()), time.Millisecond)
+		if wait == 0 || left < wait {
+			wait = left
+		}
+	}
+	return wait
+}
+
+// lookQueue reads what of the member's turns is due, and which one is to end: a claim
+// takes the writers' lock, reading does not.
+func (s *server) lookQueue(ctx context.Context) error {
+	var open []ledger.TurnJob
+	err := s.retry(ctx, "look for turns", func(c context.Context) (err error) {
+		open, err = s.in.Sessions.TurnJobs(c, ledger.JobFilter{Member: s.id.Session, Open: true})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.next = 0
+	now := s.env.Now().UnixMilli()
+	for _, j := range open {
+		r := s.running[j.Session]
+		switch {
+		case r != nil && r.job.ID == j.ID && j.Cancel != "":
+			r.cancel(llm.ErrInterrupted)
+		case j.State == team.TurnQueued && j.NotBefore > now:
+			if s.next == 0 || j.NotBefore < s.next {
+				s.next = j.NotBefore
+			}
+		case j.State == team.TurnQueued && r == nil:
+			s.due = true
+		}
+	}
+	return nil
+}
+
+// interrupt ends the turn of the member's own session, as a person wants it.
+func (s *server) interrupt() {
+	if r := s.running[s.id.Session]; r != nil {
+		r.cancel(llm.ErrInterrupted)
+	}
+}

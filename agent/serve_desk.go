@@ -1,0 +1,228 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// yieldAfter is the shortest wait for which a turn gives its place in the lane back.
+const yieldAfter = 10 * time.Second
+
+// desk is what a turn sees of the server. Its methods run on the goroutine of the turn.
+type desk struct {
+	*server
+	run *running
+}
+
+// on has the goroutine of Serve do something.
+func (d *desk) on(ctx context.Context, do func(context.Context)) error {
+	a := ask{do: do, done: make(chan struct{})}
+	select {
+	case d.asks <- a:
+		<-a.done
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// own reports that the turn is one of the member's own session, which has the mailbox.
+func (d *desk) own() bool { return d.run.job.Session == d.id.Session }
+
+// Look is llm.Desk.
+func (d *desk) Look(ctx context.Context) (v llm.Verdict, err error) {
+	if !d.own() {
+		return llm.GoOn, nil
+	}
+	err = d.on(ctx, func(c context.Context) { v = d.look(c) })
+	return v, err
+}
+
+// Take is llm.Desk.
+func (d *desk) Take(ctx context.Context, token llm.Token) (v llm.Verdict, err error) {
+	if !d.own() {
+		return llm.GoOn, nil
+	}
+	var taken error
+	if err = d.on(ctx, func(c context.Context) { v, taken = d.takeAt(c, d.run, token) }); err != nil && v != llm.Steered {
+		return v, err
+	}
+	return v, taken
+}
+
+// Late is llm.Desk.
+func (d *desk) Late(ctx context.Context) error {
+	if !d.own() {
+		return nil
+	}
+	var taken error
+	if err := d.on(ctx, func(c context.Context) { taken = d.takeLate(c) }); err != nil {
+		return err
+	}
+	return taken
+}
+
+// Allowed is llm.Desk.
+func (d *desk) Allowed(ctx context.Context) error {
+	for {
+		var blocked bool
+		if err := d.on(ctx, func(c context.Context) { blocked = d.blocked(c, true, nil) }); err != nil {
+			return err
+		}
+		if !blocked {
+			return nil
+		}
+		if err := d.wait(ctx, d.changed(), 0, "budgets and limits"); err != nil {
+			return err
+		}
+	}
+}
+
+// Limited is llm.Desk.
+func (d *desk) Limited(ctx context.Context, limit *team.LimitReached) error {
+	if err := d.on(ctx, func(c context.Context) { d.limited(c, limit) }); err != nil {
+		return err
+	}
+	if d.quota == nil {
+		return d.Wait(ctx, max(limit.Until.Sub(d.env.Now()), yieldAfter), "", limit.Error())
+	}
+	return d.Allowed(ctx)
+}
+
+// Wait is llm.Desk.
+func (d *desk) Wait(ctx context.Context, long time.Duration, what team.WaitFor, why string) error {
+	if what == "" {
+		return d.wait(ctx, nil, long, why)
+	}
+	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
+		return err
+	}
+	if err := d.wait(ctx, d.changed(), long, why); err != nil {
+		return err
+	}
+	return d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Working, "", "") })
+}
+
+// Pause is llm.Desk.
+func (d *desk) Pause(ctx context.Context, what team.WaitFor, why string) (resume func(context.Context) error, err error) {
+	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
+		return nil, err
+	}
+	ref := d.run.job.Ref()
+	if err := d.Write(ctx, "give the lane back", func(c context.Context) error { return d.in.Sessions.YieldTurn(c, ref, why) }); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		if err := d.resume(ctx, ref); err != nil {
+			return err
+		}
+		return d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Working, "", "") })
+	}, nil
+}
+
+// wait waits for a change or the end of a time; 0 is for ever. A long one gives the place
+// in the lane back.
+func (d *desk) wait(ctx context.Context, changed <-chan struct{}, long time.Duration, why string) (err error) {
+	ref := d.run.job.Ref()
+	if long == 0 || long > yieldAfter {
+		if err := d.Write(ctx, "give the lane back", func(c context.Context) error { return d.in.Sessions.YieldTurn(c, ref, why) }); err != nil {
+			return err
+		}
+		defer func() {
+			if err == nil {
+				err = d.resume(ctx, ref)
+			}
+		}()
+	}
+	var over <-chan time.Time
+	if long > 0 {
+		t := time.NewTimer(long)
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-changed:
+	case <-over:
+	}
+	return nil
+}
+
+// resume takes a place in the lane again, as soon as there is one.
+func (d *desk) resume(ctx context.Context, ref ledger.TurnRef) error {
+	for {
+		changed, ok := d.changed(), false
+		err := d.Write(ctx, "take the lane again", func(c context.Context) (err error) {
+			ok, err = d.in.Sessions.ResumeTurn(c, ref)
+			return err
+		})
+		if err != nil || ok {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// changed is closed when the ledger or the mailbox changes next.
+func (s *server) changed() <-chan struct{} {
+	s.wake.Lock()
+	defer s.wake.Unlock()
+	if s.woken == nil {
+		s.woken = make(chan struct{})
+	}
+	return s.woken
+}
+
+// wakeTurns lets turns that wait look again.
+func (s *server) wakeTurns() {
+	s.wake.Lock()
+	defer s.wake.Unlock()
+	if s.woken != nil {
+		close(s.woken)
+		s.woken = nil
+	}
+}
+
+// Write is llm.Desk.
+func (d *desk) Write(ctx context.Context, doing string, fn func(context.Context) error) error {
+	return d.write(ctx, doing, fn)
+}
+
+// Line is llm.Desk.
+func (d *desk) Line(format string, args ...any) { d.out.line(format, args...) }
+
+// Say is llm.Desk. What a model says drives no terminal: control characters are left out
+// one by one, since a sequence may come in pieces.
+func (d *desk) Say(text string) {
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
+	_, _ = d.out.Write([]byte(text))
+}
+
+// showWaiting shows what the member waits for, or that it works again.
+func (s *server) showWaiting(ctx context.Context, a team.Activity, what team.WaitFor, why string) {
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	why = cut(oneLine(why), maxFailure)
+	_, err := s.env.Ledger.UpdateMember(c, ledger.MemberPatch{SessionKey: s.id.Session, Activity: &a, WaitsFor: &what, Reason: &why})
+	if err != nil {
+		s.again = max(s.again, time.Second)
+		return
+	}
+	s.activity = a
+}

@@ -1,0 +1,264 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// busyNotice is what who steers too late is told.
+const busyNotice = "Session is busy. Your message was queued with mode `steer-backlog` and will be applied as steering context shortly."
+
+// maxToken is how much of a task a resume token keeps, in characters.
+const maxToken = 200
+
+// takeMail takes in what is unread where no turn of the member's session is under way;
+// while one is, a shutdown request ends it and the rest waits for a boundary. stop means
+// that a shutdown was approved.
+func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
+	s.settleOwed(ctx)
+	letters, ok := s.letters(ctx)
+	if !ok {
+		return false, nil
+	}
+	for _, l := range letters {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if l.done {
+			s.handled[l.entry.Key()] = true
+			continue
+		}
+		if !l.known || l.msg.Kind != team.KindShutdownRequest {
+			continue
+		}
+		if s.mayCommand(ctx, l.msg.From) {
+			s.endTurns(llm.ErrShutdown)
+		}
+		stop = s.shutdown(ctx, l.msg)
+		s.receipt(ctx, l, evidence)
+		s.handled[l.entry.Key()] = true
+		if stop {
+			break
+		}
+	}
+	if !stop && s.running[s.id.Session] == nil {
+		err = s.takeLetters(ctx, s.untaken(letters), nil)
+	}
+	s.markRead(ctx)
+	return stop, err
+}
+
+// untaken are the letters that are to be taken in.
+func (s *server) untaken(letters []letter) []letter {
+	return slices.DeleteFunc(letters, func(l letter) bool { return l.done || s.handled[l.entry.Key()] })
+}
+
+// takeLetters takes letters into the session in one commit with their receipts: for the
+// turn under way, or, with none, for a new one.
+func (s *server) takeLetters(ctx context.Context, letters []letter, turn *ledger.TurnRef) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: s.inputs(letters), Turn: turn}, letters)
+}
+
+func (s *server) takeIn(ctx context.Context, in ledger.TakeIn, letters []letter) error {
+	if s.first {
+		first := ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: s.in.First, Source: "first"}}
+		in.Inputs = append([]ledger.Input{first}, in.Inputs...)
+	}
+	err := s.write(ctx, "take mail in", func(c context.Context) error {
+		_, err := s.in.Sessions.TakeIn(c, in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.first = false
+	s.taken(letters)
+	s.due = true
+	return nil
+}
+
+// taken notes that letters are in the transcript.
+func (s *server) taken(letters []letter) {
+	for _, l := range letters {
+		s.handled[l.entry.Key()] = true
+		s.out.line("✉ %s from %s", cutKind(l), l.entry.From)
+	}
+}
+
+func cutKind(l letter) string {
+	if l.known {
+		return string(l.msg.Kind)
+	}
+	return "unverified message"
+}
+
+// provenance says of an entry who it is from.
+type provenance struct {
+	From    string `json:"from"`
+	Message string `json:"message,omitempty"`
+}
+
+// inputs are letters as what a session is told, each with its receipt.
+func (s *server) inputs(letters []letter) []ledger.Input {
+	list := make([]ledger.Input, len(letters))
+	for i, l := range letters {
+		in := ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: render([]letter{l})}}
+		if l.known {
+			in.Source, in.Message, in.Recipient = "message:"+l.msg.ID, l.msg.ID, s.id.Name
+			in.Provenance = encode(provenance{From: l.msg.From, Message: l.msg.ID})
+			in.Meta = encode(map[string]string{"task": cut(oneLine(l.msg.Text), maxToken)})
+		} else {
+			in.Source, in.Provenance = "unverified:"+l.entry.Key(), encode(provenance{From: "unverified"})
+		}
+		list[i] = in
+	}
+	return list
+}
+
+func encode(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // strings only
+	}
+	return b
+}
+
+// render is mail as a conversation gets it.
+func render(letters []letter) string {
+	entries := make([]inbox.Entry, len(letters))
+	known := map[string]letter{}
+	for i, l := range letters {
+		entries[i] = l.entry
+		if l.known {
+			entries[i].From, entries[i].Text, entries[i].Summary = l.msg.From, l.msg.Text, l.msg.Summary
+			known[entries[i].Key()] = l
+		}
+	}
+	return inbox.Render(entries, inbox.RenderOptions{Facts: func(e inbox.Entry) (inbox.Attributes, bool) {
+		l, ok := known[e.Key()]
+		if !ok {
+			return inbox.Attributes{}, false
+		}
+		return inbox.Attributes{
+			TeammateID: l.msg.From, Kind: l.msg.Kind, Color: e.Color, Summary: l.msg.Summary, RequestID: l.msg.RequestID, MessageID: l.msg.ID,
+		}, true
+	}})
+}
+
+// steers reports whether a letter ends the turn under way at its next boundary.
+func (s *server) steers(ctx context.Context, l letter) bool {
+	if !l.known || l.msg.Kind != team.KindMessage && l.msg.Kind != team.KindTaskRequest {
+		return false
+	}
+	return s.mayCommand(ctx, l.msg.From)
+}
+
+// look says what the unread mail means for the turn under way.
+func (s *server) look(ctx context.Context) llm.Verdict {
+	letters, ok := s.letters(ctx)
+	if !ok {
+		return llm.GoOn
+	}
+	for _, l := range s.untaken(letters) {
+		if s.steers(ctx, l) {
+			return llm.Steered
+		}
+	}
+	return llm.GoOn
+}
+
+// takeAt takes in what is unread at a boundary of the turn: messages that steer end it
+// and are its successor, everything else becomes a part of it.
+func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.Verdict, error) {
+	all, ok := s.letters(ctx)
+	if !ok {
+		return llm.GoOn, nil
+	}
+	var steer, rest []letter
+	for _, l := range s.untaken(all) {
+		switch {
+		case l.known && l.msg.Kind == team.KindShutdownRequest: // the loop's
+		case s.steers(ctx, l):
+			steer = append(steer, l)
+		default:
+			rest = append(rest, l)
+		}
+	}
+	defer s.markRead(ctx)
+	ref := r.job.Ref()
+	if len(steer) == 0 {
+		if len(rest) == 0 || token.Open {
+			return llm.GoOn, nil
+		}
+		return llm.TookIn, s.takeLetters(ctx, rest, &ref)
+	}
+	byArrival(steer)
+	in := ledger.TurnSteer{Ref: ref, Inputs: s.inputs(steer), Resume: ledger.BacklogItem{
+		Text: resumeText(r.job, token), Source: "resume:" + token.Source,
+	}}
+	err := s.write(ctx, "steer a turn", func(c context.Context) error {
+		_, err := s.in.Sessions.SteerTurn(c, in)
+		return err
+	})
+	if team.ReasonOf(err) == ledger.ReasonBacklogFull { // it waits for the end of the turn
+		for _, l := range steer {
+			s.hold(ctx, l, "backlog full")
+		}
+		return llm.GoOn, nil
+	}
+	if err != nil {
+		return llm.GoOn, err
+	}
+	s.taken(steer)
+	s.due = true
+	return llm.Steered, nil
+}
+
+// byArrival puts letters into the order in which they were posted.
+func byArrival(letters []letter) {
+	slices.SortStableFunc(letters, func(a, b letter) int { return int(a.msg.Seq - b.msg.Seq) })
+}
+
+// resumeText is the line by which a turn is taken up again.
+func resumeText(j ledger.TurnJob, token llm.Token) string {
+	return fmt.Sprintf("resume: %s (turn %d, after %d tool rounds)", cut(oneLine(token.Task), maxToken), j.ID, token.Rounds)
+}
+
+// takeLate takes what steers into the backlog of a session whose turn has given its last
+// answer, and tells who has sent it. The rest begins the next turn.
+func (s *server) takeLate(ctx context.Context) error {
+	all, ok := s.letters(ctx)
+	if !ok {
+		return nil
+	}
+	steer := slices.DeleteFunc(s.untaken(all), func(l letter) bool { return !s.steers(ctx, l) })
+	if len(steer) == 0 {
+		return nil
+	}
+	byArrival(steer)
+	err := s.takeLetters(ctx, steer, nil)
+	if team.ReasonOf(err) == ledger.ReasonBacklogFull {
+		return nil // it stays unread, and begins a turn of its own
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range steer {
+		s.post(ctx, "the notice", ledger.NewMessage{
+			Kind: team.KindInfo, To: l.msg.From, Parent: l.msg.ID, Hop: l.msg.Hop, IdemKey: "busy:" + l.msg.ID,
+			Text: busyNotice, Summary: "queued: the session is busy",
+		})
+	}
+	s.markRead(ctx)
+	return nil
+}

@@ -1,0 +1,144 @@
+package tool
+
+import (
+	"context"
+	"strings"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Session finds a session of the built-in agent by its key, or by the name of the member
+// whose own session it is.
+func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) {
+	key := who
+	if _, err := team.ParseSessionKey(who); err != nil {
+		m, err := t.Member(ctx, who)
+		if err != nil {
+			return ledger.Session{}, err
+		}
+		if !team.KindOf(m.Spec.Agent).Sessions && m.Name != team.LeadName {
+			return ledger.Session{}, team.Errorf(team.CodeConflict, "%s keeps its conversation itself: it is of kind %s", m.Name, m.Spec.Agent).
+				WithReason("no_session").WithHint("teamctl attach " + m.Name + " shows it; teamctl send " + m.Name + " TEXT")
+		}
+		key = m.SessionKey
+	}
+	return t.Ledger.Session(ctx, key)
+}
+
+// mayChange refuses to change sessions that are not the caller's: a member has its own
+// and their children, a leader and a person have all.
+func (t *Team) mayChange(ctx context.Context, c Caller, s ledger.Session) error {
+	if t.Elsewhere != nil {
+		return t.Elsewhere
+	}
+	if c.Person || c.Session != "" && s.Member == c.Session {
+		return nil
+	}
+	return t.may(ctx, c, OpRule)
+}
+
+// SetModel gives a session a model from its next turn on; an empty provider and model
+// take the override away.
+func (t *Team) SetModel(ctx context.Context, c Caller, key, provider, model string) (ledger.Session, error) {
+	s, err := t.Session(ctx, key)
+	if err == nil {
+		err = t.mayChange(ctx, c, s)
+	}
+	if err != nil {
+		return s, err
+	}
+	return t.as(c).UpdateSession(ctx, ledger.SessionPatch{Key: s.Key, Provider: &provider, Model: &model})
+}
+
+// SetAgent gives a session a spec from its next turn on, by id or name. Exact takes no
+// name that is only near.
+func (t *Team) SetAgent(ctx context.Context, c Caller, key, agent string, exact bool) (ledger.Session, ledger.Spec, error) {
+	s, err := t.Session(ctx, key)
+	if err == nil {
+		err = t.mayChange(ctx, c, s)
+	}
+	if err != nil {
+		return s, ledger.Spec{}, err
+	}
+	spec, err := t.spec(ctx, agent, exact)
+	if err != nil {
+		return s, spec, err
+	}
+	s, err = t.as(c).UpdateSession(ctx, ledger.SessionPatch{Key: s.Key, AgentID: &spec.ID})
+	return s, spec, err
+}
+
+// spec finds a spec by id or name; unless exact, one whose id or name alone begins with
+// the text is found as well.
+func (t *Team) spec(ctx context.Context, agent string, exact bool) (ledger.Spec, error) {
+	spec, err := t.Ledger.Spec(ctx, agent)
+	if err == nil || exact || !team.IsCode(err, team.CodeNotFound) {
+		return spec, err
+	}
+	all, lerr := t.Ledger.Specs(ctx)
+	if lerr != nil {
+		return spec, lerr
+	}
+	var near []ledger.Spec
+	var names []string
+	for _, s := range all {
+		low := strings.ToLower(agent)
+		if strings.Contains(strings.ToLower(s.ID), low) || strings.Contains(strings.ToLower(s.Name), low) {
+			near, names = append(near, s), append(names, s.ID)
+		}
+	}
+	switch len(near) {
+	case 0:
+		return spec, err
+	case 1:
+		return near[0], nil
+	}
+	return spec, team.Errorf(team.CodeConflict, "several agents are like %q: %s", agent, strings.Join(names, ", ")).WithReason("agent_ambiguous")
+}
+
+// CloseSession closes a session and its children.
+func (t *Team) CloseSession(ctx context.Context, c Caller, key, why string) error {
+	s, err := t.Session(ctx, key)
+	if err == nil {
+		err = t.mayChange(ctx, c, s)
+	}
+	if err != nil {
+		return err
+	}
+	return t.as(c).CloseSession(ctx, s.Key, why)
+}
+
+// interruptTurns ends the turns of a member whose sessions are ours: a mark on each, which
+// its process finds, on every backend and without a supervisor.
+func (t *Team) interruptTurns(ctx context.Context, c Caller, m ledger.Member) error {
+	open, err := t.Ledger.TurnJobs(ctx, ledger.JobFilter{Session: m.SessionKey, Open: true})
+	if err != nil {
+		return err
+	}
+	for _, j := range open {
+		if j.State != team.TurnRunning {
+			continue
+		}
+		if err := t.as(c).CancelTurn(ctx, j.ID, "interrupted by "+c.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Compact has the conversation of a session made shorter in a turn of its own; keep says
+// what its summary must have.
+func (t *Team) Compact(ctx context.Context, c Caller, key, keep string) error {
+	s, err := t.Session(ctx, key)
+	if err == nil {
+		err = t.mayChange(ctx, c, s)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = t.as(c).TakeIn(ctx, ledger.TakeIn{Session: s.Key, Inputs: []ledger.Input{{NewEntry: ledger.NewEntry{
+		Kind: ledger.EntryEvent, Content: keep, Meta: []byte(`{"compact":true}`),
+	}}}})
+	return err
+}
