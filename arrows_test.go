@@ -171,8 +171,16 @@ var rooms = map[string]room{
 		why: "reads config.yaml and opens what it names; a key may come from a command",
 	},
 	"agent": {
-		may: []string{"team", "internal/run", "tool", "ledger", "inbox"}, never: noSQL,
+		may: []string{"team", "internal/run", "tool", "ledger", "inbox", "agent/llm"}, never: noSQL,
 		why: "an agent works through the tools, like any other agent, and its commands through the one runner: it never sees the backends, the supervisor or git worktrees",
+	},
+	"agent/llm": {
+		may: []string{"team", "ledger", "agent/model"}, never: append([]string{"net"}, noExec...),
+		why: "the loop of a turn: models, tools and mail come in by interfaces, so it starts nothing and reaches nobody by itself",
+	},
+	"agent/program": {
+		may: []string{"team", "internal/run", "internal/permit", "ledger", "supervisor", "tool", "tool/op", "agent", "agent/llm", "agent/model"}, never: noSQL,
+		why: "the program of a member that a model leads: gives the loop its models, its tools and the team's operations",
 	},
 	"internal/adapter": {
 		may: []string{"team"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
@@ -217,7 +225,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "agent/program", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
@@ -257,7 +265,7 @@ var testRooms = map[string][]string{
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
 	"cmd":                       {"mail"},
 	"internal/courier/hook":     {"mail"},
-	"agent":                     {"internal/proc"}, // to see that nothing is left of a command
+	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"scripts":                   {"internal/fakecli", "mail"},
 	"internal/control":          {"backends"},                   // a supervisor to serve needs one
 	".":                         {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return

@@ -227,16 +227,17 @@ func relay(n *bundle.Notifier) (<-chan supervisor.Note, func()) {
 	}
 }
 
-// runInProcess is the built-in worker as a goroutine of the supervisor's: the same
-// command line, read by the same command. All of them share hub.
+// runInProcess is a built-in agent as a goroutine of the supervisor's: the same command
+// line, read by the same command. All of them share hub.
 func runInProcess(hub *dirwatch.Hub) func(context.Context, backends.Launch, io.Writer) error {
 	return func(ctx context.Context, l backends.Launch, out io.Writer) error {
-		if len(l.Argv) < 2 || l.Argv[1] != "worker" {
-			return team.Errorf(team.CodeInvalid, "only the built-in worker runs in-process").WithHint("--backend tmux or pty")
+		own := map[string]func(*app, *workplace) *cobra.Command{"worker": newWorkerAt, "llm": newLLMAt}
+		if len(l.Argv) < 2 || own[l.Argv[1]] == nil {
+			return team.Errorf(team.CodeInvalid, "only built-in agents run in-process").WithHint("--backend tmux or pty")
 		}
 		a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader(""), watch: hub}
 		at := &workplace{dir: l.Dir, environ: append(slices.Clone(l.Env), team.EnvGen+"="+l.Generation), out: out}
-		cmd := newWorkerAt(a, at)
+		cmd := own[l.Argv[1]](a, at)
 		cmd.SetArgs(l.Argv[2:])
 		cmd.SetOut(out)
 		cmd.SetErr(out)

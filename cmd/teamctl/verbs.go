@@ -47,7 +47,7 @@ var verbs = []struct {
 		{"service", newService}, {"debug", newDebug}, {"bridge", newBridge}, {"docs", newDocs},
 	}},
 	{"", []verb{
-		{"worker", newWorker}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"trusted", newTrusted}, {"acp", newACP},
+		{"worker", newWorker}, {"llm", newLLM}, {"supervise", newSupervise}, {"shim", newShim}, {"beside", newBeside}, {"trusted", newTrusted}, {"acp", newACP},
 		{"hook", newHook},
 	}},
 }

@@ -182,31 +182,41 @@ func (a *app) work(ctx context.Context, id agent.Identity, at workplace) (err er
 			err = cerr
 		}
 	}()
-	t, m, work := s.team, s.member, s.env
-	if m.Worktree != "" {
-		repo, tree, err := worktree.OpenWorktree(ctx, m.Worktree)
-		if err != nil {
-			return err
-		}
-		defer repo.Wait()
-		if m.Spec.WorktreeMode == "own" {
-			// What killed an earlier life of this worker may have cut a git short.
-			notes, err := repo.Recover(ctx, tree.Path, id.Team, m.Name)
-			for _, n := range notes {
-				_, _ = fmt.Fprintf(work.Out, "%s: %s\n", id.AgentID, n)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		ws := workspace{repo: repo, path: tree.Path, name: m.Name, id: id.AgentID}
-		work.Workspace = ws
-		if m.Spec.WorktreeMode == "own" {
-			work.Workspace = ownWorkspace{workspace: ws, team: t, member: m}
-		}
-		work.Dir = tree.Path
+	done, err := s.enterWorktree(ctx)
+	if err != nil {
+		return err
 	}
-	return agent.Run(ctx, id, work)
+	defer done()
+	return agent.Run(ctx, id, s.env)
+}
+
+// enterWorktree gives the agent its worktree, if it has one; done is called when the
+// agent has ended.
+func (s *station) enterWorktree(ctx context.Context) (done func(), err error) {
+	t, m := s.team, s.member
+	if m.Worktree == "" {
+		return func() {}, nil
+	}
+	repo, tree, err := worktree.OpenWorktree(ctx, m.Worktree)
+	if err != nil {
+		return nil, err
+	}
+	ws := workspace{repo: repo, path: tree.Path, name: m.Name, id: m.AgentID}
+	s.env.Workspace, s.env.Dir = ws, tree.Path
+	if m.Spec.WorktreeMode != "own" {
+		return repo.Wait, nil
+	}
+	// What killed an earlier life of this agent may have cut a git short.
+	notes, err := repo.Recover(ctx, tree.Path, t.Layout.Key, m.Name)
+	for _, n := range notes {
+		_, _ = fmt.Fprintf(s.env.Out, "%s: %s\n", m.AgentID, n)
+	}
+	if err != nil {
+		repo.Wait()
+		return nil, err
+	}
+	s.env.Workspace = ownWorkspace{workspace: ws, team: t, member: m}
+	return repo.Wait, nil
 }
 
 // degraded tells a worker's log that it is not woken by events, and when it is again.

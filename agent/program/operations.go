@@ -1,0 +1,112 @@
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool/op"
+)
+
+// operations are the team's, as tools: those that role, mode and settings offer.
+func (p *Program) operations(ctx context.Context) ([]llm.Tool, error) {
+	offered, err := p.ops.Offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var tools []llm.Tool
+	for _, o := range offered {
+		if o.Outside || o.Unavailable {
+			continue
+		}
+		schema, err := o.InputSchema()
+		if err != nil {
+			return nil, err
+		}
+		delete(schema.Properties, "team_name") // its own team is the only one
+		raw, err := json.Marshal(schema)
+		if err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", o.Name, err)
+		}
+		t := llm.Tool{Tool: model.Tool{Name: o.Name, Description: o.Doc(), Schema: raw}, ReadOnly: o.ReadOnly}
+		t.Run = func(ctx context.Context, c llm.Call) (llm.Result, error) { return p.call(ctx, c) }
+		switch o.Name {
+		case "TaskClaim":
+			t.Run = p.claim
+		case "TaskComplete":
+			t.Run = p.complete
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+// call carries out an operation of the team.
+func (p *Program) call(ctx context.Context, c llm.Call) (llm.Result, error) {
+	out, err := p.ops.CallJSON(ctx, c.Name, c.Input)
+	if err != nil {
+		return refused(err), nil
+	}
+	return llm.Result{Text: string(out)}, nil
+}
+
+// refused is an error of an operation as the model sees it.
+func refused(err error) llm.Result {
+	text := err.Error()
+	if hint := team.HintOf(err); hint != "" {
+		text += "\nhint: " + hint
+	}
+	return llm.Result{Text: text, Failed: true}
+}
+
+// claim claims a task and brings the work that it depends on into the worktree.
+func (p *Program) claim(ctx context.Context, c llm.Call) (llm.Result, error) {
+	out, err := p.ops.Call(ctx, c.Name, c.Input)
+	if err != nil {
+		return refused(err), nil
+	}
+	res := llm.Result{}
+	if claimed, ok := out.(op.TaskClaimOut); ok && claimed.Task != nil {
+		note, err := p.work.Claimed(ctx, claimed.Task.ID)
+		if err != nil {
+			return refused(err), nil
+		}
+		res.Text = note
+	}
+	o, err := op.Find(c.Name)
+	if err != nil {
+		return res, err
+	}
+	raw, err := o.Encode(out)
+	res.Text = strings.TrimSpace(string(raw) + "\n" + res.Text)
+	return res, err
+}
+
+// complete commits what is left of a task's work and completes it with that commit.
+func (p *Program) complete(ctx context.Context, c llm.Call) (llm.Result, error) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(c.Input, &in); err != nil {
+		return p.call(ctx, c) // which says what is wrong
+	}
+	id := strings.Trim(string(in["task_id"]), `"`)
+	if _, given := in["commit"]; !given && id != "" {
+		sha, files, err := p.work.Completing(ctx, id)
+		if err != nil {
+			return refused(err), nil
+		}
+		if sha != "" {
+			in["commit"], _ = json.Marshal(sha)
+			if len(files) > 0 && in["files"] == nil {
+				in["files"], _ = json.Marshal(files)
+			}
+		}
+		if c.Input, err = json.Marshal(in); err != nil {
+			return llm.Result{}, err
+		}
+	}
+	return p.call(ctx, c)
+}

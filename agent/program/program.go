@@ -1,0 +1,54 @@
+package program
+
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/op"
+)
+
+// Program is a member that a model leads.
+type Program struct {
+	Tools     *tool.Env // the way to the team's operations
+	Team      *tool.Team
+	Member    ledger.Member
+	Env       agent.Env
+	Token     string          // of this start
+	Interrupt <-chan struct{} // ends the turn under way
+
+	id   agent.Identity
+	ops  *op.Session
+	work *agent.Work
+}
+
+// Run serves the sessions of the member until a shutdown was approved or ctx ends.
+func (p *Program) Run(ctx context.Context, id agent.Identity) error {
+	p.id, p.work = id, agent.NewWork(id, p.Env)
+	who := func(ctx context.Context, t *tool.Team) (tool.Caller, error) {
+		return t.Identify(ctx, id.AgentID, p.Token)
+	}
+	p.ops = op.NewSession(p.Tools, id.Team, who, func() tool.Caller { return tool.Caller{Name: id.Name} })
+	ref, err := birthModel(id.Model)
+	if err != nil {
+		return err
+	}
+	return agent.Serve(ctx, id, p.Env, agent.ServeIn{
+		Sessions: p.Team.Ledger, Turns: &llm.Runner{Sessions: p.Team.Ledger, Resolve: p.resolve}, Model: ref,
+		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: quota{p},
+	})
+}
+
+// birthModel is the model that a spawn has asked for, as the override that a new session
+// begins with.
+func birthModel(s string) (team.SpecModel, error) {
+	if s == "" {
+		return team.SpecModel{}, nil
+	}
+	ref, err := model.ParseRef(s)
+	return team.SpecModel{Provider: ref.Provider, Model: ref.Model}, err
+}
