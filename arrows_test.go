@@ -162,6 +162,12 @@ var rooms = map[string]room{
 		may: []string{"team", "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}, never: noExec,
 		why: "the only room that imports the MCP SDK",
 	},
+	"agent/tools": {
+		may:   []string{"team", leaf, "internal/run", "internal/permit", "agent/model"},
+		libs:  []string{"github.com/google/jsonschema-go", "github.com/bmatcuk/doublestar", "github.com/aymanbagabas/go-udiff", "golang.org/x/net", guuid},
+		never: noSQL,
+		why:   "what an agent does by itself in its worktree: it knows no task, no mail and no ledger",
+	},
 	"agent/model": {
 		may: []string{"team", leaf}, never: noExec,
 		why: "the one room that knows how models are asked: it knows nothing of tasks, mail or ledgers; the scripts of its script model are a leaf",
@@ -265,6 +271,8 @@ var testRooms = map[string][]string{
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
 	"cmd":                       {"mail"},
 	"internal/courier/hook":     {"mail"},
+	"agent":                     {"internal/proc"}, // to see that nothing is left of a command
+	"agent/tools":               {"internal/proc"}, // likewise
 	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"scripts":                   {"internal/fakecli", "mail"},
 	"internal/control":          {"backends"},                   // a supervisor to serve needs one

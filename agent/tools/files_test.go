@@ -1,0 +1,326 @@
+package tools
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.file("a.txt", "one\ntwo\r\nthree\n")
+	r.wants(r.read("a.txt"), false, "     1\tone\n     2\ttwo\n     3\tthree")
+	r.wants(r.call("read", map[string]any{"path": "a.txt", "offset": -1}), false, "     3\tthree")
+	r.wants(r.call("read", map[string]any{"path": "a.txt", "offset": 9}), true, "has 3 lines")
+	r.wants(r.call("read", map[string]any{"path": "a.txt", "offset": 2, "limit": 1}), false, "two", "go on with offset 3")
+	r.wants(r.read("none"), true, "no such file")
+	r.wants(r.read("."), true, "list it with ls")
+	r.file("empty", "")
+	r.wants(r.read("empty"), false, "empty")
+	r.file("bin", "a\x00b")
+	r.wants(r.read("bin"), true, "binary")
+	r.file("umlaut", strings.Repeat("\u00e4", 8<<10)) // a character lies across the end of what is looked at
+	r.wants(r.read("umlaut"), false, "\u00e4")
+	if err := syscall.Mkfifo(filepath.Join(r.dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(r.read("fifo"), true, "not a regular file")
+	r.file("long", strings.Repeat("x", 100_000)+"\nend\n")
+	r.wants(r.read("long"), false, "bytes more]", "     2\tend")
+	var many strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&many, "line %d\n", i)
+	}
+	r.file("many", many.String())
+	if o := r.read("many"); strings.Count(o.Text, "\n") > MaxLines || len(o.Text) > MaxBytes || !strings.Contains(o.Text, "go on with offset 2001") {
+		t.Errorf("%d bytes, %d lines: ...%s", len(o.Text), strings.Count(o.Text, "\n"), o.Text[len(o.Text)-80:])
+	}
+}
+
+func TestInputIsChecked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for input, want := range map[string]string{
+		``:                          "path is missing",
+		`{"path": "a"`:              "not JSON",
+		`{"path": 7}`:               "path is a number, want string",
+		`{"path": "a", "lines": 1}`: `unknown field "lines"`,
+		`["a"]`:                     "array",
+		`{"path": "a"} {}`:          "more than one value",
+	} {
+		r.wants(r.raw("read", input), true, "The input of read is not valid: ", want)
+	}
+}
+
+// A link leads out of the worktree nowhere, whatever it is called.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	home, other, open := t.TempDir(), t.TempDir(), t.TempDir()
+	r := newRig(t, func(c *Config) { c.Home, c.Open = home, []string{open} })
+	for _, dir := range []string{home, other, open} {
+		if err := os.WriteFile(filepath.Join(dir, "f"), []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"out": other, "state": home, "loop": "loop", "nowhere": "/no/such/place", "dir": "sub", "environ": "/proc/self/environ"} {
+		if err := os.Symlink(to, filepath.Join(r.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.file("sub/f", "inside")
+	for path, want := range map[string]Where{
+		"sub/f": Inside, "dir/f": Inside, "./sub/../sub/f": Inside, "new/file": Inside, filepath.Join(r.dir, "sub/f"): Inside,
+		"out/f": Outside, "../x": Outside, "/etc/passwd": Outside, filepath.Join(other, "f"): Outside, "loop": Outside, "nowhere/x": Outside,
+		filepath.Join(open, "f"): Readable,
+		"state/f":                Forbidden, filepath.Join(home, "f"): Forbidden, "environ": Forbidden, "/proc/1/environ": Forbidden, "/proc/self/mem": Forbidden,
+		"/home/x/.ssh/id_ed25519": Forbidden, "/root/.netrc": Forbidden, ".aws/credentials": Forbidden, "/home/x/.ssh/id_ed25519.pub": Outside,
+	} {
+		if got := r.Locate(path); got != want {
+			t.Errorf("%s is %d, want %d", path, got, want)
+		}
+	}
+	r.wants(r.read("state/f"), true, "may not be read")
+	for _, path := range []string{"out/f", "state/f", filepath.Join(open, "f"), "../x", "loop", ".git/config", "environ"} {
+		o := r.call("write", map[string]any{"path": path, "content": "x"})
+		if !o.Failed {
+			t.Errorf("%s was written", path)
+		}
+	}
+	r.wants(r.call("write", map[string]any{"path": "dir/new", "content": "x"}), false)
+	if r.content("sub/new") != "x" {
+		t.Error("a link inside the worktree was not followed")
+	}
+}
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.call("write", map[string]any{"path": "a/b.sh", "content": "one\n"})
+	r.wants(o, false, "a/b.sh +1 -0")
+	if err := os.Chmod(filepath.Join(r.dir, "a/b.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(r.call("write", map[string]any{"path": "a/b.sh", "content": "two\n"}), false, "+1 -1") // written by itself
+	if info, err := os.Stat(filepath.Join(r.dir, "a/b.sh")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	r.file("old", "theirs")
+	r.wants(r.call("write", map[string]any{"path": "old", "content": "mine"}), true, "stale: old has not been read")
+	r.read("old")
+	r.file("old", "changed")
+	r.wants(r.call("write", map[string]any{"path": "old", "content": "mine"}), true, "stale: old has changed")
+	if r.content("old") != "changed" {
+		t.Error("it was written nevertheless")
+	}
+}
+
+// TestEditLands: an edit lands where its text is, or nowhere.
+func TestEditLands(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, old, new, after string // after "" means refused
+		says                    string
+	}{
+		"exact":                   {before: "a\nb\nc\n", old: "b", new: "B", after: "a\nB\nc\n"},
+		"twice":                   {before: "x\ny\nx\n", old: "x", new: "z", says: "2 times, at lines 1, 3"},
+		"not there":               {before: "func add(a int) {\n\treturn\n}\n", old: "func add(b int) {", new: "x", says: "the nearest lines are:\n     1\tfunc add(a int) {"},
+		"indented otherwise":      {before: "if x {\n\ty()\n}\n", old: "if x {\n    y()\n}", new: "z()", says: "not in the file"},
+		"trailing blanks":         {before: "a  \nb\t\nc\n", old: "a\nb\n", new: "x\n", after: "x\nc\n"},
+		"blanks, twice":           {before: "a \nb\na\t\n", old: "a\n", new: "x\n", says: "2 times but for line ends"},
+		"crlf":                    {before: "a\r\nb\r\nc\r\n", old: "a\nb\n", new: "x\ny\n", after: "x\r\ny\r\nc\r\n"},
+		"crlf, one line to two":   {before: "a\r\nb\r\n", old: "a", new: "x\ny", after: "x\r\ny\r\nb\r\n"},
+		"crlf as it is":           {before: "a\r\nb\r\n", old: "a\r\n", new: "x\n", after: "x\nb\r\n"},
+		"bom":                     {before: "\ufeffa \nb\n", old: "a\nb", new: "c", after: "\ufeffc\n"},
+		"last line without end":   {before: "a\nb ", old: "b", new: "c", after: "a\nc "},
+		"loose last line, no end": {before: "a \nb ", old: "a\nb", new: "c", after: "c"},
+		"empty old":               {before: "a", old: "", new: "b", says: "old is empty"},
+		"same":                    {before: "a", old: "a", new: "a", says: "the same"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.file("f", c.before)
+			r.read("f")
+			o := r.edit("f", c.old, c.new)
+			want := c.after
+			if c.after == "" {
+				want = c.before
+			}
+			r.wants(o, c.after == "", c.says)
+			if got := r.content("f"); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestEditsAllOrNone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.file("f", "a b c\n")
+	r.wants(r.edit("f", "a", "x"), true, "has not been read")
+	r.read("f")
+	r.wants(r.edit("f", "a", "x", "nothing", "y"), true, "edit 2 of 2", "Nothing was changed")
+	if r.content("f") != "a b c\n" {
+		t.Errorf("%q", r.content("f"))
+	}
+	o := r.edit("f", "a", "x", "x b", "y")
+	r.wants(o, false)
+	if r.content("f") != "y c\n" || !strings.Contains(o.Diff, "-a b c\n+y c\n") || o.Paths[0] != "f" {
+		t.Errorf("%q, %+v", r.content("f"), o)
+	}
+	r.wants(r.call("edit", map[string]any{"path": "f", "edits": []map[string]any{{"old": "c", "new": "d d", "all": true}}}), false)
+	r.wants(r.edit("none", "a", "b"), true, "create it with write")
+}
+
+// Outside of the one place where the old text is, no byte changes, whatever the file is.
+func TestEditChangesNothingElse(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`([ab \t]{0,4}(\r\n|\n)){0,8}[ab ]{0,3}`)
+		before, after := text.Draw(t, "before"), text.Draw(t, "after")
+		old := rapid.StringMatching(`[ab ]{1,3}(\n[ab ]{0,3}){0,2}`).Draw(t, "old")
+		fresh := rapid.StringMatching(`[cd\n]{0,6}`).Draw(t, "new")
+		content := before + old + after
+		got, err := replace(content, editPart{Old: old, New: fresh})
+		if err != nil {
+			return
+		}
+		// Some range of the old content, which is old but for blanks and line ends, was
+		// replaced: what is before it and behind it is as it was.
+		squeeze := func(s string) string {
+			return strings.Map(func(r rune) rune {
+				if strings.ContainsRune(" \t\r\n", r) {
+					return -1
+				}
+				return r
+			}, s)
+		}
+		for i := range len(content) + 1 {
+			for j := i; j <= len(content); j++ {
+				if len(got) >= i+len(content)-j && strings.HasPrefix(got, content[:i]) && strings.HasSuffix(got, content[j:]) &&
+					squeeze(content[i:j]) == squeeze(old) && squeeze(got[i:len(got)-(len(content)-j)]) == squeeze(fresh) {
+					return
+				}
+			}
+		}
+		t.Fatalf("%q became %q by %q to %q", content, got, old, fresh)
+	})
+}
+
+// TestEditKilled: a process that is killed while it edits leaves the old file or the new
+// one, and what is left beside it is gone with the next start.
+func TestEditKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newRig(t, func(c *Config) { c.Dir = dir })
+	r.dir = dir
+	r.wants(r.call("shell", map[string]any{"command": "git init -q ."}), false)
+	versions := []string{strings.Repeat("old\n", 50_000), strings.Repeat("new\n", 50_000)}
+	r.file("f", versions[0])
+	for i := range 10 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), envEditor+"="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < 1+i%4; n++ { // until it is at work
+			was := mtime(t, filepath.Join(dir, "f"))
+			for mtime(t, filepath.Join(dir, "f")) == was {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // killed
+		if got := r.content("f"); got != versions[0] && got != versions[1] {
+			t.Fatalf("round %d: %d bytes", i, len(got))
+		}
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if err := os.Chtimes(filepath.Join(dir, e.Name()), time.Time{}, time.Now().Add(-2*sweepAge)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := newRig(t, func(c *Config) { c.Dir = dir })
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 || list[0].Name() != ".git" {
+		t.Errorf("%v, %v", list, err)
+	}
+	again.wants(again.read("f"), false)
+}
+
+func mtime(t *testing.T, file string) time.Time {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.ModTime()
+}
+
+func TestListAndSearch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *Config) {
+		c.Denied = func(path string) bool { return strings.Contains(path, "secrets") }
+	})
+	r.file("main.go", "package main\n\nfunc Main() {}\n")
+	r.file("sub/x_test.go", "package sub\n// main\n")
+	r.file("secrets/key", "main\n")
+	r.file("build/out", "main\n")
+	r.file(".gitignore", "build/\n")
+	r.file("bin", "main\x00")
+	r.wants(r.call("ls", nil), false, "main.go  29", "sub/", ".gitignore")
+	all := r.call("glob", map[string]any{"pattern": "**/*"})
+	r.wants(all, false, "main.go", "sub/x_test.go", "build/out") // no repository: nothing is ignored
+	r.wants(r.call("shell", map[string]any{"command": "git init -q ."}), false)
+	for _, o := range []Out{r.call("glob", map[string]any{"pattern": "**/*"}), r.call("grep", map[string]any{"pattern": "main"}), r.call("ls", nil)} {
+		r.wants(o, false)
+		for _, not := range []string{"build/out", "secrets/key", "bin:"} {
+			if strings.Contains(o.Text, not) {
+				t.Errorf("%q shows %s", o.Text, not)
+			}
+		}
+	}
+	r.wants(r.call("grep", map[string]any{"pattern": "MAIN", "ignore_case": true, "glob": "*.go"}), false, "main.go:1:package main", "main.go:3:func Main", "sub/x_test.go:2:// main")
+	r.wants(r.call("grep", map[string]any{"pattern": "func", "path": "main.go", "context": 2}), false, "main.go-1-package main\nmain.go-2-\nmain.go:3:func Main() {}")
+	r.wants(r.call("grep", map[string]any{"pattern": "("}), true, "missing closing")
+	r.wants(r.call("grep", map[string]any{"pattern": "zzz"}), false, "no line matches")
+	r.wants(r.call("glob", map[string]any{"pattern": "["}), true, "not a valid pattern")
+	r.wants(r.call("glob", map[string]any{"pattern": "*", "path": "none"}), true, "no such file")
+	// A long result is whole in a file that read opens.
+	for i := range 3000 {
+		r.file(fmt.Sprintf("many/%d", i), "")
+	}
+	o := r.call("glob", map[string]any{"pattern": "many/*"})
+	if o.File == "" || strings.Count(o.Text, "\n") > MaxLines {
+		t.Fatalf("%d lines, file %q", strings.Count(o.Text, "\n"), o.File)
+	}
+	r.wants(r.call("read", map[string]any{"path": o.File, "offset": -1}), false, "many/9")
+}
+
+func TestTodo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.wants(r.raw("todo", `{"items":[{"text":"a","state":"done"},{"text":"b","state":"doing"}]}`), false, "2 items, 1 done")
+	r.wants(r.raw("todo", `{"items":[{"text":"a","state":"later"}]}`), true, "want pending")
+	if got := r.Todo(); got != "[x] a\n[>] b\n" {
+		t.Errorf("%q", got)
+	}
+	again := newRig(t)
+	again.RestoreTodo([]byte(`{"items":[{"text":"c","state":"pending"}]}`))
+	if got := again.Todo(); got != "[ ] c\n" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,284 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+)
+
+// Config says where tools work.
+type Config struct {
+	Dir     string   // the worktree, absolute
+	Outputs string   // directory of the member's bundle for long results; "" keeps none
+	Home    string   // the home directory of teamctl, whose files are not the agent's
+	Open    []string // directories outside Dir that may be read without asking: skills, overlays
+	// Denied reports whether a rule of the team denies a file: searches leave it out.
+	Denied func(path string) bool
+	Shell  ShellConfig
+	Fetch  FetchConfig
+}
+
+// Space is where the tools of one session work. It remembers what the session has read.
+type Space struct {
+	cfg  Config
+	dir  string // cfg.Dir with its links resolved
+	root *os.Root
+
+	mu   sync.Mutex
+	seen map[string][sha256.Size]byte // by resolved path
+	todo []TodoItem
+
+	back background
+}
+
+// Open opens a space; Close ends what runs in the background and releases it.
+func Open(cfg Config) (*Space, error) {
+	dir, err := filepath.EvalSymlinks(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Space{cfg: cfg, dir: dir, root: root, seen: map[string][sha256.Size]byte{}}
+	s.sweep()
+	return s, nil
+}
+
+// sweepAge protects the files of others who write now.
+const sweepAge = time.Minute
+
+// sweep removes what a kill in the middle of a write left in the worktree: it would be
+// committed as work.
+func (s *Space) sweep() {
+	list, err := gitFiles(context.Background(), s.dir)
+	if err != nil {
+		return // no repository: nothing is committed
+	}
+	for _, name := range list {
+		if !atomicfile.IsTemp(filepath.Base(name)) {
+			continue
+		}
+		if info, err := s.root.Lstat(name); err == nil && time.Since(info.ModTime()) > sweepAge {
+			_ = s.root.Remove(name)
+		}
+	}
+}
+
+// Close ends every command in the background and closes the space.
+func (s *Space) Close() error {
+	s.back.close()
+	return s.root.Close()
+}
+
+// Where says where a path leads.
+type Where int
+
+// Places.
+const (
+	Inside    Where = iota // in the worktree
+	Readable               // outside, and may be read without asking
+	Outside                // anything else
+	Forbidden              // read and written in no mode
+)
+
+// place is a path with all of its links resolved.
+type place struct {
+	abs   string // resolved
+	rel   string // to the worktree, where it is inside
+	where Where
+}
+
+// Locate says where a path leads, links followed; its end may not exist yet.
+func (s *Space) Locate(path string) Where {
+	p, err := s.locate(path)
+	if err != nil {
+		return Outside
+	}
+	return p.where
+}
+
+func (s *Space) locate(path string) (place, error) {
+	if path == "" {
+		path = "."
+	}
+	if strings.ContainsRune(path, 0) {
+		return place{}, wrongf("a path has no NUL byte")
+	}
+	if strings.HasPrefix(path, "~/") || path == "~" {
+		return place{}, wrongf("%s: give the path itself, ~ is not expanded", path)
+	}
+	abs := path
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(s.dir, abs)
+	}
+	abs, err := resolve(filepath.Clean(abs))
+	if err != nil {
+		return place{}, wrongf("%s: %s", path, plainPathError(err))
+	}
+	p := place{abs: abs, where: Outside}
+	switch {
+	case forbidden(abs):
+		p.where = Forbidden
+	case below(s.dir, abs):
+		p.where = Inside
+		p.rel, err = filepath.Rel(s.dir, abs)
+	case s.open(abs):
+		p.where = Readable
+	case s.cfg.Home != "" && below(real(s.cfg.Home), abs):
+		p.where = Forbidden
+	}
+	return p, err
+}
+
+func (s *Space) open(abs string) bool {
+	for _, dir := range append([]string{s.cfg.Outputs}, s.cfg.Open...) {
+		if dir != "" && below(real(dir), abs) {
+			return true
+		}
+	}
+	return false
+}
+
+// forbidden names what no tool opens, wherever it works: the environments and the memory
+// of processes, and keys.
+func forbidden(abs string) bool {
+	f := strings.Split(strings.TrimPrefix(abs, "/"), "/")
+	if f[0] == "proc" {
+		last := f[len(f)-1]
+		return last == "environ" || last == "mem" || last == "maps"
+	}
+	base := filepath.Base(abs)
+	dir := filepath.Base(filepath.Dir(abs))
+	switch {
+	case dir == ".ssh" && !strings.HasSuffix(base, ".pub") && base != "config" && !strings.HasPrefix(base, "known_hosts"),
+		dir == ".gnupg", dir == "private-keys-v1.d",
+		base == ".netrc", base == ".pgpass", base == ".git-credentials",
+		dir == ".aws" && base == "credentials":
+		return true
+	}
+	return false
+}
+
+// below reports whether path is dir or in it; both are resolved.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+func real(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return filepath.Clean(path)
+}
+
+// resolve follows every link of a path of which the end may not exist yet.
+func resolve(path string) (string, error) {
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		p, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return filepath.Join(p, rest), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return "", err
+		}
+		if _, lerr := os.Lstat(at); lerr == nil {
+			return "", err // a link to what does not exist
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+// openFile opens a regular file for reading. It does not block on a FIFO.
+func (s *Space) openFile(path string) (place, *os.File, error) {
+	p, err := s.locate(path)
+	if err != nil {
+		return p, nil, err
+	}
+	var f *os.File
+	switch p.where {
+	case Forbidden:
+		return p, nil, wrongf("%s may not be read", path)
+	case Inside:
+		f, err = s.root.OpenFile(p.rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	case Readable, Outside:
+		f, err = os.OpenFile(p.abs, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
+	if err != nil {
+		return p, nil, wrongf("%s: %s", path, plainPathError(err))
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		_ = f.Close()
+		if info.IsDir() {
+			return p, nil, wrongf("%s is a directory: list it with ls", path)
+		}
+		return p, nil, wrongf("%s is not a regular file", path)
+	}
+	return p, f, err
+}
+
+// maxFile bounds what is read into memory.
+const maxFile = 64 << 20
+
+// load reads a whole file and remembers that the session has seen it.
+func (s *Space) load(path string) (place, []byte, error) {
+	p, f, err := s.openFile(path)
+	if err != nil {
+		return p, nil, err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return p, nil, wrongf("%s: %s", path, plainPathError(err))
+	}
+	if len(b) > maxFile {
+		return p, nil, wrongf("%s is larger than %d MB: search it with grep", path, maxFile>>20)
+	}
+	return p, b, nil
+}
+
+// saw remembers the content of a file.
+func (s *Space) saw(p place, content []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[p.abs] = sha256.Sum256(content)
+}
+
+// fresh returns an error unless the session has read the file and nobody has changed it
+// since.
+func (s *Space) fresh(path string, p place, content []byte) error {
+	s.mu.Lock()
+	sum, ok := s.seen[p.abs]
+	s.mu.Unlock()
+	switch {
+	case !ok:
+		return wrongf("stale: %s has not been read in this session. Read it first.", path)
+	case sum != sha256.Sum256(content):
+		return wrongf("stale: %s has changed since it was read. Read it again.", path)
+	}
+	return nil
+}
+
+// plainPathError is the cause of a file error without the path, which may be another than
+// the one that was given.
+func plainPathError(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

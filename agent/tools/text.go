@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/teamctl/teamctl/internal/atomicfile"
+)
+
+// Limits of one result.
+const (
+	MaxLines = 2000
+	MaxBytes = 50 << 10
+	maxLine  = 2000 // bytes of a line that are shown
+)
+
+// binary reports whether content is not text: it has a NUL byte in its first 8 kB, or is
+// no UTF-8 there.
+func binary(b []byte) bool {
+	head := b[:min(len(b), 8<<10)]
+	if bytes.IndexByte(head, 0) >= 0 {
+		return true
+	}
+	for i := 0; i < utf8.UTFMax && len(head) < len(b) && !utf8.Valid(head); i++ {
+		head = head[:len(head)-1] // its last character may be cut
+	}
+	return !utf8.Valid(head)
+}
+
+// cutLine shortens a line that is too long to be shown.
+func cutLine(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	return fmt.Sprintf("%s... [%d bytes more]", strings.ToValidUTF8(line[:maxLine], ""), len(line)-maxLine)
+}
+
+// fit makes an Out of a text: all of it, or its beginning with the name of the file that
+// has the rest.
+func (s *Space) fit(tool, text string) (Out, error) {
+	if len(text) <= MaxBytes && strings.Count(text, "\n") <= MaxLines {
+		return Out{Text: text}, nil
+	}
+	head := text[:min(len(text), MaxBytes)]
+	for i, n := 0, 0; ; n++ {
+		j := strings.IndexByte(head[i:], '\n')
+		if j < 0 {
+			break
+		}
+		if i += j + 1; n == MaxLines-1 {
+			head = head[:i]
+			break
+		}
+	}
+	if len(head) == MaxBytes {
+		if i := strings.LastIndexByte(head, '\n'); i > MaxBytes/2 {
+			head = head[:i+1]
+		}
+	}
+	head = strings.ToValidUTF8(head, "")
+	rest := fmt.Sprintf("%d of %d bytes", len(head), len(text))
+	file, err := s.Spill(tool, text)
+	switch {
+	case err != nil:
+		return Out{}, err
+	case file == "":
+		return Out{Text: head + "\n[" + rest + "]"}, nil
+	}
+	return Out{Text: fmt.Sprintf("%s\n[%s; the whole is in %s]", strings.TrimRight(head, "\n"), rest, file), File: file}, nil
+}
+
+// Spill writes a text to a file of the bundle that survives a power failure, and returns
+// its path; "" without a bundle.
+func (s *Space) Spill(tool, text string) (string, error) {
+	if s.cfg.Outputs == "" {
+		return "", nil
+	}
+	if err := os.MkdirAll(s.cfg.Outputs, 0o700); err != nil {
+		return "", fmt.Errorf("keep a long result: %w", err)
+	}
+	file := filepath.Join(s.cfg.Outputs, tool+"-"+uuid.NewString()+".txt")
+	if err := atomicfile.Write(file, []byte(text), 0o600, true); err != nil {
+		return "", fmt.Errorf("keep a long result: %w", err)
+	}
+	return file, nil
+}

@@ -1,0 +1,163 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/teamctl/teamctl/agent/model"
+)
+
+// Class is what a tool does to the world; policy and modes are about classes.
+type Class string
+
+// Classes of tools.
+const (
+	Read    Class = "read"
+	Edit    Class = "edit"
+	Shell   Class = "shell"
+	Fetch   Class = "fetch"
+	Team    Class = "team"    // an operation of the team, which has gates of its own
+	Session Class = "session" // of the agent's own sessions and specs
+	MCP     Class = "mcp"
+	Own     Class = "own" // the agent's own notes: no gate
+)
+
+// Tool is one that a model may call.
+type Tool struct {
+	model.Tool
+	Class Class
+	// ReadOnly tools run beside each other, and again after a kill.
+	ReadOnly bool
+	// About returns what a call is about, for the rules. Nil: nothing that rules know.
+	About func(input json.RawMessage) Subject
+	// Run carries out a call whose input fits the schema.
+	Run func(ctx context.Context, c Call) (Out, error)
+}
+
+// Call is one call of a tool.
+type Call struct {
+	ID    string
+	Input json.RawMessage
+	// Progress is called with output as it comes; nil: nobody looks.
+	Progress func(text string)
+}
+
+// Out is what came of a call.
+type Out struct {
+	Text   string
+	Failed bool
+	Note   string   // one line for a screen
+	Diff   string   // unified, of an edit
+	Paths  []string // files that it changed, relative to the worktree
+	File   string   // absolute path of the whole text, where Text is a part of it
+}
+
+// Subject is what a call is about.
+type Subject struct {
+	Command string
+	Paths   []string
+	Host    string // of a fetch
+}
+
+// failed is an Out for what the model did wrong.
+func failed(format string, args ...any) Out {
+	return Out{Text: fmt.Sprintf(format, args...), Failed: true}
+}
+
+// wrong is an error that the model is told.
+type wrong struct{ text string }
+
+func (w wrong) Error() string { return w.text }
+
+func wrongf(format string, args ...any) error { return wrong{fmt.Sprintf(format, args...)} }
+
+// typed makes a tool of a function with a typed input. The schema comes from the type:
+// its json and jsonschema tags.
+func typed[In any](name, description string, class Class, readOnly bool, about func(In) Subject, run func(context.Context, Call, In) (Out, error)) Tool {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err) // a type of this package
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		panic(err)
+	}
+	t := Tool{Tool: model.Tool{Name: name, Description: description, Schema: raw}, Class: class, ReadOnly: readOnly}
+	if about != nil {
+		t.About = func(input json.RawMessage) Subject {
+			in, err := decode[In](input)
+			if err != nil {
+				return Subject{}
+			}
+			return about(in)
+		}
+	}
+	t.Run = func(ctx context.Context, c Call) (Out, error) {
+		in, err := decode[In](c.Input)
+		if err != nil {
+			return failed("The input of %s is not valid: %s", name, err), nil
+		}
+		out, err := run(ctx, c, in)
+		var w wrong
+		if errors.As(err, &w) {
+			return failed("%s", w.text), nil
+		}
+		return out, err
+	}
+	return t
+}
+
+// decode reads the input of a call: one JSON object, and no field that the type lacks.
+func decode[In any](input json.RawMessage) (in In, err error) {
+	if len(bytes.TrimSpace(input)) == 0 {
+		input = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return in, errors.New(plainError(err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return in, errors.New("there is more than one value")
+	}
+	return in, required(in, input)
+}
+
+// plainError says what is wrong with an input in words that name the field.
+func plainError(err error) string {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Sprintf("%s is a %s, want %s", kind.Field, kind.Value, kind.Type)
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("not JSON at byte %d: %s", syntax.Offset, syntax)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "not JSON: it ends too soon"
+	}
+	return err.Error()
+}
+
+// required checks that every field which the schema requires is given.
+func required[In any](_ In, input json.RawMessage) error {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		return err
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(input, &given); err != nil {
+		return errors.New("not a JSON object")
+	}
+	for _, name := range schema.Required {
+		if _, ok := given[name]; !ok {
+			return fmt.Errorf("%s is missing", name)
+		}
+	}
+	return nil
+}
