@@ -273,7 +273,6 @@ var testRooms = map[string][]string{
 	"internal/courier/hook":     {"mail"},
 	"agent":                     {"internal/proc"}, // to see that nothing is left of a command
 	"agent/tools":               {"internal/proc"}, // likewise
-	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"scripts":                   {"internal/fakecli", "mail"},
 	"internal/control":          {"backends"},                   // a supervisor to serve needs one
 	".":                         {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
