@@ -271,8 +271,8 @@ var testRooms = map[string][]string{
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
 	"cmd":                       {"mail"},
 	"internal/courier/hook":     {"mail"},
-	"agent":                     {"internal/proc"}, // to see that nothing is left of a command
-	"agent/tools":               {"internal/proc"}, // likewise
+	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
+	"agent/tools":               {"internal/proc"},                // likewise
 	"scripts":                   {"internal/fakecli", "mail"},
 	"internal/control":          {"backends"},                   // a supervisor to serve needs one
 	".":                         {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
