@@ -9,74 +9,10 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
-
-// NoteLimit opens the breaker of an agent: a member has run into a limit that was first
-// seen at since. It does nothing where that limit was ended already. The limits that
-// hold then are returned; opened says that this one is new, and its event is written.
-func NoteLimit(ctx context.Context, l *ledger.Ledger, agent, member string, since, until time.Time, evidence []string) (all map[string]Limited, opened bool, err error) {
-	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
-		if *limits == nil {
-			*limits = map[string]Limited{}
-		}
-		all, opened = *limits, false
-		was, known := all[agent]
-		if known && was.Ended != 0 {
-			if !since.After(time.UnixMilli(was.Ended)) { // its words are of one that was ended
-				return nil, false, nil
-			}
-			known = false
-		}
-		now := was
-		if !known {
-			now, opened = Limited{Since: time.Now().UnixMilli(), Evidence: evidence}, true
-		}
-		if !until.IsZero() {
-			now.Until = max(now.Until, until.UnixMilli())
-		}
-		if slices.Contains(now.Members, member) {
-			if now.Until == was.Until && !opened {
-				return nil, false, nil
-			}
-		} else {
-			now.Members = append(slices.Clone(now.Members), member)
-		}
-		all[agent] = now
-		if !opened {
-			return nil, true, nil
-		}
-		e, err := limitEvent(EventLimited, agent, now)
-		return e, true, err
-	})
-	maps.DeleteFunc(all, func(_ string, l Limited) bool { return l.Ended != 0 })
-	return all, opened, err
-}
-
-// EndLimit closes the breaker of an agent, and with the same write has the supervisor go
-// on with what was held. due tells whether this limit is to end; where it is nil each
-// is. CodeNotFound: none holds.
-func EndLimit(ctx context.Context, l *ledger.Ledger, agent string, due func(Limited) bool) error {
-	return ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
-		is, ok := (*limits)[agent]
-		if !ok || is.Ended != 0 {
-			return nil, false, team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason("not_limited")
-		}
-		if due != nil && !due(is) {
-			return nil, false, nil
-		}
-		is.Ended = time.Now().UnixMilli()
-		(*limits)[agent] = is
-		e, err := limitEvent(EventResumed, agent, is)
-		return e, true, err
-	})
-}
-
-func limitEvent(what, agent string, l Limited) (*ledger.Event, error) {
-	data, err := json.Marshal(l)
-	return &ledger.Event{What: what, ID: agent, Data: data}, err
-}
 
 // limited opens the breaker of an agent's provider: one of its members has run into
 // a limit.
@@ -84,7 +20,7 @@ func (s *Supervisor) limited(m *member, v state.Verdict) {
 	ctx, cancel := s.write()
 	defer cancel()
 	agent := m.row.Spec.Agent
-	all, opened, err := NoteLimit(ctx, s.cfg.Ledger, agent, m.row.Name, v.Since, v.Until, v.Evidence)
+	all, opened, err := quota.Note(ctx, s.cfg.Ledger, agent, m.row.Name, v.Since, v.Until, v.Evidence)
 	if err != nil {
 		s.log.Warn("note a usage limit", "agent", agent, "err", err)
 		return
@@ -97,7 +33,7 @@ func (s *Supervisor) limited(m *member, v state.Verdict) {
 }
 
 // watchLimits looks again when the next limit is over.
-func (s *Supervisor) watchLimits(all map[string]Limited) {
+func (s *Supervisor) watchLimits(all map[string]quota.Limited) {
 	var next time.Duration
 	for _, l := range all {
 		if l.Until == 0 {
@@ -119,13 +55,13 @@ func (limitsOver) apply(s *Supervisor) {
 	if q == nil || !q.Budgets.Resume {
 		return
 	}
-	due := func(l Limited) bool { return l.Until != 0 && time.Now().UnixMilli() >= l.Until }
+	due := func(l quota.Limited) bool { return l.Until != 0 && time.Now().UnixMilli() >= l.Until }
 	for agent, l := range maps.Clone(q.Limited) {
 		if !due(l) {
 			continue
 		}
 		ctx, cancel := s.write()
-		err := EndLimit(ctx, s.cfg.Ledger, agent, due)
+		err := quota.End(ctx, s.cfg.Ledger, agent, due)
 		cancel()
 		if err != nil && !team.IsCode(err, team.CodeNotFound) { // a person was faster
 			s.log.Warn("close a breaker", "agent", agent, "err", err)
@@ -140,11 +76,11 @@ func (limitsOver) apply(s *Supervisor) {
 // resumed goes on with what was held, and tells those whose turn the limit had
 // broken off to go on.
 func (s *Supervisor) resumed(e ledger.Event) {
-	var l Limited
+	var l quota.Limited
 	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
 	q := s.readQuota()
 	for _, m := range s.members {
-		if e.What == EventResumed && m.row.Spec.Agent == e.ID {
+		if e.What == quota.EventResumed && m.row.Spec.Agent == e.ID {
 			if q != nil {
 				m.seen.Ended = q.Ended(e.ID)
 				if m.plan.Channel && m.row.Observed == team.Running {
@@ -186,7 +122,7 @@ func (s *Supervisor) goOnLeft() {
 
 // goOn posts the word to go on to a member whose turn the limit has broken off. Its key
 // is that of the limit: who comes after a kill does not post it twice.
-func (s *Supervisor) goOn(m *member, l Limited) {
+func (s *Supervisor) goOn(m *member, l quota.Limited) {
 	row, line := m.row, m.line
 	if !slices.Contains(l.Members, row.Name) || row.Observed != team.Running {
 		return
@@ -196,7 +132,7 @@ func (s *Supervisor) goOn(m *member, l Limited) {
 			s.breakOff(ctx, row.Name, line)
 		}
 		_, _, err := s.mailer().Post(ctx, ledger.NewMessage{
-			IdemKey: fmt.Sprintf("%s-%s-%d-%s", EventResumed, row.Spec.Agent, l.Since, row.SessionKey),
+			IdemKey: fmt.Sprintf("%s-%s-%d-%s", quota.EventResumed, row.Spec.Agent, l.Since, row.SessionKey),
 			Kind:    team.KindInfo, From: team.LeadName, To: row.Name, Summary: "the usage limit is over",
 			Text: "The usage limit that stopped you is over. Look at what is done, and go on.",
 		})

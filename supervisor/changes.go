@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -68,9 +69,9 @@ func (changed) apply(s *Supervisor) {
 				if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
 					s.answerAsk(id)
 				}
-			case e.What == EventResumed, e.What == EventBudgetChanged:
+			case e.What == quota.EventResumed, e.What == quota.EventBudgetChanged:
 				s.resumed(e)
-			case e.What == EventLimited: // an agent that says itself what it does has written it
+			case e.What == quota.EventLimited: // an agent that says itself what it does has written it
 				limitsOver{}.apply(s)
 			case e.What == "message.mailed":
 				if m := s.find(e.Who); m != nil {

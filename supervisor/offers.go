@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -41,7 +42,7 @@ func (s *Supervisor) offersOn(e ledger.Event) {
 		}
 		m.offered, m.idleAt = nil, e.At
 	case "task.created", "task.imported", "task.unblocked", "task.released", "task.retrying", "task.retried", "task.sent_back",
-		"task.assigned", "autoclaim.set", "member.role", "member.mode", EventResumed, EventBudgetChanged:
+		"task.assigned", "autoclaim.set", "member.role", "member.mode", quota.EventResumed, quota.EventBudgetChanged:
 	default:
 		return
 	}
@@ -126,7 +127,7 @@ func (s *Supervisor) offer(ctx context.Context, rows []ledger.Member, in ledger.
 	if err != nil || !some {
 		return nil, next, err
 	}
-	q, err := ReadQuota(ctx, s.cfg.Ledger)
+	q, err := quota.Read(ctx, s.cfg.Ledger)
 	if err != nil {
 		return nil, next, err
 	}

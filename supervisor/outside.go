@@ -11,6 +11,7 @@ import (
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -100,12 +101,12 @@ func noticeOf(key string, e ledger.Event) (told, bool) {
 	case e.What == "task.failed":
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: task %s failed", key, e.ID), fmt.Sprintf("teamctl task show %s --team %s", e.ID, key)
 		return told{n, true, channelPerson}, true
-	case e.What == EventLimited:
+	case e.What == quota.EventLimited:
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s has reached a usage limit", key, e.ID), "teamctl usage --team "+key
 		return told{n, true, channelPerson}, true
-	case e.What == EventBudgetWarned, e.What == EventBudgetUsedUp:
+	case e.What == quota.EventBudgetWarned, e.What == quota.EventBudgetUsedUp:
 		how := "nearly"
-		if e.What == EventBudgetUsedUp {
+		if e.What == quota.EventBudgetUsedUp {
 			how = "all"
 		}
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s of the budget of %s is used", key, how, cmp.Or(e.ID, "the team")), "teamctl usage --team "+key

@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -173,7 +174,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 		return res, err
 	}
 	if !team.KindOf(row.Spec.Agent).NoModel {
-		q, err := ReadQuota(ctx, s.cfg.Ledger)
+		q, err := quota.Read(ctx, s.cfg.Ledger)
 		if err != nil {
 			return res, err
 		}
@@ -418,7 +419,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		s.reconcile(m)
 		return
 	}
-	if r := team.ReasonOf(d.err); r == ReasonProviderLimited || r == ReasonBudgetUsedUp { // no fault of its own
+	if r := team.ReasonOf(d.err); r == quota.ReasonProviderLimited || r == quota.ReasonBudgetUsedUp { // no fault of its own
 		s.follow(m, verdict{next: team.Backoff, failures: m.row.Failures, wait: s.policy.MaxBackoff, reason: why})
 		return
 	}

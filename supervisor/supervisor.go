@@ -14,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
@@ -75,8 +76,8 @@ type Supervisor struct {
 	copies   copying
 	looking  time.Duration // how long the last look at the ledger took
 
-	spent         map[string]Spent  // by session key; nil before the first look
-	conversations map[string]string // the last that each member was seen in, by session key
+	spent         map[string]quota.Spent // by session key; nil before the first look
+	conversations map[string]string      // the last that each member was seen in, by session key
 
 	offering bool // a look for tasks to offer is under way
 	pruning  bool

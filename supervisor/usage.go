@@ -3,11 +3,13 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -37,7 +39,7 @@ func (s *Supervisor) used(m *member, u team.Usage) {
 	if old, ok := before.Conversations[conversation]; ok && old == u {
 		return
 	}
-	now := Spent{Name: m.row.Name, Agent: m.row.Spec.Agent, Conversations: maps.Clone(before.Conversations)}
+	now := quota.Spent{Name: m.row.Name, Agent: m.row.Spec.Agent, Conversations: maps.Clone(before.Conversations)}
 	if now.Conversations == nil {
 		now.Conversations = map[string]team.Usage{}
 	}
@@ -56,10 +58,10 @@ func (s *Supervisor) used(m *member, u team.Usage) {
 }
 
 // readQuota reads the budgets, and once what was used before this supervisor.
-func (s *Supervisor) readQuota() *Quota {
+func (s *Supervisor) readQuota() *quota.Quota {
 	ctx, cancel := s.write()
 	defer cancel()
-	q, err := ReadQuota(ctx, s.cfg.Ledger)
+	q, err := quota.Read(ctx, s.cfg.Ledger)
 	if err != nil {
 		s.log.Warn("read budgets", "err", err)
 		return nil
@@ -68,7 +70,7 @@ func (s *Supervisor) readQuota() *Quota {
 		s.spent = q.Spent
 	}
 	if s.spent == nil {
-		s.spent = map[string]Spent{}
+		s.spent = map[string]quota.Spent{}
 	}
 	return &q
 }
@@ -82,7 +84,7 @@ func (s *Supervisor) writeUsage() {
 	s.after("usage", 0, nil)
 	ctx, cancel := s.write()
 	defer cancel()
-	if err := s.cfg.Ledger.Set(ctx, SettingUsage, s.spent); err != nil {
+	if err := s.cfg.Ledger.Set(ctx, quota.SettingUsage, s.spent); err != nil {
 		s.log.Warn("write what was used", "err", err)
 		s.after("usage", usageRest, flushUsage{})
 	}
@@ -101,7 +103,7 @@ func (s *Supervisor) holdBack(ctx context.Context, row ledger.Member, waiting []
 	if team.KindOf(row.Spec.Agent).NoModel || slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }) {
 		return false, nil
 	}
-	q, err := ReadQuota(ctx, s.cfg.Ledger)
+	q, err := quota.Read(ctx, s.cfg.Ledger)
 	if err != nil {
 		return false, err
 	}
@@ -125,15 +127,15 @@ func (s *Supervisor) crossed(who string, b team.Budget, before, after team.Usage
 	what := ""
 	switch {
 	case was < 1 && is >= 1:
-		what = EventBudgetUsedUp
-	case was < warnAt && is >= warnAt:
-		what = EventBudgetWarned
+		what = quota.EventBudgetUsedUp
+	case was < quota.WarnAt && is >= quota.WarnAt:
+		what = quota.EventBudgetWarned
 	default:
 		return false
 	}
 	s.log.Warn("budget", "member", who, "used", shown(is), "event", what)
 	s.event(what, who, map[string]any{"share": is, "tokens": after.Tokens(), "costUsd": after.CostUSD})
-	if what != EventBudgetUsedUp {
+	if what != quota.EventBudgetUsedUp {
 		return true
 	}
 	for _, m := range ms {
@@ -184,3 +186,6 @@ func (s *Supervisor) event(what, id string, v any) {
 		s.log.Warn("log an event", "what", what, "err", err)
 	}
 }
+
+// shown is a share as people read it.
+func shown(share float64) string { return fmt.Sprintf("%d%%", int(share*100)) }

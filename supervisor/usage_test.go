@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -140,12 +141,12 @@ func (r *rig) heldBack(id, reason string) {
 	})
 }
 
-func (r *rig) budgets(b Budgets) {
+func (r *rig) budgets(b quota.Budgets) {
 	r.Helper()
-	if err := r.led.Set(r.Context(), SettingBudgets, b); err != nil {
+	if err := r.led.Set(r.Context(), quota.SettingBudgets, b); err != nil {
 		r.Fatal(err)
 	}
-	if _, err := r.led.Event(r.Context(), ledger.Event{What: EventBudgetChanged}); err != nil {
+	if _, err := r.led.Event(r.Context(), ledger.Event{What: quota.EventBudgetChanged}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -171,7 +172,7 @@ func TestProviderLimited(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []bool{false, true} {
 		r, w, s := claudes(t, "ann", "bob")
-		r.budgets(Budgets{Resume: true})
+		r.budgets(quota.Budgets{Resume: true})
 		o := team.Observation{Tier: team.TierScreen, Activity: team.Limited, At: time.Now(), Since: time.Now(), Source: "rule usage-limit", Evidence: []string{"limit reached"}}
 		reason := "usage limit"
 		if killed {
@@ -179,10 +180,10 @@ func TestProviderLimited(t *testing.T) {
 		}
 		w.of("ann").report(o)
 		r.wait("ann", "limited", func(m ledger.Member) bool { return m.Activity == team.Limited })
-		r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
+		r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
 		id := r.postTo("bob", "a prompt")
 		r.heldBack(id, reason)
-		if _, err := r.claude(s, "eve"); !team.IsCode(err, team.CodeLimit) || team.ReasonOf(err) != ReasonProviderLimited || team.HintOf(err) == "" {
+		if _, err := r.claude(s, "eve"); !team.IsCode(err, team.CodeLimit) || team.ReasonOf(err) != quota.ReasonProviderLimited || team.HintOf(err) == "" {
 			t.Fatalf("spawned: %v", err)
 		}
 		all, err := r.led.Members(t.Context(), false)
@@ -198,7 +199,7 @@ func TestProviderLimited(t *testing.T) {
 			w.mu.Lock()
 			clear(w.open)
 			w.mu.Unlock()
-			if err := ledger.Revise(t.Context(), r.led, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
+			if err := ledger.Revise(t.Context(), r.led, quota.SettingLimited, func(limits *map[string]quota.Limited) (*ledger.Event, bool, error) {
 				l := (*limits)["claude"]
 				l.Until = until.UnixMilli()
 				(*limits)["claude"] = l
@@ -229,16 +230,16 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 	t.Parallel()
 	r, w, _ := claudes(t, "ann")
 	past := time.Now().Add(-time.Minute).UnixMilli()
-	for _, l := range []Limited{{Since: 1, Members: []string{"ann"}}, {Since: 2, Until: past}} {
-		if err := r.led.Set(t.Context(), SettingLimited, map[string]Limited{"claude": l}); err != nil {
+	for _, l := range []quota.Limited{{Since: 1, Members: []string{"ann"}}, {Since: 2, Until: past}} {
+		if err := r.led.Set(t.Context(), quota.SettingLimited, map[string]quota.Limited{"claude": l}); err != nil {
 			t.Fatal(err)
 		}
 		text := "prompt of " + time.UnixMilli(l.Since).UTC().String()
 		r.heldBack(r.postTo("ann", text), "usage limit")
-		if err := r.led.Set(t.Context(), SettingLimited, map[string]Limited{}); err != nil {
+		if err := r.led.Set(t.Context(), quota.SettingLimited, map[string]quota.Limited{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.led.Event(t.Context(), ledger.Event{What: EventResumed, ID: "claude"}); err != nil {
+		if _, err := r.led.Event(t.Context(), ledger.Event{What: quota.EventResumed, ID: "claude"}); err != nil {
 			t.Fatal(err)
 		}
 		r.sees("the prompt", func() bool { return w.of("ann").has(text) })
@@ -250,20 +251,20 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
-	r.budgets(Budgets{Members: map[string]team.Budget{"ann": {Tokens: 1000}}, Team: team.Budget{CostUSD: 100}})
+	r.budgets(quota.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 1000}}, Team: team.Budget{CostUSD: 100}})
 	report := func(name, conversation string, u team.Usage) {
 		w.of(name).report(team.Observation{Tier: team.TierChannel, Conversation: conversation, At: time.Now(), Source: "tokens", Usage: &u})
 	}
 	report("ann", "c1", team.Usage{InputTokens: 5700, CachedTokens: 5000, OutputTokens: 50})
 	report("ann", "c2", team.Usage{InputTokens: 60})
-	r.sees("a warning", func() bool { return r.seen(EventBudgetWarned) == 1 })
+	r.sees("a warning", func() bool { return r.seen(quota.EventBudgetWarned) == 1 })
 	first := r.postTo("ann", "still under it")
 	r.sees("mail", func() bool { return w.of("ann").has("still under it") })
 	if ds, err := r.led.Deliveries(t.Context(), first); err != nil || ds[0].State == team.Held {
 		t.Fatalf("held at 81 %%: %v", err)
 	}
 	report("ann", "c2", team.Usage{InputTokens: 260})
-	r.sees("the end of it", func() bool { return r.seen(EventBudgetUsedUp) == 1 && w.of("ann").interrupts() == 1 })
+	r.sees("the end of it", func() bool { return r.seen(quota.EventBudgetUsedUp) == 1 && w.of("ann").interrupts() == 1 })
 	id := r.postTo("ann", "over it")
 	r.heldBack(id, "the budget of ann is used up")
 	r.postTo("bob", "to another")
@@ -278,15 +279,15 @@ func TestBudget(t *testing.T) {
 	report("ann", "c3", team.Usage{InputTokens: 1})
 	r.postTo("ann", "another")
 	r.sees("the sum", func() bool {
-		q, err := ReadQuota(t.Context(), r.led)
+		q, err := quota.Read(t.Context(), r.led)
 		return err == nil && q.Team().Tokens() == 1011
 	})
 	if w.of("ann").has("over it") {
 		t.Fatal("given over the budget")
 	}
-	r.budgets(Budgets{Members: map[string]team.Budget{"ann": {Tokens: 5000}}, Team: team.Budget{CostUSD: 100}})
+	r.budgets(quota.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 5000}}, Team: team.Budget{CostUSD: 100}})
 	r.sees("what was held", func() bool { return w.of("ann").has("over it") && w.of("ann").has("another") })
-	if n := r.seen(EventBudgetWarned); n != 1 {
+	if n := r.seen(quota.EventBudgetWarned); n != 1 {
 		t.Errorf("warned %d times", n)
 	}
 
@@ -310,9 +311,9 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 		w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Since: since, At: time.Now(), Source: "rule usage-limit", Evidence: []string{"limit reached"}})
 	}
 	say(began)
-	r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
+	r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
 	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
-	if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
+	if err := quota.End(t.Context(), r.led, "claude", nil); err != nil {
 		t.Fatal(err)
 	}
 	r.sees("the prompt", func() bool { return w.of("ann").has("a prompt") })
@@ -331,7 +332,7 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 		r.sees("it", func() bool { return w.of("ann").has(text) })
 		r.wait("ann", "not limited", func(m ledger.Member) bool { return m.Activity != team.Limited })
 	}
-	if n := r.seen(EventLimited); n != 1 {
+	if n := r.seen(quota.EventLimited); n != 1 {
 		t.Errorf("%d limits", n)
 	}
 	say(time.Now().Add(time.Millisecond))
@@ -352,7 +353,7 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 			w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Until: until, Since: began, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
 		}
 		see()
-		r.sees("the breaker", func() bool { return r.seen(EventLimited) == i+1 }) // else the prompt may come first
+		r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == i+1 }) // else the prompt may come first
 		text := fmt.Sprintf("prompt %d", i)
 		r.heldBack(r.postTo("ann", text), "usage limit")
 		done := make(chan struct{})
@@ -367,7 +368,7 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 				}
 			}
 		})
-		err := EndLimit(t.Context(), r.led, "claude", nil)
+		err := quota.End(t.Context(), r.led, "claude", nil)
 		close(done)
 		seeing.Wait()
 		if err != nil {
@@ -375,7 +376,7 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 		}
 		r.sees(text, func() bool { return w.of("ann").has(text) })
 	}
-	if n := r.seen(EventLimited); n != 20 {
+	if n := r.seen(quota.EventLimited); n != 20 {
 		t.Errorf("%d limits", n)
 	}
 }
@@ -386,11 +387,11 @@ func TestEndOfALimitThatNobodyHeard(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
 	w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
-	r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
+	r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
 	for i := range 3 {
 		s.Close()
 		if i == 0 {
-			if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
+			if err := quota.End(t.Context(), r.led, "claude", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -418,9 +419,9 @@ func TestLimitEndedBeforeTheChannelKnows(t *testing.T) {
 	r, w, s := claudes(t, "ann")
 	o := team.Observation{Tier: team.TierChannel, Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(2 * time.Hour), At: time.Now(), Source: "retry"}
 	w.of("ann").report(o)
-	r.sees("the breaker", func() bool { return r.seen(EventLimited) == 1 })
+	r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
 	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
-	if err := EndLimit(t.Context(), r.led, "claude", nil); err != nil {
+	if err := quota.End(t.Context(), r.led, "claude", nil); err != nil {
 		t.Fatal(err)
 	}
 	r.sees("the prompt", func() bool { return w.of("ann").has("a prompt") && w.of("ann").has("is over") })

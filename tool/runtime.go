@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -34,7 +34,7 @@ func (t *Team) Runtimes(ctx context.Context, members []ledger.Member) ([]Runtime
 	for _, p := range plans {
 		asks[p.Session] = true
 	}
-	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	q, err := quota.Read(ctx, t.Ledger)
 	if err != nil {
 		return nil, err
 	}

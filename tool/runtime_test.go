@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -51,8 +51,8 @@ func TestRuntimes(t *testing.T) {
 	if _, err := r.Ledger.Ask(ctx, ledger.AskIn{Session: c["asks"].Session, Kind: ledger.ApprovePlan, RequestID: "plan-1", Subject: "a plan"}); err != nil {
 		t.Fatal(err)
 	}
-	spent := map[string]supervisor.Spent{c["idle"].Session: {Name: "idle", Conversations: map[string]team.Usage{"x": {InputTokens: 5, OutputTokens: 7}}}}
-	if err := r.Ledger.Set(ctx, supervisor.SettingUsage, spent); err != nil {
+	spent := map[string]quota.Spent{c["idle"].Session: {Name: "idle", Conversations: map[string]team.Usage{"x": {InputTokens: 5, OutputTokens: 7}}}}
+	if err := r.Ledger.Set(ctx, quota.SettingUsage, spent); err != nil {
 		t.Fatal(err)
 	}
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -38,7 +38,7 @@ type MemberUsage struct {
 // LimitedAgent is a provider that takes no more for now.
 type LimitedAgent struct {
 	Agent string `json:"agent"`
-	supervisor.Limited
+	quota.Limited
 }
 
 func usageOf(u team.Usage, b team.Budget) MemberUsage {
@@ -51,7 +51,7 @@ func usageOf(u team.Usage, b team.Budget) MemberUsage {
 // Usage reads it.
 func (t *Team) Usage(ctx context.Context) (Usage, error) {
 	out := Usage{Members: []MemberUsage{}, Limited: []LimitedAgent{}, OnLimit: "wait"}
-	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	q, err := quota.Read(ctx, t.Ledger)
 	if err != nil {
 		return out, err
 	}
@@ -85,7 +85,7 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 
 // SetBudgets replaces all budgets, and what happens at the end of a limit: a team
 // file's.
-func (t *Team) SetBudgets(ctx context.Context, c Caller, b supervisor.Budgets) error {
+func (t *Team) SetBudgets(ctx context.Context, c Caller, b quota.Budgets) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budg
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
 	}
-	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	q, err := quota.Read(ctx, t.Ledger)
 	if err != nil {
 		return err
 	}
@@ -119,12 +119,12 @@ func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budg
 	return t.setBudgets(ctx, c, q.Budgets, name)
 }
 
-func (t *Team) setBudgets(ctx context.Context, c Caller, b supervisor.Budgets, name string) error {
-	if err := t.as(c).Set(ctx, supervisor.SettingBudgets, b); err != nil {
+func (t *Team) setBudgets(ctx context.Context, c Caller, b quota.Budgets, name string) error {
+	if err := t.as(c).Set(ctx, quota.SettingBudgets, b); err != nil {
 		return err
 	}
 	// The supervisor looks again at what it holds.
-	if _, err := t.as(c).Event(ctx, ledger.Event{What: supervisor.EventBudgetChanged, ID: name}); err != nil {
+	if _, err := t.as(c).Event(ctx, ledger.Event{What: quota.EventBudgetChanged, ID: name}); err != nil {
 		return err
 	}
 	t.carryOn(ctx)
@@ -137,14 +137,14 @@ func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
 	}
-	err := supervisor.EndLimit(ctx, t.as(c), agent, nil)
+	err := quota.End(ctx, t.as(c), agent, nil)
 	if err == nil {
 		t.carryOn(ctx)
 	}
 	if !team.IsCode(err, team.CodeNotFound) {
 		return err
 	}
-	q, qerr := supervisor.ReadQuota(ctx, t.Ledger)
+	q, qerr := quota.Read(ctx, t.Ledger)
 	if qerr != nil {
 		return qerr
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -24,7 +24,7 @@ func TestEndOfALimitStartsASupervisor(t *testing.T) {
 	}
 	limit := func() {
 		t.Helper()
-		if _, opened, err := supervisor.NoteLimit(t.Context(), r.Ledger, "claude", "ann", time.Now(), time.Time{}, nil); err != nil || !opened {
+		if _, opened, err := quota.Note(t.Context(), r.Ledger, "claude", "ann", time.Now(), time.Time{}, nil); err != nil || !opened {
 			t.Fatal(opened, err)
 		}
 	}

@@ -39,7 +39,7 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	}
 	return agent.Serve(ctx, id, p.Env, agent.ServeIn{
 		Sessions: p.Team.Ledger, Turns: &llm.Runner{Sessions: p.Team.Ledger, Resolve: p.resolve}, Model: ref,
-		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: quota{p},
+		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: account{p},
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
@@ -346,7 +347,7 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 
 // budgets sets those of the file, before anybody starts.
 func budgets(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File) error {
-	b := supervisor.Budgets{Team: f.Budget, Members: map[string]team.Budget{}, Resume: f.OnLimit == teamfile.OnLimitResume}
+	b := quota.Budgets{Team: f.Budget, Members: map[string]team.Budget{}, Resume: f.OnLimit == teamfile.OnLimitResume}
 	for _, m := range f.Members {
 		for _, name := range memberNamesOf(m) {
 			if !m.Budget.None() {

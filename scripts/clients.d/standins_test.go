@@ -18,7 +18,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -331,7 +331,7 @@ func (s *standIns) limits() {
 		s.tell(c.Name, "@@fail 429 "+limitWords[c.Name])
 		s.until("limited", func() (bool, error) {
 			m, err := s.w.member(s.ctx, c.Name)
-			return m.Activity == "limited" && s.events(supervisor.EventLimited, c.Name) == 1, err
+			return m.Activity == "limited" && s.events(quota.EventLimited, c.Name) == 1, err
 		})
 		if i == 0 { // the others go on
 			for _, other := range s.all[1:] {
@@ -377,15 +377,15 @@ func (s *standIns) limits() {
 
 // limitEnds: with onLimit: resume the team goes on by itself.
 func (s *standIns) limitEnds() {
-	if err := s.tm.SetBudgets(s.ctx, tool.Person(), supervisor.Budgets{Resume: true}); err != nil {
+	if err := s.tm.SetBudgets(s.ctx, tool.Person(), quota.Budgets{Resume: true}); err != nil {
 		s.Fatal(err)
 	}
 	const agent = "codex"
-	limited, resumed := s.events(supervisor.EventLimited, agent), s.events(supervisor.EventResumed, agent)
+	limited, resumed := s.events(quota.EventLimited, agent), s.events(quota.EventResumed, agent)
 	s.tell(agent, "@@fail 429 You've hit your usage limit, until within 20s")
-	s.until("limited", func() (bool, error) { return s.events(supervisor.EventLimited, agent) == limited+1, nil })
+	s.until("limited", func() (bool, error) { return s.events(quota.EventLimited, agent) == limited+1, nil })
 	id := s.tell(agent, "later-for-"+agent)
-	s.until("over", func() (bool, error) { return s.events(supervisor.EventResumed, agent) == resumed+1, nil })
+	s.until("over", func() (bool, error) { return s.events(quota.EventResumed, agent) == resumed+1, nil })
 	s.arrives("later-for-" + agent)
 	s.is(team.Accepted, id)
 	if n := s.w.model.Arrivals("later-for-" + agent); n != 1 {

@@ -41,7 +41,7 @@ func (p *Program) Run(ctx context.Context, id agent.Identity, in agent.TalkIn, a
 	if err != nil {
 		return err
 	}
-	in.Quota = &quota{Program: p}
+	in.Quota = &account{Program: p}
 	err = agent.Talk(ctx, id, p.Env, conv, in)
 	if cerr := conv.Close(); err != nil {
 		err = errors.Join(err, cerr)

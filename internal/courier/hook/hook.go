@@ -46,7 +46,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -292,7 +292,7 @@ func (r *run) blocked(ctx context.Context, t *tool.Team, session string) (bool, 
 	if r.Event == adapter.Wait && row.Activity == team.Waiting && (row.WaitsFor == team.WaitLogin || row.WaitsFor == team.WaitTrust) {
 		return true, nil
 	}
-	q, err := supervisor.ReadQuota(ctx, t.Ledger)
+	q, err := quota.Read(ctx, t.Ledger)
 	if err != nil || q.Blocks(row, r.now) == nil {
 		return false, err
 	}

@@ -6,36 +6,36 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
 // tellAgain is how long the supervisor has to write down what it was told.
 const tellAgain = 5 * time.Second
 
-// quota is what the team says of usage and limits to an agent that takes its mail itself.
-type quota struct {
+// account is what the team says of usage and limits to an agent that takes its mail itself.
+type account struct {
 	*Program
 	told time.Time
 	last team.Usage // that was told
 }
 
 // Blocked is agent.Quota.
-func (q *quota) Blocked(ctx context.Context) (why, err error) {
-	return supervisor.Blocked(ctx, q.Team.Ledger, q.Caller.Session)
+func (q *account) Blocked(ctx context.Context) (why, err error) {
+	return quota.Blocked(ctx, q.Team.Ledger, q.Caller.Session)
 }
 
 // Reached is agent.Quota.
-func (q *quota) Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error {
-	_, _, err := supervisor.NoteLimit(ctx, q.Team.Ledger, q.Member.Spec.Agent, q.Member.Name, at, limit.Until, []string{limit.Words})
+func (q *account) Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error {
+	_, _, err := quota.Note(ctx, q.Team.Ledger, q.Member.Spec.Agent, q.Member.Name, at, limit.Until, []string{limit.Words})
 	return err
 }
 
 // Used is agent.Quota. The supervisor keeps the account of all members: it is told, and
 // the next one where it was killed before it had written.
-func (q *quota) Used(ctx context.Context, u team.Usage) (noted bool) {
+func (q *account) Used(ctx context.Context, u team.Usage) (noted bool) {
 	gen := q.getenv(team.EnvGen)
-	now, err := supervisor.ReadQuota(ctx, q.Team.Ledger)
+	now, err := quota.Read(ctx, q.Team.Ledger)
 	if err != nil {
 		return false
 	}

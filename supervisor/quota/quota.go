@@ -1,8 +1,10 @@
-package supervisor
+// Package quota says who may use a model now: the budgets of a team, what its members have used,
+// and the limits of providers that they have run into. All of it is kept in settings of the
+// ledger, which any process reads.
+package quota
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -24,7 +26,7 @@ const (
 const (
 	EventLimited       = "usage.limited"        // an agent's provider takes no more for now
 	EventResumed       = "usage.resumed"        // it does again
-	EventBudgetWarned  = "usage.budget_warned"  // a share of warnAt is used
+	EventBudgetWarned  = "usage.budget_warned"  // a share of WarnAt is used
 	EventBudgetUsedUp  = "usage.budget_used_up" // all of it is
 	EventBudgetChanged = "usage.budget_changed"
 )
@@ -35,8 +37,8 @@ const (
 	ReasonBudgetUsedUp    = "budget_used_up"
 )
 
-// warnAt is the share of a budget at which people are told.
-const warnAt = 0.8
+// WarnAt is the share of a budget at which people are told.
+const WarnAt = 0.8
 
 // Budgets are those of a team, and what happens when a provider's limit is over.
 type Budgets struct {
@@ -85,8 +87,8 @@ func (q Quota) Ended(agent string) time.Time {
 	return time.Time{}
 }
 
-// ReadQuota reads it from the ledger.
-func ReadQuota(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
+// Read reads it from the ledger.
+func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 	var all map[string]Limited
 	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &all} {
 		if _, err := l.Setting(ctx, name, v); err != nil {
@@ -146,7 +148,7 @@ func Blocked(ctx context.Context, l *ledger.Ledger, session string) (why, err er
 	if err != nil {
 		return nil, err
 	}
-	q, err := ReadQuota(ctx, l)
+	q, err := Read(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +157,3 @@ func Blocked(ctx context.Context, l *ledger.Ledger, session string) (why, err er
 	}
 	return nil, nil
 }
-
-// shown is a share as people read it.
-func shown(share float64) string { return fmt.Sprintf("%d%%", int(share*100)) }

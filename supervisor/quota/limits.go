@@ -1,0 +1,77 @@
+package quota
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Note opens the breaker of an agent: a member has run into a limit that was first
+// seen at since. It does nothing where that limit was ended already. The limits that
+// hold then are returned; opened says that this one is new, and its event is written.
+func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, until time.Time, evidence []string) (all map[string]Limited, opened bool, err error) {
+	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
+		if *limits == nil {
+			*limits = map[string]Limited{}
+		}
+		all, opened = *limits, false
+		was, known := all[agent]
+		if known && was.Ended != 0 {
+			if !since.After(time.UnixMilli(was.Ended)) { // its words are of one that was ended
+				return nil, false, nil
+			}
+			known = false
+		}
+		now := was
+		if !known {
+			now, opened = Limited{Since: time.Now().UnixMilli(), Evidence: evidence}, true
+		}
+		if !until.IsZero() {
+			now.Until = max(now.Until, until.UnixMilli())
+		}
+		if slices.Contains(now.Members, member) {
+			if now.Until == was.Until && !opened {
+				return nil, false, nil
+			}
+		} else {
+			now.Members = append(slices.Clone(now.Members), member)
+		}
+		all[agent] = now
+		if !opened {
+			return nil, true, nil
+		}
+		e, err := limitEvent(EventLimited, agent, now)
+		return e, true, err
+	})
+	maps.DeleteFunc(all, func(_ string, l Limited) bool { return l.Ended != 0 })
+	return all, opened, err
+}
+
+// End closes the breaker of an agent, and with the same write has the supervisor go
+// on with what was held. due tells whether this limit is to end; where it is nil each
+// is. CodeNotFound: none holds.
+func End(ctx context.Context, l *ledger.Ledger, agent string, due func(Limited) bool) error {
+	return ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
+		is, ok := (*limits)[agent]
+		if !ok || is.Ended != 0 {
+			return nil, false, team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason("not_limited")
+		}
+		if due != nil && !due(is) {
+			return nil, false, nil
+		}
+		is.Ended = time.Now().UnixMilli()
+		(*limits)[agent] = is
+		e, err := limitEvent(EventResumed, agent, is)
+		return e, true, err
+	})
+}
+
+func limitEvent(what, agent string, l Limited) (*ledger.Event, error) {
+	data, err := json.Marshal(l)
+	return &ledger.Event{What: what, ID: agent, Data: data}, err
+}
