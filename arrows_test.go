@@ -132,6 +132,10 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "internal/run", "ledger"}, libs: []string{yaml}, never: append([]string{"net"}, noSQL...),
 		why: "people's own commands are asked by the tools and by the supervisor; what they say is written down, and carried out by others",
 	},
+	"internal/publish": {
+		may: []string{"team", leaf, "ledger"}, never: append([]string{"net"}, noExec...),
+		why: "config.json from the ledger, for every process that changes the roster",
+	},
 	"internal/sink": {
 		may: []string{"team", "internal/run"}, never: noExec,
 		why: "tells the world outside: what it says and when, others decide",
@@ -141,12 +145,12 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/sink", "supervisor"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -217,7 +221,7 @@ var rooms = map[string]room{
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
-		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "inbox", "ledger", "internal/publish", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
 	"internal/control": {
@@ -274,8 +278,8 @@ var testRooms = map[string][]string{
 	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"agent/tools":               {"internal/proc"},                // likewise
 	"scripts":                   {"internal/fakecli", "mail"},
-	"internal/control":          {"backends"},                   // a supervisor to serve needs one
-	".":                         {leaf, "ledger", "supervisor"}, // reads test names out of documents; the examples use what the operations return
+	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
+	".":                         {leaf, "ledger", "supervisor"},   // reads test names out of documents; the examples use what the operations return
 }
 
 // TestArrows reads the imports of every file, for every platform, and compares

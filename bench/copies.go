@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -32,7 +32,7 @@ func childCopy(ctx context.Context, a childArgs) (func() (time.Duration, bool, e
 		return nil, nil, err
 	}
 	return func() (time.Duration, bool, error) {
-		_, err := led.CopyTo(ctx, l.Copies(), supervisor.CopiesKept)
+		_, err := led.CopyTo(ctx, l.Copies(), services.CopiesKept)
 		return 0, true, err
 	}, closeDB, nil
 }

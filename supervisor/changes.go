@@ -11,6 +11,7 @@ import (
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
@@ -21,10 +22,13 @@ import (
 // supervisor. Where the looks themselves take long it rests in proportion.
 const changePause = 10 * time.Millisecond
 
+// lookRest is how many times as long as a look took is rested after it.
+const lookRest = 2
+
 // onLedgerChange schedules a look at what others wrote.
 func (s *Supervisor) onLedgerChange() {
 	if s.timers["changes"] == nil {
-		s.after("changes", max(changePause, publishRest*s.looking), changed{})
+		s.after("changes", max(changePause, lookRest*s.looking), changed{})
 	}
 }
 
@@ -49,11 +53,9 @@ func (changed) apply(s *Supervisor) {
 		}
 		for _, e := range events {
 			s.lastSeq = e.Seq
-			s.outside(e)
 			s.ruled(e)
 			s.offersOn(e)
 			s.verifyOn(e)
-			s.copyOn(e)
 			for _, one := range s.services {
 				one.Event(e)
 			}
@@ -85,11 +87,8 @@ func (changed) apply(s *Supervisor) {
 			break
 		}
 	}
-	s.watchLog()
-	s.copyLater()
 	if roster {
 		s.refresh(ctx)
-		s.publish()
 	}
 	s.lookServices(roster)
 }
@@ -175,7 +174,7 @@ func (litter) apply(s *Supervisor) {
 func (s *Supervisor) sweepLitter() {
 	s.step(func(ctx context.Context) message {
 		n, err := inbox.Sweep(s.cfg.Layout.Inboxes(), s.cfg.Layout.Locks(), litterAge)
-		c, cerr := sweepConfig(ctx, s.cfg.Layout)
+		c, cerr := publish.Sweep(ctx, s.cfg.Layout)
 		b, berr := sweepBundles(s.cfg.Layout, litterAge)
 		if err := errors.Join(err, cerr, berr); err != nil && ctx.Err() == nil {
 			s.log.Warn("remove what killed writers left", "err", err)

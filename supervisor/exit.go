@@ -105,7 +105,7 @@ func (s *Supervisor) follow(m *member, v verdict) {
 		}
 		m.restarting = true
 		s.after("backoff:"+m.row.SessionKey, v.wait, retry{m.row.SessionKey})
-		s.publish()
+		s.publisher.Publish()
 	case team.Failed:
 		_ = s.patch(m, ledger.MemberPatch{Failures: &v.failures})
 		reason := v.reason
@@ -114,7 +114,7 @@ func (s *Supervisor) follow(m *member, v verdict) {
 		}
 		// Its dead pane stays, so that a person can read why.
 		s.settle(m, team.Failed, reason, s.failed(m, reason))
-		s.publish()
+		s.publisher.Publish()
 	default:
 		s.finish(m, v.next, v.reason, false)
 	}
@@ -164,5 +164,5 @@ func (s *Supervisor) finish(m *member, final team.Observed, reason string, remov
 			delete(s.members, m.row.SessionKey)
 		}
 	}
-	s.publish()
+	s.publisher.Publish()
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/team"
 )
 
 // setHidden writes the list of hidden panes, for the ledger and config.json.
@@ -14,7 +13,7 @@ func (s *Supervisor) setHidden(list []string) error {
 	row, err := s.cfg.Ledger.UpdateTeam(ctx, ledger.TeamPatch{Hidden: &list})
 	if err == nil {
 		s.team = row
-		s.publish()
+		s.publisher.Publish()
 	}
 	return err
 }
@@ -29,13 +28,6 @@ func (s *Supervisor) notHidden(panes ...string) {
 	if err := s.setHidden(list); err != nil {
 		s.log.Warn("forget hidden panes", "panes", panes, "err", err)
 	}
-}
-
-// hiddenNow are the hidden panes that a member of the roster is in.
-func hiddenNow(hidden []string, members []ledger.Member) []string {
-	return slices.DeleteFunc(slices.Clone(hidden), func(id string) bool {
-		return !slices.ContainsFunc(members, func(m ledger.Member) bool { return m.Name != team.LeadName && m.PaneID == id })
-	})
 }
 
 func without(list []string, gone ...string) []string {

@@ -25,7 +25,7 @@ func TestHiddenPanesThatAreGone(t *testing.T) {
 	hide := []string{"%1001", "%77"}
 	if _, err := ask(t.Context(), s, func(reply func(struct{}, error)) {
 		err := s.setHidden(hide)
-		s.whenPublished(func() { reply(struct{}{}, err) })
+		s.publisher.When(func() { reply(struct{}{}, err) })
 	}); err != nil {
 		t.Fatal(err)
 	}

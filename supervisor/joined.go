@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
@@ -79,7 +80,7 @@ func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) erro
 	if err := os.Remove(m.Layout.Bundle(of.Name).Token()); err != nil && !os.IsNotExist(err) {
 		return team.Errorf(team.CodeUnavailable, "remove the token of %s: %w", of.Name, err)
 	}
-	return Publish(ctx, m.Layout, m.Ledger)
+	return publish.Config(ctx, m.Layout, m.Ledger)
 }
 
 // expireJoined takes off the roster who was asked to leave and has not answered by the

@@ -73,7 +73,7 @@ func (s *Supervisor) answerUp(m *member, err error) {
 	if len(waiting) == 0 {
 		return
 	}
-	s.whenPublished(func() {
+	s.publisher.When(func() {
 		for _, f := range waiting {
 			f(row, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -20,7 +21,7 @@ func TestOutsideIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	out := filepath.Join(t.TempDir(), "out")
-	if err := r.led.Set(t.Context(), SettingNotify, []string{"command:exit 3", "command:cat >> " + out}); err != nil {
+	if err := r.led.Set(t.Context(), services.SettingNotify, []string{"command:exit 3", "command:cat >> " + out}); err != nil {
 		t.Fatal(err)
 	}
 	s := r.supervisor()

@@ -41,35 +41,3 @@ func TestAnswersComeAfterConfig(t *testing.T) {
 		t.Errorf("after %+v: %d members in config.json, want %d without a0: %v", out, len(cfg.Members), n, err)
 	}
 }
-
-// TestPublisherCoversWhatWasWanted: an answer waits for the writing that began after
-// its change, and changes meanwhile are one writing.
-func TestPublisherCoversWhatWasWanted(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	s := New(Config{Layout: r.layout, Ledger: r.led})
-	s.msgs = make(chan message, 10)
-	var told []string
-	tell := func(what string) { s.whenPublished(func() { told = append(told, what) }) }
-
-	tell("at once")
-	s.publish()
-	tell("first")
-	s.publish() // while the first is being written
-	s.publish()
-	tell("second")
-	if fmt.Sprint(told) != "[at once]" {
-		t.Fatalf("told %v before anything was written", told)
-	}
-	(<-s.msgs).apply(s)
-	if fmt.Sprint(told) != "[at once first]" {
-		t.Fatalf("after one writing told %v", told)
-	}
-	(<-s.msgs).apply(s) // the rest is over: the second begins
-	(<-s.msgs).apply(s)
-	if fmt.Sprint(told) != "[at once first second]" || s.pub.wanted || s.pub.writing {
-		t.Fatalf("after two writings told %v, wanted %v, writing %v", told, s.pub.wanted, s.pub.writing)
-	}
-	s.stopTimers()
-	s.work.Wait()
-}

@@ -92,8 +92,8 @@ func (r renamed) apply(s *Supervisor) {
 	if r.err == nil {
 		r.err = err
 	}
-	s.publish()
-	s.whenPublished(func() { r.reply(row, r.err) })
+	s.publisher.Publish()
+	s.publisher.When(func() { r.reply(row, r.err) })
 	switch {
 	case m == nil:
 	case len(m.up) > 0 && m.row.Desired == team.WantRunning && !m.row.Observed.Alive(): // a start was requested meanwhile

@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -356,7 +357,7 @@ func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 			list = append(list, pane.PaneID)
 		}
 		err := s.setHidden(list)
-		s.whenPublished(func() { reply(struct{}{}, err) })
+		s.publisher.When(func() { reply(struct{}{}, err) })
 	})
 	return err
 }
@@ -473,14 +474,17 @@ func itoa(n int) string { return strconv.Itoa(n) }
 type idleQuit struct{}
 
 func (idleQuit) apply(s *Supervisor) {
-	if s.idle() && !s.copyLast() {
+	if s.idle() && !s.copies.Last() {
 		s.log.Info("nothing to supervise: leaving")
 		s.quitting = true
 	}
 }
 
 func (s *Supervisor) idle() bool {
-	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.joinedLooks > 0 || s.timers[joinedTimer] != nil || s.verifyLook.under || s.copies.running {
+	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.joinedLooks > 0 || s.timers[joinedTimer] != nil || s.verifyLook.under {
+		return false
+	}
+	if slices.ContainsFunc(s.services, services.Service.Busy) {
 		return false
 	}
 	for _, m := range s.members {

@@ -349,7 +349,7 @@ func (d startDone) apply(s *Supervisor) {
 	s.watch(m)
 	s.awaitReady(m)
 	s.openLine(m)
-	s.publish()
+	s.publisher.Publish()
 	s.answerUp(m, nil)
 	if m.stop != nil {
 		s.proceedStop(m)
@@ -401,7 +401,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 			d.err = errors.Join(d.err, err)
 		}
 		delete(s.members, m.row.SessionKey)
-		s.publish() // whoever is answered finds no trace of it
+		s.publisher.Publish() // whoever is answered finds no trace of it
 		s.answerUp(m, d.err)
 		if m.stop != nil {
 			s.answerStop(m, "already_stopped", "its start failed: "+d.err.Error())

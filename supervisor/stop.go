@@ -260,7 +260,7 @@ func (s *Supervisor) answerStop(m *member, outcome, reason string) {
 		Name: m.row.Name, Outcome: outcome, Reason: reason, Exit: m.row.ExitText,
 		Tasks: m.released, Took: time.Since(st.began),
 	}
-	s.whenPublished(func() {
+	s.publisher.When(func() {
 		for _, f := range st.gone {
 			f(out)
 		}

@@ -72,8 +72,6 @@ type Supervisor struct {
 	lastSeq  int64              // newest event seen
 	timers   map[string]*time.Timer
 	quitting bool
-	pub      publishing
-	copies   copying
 	looking  time.Duration // how long the last look at the ledger took
 
 	spent         map[string]quota.Spent // by session key; nil before the first look
@@ -83,8 +81,6 @@ type Supervisor struct {
 	pruning  bool
 	boxSizes map[string]int64 // of mailboxes, when they were last pruned
 
-	telling     []told // what the outside is to be told
-	busyTelling bool
 	traces      []Trace
 	traceAt     int
 	starts      chan struct{}       // limits starts at once; steps use it
@@ -98,6 +94,8 @@ type Supervisor struct {
 	verifySlots chan struct{}        // limits verifications at once; steps use it
 
 	checkpoints *services.Checkpoints
+	publisher   *services.Publisher
+	copies      *services.Copies
 	services    []services.Service // all of them
 }
 
@@ -132,7 +130,11 @@ func (s *Supervisor) serve() {
 	t := services.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
 	git := services.NewSlots()
 	s.checkpoints = services.NewCheckpoints(t, git)
-	s.services = []services.Service{s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits)}
+	s.publisher, s.copies = services.NewPublisher(t), services.NewCopies(t, s.policy.CopyEvery, s.policy.CopyRest)
+	s.services = []services.Service{
+		s.publisher, s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits), services.NewNotifications(t),
+		services.NewWALWatch(t, s.policy.Log, s.policy.LogPause, s.policy.LogRest), s.copies, services.NewLeftovers(t),
+	}
 }
 
 // startServices starts them before the loop begins: adopting uses some.
@@ -164,6 +166,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		return err
 	}
 	s.team, s.started = row, time.Now()
+	s.startServices(ctx)
 	_ = s.renamesLeft(ctx) // logged; tried again before the member starts
 	rows, err := s.cfg.Ledger.Members(ctx, false)
 	if err != nil {
@@ -182,7 +185,6 @@ func (s *Supervisor) Start(ctx context.Context) error {
 			s.members[r.SessionKey] = &member{row: r}
 		}
 	}
-	s.startServices(ctx)
 	s.adoptAll(ctx)
 	s.watchMail()
 	go s.loop(changes, stop)
@@ -211,9 +213,8 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer stopChanges()
 	defer s.settler.close()
 	defer s.dropWords()
-	defer s.lastPublish()
-	defer s.closeLines()
 	defer s.closeServices()
+	defer s.closeLines()
 	defer s.stopTimers()
 	defer s.lastUsage()
 	for _, m := range s.members {
@@ -226,14 +227,12 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	expireJoined{}.apply(s)
 	limitsOver{}.apply(s)
 	s.goOnLeft()
-	s.commandsLeft()
 	s.repairTrees()
 	s.lookServices(true)
 	s.stopsLeft()
 	openIntents{}.apply(s)
 	openVerifications{}.apply(s)
 	s.offerSoon()
-	s.publish()
 	s.armIdle()
 	notes := s.cfg.Notes
 	for !s.quitting {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/permit"
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -268,7 +269,7 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	}
 	t.deliver(ctx, c, settled)
 	if a.Kind == ledger.ApprovePlan && in.Approve { // its mode has changed: whoever reads config.json next sees that
-		err = supervisor.Publish(ctx, t.Layout, t.Ledger)
+		err = publish.Config(ctx, t.Layout, t.Ledger)
 	}
 	if a.Kind == ledger.ApproveReview && in.Approve {
 		if task, err := t.Ledger.Task(ctx, a.Task); err == nil {

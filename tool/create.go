@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -191,7 +192,7 @@ func (e *Env) fill(ctx context.Context, l team.Layout, n newTeam) (err error) {
 	if err := led.SetPlace(ctx, place); err != nil {
 		return err
 	}
-	return supervisor.Publish(ctx, l, led)
+	return publish.Config(ctx, l, led)
 }
 
 // creatingDir makes a directory for a team to be, which is ours while held is open.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -69,7 +70,7 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 		err = t.mailer(c).Fresh(ctx, m)
 	}
 	if err == nil {
-		err = supervisor.Publish(ctx, t.Layout, t.Ledger)
+		err = publish.Config(ctx, t.Layout, t.Ledger)
 	}
 	if err != nil { // nothing of it stays
 		if rerr := led.RemoveMember(context.WithoutCancel(ctx), m.SessionKey); rerr != nil {

@@ -16,9 +16,11 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -75,7 +77,7 @@ func (t *Team) LedgerBackup(ctx context.Context, c Caller) (ledger.Copy, error) 
 	if !c.Person {
 		return ledger.Copy{}, errRole(c, OpMaintenance)
 	}
-	return t.Ledger.CopyTo(ctx, t.Layout.Copies(), supervisor.CopiesKept)
+	return t.Ledger.CopyTo(ctx, t.Layout.Copies(), services.CopiesKept)
 }
 
 // LedgerRecovered is what became of a ledger that was to be recovered.
@@ -407,7 +409,7 @@ func (t *Team) recovered(ctx context.Context, out *LedgerRecovered) error {
 	if _, err := t.Ledger.Event(ctx, ledger.Event{What: "ledger.recovered", ID: filepath.Base(out.Kept), After: fmt.Sprintf("%d notes", len(out.Missing))}); err != nil {
 		return err
 	}
-	if err := supervisor.Publish(ctx, t.Layout, t.Ledger); err != nil {
+	if err := publish.Config(ctx, t.Layout, t.Ledger); err != nil {
 		return err
 	}
 	members, _, err := t.Members(ctx) // brings a supervisor where members are wanted

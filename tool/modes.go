@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -136,7 +136,7 @@ func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mod
 	if m, err = t.as(c).UpdateMember(ctx, ledger.MemberPatch{SessionKey: m.SessionKey, Mode: &mode}); err != nil {
 		return m, err
 	}
-	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+	return m, publish.Config(ctx, t.Layout, t.Ledger)
 }
 
 // handedDown are the modes that a member has from its lead where it is spawned without one

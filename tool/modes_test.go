@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -106,7 +107,7 @@ func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
 		}
 		return c.Member("bob").Mode
 	}
-	if err := supervisor.Publish(ctx, r.Layout, r.Ledger); err != nil {
+	if err := publish.Config(ctx, r.Layout, r.Ledger); err != nil {
 		t.Fatal(err)
 	}
 	if wrote, err := set("bob", team.ModePlan); err != nil || !wrote || inFile() != "plan" {

@@ -8,14 +8,14 @@ import (
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Sinks lists where the team's supervisor tells the person outside of it.
 func (t *Team) Sinks(ctx context.Context) ([]string, error) {
 	specs := []string{}
-	_, err := t.Ledger.Setting(ctx, supervisor.SettingNotify, &specs)
+	_, err := t.Ledger.Setting(ctx, services.SettingNotify, &specs)
 	return specs, err
 }
 
@@ -58,10 +58,10 @@ func (t *Team) changeSinks(ctx context.Context, c Caller, change func([]string) 
 	if specs, err = change(specs); err != nil {
 		return err
 	}
-	if err := t.as(c).Set(ctx, supervisor.SettingNotify, specs); err != nil {
+	if err := t.as(c).Set(ctx, services.SettingNotify, specs); err != nil {
 		return err
 	}
-	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "team.setting", ID: supervisor.SettingNotify})
+	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "team.setting", ID: services.SettingNotify})
 	return err
 }
 

@@ -15,10 +15,10 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -229,7 +229,7 @@ func (r *repairer) config(ctx context.Context, t *Team) {
 	}
 	before, readErr := regular.ReadFile(path)
 	olds := corrupted(path)
-	if err := supervisor.Publish(ctx, t.Layout, t.Ledger); err != nil {
+	if err := publish.Config(ctx, t.Layout, t.Ledger); err != nil {
 		r.fail("config", err)
 		return
 	}

@@ -3,8 +3,8 @@ package tool
 import (
 	"context"
 
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -39,7 +39,7 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 	if err := t.freeTasks(ctx, c, m); err != nil {
 		return m, err
 	}
-	return m, supervisor.Publish(ctx, t.Layout, t.Ledger)
+	return m, publish.Config(ctx, t.Layout, t.Ledger)
 }
 
 // freeTasks gives back what a member has that its role may not work on: it could not end

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -74,7 +74,7 @@ func (p *pass) rosterHere(ctx context.Context) error {
 	if p.members, err = p.led().Members(ctx, false); err != nil {
 		return err
 	}
-	return supervisor.Publish(ctx, p.in.Team.Layout, p.in.Team.Ledger)
+	return publish.Config(ctx, p.in.Team.Layout, p.in.Team.Ledger)
 }
 
 func (p *pass) addHere(ctx context.Context, m team.ConfigMember) (bool, error) {
@@ -262,7 +262,7 @@ func (b *bridge) dismiss(ctx context.Context) error {
 	if err := p.led().Set(ctx, sinceSetting+b.id, nil); err != nil {
 		return err
 	}
-	return supervisor.Publish(ctx, b.in.Team.Layout, b.in.Team.Ledger)
+	return publish.Config(ctx, b.in.Team.Layout, b.in.Team.Ledger)
 }
 
 // Remove takes back what a bridge has shown: our members there and theirs here. Mail and
@@ -300,5 +300,5 @@ func Remove(ctx context.Context, in In) (err error) {
 	if err := p.led().Set(ctx, sinceSetting+b.id, nil); err != nil {
 		return err
 	}
-	return supervisor.Publish(ctx, in.Team.Layout, in.Team.Ledger)
+	return publish.Config(ctx, in.Team.Layout, in.Team.Ledger)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -108,7 +109,7 @@ func newTeam(t *testing.T) team.Layout {
 	if _, err := led.CreateTeam(t.Context(), ledger.TeamRow{Key: "t", Name: "t", LeadSession: "lead"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := supervisor.Publish(t.Context(), l, led); err != nil {
+	if err := publish.Config(t.Context(), l, led); err != nil {
 		t.Fatal(err)
 	}
 	return l

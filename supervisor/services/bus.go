@@ -21,6 +21,8 @@ type Service interface {
 	// them was about a member. The rows of the roster are fresh then. The first call comes
 	// once all members are adopted, with roster true.
 	Looked(roster bool)
+	// Busy keeps a supervisor with nothing else to do from leaving.
+	Busy() bool
 	// Close ends it. What it runs beside the loop ends with its context, and the supervisor
 	// waits for that.
 	Close()
@@ -70,4 +72,10 @@ func (q *quiet) Start(_ context.Context, bus Bus) error {
 
 func (*quiet) Event(ledger.Event) {}
 func (*quiet) Looked(bool)        {}
+func (*quiet) Busy() bool         { return false }
 func (*quiet) Close()             {}
+
+// writing bounds a write that is brought to its end though the supervisor leaves.
+func writing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+}

@@ -1,4 +1,4 @@
-package supervisor
+package publish
 
 import (
 	"os"
@@ -7,21 +7,47 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
+
+// newTeam is a team with a ledger of its own and its lead.
+func newTeam(t *testing.T) (team.Layout, *ledger.Ledger) {
+	t.Helper()
+	l := team.Home{Dir: t.TempDir()}.Team("t")
+	for _, d := range []string{l.Dir, l.Locks()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	led := ledger.New(db, ledger.Direct(db))
+	lead := team.LeadSessionKey("", "t")
+	if _, err := led.CreateTeam(t.Context(), ledger.TeamRow{Key: "t", Name: "t", LeadSession: lead}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := led.AddMember(t.Context(), ledger.Member{SessionKey: lead, Name: team.LeadName, Role: team.RoleLeader, Desired: team.WantStopped}, true); err != nil {
+		t.Fatal(err)
+	}
+	return l, led
+}
 
 // A config.json that cannot be read is moved aside, and the log says so once.
 func TestConfigAsideIsAnEvent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	l, led := newTeam(t)
 	publish := func() {
 		t.Helper()
-		if err := Publish(t.Context(), r.layout, r.led); err != nil {
+		if err := Config(t.Context(), l, led); err != nil {
 			t.Fatal(err)
 		}
 	}
 	events := func() []ledger.Event {
 		t.Helper()
-		all, err := r.led.Events(t.Context(), 0, 0, ledger.EventFilter{What: EventConfigAside})
+		all, err := led.Events(t.Context(), 0, 0, ledger.EventFilter{What: EventAside})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +58,7 @@ func TestConfigAsideIsAnEvent(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	const damaged = `{"name": "t", "mem`
-	if err := os.WriteFile(r.layout.Config(), []byte(damaged), 0o600); err != nil {
+	if err := os.WriteFile(l.Config(), []byte(damaged), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	publish()
@@ -41,7 +67,7 @@ func TestConfigAsideIsAnEvent(t *testing.T) {
 	if len(all) != 1 {
 		t.Fatalf("%d events: %+v", len(all), all)
 	}
-	if b, err := os.ReadFile(filepath.Join(r.layout.Dir, all[0].ID)); err != nil || string(b) != damaged {
+	if b, err := os.ReadFile(filepath.Join(l.Dir, all[0].ID)); err != nil || string(b) != damaged {
 		t.Errorf("%q, %v", b, err)
 	}
 }
@@ -50,14 +76,14 @@ func TestConfigAsideIsAnEvent(t *testing.T) {
 // are kept, a file that is gone is made anew, a damaged one is moved aside.
 func TestPublishSeesWhatOthersWrote(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	var f configFile
+	l, led := newTeam(t)
+	var f File
 	publish := func() string {
 		t.Helper()
-		if err := f.publish(t.Context(), r.layout, r.led); err != nil {
+		if err := f.Publish(t.Context(), l, led); err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.ReadFile(r.layout.Config())
+		b, err := os.ReadFile(l.Config())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +91,7 @@ func TestPublishSeesWhatOthersWrote(t *testing.T) {
 	}
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(r.layout.Config(), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(l.Config(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +110,7 @@ func TestPublishSeesWhatOthersWrote(t *testing.T) {
 	if strings.Contains(now, "other") {
 		t.Errorf("the name is theirs: %s", now)
 	}
-	if err := os.Remove(r.layout.Config()); err != nil {
+	if err := os.Remove(l.Config()); err != nil {
 		t.Fatal(err)
 	}
 	if again := publish(); again != first {

@@ -1,4 +1,4 @@
-package supervisor
+package services
 
 import (
 	"cmp"
@@ -31,56 +31,71 @@ type told struct {
 	channel string
 }
 
-// outside queues what the outside may be told of an event. What agents say to
-// each other is of the internal channel: it comes here and the gate stops it.
-func (s *Supervisor) outside(e ledger.Event) {
-	t, ok := noticeOf(s.team.Key, e)
-	if !ok || !sink.External(t.wants, t.channel) || len(s.telling) >= maxOutside {
-		return // the sinks ask the gate again; here it saves the way
-	}
-	s.telling = append(s.telling, t)
-	s.tellOutside()
+// Notifications reports to the sinks of a team what waits for a person.
+type Notifications struct {
+	quiet
+	team    Team
+	key     string // of the team
+	queue   []told
+	sending bool
 }
 
-// tellOutside tells what is queued, one batch at a time.
-func (s *Supervisor) tellOutside() {
-	if s.busyTelling || len(s.telling) == 0 {
+// NewNotifications returns the service.
+func NewNotifications(t Team) *Notifications { return &Notifications{team: t} }
+
+// Start reads what the team is called.
+func (n *Notifications) Start(ctx context.Context, bus Bus) error {
+	n.bus = bus
+	row, err := n.team.Ledger.Team(ctx)
+	n.key = row.Key
+	return err
+}
+
+// Event queues what the outside may be told of an event. What agents say to each other is of
+// the internal channel: it comes here and the gate stops it.
+func (n *Notifications) Event(e ledger.Event) {
+	t, ok := noticeOf(n.key, e)
+	if !ok || !sink.External(t.wants, t.channel) || len(n.queue) >= maxOutside {
+		return // the sinks ask the gate again; here it saves the way
+	}
+	n.queue = append(n.queue, t)
+	n.send()
+}
+
+// send reports what is queued, one batch at a time.
+func (n *Notifications) send() {
+	if n.sending || len(n.queue) == 0 {
 		return
 	}
-	batch := s.telling
-	s.telling, s.busyTelling = nil, true
-	s.step(func(ctx context.Context) message {
+	batch := n.queue
+	n.queue, n.sending = nil, true
+	n.bus.Go("notify", func(ctx context.Context) func() {
 		var specs []string
-		if _, err := s.cfg.Ledger.Setting(ctx, SettingNotify, &specs); err != nil && ctx.Err() == nil {
-			s.log.Warn("read the sinks", "err", err)
+		if _, err := n.team.Ledger.Setting(ctx, SettingNotify, &specs); err != nil && ctx.Err() == nil {
+			n.team.Log.Warn("read the sinks", "err", err)
 		}
 		for _, spec := range specs {
 			to, err := sink.Parse(spec)
 			for _, t := range batch {
 				if err == nil {
-					_, err = to.Deliver(ctx, run.BookOf(s.cfg.Layout), t.wants, t.channel, t.notice)
+					_, err = to.Deliver(ctx, run.BookOf(n.team.Layout), t.wants, t.channel, t.notice)
 				}
 				if err == nil || ctx.Err() != nil {
 					continue
 				}
-				s.log.Warn("tell outside", "sink", spec, "what", t.notice.What, "err", err)
+				n.team.Log.Warn("tell outside", "sink", spec, "what", t.notice.What, "err", err)
 				data, _ := json.Marshal(map[string]string{"sink": spec, "what": t.notice.What, "error": err.Error()})
-				if _, err := s.cfg.Ledger.Event(ctx, ledger.Event{What: "notify.failed", ID: t.notice.ID, Data: data}); err != nil {
-					s.log.Warn("log a failed notice", "err", err)
+				if _, err := n.team.Ledger.Event(ctx, ledger.Event{What: "notify.failed", ID: t.notice.ID, Data: data}); err != nil {
+					n.team.Log.Warn("log a failed notice", "err", err)
 				}
 				break // the rest of the batch would fail the same way
 			}
 		}
-		return toldOutside{}
+		return func() {
+			n.sending = false
+			n.send()
+		}
 	})
-}
-
-// toldOutside is the end of a batch.
-type toldOutside struct{}
-
-func (toldOutside) apply(s *Supervisor) {
-	s.busyTelling = false
-	s.tellOutside()
 }
 
 // noticeOf is what an event is to the outside; false for the many that are nothing.

@@ -1,4 +1,5 @@
-package supervisor
+// Package publish writes config.json, the roster as other programs read it, from the ledger.
+package publish
 
 import (
 	"bytes"
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,23 +19,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Publish writes config.json from the ledger if that changes it. Keys that we do
+// Config writes config.json from the ledger if that changes it. Keys that we do
 // not know are kept. A config.json that cannot be read is moved aside, never
 // overwritten: the ledger is the truth.
-func Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
-	return new(configFile).publish(ctx, l, led)
+func Config(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
+	return new(File).Publish(ctx, l, led)
 }
 
-// configFile is a config.json that is written again and again by one who is mostly
+// File is a config.json that is written again and again by one who is mostly
 // alone with it: while it has the text that we left, it is not parsed anew.
-type configFile struct {
+type File struct {
 	mu   sync.Mutex
 	text []byte
 	cfg  *team.Config // what has text; nil before the first writing
 }
 
-// publish is Publish.
-func (f *configFile) publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
+// Publish is Config.
+func (f *File) Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lock, err := filelock.Lock(ctx, l.ConfigLock())
@@ -84,17 +86,17 @@ func (f *configFile) publish(ctx context.Context, l team.Layout, led *ledger.Led
 	if moved == "" {
 		return nil
 	}
-	_, err = led.Event(ctx, ledger.Event{What: EventConfigAside, ID: filepath.Base(moved)})
+	_, err = led.Event(ctx, ledger.Event{What: EventAside, ID: filepath.Base(moved)})
 	return err
 }
 
-// EventConfigAside says that a config.json could not be read, and under which name it
+// EventAside says that a config.json could not be read, and under which name it
 // lies beside the new one.
-const EventConfigAside = "config.aside"
+const EventAside = "config.aside"
 
-// sweepConfig removes what publishers left that were killed: nobody writes while
+// Sweep removes what publishers left that were killed: nobody writes while
 // we hold their lock.
-func sweepConfig(ctx context.Context, l team.Layout) (int, error) {
+func Sweep(ctx context.Context, l team.Layout) (int, error) {
 	lock, err := filelock.Lock(ctx, l.ConfigLock())
 	if err != nil {
 		return 0, fmt.Errorf("lock config.json: %w", err)
@@ -136,4 +138,11 @@ func fillConfig(cfg *team.Config, row ledger.TeamRow, members []ledger.Member) {
 		list = append(list, c)
 	}
 	cfg.Members = list
+}
+
+// hiddenNow are the hidden panes that a member of the roster is in.
+func hiddenNow(hidden []string, members []ledger.Member) []string {
+	return slices.DeleteFunc(slices.Clone(hidden), func(id string) bool {
+		return !slices.ContainsFunc(members, func(m ledger.Member) bool { return m.Name != team.LeadName && m.PaneID == id })
+	})
 }

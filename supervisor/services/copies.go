@@ -1,0 +1,108 @@
+package services
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// CopiesKept is how many copies of a ledger there are.
+const CopiesKept = 3
+
+// Copies makes copies of the ledger when a run has ended, and at least once in a period while
+// it changes. Nothing is armed while nothing changes.
+type Copies struct {
+	quiet
+	team        Team
+	every, rest time.Duration
+
+	last    time.Time // the newest; zero: not looked at yet, or none
+	known   bool      // last was looked up
+	running bool
+	changed bool // since the newest was begun
+	started bool // the first look is over
+}
+
+// NewCopies returns the service: no change stays in no copy for longer than every, and two
+// copies are rest apart.
+func NewCopies(t Team, every, rest time.Duration) *Copies {
+	return &Copies{team: t, every: every, rest: rest}
+}
+
+// Event takes the end of a run for a good moment.
+func (c *Copies) Event(e ledger.Event) {
+	if e.What == "run.closed" {
+		c.at(c.rest)
+	}
+}
+
+// Looked arms the copy that is due after a change.
+func (c *Copies) Looked(bool) {
+	if !c.started { // nothing has changed yet
+		c.started = true
+		return
+	}
+	c.later()
+}
+
+func (c *Copies) later() {
+	c.changed = true
+	if !c.bus.Armed("copy") {
+		c.at(c.every)
+	}
+}
+
+// at arms the next copy for when the newest is so old. A new team waits, too: it has nothing
+// yet that would be missed.
+func (c *Copies) at(age time.Duration) {
+	if !c.known {
+		c.known = true
+		if list, err := ledger.Copies(c.team.Layout.Copies()); err == nil && len(list) > 0 {
+			c.last = list[0].At
+		}
+	}
+	if c.running {
+		return // its end looks again
+	}
+	since := c.every - c.rest // without a copy: after the rest
+	if !c.last.IsZero() {
+		since = max(0, time.Since(c.last))
+	}
+	c.bus.After("copy", max(time.Millisecond, age-since), c.copy)
+}
+
+func (c *Copies) copy() {
+	if c.running || !c.changed {
+		return
+	}
+	c.running, c.changed = true, false
+	c.bus.Go("copy the ledger", func(ctx context.Context) func() {
+		if _, err := c.team.Ledger.CopyTo(ctx, c.team.Layout.Copies(), CopiesKept); err != nil && ctx.Err() == nil {
+			c.team.Log.Warn("copy the ledger", "err", err)
+		}
+		return c.copied
+	})
+}
+
+// copied is called after a copy. After a failure the next change tries again, not before the
+// usual time has passed.
+func (c *Copies) copied() {
+	c.running, c.last = false, time.Now()
+	if c.changed {
+		c.later()
+	}
+}
+
+// Busy reports that a copy is being made.
+func (c *Copies) Busy() bool { return c.running }
+
+// Last begins the copy that a supervisor makes before it leaves; false: none is due.
+func (c *Copies) Last() bool {
+	if !c.changed || !c.last.IsZero() && time.Since(c.last) < c.rest {
+		return false
+	}
+	c.bus.After("copy", 0, nil)
+	c.copy()
+	return true
+}

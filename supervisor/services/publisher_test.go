@@ -1,0 +1,57 @@
+package services
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// An answer waits for the writing that began after its change, and changes meanwhile are one
+// writing.
+func TestPublisherCoversWhatWasWanted(t *testing.T) {
+	t.Parallel()
+	tm, _ := newTeam(t, "ann")
+	b := newBus(t)
+	p := NewPublisher(tm)
+	if err := p.Start(b.ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	tell := func(what string) { p.When(func() { told = append(told, what) }) }
+	is := func(want string) {
+		t.Helper()
+		if fmt.Sprint(told) != want {
+			t.Fatalf("told %v, want %s", told, want)
+		}
+	}
+	tell("at once")
+	p.Publish()
+	tell("first")
+	p.Publish() // while the first is being written
+	p.Publish()
+	tell("second")
+	is("[at once]")
+	b.next()
+	is("[at once first]")
+	b.fire("publish") // the rest is over: the second begins
+	b.next()
+	is("[at once first second]")
+	if p.wanted || p.writing {
+		t.Errorf("wanted %v, writing %v", p.wanted, p.writing)
+	}
+	// The end leaves nothing unwritten.
+	b.fire("publish")
+	name := "what it is for"
+	if _, err := tm.Ledger.UpdateTeam(t.Context(), ledger.TeamPatch{Description: &name}); err != nil {
+		t.Fatal(err)
+	}
+	p.wanted = true
+	tell("last")
+	p.Close()
+	is("[at once first second last]")
+	if cfg, err := team.ReadConfig(tm.Layout.Config()); err != nil || cfg.Description != name || len(cfg.Members) != 2 {
+		t.Errorf("config.json has %+v, %v", cfg, err)
+	}
+}
