@@ -164,7 +164,7 @@ var rooms = map[string]room{
 	},
 	"tool/mcp": {
 		may: []string{"team", "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}, never: noExec,
-		why: "the only room that imports the MCP SDK",
+		why: "serves the operations by the MCP SDK, which agent/mcp calls others with",
 	},
 	"agent/tools": {
 		may:   []string{"team", leaf, "internal/run", "internal/permit", "agent/model"},
@@ -179,6 +179,10 @@ var rooms = map[string]room{
 	"agent/model/config": {
 		may: []string{"team", leaf, "agent/model"}, libs: []string{yaml}, never: noSQL,
 		why: "reads config.yaml and opens what it names; a key may come from a command",
+	},
+	"agent/mcp": {
+		may: []string{"team", leaf, "internal/run", "agent/model"}, libs: []string{"github.com/modelcontextprotocol/go-sdk", guuid}, never: noSQL,
+		why: "calls other people's MCP servers, where tool/mcp serves; no other room sees the SDK",
 	},
 	"agent": {
 		may: []string{"team", "internal/run", "tool", "ledger", "inbox", "agent/llm"}, never: noSQL,

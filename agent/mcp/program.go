@@ -1,0 +1,102 @@
+package mcp
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/teamctl/teamctl/internal/childattr"
+	"github.com/teamctl/teamctl/internal/run"
+	"github.com/teamctl/teamctl/team"
+)
+
+// grace is how long a program has to end after its input, and after each signal.
+const grace = 2 * time.Second
+
+// program is a server that speaks over its input and output.
+type program struct {
+	in         io.WriteCloser
+	out        io.ReadCloser
+	generation string
+	ended      chan struct{}
+}
+
+// startProgram starts a program in a session of its own. It ends with this process,
+// however that ends.
+func startProgram(s team.MCPServer, o *Options) (*program, error) {
+	cmd := exec.Command(s.Command[0], s.Command[1:]...)
+	p := &program{generation: uuid.NewString(), ended: make(chan struct{})}
+	cmd.Dir, cmd.Env, cmd.Stderr = o.Dir, environ(s, o, p.generation), o.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	childattr.DieWithUs(cmd.SysProcAttr)
+	cmd.WaitDelay = grace // for standard error, which what it leaves may keep open
+	if o.Prepare != nil {
+		if err := o.Prepare(cmd); err != nil {
+			return nil, err
+		}
+	}
+	// Pipes of our own: those of exec.Cmd are closed under a reader when it ends.
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, childIn.Close(), in.Close())
+	}
+	cmd.Stdin, cmd.Stdout = childIn, childOut
+	p.in, p.out = in, out
+	started := make(chan error, 1)
+	go func() {
+		defer close(p.ended)
+		runtime.LockOSThread() // the signal of DieWithUs is sent when this thread ends
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // its status says nothing to anybody
+		}
+	}()
+	err = <-started
+	_, _ = childIn.Close(), childOut.Close()
+	if err != nil {
+		<-p.ended
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	return p, nil
+}
+
+// environ is the environment of a program.
+func environ(s team.MCPServer, o *Options, generation string) []string {
+	env := slices.DeleteFunc(slices.Clone(o.Env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(o.Withhold, name)
+	})
+	for k, v := range s.Env {
+		env = append(env, k+"="+v)
+	}
+	slices.Sort(env[len(env)-len(s.Env):])
+	return append(env, team.EnvCommand+"="+generation, team.EnvDetached+"=")
+}
+
+// end ends the program and everything that it has started.
+func (p *program) end() {
+	_ = p.in.Close() // which asks it to end
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-p.ended:
+	case <-t.C:
+	}
+	_ = run.End(nil, p.generation, grace) // what cannot be ended nobody can help
+	<-p.ended
+	_ = p.out.Close()
+}
