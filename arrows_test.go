@@ -166,6 +166,14 @@ var rooms = map[string]room{
 		may: []string{"team", "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}, never: noExec,
 		why: "serves the operations by the MCP SDK, which agent/mcp calls others with",
 	},
+	"agent/skills": {
+		may: []string{"team", leaf}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
+		why: "texts that people keep for agents: it reads files",
+	},
+	"agent/secrets": {
+		never: append([]string{"net"}, noExec...),
+		why:   "replaces known values in a text",
+	},
 	"agent/tools": {
 		may:   []string{"team", leaf, "internal/run", "internal/permit", "agent/model"},
 		libs:  []string{"github.com/google/jsonschema-go", "github.com/bmatcuk/doublestar", "github.com/aymanbagabas/go-udiff", "golang.org/x/net", guuid},

@@ -1,0 +1,137 @@
+// Package secrets hides known secret values in what an agent writes and reads: entries of
+// its transcript, logs, errors, its screen.
+package secrets
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// minLength is how long a value must be to be hidden: a shorter one occurs in ordinary
+// text.
+const minLength = 8
+
+// Set is the secrets of one process. The zero value hides nothing. It may be used by
+// several goroutines.
+type Set struct {
+	mu      sync.RWMutex
+	values  []secret // longest first: a secret may contain another
+	replace *strings.Replacer
+	longest int
+}
+
+type secret struct{ value, name string }
+
+// Add makes a value known by a name, such as the variable that it comes from. Values of
+// less than 8 characters are ignored.
+func (s *Set) Add(name, value string) {
+	value = strings.TrimSpace(value)
+	if len(value) < minLength {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.values, func(k secret) bool { return k.value == value }) {
+		return
+	}
+	s.values = append(s.values, secret{value, name})
+	slices.SortStableFunc(s.values, func(a, b secret) int { return len(b.value) - len(a.value) })
+	pairs := make([]string, 0, 2*len(s.values))
+	for _, k := range s.values {
+		pairs = append(pairs, k.value, "[redacted:"+k.name+"]")
+	}
+	s.replace, s.longest = strings.NewReplacer(pairs...), len(s.values[0].value)
+}
+
+// Hide returns text with every secret replaced by [redacted:NAME].
+func (s *Set) Hide(text string) string {
+	if s == nil {
+		return text
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.replace == nil {
+		return text
+	}
+	return s.replace.Replace(text)
+}
+
+// Writer hides secrets in what is written to w, also those that lie across two writes.
+// It holds back the end of the text while that may be the beginning of a secret; Close
+// writes it.
+func (s *Set) Writer(w io.Writer) io.WriteCloser { return &writer{set: s, w: w} }
+
+type writer struct {
+	set  *Set
+	w    io.Writer
+	mu   sync.Mutex
+	held string
+}
+
+// Write is io.Writer's: it counts what was held back as written.
+func (w *writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := w.held + string(b)
+	keep := w.set.open(text)
+	w.held = text[len(text)-keep:]
+	if _, err := io.WriteString(w.w, w.set.Hide(text[:len(text)-keep])); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Close writes what was held back. It does not close the underlying writer.
+func (w *writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := w.set.Hide(w.held)
+	w.held = ""
+	_, err := io.WriteString(w.w, text)
+	return err
+}
+
+// open is the length of the longest end of text that must be held back: from there on it
+// is the beginning of a secret, and no secret that ends before reaches into it.
+func (s *Set) open(text string) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for i := max(0, len(text)-s.longest+1); i < len(text); i++ {
+		if slices.ContainsFunc(s.values, func(k secret) bool { return len(k.value) > len(text)-i && strings.HasPrefix(k.value, text[i:]) }) {
+			if j := s.whole(text, i); j > i {
+				i = j - 1 // a secret that is complete covers its beginning
+				continue
+			}
+			return len(text) - i
+		}
+	}
+	return 0
+}
+
+// whole returns the end of a complete secret that begins before at and ends behind it, or
+// at.
+func (s *Set) whole(text string, at int) int {
+	for i := 0; i < len(text); {
+		n := 0
+		for _, k := range s.values { // the longest that begins here, as Hide takes it
+			if strings.HasPrefix(text[i:], k.value) {
+				n = len(k.value)
+				break
+			}
+		}
+		switch {
+		case n == 0:
+			i++
+		case i < at && i+n > at:
+			return i + n
+		default:
+			i += n
+		}
+		if i > at {
+			break
+		}
+	}
+	return at
+}

@@ -1,0 +1,94 @@
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// MaxOverlay is how many bytes of one overlay are used.
+const MaxOverlay = 32 << 10
+
+// Overlay is a text that is a part of an agent's instructions.
+type Overlay struct {
+	Name    string // SOUL.md, AGENTS.md
+	File    string // absolute path
+	Text    string
+	Cut     bool // only its beginning is used
+	Project bool // the words of the repository, not of the person
+}
+
+// own are the overlays of a person's workspace, in the order of the prompt.
+var own = []string{"IDENTITY.md", "SOUL.md", "USER.md", "TOOLS.md"}
+
+// Overlays reads the overlays of an agent that works in dir, which is in repo. spec is the
+// id of the agent's spec, overlay its own directory below workspace/agents/SPEC, "" for
+// that itself. Errors of single files are joined; the other overlays are returned.
+func Overlays(home, spec, overlay, repo, dir string) ([]Overlay, error) {
+	var out []Overlay
+	var errs []error
+	workspace := filepath.Join(home, "workspace")
+	for _, name := range own {
+		for _, file := range []string{filepath.Join(workspace, "agents", spec, overlay, name), filepath.Join(workspace, name)} {
+			o, found, err := overlayOf("", name, file)
+			if err != nil {
+				errs = append(errs, err)
+				break
+			}
+			if found {
+				out = append(out, o)
+				break
+			}
+		}
+	}
+	for _, at := range downTo(repo, dir) {
+		for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
+			o, found, err := overlayOf(repo, name, filepath.Join(at, name))
+			if err != nil {
+				errs = append(errs, err)
+				break
+			}
+			if found {
+				o.Project = true
+				out = append(out, o)
+				break
+			}
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// overlayOf reads one overlay. A file that is empty is none.
+func overlayOf(root, name, file string) (Overlay, bool, error) {
+	b, err := readHead(root, file, MaxOverlay+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Overlay{}, false, nil
+	}
+	if err != nil {
+		return Overlay{}, false, fmt.Errorf("overlay: %w", err)
+	}
+	o := Overlay{Name: name, File: file, Cut: len(b) > MaxOverlay}
+	o.Text = strings.TrimSpace(strings.ToValidUTF8(string(b[:min(len(b), MaxOverlay)]), ""))
+	return o, o.Text != "", nil
+}
+
+// downTo are the directories from root down to dir, which is below it; root alone where it
+// is not.
+func downTo(root, dir string) []string {
+	if root == "" {
+		return nil
+	}
+	out := []string{root}
+	rel, err := filepath.Rel(root, dir)
+	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
+		return out
+	}
+	at := root
+	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		at = filepath.Join(at, part)
+		out = append(out, at)
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Limits of a skill.
+const (
+	maxFile        = 256 << 10
+	maxName        = 64
+	maxDescription = 1024
+)
+
+// Skill is one skill.
+type Skill struct {
+	Name        string
+	Description string
+	File        string // absolute path of its SKILL.md
+	root        string // the repository that it came with
+}
+
+// Broken is a directory that should be a skill and is none.
+type Broken struct {
+	File string
+	Err  error
+}
+
+// Find reads the skills of the person's workspace, in the home directory of teamctl, and
+// of a repository, "" for none. They are sorted by name. A link in a repository that leads
+// out of it is not followed.
+func Find(home, repo string) ([]Skill, []Broken) {
+	var f finder
+	f.in("", filepath.Join(home, "workspace", "skills"))
+	if repo != "" {
+		f.in(repo, filepath.Join(repo, ".agents", "skills"))
+		f.in(repo, filepath.Join(repo, ".teamctl", "skills"))
+	}
+	slices.SortFunc(f.found, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	return f.found, f.broken
+}
+
+type finder struct {
+	found  []Skill
+	broken []Broken
+}
+
+func (f *finder) in(root, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.broken = append(f.broken, Broken{dir, err})
+	}
+	for _, e := range entries {
+		file := filepath.Join(dir, e.Name(), "SKILL.md")
+		if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+			continue
+		}
+		s, _, err := load(root, file)
+		switch {
+		case err != nil:
+			f.broken = append(f.broken, Broken{file, err})
+		case slices.ContainsFunc(f.found, func(o Skill) bool { return strings.EqualFold(o.Name, s.Name) }):
+		default:
+			f.found = append(f.found, s)
+		}
+	}
+}
+
+// Load returns the text of a skill without its front matter, and the directory whose
+// other files it may name.
+func Load(s Skill) (text, dir string, err error) {
+	_, text, err = load(s.root, s.File)
+	return text, filepath.Dir(s.File), err
+}
+
+// load reads one SKILL.md; root is the repository that it came with, "" for the person's.
+func load(root, file string) (s Skill, text string, err error) {
+	b, err := readHead(root, file, maxFile+1)
+	if err != nil {
+		return s, "", err
+	}
+	if len(b) > maxFile {
+		return s, "", fmt.Errorf("it has more than %d kB", maxFile>>10)
+	}
+	head, text, err := frontMatter(string(b))
+	if err != nil {
+		return s, "", err
+	}
+	var meta struct {
+		Name        string `yaml:"name"`
+		Description string `yaml:"description"`
+	}
+	if err := yaml.Unmarshal([]byte(head), &meta); err != nil {
+		return s, "", fmt.Errorf("front matter: %s", yaml.FormatError(err, false, false))
+	}
+	s = Skill{Name: strings.TrimSpace(meta.Name), Description: strings.Join(strings.Fields(meta.Description), " "), File: file, root: root}
+	switch {
+	case s.Name == "":
+		return s, "", errors.New("front matter: name is missing")
+	case len(s.Name) > maxName || strings.ContainsFunc(s.Name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_. ", r)
+	}):
+		return s, "", fmt.Errorf("front matter: invalid name %q", s.Name)
+	case s.Description == "":
+		return s, "", errors.New("front matter: description is missing")
+	case len(s.Description) > maxDescription:
+		return s, "", fmt.Errorf("front matter: description has %d bytes, at most %d", len(s.Description), maxDescription)
+	}
+	return s, text, nil
+}
+
+// frontMatter cuts a text into what is between its two --- lines and what follows.
+func frontMatter(text string) (head, body string, err error) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	rest, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return "", "", errors.New("it does not begin with front matter (---)")
+	}
+	if strings.HasPrefix(rest, "---\n") {
+		return "", strings.TrimPrefix(rest, "---\n"), nil
+	}
+	head, body, ok = strings.Cut(rest, "\n---\n")
+	if !ok {
+		head, ok = strings.CutSuffix(strings.TrimRight(rest, "\n"), "\n---")
+	}
+	if !ok {
+		return "", "", errors.New("its front matter has no end (---)")
+	}
+	return head, strings.TrimLeft(body, "\n"), nil
+}
+
+// Allowed are the skills that a filter lets pass.
+func Allowed(all []Skill, f team.Filter) []Skill {
+	return slices.DeleteFunc(slices.Clone(all), func(s Skill) bool { return !f.Allows(s.Name) })
+}
+
+// Listing is the part of a prompt that names skills, of most bytes at most. Skills that do
+// not fit are named without their description, then left out, and their number is told.
+func Listing(list []Skill, most int) string {
+	if len(list) == 0 || most <= 0 {
+		return ""
+	}
+	for _, brief := range []bool{false, true} {
+		var out strings.Builder
+		for _, s := range list {
+			if brief {
+				fmt.Fprintf(&out, "- %s (%s)\n", s.Name, s.File)
+			} else {
+				fmt.Fprintf(&out, "- %s: %s (%s)\n", s.Name, s.Description, s.File)
+			}
+		}
+		if out.Len() <= most {
+			return out.String()
+		}
+	}
+	var out strings.Builder
+	for i, s := range list {
+		line := fmt.Sprintf("- %s\n", s.Name)
+		more := fmt.Sprintf("- %d more\n", len(list)-i)
+		if out.Len()+len(line)+len(more) > most {
+			if out.Len()+len(more) <= most {
+				out.WriteString(more)
+			}
+			break
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// readHead reads at most n bytes of a regular file; with a root, links lead nowhere else.
+func readHead(root, file string, n int64) (b []byte, err error) {
+	var f *os.File
+	if root == "" {
+		f, err = regular.Open(file)
+	} else {
+		f, err = openIn(root, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, n))
+}
+
+func openIn(root, file string) (*os.File, error) {
+	rel, err := filepath.Rel(root, file)
+	if err != nil {
+		return nil, err
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // only used for its names
+	f, err := r.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", file, regular.ErrNotRegular)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
