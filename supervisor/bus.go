@@ -62,5 +62,5 @@ func (b bus) Find(name string) (services.Member, bool) {
 }
 
 func view(m *member) services.Member {
-	return services.Member{Member: m.row, Busy: m.step != "" || m.stop != nil}
+	return services.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: paused(m.row)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -59,7 +60,7 @@ func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
 	r.config("hooks: {TeammateIdle: 'echo go on >&2; exit 2'}")
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)
-	for n := 1; n <= maxIdleBlocks; n++ {
+	for n := 1; n <= services.MaxIdleBlocks; n++ {
 		r.activity(m, team.Idle)
 		r.events("message.mailed", n)
 		r.activity(m, team.Working)
@@ -68,8 +69,8 @@ func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
 	if e := r.events("hook.failed", 1)[0]; e.ID != "a" || e.After != "it has blocked 8 times in a row: the agent is left idle" {
 		t.Errorf("told %+v", e)
 	}
-	if posted := r.events("message.posted", 1); len(posted) != maxIdleBlocks {
-		t.Errorf("%d messages, want %d", len(posted), maxIdleBlocks)
+	if posted := r.events("message.posted", 1); len(posted) != services.MaxIdleBlocks {
+		t.Errorf("%d messages, want %d", len(posted), services.MaxIdleBlocks)
 	}
 }
 
@@ -126,7 +127,7 @@ func TestSlowRuleHoldsUpNobody(t *testing.T) {
 	r.config("hooks: {TeammateIdle: 'touch " + mark + "; exec sleep 300'}")
 	s := r.supervisor()
 	m := r.spawn(s, "a", team.RestartNever)
-	for range 2 * maxAsking {
+	for range 2 * services.MaxAsking {
 		r.activity(m, team.Idle)
 		r.activity(m, team.Working)
 	}

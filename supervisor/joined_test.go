@@ -7,6 +7,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -27,7 +28,7 @@ func (r *rig) joins(name string) ledger.Member {
 
 func (r *rig) asksJoined(m ledger.Member, deadline time.Time) ledger.Message {
 	r.Helper()
-	in, err := JoinedRequest(team.LeadName, m, "done", deadline)
+	in, err := services.JoinedRequest(team.LeadName, m, "done", deadline)
 	if err != nil {
 		r.Fatal(err)
 	}

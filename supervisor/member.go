@@ -38,13 +38,10 @@ type member struct {
 	released    []string        // tasks given back at its last exit
 	notes       []string        // what its new worktree should be known for
 	again       bool            // its worktree is what an earlier member of the name has left
-	idleBlocks  int             // times in a row that a rule has kept it from being idle
 	asks        []team.Ask      // asked before its channel was known to be open
 	mark        ledger.TurnMark // what its turn is told from
 	interrupted time.Time       // when its turn was ended by somebody; zero: not since it began
-	idleAt      int64           // when it was last seen to become idle, Unix milliseconds
 	disposed    chan struct{}   // closed when the pane of its last generation was disposed of; nil: never
-	offered     *offering       // a ready task that it was told of in this idle period; nil: none
 }
 
 // stopping is a stop under way.

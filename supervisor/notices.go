@@ -94,7 +94,8 @@ func inOneLine(words string) string {
 // markTurn begins what the next idle notice tells of, with a generation that was
 // started or adopted.
 func (s *Supervisor) markTurn(m *member) {
-	m.interrupted, m.offered, m.asks = time.Time{}, nil, nil
+	m.interrupted, m.asks = time.Time{}, nil
+	s.offers.Forget(m.row.SessionKey)
 	ctx, cancel := s.write()
 	defer cancel()
 	did, err := s.cfg.Ledger.DidSince(ctx, m.row, ledger.TurnMark{})

@@ -129,32 +129,3 @@ func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
 	r.waitState("b", team.Failed)
 	r.toldOf("b", "a", "a")
 }
-
-// Who is not known to be idle, plans, reads only or is a built-in worker is told nothing.
-func TestWhoHearsOfReadyTasks(t *testing.T) {
-	t.Parallel()
-	idle := ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
-		Spec: ledger.MemberSpec{Agent: "claude"}}
-	if !(&member{row: idle}).takesOffers() {
-		t.Fatal("an idle agent is not told")
-	}
-	for what, change := range map[string]func(*ledger.Member){
-		"works":            func(m *ledger.Member) { m.Activity = team.Working },
-		"is not known":     func(m *ledger.Member) { m.Activity = team.ActivityUnknown },
-		"waits":            func(m *ledger.Member) { m.Activity = team.Waiting },
-		"has ended":        func(m *ledger.Member) { m.Observed = team.Exited },
-		"is to stop":       func(m *ledger.Member) { m.Desired = team.WantStopped },
-		"is frozen":        func(m *ledger.Member) { m.Reason = PausedReason },
-		"reviews":          func(m *ledger.Member) { m.Role = team.RoleReviewer },
-		"observes":         func(m *ledger.Member) { m.Role = team.RoleObserver },
-		"plans":            func(m *ledger.Member) { m.Spec.Mode = team.ModePlan },
-		"delegates":        func(m *ledger.Member) { m.Spec.Mode = team.ModeDelegate },
-		"claims by itself": func(m *ledger.Member) { m.Spec.Agent = team.AgentWorker },
-	} {
-		row := idle
-		change(&row)
-		if (&member{row: row}).takesOffers() {
-			t.Errorf("one that %s is told", what)
-		}
-	}
-}

@@ -481,7 +481,7 @@ func (idleQuit) apply(s *Supervisor) {
 }
 
 func (s *Supervisor) idle() bool {
-	if len(s.carrying) > 0 || len(s.verifying) > 0 || s.joinedLooks > 0 || s.timers[joinedTimer] != nil || s.verifyLook.under {
+	if len(s.verifying) > 0 || s.verifyLook.under {
 		return false
 	}
 	if slices.ContainsFunc(s.services, services.Service.Busy) {

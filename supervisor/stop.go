@@ -6,6 +6,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -95,7 +96,7 @@ func (s *Supervisor) proceedStop(m *member) {
 		from = team.LeadName
 	}
 	session, name := m.row.SessionKey, m.row.Name
-	post, err := ShutdownRequest(from, name, m.stop.in.Reason, m.lastRequest)
+	post, err := services.ShutdownRequest(from, name, m.stop.in.Reason, m.lastRequest)
 	if err != nil {
 		s.log.Error("encode shutdown request", "member", name, "err", err)
 		s.endTree(m, "stopped")

@@ -77,17 +77,10 @@ type Supervisor struct {
 	spent         map[string]quota.Spent // by session key; nil before the first look
 	conversations map[string]string      // the last that each member was seen in, by session key
 
-	offering bool // a look for tasks to offer is under way
-	pruning  bool
-	boxSizes map[string]int64 // of mailboxes, when they were last pruned
-
-	traces      []Trace
-	traceAt     int
-	starts      chan struct{}       // limits starts at once; steps use it
-	renames     chan struct{}       // has room for one; steps use it
-	asking      chan struct{}       // limits rules asked at once; steps use it
-	carrying    map[int64]*carrying // intents under way, by approval
-	joinedLooks int                 // at what joined programs were asked, under way
+	traces  []Trace
+	traceAt int
+	starts  chan struct{} // limits starts at once; steps use it
+	renames chan struct{} // has room for one; steps use it
 
 	verifying   map[int64]*verifying // verifications under way, by id
 	verifyLook  reading              // for what is to be verified
@@ -96,6 +89,9 @@ type Supervisor struct {
 	checkpoints *services.Checkpoints
 	publisher   *services.Publisher
 	copies      *services.Copies
+	joined      *services.Joined
+	offers      *services.Offers
+	intents     *services.Intents
 	services    []services.Service // all of them
 }
 
@@ -116,8 +112,8 @@ func New(cfg Config) *Supervisor {
 		msgs: make(chan message), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
-		starts:  make(chan struct{}, cfg.Policy.withDefaults().Starts),
-		renames: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking), carrying: map[int64]*carrying{},
+		starts:    make(chan struct{}, cfg.Policy.withDefaults().Starts),
+		renames:   make(chan struct{}, 1),
 		verifying: map[int64]*verifying{}, verifySlots: make(chan struct{}, max(2, runtime.NumCPU())),
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
@@ -131,9 +127,18 @@ func (s *Supervisor) serve() {
 	git := services.NewSlots()
 	s.checkpoints = services.NewCheckpoints(t, git)
 	s.publisher, s.copies = services.NewPublisher(t), services.NewCopies(t, s.policy.CopyEvery, s.policy.CopyRest)
+	s.joined = services.NewJoined(t, s.clock.Wall)
+	s.offers = services.NewOffers(t, s.policy.Offer, s.policy.OfferAgain)
+	s.intents = services.NewIntents(t, s.policy.Repair, s.spawnApproved)
+	boot := func() (string, error) {
+		id, _, err := s.clock.SinceBoot()
+		return id, err
+	}
 	s.services = []services.Service{
+		services.NewMailboxes(t, s.policy.Repair, s.cfg.LeadMail, boot), services.NewLitter(t), services.NewExpiry(t), s.joined,
 		s.publisher, s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits), services.NewNotifications(t),
 		services.NewWALWatch(t, s.policy.Log, s.policy.LogPause, s.policy.LogRest), s.copies, services.NewLeftovers(t),
+		services.NewHooks(t, s.cfg.Env), s.offers, s.intents,
 	}
 }
 
@@ -186,7 +191,6 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		}
 	}
 	s.adoptAll(ctx)
-	s.watchMail()
 	go s.loop(changes, stop)
 	return nil
 }
@@ -220,19 +224,14 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	for _, m := range s.members {
 		s.reconcile(m)
 	}
-	s.sweep()
-	s.repairMail()
-	s.pruneMail()
-	expireApprovals{}.apply(s)
-	expireJoined{}.apply(s)
 	limitsOver{}.apply(s)
 	s.goOnLeft()
 	s.repairTrees()
-	s.lookServices(true)
+	for _, one := range s.services {
+		one.Ready()
+	}
 	s.stopsLeft()
-	openIntents{}.apply(s)
 	openVerifications{}.apply(s)
-	s.offerSoon()
 	s.armIdle()
 	notes := s.cfg.Notes
 	for !s.quitting {

@@ -14,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -398,7 +399,7 @@ func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (supervisor.G
 
 // expire ends an approval whose deadline is over and tells the asker.
 func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
-	return supervisor.Expire(ctx, t.mailer(Caller{Name: "supervisor"}), a)
+	return services.Expire(ctx, t.mailer(Caller{Name: "supervisor"}), a)
 }
 
 // AwaitApproval waits for the answer to an approval. A rejection is CodeDenied

@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -126,5 +127,5 @@ func (t *Team) leave(ctx context.Context, c Caller, m ledger.Member) error {
 	if c.Person || c.Session != m.SessionKey {
 		by = ""
 	}
-	return supervisor.Leave(ctx, t.mailer(c), m, by)
+	return services.Leave(ctx, t.mailer(c), m, by)
 }

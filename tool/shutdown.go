@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -151,7 +152,7 @@ func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in 
 	if !in.NoWait {
 		until = until.Add(joinedWait) // who waits has the first word; it may be killed
 	}
-	msg, err := supervisor.JoinedRequest(from, m, in.Reason, until)
+	msg, err := services.JoinedRequest(from, m, in.Reason, until)
 	if err != nil {
 		return "", err
 	}
@@ -170,7 +171,7 @@ func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, requ
 		return "approved", "", nil
 	}
 	if request != "" {
-		if outcome, reason, err = supervisor.JoinedAnswer(ctx, t.Ledger, m, request); err != nil || outcome == "rejected" {
+		if outcome, reason, err = services.JoinedAnswer(ctx, t.Ledger, m, request); err != nil || outcome == "rejected" {
 			return outcome, reason, err
 		}
 		if outcome == "approved" {

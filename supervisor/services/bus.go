@@ -15,11 +15,12 @@ type Service interface {
 	// Start begins; it returns once started. ctx bounds the start. The members of an earlier
 	// supervisor are not adopted yet.
 	Start(ctx context.Context, bus Bus) error
+	// Ready is called once, when all members are adopted.
+	Ready()
 	// Event takes one event of the ledger, in order. It must not block.
 	Event(e ledger.Event)
 	// Looked is called after the events of one look at the ledger; roster says that one of
-	// them was about a member. The rows of the roster are fresh then. The first call comes
-	// once all members are adopted, with roster true.
+	// them was about a member. The rows of the roster are fresh then.
 	Looked(roster bool)
 	// Busy keeps a supervisor with nothing else to do from leaving.
 	Busy() bool
@@ -49,7 +50,8 @@ type Bus interface {
 // Member is a member as services see it.
 type Member struct {
 	ledger.Member
-	Busy bool // it is being started or stopped
+	Busy   bool // it is being started or stopped
+	Paused bool
 }
 
 // Team is what every service works on.
@@ -70,6 +72,7 @@ func (q *quiet) Start(_ context.Context, bus Bus) error {
 	return nil
 }
 
+func (*quiet) Ready()             {}
 func (*quiet) Event(ledger.Event) {}
 func (*quiet) Looked(bool)        {}
 func (*quiet) Busy() bool         { return false }

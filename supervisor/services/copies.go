@@ -21,7 +21,6 @@ type Copies struct {
 	known   bool      // last was looked up
 	running bool
 	changed bool // since the newest was begun
-	started bool // the first look is over
 }
 
 // NewCopies returns the service: no change stays in no copy for longer than every, and two
@@ -38,13 +37,7 @@ func (c *Copies) Event(e ledger.Event) {
 }
 
 // Looked arms the copy that is due after a change.
-func (c *Copies) Looked(bool) {
-	if !c.started { // nothing has changed yet
-		c.started = true
-		return
-	}
-	c.later()
-}
+func (c *Copies) Looked(bool) { c.later() }
 
 func (c *Copies) later() {
 	c.changed = true

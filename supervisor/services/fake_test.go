@@ -159,5 +159,5 @@ func (b *fakeBus) start(s Service) {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	s.Looked(true)
+	s.Ready()
 }

@@ -16,6 +16,7 @@ func TestWALWatch(t *testing.T) {
 	b := newBus(t)
 	w := NewWALWatch(tm, 1, time.Second, time.Minute)
 	b.start(w)
+	w.Looked(false)
 	if b.periods["log"] != time.Second {
 		t.Fatalf("armed %v", b.periods)
 	}

@@ -51,6 +51,9 @@ type editing struct {
 	told    string        // the last error that was logged
 }
 
+// Ready watches the worktrees of the members that run.
+func (o *Overlaps) Ready() { o.watch() }
+
 // Looked follows the roster.
 func (o *Overlaps) Looked(roster bool) {
 	if roster {

@@ -26,6 +26,9 @@ type Publisher struct {
 // NewPublisher returns the service.
 func NewPublisher(t Team) *Publisher { return &Publisher{team: t} }
 
+// Ready publishes what has changed without a supervisor.
+func (p *Publisher) Ready() { p.Publish() }
+
 // Looked publishes what others have changed.
 func (p *Publisher) Looked(roster bool) {
 	if roster {

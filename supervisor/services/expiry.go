@@ -1,4 +1,4 @@
-package supervisor
+package services
 
 import (
 	"context"
@@ -45,16 +45,31 @@ func Expire(ctx context.Context, m mail.Mailer, a ledger.Approval) error {
 	return err
 }
 
-// expireApprovals ends what nobody answered by its deadline, and comes again at
-// the next deadline.
-type expireApprovals struct{}
+// Expiry ends the approvals that nobody answered by their deadline.
+type Expiry struct {
+	quiet
+	team Team
+}
 
-func (expireApprovals) apply(s *Supervisor) {
-	delete(s.timers, "approvals")
-	s.step(func(ctx context.Context) message {
-		pending, err := s.cfg.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
+// NewExpiry returns the service.
+func NewExpiry(t Team) *Expiry { return &Expiry{team: t} }
+
+// Ready looks at what is pending.
+func (x *Expiry) Ready() { x.look() }
+
+// Event looks at a new approval.
+func (x *Expiry) Event(e ledger.Event) {
+	if e.What == "approval.asked" {
+		x.bus.After("approvals", time.Millisecond, x.look)
+	}
+}
+
+// look ends what is over, and comes again at the next deadline.
+func (x *Expiry) look() {
+	x.bus.Go("expire approvals", func(ctx context.Context) func() {
+		pending, err := x.team.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
 		if err != nil {
-			s.log.Warn("read approvals", "err", err)
+			x.team.Log.Warn("read approvals", "err", err)
 			return nil
 		}
 		var next time.Duration
@@ -68,20 +83,15 @@ func (expireApprovals) apply(s *Supervisor) {
 				}
 				continue
 			}
-			if err := Expire(ctx, s.mailer(), a); err != nil {
-				s.log.Warn("expire approval", "id", a.ID, "err", err)
+			if err := Expire(ctx, x.team.Mailer(), a); err != nil {
+				x.team.Log.Warn("expire approval", "id", a.ID, "err", err)
 				next = time.Second
 			}
 		}
-		return approvalsAgain(next)
+		return func() {
+			if !x.bus.Armed("approvals") { // else one was asked for meanwhile: that look comes first
+				x.bus.After("approvals", next, x.look)
+			}
+		}
 	})
-}
-
-// approvalsAgain looks again after a while; never, when nothing has a deadline.
-type approvalsAgain time.Duration
-
-func (d approvalsAgain) apply(s *Supervisor) {
-	if s.timers["approvals"] == nil { // else one was asked for meanwhile: that look comes first
-		s.after("approvals", time.Duration(d), expireApprovals{})
-	}
 }

@@ -1,4 +1,4 @@
-package supervisor
+package services
 
 import (
 	"os"
@@ -15,7 +15,9 @@ func TestLitterOfBundlesIsSwept(t *testing.T) {
 	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")
 	dir := string(l.Bundle("a"))
-	mkdir(t, dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	old := time.Now().Add(-time.Hour)
 	for _, f := range []struct {
 		name       string

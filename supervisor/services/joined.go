@@ -1,4 +1,4 @@
-package supervisor
+package services
 
 import (
 	"context"
@@ -83,38 +83,59 @@ func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) erro
 	return publish.Config(ctx, m.Layout, m.Ledger)
 }
 
-// expireJoined takes off the roster who was asked to leave and has not answered by the
-// deadline, and comes again at the next deadline.
-type expireJoined struct{}
+// Joined takes off the roster the programs that were asked to leave and have not answered by
+// the deadline.
+type Joined struct {
+	quiet
+	team  Team
+	wall  func() time.Time
+	looks int // under way
+}
 
-func (expireJoined) apply(s *Supervisor) {
-	delete(s.timers, joinedTimer)
-	s.joinedLooks++
-	s.step(func(ctx context.Context) message {
-		next, err := s.expireJoined(ctx)
+// NewJoined returns the service; wall is the clock of deadlines.
+func NewJoined(t Team, wall func() time.Time) *Joined { return &Joined{team: t, wall: wall} }
+
+// Ready looks at what an earlier supervisor was asked.
+func (j *Joined) Ready() { j.look() }
+
+// Asked is called when a program may have been asked to leave.
+func (j *Joined) Asked() { j.bus.After(joinedTimer, time.Millisecond, j.look) }
+
+// Busy reports that a program has yet to answer.
+func (j *Joined) Busy() bool { return j.looks > 0 || j.bus.Armed(joinedTimer) }
+
+// look ends what is over, and comes again at the next deadline.
+func (j *Joined) look() {
+	j.looks++
+	j.bus.Go("look at joined programs", func(ctx context.Context) func() {
+		next, err := j.expire(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("look at the shutdown requests of joined programs", "err", err)
+			j.team.Log.Warn("look at the shutdown requests of joined programs", "err", err)
 			next = time.Second
 		}
-		return joinedAgain(next)
+		return func() {
+			if j.looks--; !j.bus.Armed(joinedTimer) { // else one was asked for meanwhile
+				j.bus.After(joinedTimer, next, j.look)
+			}
+		}
 	})
 }
 
 const joinedTimer = "joined"
 
-// expireJoined looks at all requests once; next is how long the next deadline is away, 0
+// expire looks at all requests once; next is how long the next deadline is away, 0
 // for none.
-func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err error) {
-	members, err := s.cfg.Ledger.Members(ctx, false)
+func (j *Joined) expire(ctx context.Context) (next time.Duration, err error) {
+	members, err := j.team.Ledger.Members(ctx, false)
 	if err != nil {
 		return 0, err
 	}
-	mailer := s.mailer()
+	mailer := j.team.Mailer()
 	for _, m := range members {
 		if !team.KindOf(m.Spec.Agent).External {
 			continue
 		}
-		requests, err := s.cfg.Ledger.Messages(ctx, ledger.MessageFilter{Kind: team.KindShutdownRequest, Recipient: m.Name})
+		requests, err := j.team.Ledger.Messages(ctx, ledger.MessageFilter{Kind: team.KindShutdownRequest, Recipient: m.Name})
 		if err != nil {
 			return 0, err
 		}
@@ -123,7 +144,7 @@ func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err 
 			if json.Unmarshal(r.Payload, &by) != nil || by.Deadline == 0 {
 				continue
 			}
-			if d, err := s.cfg.Ledger.Delivery(ctx, r.ID, m.Name); err != nil || d.Session != m.SessionKey {
+			if d, err := j.team.Ledger.Delivery(ctx, r.ID, m.Name); err != nil || d.Session != m.SessionKey {
 				continue // of one who had this name before
 			}
 			outcome, _, err := JoinedAnswer(ctx, mailer.Ledger, m, r.RequestID)
@@ -133,13 +154,13 @@ func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err 
 			if outcome != "" {
 				continue
 			}
-			if left := time.UnixMilli(by.Deadline).Sub(s.clock.Wall()); left > 0 {
+			if left := time.UnixMilli(by.Deadline).Sub(j.wall()); left > 0 {
 				if left += time.Millisecond; next == 0 || left < next {
 					next = left
 				}
 				continue
 			}
-			s.log.Info("a joined program has not answered its shutdown request", "member", m.Name)
+			j.team.Log.Info("a joined program has not answered its shutdown request", "member", m.Name)
 			if err := Leave(ctx, mailer, m, r.From); err != nil {
 				return 0, err
 			}
@@ -147,13 +168,4 @@ func (s *Supervisor) expireJoined(ctx context.Context) (next time.Duration, err 
 		}
 	}
 	return next, nil
-}
-
-// joinedAgain looks again after a while; never, when nobody is waited for.
-type joinedAgain time.Duration
-
-func (d joinedAgain) apply(s *Supervisor) {
-	if s.joinedLooks--; s.timers[joinedTimer] == nil { // else one was asked for meanwhile
-		s.after(joinedTimer, time.Duration(d), expireJoined{})
-	}
 }

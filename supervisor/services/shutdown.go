@@ -1,4 +1,4 @@
-package supervisor
+package services
 
 import (
 	"time"

@@ -1,0 +1,146 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/hooks"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	// MaxAsking is how many hooks are asked at once.
+	MaxAsking = 4
+	// MaxIdleBlocks is how often in a row a hook may keep an agent from being idle:
+	// one that always says the same would never let it rest.
+	MaxIdleBlocks = 8
+)
+
+// Hooks asks people's own hooks about what happens to members, and sends the feedback of a
+// block to the member.
+type Hooks struct {
+	quiet
+	team   Team
+	env    []string
+	asking chan struct{}  // limits hooks asked at once
+	blocks map[string]int // times in a row that a hook has kept a member from being idle, by session
+}
+
+// NewHooks returns the service; env is the environment of hooks.
+func NewHooks(t Team, env []string) *Hooks {
+	return &Hooks{team: t, env: env, asking: make(chan struct{}, MaxAsking), blocks: map[string]int{}}
+}
+
+// Event asks about an event, beside the loop.
+func (h *Hooks) Event(e ledger.Event) {
+	in := hooks.Input{}
+	name := e.ID
+	switch {
+	case e.What == "task.claimed":
+		if m, ok := h.bus.Find(e.Who); ok {
+			delete(h.blocks, m.SessionKey)
+		}
+		return
+	case e.What == "member.activity" && e.After == string(team.Idle):
+		in.Event = hooks.TeammateIdle
+	case e.What == "member.state" && e.After == string(team.Exited):
+		in.Event = hooks.TeammateExited
+		var d struct{ ExitText, Reason string }
+		_ = json.Unmarshal(e.Data, &d) // an exit without details is one all the same
+		in.Exit, in.Reason = d.ExitText, d.Reason
+	case acceptedNow(e):
+		in.Event, in.MessageID, name = hooks.MessageAccepted, e.ID, e.Who
+	default:
+		return
+	}
+	m, ok := h.bus.Find(name)
+	if !ok {
+		return
+	}
+	row, blocks := m.Member, h.blocks[m.SessionKey]
+	in.About(row)
+	h.bus.Go("ask hooks", func(ctx context.Context) func() {
+		select {
+		case h.asking <- struct{}{}:
+			defer func() { <-h.asking }()
+		case <-ctx.Done():
+			return nil
+		}
+		blocked, err := h.ask(ctx, in, row, blocks)
+		if err != nil && ctx.Err() == nil {
+			h.team.Log.Warn("ask the hooks", "hook", in.Event, "member", row.Name, "err", err)
+			if err := h.failed(ctx, in, err.Error()); err != nil {
+				h.team.Log.Warn("log a failed hook", "err", err)
+			}
+		}
+		if in.Event != hooks.TeammateIdle {
+			return nil
+		}
+		return func() { h.asked(row.SessionKey, blocked) }
+	})
+}
+
+// asked takes what the hooks said of a member's idleness.
+func (h *Hooks) asked(session string, blocked bool) {
+	if _, ok := h.bus.Find(session); ok && blocked {
+		h.blocks[session]++
+	} else {
+		delete(h.blocks, session)
+	}
+}
+
+// acceptedNow reports an event of a message that its agent has taken just now.
+func acceptedNow(e ledger.Event) bool {
+	has := func(s string) bool {
+		return s == string(team.Accepted) || s == string(team.Read) || s == string(team.Answered)
+	}
+	return e.What == "message."+e.After && has(e.After) && !has(e.Before)
+}
+
+// ask asks, and sends the feedback of a block to whom it is for.
+func (h *Hooks) ask(ctx context.Context, in hooks.Input, row ledger.Member, blocks int) (blocked bool, err error) {
+	asker := hooks.Asker{Layout: h.team.Layout, Ledger: h.team.Ledger, Env: h.env}
+	if has, err := asker.Has(ctx, in.Event); err != nil || !has {
+		return false, err
+	}
+	if in.MessageID != "" {
+		msg, err := h.team.Ledger.Message(ctx, in.MessageID)
+		if err != nil {
+			return false, err
+		}
+		in.MessageKind, in.MessageFrom, in.MessageText = string(msg.Kind), msg.From, msg.Text
+		if msg.Summary == feedbackSummary(in.Event) {
+			return false, nil // what a hook said is not asked about again
+		}
+	}
+	v, err := asker.Ask(ctx, in)
+	if err != nil || !v.Block {
+		return false, err
+	}
+	if blocks >= MaxIdleBlocks && in.Event == hooks.TeammateIdle {
+		return true, h.failed(ctx, in, fmt.Sprintf("it has blocked %d times in a row: the agent is left idle", blocks))
+	}
+	post := ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: row.Name, Text: v.Feedback, Summary: feedbackSummary(in.Event)}
+	if in.Event == hooks.TeammateExited { // it reads nothing any more
+		post.Kind, post.From, post.To = team.KindError, row.Name, team.LeadName
+	}
+	_, _, err = h.team.Mailer().Post(ctx, post)
+	return true, err
+}
+
+// feedbackSummary marks a message as what a hook said.
+func feedbackSummary(k hooks.Kind) string {
+	return inbox.Summary("", "feedback of the hook "+string(k))
+}
+
+func (h *Hooks) failed(ctx context.Context, in hooks.Input, why string) error {
+	data, err := json.Marshal(hooks.Told{Hook: in.Event, Text: why})
+	if err != nil {
+		return err
+	}
+	_, err = h.team.Ledger.Event(ctx, ledger.Event{What: "hook.failed", ID: in.Teammate, After: why, Data: data})
+	return err
+}

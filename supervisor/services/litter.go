@@ -1,0 +1,67 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/publish"
+	"github.com/teamctl/teamctl/team"
+)
+
+// litterAge is how old a temporary file is that no living writer works on.
+const litterAge = time.Minute
+
+// Litter removes the temporary files of killed writers, at the start and, what is too young
+// then, once more later.
+type Litter struct {
+	quiet
+	team Team
+}
+
+// NewLitter returns the service.
+func NewLitter(t Team) *Litter { return &Litter{team: t} }
+
+// Ready looks for litter.
+func (l *Litter) Ready() {
+	l.sweep()
+	l.bus.After("litter", litterAge+time.Second, l.sweep)
+}
+
+func (l *Litter) sweep() {
+	l.bus.Go("remove what killed writers left", func(ctx context.Context) func() {
+		n, err := inbox.Sweep(l.team.Layout.Inboxes(), l.team.Layout.Locks(), litterAge)
+		c, cerr := publish.Sweep(ctx, l.team.Layout)
+		b, berr := sweepBundles(l.team.Layout, litterAge)
+		if err := errors.Join(err, cerr, berr); err != nil && ctx.Err() == nil {
+			l.team.Log.Warn("remove what killed writers left", "err", err)
+		}
+		if n+c+b > 0 {
+			l.team.Log.Info("removed what killed writers left", "files", n+c+b)
+		}
+		return nil
+	})
+}
+
+// sweepBundles removes what killed writers left in the members' bundles. Secrets are among it,
+// so it does not wait for the next start of that member.
+func sweepBundles(l team.Layout, age time.Duration) (n int, err error) {
+	entries, err := os.ReadDir(l.Members())
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return 0, err
+	}
+	var errs []error
+	for _, e := range entries {
+		b := l.Bundle(e.Name())
+		k, err := atomicfile.SweepTemp(string(b), age)
+		n, errs = n+k+bundle.SweepOlder(b, age), append(errs, err)
+	}
+	return n, errors.Join(errs...)
+}

@@ -1,0 +1,112 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// Mailboxes keeps the mailboxes in agreement with the ledger: it mails what its poster has not
+// mailed, restores what a mailbox lacks, prunes what was read, and follows the files that other
+// programs change.
+type Mailboxes struct {
+	quiet
+	team   Team
+	repair time.Duration // from a post to the look whether it was mailed
+	lead   func(context.Context) error
+	boot   func() (string, error)
+
+	pruning bool
+	sizes   map[string]int64 // in bytes by name, when they were last pruned
+}
+
+// NewMailboxes returns the service. What is posted and not mailed after repair is mailed. lead
+// is called when the lead's mailbox has changed, and may be nil. boot names the boot of the
+// machine.
+func NewMailboxes(t Team, repair time.Duration, lead func(context.Context) error, boot func() (string, error)) *Mailboxes {
+	return &Mailboxes{team: t, repair: repair, lead: lead, boot: boot}
+}
+
+// Start follows the mailboxes.
+func (m *Mailboxes) Start(ctx context.Context, bus Bus) error {
+	m.bus = bus
+	ready := make(chan error, 1)
+	bus.Go("watch the mailboxes", func(ctx context.Context) func() {
+		wait, err := m.team.Mailer().Watch(ctx, m.team.Log, m.lead)
+		ready <- err
+		if err == nil {
+			wait()
+		}
+		return nil
+	})
+	select {
+	case err := <-ready:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Ready does what an earlier supervisor has left.
+func (m *Mailboxes) Ready() {
+	m.sweep()
+	m.bus.Go("rebuild mailboxes", func(ctx context.Context) func() {
+		mailer := m.team.Mailer()
+		boot, err := m.boot()
+		if err == nil {
+			err = mailer.AfterBoot(ctx, boot)
+		}
+		if err := errors.Join(err, mailer.Rebuild(ctx)); err != nil && ctx.Err() == nil {
+			m.team.Log.Warn("rebuild mailboxes", "err", err)
+		}
+		return nil
+	})
+	m.prune()
+}
+
+// Event looks after a post whether it was mailed.
+func (m *Mailboxes) Event(e ledger.Event) {
+	if e.What == "message.posted" && !m.bus.Armed("repair") {
+		m.bus.After("repair", m.repair, m.look)
+	}
+}
+
+func (m *Mailboxes) look() {
+	m.sweep()
+	m.prune()
+}
+
+// sweep mails every message that is posted and not mailed.
+func (m *Mailboxes) sweep() {
+	m.bus.Go("mail posted messages", func(ctx context.Context) func() {
+		n, again, err := m.team.Mailer().Sweep(ctx)
+		if err != nil && ctx.Err() == nil {
+			m.team.Log.Warn("mail posted messages", "err", err)
+		}
+		if n > 0 {
+			m.team.Log.Info("mailed what its poster had not", "messages", n)
+		}
+		if again <= 0 {
+			return nil
+		}
+		return func() { m.bus.After("repair", again, m.look) }
+	})
+}
+
+// prune prunes the mailboxes that have grown.
+func (m *Mailboxes) prune() {
+	if m.pruning {
+		return
+	}
+	m.pruning = true
+	sizes := m.sizes
+	m.bus.Go("prune mailboxes", func(ctx context.Context) func() {
+		next, err := m.team.Mailer().PruneGrown(ctx, sizes)
+		if err != nil && ctx.Err() == nil {
+			m.team.Log.Warn("prune mailboxes", "err", err)
+		}
+		return func() { m.pruning, m.sizes = false, next }
+	})
+}

@@ -1,0 +1,216 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Offers tells idle members of tasks that are ready. Agents of other programs do not look at
+// the board by themselves: each is told of one task, and no two of the same one, until the
+// member has had a turn, or has not begun one for a while. The ledger keeps who was told of
+// what, so it is told once, whichever process is killed. Built-in workers take tasks without
+// being told.
+type Offers struct {
+	quiet
+	team        Team
+	soon, again time.Duration
+
+	looking bool                // a look for tasks to offer is under way
+	told    map[string]offering // in this idle period, by session
+	idleAt  map[string]int64    // when a member was last seen to become idle, Unix milliseconds, by session
+}
+
+// offering is a task that an idle member was told of.
+type offering struct {
+	task string
+	at   time.Time
+}
+
+// NewOffers returns the service: a task is offered after soon, and another one to the same
+// member after again.
+func NewOffers(t Team, soon, again time.Duration) *Offers {
+	return &Offers{team: t, soon: soon, again: again, told: map[string]offering{}, idleAt: map[string]int64{}}
+}
+
+// Ready looks for tasks to offer.
+func (o *Offers) Ready() { o.later() }
+
+// Forget begins anew with a member of a new generation.
+func (o *Offers) Forget(session string) { delete(o.told, session) }
+
+// later looks after a moment: the maker of tasks may assign them next, and workers take
+// theirs first.
+func (o *Offers) later() {
+	if !o.bus.Armed("offers") {
+		o.bus.After("offers", o.soon, o.look)
+	}
+}
+
+// Event takes what may have made a task ready, or a member free for one. A member that has
+// ended a turn has thought about what it was told of.
+func (o *Offers) Event(e ledger.Event) {
+	switch e.What {
+	case "member.activity":
+		m, ok := o.bus.Find(e.ID)
+		if !ok || e.After != string(team.Idle) {
+			return
+		}
+		delete(o.told, m.SessionKey)
+		o.idleAt[m.SessionKey] = e.At
+	case "task.created", "task.imported", "task.unblocked", "task.released", "task.retrying", "task.retried", "task.sent_back",
+		"task.assigned", "autoclaim.set", "member.role", "member.mode", quota.EventResumed, quota.EventBudgetChanged:
+	default:
+		return
+	}
+	o.later()
+}
+
+// Looked forgets those that have left.
+func (o *Offers) Looked(roster bool) {
+	if !roster {
+		return
+	}
+	here := map[string]bool{}
+	for _, m := range o.bus.Members() {
+		here[m.SessionKey] = true
+	}
+	maps.DeleteFunc(o.told, func(session string, _ offering) bool { return !here[session] })
+	maps.DeleteFunc(o.idleAt, func(session string, _ int64) bool { return !here[session] })
+}
+
+// takesOffers reports whether a member is to be told of tasks now.
+func takesOffers(m Member) bool {
+	switch {
+	case team.KindOf(m.Spec.Agent).Worker || m.Activity != team.Idle || m.Observed != team.Running || m.Paused,
+		m.Desired != team.WantRunning || m.Busy,
+		m.Role == team.RoleReviewer || m.Role == team.RoleObserver,
+		m.Spec.Mode == team.ModePlan || m.Spec.Mode == team.ModeDelegate:
+		return false
+	}
+	return true
+}
+
+// failedSince is when an error ended the last turn of an idle member; zero if none did.
+func (o *Offers) failedSince(m Member) time.Time {
+	if m.Activity != team.Idle || m.TurnError == "" {
+		return time.Time{}
+	}
+	return time.UnixMilli(max(m.ActivityAt, o.idleAt[m.SessionKey]))
+}
+
+// look tells idle members of what is ready.
+func (o *Offers) look() {
+	if o.looking {
+		o.later()
+		return
+	}
+	var in ledger.OfferIn
+	var rows []ledger.Member
+	wait := o.again
+	for _, m := range o.bus.Members() {
+		if was, told := o.told[m.SessionKey]; told && time.Since(was.at) < o.again {
+			in.Taken = append(in.Taken, was.task)
+		} else if takesOffers(m) {
+			// An offer at once would begin the next failing turn, and bury the notice of the first.
+			if left := o.again - time.Since(o.failedSince(m)); left > 0 {
+				wait = min(wait, left)
+				o.bus.After("offers after a failure", wait, o.later)
+			} else {
+				rows = append(rows, m.Member)
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	slices.SortFunc(rows, func(a, b ledger.Member) int { // who has waited longest comes first
+		return cmp.Or(cmp.Compare(a.ActivityAt, b.ActivityAt), cmp.Compare(a.Name, b.Name))
+	})
+	o.looking = true
+	began := time.Now().UnixMilli()
+	o.bus.Go("offer tasks", func(ctx context.Context) func() {
+		out, next, err := o.offer(ctx, rows, in)
+		if err != nil && ctx.Err() == nil {
+			o.team.Log.Warn("offer tasks", "err", err)
+		}
+		return func() { o.offered(out, next, began) }
+	})
+}
+
+// offer tells those that nothing is on its way to and nothing is in the way of. next is
+// when a task is due that waits for its time, in Unix milliseconds.
+func (o *Offers) offer(ctx context.Context, rows []ledger.Member, in ledger.OfferIn) (out []ledger.Offer, next int64, err error) {
+	all := make([]string, len(rows))
+	for i, r := range rows {
+		all[i] = r.SessionKey
+	}
+	some, next, err := o.team.Ledger.Offerable(ctx, all)
+	if err != nil || !some {
+		return nil, next, err
+	}
+	q, err := quota.Read(ctx, o.team.Ledger)
+	if err != nil {
+		return nil, next, err
+	}
+	for _, r := range rows {
+		if !team.KindOf(r.Spec.Agent).NoModel && q.Blocks(r, time.Now()) != nil {
+			continue
+		}
+		waiting, err := o.team.Ledger.Waiting(ctx, r.SessionKey)
+		if err != nil {
+			return nil, next, err
+		}
+		if !slices.ContainsFunc(waiting, o.wakes) {
+			in.Sessions = append(in.Sessions, r.SessionKey)
+		}
+	}
+	if len(in.Sessions) == 0 {
+		return nil, next, nil
+	}
+	out, err = o.team.Ledger.OfferTasks(ctx, in)
+	for _, one := range out {
+		o.team.Mailer().Deliver(ctx, one.Deliveries)
+	}
+	return out, next, err
+}
+
+// wakes reports whether mail begins a turn of its recipient in a while, or has just
+// been handed over.
+func (o *Offers) wakes(m ledger.Outgoing) bool {
+	return m.Delivery.State != team.Injected || time.Since(time.UnixMilli(m.Delivery.At)) < o.again
+}
+
+// offered is called after a look with what was offered, and when the next task is due, in Unix
+// milliseconds.
+func (o *Offers) offered(out []ledger.Offer, next, began int64) {
+	o.looking = false
+	for _, one := range out {
+		m, ok := o.bus.Find(one.Session)
+		if !ok {
+			continue
+		}
+		o.team.Log.Info("told of a ready task", "member", m.Name, "task", one.Task)
+		if o.idleAt[m.SessionKey] <= began { // or it has had its turn already
+			o.told[m.SessionKey] = offering{one.Task, time.Now()}
+		}
+	}
+	again := time.Duration(0)
+	if len(out) > 0 {
+		again = o.again
+	}
+	if next > 0 {
+		if due := max(time.Until(time.UnixMilli(next)), 0) + time.Millisecond; again == 0 || due < again {
+			again = due
+		}
+	}
+	if again > 0 && !o.bus.Armed("offers") { // a member has not answered, or a task's time has come
+		o.bus.After("offers again", again, o.later)
+	}
+}

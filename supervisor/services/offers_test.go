@@ -1,0 +1,102 @@
+package services
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Who is not known to be idle, plans, reads only or is a built-in worker is told nothing.
+func TestWhoHearsOfReadyTasks(t *testing.T) {
+	t.Parallel()
+	idle := Member{Member: ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
+		Spec: ledger.MemberSpec{Agent: "claude"}}}
+	if !takesOffers(idle) {
+		t.Fatal("an idle agent is not told")
+	}
+	for what, change := range map[string]func(*Member){
+		"works":            func(m *Member) { m.Activity = team.Working },
+		"is not known":     func(m *Member) { m.Activity = team.ActivityUnknown },
+		"waits":            func(m *Member) { m.Activity = team.Waiting },
+		"has ended":        func(m *Member) { m.Observed = team.Exited },
+		"is to stop":       func(m *Member) { m.Desired = team.WantStopped },
+		"is frozen":        func(m *Member) { m.Paused = true },
+		"is being stopped": func(m *Member) { m.Busy = true },
+		"reviews":          func(m *Member) { m.Role = team.RoleReviewer },
+		"observes":         func(m *Member) { m.Role = team.RoleObserver },
+		"plans":            func(m *Member) { m.Spec.Mode = team.ModePlan },
+		"delegates":        func(m *Member) { m.Spec.Mode = team.ModeDelegate },
+		"claims by itself": func(m *Member) { m.Spec.Agent = team.AgentWorker },
+	} {
+		row := idle
+		change(&row)
+		if takesOffers(row) {
+			t.Errorf("one that %s is told", what)
+		}
+	}
+}
+
+// A ready task is offered to one idle member, and to another one only when the first has not
+// begun a turn for a while; a member that has ended a turn may be told of another.
+func TestOffers(t *testing.T) {
+	t.Parallel()
+	tm, members := newTeam(t, "ann", "bob")
+	for i := range members {
+		m := &members[i]
+		m.Observed, m.Activity, m.Role, m.Spec.Agent = team.Running, team.Idle, team.RoleExecutor, "claude"
+	}
+	members[0].ActivityAt, members[1].ActivityAt = 1, 2
+	b := newBus(t, members...)
+	o := NewOffers(tm, time.Second, time.Hour)
+	b.start(o)
+	b.fire("offers") // nothing is ready
+	b.next()
+	if _, err := tm.Ledger.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "s", Description: "d"}}, team.LeadName); err != nil {
+		t.Fatal(err)
+	}
+	told := func(name string) int {
+		t.Helper()
+		list, err := tm.Ledger.Messages(t.Context(), ledger.MessageFilter{Recipient: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	look := func(ann, bob int) {
+		t.Helper()
+		o.Event(ledger.Event{What: "task.created"})
+		b.fire("offers")
+		if o.looking {
+			b.next()
+		}
+		if told("ann") != ann || told("bob") != bob {
+			t.Fatalf("ann was told %d times, bob %d; want %d and %d", told("ann"), told("bob"), ann, bob)
+		}
+	}
+	look(1, 0) // ann has waited longest
+	if task := o.told[members[0].SessionKey].task; task != "1" || b.periods["offers again"] != time.Hour {
+		t.Errorf("told of %q, again in %s", task, b.periods["offers again"])
+	}
+	look(1, 0) // it is taken for an hour
+	was := o.told[members[0].SessionKey]
+	was.at = was.at.Add(-2 * time.Hour)
+	o.told[members[0].SessionKey] = was
+	look(1, 1) // ann has not begun it
+	o.Event(ledger.Event{What: "member.activity", ID: "ann", After: string(team.Idle), At: time.Now().UnixMilli()})
+	if _, still := o.told[members[0].SessionKey]; still {
+		t.Error("the end of a turn is not seen")
+	}
+	b.members = b.members[:1]
+	o.Looked(true)
+	if len(o.told) != 0 {
+		t.Errorf("those that have left are remembered: %v", o.told)
+	}
+	b.members[0].TurnError, b.members[0].ActivityAt = "bad thing", time.Now().UnixMilli()
+	b.fire("offers")
+	if o.looking || !b.Armed("offers after a failure") || !strings.Contains(b.members[0].TurnError, "bad") {
+		t.Error("a member whose turn has just failed is told")
+	}
+}
