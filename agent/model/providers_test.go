@@ -138,6 +138,24 @@ func TestFaultsAtEveryEvent(t *testing.T) {
 	}
 }
 
+// TestTwice: a response's events have numbers, so one that comes twice counts once. The
+// other protocols have none.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	s := strict(t)
+	var fault atomic.Pointer[fakemodel.Fault]
+	s.Break(func(fakemodel.Request) *fakemodel.Fault { return fault.Load() })
+	p := protocols(s, 0)["responses"]
+	for after := range 30 {
+		fault.Store(&fakemodel.Fault{How: fakemodel.Double, After: after})
+		var shown strings.Builder
+		a, err := p.Stream(t.Context(), model.Request{Model: "m", Tools: tools, Messages: []model.Message{user("@@say " + said)}}, func(d model.Delta) { shown.WriteString(d.Text) })
+		if err != nil || shown.String() != said || a.Message.Parts[0].Text != said {
+			t.Errorf("event %d: %q, %+v, %v", after, shown.String(), a.Message.Parts, err)
+		}
+	}
+}
+
 // TestRefusals: what a status, its headers and words mean.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,7 @@ const (
 	Trickle   How = "trickle"   // nothing goes wrong, but every byte comes alone
 	CRLF      How = "crlf"      // nothing goes wrong, but lines end in CR LF
 	Noise     How = "noise"     // nothing goes wrong, but there are comments, pings and unknown events
+	Forget    How = "forget"    // nothing is said, but the server has left out the beginning of the request
 	Long      How = "long"      // nothing goes wrong, but one event is 64 MB long
 )
 
@@ -52,6 +53,9 @@ func (s *Server) faultOf(r Request) *Fault {
 	}
 	return s.fault(r)
 }
+
+// forgetful is the context, in tokens, of a server that leaves out what is more.
+const forgetful = 2048
 
 // longText fills an event of 64 MB.
 const longText = 64 << 20
@@ -100,7 +104,7 @@ func writeBroken(w http.ResponseWriter, r *http.Request, p protocol, events []ev
 				send(": comment\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\nevent: brand_new\ndata: {\"type\":\"brand_new\",\"x\":[1]}\n\nretry: 10\nid: 7\n\n")
 			case Long:
 				send("event: brand_new\ndata: {\"type\":\"brand_new\",\"x\":\"" + strings.Repeat("x", longText) + "\"}\n\n")
-			case Trickle, CRLF:
+			case Trickle, CRLF, Forget:
 			}
 		}
 		send(text)

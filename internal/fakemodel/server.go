@@ -199,6 +199,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	s.record(rec)
 
 	fault := s.faultOf(rec)
+	if fault != nil && fault.How == Forget {
+		out.usage = tokens{input: min(out.usage.input, forgetful), output: out.usage.output}
+	}
 	if fault == nil && !wait(r, st.Wait) {
 		return
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -213,39 +212,42 @@ func TestList(t *testing.T) {
 	}
 }
 
-// counting answers with a count of input tokens.
-type counting struct {
-	model.Provider
-	in int64
-}
-
-func (c counting) Stream(context.Context, model.Request, func(model.Delta)) (model.Answer, error) {
-	return model.Answer{Usage: team.Usage{InputTokens: c.in}}, nil
-}
-
 // TestSilentCut: a server that leaves out the beginning is told of once.
 func TestSilentCut(t *testing.T) {
-	t.Parallel()
-	long := model.Request{Model: "qwen3", Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Text: strings.Repeat("word ", 8000)}}}}}
-	short := model.Request{Model: "qwen3", System: "short"}
-	w := &watched{Provider: counting{in: 2048}, name: "local"}
-	notice := func(w *watched, r model.Request) string {
-		a, err := w.Stream(t.Context(), r, nil)
+	clean(t)
+	s, err := fakemodel.Start("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Strict()
+	var fault *fakemodel.Fault
+	s.Break(func(fakemodel.Request) *fakemodel.Fault { return fault })
+	c := parse(t, t.TempDir(), "providers: {local: {api: chat, baseURL: "+s.URL+"/v1}}")
+	p, _, err := c.Open(model.Ref{Provider: "local", Model: "qwen3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(text string) string {
+		t.Helper()
+		a, err := p.Stream(t.Context(), model.Request{Model: "qwen3", Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Text: text}}}}}, func(model.Delta) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a.Notice
 	}
-	if got := notice(w, short); got != "" {
+	long := strings.Repeat("word ", 8000)
+	if got := ask(long); got != "" {
+		t.Errorf("all was read: %s", got)
+	}
+	fault = &fakemodel.Fault{How: fakemodel.Forget}
+	if got := ask("short"); got != "" {
 		t.Error(got)
 	}
-	if got := notice(w, long); !strings.Contains(got, "providers.local.models.qwen3.context") {
+	if got := ask(long); !strings.Contains(got, "providers.local.models.qwen3.context") {
 		t.Error(got)
 	}
-	if got := notice(w, long); got != "" {
+	if got := ask(long); got != "" {
 		t.Errorf("twice: %s", got)
-	}
-	if got := notice(&watched{Provider: counting{in: 8000}, name: "local"}, long); got != "" {
-		t.Error(got)
 	}
 }

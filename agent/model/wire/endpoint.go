@@ -104,6 +104,7 @@ func (e Endpoint) do(ctx context.Context, method, path string, body []byte, acce
 		s.Close()
 		return nil, err
 	}
+	clock.Stop()
 	s.body = resp.Body
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(s, maxRefusal)) // what has come of it is enough

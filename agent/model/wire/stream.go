@@ -53,12 +53,12 @@ func (s *Stream) Close() {
 	}
 }
 
-// Read reads from the body; every byte winds the clock of silence up again.
+// Read reads from the body. The clock of silence runs only in here: a reader that takes
+// its time is no silence of the provider's.
 func (s *Stream) Read(p []byte) (int, error) {
+	s.clock.Reset(s.idle)
 	n, err := s.body.Read(p)
-	if n > 0 {
-		s.clock.Reset(s.idle)
-	}
+	s.clock.Stop()
 	return n, err
 }
 
