@@ -174,6 +174,10 @@ var rooms = map[string]room{
 		never: append([]string{"net"}, noExec...),
 		why:   "replaces known values in a text",
 	},
+	"agent/confine": {
+		libs: []string{xsys}, never: append([]string{"net"}, noExec...),
+		why: "bounds the thread that starts a command: the runner starts it",
+	},
 	"agent/tools": {
 		may:   []string{"team", leaf, "internal/run", "internal/permit", "agent/model"},
 		libs:  []string{"github.com/google/jsonschema-go", "github.com/bmatcuk/doublestar", "github.com/aymanbagabas/go-udiff", "golang.org/x/net", guuid},
@@ -289,6 +293,7 @@ var testRooms = map[string][]string{
 	"internal/courier/hook":     {"mail"},
 	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"agent/tools":               {"internal/proc"},                // likewise
+	"agent/confine":             {"team", "internal/run"},         // to confine a real command
 	"scripts":                   {"internal/fakecli", "mail"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger", "supervisor"},   // reads test names out of documents; the examples use what the operations return

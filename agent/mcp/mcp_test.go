@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,16 +209,16 @@ func TestCannotStart(t *testing.T) {
 // TestChild: a program gets no secrets, and ends with all that it has started.
 func TestChild(t *testing.T) {
 	t.Parallel()
-	var prepared bool
+	var entered atomic.Bool
 	var stderr bytes.Buffer
 	s := New(Options{
 		Servers: map[string]team.MCPServer{"x": self(t)}, Env: append(os.Environ(), "SECRET_KEY=sk-1", "PLAIN=yes"), Withhold: []string{"SECRET_KEY"},
-		Dir: t.TempDir(), Stderr: &stderr, Prepare: func(*exec.Cmd) error { prepared = true; return nil },
+		Dir: t.TempDir(), Stderr: &stderr, Enter: func() error { entered.Store(true); return nil },
 	})
 	list(t, s)
 	env := call(t, s, "mcp__x__env", `{}`).Text
-	if strings.Contains(env, "SECRET_KEY") || !strings.Contains(env, "PLAIN=yes") || !prepared {
-		t.Errorf("%v %s", prepared, env)
+	if strings.Contains(env, "SECRET_KEY") || !strings.Contains(env, "PLAIN=yes") || !entered.Load() {
+		t.Errorf("%v %s", entered.Load(), env)
 	}
 	pid := call(t, s, "mcp__x__spawn", `{}`).Text
 	if _, err := os.Stat("/proc/" + pid); err != nil {

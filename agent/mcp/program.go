@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,13 +35,7 @@ func startProgram(s team.MCPServer, o *Options) (*program, error) {
 	p := &program{generation: uuid.NewString(), ended: make(chan struct{})}
 	cmd.Dir, cmd.Env, cmd.Stderr = o.Dir, environ(s, o, p.generation), o.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	childattr.DieWithUs(cmd.SysProcAttr)
 	cmd.WaitDelay = grace // for standard error, which what it leaves may keep open
-	if o.Prepare != nil {
-		if err := o.Prepare(cmd); err != nil {
-			return nil, err
-		}
-	}
 	// Pipes of our own: those of exec.Cmd are closed under a reader when it ends.
 	childIn, in, err := os.Pipe()
 	if err != nil {
@@ -54,23 +47,15 @@ func startProgram(s team.MCPServer, o *Options) (*program, error) {
 	}
 	cmd.Stdin, cmd.Stdout = childIn, childOut
 	p.in, p.out = in, out
-	started := make(chan error, 1)
-	go func() {
-		defer close(p.ended)
-		runtime.LockOSThread() // the signal of DieWithUs is sent when this thread ends
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // its status says nothing to anybody
-		}
-	}()
-	err = <-started
+	ended, err := childattr.Start(cmd, o.Enter)
 	_, _ = childIn.Close(), childOut.Close()
 	if err != nil {
-		<-p.ended
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
+	go func() {
+		<-ended //nolint:errcheck // its status says nothing to anybody
+		close(p.ended)
+	}()
 	return p, nil
 }
 

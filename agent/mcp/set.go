@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -29,8 +28,8 @@ type Options struct {
 	Env     []string                  // of programs, before Withhold
 	// Withhold names variables that no program gets: keys of providers, the member's token.
 	Withhold []string
-	// Prepare changes a program's command before it starts, to confine it; may be nil.
-	Prepare func(*exec.Cmd) error
+	// Enter changes the thread that starts a program, to confine it; may be nil.
+	Enter func() error
 	// Stderr gets what programs write there; nil discards it.
 	Stderr io.Writer
 	// Now is the clock of pauses; nil is time.Now.

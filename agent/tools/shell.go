@@ -30,8 +30,8 @@ const maxBackground = 8
 type ShellConfig struct {
 	Env      []string // the whole environment: without keys of providers, without the member's token
 	Commands run.Book // where commands are recorded while they run
-	// Wrap changes what is executed, for a confined shell; nil: nothing.
-	Wrap func(command string) string
+	// Enter changes the thread that starts a command, to confine it; nil: nothing.
+	Enter func() error
 }
 
 type shellIn struct {
@@ -81,10 +81,7 @@ func (s *Space) execute(ctx context.Context, command string, limit time.Duration
 	if err != nil {
 		return run.Ended{}, err
 	}
-	if s.cfg.Shell.Wrap != nil {
-		command = s.cfg.Shell.Wrap(command)
-	}
-	end, err := scope.Run(ctx, run.Cmd{Command: command, Dir: s.dir, Env: s.cfg.Shell.Env, Stdout: out, Stderr: out, Limit: limit, Grace: shellGrace})
+	end, err := scope.Run(ctx, run.Cmd{Command: command, Dir: s.dir, Env: s.cfg.Shell.Env, Stdout: out, Stderr: out, Limit: limit, Grace: shellGrace, Enter: s.cfg.Shell.Enter})
 	return end, errors.Join(err, scope.Close())
 }
 

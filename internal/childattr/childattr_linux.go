@@ -5,11 +5,10 @@ import (
 	"syscall"
 )
 
-// DieWithUs makes the kernel end a command when the thread that starts it ends,
+// dieWithUs makes the kernel end a command when the thread that starts it ends,
 // and so with this process however it ends: otherwise the command would
-// continue without an owner. The caller locks its thread (runtime.LockOSThread)
-// until the command has ended.
-func DieWithUs(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
+// continue without an owner.
+func dieWithUs(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
 // StartIn starts a command in the control group with this directory, which must
 // stay open until it has started.

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// DieWithUs does nothing on this system.
-func DieWithUs(*syscall.SysProcAttr) {}
+// dieWithUs does nothing on this system.
+func dieWithUs(*syscall.SysProcAttr) {}
 
 // StartIn does nothing on this system.
 func StartIn(*syscall.SysProcAttr, *os.File) {}

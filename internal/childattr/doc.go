@@ -1,3 +1,3 @@
-// Package childattr sets attributes of child processes that not every system
+// Package childattr starts child processes with attributes that not every system
 // supports.
 package childattr

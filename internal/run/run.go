@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,6 +37,7 @@ type Cmd struct {
 	Stderr     io.Writer // may be the same as Stdout
 	Limit      time.Duration
 	Grace      time.Duration // between SIGTERM and SIGKILL, also for what it leaves behind
+	Enter      func() error  // changes the thread that starts it, to confine it; may be nil
 }
 
 // drain limits the wait for output after the exit of a command: a process
@@ -134,7 +134,6 @@ func start(c Cmd, group *os.File) (*running, error) {
 	cmd.Dir = c.Dir
 	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], mark(c.Env)+"="+c.Generation, team.EnvDetached+"=")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	childattr.DieWithUs(cmd.SysProcAttr)
 	if group != nil {
 		childattr.StartIn(cmd.SysProcAttr, group)
 	}
@@ -147,20 +146,8 @@ func start(c Cmd, group *os.File) (*running, error) {
 	}
 	cmd.WaitDelay = drain // for its input, which what it leaves may keep open
 
-	ended := make(chan error, 1)
-	started := make(chan error, 1)
-	go func() {
-		// The signal of DieWithUs is sent when this thread ends, not the
-		// process.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			ended <- cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	ended, err := childattr.Start(cmd, c.Enter)
+	if err != nil {
 		out.drop()
 		return nil, err
 	}
