@@ -77,6 +77,8 @@ func (w *worker) retry(ctx context.Context, doing string, fn func(context.Contex
 // write is retry for a write that, once begun, is not cut short by the end of
 // ctx, and that is made once more when ctx has ended before it was through.
 func (w *worker) write(ctx context.Context, doing string, fn func(context.Context) error) error {
+	step(ctx, doing)
+	defer step(ctx, doing+", done")
 	ctx = ledger.Repeated(ctx) // the last attempt, below, too
 	whole := func(ctx context.Context) error {
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)

@@ -33,7 +33,12 @@ func newServed(t *testing.T, tools ...llm.Tool) *served {
 // start runs a life of the agent; stop ends it, for cause nil like a process that stops.
 func (s *served) start(in ServeIn) (stop func(cause error) error) {
 	s.t.Helper()
-	ctx, cancel := context.WithCancelCause(s.t.Context())
+	return s.startIn(s.t.Context(), in)
+}
+
+func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error) error) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancelCause(ctx)
 	in.Sessions = s.led
 	in.Turns = &llm.Runner{Sessions: s.led, Resolve: func(context.Context, ledger.Session, ledger.ClaimedTurn) (llm.Setup, error) {
 		return llm.Setup{Model: model.Ref{Provider: script.Name, Model: script.Demo}, Provider: script.Provider{}, System: "be good", Tools: s.tools}, nil

@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	envServeDir  = "TEAMCTL_TEST_SERVE_DIR"
+	envServeKill = "TEAMCTL_TEST_SERVE_KILL" // the number of the step at which the child kills itself; 0 for none
+)
+
+// sideEffect is a tool that writes a line and a tool that reads them all.
+func sideEffect(dir string) []llm.Tool {
+	file := filepath.Join(dir, "lines")
+	return []llm.Tool{
+		echo("append", false, func(_ context.Context, input string) string {
+			f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err == nil {
+				_, err = fmt.Fprintln(f, input)
+				err = errors.Join(err, f.Close())
+			}
+			return fmt.Sprint("appended ", input, " ", err)
+		}),
+		echo("look", true, func(context.Context, string) string {
+			b, err := os.ReadFile(file)
+			return fmt.Sprint("lines: ", len(bytes.Fields(b)) > 0, err == nil)
+		}),
+	}
+}
+
+// TestServeChild is one life of an agent in a process of its own; it does nothing unless
+// it was started for that.
+func TestServeChild(t *testing.T) {
+	dir := os.Getenv(envServeDir)
+	if dir == "" {
+		t.Skip("started by TestServeKilledAtEveryStep")
+	}
+	kill, err := strconv.ParseInt(os.Getenv(envServeKill), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, dir: dir}
+	r.led = r.openLedger(false)
+	m, err := r.led.Member(t.Context(), "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{rig: r, tools: sideEffect(dir), m: m}
+	var n atomic.Int64
+	ctx := WithSteps(t.Context(), func(string) {
+		if n.Add(1) == kill {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	})
+	stop := s.startIn(ctx, ServeIn{First: "you are dev"})
+	s.until("the turns to end", func() bool {
+		jobs := s.turns()
+		for _, j := range jobs {
+			if !j.State.Ended() {
+				return false
+			}
+		}
+		return len(jobs) > 0 && len(s.messages("dev", team.KindIdle)) > 0
+	})
+	_ = stop(errors.New("the child is through"))
+	if err := os.WriteFile(filepath.Join(dir, "steps"), []byte(strconv.FormatInt(n.Load(), 10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// life runs a child; killed tells whether it was ended by its own signal.
+func (s *served) life(kill int) (killed bool) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run=^TestServeChild$", "-test.count=1")
+	cmd.Env = append(os.Environ(), envServeDir+"="+s.dir, envServeKill+"="+strconv.Itoa(kill))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return true
+	}
+	if err != nil {
+		s.t.Fatalf("the child: %v\n%s", err, &out)
+	}
+	return false
+}
+
+// TestServeKilledAtEveryStep: an agent is killed before and after each of its commits. The
+// next life goes on in the same turn: the message and each answer are in the transcript
+// once, every call has one result right after its answer, and what was done was done once
+// or is said to be unknown.
+func TestServeKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	const script = "@@call look {}\n@@call append {\"line\":\"one\"}\n@@call append {\"line\":\"two\"}\n@@say all done"
+	whole := newServed(t)
+	whole.tell(script)
+	if whole.life(0) {
+		t.Fatal("killed, and nobody did it")
+	}
+	b, err := os.ReadFile(filepath.Join(whole.dir, "steps"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := strconv.Atoi(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := whole.shape()
+	every := 1
+	if testing.Short() {
+		every = 5
+	}
+	for kill := 1; kill <= steps; kill += every {
+		t.Run(strconv.Itoa(kill), func(t *testing.T) {
+			t.Parallel()
+			s := newServed(t)
+			m := s.tell(script)
+			s.life(kill)
+			s.life(0)
+			if got := s.shape(); got != want {
+				t.Errorf("the transcript is another one:\n%s\nwant\n%s\n%s", got, want, s.dump())
+			}
+			s.once(m)
+		})
+	}
+}
+
+// shape is the transcript without what a kill may change: the text of results.
+func (s *served) shape() string {
+	var b strings.Builder
+	for _, e := range s.transcript() {
+		text := e.Content
+		if e.Kind != ledger.EntryAssistant {
+			text = ""
+		}
+		fmt.Fprintf(&b, "%s %s\n", e.Kind, text)
+	}
+	return b.String()
+}
+
+// once checks what must hold after any kill.
+func (s *served) once(m ledger.Message) {
+	s.t.Helper()
+	ds, err := s.led.Deliveries(s.t.Context(), m.ID)
+	if err != nil || len(ds) != 1 || !accepted(ds[0].State) || !strings.Contains(ds[0].Evidence, "of the transcript") {
+		s.t.Errorf("deliveries %+v: %v", ds, err)
+	}
+	if unread, err := s.box("dev").Unread(s.t.Context()); err != nil || len(unread) != 0 {
+		s.t.Errorf("unread %v: %v", unread, err)
+	}
+	lines, err := os.ReadFile(filepath.Join(s.dir, "lines"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	lost := strings.Count(s.dump(), ledger.ResultLost[:40])
+	for _, line := range []string{"one", "two"} {
+		switch n := strings.Count(string(lines), line); {
+		case n > 1:
+			s.t.Errorf("%s was appended %d times", line, n)
+		case n == 0 && lost == 0:
+			s.t.Errorf("%s was not appended, and nobody says so:\n%s", line, s.dump())
+		}
+	}
+	if lost > 1 {
+		s.t.Errorf("%d calls are lost by one kill", lost)
+	}
+}
