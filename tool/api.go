@@ -73,6 +73,9 @@ type Env struct {
 	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler)
 	// Watch tells of changes; nil: every opened team has its own.
 	Watch *dirwatch.Hub
+	// CheckModel reports what keeps a model (provider/model; "" is the default) from being
+	// asked, or else what a person should know of it; nil: nothing is checked.
+	CheckModel func(ctx context.Context, ref string) (note string, err error)
 	// Dir is the directory by which a team is chosen where several exist and none is
 	// named; "" chooses none.
 	Dir string

@@ -64,6 +64,7 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 	}
 	wg.Wait()
 	t.warnTaken(ctx, asked.Name, out)
+	t.noteModel(ctx, out)
 	return out, joinErrors(errs)
 }
 
@@ -118,6 +119,9 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if in.Backend == "in-process" && !team.KindOf(in.Agent).InProcess {
 		return none, team.Errorf(team.CodeInvalid, "only built-in agents run in-process, not agent %q", in.Agent).
 			WithHint("--backend tmux or pty")
+	}
+	if err := t.checkSpawn(ctx, in); err != nil {
+		return none, err
 	}
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {

@@ -1,14 +1,16 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/teamctl/teamctl/agent/llm"
 	"github.com/teamctl/teamctl/agent/model"
-	"github.com/teamctl/teamctl/agent/model/script"
+	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -35,9 +37,21 @@ Messages to you appear in the conversation as <teammate-message teammate_id="...
 Work on one task at a time: claim it, do it, complete it with a summary of what you did, or fail it with the reason. Claiming brings the work that it depends on into your worktree, completing commits what you have changed.`
 
 // resolve is llm.Runner's.
-func (p *Program) resolve(ctx context.Context, s ledger.Session, _ ledger.ClaimedTurn) (llm.Setup, error) {
-	ref := modelOf(s)
-	serves, info, err := provider(ref)
+func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.ClaimedTurn) (llm.Setup, error) {
+	m, err := p.Team.Ledger.MemberBySession(ctx, p.id.Session)
+	if err != nil {
+		return llm.Setup{}, err
+	}
+	spec, err := p.spec(ctx, s)
+	if err != nil {
+		return llm.Setup{}, err
+	}
+	cfg, err := config.Load(p.Team.Layout.Home)
+	if err != nil {
+		return llm.Setup{}, err
+	}
+	ref := modelOf(s, spec, cfg)
+	serves, info, err := cfg.Open(ref)
 	if err != nil {
 		return llm.Setup{}, err
 	}
@@ -45,33 +59,76 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, _ ledger.Claime
 	if err != nil {
 		return llm.Setup{}, err
 	}
-	if m, err := p.Team.Ledger.MemberBySession(ctx, p.id.Session); err != nil {
-		return llm.Setup{}, err
-	} else if works(m.Spec.Mode) {
-		tools = append(tools, p.shell())
+	if works(m.Spec.Mode) {
+		tools = append(tools, p.shell(cfg))
 	}
-	out := llm.Setup{Model: ref, Provider: serves, Info: info, System: system, Tools: tools}
+	tools = slices.DeleteFunc(tools, func(t llm.Tool) bool { return !spec.Policy.Tools.Allows(t.Name) })
+	out := llm.Setup{
+		Model: ref, Provider: serves, Info: info, System: system, Tools: tools, Temperature: spec.Defaults.Model.Temperature,
+		Effort: spec.Defaults.Model.Effort, MaxOutput: spec.Defaults.Model.MaxOutputTokens,
+		Ephemeral: func(ctx context.Context) (string, error) { return p.ephemeral(ctx, turn) },
+	}
+	if spec.Defaults.SystemPrompt != "" {
+		out.System += "\n\n" + spec.Defaults.SystemPrompt
+	}
+	if _, err := p.Team.Ledger.Setting(ctx, settingRounds, &out.Rounds); err != nil {
+		return out, err
+	}
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name
 	}
 	slices.Sort(names)
-	out.Effective, err = json.Marshal(map[string]any{"agent": s.ActiveAgentID, "model": ref.String(), "tools": names})
+	out.Effective, err = json.Marshal(map[string]any{"agent": cmp.Or(spec.ID, s.ActiveAgentID), "provider": ref.Provider, "model": ref.Model, "tools": names})
 	return out, err
 }
 
-// modelOf is what the session uses: its own override, else the scripted one.
-func modelOf(s ledger.Session) model.Ref {
-	if s.ModelOverride != "" {
-		return model.Ref{Provider: s.ProviderOverride, Model: s.ModelOverride}
+// settingRounds is how many answers a turn may have.
+const settingRounds = "turn-rounds"
+
+// spec is what the session's agent is capable of. A team without specs has one that
+// limits nothing.
+func (p *Program) spec(ctx context.Context, s ledger.Session) (team.AgentSpec, error) {
+	spec, err := p.Team.Ledger.Spec(ctx, s.ActiveAgentID)
+	if team.IsCode(err, team.CodeNotFound) && s.ActiveAgentID == "default" {
+		return team.AgentSpec{}, nil
 	}
-	return model.Ref{Provider: script.Name, Model: script.Demo}
+	return spec.AgentSpec, err
 }
 
-// provider is the endpoint that serves a model, and what is known of the model.
-func provider(ref model.Ref) (model.Provider, model.Info, error) {
-	if ref.Provider == script.Name {
-		return script.Provider{}, model.Info{ID: ref.Model, Price: &model.Price{}}, nil
+// modelOf is what the session uses: its own override, else its spec's, else that of
+// config.yaml, which is the scripted one where nobody has chosen.
+func modelOf(s ledger.Session, spec team.AgentSpec, cfg *config.Config) model.Ref {
+	switch m := spec.Defaults.Model; {
+	case s.ModelOverride != "":
+		return model.Ref{Provider: s.ProviderOverride, Model: s.ModelOverride}
+	case m.Model != "":
+		return model.Ref{Provider: m.Provider, Model: m.Model}
 	}
-	return nil, model.Info{}, team.Errorf(team.CodeInvalid, "unknown provider %q", ref.Provider).WithReason("unknown_provider")
+	return cfg.Default
+}
+
+// CheckModel returns what reports why a model cannot be asked, or what is to be known of
+// the default one where nobody has chosen it.
+func CheckModel(home team.Home) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, s string) (note string, err error) {
+		cfg, err := config.Load(home)
+		if err != nil {
+			return "", err
+		}
+		if s == "" {
+			if !cfg.Chosen {
+				note = "its model is a script that needs no key (" + cfg.Default.String() + "): --model PROVIDER/MODEL, or model in config.yaml, sets another"
+				if unused := cfg.Unused(); len(unused) > 0 {
+					note += "; there is a key for " + strings.Join(unused, ", ")
+				}
+			}
+			return note, nil
+		}
+		ref, err := model.ParseRef(s)
+		if err != nil {
+			return "", err
+		}
+		return "", cfg.Check(ctx, ref)
+	}
 }

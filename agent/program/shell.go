@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/agent/llm"
 	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/team"
 )
@@ -24,11 +26,15 @@ const (
 )
 
 // shell runs commands in the worktree.
-func (p *Program) shell() llm.Tool {
-	return llm.Tool{Tool: model.Tool{Name: "shell", Description: shellDescribe, Schema: json.RawMessage(shellSchema)}, Run: p.runShell}
+func (p *Program) shell(cfg *config.Config) llm.Tool {
+	secret := append(cfg.KeyVariables(), team.EnvToken)
+	return llm.Tool{
+		Tool: model.Tool{Name: "shell", Description: shellDescribe, Schema: json.RawMessage(shellSchema)},
+		Run:  func(ctx context.Context, c llm.Call) (llm.Result, error) { return p.runShell(ctx, c, secret) },
+	}
 }
 
-func (p *Program) runShell(ctx context.Context, c llm.Call) (llm.Result, error) {
+func (p *Program) runShell(ctx context.Context, c llm.Call, secret []string) (llm.Result, error) {
 	read := func() (in struct {
 		Command string `json:"command"`
 		Timeout int    `json:"timeout"`
@@ -56,7 +62,7 @@ func (p *Program) runShell(ctx context.Context, c llm.Call) (llm.Result, error) 
 	}
 	var out middle
 	ended, err := scope.Run(ctx, run.Cmd{
-		Command: in.Command, Dir: p.Env.Dir, Env: p.environ(), Stdout: &out, Stderr: &out, Limit: limit, Grace: p.Env.Grace,
+		Command: in.Command, Dir: p.Env.Dir, Env: p.environ(secret), Stdout: &out, Stderr: &out, Limit: limit, Grace: p.Env.Grace,
 	})
 	if cerr := scope.Close(); err == nil {
 		err = cerr
@@ -76,14 +82,13 @@ func (p *Program) runShell(ctx context.Context, c llm.Call) (llm.Result, error) 
 
 // environ is the environment of commands: who runs in it acts for nobody, the team's
 // operations are tools.
-func (p *Program) environ() []string {
+func (p *Program) environ(secret []string) []string {
 	var env []string
 	for _, kv := range p.Env.Environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if name == team.EnvToken || strings.HasSuffix(name, "_API_KEY") {
-			continue
+		if !slices.Contains(secret, name) {
+			env = append(env, kv)
 		}
-		env = append(env, kv)
 	}
 	return append(env, "PWD="+p.Env.Dir)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/agent/program"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
@@ -235,7 +236,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	if err != nil {
 		dir = "" // it was removed: it chooses no team
 	}
-	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir}, nil
+	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir, CheckModel: program.CheckModel(home)}, nil
 }
 
 // executable is the path of this program, for what it starts.
