@@ -205,7 +205,7 @@ var rooms = map[string]room{
 		why: "the loop of a turn: models, tools and mail come in by interfaces, so it starts nothing and reaches nobody by itself",
 	},
 	"agent/program": {
-		may: []string{"team", "internal/run", "internal/permit", "ledger", "supervisor", "tool", "tool/op", "agent", "agent/llm", "agent/model"}, never: noSQL,
+		may: []string{"team", "internal/run", "internal/permit", "ledger", "supervisor", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config"}, never: noSQL,
 		why: "the program of a member that a model leads: gives the loop its models, its tools and the team's operations",
 	},
 	"internal/adapter": {
@@ -251,7 +251,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "agent/program", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},

@@ -142,3 +142,22 @@ func (t *Team) Compact(ctx context.Context, c Caller, key, keep string) error {
 	}}}})
 	return err
 }
+
+// OnChange calls look now and after every change of the ledger, until it fails or ctx ends.
+func (t *Team) OnChange(ctx context.Context, look func() error) error {
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for {
+		if err := look(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changes:
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/teamctl/teamctl/agent/model"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
 
 const (
@@ -78,6 +79,31 @@ func (t *turn) compact(ctx context.Context, keep, why string) error {
 		return t.read(ctx)
 	}
 	return fail("the conversation cannot be compacted: a summary leaves more than three quarters of it (%s)", why)
+}
+
+// compactAsked compacts the conversation where somebody has asked for it since it was
+// compacted last; done means that the turn has nothing else to do, and has ended.
+func (t *turn) compactAsked(ctx context.Context) (done bool, err error) {
+	e, ok, err := t.Sessions.NewestEntry(ctx, t.Job.Session, ledger.EntryEvent)
+	if err != nil || !ok {
+		return false, err
+	}
+	m, err := metaOf(e)
+	if err != nil || !m.Asked {
+		return false, err
+	}
+	if c, ok, err := t.Sessions.NewestEntry(ctx, t.Job.Session, ledger.EntryCompaction); err != nil || ok && c.Seq > e.Seq {
+		return false, err
+	}
+	if n := len(t.entries.entries); n == 0 || t.entries.rounds(t.Job.ID) > 0 {
+		return false, nil
+	}
+	idle := t.entries.answered()
+	if err := t.compact(ctx, e.Content, "asked for"); err != nil || !idle {
+		return false, err
+	}
+	_, err = t.end(ctx, team.TurnDone, "", nil)
+	return true, err
 }
 
 // summary has the model sum up what is older than the newest entries.

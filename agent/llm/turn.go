@@ -80,6 +80,9 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 	if err := t.read(ctx); err != nil {
 		return false, err
 	}
+	if done, err := t.compactAsked(ctx); done || err != nil {
+		return false, err
+	}
 	if t.entries.answered() { // it was cut at its limit, and the process was killed
 		if err := t.note(ctx, goOn); err != nil {
 			return false, err

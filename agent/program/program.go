@@ -37,8 +37,9 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	if err != nil {
 		return err
 	}
+	mine := p.Team.Ledger.As(p.Member.Name)
 	return agent.Serve(ctx, id, p.Env, agent.ServeIn{
-		Sessions: p.Team.Ledger, Turns: &llm.Runner{Sessions: p.Team.Ledger, Resolve: p.resolve}, Model: ref,
+		Sessions: mine, Turns: &llm.Runner{Sessions: mine, Resolve: p.resolve}, Model: ref,
 		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: account{p},
 	})
 }

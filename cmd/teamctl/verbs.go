@@ -39,7 +39,7 @@ var verbs = []struct {
 	}},
 	{groupTalk, []verb{
 		{"send", newSend}, {"broadcast", newBroadcast}, {"inbox", newInbox}, {"message", newMessage}, {"thread", newThread},
-		{"approvals", newApprovals}, {"ask", newAsk}, {"respond", newRespond}, {"notify", newNotify}, {"hooks", newHooks},
+		{"chat", newChat}, {"session", newSession}, {"approvals", newApprovals}, {"ask", newAsk}, {"respond", newRespond}, {"notify", newNotify}, {"hooks", newHooks},
 		{"scratchpad", newScratchpad},
 	}},
 	{groupMore, []verb{

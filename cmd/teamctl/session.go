@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/tool"
+)
+
+func newSession(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "session VERB",
+		Short: "Manage conversations: ls, show, export and more",
+		Example: `  teamctl session ls
+  teamctl session show dev`,
+		Args: unknownVerb,
+		RunE: needsVerb,
+	}
+	cmd.AddCommand(newSessionLs(a), newSessionShow(a), newSessionExport(a), newSessionCompact(a), newSessionClose(a))
+	return cmd
+}
+
+func newSessionLs(a *app) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Short:   "List conversations",
+		Example: "  teamctl session ls\n  teamctl session ls --all",
+		Args:    takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+				list, err := t.Ledger.Sessions(ctx, ledger.SessionFilter{Closed: all})
+				if err != nil {
+					return err
+				}
+				if list == nil {
+					list = []ledger.Session{}
+				}
+				if a.out.value(map[string]any{"sessions": list}) {
+					return nil
+				}
+				if len(list) == 0 {
+					a.out.note("no conversations yet")
+					return nil
+				}
+				var rows [][]string
+				for _, s := range list {
+					rows = append(rows, []string{s.Key, tui.Clean(s.Label), s.ActiveAgentID, dash(modelName(s)), string(s.State), strconv.FormatInt(s.LastSeq, 10), when(s.UpdatedAt)})
+				}
+				a.out.table([]string{"SESSION", "LABEL", "AGENT", "MODEL", "STATE", "ENTRIES", "CHANGED"}, rows, false)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "closed ones too")
+	return cmd
+}
+
+// modelName is the model that a session is set to; "" is its agent's.
+func modelName(s ledger.Session) string {
+	if s.ModelOverride == "" {
+		return ""
+	}
+	return s.ProviderOverride + "/" + s.ModelOverride
+}
+
+// transcript is what session show and export write.
+type transcript struct {
+	Session ledger.Session       `json:"session"`
+	Turns   []ledger.TurnJob     `json:"turns"`
+	Waiting []ledger.BacklogItem `json:"waiting"` // the backlog
+	Entries []ledger.Entry       `json:"entries"`
+}
+
+func (a *app) readTranscript(ctx context.Context, t *tool.Team, who string) (out transcript, err error) {
+	if out.Session, err = t.Session(ctx, who); err != nil {
+		return out, err
+	}
+	if out.Turns, err = t.Ledger.TurnJobs(ctx, ledger.JobFilter{Session: out.Session.Key}); err != nil {
+		return out, err
+	}
+	if out.Waiting, err = t.Ledger.Backlog(ctx, out.Session.Key); err != nil {
+		return out, err
+	}
+	out.Entries, err = t.Ledger.Entries(ctx, out.Session.Key, 0, 0)
+	if out.Turns == nil {
+		out.Turns = []ledger.TurnJob{}
+	}
+	if out.Waiting == nil {
+		out.Waiting = []ledger.BacklogItem{}
+	}
+	if out.Entries == nil {
+		out.Entries = []ledger.Entry{}
+	}
+	return out, err
+}
+
+func newSessionShow(a *app) *cobra.Command {
+	var entries, trace bool
+	cmd := &cobra.Command{
+		Use:   "show SESSION",
+		Short: "Show a conversation: its turns, what waits, its entries",
+		Long: `Show a conversation by its key, or by the name of the member whose own it is: what
+it is set to, its turns and what waits for the next one. --entries adds the
+transcript, --trace what was decided about its turns and its backlog, with reasons.`,
+		Example: `  teamctl session show dev
+  teamctl session show dev --entries
+  teamctl session show dev --trace`,
+		Args:              takes(1, 1, "the key of a conversation, or the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+				s, err := a.readTranscript(ctx, t, args[0])
+				if err != nil || a.out.value(s) {
+					return err
+				}
+				a.showSession(s)
+				if entries {
+					for _, e := range s.Entries {
+						a.entry(e)
+					}
+				}
+				if !trace {
+					return nil
+				}
+				events, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{})
+				for _, e := range events {
+					if e.ID == s.Session.Key {
+						a.out.line("%s  %s", a.eventLine(e), tui.Clean(string(e.Data)))
+					}
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&entries, "entries", false, "the transcript too")
+	cmd.Flags().BoolVar(&trace, "trace", false, "what was decided about its turns, and why")
+	return cmd
+}
+
+func (a *app) showSession(s transcript) {
+	a.out.line("%-10s %s", "session", s.Session.Key)
+	a.out.line("%-10s %s, %s", "agent", s.Session.ActiveAgentID, s.Session.State)
+	if m := modelName(s.Session); m != "" {
+		a.out.line("%-10s %s", "model", tui.Clean(m))
+	}
+	a.out.line("%-10s %d", "entries", len(s.Entries))
+	for _, j := range s.Turns {
+		line := string(j.State)
+		if j.Reason != "" {
+			line += " (" + printable(j.Reason) + ")"
+		}
+		a.out.line("%-10s %s", "turn "+strconv.FormatInt(j.ID, 10), line)
+	}
+	for _, b := range s.Waiting {
+		a.out.line("%-10s %s", "waits", printable(b.Text))
+	}
+}
+
+// entry is one entry of a transcript, as chat shows it.
+func (a *app) entry(e ledger.Entry) {
+	text := strings.TrimRight(e.Content, "\n")
+	switch e.Kind {
+	case ledger.EntryAssistant:
+		for _, l := range strings.Split(text, "\n") {
+			a.out.line("%s", printable(l))
+		}
+		var m struct {
+			Calls []struct {
+				Name  string          `json:"name"`
+				Input json.RawMessage `json:"input"`
+			} `json:"calls"`
+		}
+		if json.Unmarshal(e.Meta, &m) == nil {
+			for _, c := range m.Calls {
+				a.out.line("%s", a.out.style.Dim("  → "+c.Name+" "+printable(string(c.Input))))
+			}
+		}
+	case ledger.EntryToolResult:
+		a.out.line("%s", a.out.style.Dim("  ← "+printable(firstLine(text))))
+	case ledger.EntryUser:
+		for _, l := range strings.Split(text, "\n") {
+			a.out.line("%s %s", a.out.style.Dim("│"), printable(l))
+		}
+	case ledger.EntryEvent, ledger.EntryCompaction:
+		a.out.line("%s", a.out.style.Dim("  ["+string(e.Kind)+"] "+printable(firstLine(text))))
+	}
+}
+
+func firstLine(s string) string {
+	l, _, _ := strings.Cut(s, "\n")
+	return l
+}
+
+func newSessionExport(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "export SESSION",
+		Short: "Write a conversation, as Markdown or JSON lines",
+		Example: `  teamctl session export dev --format md
+  teamctl session export dev --format jsonl`,
+		Args:              takes(1, 1, "the key of a conversation, or the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if format != "md" && format != "jsonl" {
+				return usage(cmd, "--format is md or jsonl")
+			}
+			ctx := cmd.Context()
+			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+				s, err := a.readTranscript(ctx, t, args[0])
+				if err != nil || a.out.value(s) {
+					return err
+				}
+				for _, e := range s.Entries {
+					if format == "md" {
+						a.out.line("## %d %s, %s\n\n%s\n", e.Seq, e.Kind, time.UnixMilli(e.At).UTC().Format(time.RFC3339), printableLines(e.Content))
+						continue
+					}
+					b, err := json.Marshal(e)
+					if err != nil {
+						return err
+					}
+					a.out.line("%s", b)
+				}
+				return a.out.failed
+			})
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "md", "md or jsonl")
+	a.complete(cmd, "format", words("md", "jsonl"))
+	return cmd
+}
+
+func newSessionCompact(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compact SESSION [WHAT TO KEEP...]",
+		Short: "Make a conversation shorter: its model sums it up",
+		Example: `  teamctl session compact dev
+  teamctl session compact dev the names of the failing tests`,
+		Args:              takes(1, -1, "the key of a conversation, or the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if err := t.Compact(cmd.Context(), c, args[0], strings.Join(args[1:], " ")); err != nil {
+					return err
+				}
+				if !a.out.value(map[string]string{"status": "queued"}) {
+					a.out.line("queued")
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newSessionClose(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "close SESSION",
+		Short: "Close a conversation and its children",
+		Example: `  teamctl session close dev
+  teamctl session close agent:default:subagent:0f2c5c1e-4f8f-4a55-9d0f-6f0e4f2d8f3b`,
+		Args:              takes(1, 1, "the key of a conversation, or the name of a member"),
+		ValidArgsFunction: first(a.completeMembers(true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				if err := t.CloseSession(cmd.Context(), c, args[0], "closed by "+c.Name); err != nil {
+					return err
+				}
+				if !a.out.value(map[string]string{"status": "closed"}) {
+					a.out.line("closed")
+				}
+				return nil
+			})
+		},
+	}
+}
