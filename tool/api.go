@@ -153,7 +153,7 @@ type KeptBranch struct {
 type SpawnIn struct {
 	Name      string            `json:"name"`
 	Agent     string            `json:"agent,omitempty"`   // default "worker"; "command" with Command
-	Command   []string          `json:"command,omitempty"` // any command is a teammate
+	Command   []string          `json:"command,omitempty"` // any command is a member
 	Backend   string            `json:"backend,omitempty"` // default "auto"
 	Layout    team.PaneLayout   `json:"layout,omitempty"`
 	Prompt    string            `json:"prompt,omitempty"`

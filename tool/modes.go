@@ -34,7 +34,7 @@ func errMode(c Caller, op Operation) *team.Error {
 	if op == OpRule {
 		return e.WithHint("ask a member to end with SendMessage and type shutdown_request, or have the mode changed")
 	}
-	return e.WithHint("give the work to a teammate, or have the mode changed")
+	return e.WithHint("give the work to another member, or have the mode changed")
 }
 
 // May reports whether the caller's role and mode have an operation at all, the

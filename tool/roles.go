@@ -16,7 +16,7 @@ const (
 	OpTeamCreate  Operation = "create a team"
 	OpTeamDelete  Operation = "delete the team"
 	OpSettings    Operation = "change the team's settings"
-	OpSpawn       Operation = "spawn teammates"
+	OpSpawn       Operation = "spawn members"
 	OpRule        Operation = "stop or start members"
 	OpShutdown    Operation = "ask members to shut down"
 	OpMode        Operation = "change permission modes"
@@ -117,7 +117,7 @@ func errRole(c Caller, op Operation) *team.Error {
 	}
 	e := team.Errorf(team.CodeDenied, "%s (%s) may not %s", c.Name, c.Role, op).WithReason("role")
 	if op == OpSpawn {
-		e = team.Errorf(team.CodeDenied, "only the lead spawns teammates: %s is %s", c.Name, c.Role).WithReason("role")
+		e = team.Errorf(team.CodeDenied, "only the lead spawns members: %s is %s", c.Name, c.Role).WithReason("role")
 	}
 	return e.WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
 }

@@ -110,11 +110,11 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 		}
 	}
 	if team.KindOf(in.Agent).Command && len(in.Command) == 0 {
-		return none, team.Errorf(team.CodeInvalid, "a command teammate needs a command").WithHint("teamctl spawn " + in.Name + " -- make test")
+		return none, team.Errorf(team.CodeInvalid, "a member without an agent needs a command").WithHint("teamctl spawn " + in.Name + " -- make test")
 	}
 	if team.KindOf(in.Agent).InProcess && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
 		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
-			WithHint("leave out --agent to run a command as a teammate")
+			WithHint("leave out --agent to run a command as a member")
 	}
 	if in.Backend == "in-process" && !team.KindOf(in.Agent).InProcess {
 		return none, team.Errorf(team.CodeInvalid, "only built-in agents run in-process, not agent %q", in.Agent).

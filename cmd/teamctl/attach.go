@@ -29,7 +29,7 @@ board is. Ctrl-b d leaves it again, in tmux and in a terminal of its own (--back
 pty) alike; the team goes on. What you type in a pane goes
 to the agent.
 
-In iTerm2, --cc shows every teammate as a native split pane of its own: iTerm2
+In iTerm2, --cc shows every member as a native split pane of its own: iTerm2
 drives the team's tmux session by control mode (tmux -CC).`,
 		Example: `  teamctl attach
   teamctl attach builder
@@ -43,7 +43,7 @@ drives the team's tmux session by control mode (tmux -CC).`,
 			}
 			if pane.Backend == pty.Name {
 				if cc {
-					return team.Errorf(team.CodeInvalid, "--cc needs tmux: this teammate has a terminal of its own").WithReason("not_in_tmux")
+					return team.Errorf(team.CodeInvalid, "--cc needs tmux: this member has a terminal of its own").WithReason("not_in_tmux")
 				}
 				return a.attachPTY(cmd.Context(), pane, readOnly)
 			}
@@ -90,7 +90,7 @@ func (a *app) terminal() (*os.File, error) {
 	return in, nil
 }
 
-// attachPTY shows a teammate's own terminal here until the person detaches or the
+// attachPTY shows a member's own terminal here until the person detaches or the
 // agent exits.
 func (a *app) attachPTY(ctx context.Context, pane team.Pane, readOnly bool) error {
 	if a.out.value(map[string]any{"socket": pane.Socket, "generation": pane.Generation}) {

@@ -1,4 +1,4 @@
-// Command teamctl runs a team of coding agents on one machine. Every teammate is
+// Command teamctl runs a team of coding agents on one machine. Every member is
 // a supervised process in its own tmux pane, with its own git worktree; the team
 // shares a task ledger and one mailbox per member.
 //

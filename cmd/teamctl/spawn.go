@@ -21,11 +21,11 @@ func newSpawn(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "spawn NAME [-- COMMAND ARG...]",
 		Short: "Start members",
-		Long: `Start a teammate in a pane, a worktree and a branch of its own. Without more
+		Long: `Start a member in a pane, a worktree and a branch of its own. Without more
 it is the built-in worker, which takes tasks from the board and runs them. Any
-command is a teammate too: give it after --.
+command is a member too: give it after --.
 
-Inside tmux your window is split: you at the left, teammates at the right, the
+Inside tmux your window is split: you at the left, members at the right, the
 focus stays where it is. Outside, the team gets a tmux server of its own, and
 teamctl attach shows it. A name that is taken gets -2, -3, and so on; one whose
 member has left takes its worktree and branch again, unless you say --fresh.`,
@@ -46,7 +46,7 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 			}
 			switch {
 			case n == 0:
-				return usage(cmd, "teamctl spawn needs the name of the teammate")
+				return usage(cmd, "teamctl spawn needs the name of the member")
 			case n > 1:
 				return usage(cmd, "teamctl spawn takes one name, found %q too", args[1]).
 					WithHint("a command goes after --: teamctl spawn " + args[0] + " -- " + strings.Join(args[1:n], " "))

@@ -122,7 +122,7 @@ func (a *app) supervise(ctx context.Context, direct bool, listening func() error
 	}
 	err = control.Serve(ctx, control.ServeIn{Layout: p.layout, Log: log, Build: p.build, Listening: up})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // told to leave: the teammates stay
+		return nil // told to leave: the members stay
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func (l Launcher) Plan(in Input) (Output, error) {
 	}
 	if len(in.Command) > 0 && !k.info.TakesCommand && !k.info.TakesArgs {
 		return Output{}, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
-			WithReason("bad_command").WithHint("leave out --agent to run a command as a teammate")
+			WithReason("bad_command").WithHint("leave out --agent to run a command as a member")
 	}
 	if in.MCP == team.ServersTeam && (k.cli == nil || len(k.cli.alone) == 0) {
 		return Output{}, team.Errorf(team.CodeInvalid, "agent %q cannot be started with the MCP servers of teamctl only", in.Agent).

@@ -23,9 +23,9 @@ func memberOps() []Op {
 // SpawnIn (R26-R28, R110).
 type SpawnIn struct {
 	TeamRef
-	Name      string            `json:"name" jsonschema:"Name of the teammate: others address it by this."`
+	Name      string            `json:"name" jsonschema:"Name of the member: others address it by this."`
 	AgentID   string            `json:"agent_id,omitempty" jsonschema:"Kind of agent to start, for example worker (the built-in one, the default) or command."`
-	Command   []string          `json:"command,omitempty" jsonschema:"Program and arguments, for a teammate that is any command."`
+	Command   []string          `json:"command,omitempty" jsonschema:"Program and arguments, for a member that is any command."`
 	Task      string            `json:"task,omitempty" jsonschema:"First message to the agent."`
 	AgentType string            `json:"agent_type,omitempty" jsonschema:"Type or role, handed to the agent, for example reviewer."`
 	Model     string            `json:"model,omitempty" jsonschema:"Model for agents that have one."`
@@ -67,7 +67,7 @@ func spawn(ctx context.Context, s *Session, in SpawnIn) (tool.Spawned, error) {
 // TeammateStopIn stops one member.
 type TeammateStopIn struct {
 	TeamRef
-	Name           string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+	Name           string `json:"name" jsonschema:"Name of the member, or its agent id."`
 	Reason         string `json:"reason,omitempty" jsonschema:"Why; it is told."`
 	Force          bool   `json:"force,omitempty" jsonschema:"End it at once instead of asking it first."`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"How long it may take to answer before it is ended; 10 if left out."`
@@ -86,7 +86,7 @@ func teammateStop(ctx context.Context, s *Session, in TeammateStopIn) (StopOut, 
 // TeammateRestartIn restarts one member.
 type TeammateRestartIn struct {
 	TeamRef
-	Name string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+	Name string `json:"name" jsonschema:"Name of the member, or its agent id."`
 }
 
 func teammateRestart(ctx context.Context, s *Session, in TeammateRestartIn) (MemberInfo, error) {
@@ -106,7 +106,7 @@ func teammateRestart(ctx context.Context, s *Session, in TeammateRestartIn) (Mem
 // TeammateRenameIn gives one member another name.
 type TeammateRenameIn struct {
 	TeamRef
-	Name    string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+	Name    string `json:"name" jsonschema:"Name of the member, or its agent id."`
 	NewName string `json:"new_name" jsonschema:"The name that it gets."`
 }
 
@@ -119,7 +119,7 @@ func teammateRename(ctx context.Context, s *Session, in TeammateRenameIn) (tool.
 // TeammateModeIn sets a permission mode (R155).
 type TeammateModeIn struct {
 	TeamRef
-	Name string    `json:"name" jsonschema:"Name of the teammate, or team-lead for the lead itself."`
+	Name string    `json:"name" jsonschema:"Name of the member, or team-lead for the lead itself."`
 	Mode team.Mode `json:"mode" jsonschema:"The permission mode from now on."`
 }
 
@@ -133,7 +133,7 @@ func teammateMode(ctx context.Context, s *Session, in TeammateModeIn) (MemberInf
 // TeammateOutputIn asks for a screen.
 type TeammateOutputIn struct {
 	TeamRef
-	Name  string `json:"name" jsonschema:"Name of the teammate, or its agent id."`
+	Name  string `json:"name" jsonschema:"Name of the member, or its agent id."`
 	Lines int    `json:"lines,omitempty" jsonschema:"Lines above the screen to show as well."`
 }
 

@@ -167,7 +167,7 @@ func checkMode(ctx context.Context, c tool.Caller) error {
 		return nil
 	}
 	return team.Errorf(team.CodeDenied, "%s is in %s mode, which does not have %s", c.Name, c.Mode, o.Name).WithReason("mode").
-		WithHint("give the work to a teammate, or have the mode changed")
+		WithHint("give the work to another member, or have the mode changed")
 }
 
 // delegate is what a lead in delegate mode may call (document 001, section 12).

@@ -26,7 +26,7 @@ type TeamCreateIn struct {
 	TeamName    string `json:"team_name" jsonschema:"Name for the new team to create."`
 	Description string `json:"description,omitempty" jsonschema:"What the team is for."`
 	AgentType   string `json:"agent_type,omitempty" jsonschema:"Type or role of the team lead, for example researcher."`
-	Repo        string `json:"repo,omitempty" jsonschema:"Path of the git repository to work on: every teammate gets a worktree and a branch of its own. Without one, nobody does."`
+	Repo        string `json:"repo,omitempty" jsonschema:"Path of the git repository to work on: every member gets a worktree and a branch of its own. Without one, nobody does."`
 	Base        string `json:"base,omitempty" jsonschema:"Revision that the branches start from; HEAD if left out."`
 	Unique      bool   `json:"unique,omitempty" jsonschema:"Take a free name such as NAME-2 where the name is taken, instead of failing."`
 }
