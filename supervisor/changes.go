@@ -47,7 +47,6 @@ func (changed) apply(s *Supervisor) {
 		}
 		for _, e := range events {
 			s.lastSeq = e.Seq
-			s.verifyOn(e)
 			for _, one := range s.services {
 				one.Event(e)
 			}

@@ -481,9 +481,6 @@ func (idleQuit) apply(s *Supervisor) {
 }
 
 func (s *Supervisor) idle() bool {
-	if len(s.verifying) > 0 || s.verifyLook.under {
-		return false
-	}
 	if slices.ContainsFunc(s.services, services.Service.Busy) {
 		return false
 	}

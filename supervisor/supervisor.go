@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -82,10 +81,6 @@ type Supervisor struct {
 	starts  chan struct{} // limits starts at once; steps use it
 	renames chan struct{} // has room for one; steps use it
 
-	verifying   map[int64]*verifying // verifications under way, by id
-	verifyLook  reading              // for what is to be verified
-	verifySlots chan struct{}        // limits verifications at once; steps use it
-
 	checkpoints *services.Checkpoints
 	publisher   *services.Publisher
 	copies      *services.Copies
@@ -112,9 +107,8 @@ func New(cfg Config) *Supervisor {
 		msgs: make(chan message), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
-		starts:    make(chan struct{}, cfg.Policy.withDefaults().Starts),
-		renames:   make(chan struct{}, 1),
-		verifying: map[int64]*verifying{}, verifySlots: make(chan struct{}, max(2, runtime.NumCPU())),
+		starts:  make(chan struct{}, cfg.Policy.withDefaults().Starts),
+		renames: make(chan struct{}, 1),
 	}
 	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
 	s.serve()
@@ -139,6 +133,7 @@ func (s *Supervisor) serve() {
 		s.publisher, s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits), services.NewNotifications(t),
 		services.NewWALWatch(t, s.policy.Log, s.policy.LogPause, s.policy.LogRest), s.copies, services.NewLeftovers(t),
 		services.NewHooks(t, s.cfg.Env), s.offers, s.intents,
+		services.NewVerifications(t, s.policy.Repair, verifyPlace{s}),
 	}
 }
 
@@ -231,7 +226,6 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 		one.Ready()
 	}
 	s.stopsLeft()
-	openVerifications{}.apply(s)
 	s.armIdle()
 	notes := s.cfg.Notes
 	for !s.quitting {

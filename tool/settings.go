@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -23,7 +23,7 @@ const (
 	SetAnswerer        = "answerer."
 	SetLeadAnswers     = "lead-answers" // short for answerer.permission leader, with the value "permissions"
 	SetDeadline        = "approval-deadline"
-	SetVerifyTimeout   = supervisor.SettingVerifyTimeout
+	SetVerifyTimeout   = services.SettingVerifyTimeout
 )
 
 // setting is one row of the table of settings.
@@ -43,7 +43,7 @@ var settings = []setting{
 	{SetMaxHops, "how often a message may be handed on", strconv.Itoa(team.MaxHops), checkCount(team.MaxHops)},
 	{SetAnswerer, "who else than a person answers: answerer.plan, .permission, .delegation or .review; leader, reviewer or person", "", checkAnswerer},
 	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: for ever", "0", checkDuration},
-	{SetVerifyTimeout, "how long a task may be verified that has no metadata.timeout; 1h at most", supervisor.VerifyTimeout.String(), checkVerifyTimeout},
+	{SetVerifyTimeout, "how long a task may be verified that has no metadata.timeout; 1h at most", services.VerifyTimeout.String(), checkVerifyTimeout},
 }
 
 // Setting is one setting as it stands.
@@ -215,8 +215,8 @@ func checkDuration(v string) error {
 }
 
 func checkVerifyTimeout(v string) error {
-	if d, err := time.ParseDuration(v); err != nil || d <= 0 || d > supervisor.MaxVerify {
-		return team.Errorf(team.CodeInvalid, "invalid duration %q: for example 10m is needed, up to %s", v, supervisor.MaxVerify)
+	if d, err := time.ParseDuration(v); err != nil || d <= 0 || d > services.MaxVerify {
+		return team.Errorf(team.CodeInvalid, "invalid duration %q: for example 10m is needed, up to %s", v, services.MaxVerify)
 	}
 	return nil
 }

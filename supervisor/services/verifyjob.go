@@ -1,7 +1,6 @@
-package supervisor
+package services
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,6 @@ import (
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/worktree"
 )
 
 const (
@@ -56,16 +54,16 @@ type verifyEnding struct {
 }
 
 // verifyJob finds out where the work of a task is, and what its command runs with.
-func (s *Supervisor) verifyJob(ctx context.Context, v ledger.Verification) (*verifyJob, error) {
+func (s *Verifications) verifyJob(ctx context.Context, v ledger.Verification) (*verifyJob, error) {
 	j := &verifyJob{v: v, generation: team.NewUUID()}
-	row, err := s.cfg.Ledger.Team(ctx)
+	row, err := s.team.Ledger.Team(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.cfg.Ledger.MemberBySession(ctx, v.Session)
+	m, err := s.team.Ledger.MemberBySession(ctx, v.Session)
 	switch {
 	case err == nil:
-		b := s.cfg.Layout.Bundle(m.Name)
+		b := s.team.Layout.Bundle(m.Name)
 		if err := os.MkdirAll(string(b), 0o700); err == nil { // else it has no log
 			j.log = b.VerifyLog()
 		}
@@ -74,37 +72,28 @@ func (s *Supervisor) verifyJob(ctx context.Context, v ledger.Verification) (*ver
 	default:
 		return nil, err
 	}
-	if j.dir, err = s.verifyDir(ctx, row, m); err != nil {
+	if j.dir, err = s.place.VerifyDir(ctx, row, m); err != nil {
 		return nil, err
 	}
 	if j.gone = missing(j.dir); j.gone != "" {
 		return j, nil
 	}
-	if j.env, err = s.verifyEnv(ctx, row, m, j.dir); err != nil {
+	if j.env, err = s.place.VerifyEnv(ctx, row, m, j.dir); err != nil {
 		return nil, err
 	}
 	j.env = append(j.env, team.EnvTaskID+"="+v.Task)
 	if j.limit, err = s.verifyLimit(ctx, v.Task); err != nil {
 		return nil, err
 	}
-	g, err := cgroup.Create(cgroup.Name(s.cfg.Layout.Key, m.Name+"-verify", j.generation))
+	g, err := cgroup.Create(cgroup.Name(s.team.Layout.Key, m.Name+"-verify", j.generation))
 	if err != nil { // it runs all the same, as an agent does
 		return j, nil // see above
 	}
 	j.group = g
 	if _, err := g.SetLimits(m.Spec.Limits); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
-		s.log.Warn("limit a verification", "member", m.Name, "err", err)
+		s.team.Log.Warn("limit a verification", "member", m.Name, "err", err)
 	}
 	return j, nil
-}
-
-// verifyDir is where the owner works: its worktree, or else where it runs, by default the
-// root of the team.
-func (s *Supervisor) verifyDir(ctx context.Context, t ledger.TeamRow, m ledger.Member) (string, error) {
-	if dir := cmp.Or(m.Worktree, m.Spec.Cwd); dir != "" {
-		return dir, nil
-	}
-	return s.repoPath(ctx, t, m)
 }
 
 // missing says why a directory cannot be run in; empty: it can.
@@ -120,35 +109,10 @@ func missing(dir string) string {
 	return ""
 }
 
-// verifyEnv is the environment of a built-in worker in the owner's place, without the
-// secret of any member: what runs is no person, and can speak for nobody.
-func (s *Supervisor) verifyEnv(ctx context.Context, t ledger.TeamRow, m ledger.Member, dir string) ([]string, error) {
-	extra := map[string]string{}
-	if m.Spec.WorktreeMode == "own" && m.Worktree != "" {
-		repo, _, err := worktree.OpenWorktree(ctx, m.Worktree)
-		if err == nil {
-			extra, err = s.ports(ctx, repo, m)
-		}
-		if err != nil {
-			s.log.Warn("ports of a verification", "member", m.Name, "err", err)
-			extra = map[string]string{}
-		}
-	}
-	for k, v := range m.Spec.Env {
-		extra[k] = v
-	}
-	m.Spec.Agent, m.Spec.Command, m.Spec.Env = team.AgentWorker, nil, extra
-	if m.AgentID == "" {
-		m.AgentID = team.AgentID(m.Name, s.cfg.Layout.Key)
-	}
-	plan, err := s.cfg.Launcher.Plan(ctx, PlanIn{Layout: s.cfg.Layout, Team: t, Member: m, Dir: dir, Env: s.cfg.Env, Adopt: true})
-	return plan.Env, err
-}
-
 // verifyLimit is how long the command of a task may take: as long as the task says
 // (metadata.timeout), or else the team.
-func (s *Supervisor) verifyLimit(ctx context.Context, id string) (time.Duration, error) {
-	task, err := s.cfg.Ledger.Task(ctx, id)
+func (s *Verifications) verifyLimit(ctx context.Context, id string) (time.Duration, error) {
+	task, err := s.team.Ledger.Task(ctx, id)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return 0, err
 	}
@@ -163,7 +127,7 @@ func (s *Supervisor) verifyLimit(ctx context.Context, id string) (time.Duration,
 		}
 	}
 	text = ""
-	if _, err := s.cfg.Ledger.Setting(ctx, SettingVerifyTimeout, &text); err != nil {
+	if _, err := s.team.Ledger.Setting(ctx, SettingVerifyTimeout, &text); err != nil {
 		return 0, err
 	}
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
@@ -217,7 +181,7 @@ func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, er
 }
 
 // verifyLeft ends what a supervisor that is gone has left of a verification.
-func (s *Supervisor) verifyLeft(v ledger.Verification) error {
+func (s *Verifications) verifyLeft(ctx context.Context, v ledger.Verification) error {
 	var group proc.Group
 	g, err := cgroup.Open(v.Place)
 	if v.Place != "" && err == nil {
@@ -229,9 +193,9 @@ func (s *Supervisor) verifyLeft(v ledger.Verification) error {
 	if group != nil {
 		_ = g.Remove()
 	}
-	write, done := s.write()
+	write, done := writing(ctx)
 	defer done()
-	return s.cfg.Ledger.AbandonVerification(write, v.ID, v.Generation)
+	return s.team.Ledger.AbandonVerification(write, v.ID, v.Generation)
 }
 
 // verifyLog takes the output of a verification: all of it up to a bound into a file, the
