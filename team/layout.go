@@ -53,6 +53,9 @@ func FindHome() (Home, error) {
 // Registry is teams.json, the cache of name -> path.
 func (h Home) Registry() string { return filepath.Join(h.Dir, "teams.json") }
 
+// Memory is the file of what agents remember.
+func (h Home) Memory() string { return filepath.Join(h.Dir, "memory.db") }
+
 // TeamsDir holds one directory per team.
 func (h Home) TeamsDir() string { return filepath.Join(h.Dir, "teams") }
 

@@ -72,6 +72,13 @@ var shapes = map[string]shape{
 		list: "teams", name: "team",
 		note: "`status` is `relocated` or `already_here`. `from` is the directory before; `worktrees` moved along, and the members in `restarted` ran with the old paths.",
 	},
+	"memory ls":     {list: "entries", name: "key", reads: true, watch: true},
+	"memory search": {list: "entries", name: "key", reads: true, note: "The best match comes first."},
+	"memory show":   {name: "key", reads: true},
+	"memory add":    {name: "key"},
+	"memory rm":     {list: "removed", name: itself},
+	"memory export": {note: "What it writes is the export itself, in the form of `--format`."},
+	"memory import": {},
 	"ledger check": {
 		list: "copies", name: "path", reads: true,
 		note: "`problems` is empty for a sound ledger; else the exit status is 7.",

@@ -123,14 +123,17 @@ func (q Query) takes(key string) bool {
 	})
 }
 
-// words makes a query for FTS4 of a text: its words, any of them, each also as the
-// beginning of a longer one. Operators of the query language are words like others.
+// words makes a query for FTS4 of a text: its words, any of them, each of three letters or
+// more also as the beginning of a longer one. Operators of the query language are words like others.
 func words(text string) string {
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	slices.Sort(list)
 	list = slices.Compact(list)
 	for i, w := range list {
-		list[i] = `"` + w + `*"`
+		if len(w) > 2 {
+			w += "*"
+		}
+		list[i] = `"` + w + `"`
 	}
 	return strings.Join(list[:min(len(list), maxWords)], " OR ")
 }

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/ledger/memory"
+	"github.com/teamctl/teamctl/team"
+)
+
+func newMemory(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "memory VERB",
+		Short: "Manage what agents remember: ls, add, search and more",
+		Long: `Manage what agents of the built-in kind remember beyond a conversation, in one file for
+all teams. An entry has a key TEAM/AGENT/NAME, a text and tags. Agents add entries with a
+tool and are reminded of those that match what they work on; nothing else writes here.`,
+		Example: "  teamctl memory ls\n  teamctl memory add shop/dev/tests \"run make check\"\n  teamctl memory search \"how to run tests\"",
+		Args:    unknownVerb,
+		RunE:    needsVerb,
+	}
+	cmd.AddCommand(newMemoryLs(a), newMemoryShow(a), newMemoryAdd(a), newMemoryRm(a), newMemorySearch(a), newMemoryExport(a), newMemoryImport(a))
+	return cmd
+}
+
+// withMemory calls fn with the memory of the home directory.
+func (a *app) withMemory(ctx context.Context, fn func(*memory.Store) error) (err error) {
+	home, err := findHome()
+	if err != nil {
+		return err
+	}
+	s, err := memory.Open(ctx, home.Memory())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return fn(s)
+}
+
+func newMemoryLs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls [PREFIX]", Short: "List entries, or those whose keys begin with a prefix",
+		Example: "  teamctl memory ls\n  teamctl memory ls shop/dev/ --json",
+		Args:    takes(0, 1, "the beginning of keys"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withMemory(cmd.Context(), func(s *memory.Store) error {
+				list, err := s.List(cmd.Context(), strings.Join(args, ""))
+				if err != nil {
+					return err
+				}
+				a.entries(list)
+				return nil
+			})
+		},
+	}
+}
+
+// entries prints entries in a table.
+func (a *app) entries(list []memory.Entry) {
+	if a.out.value(map[string]any{"entries": list}) {
+		return
+	}
+	if len(list) == 0 {
+		a.out.note("no entries")
+		a.out.hint("teamctl memory add TEAM/AGENT/NAME TEXT")
+		return
+	}
+	var rows [][]string
+	for _, e := range list {
+		rows = append(rows, []string{tui.Escape(e.Key), tui.Elapsed(time.Since(time.UnixMilli(e.UpdatedAt))), dash(tui.Escape(strings.Join(e.Tags, " "))), firstLine(e.Text)})
+	}
+	a.out.table([]string{"KEY", "AGE", "TAGS", "TEXT"}, rows, false)
+}
+
+// firstLine is the beginning of a text on one line.
+func firstLine(text string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	line = tui.Escape(line)
+	if more {
+		line += " …"
+	}
+	return line
+}
+
+func newMemoryShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "show KEY", Short: "Show an entry",
+		Example: "  teamctl memory show shop/dev/tests\n  teamctl memory show shop/dev/tests --json",
+		Args:    takes(1, 1, "the key of an entry"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withMemory(cmd.Context(), func(s *memory.Store) error {
+				e, err := s.Get(cmd.Context(), args[0])
+				if err != nil || a.out.value(e) {
+					return err
+				}
+				a.out.line("%s", e.Text)
+				return nil
+			})
+		},
+	}
+}
+
+func newMemoryAdd(a *app) *cobra.Command {
+	var tags []string
+	cmd := &cobra.Command{
+		Use: "add KEY TEXT", Short: "Add an entry, or replace the one with this key",
+		Example: "  teamctl memory add shop/dev/tests \"run make check\" --tag build\n  teamctl memory add shop/all/style - < style.md",
+		Args:    takes(2, 2, "a key TEAM/AGENT/NAME and a text"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := a.message(args[1:])
+			if err != nil {
+				return err
+			}
+			return a.withMemory(cmd.Context(), func(s *memory.Store) error {
+				e, err := s.Save(cmd.Context(), memory.Entry{Key: args[0], Text: text, Tags: tags})
+				if err == nil && !a.out.value(e) {
+					a.out.line("%s: saved", tui.Escape(e.Key))
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringSliceVar(&tags, "tag", nil, "words by which it is found as well")
+	return cmd
+}
+
+func newMemoryRm(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "rm KEY...", Short: "Remove entries",
+		Example: "  teamctl memory rm shop/dev/tests\n  teamctl memory rm shop/dev/tests shop/dev/port",
+		Args:    takes(1, -1, "the keys of entries"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withMemory(cmd.Context(), func(s *memory.Store) error {
+				for _, key := range args { // all of them are there, or none is removed
+					if _, err := s.Get(cmd.Context(), key); err != nil {
+						return err
+					}
+				}
+				for _, key := range args {
+					if err := s.Forget(cmd.Context(), key); err != nil {
+						return err
+					}
+				}
+				if !a.out.value(map[string]any{"removed": args}) {
+					for _, key := range args {
+						a.out.line("%s: removed", tui.Escape(key))
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newMemorySearch(a *app) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "search WORD...", Short: "Find entries by words, the best match first",
+		Example: "  teamctl memory search run tests\n  teamctl memory search port --limit 3 --json",
+		Args:    takes(1, -1, "words"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 {
+				return usage(cmd, "--limit is 1 or more")
+			}
+			return a.withMemory(cmd.Context(), func(s *memory.Store) error {
+				list, err := s.Search(cmd.Context(), memory.Query{Text: strings.Join(args, " "), Limit: limit})
+				if err == nil {
+					a.entries(list)
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 10, "at most this many")
+	return cmd
+}
+
+func newMemoryExport(a *app) *cobra.Command {
+	var format, file string
+	cmd := &cobra.Command{
+		Use: "export [PREFIX]", Short: "Write entries as Markdown or as lines of JSON",
+		Example: "  teamctl memory export --format jsonl > memory.jsonl\n  teamctl memory export shop/ --format md",
+		Args:    takes(0, 1, "the beginning of keys"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if format != memory.FormatMarkdown && format != memory.FormatJSONL {
+				return usage(cmd, "--format is md or jsonl")
+			}
+			return a.withMemory(cmd.Context(), func(s *memory.Store) (err error) {
+				var to io.Writer = a.out.stdout
+				if file != "" {
+					f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+					if err != nil {
+						return team.Errorf(team.CodeInvalid, "%w", err)
+					}
+					defer func() { err = errors.Join(err, f.Close()) }()
+					to = f
+				}
+				return s.Export(cmd.Context(), to, format, strings.Join(args, ""))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", memory.FormatMarkdown, "md or jsonl")
+	cmd.Flags().StringVar(&file, "file", "", "write to this file instead of standard output")
+	return cmd
+}
+
+func newMemoryImport(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "import FILE", Short: "Read entries from lines of JSON",
+		Example: "  teamctl memory import memory.jsonl\n  teamctl memory import - < memory.jsonl",
+		Args:    takes(1, 1, "a file, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withMemory(cmd.Context(), func(s *memory.Store) (err error) {
+				from := a.stdin
+				if args[0] != "-" {
+					f, err := os.Open(args[0])
+					if err != nil {
+						return team.Errorf(team.CodeNotFound, "%w", err)
+					}
+					defer func() { err = errors.Join(err, f.Close()) }()
+					from = f
+				}
+				n, err := s.Import(cmd.Context(), from)
+				if err == nil && !a.out.value(map[string]any{"changed": n}) {
+					a.out.line("%d new or newer", n)
+				}
+				return err
+			})
+		},
+	}
+}
