@@ -22,6 +22,7 @@ type chatDecoder struct {
 	calls   []*chatCalling
 	other   wire.Object            // fields that are not known here
 	pieces  map[string]*wire.Piece // those of them that are strings
+	lists   map[string]*details    // and those that are lists
 	finish  string
 	usage   chatUsage
 }
@@ -142,7 +143,18 @@ func (d *chatDecoder) delta(o *wire.Object) error {
 				thought = wire.Text(value)
 			}
 		case value[0] == '[':
-			d.other.Set(name, joinDetails(d.other.Get(name), value))
+			l := d.lists[name]
+			if l == nil {
+				if d.lists == nil {
+					d.lists = map[string]*details{}
+				}
+				l = &details{}
+				d.lists[name] = l
+				d.other.Set(name, nil) // its place
+			}
+			if !l.add(value) {
+				return d.malformed("a list that cannot be read")
+			}
 		default:
 			d.other.Set(name, value)
 		}
@@ -175,44 +187,6 @@ func (d *chatDecoder) take(value json.RawMessage) {
 		}
 		d.list = append(d.list, raw)
 	}
-}
-
-// joinDetails appends to a list whose elements arrive in pieces: those with the index and
-// the type of an earlier one continue its texts.
-func joinDetails(before, more json.RawMessage) json.RawMessage {
-	var all, add []json.RawMessage
-	_ = json.Unmarshal(before, &all) // missing
-	if json.Unmarshal(more, &add) != nil {
-		return before
-	}
-	for _, raw := range add {
-		n := len(all)
-		o, err := wire.ParseObject(raw)
-		if err != nil || n == 0 || wire.IsNull(o.Get("index")) {
-			all = append(all, raw)
-			continue
-		}
-		last, err := wire.ParseObject(all[n-1])
-		if err != nil || string(last.Get("index")) != string(o.Get("index")) || string(last.Get("type")) != string(o.Get("type")) {
-			all = append(all, raw)
-			continue
-		}
-		for _, name := range o.Names() {
-			value := o.Get(name)
-			if name == "text" || name == "summary" {
-				var p wire.Piece
-				p.Add(last.Get(name))
-				if p.Add(value) {
-					value = p.Bytes()
-				}
-			}
-			if !wire.IsNull(value) {
-				last.Set(name, value)
-			}
-		}
-		all[n-1] = last.Bytes()
-	}
-	return wire.List(all)
 }
 
 // call takes a piece of a call.
@@ -307,6 +281,8 @@ func (d *chatDecoder) answer(self model.Ref) (model.Answer, error) {
 	for _, name := range d.other.Names() {
 		if p := d.pieces[name]; p != nil {
 			raw.Set(name, p.Bytes())
+		} else if l := d.lists[name]; l != nil {
+			raw.Set(name, l.bytes())
 		} else {
 			raw.Set(name, d.other.Get(name))
 		}
