@@ -48,8 +48,14 @@ func (p placed) Run() int {
 	return done(p.m.Run())
 }
 
-// install puts a program in the place of every command that testscript has installed.
+// install puts a program in the place of every command that testscript has installed. A
+// command is told by its own name, also when it starts itself, so each has a link of that
+// name beside the program; testscript's directory may be on another file system.
 func install(program string) error {
+	named := program + ".commands"
+	if err := os.MkdirAll(named, 0o755); err != nil {
+		return err
+	}
 	for name := range commands {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -58,7 +64,11 @@ func install(program string) error {
 		if err := os.Remove(path); err != nil {
 			return err
 		}
-		if err := os.Link(program, path); err != nil { // a command is told by its own name
+		link := filepath.Join(named, name)
+		if err := os.Link(program, link); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if err := os.Symlink(link, path); err != nil {
 			return err
 		}
 	}
