@@ -75,19 +75,9 @@ func (a *app) entries(list []memory.Entry) {
 	}
 	var rows [][]string
 	for _, e := range list {
-		rows = append(rows, []string{tui.Escape(e.Key), tui.Elapsed(time.Since(time.UnixMilli(e.UpdatedAt))), dash(tui.Escape(strings.Join(e.Tags, " "))), firstLine(e.Text)})
+		rows = append(rows, []string{tui.Escape(e.Key), tui.Elapsed(time.Since(time.UnixMilli(e.UpdatedAt))), dash(tui.Escape(strings.Join(e.Tags, " "))), tui.Escape(firstLine(e.Text))})
 	}
 	a.out.table([]string{"KEY", "AGE", "TAGS", "TEXT"}, rows, false)
-}
-
-// firstLine is the beginning of a text on one line.
-func firstLine(text string) string {
-	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
-	line = tui.Escape(line)
-	if more {
-		line += " …"
-	}
-	return line
 }
 
 func newMemoryShow(a *app) *cobra.Command {
