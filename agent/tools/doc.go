@@ -9,8 +9,8 @@
 //
 // A path is relative to the worktree, or absolute. Every file inside is opened through
 // [os.Root] with its links resolved: no link leads out. A file outside is read after
-// [Gate] has let the call through, and some are read in no mode: other members' state,
-// keys, the environments of processes.
+// [Space.Gate] has let the call through, and written where a rule names its path; some are
+// opened in no mode: other members' state, keys, the environments of processes.
 //
 // Only what the session has read, and what nobody has changed since, is written: another
 // call is stale. An edit changes exactly the bytes that it names, all edits of a call or

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -34,14 +35,14 @@ type editPart struct {
 func (s *Space) writeTool() Tool {
 	return typed("write", "Create a file, or replace the whole of one that was read before.", Edit, false,
 		func(in writeIn) Subject { return paths(in.Path) },
-		func(_ context.Context, _ Call, in writeIn) (Out, error) {
-			p, old, mode, err := s.target(in.Path)
+		func(ctx context.Context, _ Call, in writeIn) (Out, error) {
+			p, old, mode, err := s.target(ctx, "write", in.Path)
 			if err != nil {
 				return Out{}, err
 			}
 			if mode == 0 {
 				mode = 0o644
-				if dir := path.Dir(p.rel); dir != "." {
+				if dir := path.Dir(p.rel); p.where == Inside && dir != "." {
 					if err := s.root.MkdirAll(dir, 0o755); err != nil {
 						return failed("%s: %s", in.Path, plainPathError(err)), nil
 					}
@@ -56,8 +57,8 @@ func (s *Space) writeTool() Tool {
 func (s *Space) editTool() Tool {
 	return typed("edit", "Change parts of a file that was read before. Each old text must be in the file exactly once, unless all is set.", Edit, false,
 		func(in editIn) Subject { return paths(in.Path) },
-		func(_ context.Context, _ Call, in editIn) (Out, error) {
-			p, old, mode, err := s.target(in.Path)
+		func(ctx context.Context, _ Call, in editIn) (Out, error) {
+			p, old, mode, err := s.target(ctx, "edit", in.Path)
 			if err != nil {
 				return Out{}, err
 			}
@@ -84,17 +85,29 @@ func (s *Space) editTool() Tool {
 }
 
 // target is the file that is to be written: its content and mode, 0 where there is none.
-func (s *Space) target(name string) (p place, content []byte, mode fs.FileMode, err error) {
+func (s *Space) target(ctx context.Context, tool, name string) (p place, content []byte, mode fs.FileMode, err error) {
 	if p, err = s.locate(name); err != nil {
 		return p, nil, 0, err
 	}
-	if p.where != Inside {
-		return p, nil, 0, wrongf("%s is outside the worktree: it may not be written", name)
+	var info fs.FileInfo
+	switch p.where {
+	case Inside:
+		if slices.Contains(strings.Split(p.rel, "/"), ".git") {
+			return p, nil, 0, wrongf("%s is git's own: use git in the shell", name)
+		}
+		info, err = s.root.Lstat(p.rel)
+	case Outside:
+		r, rerr := s.rules(ctx)
+		if rerr != nil {
+			return p, nil, 0, rerr
+		}
+		if _, ok := r.opens(s.dir, tool, p.abs); !ok {
+			return p, nil, 0, wrongf("%s is outside the worktree: it may not be written", name)
+		}
+		info, err = os.Lstat(p.abs)
+	case Readable, Forbidden:
+		return p, nil, 0, wrongf("%s may not be written", name)
 	}
-	if p.rel == ".git" || strings.HasPrefix(p.rel, ".git/") {
-		return p, nil, 0, wrongf("%s is git's own: use git in the shell", name)
-	}
-	info, err := s.root.Lstat(p.rel)
 	switch {
 	case os.IsNotExist(err):
 		return p, nil, 0, nil
@@ -114,18 +127,26 @@ func (s *Space) store(name string, p place, old, content []byte, mode fs.FileMod
 	if bytes.Equal(old, content) && old != nil {
 		return failed("%s is as it was: the new text is the same", name), nil
 	}
-	dir, err := s.root.OpenRoot(path.Dir(p.rel))
+	var dir *os.Root
+	var err error
+	shown := p.rel
+	if p.where == Inside {
+		dir, err = s.root.OpenRoot(path.Dir(p.rel))
+	} else {
+		shown = p.abs
+		dir, err = os.OpenRoot(path.Dir(p.abs))
+	}
 	if err == nil {
-		err = errors.Join(atomicfile.WriteRoot(dir, path.Base(p.rel), content, mode, true), dir.Close())
+		err = errors.Join(atomicfile.WriteRoot(dir, path.Base(p.abs), content, mode, true), dir.Close())
 	}
 	if err != nil {
 		return failed("%s: %s", name, plainPathError(err)), nil
 	}
 	s.saw(p, content)
-	diff := udiff.Unified("a/"+p.rel, "b/"+p.rel, string(old), string(content))
+	diff := udiff.Unified("a/"+shown, "b/"+shown, string(old), string(content))
 	plus, minus := counts(diff)
-	note := fmt.Sprintf("%s +%d -%d", p.rel, plus, minus)
-	return Out{Text: "Wrote " + note + ".", Note: note, Diff: diff, Paths: []string{p.rel}}, nil
+	note := fmt.Sprintf("%s +%d -%d", shown, plus, minus)
+	return Out{Text: "Wrote " + note + ".", Note: note, Diff: diff, Paths: []string{shown}}, nil
 }
 
 // counts are the lines that a unified diff adds and removes.
@@ -153,26 +174,29 @@ func replace(content string, e editPart) (string, error) {
 	if !strings.Contains(e.Old, "\r\n") {
 		e.New = withEnds(e.New, content)
 	}
-	switch n := strings.Count(content, e.Old); {
-	case n == 1, n > 1 && e.All:
+	switch at := occurrences(content, e.Old); {
+	case len(at) == 1, len(at) > 1 && e.All:
 		return strings.ReplaceAll(content, e.Old, e.New), nil
-	case n > 1:
-		return "", fmt.Errorf("old is in the file %d times, at lines %s: add lines around it, or set all", n, strings.Join(linesOf(content, e.Old), ", "))
+	case len(at) > 1:
+		return "", fmt.Errorf("old is in the file %d times, at lines %s: add lines around it, or set all", len(at), linesOf(content, at))
 	}
 	found := loosely(content, e.Old)
 	switch {
 	case len(found) == 0:
 		return "", fmt.Errorf("old is not in the file%s", nearest(content, e.Old))
 	case len(found) > 1 && !e.All:
-		var at []string
+		var at []int
 		for _, f := range found {
-			at = append(at, fmt.Sprint(1+strings.Count(content[:f[0]], "\n")))
+			at = append(at, f[0])
 		}
-		return "", fmt.Errorf("old is in the file %d times but for line ends and blanks, at lines %s: add lines around it", len(found), strings.Join(at, ", "))
+		return "", fmt.Errorf("old is in the file %d times but for line ends and blanks, at lines %s: add lines around it", len(found), linesOf(content, at))
 	}
 	var out strings.Builder
 	end := 0
 	for _, f := range found {
+		if f[0] < end {
+			continue // it overlaps the one before
+		}
 		out.WriteString(content[end:f[0]])
 		out.WriteString(e.New)
 		end = f[1]
@@ -181,17 +205,26 @@ func replace(content string, e editPart) (string, error) {
 	return out.String(), nil
 }
 
-// linesOf are the numbers of the lines at which a text occurs.
-func linesOf(content, text string) (out []string) {
-	for at := 0; len(out) < 10; {
+// occurrences are the offsets at which a text occurs. They may overlap: of "}\n}\n}\n"
+// nobody can tell which two lines are meant by "}\n}\n".
+func occurrences(content, text string) (out []int) {
+	for at := 0; ; {
 		i := strings.Index(content[at:], text)
 		if i < 0 {
-			break
+			return out
 		}
-		out = append(out, fmt.Sprint(1+strings.Count(content[:at+i], "\n")))
-		at += i + len(text)
+		out = append(out, at+i)
+		at += i + 1
 	}
-	return out
+}
+
+// linesOf are the numbers of the lines at offsets, the first ten of them.
+func linesOf(content string, at []int) string {
+	var out []string
+	for _, i := range at[:min(len(at), 10)] {
+		out = append(out, fmt.Sprint(1+strings.Count(content[:i], "\n")))
+	}
+	return strings.Join(out, ", ")
 }
 
 // loosely finds whole lines that differ from those of a text in line ends and trailing
@@ -203,7 +236,13 @@ func loosely(content, text string) (out [][2]int) {
 		want = want[:len(want)-1]
 	}
 	trim := func(l string) string { return strings.TrimRight(l, " \t\r\n") }
+	if !slices.ContainsFunc(want, func(l string) bool { return trim(l) != "" }) {
+		return nil // any empty line is like it
+	}
 	lines := strings.SplitAfter(content, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1] // no line follows the last line's end
+	}
 	start := 0
 	if strings.HasPrefix(content, "\ufeff") {
 		start = len("\ufeff")
@@ -226,7 +265,7 @@ func loosely(content, text string) (out [][2]int) {
 				break
 			}
 		}
-		if !ok || len(out) > 0 && from < out[len(out)-1][1] {
+		if !ok {
 			continue
 		}
 		to := from

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
+
+	"github.com/teamctl/teamctl/internal/permit"
 )
 
 // Limits of a fetch.
@@ -26,13 +28,6 @@ const (
 	fetchRedirects = 5
 	fetchTimeout   = time.Minute
 )
-
-// FetchConfig says what may be fetched.
-type FetchConfig struct {
-	// Private are the hosts whose addresses may be private, loopback or link-local: those
-	// that a rule of the team names.
-	Private func(host string) bool
-}
 
 type fetchIn struct {
 	URL string `json:"url" jsonschema:"http or https address"`
@@ -75,24 +70,26 @@ var errPrivate = errors.New("its address is private: a rule of the team has to a
 func (s *Space) get(ctx context.Context, u *url.URL) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	host := u.Hostname()
-	dialer := &net.Dialer{Timeout: 20 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		if s.cfg.Fetch.Private != nil && s.cfg.Fetch.Private(host) {
-			return nil
+	rules, err := s.rules(ctx)
+	if err != nil {
+		return "", err
+	}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		d := net.Dialer{Timeout: 20 * time.Second}
+		if host, _, err := net.SplitHostPort(address); err != nil || rules.ofHost(host) != permit.Allow {
+			d.Control = publicOnly
 		}
-		ap, err := netip.ParseAddrPort(address)
-		if err != nil || !public(ap.Addr()) {
-			return errPrivate
-		}
-		return nil
-	}}
-	transport := &http.Transport{DialContext: dialer.DialContext, Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
+		return d.DialContext(ctx, network, address)
+	}
+	transport := &http.Transport{DialContext: dial, Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > fetchRedirects {
 			return fmt.Errorf("more than %d redirects", fetchRedirects)
 		}
-		host = r.URL.Hostname()
+		if rules.ofHost(r.URL.Hostname()) == permit.Deny { // Gate has judged the first one
+			return fmt.Errorf("redirected to %s, which a rule of the team denies", r.URL.Hostname())
+		}
 		return nil
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -127,6 +124,15 @@ func (s *Space) get(ctx context.Context, u *url.URL) (string, error) {
 	return head + text, nil
 }
 
+// publicOnly is a dialer's Control: it refuses addresses that are not the internet's.
+func publicOnly(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || !public(ap.Addr()) {
+		return errPrivate
+	}
+	return nil
+}
+
 // public reports whether an address is one of the internet's.
 func public(a netip.Addr) bool {
 	a = a.Unmap()
@@ -138,7 +144,8 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
 	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001:db8::/32"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2001::/32"),
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("fec0::/10"),
 }
 
 // pageText is a page as text, in UTF-8.

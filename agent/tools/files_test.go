@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 func TestRead(t *testing.T) {
@@ -100,6 +102,54 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// A repository may have the home of teamctl in it: its files are not the agent's there
+// either.
+func TestHomeInside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	home := filepath.Join(dir, ".teamctl")
+	r := newRig(t, func(c *Config) { c.Dir, c.Home, c.Outputs = dir, home, filepath.Join(home, "out") })
+	r.dir = dir
+	r.file(".teamctl/ledger.db", "secret")
+	r.file(".teamctl/out/long.txt", "shown")
+	r.file("f", "secret")
+	r.wants(r.read(".teamctl/ledger.db"), true, "may not be read")
+	r.wants(r.read(".teamctl/out/long.txt"), false, "shown")
+	r.wants(r.call("write", map[string]any{"path": ".teamctl/new", "content": "x"}), true, "may not be written")
+	for _, o := range []Out{r.call("grep", map[string]any{"pattern": "secret"}), r.call("glob", map[string]any{"pattern": "**"}), r.call("ls", nil)} {
+		r.wants(o, false, "f")
+		if strings.Contains(o.Text, ".teamctl/ledger") || strings.Contains(o.Text, ".teamctl/\n") {
+			t.Errorf("%q", o.Text)
+		}
+	}
+}
+
+// A file outside the worktree is written where a rule names its path, and not beside it.
+func TestWriteOutside(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	r := newRig(t, func(c *Config) {
+		c.Rules = rulesOf(team.Permissions{Allow: []team.PermissionRule{rule("edit", out+"/ok/*", "")}})
+	})
+	if err := os.Mkdir(filepath.Join(out, "ok"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(out, "ok", "f")
+	o := r.call("write", map[string]any{"path": file, "content": "one\n"})
+	r.wants(o, false, file+" +1 -0")
+	r.wants(r.edit(file, "one", "two"), false)
+	if b, err := os.ReadFile(file); err != nil || string(b) != "two\n" || o.Paths[0] != file {
+		t.Errorf("%q, %v, %q", b, err, o.Paths)
+	}
+	if err := os.Symlink(out, filepath.Join(out, "ok", "up")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(out, "f"), file + "/../../f", filepath.Join(out, "ok", "up")} {
+		r.wants(r.call("write", map[string]any{"path": path, "content": "x"}), true)
+	}
+	r.wants(r.call("write", map[string]any{"path": "sub/.git/config", "content": "x"}), true, "git's own")
+}
+
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -141,6 +191,10 @@ func TestEditLands(t *testing.T) {
 		"bom":                     {before: "\ufeffa \nb\n", old: "a\nb", new: "c", after: "\ufeffc\n"},
 		"last line without end":   {before: "a\nb ", old: "b", new: "c", after: "a\nc "},
 		"loose last line, no end": {before: "a \nb ", old: "a\nb", new: "c", after: "c"},
+		"overlapping":             {before: "}\n}\n}\n", old: "}\n}\n", new: "", says: "2 times, at lines 1, 2"},
+		"loose, overlapping":      {before: "} \n} \n} \n", old: "}\n}\n", new: "", says: "2 times but for line ends"},
+		"a line too many":         {before: "a\nb\n", old: "b\n \n", new: "c", says: "not in the file"},
+		"nothing but blanks":      {before: "a\n\nb\n", old: "  ", new: "c", says: "not in the file"},
 		"empty old":               {before: "a", old: "", new: "b", says: "old is empty"},
 		"same":                    {before: "a", old: "a", new: "a", says: "the same"},
 	} {
@@ -273,7 +327,7 @@ func mtime(t *testing.T, file string) time.Time {
 func TestListAndSearch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *Config) {
-		c.Denied = func(path string) bool { return strings.Contains(path, "secrets") }
+		c.Rules = rulesOf(team.Permissions{Deny: []team.PermissionRule{rule("read", "secrets/**", "")}})
 	})
 	r.file("main.go", "package main\n\nfunc Main() {}\n")
 	r.file("sub/x_test.go", "package sub\n// main\n")

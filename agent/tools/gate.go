@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -33,10 +34,27 @@ type Rules struct {
 	Mode        team.Mode
 }
 
+// rules are those of the team, as they are now.
+func (s *Space) rules(ctx context.Context) (Rules, error) {
+	if s.cfg.Rules == nil {
+		return Rules{Mode: team.ModeDefault}, nil
+	}
+	return s.cfg.Rules(ctx)
+}
+
 // Gate judges a call, in this order: what no mode allows, the team's rules that deny, the
-// mode, the team's rules that allow; what is left is asked. The call's tool is one that
-// the session has.
-func (s *Space) Gate(r Rules, t Tool, input json.RawMessage) Decision {
+// mode, the team's rules that allow; what is left is asked. A file outside the worktree is
+// written in no mode unless a rule names its path. The call's tool is one that the session
+// has.
+func (s *Space) Gate(ctx context.Context, t Tool, input json.RawMessage) (Decision, error) {
+	r, err := s.rules(ctx)
+	if err != nil {
+		return Decision{}, err
+	}
+	return s.judge(r, t, input), nil
+}
+
+func (s *Space) judge(r Rules, t Tool, input json.RawMessage) Decision {
 	var d Decision
 	if t.About != nil {
 		d.Subject = t.About(input)
@@ -51,9 +69,6 @@ func (s *Space) Gate(r Rules, t Tool, input json.RawMessage) Decision {
 		case Inside, Readable:
 		}
 	}
-	if t.Class == Edit && outside {
-		return d.is(Deny, "it is outside the worktree")
-	}
 	asked := r.asked(s.dir, t, d.Subject)
 	doubt := false
 	for _, q := range asked {
@@ -67,8 +82,18 @@ func (s *Space) Gate(r Rules, t Tool, input json.RawMessage) Decision {
 		case permit.Allow:
 		}
 	}
+	opened := ""
+	if t.Class == Edit && outside {
+		var ok bool
+		if opened, ok = r.opens(s.dir, t.Name, d.Subject.Paths...); !ok {
+			return d.is(Deny, "it is outside the worktree, and no rule allows its path")
+		}
+	}
 	if v, why, decided := r.byMode(t, outside, doubt); decided {
 		return d.is(v, why)
+	}
+	if opened != "" {
+		return d.is(Allow, "allowed: "+opened)
 	}
 	for _, q := range asked {
 		if v, rule := permit.Decide(q.by, q.Request); v == permit.Allow {
@@ -121,15 +146,28 @@ type request struct {
 
 // asked are the requests of a call: its tool, and of a fetch its host.
 func (r Rules) asked(dir string, t Tool, about Subject) []request {
-	mode := r.Mode
-	if mode == team.ModePlan || mode == team.ModeDelegate { // judged by Gate itself
-		mode = team.ModeDefault
-	}
-	out := []request{{permit.Request{Member: r.Member, Mode: mode, Dir: dir, Tool: t.Name, Command: about.Command, Paths: about.Paths}, r.Permissions}}
+	out := []request{{permit.Request{Member: r.Member, Dir: dir, Tool: t.Name, Command: about.Command, Paths: about.Paths}, r.Permissions}}
 	if about.Host != "" {
 		out = append(out, r.host(about.Host))
 	}
 	return out
+}
+
+// opens returns the rule that allows writing files outside the worktree: one that names
+// their paths. A rule about the tool alone is about the worktree.
+func (r Rules) opens(dir, tool string, paths ...string) (rule string, ok bool) {
+	p := team.Permissions{Deny: r.Permissions.Deny, Allow: slices.DeleteFunc(slices.Clone(r.Permissions.Allow), func(a team.PermissionRule) bool { return a.Path == "" })}
+	v, rule := permit.Decide(p, permit.Request{Member: r.Member, Dir: dir, Tool: tool, Paths: paths})
+	return rule, v == permit.Allow
+}
+
+// hides reports whether a rule denies reading a file.
+func (r Rules) hides(dir, file string) bool {
+	if len(r.Permissions.Deny) == 0 {
+		return false
+	}
+	v, _ := permit.Decide(team.Permissions{Deny: r.Permissions.Deny}, permit.Request{Member: r.Member, Dir: dir, Tool: "read", Paths: []string{file}})
+	return v == permit.Deny
 }
 
 // hostRule begins the tool of rules that name a host: fetch:HOST, in which * is any text.
@@ -137,15 +175,16 @@ const hostRule = "fetch:"
 
 func (r Rules) host(host string) request {
 	others := func(p team.PermissionRule) bool { return !strings.HasPrefix(p.Tool, hostRule) }
-	return request{permit.Request{Member: r.Member, Tool: hostRule + strings.ToLower(host)}, team.Permissions{
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return request{permit.Request{Member: r.Member, Tool: hostRule + host}, team.Permissions{
 		Deny:  slices.DeleteFunc(slices.Clone(r.Permissions.Deny), others),
 		Allow: slices.DeleteFunc(slices.Clone(r.Permissions.Allow), others),
 	}}
 }
 
-// AllowsHost reports whether a rule names a host, so that its address may be private.
-func (r Rules) AllowsHost(host string) bool {
+// ofHost is what the rules say of a host: its address may be private where they allow it.
+func (r Rules) ofHost(host string) permit.Verdict {
 	q := r.host(host)
 	v, _ := permit.Decide(q.by, q.Request)
-	return v == permit.Allow
+	return v
 }

@@ -152,6 +152,13 @@ func (r *rig) wants(o Out, failed bool, has ...string) {
 	}
 }
 
+// rulesOf are a space's rules that do not change.
+func rulesOf(p team.Permissions) func(context.Context) (Rules, error) {
+	return func(context.Context) (Rules, error) {
+		return Rules{Permissions: p, Member: "dev", Mode: team.ModeDefault}, nil
+	}
+}
+
 func rule(tool, path, command string) team.PermissionRule {
 	return team.PermissionRule{Tool: tool, Path: path, Command: command}
 }

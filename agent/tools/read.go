@@ -79,7 +79,11 @@ func showLines(in readIn, text string) (Out, error) {
 func (s *Space) lsTool() Tool {
 	return typed("ls", "List a directory: names, with / behind directories, @ behind links, and the sizes of files.", Read, true,
 		func(in lsIn) Subject { return paths(in.Path) },
-		func(_ context.Context, _ Call, in lsIn) (Out, error) {
+		func(ctx context.Context, _ Call, in lsIn) (Out, error) {
+			rules, err := s.rules(ctx)
+			if err != nil {
+				return Out{}, err
+			}
 			p, err := s.locate(in.Path)
 			if err != nil {
 				return Out{}, err
@@ -94,7 +98,7 @@ func (s *Space) lsTool() Tool {
 			slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 			var out strings.Builder
 			for _, e := range list {
-				if s.denied(filepath.Join(p.abs, e.Name())) {
+				if s.hides(rules, filepath.Join(p.abs, e.Name())) {
 					continue
 				}
 				switch info, err := e.Info(); {
@@ -127,8 +131,10 @@ func (s *Space) entries(p place) ([]fs.DirEntry, error) {
 	return os.ReadDir(p.abs)
 }
 
-func (s *Space) denied(abs string) bool {
-	return forbidden(abs) || s.cfg.Denied != nil && s.cfg.Denied(abs)
+// hides reports whether a listing leaves out a file, given without links: it may not be
+// opened in any mode, or by a rule of the team.
+func (s *Space) hides(r Rules, abs string) bool {
+	return s.whereIs(abs) == Forbidden || r.hides(s.dir, abs)
 }
 
 func shown(path string) string {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -119,6 +120,9 @@ func TestFetch(t *testing.T) {
 	})
 	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("x\n", 1<<20))) })
 	mux.HandleFunc("/bin", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0, 1, 2}) })
+	mux.HandleFunc("/evil", func(w http.ResponseWriter, q *http.Request) {
+		http.Redirect(w, q, "http://evil.example./", http.StatusFound)
+	})
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/loop", http.StatusFound) })
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
@@ -127,7 +131,9 @@ func TestFetch(t *testing.T) {
 	closed := newRig(t)
 	closed.wants(get(closed, "/page"), true, "its address is private")
 	closed.wants(closed.call("fetch", map[string]any{"url": "http://localhost:1/"}), true, "its address is private")
-	r := newRig(t, func(c *Config) { c.Fetch.Private = func(host string) bool { return host == "127.0.0.1" } })
+	r := newRig(t, func(c *Config) {
+		c.Rules = rulesOf(team.Permissions{Allow: []team.PermissionRule{rule("fetch:127.0.0.1", "", "")}, Deny: []team.PermissionRule{rule("fetch:evil.example", "", "")}})
+	})
 	r.wants(get(r, "/page"), false, "[200 OK", "T\n\nGr\u00fc\u00dfe & more")
 	if o := get(r, "/page"); strings.Contains(o.Text, "bad()") || strings.Contains(o.Text, "p{}") {
 		t.Errorf("%q", o.Text)
@@ -137,13 +143,14 @@ func TestFetch(t *testing.T) {
 	}
 	r.wants(get(r, "/bin"), true, "is not text")
 	r.wants(get(r, "/loop"), true, "5 redirects")
+	r.wants(get(r, "/evil"), true, "redirected to evil.example., which a rule of the team denies")
 	r.wants(get(r, "/none"), true, "404")
 	for _, u := range []string{"file:///etc/passwd", "ftp://x/y", "http://", "http://a:b@127.0.0.1/"} {
 		r.wants(r.call("fetch", map[string]any{"url": u}), true)
 	}
 	for addr, want := range map[string]bool{
 		"127.0.0.1": false, "10.1.2.3": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.1.1": false, "0.0.0.0": false, "::1": false,
-		"fe80::1": false, "fd00::1": false, "::ffff:127.0.0.1": false, "64:ff9b::7f00:1": false, "224.0.0.1": false, "255.255.255.255": false,
+		"fe80::1": false, "fd00::1": false, "::ffff:127.0.0.1": false, "64:ff9b::7f00:1": false, "::7f00:1": false, "fec0::1": false, "224.0.0.1": false, "255.255.255.255": false,
 		"8.8.8.8": true, "2606:4700::1111": true,
 	} {
 		if got := public(netip.MustParseAddr(addr)); got != want {
@@ -186,11 +193,15 @@ func TestGate(t *testing.T) {
 		{"shell", `{"command":"make"}`, "??ddda", rules},
 		{"fetch", `{"url":"https://docs.example/"}`, "aaddaa", rules},
 		{"fetch", `{"url":"https://evil.example/"}`, "dddddd", rules},
+		{"fetch", `{"url":"https://Evil.example.:8443/"}`, "dddddd", rules},
+		{"write", `{"path":"/tmp/x","content":""}`, "dddddd", team.Permissions{Allow: []team.PermissionRule{rule("edit", "", "")}}},
+		{"write", `{"path":"/tmp/x","content":""}`, "aaddaa", team.Permissions{Allow: []team.PermissionRule{rule("edit", "/tmp/*", "")}}},
+		{"write", `{"path":"/proc/self/environ","content":""}`, "dddddd", team.Permissions{Allow: []team.PermissionRule{rule("*", "/**", "")}}},
 		{"fetch", `{"url":"https://other.example/"}`, "??ddda", rules},
 	} {
 		got := ""
 		for _, m := range modes {
-			d := r.Gate(Rules{Permissions: c.rules, Member: "dev", Mode: m}, r.tool(c.tool), json.RawMessage(c.input))
+			d := r.judge(Rules{Permissions: c.rules, Member: "dev", Mode: m}, r.tool(c.tool), json.RawMessage(c.input))
 			got += map[Verdict]string{Allow: "a", Ask: "?", Deny: "d"}[d.Verdict]
 			if d.Why == "" {
 				t.Errorf("%s %s in %s: no reason", c.tool, c.input, m)
@@ -201,7 +212,7 @@ func TestGate(t *testing.T) {
 		}
 	}
 	q := Rules{Permissions: rules, Member: "dev"}
-	if !q.AllowsHost("docs.example") || q.AllowsHost("other.example") || q.AllowsHost("evil.example") {
+	if q.ofHost("docs.example") != permit.Allow || q.ofHost("other.example") != permit.Ask || q.ofHost("EVIL.example.") != permit.Deny {
 		t.Error("hosts with private addresses are allowed by the rules that name them, and by no other")
 	}
 }

@@ -152,6 +152,10 @@ func (s *Space) files(ctx context.Context, path string, fn func(rel, abs string)
 	if p.where == Forbidden {
 		return wrongf("%s may not be read", shown(path))
 	}
+	rules, err := s.rules(ctx)
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(p.abs)
 	switch {
 	case err != nil:
@@ -161,11 +165,11 @@ func (s *Space) files(ctx context.Context, path string, fn func(rel, abs string)
 	}
 	each := func(rel string) error {
 		abs := filepath.Join(p.abs, rel)
-		if s.denied(abs) {
-			return nil
-		}
 		if info, err := os.Lstat(abs); err != nil || !info.Mode().IsRegular() {
 			return nil // a link leads to a file that is found where it is
+		}
+		if s.hides(rules, abs) {
+			return nil
 		}
 		return fn(filepath.ToSlash(rel), abs)
 	}
@@ -202,7 +206,7 @@ func (s *Space) files(ctx context.Context, path string, fn func(rel, abs string)
 
 // gitFiles are the files below a directory of a repository that git knows or would add.
 func gitFiles(ctx context.Context, dir string) ([]string, error) {
-	cmd := exec.CommandContext(ctx, "git", "-C", dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	cmd := exec.CommandContext(ctx, "git", "-C", dir, "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, io.Discard

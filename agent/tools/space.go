@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,10 +23,9 @@ type Config struct {
 	Outputs string   // directory of the member's bundle for long results; "" keeps none
 	Home    string   // the home directory of teamctl, whose files are not the agent's
 	Open    []string // directories outside Dir that may be read without asking: skills, overlays
-	// Denied reports whether a rule of the team denies a file: searches leave it out.
-	Denied func(path string) bool
-	Shell  ShellConfig
-	Fetch  FetchConfig
+	// Rules returns the team's rules and the member's mode as they are now; nil: no rules.
+	Rules func(context.Context) (Rules, error)
+	Shell ShellConfig
 }
 
 // Space is where the tools of one session work. It remembers what the session has read.
@@ -33,6 +33,8 @@ type Space struct {
 	cfg  Config
 	dir  string // cfg.Dir with its links resolved
 	root *os.Root
+	home string   // cfg.Home with its links resolved
+	open []string // cfg.Outputs and cfg.Open likewise
 
 	mu   sync.Mutex
 	seen map[string][sha256.Size]byte // by resolved path
@@ -52,6 +54,14 @@ func Open(cfg Config) (*Space, error) {
 		return nil, err
 	}
 	s := &Space{cfg: cfg, dir: dir, root: root, seen: map[string][sha256.Size]byte{}}
+	if cfg.Home != "" {
+		s.home = real(cfg.Home)
+	}
+	for _, dir := range append([]string{cfg.Outputs}, cfg.Open...) {
+		if dir != "" {
+			s.open = append(s.open, real(dir))
+		}
+	}
 	s.sweep()
 	return s, nil
 }
@@ -127,28 +137,31 @@ func (s *Space) locate(path string) (place, error) {
 	if err != nil {
 		return place{}, wrongf("%s: %s", path, plainPathError(err))
 	}
-	p := place{abs: abs, where: Outside}
-	switch {
-	case forbidden(abs):
-		p.where = Forbidden
-	case below(s.dir, abs):
-		p.where = Inside
+	p := place{abs: abs, where: s.whereIs(abs)}
+	if p.where == Inside {
 		p.rel, err = filepath.Rel(s.dir, abs)
-	case s.open(abs):
-		p.where = Readable
-	case s.cfg.Home != "" && below(real(s.cfg.Home), abs):
-		p.where = Forbidden
 	}
 	return p, err
 }
 
-func (s *Space) open(abs string) bool {
-	for _, dir := range append([]string{s.cfg.Outputs}, s.cfg.Open...) {
-		if dir != "" && below(real(dir), abs) {
-			return true
-		}
+// whereIs is the place of a path that has no links in it.
+func (s *Space) whereIs(abs string) Where {
+	inside := below(s.dir, abs)
+	inHome := s.home != "" && below(s.home, abs)
+	if inside && inHome { // the inner one counts: a worktree is in the home, or a repository has the home in it
+		inside = below(s.home, s.dir)
 	}
-	return false
+	switch {
+	case forbidden(abs):
+		return Forbidden
+	case inside:
+		return Inside
+	case slices.ContainsFunc(s.open, func(dir string) bool { return below(dir, abs) }):
+		return Readable
+	case inHome:
+		return Forbidden
+	}
+	return Outside
 }
 
 // forbidden names what no tool opens, wherever it works: the environments and the memory
@@ -177,8 +190,9 @@ func below(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
+// real is a directory, which may not exist yet, with its links resolved.
 func real(path string) string {
-	if p, err := filepath.EvalSymlinks(path); err == nil {
+	if p, err := resolve(filepath.Clean(path)); err == nil {
 		return p
 	}
 	return filepath.Clean(path)
