@@ -118,9 +118,9 @@ func putSpec(t *tx, in PutSpecIn) (none, error) {
 	if err != nil || n == 0 {
 		return none{}, err
 	}
-	what := "agent.created"
+	what := team.EventAgentCreated
 	if known {
-		what = "agent.updated"
+		what = team.EventAgentUpdated
 	}
 	return none{}, t.event(Event{What: what, ID: s.ID, Data: config})
 }
@@ -141,5 +141,5 @@ func deleteSpec(t *tx, id string) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, t.event(Event{What: "agent.deleted", ID: id})
+	return none{}, t.event(Event{What: team.EventAgentDeleted, ID: id})
 }

@@ -125,7 +125,7 @@ func (t *tx) settleApproval(a *Approval, state ApprovalState, by, feedback strin
 	if _, err := t.exec(sqlApprovalEnd, a.State, a.Feedback, a.AnsweredBy, a.AnsweredAt, a.ID); err != nil {
 		return err
 	}
-	return t.event(Event{Who: by, What: "approval." + string(state), ID: itoa(a.ID), Before: string(ApprovalPending), After: string(state),
+	return t.event(Event{Who: by, What: team.ApprovalEvents + string(state), ID: itoa(a.ID), Before: string(ApprovalPending), After: string(state),
 		Data: json.RawMessage(mustJSON(approvalData{a.Kind, a.RequestID, a.Name, a.Task, feedback}))})
 }
 

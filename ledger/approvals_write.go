@@ -224,7 +224,7 @@ func (t *tx) putApproval(a Approval) (Approval, error) {
 		return a, err
 	}
 	t.wrote = true
-	return a, t.event(Event{Who: a.Name, What: "approval.asked", ID: itoa(a.ID), After: string(a.State),
+	return a, t.event(Event{Who: a.Name, What: team.EventApprovalAsked, ID: itoa(a.ID), After: string(a.State),
 		Data: json.RawMessage(mustJSON(approvalData{a.Kind, a.RequestID, a.Name, a.Task, a.Feedback}))})
 }
 

@@ -68,7 +68,7 @@ func setAutoClaim(t *tx, in autoClaimArgs) (none, error) {
 	if _, err := t.exec(sqlSettingPut, settingAutoClaim, after); err != nil {
 		return none{}, err
 	}
-	return none{}, t.event(Event{What: "autoclaim.set", ID: in.Name, Before: before, After: after})
+	return none{}, t.event(Event{What: team.EventAutoClaimSet, ID: in.Name, Before: before, After: after})
 }
 
 // autoClaimOn returns the setting of one member from the setting's text.

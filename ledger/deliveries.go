@@ -201,7 +201,7 @@ func (t *tx) mark(m DeliveryMark) (bool, error) {
 	if _, err := t.exec(sqlDeliverySet, m.State, m.Reason, m.Evidence, t.now, m.MessageID, d.Recipient); err != nil {
 		return false, err
 	}
-	return true, t.event(Event{Who: d.Recipient, What: "message." + string(m.State), ID: d.MessageID,
+	return true, t.event(Event{Who: d.Recipient, What: team.MessageEvents + string(m.State), ID: d.MessageID,
 		Before: string(d.State), After: string(m.State), Data: json.RawMessage(mustJSON(markData{m.Reason, m.Evidence}))})
 }
 

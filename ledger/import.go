@@ -174,7 +174,7 @@ func (t *tx) importTask(task Task, id, by string) error {
 		task.MaxRetries, task.RetryBackoff, max(task.Retries, 0)); err != nil {
 		return err
 	}
-	return t.taskEvent("task.imported", orDefault(by, t.who), id, before, task.Status, struct {
+	return t.taskEvent(team.EventTaskImported, orDefault(by, t.who), id, before, task.Status, struct {
 		From    string `json:"from"`
 		Subject string `json:"subject"`
 	}{task.ID, task.Subject})

@@ -90,7 +90,7 @@ func finishIntent(t *tx, a finishArgs) (out Settled, err error) {
 		}
 	}
 	out.Approval = ap
-	return out, t.event(Event{What: "intent.ended", ID: itoa(ap.ID), Data: json.RawMessage(mustJSON(a.Outcome))})
+	return out, t.event(Event{What: team.EventIntentEnded, ID: itoa(ap.ID), Data: json.RawMessage(mustJSON(a.Outcome))})
 }
 
 func scanIntent(r *sql.Rows) (i Intent, err error) {

@@ -203,13 +203,13 @@ func takeFileLease(t *tx, n NewFileLease) (out TakenLease, err error) {
 	if err != nil {
 		return out, err
 	}
-	return out, t.event(Event{Who: m.Name, What: "lease.taken", ID: n.Glob, Data: []byte(mustJSON(out.Lease))})
+	return out, t.event(Event{Who: m.Name, What: team.EventLeaseTaken, ID: n.Glob, Data: []byte(mustJSON(out.Lease))})
 }
 
 func dropFileLeases(t *tx, a dropLeaseArgs) (int64, error) {
 	n, err := t.exec(sqlFileLeaseDrop, a.Session, a.Glob, a.Glob, a.Glob)
 	if err == nil && n > 0 {
-		err = t.event(Event{What: "lease.released", ID: orDefault(a.Glob, "all")})
+		err = t.event(Event{What: team.EventLeaseReleased, ID: orDefault(a.Glob, "all")})
 	}
 	return n, err
 }
@@ -262,7 +262,7 @@ func tellOverlap(t *tx, a overlapArgs) ([]string, error) {
 		return nil, err
 	}
 	data := mustJSON(map[string]any{"members": []string{x.Name, y.Name}, "files": fresh[:min(len(fresh), 50)], "count": len(fresh)})
-	return fresh, t.event(Event{What: "worktree.overlap", ID: x.Name + " " + y.Name, Data: []byte(data)})
+	return fresh, t.event(Event{What: team.EventWorktreeOverlap, ID: x.Name + " " + y.Name, Data: []byte(data)})
 }
 
 func scanFileLease(r *sql.Rows) (f FileLease, err error) {

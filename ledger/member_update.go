@@ -165,18 +165,18 @@ func (o *StopOrder) text() string {
 
 func (t *tx) memberEvents(before, after Member) error {
 	for _, c := range []struct{ what, before, after string }{
-		{"member.desired", string(before.Desired), string(after.Desired)},
-		{"member.state", string(before.Observed), string(after.Observed)},
-		{"member.ready", readyText(before.Ready), readyText(after.Ready)},
-		{"member.activity", activityText(before), activityText(after)},
-		{"member.role", string(before.Role), string(after.Role)},
-		{"member.mode", string(before.Spec.Mode), string(after.Spec.Mode)},
+		{team.EventMemberDesired, string(before.Desired), string(after.Desired)},
+		{team.EventMemberState, string(before.Observed), string(after.Observed)},
+		{team.EventMemberReady, readyText(before.Ready), readyText(after.Ready)},
+		{team.EventMemberActivity, activityText(before), activityText(after)},
+		{team.EventMemberRole, string(before.Role), string(after.Role)},
+		{team.EventMemberMode, string(before.Spec.Mode), string(after.Spec.Mode)},
 	} {
 		if c.before == c.after {
 			continue
 		}
 		e := Event{What: c.what, ID: after.Name, Before: c.before, After: c.after}
-		if c.what == "member.state" {
+		if c.what == team.EventMemberState {
 			e.Data = json.RawMessage(mustJSON(stateData{after.Generation, after.PID, after.ExitText, after.Reason}))
 		}
 		if err := t.event(e); err != nil {

@@ -151,7 +151,7 @@ func addMember(t *tx, a addMemberArgs) (addedMember, error) {
 		m.Failures, m.NextStart, m.ExitText, m.Reason, m.Worktree, m.Branch, m.Base); err != nil {
 		return addedMember{}, err
 	}
-	err = t.event(Event{What: "member.added", ID: m.Name, After: string(m.Observed),
+	err = t.event(Event{What: team.EventMemberAdded, ID: m.Name, After: string(m.Observed),
 		Data: json.RawMessage(mustJSON(sessionData{m.SessionKey}))})
 	return addedMember{m, m.Name != asked}, err
 }
@@ -242,7 +242,7 @@ func removeMember(t *tx, session string) (none, error) {
 	if err := t.dropEdges(m.Name); err != nil {
 		return none{}, err
 	}
-	return none{}, t.event(Event{What: "member.removed", ID: m.Name, Before: string(m.Observed),
+	return none{}, t.event(Event{What: team.EventMemberRemoved, ID: m.Name, Before: string(m.Observed),
 		Data: json.RawMessage(mustJSON(sessionData{session}))})
 }
 

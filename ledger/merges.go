@@ -152,7 +152,7 @@ func enqueueMerges(t *tx, list []Merge) ([]Merge, error) {
 			return nil, err
 		}
 		out = append(out, row)
-		if err := t.event(Event{What: "merge.queued", ID: m.Branch, After: string(MergeQueued)}); err != nil {
+		if err := t.event(Event{What: team.EventMergeQueued, ID: m.Branch, After: string(MergeQueued)}); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +188,7 @@ func moveMerges(t *tx, p MergePatch) ([]Merge, error) {
 			return nil, err
 		}
 		data := mustJSON(map[string]string{"member": m.Member, "target": m.Target, "new": m.New, "task": m.Task, "why": m.Why})
-		if err := t.event(Event{What: "merge." + string(m.State), ID: m.Branch, Before: string(before), After: string(m.State), Data: json.RawMessage(data)}); err != nil {
+		if err := t.event(Event{What: team.MergeEvents + string(m.State), ID: m.Branch, Before: string(before), After: string(m.State), Data: json.RawMessage(data)}); err != nil {
 			return nil, err
 		}
 		out = append(out, m)

@@ -217,7 +217,7 @@ func (t *tx) dropEdges(name string) error {
 		if _, err := t.exec(sqlSettingDrop, s); err != nil {
 			return err
 		}
-		err := t.event(Event{What: "team.edge", ID: edge, After: "removed",
+		err := t.event(Event{What: team.EventTeamEdge, ID: edge, After: "removed",
 			Data: json.RawMessage(mustJSON(edgeData{name + " left the team"}))})
 		if err != nil {
 			return err

@@ -153,7 +153,7 @@ func setPlace(t *tx, p Place) (none, error) {
 			}
 		}
 	}
-	return none{}, t.event(Event{What: "team.directory", ID: p.ID, After: p.Path})
+	return none{}, t.event(Event{What: team.EventTeamDirectory, ID: p.ID, After: p.Path})
 }
 
 // remember records which file is open, before anything is read from it.

@@ -179,7 +179,7 @@ func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
 	if err := t.replaceIdle(m); err != nil {
 		return posted{}, err
 	}
-	return p, t.event(Event{Who: m.From, What: "message.posted", ID: m.ID, After: string(team.Posted),
+	return p, t.event(Event{Who: m.From, What: team.EventMessagePosted, ID: m.ID, After: string(team.Posted),
 		Data: json.RawMessage(mustJSON(postData{m.Kind, m.To, len(m.Text)}))})
 }
 

@@ -135,5 +135,5 @@ func prune(t *tx, m PruneMark) (Pruned, error) {
 	if _, err := t.exec(sqlPruneUnmark); err != nil {
 		return n, err
 	}
-	return n, t.event(Event{What: "history.pruned", Data: json.RawMessage(mustJSON(n))})
+	return n, t.event(Event{What: team.EventHistoryPruned, Data: json.RawMessage(mustJSON(n))})
 }

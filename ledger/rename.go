@@ -252,7 +252,7 @@ func applyRename(t *tx, a renameArgs) (Rename, error) {
 		return r, err
 	}
 	r.State = RenameApplied
-	return r, t.event(Event{What: "member.renamed", ID: r.Name, Before: r.Was, After: r.Name,
+	return r, t.event(Event{What: team.EventMemberRenamed, ID: r.Name, Before: r.Was, After: r.Name,
 		Data: json.RawMessage(mustJSON(sessionData{r.Session}))})
 }
 

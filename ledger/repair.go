@@ -1,6 +1,10 @@
 package ledger
 
-import "context"
+import (
+	"context"
+
+	"github.com/teamctl/teamctl/team"
+)
 
 const (
 	sqlReindex    = `REINDEX`
@@ -63,7 +67,7 @@ func repairLedger(t *tx, _ none) ([]string, error) {
 		fixed = append(fixed, "the numbers of the board counted again")
 	}
 	for _, what := range fixed {
-		if err := t.event(Event{What: "ledger.repaired", After: what}); err != nil {
+		if err := t.event(Event{What: team.EventLedgerRepaired, After: what}); err != nil {
 			return nil, err
 		}
 	}

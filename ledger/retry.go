@@ -77,6 +77,6 @@ func (t *tx) retryLater(task Task, res Result) error {
 	if _, err := t.exec(sqlTaskLater, at, task.ID); err != nil {
 		return err
 	}
-	return t.taskEvent("task.retrying", task.OwnerName, task.ID, task.Status, team.TaskPending,
+	return t.taskEvent(team.EventTaskRetrying, task.OwnerName, task.ID, task.Status, team.TaskPending,
 		retryData{task.Attempt, task.Retries + 1, task.MaxRetries, at, res})
 }

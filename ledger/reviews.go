@@ -67,7 +67,7 @@ func (t *tx) toReview(task Task, res Result) (bool, error) {
 	if _, err := t.exec(sqlTaskReview, t.now, ap.ID, task.ID); err != nil {
 		return false, err
 	}
-	err = t.taskEvent("task.review", name, task.ID, task.Status, team.TaskInProgress, reviewData{ap.ID, reviewers})
+	err = t.taskEvent(team.EventTaskReview, name, task.ID, task.Status, team.TaskInProgress, reviewData{ap.ID, reviewers})
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func (t *tx) followReview(ap Approval) error {
 	if _, err := t.exec(sqlTaskBack, orNull(owner), orNull(name), string(meta), task.ID); err != nil {
 		return err
 	}
-	return t.taskEvent("task.sent_back", ap.AnsweredBy, task.ID, task.Status, team.TaskPending,
+	return t.taskEvent(team.EventTaskSentBack, ap.AnsweredBy, task.ID, task.Status, team.TaskPending,
 		releaseData{task.OwnerName, task.Attempt, "review: " + ap.Feedback})
 }
 

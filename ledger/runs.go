@@ -116,7 +116,7 @@ func mergeScratchpad(t *tx, a padArgs) (Scratchpad, error) {
 		return Scratchpad{}, err
 	}
 	pad.Version++
-	return pad, t.event(Event{What: "scratchpad.merged", ID: itoa(row.ID), Before: itoa(a.Expected), After: itoa(pad.Version)})
+	return pad, t.event(Event{What: team.EventScratchpadMerged, ID: itoa(row.ID), Before: itoa(a.Expected), After: itoa(pad.Version)})
 }
 
 func scanRun(r *sql.Rows) (runRow, error) {

@@ -123,7 +123,7 @@ func startRun(t *tx, in RunStart) (Run, error) {
 		return Run{}, err
 	}
 	t.wrote, run.ID = true, id
-	return run, t.event(Event{What: "run.started", ID: itoa(id), After: "open"})
+	return run, t.event(Event{What: team.EventRunStarted, ID: itoa(id), After: "open"})
 }
 
 func closeRun(t *tx, id int64) (RunsClosed, error) {
@@ -167,7 +167,7 @@ func (t *tx) endRuns(depth int) ([]int64, error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := t.event(Event{What: "run.closed", ID: itoa(id), Before: "open", After: "closed"}); err != nil {
+		if err := t.event(Event{What: team.EventRunClosed, ID: itoa(id), Before: "open", After: "closed"}); err != nil {
 			return nil, err
 		}
 	}

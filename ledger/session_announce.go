@@ -44,7 +44,7 @@ func (t *tx) announce(j TurnJob, a Announce) (dropped string, err error) {
 		err = t.hop(parent, j.Hop+1)
 	}
 	if team.IsCode(err, team.CodeConflict) || team.IsCode(err, team.CodeLimit) {
-		return err.Error(), t.event(Event{What: "session.dropped", ID: child.Owner, Data: json.RawMessage(mustJSON(map[string]any{
+		return err.Error(), t.event(Event{What: team.EventSessionDropped, ID: child.Owner, Data: json.RawMessage(mustJSON(map[string]any{
 			"key": a.Key, "hop": j.Hop + 1, "reason": team.ReasonOf(err)}))})
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (t *tx) announce(j TurnJob, a Announce) (dropped string, err error) {
 	if err != nil || n == 0 {
 		return "", err
 	}
-	if err := t.event(Event{What: "session.announced", ID: parent.Key, Data: json.RawMessage(mustJSON(map[string]any{
+	if err := t.event(Event{What: team.EventSessionAnnounced, ID: parent.Key, Data: json.RawMessage(mustJSON(map[string]any{
 		"key": a.Key, "child": child.Key, "hop": j.Hop + 1, "waits": full}))}); err != nil || full {
 		return "", err
 	}

@@ -174,7 +174,7 @@ func (t *tx) backlog(session string, b BacklogItem) error {
 		orNull(b.Message), orNull(b.Recipient), b.Hop, t.now); err != nil {
 		return err
 	}
-	return t.event(Event{What: "session.backlogged", ID: session, Data: json.RawMessage(mustJSON(map[string]any{"kind": b.Kind, "waiting": n + 1}))})
+	return t.event(Event{What: team.EventSessionBacklogged, ID: session, Data: json.RawMessage(mustJSON(map[string]any{"kind": b.Kind, "waiting": n + 1}))})
 }
 
 // drain moves the backlog of a session, and the announces that found it full, into one
@@ -221,7 +221,7 @@ func (t *tx) drain(j TurnJob) (e Entry, some bool, err error) {
 	if _, err := t.exec(sqlAnnounceTaken, j.Session); err != nil {
 		return e, false, err
 	}
-	return e, true, t.event(Event{What: "session.drained", ID: j.Session, Data: json.RawMessage(mustJSON(map[string]any{"turn": j.ID, "items": len(list) + len(late), "entry": e.Seq}))})
+	return e, true, t.event(Event{What: team.EventSessionDrained, ID: j.Session, Data: json.RawMessage(mustJSON(map[string]any{"turn": j.ID, "items": len(list) + len(late), "entry": e.Seq}))})
 }
 
 // hop refuses what too many injections in a row have led to.

@@ -148,7 +148,7 @@ func openSession(t *tx, in NewSession) (Session, error) {
 		if _, err := t.exec(sqlSessionReopen, t.now, s.Key); err != nil {
 			return Session{}, err
 		}
-		return t.openSession(s.Key, t.event(Event{What: "session.opened", ID: s.Key, Before: string(s.State), After: string(SessionOpen)}))
+		return t.openSession(s.Key, t.event(Event{What: team.EventSessionOpened, ID: s.Key, Before: string(s.State), After: string(SessionOpen)}))
 	}
 	s = Session{Key: in.Key, AgentID: k.Spec, Owner: in.Owner, Member: in.Member, Channel: in.Channel}
 	if s.Channel == "" {
@@ -169,7 +169,7 @@ func openSession(t *tx, in NewSession) (Session, error) {
 		jsonOrNull(in.Routing), in.Label, s.Depth, s.Member, t.now, t.now); err != nil {
 		return Session{}, err
 	}
-	return t.openSession(s.Key, t.event(Event{What: "session.opened", ID: s.Key, After: string(SessionOpen),
+	return t.openSession(s.Key, t.event(Event{What: team.EventSessionOpened, ID: s.Key, After: string(SessionOpen),
 		Data: json.RawMessage(mustJSON(map[string]any{"owner": s.Owner, "depth": s.Depth, "label": in.Label}))}))
 }
 
@@ -231,7 +231,7 @@ func updateSession(t *tx, p SessionPatch) (Session, error) {
 		return s, err
 	}
 	s.UpdatedAt = t.now
-	return s, t.event(Event{What: "session.updated", ID: s.Key, Data: json.RawMessage(mustJSON(p))})
+	return s, t.event(Event{What: team.EventSessionUpdated, ID: s.Key, Data: json.RawMessage(mustJSON(p))})
 }
 
 func closeSession(t *tx, a closeArgs) (none, error) {
@@ -266,7 +266,7 @@ func (t *tx) closeSession(key, why string) error {
 			return err
 		}
 	}
-	return t.event(Event{What: "session.closed", ID: key, Before: string(SessionOpen), After: string(SessionClosed),
+	return t.event(Event{What: team.EventSessionClosed, ID: key, Before: string(SessionOpen), After: string(SessionClosed),
 		Data: json.RawMessage(mustJSON(map[string]string{"reason": why}))})
 }
 

@@ -165,7 +165,7 @@ func (t *tx) claim(in ClaimIn, facts claimFacts) (*Task, error) {
 		return nil, err
 	}
 	t.wrote = true
-	err = t.taskEvent("task.claimed", facts.name, task.ID, team.TaskPending, team.TaskClaimed, attemptData{task.Attempt})
+	err = t.taskEvent(team.EventTaskClaimed, facts.name, task.ID, team.TaskPending, team.TaskClaimed, attemptData{task.Attempt})
 	return &task, err
 }
 

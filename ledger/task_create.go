@@ -136,7 +136,7 @@ func (t *tx) insertTask(task Task, n NewTask, by string) error {
 	if err != nil {
 		return err
 	}
-	return t.taskEvent("task.created", by, task.ID, "", team.TaskPending, struct {
+	return t.taskEvent(team.EventTaskCreated, by, task.ID, "", team.TaskPending, struct {
 		Subject string `json:"subject"`
 	}{n.Subject})
 }

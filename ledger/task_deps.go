@@ -107,7 +107,7 @@ func (t *tx) mirrored(before Task, a depsArgs) (Task, error) {
 		return after, err
 	}
 	who := orDefault(a.By, t.who)
-	if err := t.event(Event{Who: who, What: "task.deps", ID: after.ID,
+	if err := t.event(Event{Who: who, What: team.EventTaskDeps, ID: after.ID,
 		Before: mustJSON(before.DependsOn), After: mustJSON(after.DependsOn)}); err != nil {
 		return after, err
 	}
@@ -161,7 +161,7 @@ func deleteTask(t *tx, id string) ([]string, error) {
 	if _, err := t.exec(sqlTaskDrop, id); err != nil {
 		return nil, err
 	}
-	if err := t.taskEvent("task.deleted", "", id, task.Status, "", nil); err != nil {
+	if err := t.taskEvent(team.EventTaskDeleted, "", id, task.Status, "", nil); err != nil {
 		return nil, err
 	}
 	var ready []string

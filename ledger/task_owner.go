@@ -82,7 +82,7 @@ func startTask(t *tx, ref TaskRef) (none, error) {
 	if _, err := t.exec(sqlTaskStart, t.now, t.now+Lease.Milliseconds(), task.ID); err != nil {
 		return none{}, err
 	}
-	return none{}, t.taskEvent("task.started", task.OwnerName, task.ID, task.Status, team.TaskInProgress, attemptData{task.Attempt})
+	return none{}, t.taskEvent(team.EventTaskStarted, task.OwnerName, task.ID, task.Status, team.TaskInProgress, attemptData{task.Attempt})
 }
 
 func completeTask(t *tx, a endArgs) ([]string, error) {
@@ -102,7 +102,7 @@ func (t *tx) complete(task Task, res Result) ([]string, error) {
 			return nil, err
 		}
 	}
-	if err := t.taskEvent("task.completed", task.OwnerName, task.ID, task.Status, team.TaskCompleted, res); err != nil {
+	if err := t.taskEvent(team.EventTaskCompleted, task.OwnerName, task.ID, task.Status, team.TaskCompleted, res); err != nil {
 		return nil, err
 	}
 	ready, err := column[string](t, sqlReadyAfter, task.ID)
@@ -118,7 +118,7 @@ func (t *tx) complete(task Task, res Result) ([]string, error) {
 // unblocked logs the tasks that became ready and returns them.
 func (t *tx) unblocked(ready []string, who string) ([]string, error) {
 	for _, id := range ready {
-		if err := t.taskEvent("task.unblocked", who, id, team.TaskPending, team.TaskPending, nil); err != nil {
+		if err := t.taskEvent(team.EventTaskUnblocked, who, id, team.TaskPending, team.TaskPending, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +149,7 @@ func (t *tx) failForGood(task Task, res Result) error {
 	if _, err := t.exec(sqlTaskEnd, team.TaskFailed, t.now, mustJSON(res), task.ID); err != nil {
 		return err
 	}
-	return t.taskEvent("task.failed", task.OwnerName, task.ID, task.Status, team.TaskFailed, res)
+	return t.taskEvent(team.EventTaskFailed, task.OwnerName, task.ID, task.Status, team.TaskFailed, res)
 }
 
 func (t *tx) toFail(ref TaskRef) (Task, error) {
@@ -194,7 +194,7 @@ func retryTask(t *tx, id string) (none, error) {
 			return none{}, err
 		}
 	}
-	return none{}, t.taskEvent("task.retried", "", id, task.Status, team.TaskPending, nil)
+	return none{}, t.taskEvent(team.EventTaskRetried, "", id, task.Status, team.TaskPending, nil)
 }
 
 // free moves a task back to pending.
@@ -202,7 +202,7 @@ func (t *tx) free(task Task, who, why string) error {
 	if _, err := t.exec(sqlTaskFree, task.ID); err != nil {
 		return err
 	}
-	return t.taskEvent("task.released", who, task.ID, task.Status, team.TaskPending, releaseData{task.OwnerName, task.Attempt, why})
+	return t.taskEvent(team.EventTaskReleased, who, task.ID, task.Status, team.TaskPending, releaseData{task.OwnerName, task.Attempt, why})
 }
 
 type releaseData struct {

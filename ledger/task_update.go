@@ -56,12 +56,12 @@ func updateTask(t *tx, p TaskPatch) (Task, error) {
 	if task.Metadata, err = mergeMetadata(task.Metadata, p.Metadata); err != nil {
 		return task, err
 	}
-	what := "task.updated"
+	what := team.EventTaskUpdated
 	if p.Owner != nil && *p.Owner != task.Owner {
 		if err := t.assign(&task, *p.Owner); err != nil {
 			return task, err
 		}
-		what = "task.assigned"
+		what = team.EventTaskAssigned
 	}
 	if _, err := t.exec(sqlTaskSet, task.Subject, task.Description, orNull(task.ActiveForm), task.Priority, task.Verify, task.VerifyBy,
 		jsonOrNull(task.Metadata), orNull(task.Owner), orNull(task.OwnerName), task.ID); err != nil {

@@ -76,7 +76,7 @@ func createTeam(t *tx, row TeamRow) (TeamRow, error) {
 		row.CreatedAt, row.LeadSession, row.Status, mustJSON(append([]string{}, row.Hidden...))); err != nil {
 		return row, err
 	}
-	if err := t.event(Event{What: "team.created", ID: row.Key, After: row.Status}); err != nil {
+	if err := t.event(Event{What: team.EventTeamCreated, ID: row.Key, After: row.Status}); err != nil {
 		return row, err
 	}
 	_, err = startRun(t, RunStart{})
@@ -100,7 +100,7 @@ func updateTeam(t *tx, p TeamPatch) (TeamRow, error) {
 	}
 	after, err := t.team()
 	if err == nil && after.Status != before.Status {
-		err = t.event(Event{What: "team.status", ID: after.Key, Before: before.Status, After: after.Status})
+		err = t.event(Event{What: team.EventTeamStatus, ID: after.Key, Before: before.Status, After: after.Status})
 	}
 	return after, err
 }

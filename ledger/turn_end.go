@@ -108,7 +108,7 @@ func endTurn(t *tx, e TurnEnd) (out EndedTurn, err error) {
 		}
 		was := j.State
 		j.State = e.State
-		return out, t.jobEvent("turn.waits", j, was, e.Reason)
+		return out, t.jobEvent(team.EventTurnWaits, j, was, e.Reason)
 	}
 	if err := t.closeCalls(j, ResultEnded); err != nil {
 		return out, err
@@ -135,7 +135,7 @@ func (t *tx) finish(j TurnJob, state team.TurnState, why string, usage, result j
 	}
 	was := j.State
 	j.State = state
-	return t.jobEvent("turn."+string(state), j, was, why)
+	return t.jobEvent(team.TurnEvents+string(state), j, was, why)
 }
 
 // closeCalls gives every open call of the session a result: lost where it was begun and
@@ -269,7 +269,7 @@ func (t *tx) recoverTurn(j TurnJob) (TurnJob, error) {
 	}
 	was := j.State
 	j.State = team.TurnQueued
-	return j, t.jobEvent("turn.recovered", j, was, "its process ended")
+	return j, t.jobEvent(team.EventTurnRecovered, j, was, "its process ended")
 }
 
 // giveUp ends a turn that nobody runs.

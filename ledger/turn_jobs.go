@@ -176,7 +176,7 @@ func claimTurn(t *tx, in ClaimTurnIn) (*ClaimedTurn, error) {
 	t.wrote = true
 	out := &ClaimedTurn{Job: list[0]}
 	j := out.Job
-	if err := t.jobEvent("turn.started", j, team.TurnQueued, ""); err != nil {
+	if err := t.jobEvent(team.EventTurnStarted, j, team.TurnQueued, ""); err != nil {
 		return nil, err
 	}
 	if out.Entries, err = t.begin(j); err != nil {
@@ -252,7 +252,7 @@ func yieldTurn(t *tx, a turnWhy) (none, error) {
 	if _, err := t.exec(sqlJobYield, a.Why, j.ID); err != nil {
 		return none{}, err
 	}
-	return none{}, t.jobEvent("turn.yielded", j, j.State, a.Why)
+	return none{}, t.jobEvent(team.EventTurnYielded, j, j.State, a.Why)
 }
 
 func resumeTurn(t *tx, a turnWhy) (bool, error) {
@@ -264,7 +264,7 @@ func resumeTurn(t *tx, a turnWhy) (bool, error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, t.jobEvent("turn.resumed", j, j.State, "")
+	return true, t.jobEvent(team.EventTurnResumed, j, j.State, "")
 }
 
 func renewTurns(t *tx, in ClaimTurnIn) (int64, error) {
@@ -294,7 +294,7 @@ func (t *tx) cancel(j TurnJob, why string) error {
 		}
 		was := j.State
 		j.State = team.TurnCancelled
-		return t.jobEvent("turn.cancelled", j, was, why)
+		return t.jobEvent(team.EventTurnCancelled, j, was, why)
 	case j.State == team.TurnRunning && j.Cancel == "":
 		_, err := t.exec(sqlJobCancel, why, j.ID)
 		return err
@@ -310,7 +310,7 @@ func (t *tx) queue(j TurnJob, input string) (int64, error) {
 	}
 	t.wrote = true
 	j.ID, j.State = id, team.TurnQueued
-	return id, t.jobEvent("turn.queued", j, "", "")
+	return id, t.jobEvent(team.EventTurnQueued, j, "", "")
 }
 
 // fencedTurn returns the turn if this start of it still runs.

@@ -188,7 +188,7 @@ func (t *tx) toVerify(task Task, res Result, reviewed bool) (bool, error) {
 	if _, err := t.exec(sqlTaskVerify, t.now, id, task.ID); err != nil {
 		return false, err
 	}
-	return true, t.taskEvent("task.verify", orDefault(task.OwnerName, task.Owner), task.ID, task.Status, team.TaskInProgress,
+	return true, t.taskEvent(team.EventTaskVerify, orDefault(task.OwnerName, task.Owner), task.ID, task.Status, team.TaskInProgress,
 		verifyData{Verification: id, Attempt: task.Attempt, Command: task.Verify, By: task.VerifyBy})
 }
 
@@ -224,7 +224,7 @@ func completeVerified(t *tx, a verifiedArgs) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = t.taskEvent("task.verified", task.OwnerName, task.ID, task.Status, task.Status,
+		err = t.taskEvent(team.EventTaskVerified, task.OwnerName, task.ID, task.Status, task.Status,
 			verifyData{Verification: id, Attempt: task.Attempt, Command: task.Verify, By: task.VerifyBy})
 		if err != nil {
 			return nil, err
@@ -273,7 +273,7 @@ func beginVerification(t *tx, a verifyBegin) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, t.taskEvent("task.verifying", "", v.Task, team.TaskInProgress, team.TaskInProgress,
+	return none{}, t.taskEvent(team.EventTaskVerifying, "", v.Task, team.TaskInProgress, team.TaskInProgress,
 		verifyData{Verification: v.ID, Attempt: v.Attempt, Command: v.Command, By: v.By})
 }
 
@@ -315,9 +315,9 @@ func endVerification(t *tx, a verifyEnd) (out Verified, err error) {
 	if err != nil {
 		return out, err
 	}
-	what := "task.verify_failed"
+	what := team.EventTaskVerifyFailed
 	if a.Passed {
-		what = "task.verified"
+		what = team.EventTaskVerified
 	}
 	err = t.taskEvent(what, "", task.ID, task.Status, task.Status, verifyData{Verification: v.ID, Attempt: v.Attempt,
 		Command: v.Command, By: v.By, ExitCode: a.ExitCode, Why: a.Why, Log: a.Log})

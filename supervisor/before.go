@@ -102,7 +102,7 @@ func (s *Supervisor) restored(ctx context.Context, ended map[string]bool) {
 	names := slices.Sorted(maps.Keys(ended))
 	data, err := json.Marshal(map[string]any{"ended": names, "from": s.cfg.Before.From})
 	if err == nil {
-		_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: "team.restored", ID: s.cfg.Layout.Key, Data: data})
+		_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: team.EventTeamRestored, ID: s.cfg.Layout.Key, Data: data})
 	}
 	if err != nil {
 		s.log.Warn("write down that the team was restored", "err", err)

@@ -80,7 +80,7 @@ func (s *Supervisor) resumed(e ledger.Event) {
 	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
 	q := s.readQuota()
 	for _, m := range s.members {
-		if e.What == quota.EventResumed && m.row.Spec.Agent == e.ID {
+		if e.What == team.EventUsageResumed && m.row.Spec.Agent == e.ID {
 			if q != nil {
 				m.seen.Ended = q.Ended(e.ID)
 				if m.plan.Channel && m.row.Observed == team.Running {
@@ -132,7 +132,7 @@ func (s *Supervisor) goOn(m *member, l quota.Limited) {
 			s.breakOff(ctx, row.Name, line)
 		}
 		_, _, err := s.mailer().Post(ctx, ledger.NewMessage{
-			IdemKey: fmt.Sprintf("%s-%s-%d-%s", quota.EventResumed, row.Spec.Agent, l.Since, row.SessionKey),
+			IdemKey: fmt.Sprintf("%s-%s-%d-%s", team.EventUsageResumed, row.Spec.Agent, l.Since, row.SessionKey),
 			Kind:    team.KindInfo, From: team.LeadName, To: row.Name, Summary: "the usage limit is over",
 			Text: "The usage limit that stopped you is over. Look at what is done, and go on.",
 		})

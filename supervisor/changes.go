@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -51,23 +50,23 @@ func (changed) apply(s *Supervisor) {
 				one.Event(e)
 			}
 			switch {
-			case strings.HasPrefix(e.What, "member."):
+			case strings.HasPrefix(e.What, team.MemberEvents):
 				roster = true
-			case e.What == "hook.stop":
+			case e.What == team.EventHookStop:
 				s.stopForHook(e)
-			case strings.HasPrefix(e.What, "approval.") && e.What != "approval.asked":
+			case strings.HasPrefix(e.What, team.ApprovalEvents) && e.What != team.EventApprovalAsked:
 				if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
 					s.answerAsk(id)
 				}
-			case e.What == quota.EventResumed, e.What == quota.EventBudgetChanged:
+			case e.What == team.EventUsageResumed, e.What == team.EventUsageBudgetChanged:
 				s.resumed(e)
-			case e.What == quota.EventLimited: // an agent that says itself what it does has written it
+			case e.What == team.EventUsageLimited: // an agent that says itself what it does has written it
 				limitsOver{}.apply(s)
-			case e.What == "message.mailed":
+			case e.What == team.EventMessageMailed:
 				if m := s.find(e.Who); m != nil {
 					s.deliver(m)
 				}
-			case e.What == "message.posted":
+			case e.What == team.EventMessagePosted:
 				s.posted(ctx, e.ID)
 			}
 		}

@@ -152,9 +152,9 @@ func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b Bootstrap
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	out, err := repo.Setup(ctx, in)
-	what := "worktree.setup"
+	what := team.EventWorktreeSetup
 	if err != nil {
-		what = "worktree.setup_failed"
+		what = team.EventWorktreeSetupFailed
 	}
 	if !b.Allowed() && len(b.Of(row.Spec.Repo).Setup) > 0 {
 		out.Notes = append(out.Notes, "the setup commands came with the repository and nobody has allowed them: teamctl worktree prepare --allow")
@@ -172,10 +172,6 @@ func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b Bootstrap
 	return err
 }
 
-// EventCheckout is the event of a checkout that takes long; its data is a
-// worktree.Progress, its ID the member.
-const EventCheckout = "worktree.checkout"
-
 // checkoutPause is the least time between two events of one checkout.
 const checkoutPause = time.Second
 
@@ -189,7 +185,7 @@ func (s *Supervisor) checkoutProgress(member string) func(worktree.Progress) {
 			defer cancel()
 			data, err := json.Marshal(p)
 			if err == nil {
-				_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: EventCheckout, ID: member, Data: data})
+				_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: team.EventWorktreeCheckout, ID: member, Data: data})
 			}
 			if err != nil {
 				s.log.Warn("checkout not told", "member", member, "err", err)

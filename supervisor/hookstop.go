@@ -28,7 +28,7 @@ func (s *Supervisor) stopForHook(e ledger.Event) {
 func (s *Supervisor) stopsLeft() {
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
 	defer cancel()
-	events, err := s.cfg.Ledger.Events(ctx, max(0, s.lastSeq-stopsBack), 0, ledger.EventFilter{What: "hook.stop"})
+	events, err := s.cfg.Ledger.Events(ctx, max(0, s.lastSeq-stopsBack), 0, ledger.EventFilter{What: team.EventHookStop})
 	if err != nil {
 		s.log.Warn("look for stops of hooks", "err", err)
 		return

@@ -127,15 +127,15 @@ func (s *Supervisor) crossed(who string, b team.Budget, before, after team.Usage
 	what := ""
 	switch {
 	case was < 1 && is >= 1:
-		what = quota.EventBudgetUsedUp
+		what = team.EventUsageBudgetUsedUp
 	case was < quota.WarnAt && is >= quota.WarnAt:
-		what = quota.EventBudgetWarned
+		what = team.EventUsageBudgetWarned
 	default:
 		return false
 	}
 	s.log.Warn("budget", "member", who, "used", shown(is), "event", what)
 	s.event(what, who, map[string]any{"share": is, "tokens": after.Tokens(), "costUsd": after.CostUSD})
-	if what != quota.EventBudgetUsedUp {
+	if what != team.EventUsageBudgetUsedUp {
 		return true
 	}
 	for _, m := range ms {

@@ -146,7 +146,7 @@ func (r *rig) budgets(b quota.Budgets) {
 	if err := r.led.Set(r.Context(), quota.SettingBudgets, b); err != nil {
 		r.Fatal(err)
 	}
-	if _, err := r.led.Event(r.Context(), ledger.Event{What: quota.EventBudgetChanged}); err != nil {
+	if _, err := r.led.Event(r.Context(), ledger.Event{What: team.EventUsageBudgetChanged}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -180,7 +180,7 @@ func TestProviderLimited(t *testing.T) {
 		}
 		w.of("ann").report(o)
 		r.wait("ann", "limited", func(m ledger.Member) bool { return m.Activity == team.Limited })
-		r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
+		r.sees("the breaker", func() bool { return r.seen(team.EventUsageLimited) == 1 })
 		id := r.postTo("bob", "a prompt")
 		r.heldBack(id, reason)
 		if _, err := r.claude(s, "eve"); !team.IsCode(err, team.CodeLimit) || team.ReasonOf(err) != quota.ReasonProviderLimited || team.HintOf(err) == "" {
@@ -239,7 +239,7 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 		if err := r.led.Set(t.Context(), quota.SettingLimited, map[string]quota.Limited{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.led.Event(t.Context(), ledger.Event{What: quota.EventResumed, ID: "claude"}); err != nil {
+		if _, err := r.led.Event(t.Context(), ledger.Event{What: team.EventUsageResumed, ID: "claude"}); err != nil {
 			t.Fatal(err)
 		}
 		r.sees("the prompt", func() bool { return w.of("ann").has(text) })
@@ -257,14 +257,14 @@ func TestBudget(t *testing.T) {
 	}
 	report("ann", "c1", team.Usage{InputTokens: 5700, CachedTokens: 5000, OutputTokens: 50})
 	report("ann", "c2", team.Usage{InputTokens: 60})
-	r.sees("a warning", func() bool { return r.seen(quota.EventBudgetWarned) == 1 })
+	r.sees("a warning", func() bool { return r.seen(team.EventUsageBudgetWarned) == 1 })
 	first := r.postTo("ann", "still under it")
 	r.sees("mail", func() bool { return w.of("ann").has("still under it") })
 	if ds, err := r.led.Deliveries(t.Context(), first); err != nil || ds[0].State == team.Held {
 		t.Fatalf("held at 81 %%: %v", err)
 	}
 	report("ann", "c2", team.Usage{InputTokens: 260})
-	r.sees("the end of it", func() bool { return r.seen(quota.EventBudgetUsedUp) == 1 && w.of("ann").interrupts() == 1 })
+	r.sees("the end of it", func() bool { return r.seen(team.EventUsageBudgetUsedUp) == 1 && w.of("ann").interrupts() == 1 })
 	id := r.postTo("ann", "over it")
 	r.heldBack(id, "the budget of ann is used up")
 	r.postTo("bob", "to another")
@@ -287,7 +287,7 @@ func TestBudget(t *testing.T) {
 	}
 	r.budgets(quota.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 5000}}, Team: team.Budget{CostUSD: 100}})
 	r.sees("what was held", func() bool { return w.of("ann").has("over it") && w.of("ann").has("another") })
-	if n := r.seen(quota.EventBudgetWarned); n != 1 {
+	if n := r.seen(team.EventUsageBudgetWarned); n != 1 {
 		t.Errorf("warned %d times", n)
 	}
 
@@ -311,7 +311,7 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 		w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Since: since, At: time.Now(), Source: "rule usage-limit", Evidence: []string{"limit reached"}})
 	}
 	say(began)
-	r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
+	r.sees("the breaker", func() bool { return r.seen(team.EventUsageLimited) == 1 })
 	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
 	if err := quota.End(t.Context(), r.led, "claude", nil); err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 		r.sees("it", func() bool { return w.of("ann").has(text) })
 		r.wait("ann", "not limited", func(m ledger.Member) bool { return m.Activity != team.Limited })
 	}
-	if n := r.seen(quota.EventLimited); n != 1 {
+	if n := r.seen(team.EventUsageLimited); n != 1 {
 		t.Errorf("%d limits", n)
 	}
 	say(time.Now().Add(time.Millisecond))
@@ -353,7 +353,7 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 			w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, Until: until, Since: began, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
 		}
 		see()
-		r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == i+1 }) // else the prompt may come first
+		r.sees("the breaker", func() bool { return r.seen(team.EventUsageLimited) == i+1 }) // else the prompt may come first
 		text := fmt.Sprintf("prompt %d", i)
 		r.heldBack(r.postTo("ann", text), "usage limit")
 		done := make(chan struct{})
@@ -376,7 +376,7 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 		}
 		r.sees(text, func() bool { return w.of("ann").has(text) })
 	}
-	if n := r.seen(quota.EventLimited); n != 20 {
+	if n := r.seen(team.EventUsageLimited); n != 20 {
 		t.Errorf("%d limits", n)
 	}
 }
@@ -387,7 +387,7 @@ func TestEndOfALimitThatNobodyHeard(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
 	w.of("ann").report(team.Observation{Tier: team.TierScreen, Activity: team.Limited, At: time.Now(), Source: "rule", Evidence: []string{"limit reached"}})
-	r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
+	r.sees("the breaker", func() bool { return r.seen(team.EventUsageLimited) == 1 })
 	for i := range 3 {
 		s.Close()
 		if i == 0 {
@@ -419,7 +419,7 @@ func TestLimitEndedBeforeTheChannelKnows(t *testing.T) {
 	r, w, s := claudes(t, "ann")
 	o := team.Observation{Tier: team.TierChannel, Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(2 * time.Hour), At: time.Now(), Source: "retry"}
 	w.of("ann").report(o)
-	r.sees("the breaker", func() bool { return r.seen(quota.EventLimited) == 1 })
+	r.sees("the breaker", func() bool { return r.seen(team.EventUsageLimited) == 1 })
 	r.heldBack(r.postTo("ann", "a prompt"), "usage limit")
 	if err := quota.End(t.Context(), r.led, "claude", nil); err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func (t *Team) setEdge(ctx context.Context, c Caller, e team.Edge, there bool) (
 	if was, err = t.Ledger.Setting(ctx, name, new(bool)); err != nil || was == there {
 		return e, false, err
 	}
-	ev := ledger.Event{Who: c.Name, What: "team.edge", ID: strings.TrimPrefix(name, setEdge)}
+	ev := ledger.Event{Who: c.Name, What: team.EventTeamEdge, ID: strings.TrimPrefix(name, setEdge)}
 	if there {
 		ev.After, err = "added", t.as(c).Set(ctx, name, true)
 	} else {

@@ -190,7 +190,7 @@ func (e *Env) hooksCheck(ctx context.Context, key string) (_ Check, some bool) {
 	last, err := t.Ledger.LastEvent(ctx)
 	if err == nil {
 		var failed []ledger.Event
-		failed, err = t.Ledger.Events(ctx, max(0, last-hookFailures), 0, ledger.EventFilter{What: "hook.failed"})
+		failed, err = t.Ledger.Events(ctx, max(0, last-hookFailures), 0, ledger.EventFilter{What: team.EventHookFailed})
 		if n := len(failed); err == nil && n > 0 {
 			var d hooks.Told
 			_ = json.Unmarshal(failed[n-1].Data, &d) // the text stands in After, too

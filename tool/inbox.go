@@ -69,7 +69,7 @@ func (t *Team) mended(ctx context.Context, m ledger.Member, read func() ([]inbox
 	if err := t.mailer(Caller{Name: m.Name}).Restore(ctx, m); err != nil {
 		return entries, errors.Join(damaged, err)
 	}
-	_, err = t.Ledger.Event(ctx, ledger.Event{What: "mailbox.repaired", ID: m.Name, After: filepath.Base(damaged.Moved)})
+	_, err = t.Ledger.Event(ctx, ledger.Event{What: team.EventMailboxRepaired, ID: m.Name, After: filepath.Base(damaged.Moved)})
 	if err != nil {
 		return entries, err
 	}

@@ -406,7 +406,7 @@ func (t *Team) recovered(ctx context.Context, out *LedgerRecovered) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.Ledger.Event(ctx, ledger.Event{What: "ledger.recovered", ID: filepath.Base(out.Kept), After: fmt.Sprintf("%d notes", len(out.Missing))}); err != nil {
+	if _, err := t.Ledger.Event(ctx, ledger.Event{What: team.EventLedgerRecovered, ID: filepath.Base(out.Kept), After: fmt.Sprintf("%d notes", len(out.Missing))}); err != nil {
 		return err
 	}
 	if err := publish.Config(ctx, t.Layout, t.Ledger); err != nil {

@@ -76,7 +76,7 @@ func (t *Team) checkHops(ctx context.Context, c Caller, m ledger.NewMessage) err
 	if err != nil {
 		return err
 	}
-	if _, err := t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "message.dropped", After: string(team.Dropped), Data: data}); err != nil {
+	if _, err := t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: team.EventMessageDropped, After: string(team.Dropped), Data: data}); err != nil {
 		return err
 	}
 	return team.Errorf(team.CodeLimit, "the message was dropped: it has made %d hops, the limit is %d", m.Hop, most).

@@ -61,7 +61,7 @@ func (t *Team) changeSinks(ctx context.Context, c Caller, change func([]string) 
 	if err := t.as(c).Set(ctx, services.SettingNotify, specs); err != nil {
 		return err
 	}
-	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "team.setting", ID: services.SettingNotify})
+	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: team.EventTeamSetting, ID: services.SettingNotify})
 	return err
 }
 

@@ -11,9 +11,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// EventPermissions is logged when the rules for permission requests are changed.
-const EventPermissions = "permissions.changed"
-
 // Permissions are the rules by which the team answers permission requests itself.
 func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
 	p := team.Permissions{Deny: []team.PermissionRule{}, Allow: []team.PermissionRule{}}
@@ -42,6 +39,6 @@ func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions)
 	if err != nil {
 		return fmt.Errorf("encode the rules: %w", err)
 	}
-	_, err = t.as(c).Event(ctx, ledger.Event{What: EventPermissions, Data: data})
+	_, err = t.as(c).Event(ctx, ledger.Event{What: team.EventPermissionsChanged, Data: data})
 	return err
 }

@@ -38,7 +38,7 @@ func (t *Team) MessageShow(ctx context.Context, id string) (MessageInfo, error) 
 	for _, r := range replies {
 		info.Replies = append(info.Replies, r.ID)
 	}
-	info.History, err = t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: m.ID, What: "message."})
+	info.History, err = t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: m.ID, What: team.MessageEvents})
 	return info, err
 }
 

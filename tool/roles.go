@@ -128,7 +128,7 @@ func (t *Team) logBypass(ctx context.Context, c Caller, gate string) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "role.bypassed", ID: c.Name, Data: data})
+	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: team.EventRoleBypassed, ID: c.Name, Data: data})
 	return err
 }
 

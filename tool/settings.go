@@ -135,7 +135,7 @@ func (t *Team) Set(ctx context.Context, c Caller, name, value string) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: "team.setting", ID: name, Before: before, After: value})
+	_, err = t.as(c).Event(ctx, ledger.Event{Who: c.Name, What: team.EventTeamSetting, ID: name, Before: before, After: value})
 	return err
 }
 

@@ -249,7 +249,7 @@ func (t *Team) RunClose(ctx context.Context, c Caller, id int64) (ledger.RunsClo
 // History is what happened to a task, oldest first, also to one that was deleted.
 // A task whose events were pruned has none.
 func (t *Team) History(ctx context.Context, id string) ([]ledger.Event, error) {
-	events, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: id, What: "task."})
+	events, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: id, What: team.TaskEvents})
 	if err != nil || len(events) > 0 {
 		return events, err
 	}

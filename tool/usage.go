@@ -124,7 +124,7 @@ func (t *Team) setBudgets(ctx context.Context, c Caller, b quota.Budgets, name s
 		return err
 	}
 	// The supervisor looks again at what it holds.
-	if _, err := t.as(c).Event(ctx, ledger.Event{What: quota.EventBudgetChanged, ID: name}); err != nil {
+	if _, err := t.as(c).Event(ctx, ledger.Event{What: team.EventUsageBudgetChanged, ID: name}); err != nil {
 		return err
 	}
 	t.carryOn(ctx)

@@ -122,7 +122,7 @@ func (w *waiting) changed(ctx context.Context) (ids []string, err error) {
 		w.after = last
 		return nil, err
 	}
-	events, err := w.Ledger.Events(ctx, w.after, 0, ledger.EventFilter{What: "task."})
+	events, err := w.Ledger.Events(ctx, w.after, 0, ledger.EventFilter{What: team.TaskEvents})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -59,7 +59,7 @@ func (a *app) showCheckouts(ctx context.Context, led *ledger.Ledger, changes <-c
 			return
 		case <-changes:
 		}
-		events, err := led.Events(ctx, last, 0, ledger.EventFilter{What: supervisor.EventCheckout})
+		events, err := led.Events(ctx, last, 0, ledger.EventFilter{What: team.EventWorktreeCheckout})
 		if err != nil || len(events) == 0 {
 			continue
 		}

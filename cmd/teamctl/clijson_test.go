@@ -88,6 +88,7 @@ func cliJSON() ([]byte, error) {
 			fmt.Fprintf(&b, "\n```json\n%s```\n", data)
 		}
 	}
+	writeWords(&b, "Events", "The key `what` of an event is one of these names; more may come.", team.Events())
 	b.WriteString("\n# Types\n")
 	for _, e := range elements {
 		t := reflect.TypeOf(e)
@@ -95,6 +96,14 @@ func cliJSON() ([]byte, error) {
 		keys(&b, t)
 	}
 	return b.Bytes(), nil
+}
+
+// writeWords writes a table of names as a chapter.
+func writeWords(b *bytes.Buffer, title, about string, words []team.Word) {
+	fmt.Fprintf(b, "\n# %s\n\n%s\n\n| name | meaning |\n|---|---|\n", title, about)
+	for _, w := range words {
+		fmt.Fprintf(b, "| `%s` | %s |\n", w.Name, w.Means)
+	}
 }
 
 // keys lists the JSON keys of a struct.

@@ -270,7 +270,7 @@ func (s *sandbox) state(ctx context.Context) (r sandboxState, err error) {
 
 // worked reports whether the member was ever at work.
 func (s *sandbox) worked(ctx context.Context) (bool, error) {
-	data, err := s.output(ctx, "events", "--what", "member.activity")
+	data, err := s.output(ctx, "events", "--what", team.EventMemberActivity)
 	if err != nil {
 		return false, err
 	}

@@ -387,7 +387,7 @@ func screenful(name, repo string, tasks []ledger.Task, stuck map[string]bool, me
 		})
 	}
 	for _, e := range events {
-		if e.What == "member.activity" || e.What == "message.mailed" {
+		if e.What == team.EventMemberActivity || e.What == team.EventMessageMailed {
 			continue // the roster shows the one, the other follows every message
 		}
 		note := ""

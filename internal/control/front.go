@@ -89,6 +89,6 @@ func call(ctx context.Context, l team.Layout) error {
 	if err != nil {
 		return err
 	}
-	_, err = ledger.New(db, ledger.Direct(db)).Event(ctx, ledger.Event{What: "supervisor.called"})
+	_, err = ledger.New(db, ledger.Direct(db)).Event(ctx, ledger.Event{What: team.EventSupervisorCalled})
 	return errors.Join(err, db.Close())
 }

@@ -65,8 +65,8 @@ type Asker struct {
 // first the person's own, then the team's. What they say is in the ledger before it
 // is returned. The error is of the configuration or the ledger, never of a hook.
 func (a Asker) Ask(ctx context.Context, in Input) (Verdict, error) {
-	own, team, err := a.hooks(ctx)
-	if err != nil || len(own[in.Event])+len(team.Hooks[in.Event]) == 0 {
+	own, supplied, err := a.hooks(ctx)
+	if err != nil || len(own[in.Event])+len(supplied.Hooks[in.Event]) == 0 {
 		return Verdict{}, err
 	}
 	row, err := a.Ledger.Team(ctx)
@@ -78,10 +78,10 @@ func (a Asker) Ask(ctx context.Context, in Input) (Verdict, error) {
 		in.Cwd = a.Layout.Dir
 	}
 	list := own[in.Event]
-	if suppl := team.Hooks[in.Event]; len(suppl) > 0 {
-		if team.Allowed() {
+	if suppl := supplied.Hooks[in.Event]; len(suppl) > 0 {
+		if supplied.Allowed() {
 			list = append(list[:len(list):len(list)], suppl...)
-		} else if err := a.tell(ctx, "hook.failed", in, suppl[0].Command, "it came with the repository and nobody has allowed it as it is now: teamctl hooks allow"); err != nil {
+		} else if err := a.tell(ctx, team.EventHookFailed, in, suppl[0].Command, "it came with the repository and nobody has allowed it as it is now: teamctl hooks allow"); err != nil {
 			return Verdict{}, err
 		}
 	}
@@ -123,13 +123,13 @@ func (a Asker) one(ctx context.Context, r Hook, in Input) (Verdict, error) {
 	var failed *failure
 	switch {
 	case errors.As(err, &failed):
-		return Verdict{}, a.tell(ctx, "hook.failed", in, r.Command, failed.why)
+		return Verdict{}, a.tell(ctx, team.EventHookFailed, in, r.Command, failed.why)
 	case err != nil:
 		return Verdict{}, err
 	case out.block:
-		return Verdict{Block: true, Feedback: out.text}, a.tell(ctx, "hook.blocked", in, r.Command, out.text)
+		return Verdict{Block: true, Feedback: out.text}, a.tell(ctx, team.EventHookBlocked, in, r.Command, out.text)
 	case out.stop:
-		return Verdict{Stop: true, Reason: out.text}, a.tell(ctx, "hook.stop", in, r.Command, out.text)
+		return Verdict{Stop: true, Reason: out.text}, a.tell(ctx, team.EventHookStop, in, r.Command, out.text)
 	}
 	return Verdict{}, nil
 }

@@ -47,7 +47,7 @@ func TestConfigAsideIsAnEvent(t *testing.T) {
 	}
 	events := func() []ledger.Event {
 		t.Helper()
-		all, err := led.Events(t.Context(), 0, 0, ledger.EventFilter{What: EventAside})
+		all, err := led.Events(t.Context(), 0, 0, ledger.EventFilter{What: team.EventConfigAside})
 		if err != nil {
 			t.Fatal(err)
 		}

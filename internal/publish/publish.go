@@ -86,13 +86,9 @@ func (f *File) Publish(ctx context.Context, l team.Layout, led *ledger.Ledger) e
 	if moved == "" {
 		return nil
 	}
-	_, err = led.Event(ctx, ledger.Event{What: EventAside, ID: filepath.Base(moved)})
+	_, err = led.Event(ctx, ledger.Event{What: team.EventConfigAside, ID: filepath.Base(moved)})
 	return err
 }
-
-// EventAside says that a config.json could not be read, and under which name it
-// lies beside the new one.
-const EventAside = "config.aside"
 
 // Sweep removes what publishers left that were killed: nobody writes while
 // we hold their lock.

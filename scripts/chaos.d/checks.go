@@ -77,9 +77,9 @@ func (w *world) look(ctx context.Context) (bad []string) {
 	for _, e := range events {
 		s.seq = e.Seq
 		switch {
-		case e.What == "member.state" && e.After == string(team.Starting):
+		case e.What == team.EventMemberState && e.After == string(team.Starting):
 			s.started[stateOf(e).Generation] = e.ID
-		case e.What == "member.state" && e.After == string(team.Exited):
+		case e.What == team.EventMemberState && e.After == string(team.Exited):
 			d := stateOf(e)
 			if s.exits[d.Generation] {
 				bad = append(bad, fmt.Sprintf("exit of %s, generation %s, was told twice", e.ID, d.Generation))
@@ -89,7 +89,7 @@ func (w *world) look(ctx context.Context) (bad []string) {
 			if d.ExitText == "exit 0" && w.killed[d.Generation] != "" {
 				bad = append(bad, fmt.Sprintf("%s of %s was killed and counts as exit 0", w.killed[d.Generation], e.ID))
 			}
-		case e.What == "task.completed":
+		case e.What == team.EventTaskCompleted:
 			if s.completions[e.ID] {
 				bad = append(bad, fmt.Sprintf("task %s was completed twice", e.ID))
 			}

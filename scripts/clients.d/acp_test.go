@@ -14,7 +14,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/fakecli"
-	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -81,7 +80,7 @@ func TestACP(t *testing.T) {
 	s.tell("ann", "@@shell echo more\n@@fail 429 You've hit your usage limit. Try again in 3 days.")
 	s.until("limited", func() (bool, error) {
 		m, err := s.w.member(ctx, "ann")
-		return m.Activity == "limited" && s.events(quota.EventLimited, "acp") == 1, err
+		return m.Activity == "limited" && s.events(team.EventUsageLimited, "acp") == 1, err
 	})
 	_, err = s.w.teamctl(ctx, "spawn", "bob", "--agent", "acp", "--", program)
 	var exit *exec.ExitError

@@ -331,7 +331,7 @@ func (s *standIns) limits() {
 		s.tell(c.Name, "@@fail 429 "+limitWords[c.Name])
 		s.until("limited", func() (bool, error) {
 			m, err := s.w.member(s.ctx, c.Name)
-			return m.Activity == "limited" && s.events(quota.EventLimited, c.Name) == 1, err
+			return m.Activity == "limited" && s.events(team.EventUsageLimited, c.Name) == 1, err
 		})
 		if i == 0 { // the others go on
 			for _, other := range s.all[1:] {
@@ -381,11 +381,11 @@ func (s *standIns) limitEnds() {
 		s.Fatal(err)
 	}
 	const agent = "codex"
-	limited, resumed := s.events(quota.EventLimited, agent), s.events(quota.EventResumed, agent)
+	limited, resumed := s.events(team.EventUsageLimited, agent), s.events(team.EventUsageResumed, agent)
 	s.tell(agent, "@@fail 429 You've hit your usage limit, until within 20s")
-	s.until("limited", func() (bool, error) { return s.events(quota.EventLimited, agent) == limited+1, nil })
+	s.until("limited", func() (bool, error) { return s.events(team.EventUsageLimited, agent) == limited+1, nil })
 	id := s.tell(agent, "later-for-"+agent)
-	s.until("over", func() (bool, error) { return s.events(quota.EventResumed, agent) == resumed+1, nil })
+	s.until("over", func() (bool, error) { return s.events(team.EventUsageResumed, agent) == resumed+1, nil })
 	s.arrives("later-for-" + agent)
 	s.is(team.Accepted, id)
 	if n := s.w.model.Arrivals("later-for-" + agent); n != 1 {

@@ -45,7 +45,7 @@ func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, un
 		if !opened {
 			return nil, true, nil
 		}
-		e, err := limitEvent(EventLimited, agent, now)
+		e, err := limitEvent(team.EventUsageLimited, agent, now)
 		return e, true, err
 	})
 	maps.DeleteFunc(all, func(_ string, l Limited) bool { return l.Ended != 0 })
@@ -66,7 +66,7 @@ func End(ctx context.Context, l *ledger.Ledger, agent string, due func(Limited) 
 		}
 		is.Ended = time.Now().UnixMilli()
 		(*limits)[agent] = is
-		e, err := limitEvent(EventResumed, agent, is)
+		e, err := limitEvent(team.EventUsageResumed, agent, is)
 		return e, true, err
 	})
 }

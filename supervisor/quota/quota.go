@@ -21,16 +21,6 @@ const (
 	SettingLimited = "limited" // map[agent]Limited
 )
 
-// Events of usage and its limits. Resumed and changed are written by whoever does
-// it, and have the supervisor look at what is held.
-const (
-	EventLimited       = "usage.limited"        // an agent's provider takes no more for now
-	EventResumed       = "usage.resumed"        // it does again
-	EventBudgetWarned  = "usage.budget_warned"  // a share of WarnAt is used
-	EventBudgetUsedUp  = "usage.budget_used_up" // all of it is
-	EventBudgetChanged = "usage.budget_changed"
-)
-
 // Reasons of CodeLimit.
 const (
 	ReasonProviderLimited = "provider_limited"

@@ -51,9 +51,9 @@ func NewCheckpoints(t Team, slots Slots) *Checkpoints {
 func (c *Checkpoints) Event(e ledger.Event) {
 	name, why := "", ""
 	switch {
-	case e.What == "member.activity" && e.After == string(team.Idle):
+	case e.What == team.EventMemberActivity && e.After == string(team.Idle):
 		name, why = e.ID, "idle"
-	case e.What == "task.completed":
+	case e.What == team.EventTaskCompleted:
 		name, why = e.Who, "task "+e.ID+" is done"
 	default:
 		return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
 
 // CopiesKept is how many copies of a ledger there are.
@@ -31,7 +32,7 @@ func NewCopies(t Team, every, rest time.Duration) *Copies {
 
 // Event takes the end of a run for a good moment.
 func (c *Copies) Event(e ledger.Event) {
-	if e.What == "run.closed" {
+	if e.What == team.EventRunClosed {
 		c.at(c.rest)
 	}
 }

@@ -59,7 +59,7 @@ func (x *Expiry) Ready() { x.look() }
 
 // Event looks at a new approval.
 func (x *Expiry) Event(e ledger.Event) {
-	if e.What == "approval.asked" {
+	if e.What == team.EventApprovalAsked {
 		x.bus.After("approvals", time.Millisecond, x.look)
 	}
 }

@@ -39,14 +39,14 @@ func (h *Hooks) Event(e ledger.Event) {
 	in := hooks.Input{}
 	name := e.ID
 	switch {
-	case e.What == "task.claimed":
+	case e.What == team.EventTaskClaimed:
 		if m, ok := h.bus.Find(e.Who); ok {
 			delete(h.blocks, m.SessionKey)
 		}
 		return
-	case e.What == "member.activity" && e.After == string(team.Idle):
+	case e.What == team.EventMemberActivity && e.After == string(team.Idle):
 		in.Event = hooks.TeammateIdle
-	case e.What == "member.state" && e.After == string(team.Exited):
+	case e.What == team.EventMemberState && e.After == string(team.Exited):
 		in.Event = hooks.TeammateExited
 		var d struct{ ExitText, Reason string }
 		_ = json.Unmarshal(e.Data, &d) // an exit without details is one all the same
@@ -97,7 +97,7 @@ func acceptedNow(e ledger.Event) bool {
 	has := func(s string) bool {
 		return s == string(team.Accepted) || s == string(team.Read) || s == string(team.Answered)
 	}
-	return e.What == "message."+e.After && has(e.After) && !has(e.Before)
+	return e.What == team.MessageEvents+e.After && has(e.After) && !has(e.Before)
 }
 
 // ask asks, and sends the feedback of a block to whom it is for.
@@ -141,6 +141,6 @@ func (h *Hooks) failed(ctx context.Context, in hooks.Input, why string) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.team.Ledger.Event(ctx, ledger.Event{What: "hook.failed", ID: in.Teammate, After: why, Data: data})
+	_, err = h.team.Ledger.Event(ctx, ledger.Event{What: team.EventHookFailed, ID: in.Teammate, After: why, Data: data})
 	return err
 }

@@ -35,7 +35,7 @@ func (i *Intents) Ready() { i.look() }
 
 // Event takes up what is approved.
 func (i *Intents) Event(e ledger.Event) {
-	if e.What == "approval."+string(ledger.ApprovalApproved) {
+	if e.What == team.ApprovalEvents+string(ledger.ApprovalApproved) {
 		i.bus.After("intents", time.Millisecond, i.look)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 )
 
 // Mailboxes keeps the mailboxes in agreement with the ledger: it mails what its poster has not
@@ -68,7 +69,7 @@ func (m *Mailboxes) Ready() {
 
 // Event looks after a post whether it was mailed.
 func (m *Mailboxes) Event(e ledger.Event) {
-	if e.What == "message.posted" && !m.bus.Armed("repair") {
+	if e.What == team.EventMessagePosted && !m.bus.Armed("repair") {
 		m.bus.After("repair", m.repair, m.look)
 	}
 }

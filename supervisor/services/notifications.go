@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -85,7 +83,7 @@ func (n *Notifications) send() {
 				}
 				n.team.Log.Warn("tell outside", "sink", spec, "what", t.notice.What, "err", err)
 				data, _ := json.Marshal(map[string]string{"sink": spec, "what": t.notice.What, "error": err.Error()})
-				if _, err := n.team.Ledger.Event(ctx, ledger.Event{What: "notify.failed", ID: t.notice.ID, Data: data}); err != nil {
+				if _, err := n.team.Ledger.Event(ctx, ledger.Event{What: team.EventNotifyFailed, ID: t.notice.ID, Data: data}); err != nil {
 					n.team.Log.Warn("log a failed notice", "err", err)
 				}
 				break // the rest of the batch would fail the same way
@@ -102,7 +100,7 @@ func (n *Notifications) send() {
 func noticeOf(key string, e ledger.Event) (told, bool) {
 	n := sink.Notice{Team: key, What: e.What, ID: e.ID, At: e.At}
 	switch {
-	case e.What == "approval.asked":
+	case e.What == team.EventApprovalAsked:
 		var d struct {
 			Kind ledger.ApprovalKind `json:"kind"`
 			Task string              `json:"task"`
@@ -110,23 +108,23 @@ func noticeOf(key string, e ledger.Event) (told, bool) {
 		_ = json.Unmarshal(e.Data, &d) // a notice without details is one all the same
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s waits for you", key, e.Who), fmt.Sprintf("%s %s: teamctl approvals show %s --team %s", d.Kind, e.ID, e.ID, key)
 		return told{n, true, channelPerson}, true
-	case e.What == "member.state" && e.After == string(team.Failed):
+	case e.What == team.EventMemberState && e.After == string(team.Failed):
 		n.What, n.Title, n.Text = "member.failed", fmt.Sprintf("teamctl %s: %s failed", key, e.ID), "teamctl ps --team "+key
 		return told{n, true, channelPerson}, true
-	case e.What == "task.failed":
+	case e.What == team.EventTaskFailed:
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: task %s failed", key, e.ID), fmt.Sprintf("teamctl task show %s --team %s", e.ID, key)
 		return told{n, true, channelPerson}, true
-	case e.What == quota.EventLimited:
+	case e.What == team.EventUsageLimited:
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s has reached a usage limit", key, e.ID), "teamctl usage --team "+key
 		return told{n, true, channelPerson}, true
-	case e.What == quota.EventBudgetWarned, e.What == quota.EventBudgetUsedUp:
+	case e.What == team.EventUsageBudgetWarned, e.What == team.EventUsageBudgetUsedUp:
 		how := "nearly"
-		if e.What == quota.EventBudgetUsedUp {
+		if e.What == team.EventUsageBudgetUsedUp {
 			how = "all"
 		}
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s of the budget of %s is used", key, how, cmp.Or(e.ID, "the team")), "teamctl usage --team "+key
 		return told{n, true, channelPerson}, true
-	case strings.HasPrefix(e.What, "message.posted"):
+	case e.What == team.EventMessagePosted:
 		n.Title = inbox.Summary("", e.Who+" wrote")
 		return told{n, false, sink.Internal}, true
 	}

@@ -57,15 +57,15 @@ func (o *Offers) later() {
 // ended a turn has thought about what it was told of.
 func (o *Offers) Event(e ledger.Event) {
 	switch e.What {
-	case "member.activity":
+	case team.EventMemberActivity:
 		m, ok := o.bus.Find(e.ID)
 		if !ok || e.After != string(team.Idle) {
 			return
 		}
 		delete(o.told, m.SessionKey)
 		o.idleAt[m.SessionKey] = e.At
-	case "task.created", "task.imported", "task.unblocked", "task.released", "task.retrying", "task.retried", "task.sent_back",
-		"task.assigned", "autoclaim.set", "member.role", "member.mode", quota.EventResumed, quota.EventBudgetChanged:
+	case team.EventTaskCreated, team.EventTaskImported, team.EventTaskUnblocked, team.EventTaskReleased, team.EventTaskRetrying, team.EventTaskRetried, team.EventTaskSentBack,
+		team.EventTaskAssigned, team.EventAutoClaimSet, team.EventMemberRole, team.EventMemberMode, team.EventUsageResumed, team.EventUsageBudgetChanged:
 	default:
 		return
 	}

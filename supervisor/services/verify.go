@@ -56,10 +56,10 @@ func (s *Verifications) Ready() { s.open() }
 // Event looks when a task is handed in, and when something happens to one whose verification
 // is under way.
 func (s *Verifications) Event(e ledger.Event) {
-	if !strings.HasPrefix(e.What, "task.") {
+	if !strings.HasPrefix(e.What, team.TaskEvents) {
 		return
 	}
-	if e.What == "task.verify" {
+	if e.What == team.EventTaskVerify {
 		s.soon(time.Millisecond)
 		return
 	}
