@@ -50,6 +50,25 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestSharedFile: the file has hooks as well, and nobody else may write to it.
+func TestSharedFile(t *testing.T) {
+	clean(t)
+	home := team.Home{Dir: t.TempDir()}
+	file := filepath.Join(home.Dir, Name)
+	if err := os.WriteFile(file, []byte("model: openai/gpt-5\nhooks:\n  TeammateIdle: \"true\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(home); err != nil || !c.Chosen {
+		t.Errorf("with hooks: %v", err)
+	}
+	if err := os.Chmod(file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(home); team.CodeOf(err) != team.CodeDenied {
+		t.Errorf("writable by all: %v", err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	clean(t)
 	t.Setenv("ANTHROPIC_BASE_URL", "https://gateway.example.com/v1/")

@@ -3,13 +3,13 @@ package config
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -25,6 +25,7 @@ type File struct {
 	Providers map[string]Provider       `yaml:"providers"`
 	Models    map[string]Limits         `yaml:"models"` // by provider/model
 	MCP       map[string]team.MCPServer `yaml:"mcp"`    // that built-in agents use
+	Hooks     any                       `yaml:"hooks"`  // package hooks reads them
 }
 
 // Provider is how one is reached. Fields that are left out are filled in for known ones.
@@ -58,21 +59,19 @@ type Config struct {
 }
 
 // Load reads config.yaml below the home; a missing file is an empty one. Errors are
-// CodeInvalid (bad_config), with line and column where the file is not what it should be.
+// CodeInvalid (bad_config), with line and column where the file is not what it should be,
+// and CodeDenied (not_private) where others can write to it.
 func Load(home team.Home) (*Config, error) {
 	file := filepath.Join(home.Dir, Name)
-	info, err := os.Stat(file)
-	var data []byte
+	data, err := private.ReadFile(file) // it may name commands
+	var refusal *private.Refusal
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	case errors.As(err, &refusal):
+		return nil, team.Errorf(team.CodeDenied, "read models: %w", err).WithReason("not_private").WithHint(refusal.Mend)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, bad(file, "%w", err)
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, bad(file, "not a file of at most %d bytes", maxFile)
-	default:
-		if data, err = os.ReadFile(file); err != nil {
-			return nil, bad(file, "%w", err)
-		}
+	case len(data) > maxFile:
+		return nil, bad(file, "more than %d bytes", maxFile)
 	}
 	return Parse(home.Dir, file, data)
 }
