@@ -18,15 +18,21 @@ type Trace struct {
 	Took time.Duration `json:"took"`
 }
 
+// traces is a ring of the loop's last messages.
+type traces struct {
+	list []Trace
+	at   int
+}
+
 // trace keeps a message in the ring.
 func (s *Supervisor) trace(what string, began time.Time) {
 	t := Trace{At: began, What: what, Took: time.Since(began)}
-	if len(s.traces) < recent {
-		s.traces = append(s.traces, t)
+	if len(s.traces.list) < recent {
+		s.traces.list = append(s.traces.list, t)
 	} else {
-		s.traces[s.traceAt%recent] = t
+		s.traces.list[s.traces.at%recent] = t
 	}
-	s.traceAt++
+	s.traces.at++
 }
 
 // describe names a message: its type and whom it is about.
@@ -93,10 +99,10 @@ func (s *Supervisor) Debug(ctx context.Context) (Debug, error) {
 		}
 		slices.Sort(d.Timers)
 		at := 0
-		if len(s.traces) == recent {
-			at = s.traceAt % recent
+		if len(s.traces.list) == recent {
+			at = s.traces.at % recent
 		}
-		d.Traces = append(append(d.Traces, s.traces[at:]...), s.traces[:at]...)
+		d.Traces = append(append(d.Traces, s.traces.list[at:]...), s.traces.list[:at]...)
 		reply(d, nil)
 	})
 }

@@ -17,7 +17,7 @@
 // changes of the ledger. The only timers are back-offs, deadlines of requests,
 // the idle exit, and the renewal of leases while a member runs.
 //
-// The package also has what any process may do without a supervisor: publish
-// config.json from the ledger (Publish) and bring posted messages into mailboxes
-// (Deliver).
+// What changes no member is a service: package services, one behind another on the loop, each
+// with a bus in the supervisor's place in its tests. The numbers of usage and its limits are in
+// package quota.
 package supervisor

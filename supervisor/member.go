@@ -14,34 +14,54 @@ import (
 
 // member is the loop's view of one teammate.
 type member struct {
-	row     ledger.Member
-	plan    Plan
-	line    *line             // the way into a foreign agent; nil without
-	seen    state.Engine      // what was seen of this generation
-	limit   time.Time         // Since of the limit of it that was noted last
-	at      backends.Attached // nil unless a generation lives, or its dead pane stands
-	step    string            // "" or the blocking step under way: "starting", "stopping"
-	unwatch func()            // ends the waiting for its word that it is ready; nil: none
-	upSince time.Time         // monotonic start of the generation; zero: not known
-	first   bool              // never was up: a failed start rolls it back
-	held    bool              // on the roster, to be started when it is asked for
-	up      []func(ledger.Member, error)
-	stop    *stopping
-	unsure  error // why it is not known whether a generation lives; nil: it is known
-	doubts  int   // attempts that did not find out
+	row         ledger.Member
+	plan        Plan
+	line        *line             // the way into a foreign agent; nil without
+	seen        state.Engine      // what was seen of this generation
+	at          backends.Attached // nil unless a generation lives, or its dead pane stands
+	step        string            // "" or the blocking step under way: "starting", "stopping"
+	unwatch     func()            // ends the waiting for its word that it is ready; nil: none
+	upSince     time.Time         // monotonic start of the generation; zero: not known
+	up          []func(ledger.Member, error)
+	stop        *stopping
+	lastRequest string // id of the newest shutdown request
 
-	lastRequest string          // id of the newest shutdown request
-	pending     *exited         // an exit that came during a stop step
-	restarting  bool            // the next start is one that the supervisor makes by itself
-	replaced    bool            // its generation was that of a directory which is gone
-	owes        bool            // its exit is written, and its tasks are not given back yet
-	released    []string        // tasks given back at its last exit
-	notes       []string        // what its new worktree should be known for
-	again       bool            // its worktree is what an earlier member of the name has left
+	starting
+	doubtful
+	ending
+	turn
+}
+
+// starting is what the next start of a member has to know.
+type starting struct {
+	first      bool     // never was up: a failed start rolls it back
+	held       bool     // on the roster, to be started when it is asked for
+	restarting bool     // the next start is one that the supervisor makes by itself
+	replaced   bool     // its generation was that of a directory which is gone
+	notes      []string // what its new worktree should be known for
+	again      bool     // its worktree is what an earlier member of the name has left
+}
+
+// doubtful is a member of whose process it is not known whether it lives.
+type doubtful struct {
+	unsure error // why it is not known whether a generation lives; nil: it is known
+	doubts int   // attempts that did not find out
+}
+
+// ending is what is left to do after an exit.
+type ending struct {
+	pending  *exited       // an exit that came during a stop step
+	owes     bool          // its exit is written, and its tasks are not given back yet
+	released []string      // tasks given back at its last exit
+	disposed chan struct{} // closed when the pane of its last generation was disposed of; nil: never
+}
+
+// turn is what belongs to the turn that an agent is in.
+type turn struct {
+	limit       time.Time       // Since of the limit of it that was noted last
 	asks        []team.Ask      // asked before its channel was known to be open
 	mark        ledger.TurnMark // what its turn is told from
 	interrupted time.Time       // when its turn was ended by somebody; zero: not since it began
-	disposed    chan struct{}   // closed when the pane of its last generation was disposed of; nil: never
 }
 
 // stopping is a stop under way.

@@ -22,16 +22,21 @@ type Policy struct {
 	Starts       int           // 8 starts at once
 	Settle       time.Duration // 300 ms without output after the first: settled
 	Silent       time.Duration // 3 s without any output: settled too
-	Repair       time.Duration // 1 s before the supervisor mails what its poster did not
-	Log          int64         // 32 MiB of the ledger's write-ahead log before it is emptied
-	LogPause     time.Duration // 1 s from there to the attempt: what reads now has ended then
-	LogRest      time.Duration // 1 min after an attempt that a reader was in the way of
-	Edits        time.Duration // 1 min at most from a change in a worktree to the look at it
-	Offer        time.Duration // 2 s before an idle agent is told of a task that is ready
-	OfferAgain   time.Duration // 2 min for it to think about that before another one is told
-	Evidence     time.Duration // 30 s before a channel is asked about what it has handed over
-	CopyEvery    time.Duration // 1 h: the ledger has no changes that are older and in no copy
-	CopyRest     time.Duration // 1 min between two copies, however many runs end
+	ServicePolicy
+}
+
+// ServicePolicy has the numbers of what a supervisor does beside its members.
+type ServicePolicy struct {
+	Repair     time.Duration // 1 s before the supervisor mails what its poster did not
+	Log        int64         // 32 MiB of the ledger's write-ahead log before it is emptied
+	LogPause   time.Duration // 1 s from there to the attempt: what reads now has ended then
+	LogRest    time.Duration // 1 min after an attempt that a reader was in the way of
+	Edits      time.Duration // 1 min at most from a change in a worktree to the look at it
+	Offer      time.Duration // 2 s before an idle agent is told of a task that is ready
+	OfferAgain time.Duration // 2 min for it to think about that before another one is told
+	Evidence   time.Duration // 30 s before a channel is asked about what it has handed over
+	CopyEvery  time.Duration // 1 h: the ledger has no changes that are older and in no copy
+	CopyRest   time.Duration // 1 min between two copies, however many runs end
 }
 
 func (p Policy) withDefaults() Policy {

@@ -57,7 +57,7 @@ func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
 			reply(struct{}{}, nil)
 			return
 		}
-		m := &member{row: row, first: true, held: in.Hold}
+		m := &member{row: row, starting: starting{first: true, held: in.Hold}}
 		s.members[row.SessionKey] = m
 		if in.Hold {
 			tell(row, nil)

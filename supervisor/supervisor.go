@@ -13,7 +13,6 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
-	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
@@ -58,12 +57,11 @@ type Supervisor struct {
 	clock   Clock
 	log     *slog.Logger
 	msgs    chan message
-	done    chan struct{}
 	started time.Time
-	ctx     context.Context // ends when the loop does; bounds steps
-	cancel  context.CancelFunc
-	work    sync.WaitGroup // steps and watches
+	life
 	settler *settler
+	starts  chan struct{} // limits starts at once; steps use it
+	renames chan struct{} // has room for one; steps use it
 
 	// The rest belongs to the loop.
 	team     ledger.TeamRow
@@ -72,15 +70,21 @@ type Supervisor struct {
 	timers   map[string]*time.Timer
 	quitting bool
 	looking  time.Duration // how long the last look at the ledger took
+	traces   traces
+	usage    usage
+	serving
+}
 
-	spent         map[string]quota.Spent // by session key; nil before the first look
-	conversations map[string]string      // the last that each member was seen in, by session key
+// life is how long a supervisor lives, and what it has running beside the loop.
+type life struct {
+	done   chan struct{}   // closed when the loop has ended
+	ctx    context.Context // ends when the loop does; bounds steps
+	cancel context.CancelFunc
+	work   sync.WaitGroup // steps and watches
+}
 
-	traces  []Trace
-	traceAt int
-	starts  chan struct{} // limits starts at once; steps use it
-	renames chan struct{} // has room for one; steps use it
-
+// serving are the services; those that the core speaks to have a name.
+type serving struct {
 	checkpoints *services.Checkpoints
 	publisher   *services.Publisher
 	copies      *services.Copies
@@ -104,9 +108,8 @@ func New(cfg Config) *Supervisor {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Supervisor{
 		cfg: cfg, policy: cfg.Policy.withDefaults(), clock: cfg.Clock.withDefaults(), log: cfg.Log,
-		msgs: make(chan message), done: make(chan struct{}),
-		ctx: ctx, cancel: cancel,
-		members: map[string]*member{}, timers: map[string]*time.Timer{}, conversations: map[string]string{},
+		msgs: make(chan message), life: life{done: make(chan struct{}), ctx: ctx, cancel: cancel},
+		members: map[string]*member{}, timers: map[string]*time.Timer{}, usage: usage{conversations: map[string]string{}},
 		starts:  make(chan struct{}, cfg.Policy.withDefaults().Starts),
 		renames: make(chan struct{}, 1),
 	}

@@ -17,10 +17,16 @@ import (
 // count after every request. What crosses a bound of a budget is written at once.
 const usageRest = 2 * time.Second
 
+// usage is what members have used, as far as this supervisor knows.
+type usage struct {
+	spent         map[string]quota.Spent // by session key; nil before the first look
+	conversations map[string]string      // the last that each member was seen in, by session key
+}
+
 // counted takes what an observation says of what was used.
 func (s *Supervisor) counted(m *member, o team.Observation) {
 	if o.Conversation != "" {
-		s.conversations[m.row.SessionKey] = o.Conversation
+		s.usage.conversations[m.row.SessionKey] = o.Conversation
 	}
 	if o.Usage != nil {
 		s.used(m, *o.Usage)
@@ -34,8 +40,8 @@ func (s *Supervisor) used(m *member, u team.Usage) {
 		return
 	}
 	key := m.row.SessionKey
-	conversation := s.conversations[key]
-	before := s.spent[key]
+	conversation := s.usage.conversations[key]
+	before := s.usage.spent[key]
 	if old, ok := before.Conversations[conversation]; ok && old == u {
 		return
 	}
@@ -44,9 +50,9 @@ func (s *Supervisor) used(m *member, u team.Usage) {
 		now.Conversations = map[string]team.Usage{}
 	}
 	now.Conversations[conversation] = u
-	q.Spent = s.spent
+	q.Spent = s.usage.spent
 	all := q.Team()
-	s.spent[key] = now
+	s.usage.spent[key] = now
 	own := q.Budgets.Members[m.row.Name]
 	crossed := s.crossed(m.row.Name, own, before.Total(), now.Total(), []*member{m})
 	everybody := slices.Collect(maps.Values(s.members))
@@ -66,11 +72,11 @@ func (s *Supervisor) readQuota() *quota.Quota {
 		s.log.Warn("read budgets", "err", err)
 		return nil
 	}
-	if s.spent == nil {
-		s.spent = q.Spent
+	if s.usage.spent == nil {
+		s.usage.spent = q.Spent
 	}
-	if s.spent == nil {
-		s.spent = map[string]quota.Spent{}
+	if s.usage.spent == nil {
+		s.usage.spent = map[string]quota.Spent{}
 	}
 	return &q
 }
@@ -84,7 +90,7 @@ func (s *Supervisor) writeUsage() {
 	s.after("usage", 0, nil)
 	ctx, cancel := s.write()
 	defer cancel()
-	if err := s.cfg.Ledger.Set(ctx, quota.SettingUsage, s.spent); err != nil {
+	if err := s.cfg.Ledger.Set(ctx, quota.SettingUsage, s.usage.spent); err != nil {
 		s.log.Warn("write what was used", "err", err)
 		s.after("usage", usageRest, flushUsage{})
 	}
