@@ -178,6 +178,10 @@ var rooms = map[string]room{
 		libs: []string{xsys}, never: append([]string{"net"}, noExec...),
 		why: "bounds the thread that starts a command: the runner starts it",
 	},
+	"agent/specfile": {
+		may: []string{"team", leaf}, libs: []string{"github.com/BurntSushi/toml"}, never: append([]string{"net"}, noExec...),
+		why: "agent specs as files that people write: it reads and writes them, the ledger keeps them",
+	},
 	"agent/tools": {
 		may:   []string{"team", leaf, "internal/run", "internal/permit", "agent/model"},
 		libs:  []string{"github.com/google/jsonschema-go", "github.com/bmatcuk/doublestar", "github.com/aymanbagabas/go-udiff", "golang.org/x/net", guuid},
