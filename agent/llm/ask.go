@@ -62,6 +62,9 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 			}
 		})
 		if err == nil {
+			if a.Notice != "" {
+				t.desk.Line("[%s]", a.Notice)
+			}
 			t.price(&a.Usage)
 			return a, nil
 		}
