@@ -159,7 +159,7 @@ var rooms = map[string]room{
 		why: "teamctl.yaml and its schema: reading a file runs nothing",
 	},
 	"tool/op": {
-		may: []string{"team", "ledger", "supervisor", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", "ledger", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
 		why: "the operations as other programs call them: schemas and descriptions over tool, which does the work",
 	},
 	"tool/mcp": {
@@ -300,7 +300,7 @@ var testRooms = map[string][]string{
 	"agent/confine":             {"team", "internal/run"},         // to confine a real command
 	"scripts":                   {"internal/fakecli", "mail"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
-	".":                         {leaf, "ledger", "supervisor"},   // reads test names out of documents; the examples use what the operations return
+	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
 }
 
 // TestArrows reads the imports of every file, for every platform, and compares

@@ -9,7 +9,6 @@ import (
 
 	"github.com/teamctl/teamctl"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -60,7 +59,7 @@ func Example() {
 	for _, task := range last.Tasks {
 		fmt.Println(task.ID, task.Subject, task.Status, "by", task.OwnerName)
 	}
-	stopped, err := t.Stop(ctx, me, supervisor.StopIn{Remove: true})
+	stopped, err := t.Stop(ctx, me, team.StopRequest{Remove: true})
 	if err != nil {
 		log.Fatal(err)
 	}

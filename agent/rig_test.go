@@ -61,7 +61,7 @@ func (r *rig) openLedger(create bool) *ledger.Ledger {
 func (r *rig) join(name, session string, role team.Role) ledger.Member {
 	r.t.Helper()
 	m, _, err := r.led.AddMember(r.t.Context(), ledger.Member{
-		SessionKey: session, Name: name, Role: role, PaneID: "%7", Spec: ledger.MemberSpec{Backend: "tmux"},
+		SessionKey: session, Name: name, Role: role, PaneID: "%7", Spec: team.MemberSpec{Backend: "tmux"},
 	}, true)
 	if err != nil {
 		r.t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -70,7 +69,7 @@ func newCrew(ctx context.Context, e env, dir string, before func(*world) error) 
 // worker starts the built-in worker and returns when it is idle.
 func (c *crew) worker(ctx context.Context) error {
 	const name = "w"
-	_, err := c.client.Spawn(ctx, supervisor.SpawnIn{Name: name, Exact: true, Spec: ledger.MemberSpec{
+	_, err := c.client.Spawn(ctx, team.SpawnRequest{Name: name, Exact: true, Spec: team.MemberSpec{
 		Agent: "worker", Backend: c.kind, Restart: team.RestartNever, WorktreeMode: "none", Cwd: c.layout.Dir}})
 	if err != nil {
 		return err

@@ -9,8 +9,6 @@ import (
 
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/control"
-	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -61,9 +59,9 @@ func (s *supervised) more(ctx context.Context, n int, argv []string) (time.Durat
 	}
 	began := time.Now()
 	err := atOnce(n, max(n, 1), func(i int) error {
-		_, err := s.client.Spawn(ctx, supervisor.SpawnIn{
+		_, err := s.client.Spawn(ctx, team.SpawnRequest{
 			Name: s.names[first+i], Exact: true,
-			Spec: ledger.MemberSpec{Agent: "command", Command: argv, Backend: s.kind, Restart: team.RestartNever, WorktreeMode: "none", Cwd: s.layout.Dir},
+			Spec: team.MemberSpec{Agent: "command", Command: argv, Backend: s.kind, Restart: team.RestartNever, WorktreeMode: "none", Cwd: s.layout.Dir},
 		})
 		return err
 	})
@@ -102,7 +100,7 @@ func (s *supervised) end(ctx context.Context) error {
 	defer cancel()
 	var err error
 	if len(s.names) > 0 {
-		_, err = s.client.StopMembers(ctx, supervisor.StopIn{Names: s.names, Force: true})
+		_, err = s.client.StopMembers(ctx, team.StopRequest{Names: s.names, Force: true})
 	}
 	err = errors.Join(err, s.client.Quit(ctx, true))
 	s.client.Close()

@@ -269,7 +269,7 @@ func TestWhoReviews(t *testing.T) {
 		"active":    {Member{Desired: team.WantRunning, Observed: team.Backoff}, true},
 		"stopped":   {Member{Desired: team.WantStopped, Observed: team.Completed}, false},
 		"gave-up":   {Member{Desired: team.WantRunning, Observed: team.Failed}, false},
-		"joined":    {Member{Desired: team.WantStopped, Spec: MemberSpec{Agent: team.AgentExternal}}, true},
+		"joined":    {Member{Desired: team.WantStopped, Spec: team.MemberSpec{Agent: team.AgentExternal}}, true},
 		"of-itself": {Member{SessionKey: "s-a", Desired: team.WantRunning}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +348,7 @@ func TestPlanRequiredStays(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t)
 	ctx := ctxFor(t)
-	_, _, err := l.AddMember(ctx, Member{Name: "a", SessionKey: "s-a", Spec: MemberSpec{Mode: team.ModePlan}}, true)
+	_, _, err := l.AddMember(ctx, Member{Name: "a", SessionKey: "s-a", Spec: team.MemberSpec{Mode: team.ModePlan}}, true)
 	ok(t, err)
 	asked := must[Settled](t)(l.Ask(ctx, planOf("a", "plan-1")))
 	must[Settled](t)(l.Answer(ctx, yes(asked.Approval.ID)))

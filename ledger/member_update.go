@@ -20,32 +20,32 @@ type MemberPatch struct {
 	IfGeneration *string `json:"ifGeneration,omitempty"` // change nothing if the member has another generation
 	TokenHash    *string `json:"tokenHash,omitempty"`    // HashToken of the secret of the new generation
 
-	Role       *team.Role     `json:"role,omitempty"`
-	Spec       *MemberSpec    `json:"spec,omitempty"`
-	Mode       *team.Mode     `json:"mode,omitempty"` // in the spec, whose other fields are unchanged
-	Color      *string        `json:"color,omitempty"`
-	Desired    *team.Desired  `json:"desired,omitempty"`
-	Observed   *team.Observed `json:"observed,omitempty"` // checked by the transition table
-	Activity   *team.Activity `json:"activity,omitempty"`
-	ActivityAt *int64         `json:"activityAt,omitempty"`
-	WaitsFor   *team.WaitFor  `json:"waitsFor,omitempty"`
-	LimitedTo  *int64         `json:"limitedTo,omitempty"`
-	TurnError  *string        `json:"turnError,omitempty"` // of the last turn, while idle
-	Ready      *bool          `json:"ready,omitempty"`
-	Generation *string        `json:"generation,omitempty"`
-	PID        *int           `json:"pid,omitempty"`
-	PaneID     *string        `json:"paneId,omitempty"`
-	StartedAt  *int64         `json:"startedAt,omitempty"`
-	EndedAt    *int64         `json:"endedAt,omitempty"`
-	Restarts   *int           `json:"restarts,omitempty"`
-	Failures   *int           `json:"failures,omitempty"`
-	NextStart  *int64         `json:"nextStart,omitempty"`
-	ExitText   *string        `json:"exitText,omitempty"`
-	Reason     *string        `json:"reason,omitempty"`
-	Worktree   *string        `json:"worktree,omitempty"`
-	Branch     *string        `json:"branch,omitempty"`
-	Base       *string        `json:"base,omitempty"`
-	StopOrder  *StopOrder     `json:"stopOrder,omitempty"` // cleared when the member is no longer to be stopped
+	Role       *team.Role       `json:"role,omitempty"`
+	Spec       *team.MemberSpec `json:"spec,omitempty"`
+	Mode       *team.Mode       `json:"mode,omitempty"` // in the spec, whose other fields are unchanged
+	Color      *string          `json:"color,omitempty"`
+	Desired    *team.Desired    `json:"desired,omitempty"`
+	Observed   *team.Observed   `json:"observed,omitempty"` // checked by the transition table
+	Activity   *team.Activity   `json:"activity,omitempty"`
+	ActivityAt *int64           `json:"activityAt,omitempty"`
+	WaitsFor   *team.WaitFor    `json:"waitsFor,omitempty"`
+	LimitedTo  *int64           `json:"limitedTo,omitempty"`
+	TurnError  *string          `json:"turnError,omitempty"` // of the last turn, while idle
+	Ready      *bool            `json:"ready,omitempty"`
+	Generation *string          `json:"generation,omitempty"`
+	PID        *int             `json:"pid,omitempty"`
+	PaneID     *string          `json:"paneId,omitempty"`
+	StartedAt  *int64           `json:"startedAt,omitempty"`
+	EndedAt    *int64           `json:"endedAt,omitempty"`
+	Restarts   *int             `json:"restarts,omitempty"`
+	Failures   *int             `json:"failures,omitempty"`
+	NextStart  *int64           `json:"nextStart,omitempty"`
+	ExitText   *string          `json:"exitText,omitempty"`
+	Reason     *string          `json:"reason,omitempty"`
+	Worktree   *string          `json:"worktree,omitempty"`
+	Branch     *string          `json:"branch,omitempty"`
+	Base       *string          `json:"base,omitempty"`
+	StopOrder  *StopOrder       `json:"stopOrder,omitempty"` // cleared when the member is no longer to be stopped
 
 	// Notice notifies the lead of the change, in its transaction. One of
 	// team.KindIdle without a key is sent once per idle period.

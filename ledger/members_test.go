@@ -51,7 +51,7 @@ func TestAddMember(t *testing.T) {
 	}
 	_, _, err = l.AddMember(ctx, Member{Name: team.LeadName}, false)
 	refused(t, err, team.CodeConflict, ReasonNameTaken)
-	spec := MemberSpec{Agent: "worker", Backend: "tmux", Command: []string{"a", "b"}, Env: map[string]string{"K": "v"}, Cwd: "/r"}
+	spec := team.MemberSpec{Agent: "worker", Backend: "tmux", Command: []string{"a", "b"}, Env: map[string]string{"K": "v"}, Cwd: "/r"}
 	one, renamed, err := l.AddMember(ctx, Member{Name: "Builder", Spec: spec}, false)
 	ok(t, err)
 	if renamed || one.AgentID != "Builder@demo" || one.Color != "blue" || !strings.HasPrefix(one.SessionKey, "agent:default:teammate:") ||
@@ -134,7 +134,7 @@ func TestUpdateMember(t *testing.T) {
 	l := newTeam(t, "a").As("tester")
 	ctx := ctxFor(t)
 	before := must[Member](t)(l.Member(ctx, "a"))
-	spec := MemberSpec{Agent: "command", Command: []string{"htop"}}
+	spec := team.MemberSpec{Agent: "command", Command: []string{"htop"}}
 	got := must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-a", Role: ptr(team.RoleReviewer), Spec: &spec, Color: ptr("red"),
 		Desired: ptr(team.WantStopped), Observed: ptr(team.Starting), Activity: ptr(team.Working), Ready: ptr(true), Generation: ptr("g1"),
 		PID: ptr(42), PaneID: ptr("%1"), StartedAt: ptr(int64(9)), Restarts: ptr(1), Failures: ptr(2), NextStart: ptr(int64(10)),

@@ -16,9 +16,9 @@ func TestMirroredOnce(t *testing.T) {
 	ctx := t.Context()
 	row := func(kind MirrorKind, there string) Mirrored { return Mirrored{Bridge: "b", Kind: kind, There: there} }
 
-	m, _, err := l.MirrorMember(ctx, row(MirrorMember, "researcher"), Member{Name: "researcher", Spec: MemberSpec{Agent: team.AgentExternal}})
+	m, _, err := l.MirrorMember(ctx, row(MirrorMember, "researcher"), Member{Name: "researcher", Spec: team.MemberSpec{Agent: team.AgentExternal}})
 	ok(t, err)
-	again, _, err := l.MirrorMember(ctx, row(MirrorMember, "researcher"), Member{Name: "researcher", Spec: MemberSpec{Agent: team.AgentExternal}})
+	again, _, err := l.MirrorMember(ctx, row(MirrorMember, "researcher"), Member{Name: "researcher", Spec: team.MemberSpec{Agent: team.AgentExternal}})
 	ok(t, err)
 	if again.SessionKey != m.SessionKey {
 		t.Errorf("a second member: %s and %s", m.Name, again.Name)

@@ -189,7 +189,7 @@ func TestRenameIsRefused(t *testing.T) {
 	ok(t, move(t, l, m, team.Starting))
 	_, err = l.ApplyRename(ctx, r.ID)
 	refused(t, err, team.CodeConflict, ReasonMemberRunning)
-	joined, _, err := l.AddMember(ctx, Member{Name: "joined", Desired: team.WantStopped, Spec: MemberSpec{Agent: team.AgentExternal}}, true)
+	joined, _, err := l.AddMember(ctx, Member{Name: "joined", Desired: team.WantStopped, Spec: team.MemberSpec{Agent: team.AgentExternal}}, true)
 	ok(t, err)
 	_, err = l.BeginRename(ctx, joined.SessionKey, "other")
 	refused(t, err, team.CodeConflict, "external")

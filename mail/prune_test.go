@@ -13,7 +13,7 @@ func TestReplacedNoticesLeaveTheFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	r.member(ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}})
+	r.member(ledger.Member{Name: "a", Spec: team.MemberSpec{Agent: team.AgentExternal}})
 	mailer := r.mailer()
 	for range KeepRead + 20 {
 		_, _, err := mailer.Post(ctx, ledger.NewMessage{Kind: team.KindIdle, From: "a", To: team.LeadName,

@@ -14,7 +14,7 @@ func TestMailWaitsForAnAbandonedLock(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	r.member(ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}})
+	r.member(ledger.Member{Name: "a", Spec: team.MemberSpec{Agent: team.AgentExternal}})
 	post := func() []ledger.Delivery {
 		t.Helper()
 		_, ds, err := r.mailer().Post(ctx, ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "x"})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -16,7 +15,7 @@ func TestSpawnNobodyWaitsFor(t *testing.T) {
 	s := r.supervisor()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = s.Spawn(gone, SpawnIn{Name: "a", Spec: ledger.MemberSpec{
+	_, _ = s.Spawn(gone, team.SpawnRequest{Name: "a", Spec: team.MemberSpec{
 		Agent: "command", Command: []string{"agent"}, Restart: team.RestartNever, WorktreeMode: "none", Cwd: r.layout.Dir,
 	}})
 	r.waitState("a", team.Running)

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"time"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -41,20 +40,6 @@ type Plan struct {
 	Notes []string
 }
 
-// SpawnIn asks for one new member.
-type SpawnIn struct {
-	Name   string            `json:"name"`
-	Exact  bool              `json:"exact,omitempty"` // a taken name is an error, not a suffix
-	Role   team.Role         `json:"role,omitempty"`
-	Spec   ledger.MemberSpec `json:"spec"`
-	Branch string            `json:"branch,omitempty"` // one that exists; default a new one, teamctl/<team>/<name>
-	Base   string            `json:"base,omitempty"`   // default the team's base, else HEAD
-	// Hold puts the member on the roster and starts nothing. Held starts the one of
-	// this name that was put there so; what else it says is not looked at.
-	Hold bool `json:"hold,omitempty"`
-	Held bool `json:"held,omitempty"`
-}
-
 // SpawnOut is the new member, up.
 type SpawnOut struct {
 	Member   ledger.Member `json:"member"`
@@ -62,29 +47,6 @@ type SpawnOut struct {
 	Again    bool          `json:"again,omitempty"`   // it has the worktree that an earlier member of its name left
 	Pane     team.Pane     `json:"pane"`
 	Warnings []string      `json:"warnings,omitempty"`
-}
-
-// StopIn asks members to stop.
-type StopIn struct {
-	Names  []string      `json:"names,omitempty"` // empty: all
-	Reason string        `json:"reason,omitempty"`
-	Wait   time.Duration `json:"wait,omitempty"`   // for the agent's answer and exit; default 10 s
-	Force  bool          `json:"force,omitempty"`  // no request: TERM at once
-	From   string        `json:"from,omitempty"`   // who asks; default the lead
-	Remove bool          `json:"remove,omitempty"` // leave the roster after it stopped
-	NoWait bool          `json:"noWait,omitempty"` // return once they are asked, not once they are gone
-}
-
-// Stopped is what became of one member.
-type Stopped struct {
-	Name    string        `json:"name"`
-	Outcome string        `json:"outcome"`          // approved, rejected, deadline, forced, already_stopped, failed; requested with NoWait
-	Joined  bool          `json:"joined,omitempty"` // a program that joined: it leaves the roster, nobody ends its process
-	Reason  string        `json:"reason,omitempty"`
-	Exit    string        `json:"exit,omitempty"` // "exit 0", "signal SIGKILL", "exit unknown"
-	Tasks   []string      `json:"released,omitempty"`
-	Took    time.Duration `json:"took"`
-	Request string        `json:"request_id,omitempty"` // of the shutdown request, with NoWait
 }
 
 // MemberStatus is a member as the supervisor sees it now.

@@ -12,8 +12,8 @@ import (
 // Approved is the intent (see [ledger.Intent]) of an approval that lets members be
 // spawned.
 type Approved struct {
-	Spawn SpawnIn `json:"spawn"`
-	Count int     `json:"count"`
+	Spawn team.SpawnRequest `json:"spawn"`
+	Count int               `json:"count"`
 }
 
 // CarryOut does what an approval lets happen, if that was not done before, and returns

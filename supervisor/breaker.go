@@ -10,13 +10,12 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/quota"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
 // limited opens the breaker of an agent's provider: one of its members has run into
 // a limit.
-func (s *Supervisor) limited(m *member, v state.Verdict) {
+func (s *Supervisor) limited(m *member, v team.Verdict) {
 	ctx, cancel := s.write()
 	defer cancel()
 	agent := m.row.Spec.Agent
@@ -33,7 +32,7 @@ func (s *Supervisor) limited(m *member, v state.Verdict) {
 }
 
 // watchLimits looks again when the next limit is over.
-func (s *Supervisor) watchLimits(all map[string]quota.Limited) {
+func (s *Supervisor) watchLimits(all map[string]team.ProviderLimit) {
 	var next time.Duration
 	for _, l := range all {
 		if l.Until == 0 {
@@ -55,7 +54,7 @@ func (limitsOver) apply(s *Supervisor) {
 	if q == nil || !q.Budgets.Resume {
 		return
 	}
-	due := func(l quota.Limited) bool { return l.Until != 0 && time.Now().UnixMilli() >= l.Until }
+	due := func(l team.ProviderLimit) bool { return l.Until != 0 && time.Now().UnixMilli() >= l.Until }
 	for agent, l := range maps.Clone(q.Limited) {
 		if !due(l) {
 			continue
@@ -76,7 +75,7 @@ func (limitsOver) apply(s *Supervisor) {
 // resumed goes on with what was held, and tells those whose turn the limit had
 // broken off to go on.
 func (s *Supervisor) resumed(e ledger.Event) {
-	var l quota.Limited
+	var l team.ProviderLimit
 	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
 	q := s.readQuota()
 	for _, m := range s.members {
@@ -122,7 +121,7 @@ func (s *Supervisor) goOnLeft() {
 
 // goOn posts the word to go on to a member whose turn the limit has broken off. Its key
 // is that of the limit: who comes after a kill does not post it twice.
-func (s *Supervisor) goOn(m *member, l quota.Limited) {
+func (s *Supervisor) goOn(m *member, l team.ProviderLimit) {
 	row, line := m.row, m.line
 	if !slices.Contains(l.Members, row.Name) || row.Observed != team.Running {
 		return

@@ -427,7 +427,7 @@ func (s *Supervisor) showState(m *member) {
 
 // writeState writes to the member's row what it does, in Unix milliseconds how long it
 // is limited, and why.
-func (s *Supervisor) writeState(m *member, v state.Verdict, until int64) {
+func (s *Supervisor) writeState(m *member, v team.Verdict, until int64) {
 	why := ""
 	if v.Activity == team.Waiting || v.Activity == team.Limited {
 		why = string(v.Activity)
@@ -478,12 +478,12 @@ func (s *Supervisor) receipts(m *member, list []team.Receipt) {
 }
 
 // Explain tells what a member does, who says so, and what else was seen.
-func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, error) {
+func (s *Supervisor) Explain(ctx context.Context, name string) (team.Report, error) {
 	member := ""
-	r, err := ask(ctx, s, func(reply func(state.Report, error)) {
+	r, err := ask(ctx, s, func(reply func(team.Report, error)) {
 		ms, err := s.byName([]string{name})
 		if err != nil {
-			reply(state.Report{}, err)
+			reply(team.Report{}, err)
 			return
 		}
 		m := ms[0]
@@ -497,11 +497,11 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (state.Report, er
 			r.Activity, r.Ready, r.Source, r.At = m.row.Activity, m.row.Ready, "its own word", time.UnixMilli(m.row.ActivityAt)
 		}
 		if m.row.Observed != team.Running {
-			r.Verdict = state.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Source: string(m.row.Observed)}
+			r.Verdict = team.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Source: string(m.row.Observed)}
 			r.Evidence = slices.DeleteFunc([]string{m.row.Reason, m.row.ExitText}, func(s string) bool { return s == "" })
 		}
 		if Unknown(m.row) {
-			r.Verdict = state.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Evidence: []string{m.row.Reason}}
+			r.Verdict = team.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Evidence: []string{m.row.Reason}}
 		}
 		reply(r, nil)
 	})

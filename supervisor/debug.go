@@ -6,27 +6,22 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // recent is how many of the loop's last messages are kept for looking at.
 const recent = 256
 
-// Trace is one message that the loop took.
-type Trace struct {
-	At   time.Time     `json:"at"`
-	What string        `json:"what"`
-	Took time.Duration `json:"took"`
-}
-
 // traces is a ring of the loop's last messages.
 type traces struct {
-	list []Trace
+	list []team.Trace
 	at   int
 }
 
 // trace keeps a message in the ring.
 func (s *Supervisor) trace(what string, began time.Time) {
-	t := Trace{At: began, What: what, Took: time.Since(began)}
+	t := team.Trace{At: began, What: what, Took: time.Since(began)}
 	if len(s.traces.list) < recent {
 		s.traces.list = append(s.traces.list, t)
 	} else {
@@ -59,33 +54,13 @@ func describe(m message) string {
 	}
 }
 
-// Debug is the loop's state for a person who looks for a fault.
-type Debug struct {
-	Members []DebugMember `json:"members"`
-	Timers  []string      `json:"timers"` // what is armed: nothing but lease and idle at rest
-	LastSeq int64         `json:"lastEventSeq"`
-	Traces  []Trace       `json:"recent"` // oldest first
-}
-
-// DebugMember is one member with what the loop keeps beside its row.
-type DebugMember struct {
-	Name       string `json:"name"`
-	Generation string `json:"generation"`
-	Desired    string `json:"desired"`
-	Observed   string `json:"observed"`
-	Step       string `json:"step,omitempty"`
-	Stopping   string `json:"stopping,omitempty"`
-	Attached   bool   `json:"attached"`
-	Waiters    int    `json:"waiters"`
-}
-
 // Debug returns the loop's state.
-func (s *Supervisor) Debug(ctx context.Context) (Debug, error) {
-	return ask(ctx, s, func(reply func(Debug, error)) {
-		d := Debug{LastSeq: s.lastSeq}
+func (s *Supervisor) Debug(ctx context.Context) (team.Debug, error) {
+	return ask(ctx, s, func(reply func(team.Debug, error)) {
+		d := team.Debug{LastSeq: s.lastSeq}
 		ms, _ := s.byName(nil)
 		for _, m := range ms {
-			x := DebugMember{
+			x := team.DebugMember{
 				Name: m.row.Name, Generation: m.row.Generation, Desired: string(m.row.Desired),
 				Observed: string(m.row.Observed), Step: m.step, Attached: m.at != nil, Waiters: len(m.up),
 			}

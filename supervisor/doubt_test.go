@@ -98,7 +98,7 @@ func TestStopInDoubt(t *testing.T) {
 	see := r.blind("a", errors.New("no server"))
 	s = r.supervisor()
 	r.wait("a", "in doubt", Unknown)
-	out, err := s.StopMembers(t.Context(), StopIn{Names: []string{"a"}})
+	out, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}})
 	if err == nil || len(out) != 1 || out[0].Outcome != "failed" || !strings.Contains(out[0].Reason, "no server") {
 		t.Errorf("stop: %+v, %v", out, err)
 	}

@@ -47,7 +47,7 @@ func TestOverlapToldWhileBusy(t *testing.T) {
 	s := r.supervisor()
 	trees := map[string]string{}
 	for _, name := range []string{"ann", "bob"} {
-		out, err := s.Spawn(t.Context(), SpawnIn{Name: name, Spec: ledger.MemberSpec{
+		out, err := s.Spawn(t.Context(), team.SpawnRequest{Name: name, Spec: team.MemberSpec{
 			Agent: "command", Command: []string{"agent"}, Restart: team.RestartNever, WorktreeMode: "own", Cwd: root,
 		}})
 		if err != nil {

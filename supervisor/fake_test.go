@@ -187,7 +187,7 @@ func newRig(t *testing.T) *rig {
 	}
 	_, _, err = led.AddMember(t.Context(), ledger.Member{
 		SessionKey: row.LeadSession, Name: team.LeadName, Role: team.RoleLeader,
-		Desired: team.WantStopped, Observed: team.Pending, Spec: ledger.MemberSpec{WorktreeMode: "none"},
+		Desired: team.WantStopped, Observed: team.Pending, Spec: team.MemberSpec{WorktreeMode: "none"},
 	}, true)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func (r *rig) supervisor() *Supervisor {
 
 func (r *rig) spawn(s *Supervisor, name string, restart team.RestartPolicy) ledger.Member {
 	r.Helper()
-	out, err := s.Spawn(r.Context(), SpawnIn{Name: name, Spec: ledger.MemberSpec{
+	out, err := s.Spawn(r.Context(), team.SpawnRequest{Name: name, Spec: team.MemberSpec{
 		Agent: "command", Command: []string{"agent"}, Restart: restart, WorktreeMode: "none", Cwd: r.layout.Dir,
 	}})
 	if err != nil {

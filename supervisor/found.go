@@ -41,7 +41,7 @@ func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 	m := ledger.Member{
 		AgentID: c.AgentID, Name: c.Name, Role: team.RoleExecutor, JoinedAt: c.JoinedAt, Color: c.Color,
 		Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
-		Spec: ledger.MemberSpec{
+		Spec: team.MemberSpec{
 			Agent: team.AgentCommand, Backend: c.BackendType, Prompt: c.Prompt, AgentType: c.AgentType, Model: c.Model,
 			Mode: team.Mode(c.Mode), Restart: team.RestartOnFailure, WorktreeMode: "none", Cwd: c.Cwd,
 		},

@@ -127,7 +127,7 @@ func TestFault32TasksOfAnExitOnAFullDisk(t *testing.T) {
 		full.mu.Unlock()
 		want := team.Running // again
 		if stop {
-			out, err := s.StopMembers(t.Context(), StopIn{Names: []string{"a"}, Force: true})
+			out, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}, Force: true})
 			if err != nil || len(out) != 1 || len(out[0].Tasks) != 1 {
 				t.Errorf("%+v, %v", out, err)
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/run"
@@ -18,68 +17,12 @@ import (
 // SettingBootstrap is the ledger's name of the team's Bootstrap.
 const SettingBootstrap = "worktree.bootstrap"
 
-// Furnishing is what the worktrees of one repository get besides their commit.
-type Furnishing struct {
-	Copy     []string      `json:"copy,omitempty"`
-	Link     []string      `json:"link,omitempty"`
-	Setup    []string      `json:"setup,omitempty"`
-	Teardown []string      `json:"teardown,omitempty"`
-	Limit    time.Duration `json:"limit,omitempty"` // of each command
-}
-
-// Bootstrap is what every new worktree of the team gets besides its commit.
-type Bootstrap struct {
-	Furnishing
-	Repos map[string]Furnishing `json:"repos,omitempty"` // what those of a further repository get instead
-	// FromRepo: the commands came with the repository, so they run only while
-	// Consent is the hash of them.
-	FromRepo bool   `json:"fromRepo,omitempty"`
-	Hash     string `json:"hash,omitempty"`
-	Consent  string `json:"consent,omitempty"`
-}
-
 // setupLimit bounds a setup command that nobody set a limit for.
 const setupLimit = 10 * time.Minute
 
-// Allowed reports whether the commands may run.
-func (b Bootstrap) Allowed() bool { return !b.FromRepo || b.Hash != "" && b.Consent == b.Hash }
-
-// Of is what the worktrees of a repository get, by the name that the team has for it,
-// "" for its first.
-func (b Bootstrap) Of(repo string) Furnishing {
-	if own, ok := b.Repos[repo]; ok && repo != "" {
-		return own
-	}
-	return b.Furnishing
-}
-
-// Empty reports that no worktree gets anything.
-func (b Bootstrap) Empty() bool {
-	something := func(f Furnishing) bool { return len(f.Copy)+len(f.Link)+len(f.Setup)+len(f.Teardown) > 0 }
-	return !something(b.Furnishing) && !slices.ContainsFunc(slices.Collect(maps.Values(b.Repos)), something)
-}
-
-// Commands are the setup commands of all repositories, then the teardown commands,
-// each once.
-func (b Bootstrap) Commands() (setup, teardown []string) {
-	add := func(to []string, from []string) []string {
-		for _, run := range from {
-			if !slices.Contains(to, run) {
-				to = append(to, run)
-			}
-		}
-		return to
-	}
-	setup, teardown = add(nil, b.Setup), add(nil, b.Teardown)
-	for _, name := range slices.Sorted(maps.Keys(b.Repos)) {
-		setup, teardown = add(setup, b.Repos[name].Setup), add(teardown, b.Repos[name].Teardown)
-	}
-	return setup, teardown
-}
-
 // SetupIn is the setup of a member's worktree; commands that nobody has consented
 // to are left out.
-func (b Bootstrap) SetupIn(l team.Layout, m ledger.Member, env map[string]string) worktree.SetupIn {
+func SetupIn(b team.Bootstrap, l team.Layout, m ledger.Member, env map[string]string) worktree.SetupIn {
 	f, member := b.Of(m.Spec.Repo), m.Name
 	in := worktree.SetupIn{Path: m.Worktree, Copy: f.Copy, Link: f.Link, Limit: f.Limit, Log: filepath.Join(string(l.Bundle(member)), "setup.log"),
 		Env: []string{team.EnvTeam + "=" + l.Key, team.EnvAgentName + "=" + member}, Book: run.BookOf(l)}
@@ -119,7 +62,7 @@ func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.M
 	if err != nil {
 		return nil, err
 	}
-	var b Bootstrap
+	var b team.Bootstrap
 	if !done {
 		if _, err := s.cfg.Ledger.Setting(ctx, SettingBootstrap, &b); err != nil {
 			return nil, err
@@ -145,8 +88,8 @@ func (s *Supervisor) ports(ctx context.Context, repo *worktree.Repo, row ledger.
 	return nil, err
 }
 
-func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b Bootstrap, row ledger.Member, env map[string]string) error {
-	in := b.SetupIn(s.cfg.Layout, row, env)
+func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b team.Bootstrap, row ledger.Member, env map[string]string) error {
+	in := SetupIn(b, s.cfg.Layout, row, env)
 	all := setupLimit + time.Duration(len(in.Run))*in.Limit
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), all)
 	defer cancel()

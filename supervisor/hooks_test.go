@@ -142,7 +142,7 @@ func TestSlowRuleHoldsUpNobody(t *testing.T) {
 		}
 	}
 	r.spawn(s, "b", team.RestartNever)
-	if _, err := s.StopMembers(t.Context(), StopIn{Names: []string{"b"}}); err != nil {
+	if _, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"b"}}); err != nil {
 		t.Fatal(err)
 	}
 }

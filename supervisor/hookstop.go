@@ -19,7 +19,7 @@ func (s *Supervisor) stopForHook(e ledger.Event) {
 		return
 	}
 	s.log.Info("a hook stops a member", "member", m.row.Name, "reason", e.After)
-	s.askStop(m, StopIn{Reason: e.After, From: team.LeadName}, func(out Stopped) {
+	s.askStop(m, team.StopRequest{Reason: e.After, From: team.LeadName}, func(out team.Stopped) {
 		s.log.Info("stopped by a hook", "member", out.Name, "outcome", out.Outcome)
 	})
 }

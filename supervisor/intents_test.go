@@ -19,7 +19,7 @@ func (r *rig) approve(n int) int64 {
 	asker, err := r.led.Member(ctx, "asker")
 	if team.IsCode(err, team.CodeNotFound) {
 		asker, _, err = r.led.AddMember(ctx, ledger.Member{
-			Name: "asker", Desired: team.WantStopped, Observed: team.Completed, Spec: ledger.MemberSpec{WorktreeMode: "none"},
+			Name: "asker", Desired: team.WantStopped, Observed: team.Completed, Spec: team.MemberSpec{WorktreeMode: "none"},
 		}, true)
 	}
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *rig) approve(n int) int64 {
 	if err != nil {
 		r.Fatal(err)
 	}
-	what, err := json.Marshal(Approved{Count: n, Spawn: SpawnIn{Name: "x", Spec: ledger.MemberSpec{
+	what, err := json.Marshal(Approved{Count: n, Spawn: team.SpawnRequest{Name: "x", Spec: team.MemberSpec{
 		Agent: "command", Command: []string{"agent"}, Restart: team.RestartNever, WorktreeMode: "none", Cwd: r.layout.Dir,
 	}}})
 	if err != nil {

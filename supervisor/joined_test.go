@@ -15,7 +15,7 @@ import (
 func (r *rig) joins(name string) ledger.Member {
 	r.Helper()
 	m, _, err := r.led.AddMember(r.Context(), ledger.Member{Name: name, Role: team.RoleExecutor,
-		Desired: team.WantStopped, Observed: team.Pending, Spec: ledger.MemberSpec{Agent: team.AgentExternal, WorktreeMode: "none"}}, true)
+		Desired: team.WantStopped, Observed: team.Pending, Spec: team.MemberSpec{Agent: team.AgentExternal, WorktreeMode: "none"}}, true)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	row, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: team.AgentExternal}}, true)
+	row, _, err := r.led.AddMember(ctx, ledger.Member{Name: "a", Spec: team.MemberSpec{Agent: team.AgentExternal}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestHeldMember(t *testing.T) {
 	r := newRig(t)
 	s := r.supervisor()
 	hold := func(name string) {
-		in := SpawnIn{Name: name, Hold: true, Spec: ledger.MemberSpec{Agent: "command", Command: []string{"agent"}, WorktreeMode: "none", Cwd: r.layout.Dir}}
+		in := team.SpawnRequest{Name: name, Hold: true, Spec: team.MemberSpec{Agent: "command", Command: []string{"agent"}, WorktreeMode: "none", Cwd: r.layout.Dir}}
 		out, err := s.Spawn(t.Context(), in)
 		if err != nil || out.Member.Observed != team.Pending {
 			t.Fatalf("%+v, %v", out, err)
@@ -102,17 +102,17 @@ func TestHeldMember(t *testing.T) {
 		t.Fatalf("%d members, %d starts, %v", len(all), r.m.starts, err)
 	}
 	for range 2 { // the second finds it up
-		out, err := s.Spawn(t.Context(), SpawnIn{Name: "a", Held: true})
+		out, err := s.Spawn(t.Context(), team.SpawnRequest{Name: "a", Held: true})
 		if err != nil || out.Member.Observed != team.Running || r.m.starts != 1 {
 			t.Fatalf("%+v, %d starts, %v", out, r.m.starts, err)
 		}
 	}
-	if _, err := s.Spawn(t.Context(), SpawnIn{Name: "c", Held: true}); !team.IsCode(err, team.CodeNotFound) {
+	if _, err := s.Spawn(t.Context(), team.SpawnRequest{Name: "c", Held: true}); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("%v", err)
 	}
 	s.Close()
 	s = r.supervisor()
-	out, err := s.Spawn(t.Context(), SpawnIn{Name: "b", Held: true})
+	out, err := s.Spawn(t.Context(), team.SpawnRequest{Name: "b", Held: true})
 	if err != nil || out.Member.Observed != team.Running || r.m.starts != 2 {
 		t.Fatalf("%+v, %d starts, %v", out, r.m.starts, err)
 	}

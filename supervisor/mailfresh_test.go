@@ -37,7 +37,7 @@ func (r *rig) unread(name string) (texts []string) {
 
 func (r *rig) shutdown(s *Supervisor, name string) {
 	r.Helper()
-	if _, err := s.StopMembers(r.Context(), StopIn{Names: []string{name}, Force: true, Remove: true}); err != nil {
+	if _, err := s.StopMembers(r.Context(), team.StopRequest{Names: []string{name}, Force: true, Remove: true}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -99,7 +99,7 @@ func TestNameReuseNeverMisroutes(t *testing.T) {
 func TestMailBeforeTheFirstStartStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	row, _, err := r.led.AddMember(t.Context(), ledger.Member{Name: "a", Spec: ledger.MemberSpec{Agent: "command"}}, true)
+	row, _, err := r.led.AddMember(t.Context(), ledger.Member{Name: "a", Spec: team.MemberSpec{Agent: "command"}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestJoinedMembersAreNotSupervised(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	before, _, err := r.led.AddMember(t.Context(), ledger.Member{
-		Name: "guest", Desired: team.WantStopped, Spec: ledger.MemberSpec{Agent: team.AgentExternal},
+		Name: "guest", Desired: team.WantStopped, Spec: team.MemberSpec{Agent: team.AgentExternal},
 	}, true)
 	if err != nil {
 		t.Fatal(err)

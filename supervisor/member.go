@@ -66,13 +66,13 @@ type turn struct {
 
 // stopping is a stop under way.
 type stopping struct {
-	in        StopIn
+	in        team.StopRequest
 	requestID string
 	began     time.Time
 	outcome   string // what it will be reported as
 	reason    string
 	again     bool // it is a restart: who waits for it to be up waits for this stop first
-	gone      []func(Stopped)
+	gone      []func(team.Stopped)
 }
 
 // busy is the word for Status.

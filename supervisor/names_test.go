@@ -34,7 +34,7 @@ func TestManySpawnsOfOneName(t *testing.T) {
 	s := r.supervisor()
 	spawn := func() ledger.Member {
 		t.Helper()
-		out, err := s.Spawn(t.Context(), SpawnIn{Name: "w", Spec: ledger.MemberSpec{
+		out, err := s.Spawn(t.Context(), team.SpawnRequest{Name: "w", Spec: team.MemberSpec{
 			Agent: "command", Command: []string{"agent"}, Restart: team.RestartNever, WorktreeMode: "own", Cwd: root, Fresh: true,
 		}})
 		if err != nil {
@@ -64,7 +64,7 @@ func TestManySpawnsOfOneName(t *testing.T) {
 	// The name is taken now, and so are the next.
 	for n := 2; n <= 60; n++ {
 		_, _, err := r.led.AddMember(t.Context(), ledger.Member{SessionKey: team.TeammateSessionKey("command"), Name: "w",
-			Desired: team.WantStopped, Observed: team.Pending, Spec: ledger.MemberSpec{WorktreeMode: "none"}}, false)
+			Desired: team.WantStopped, Observed: team.Pending, Spec: team.MemberSpec{WorktreeMode: "none"}}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

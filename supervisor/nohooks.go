@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,6 +13,6 @@ const NoHooksReason = "its program runs no hooks (a setting or a policy may turn
 func HasNoHooks(m ledger.Member) bool { return m.Observed == team.Running && m.Reason == NoHooksReason }
 
 // saysNoHooks reports whether a member's row is to say so.
-func saysNoHooks(m ledger.Member, v state.Verdict) bool {
+func saysNoHooks(m ledger.Member, v team.Verdict) bool {
 	return v.NoHooks && v.Activity != team.Waiting && v.Activity != team.Limited && !paused(m)
 }

@@ -40,15 +40,17 @@ func TestTheLeadHearsWhoIsGone(t *testing.T) {
 	}{
 		{"done", func(r *rig, _ *Supervisor) { r.m.agent(r.layout, "a").end(backends.Exit{Known: true}) },
 			inbox.NoticeCompleted, `Teammate "a" completed their task.`, false},
-		{"stopped", func(r *rig, s *Supervisor) { <-r.stop(s, StopIn{Names: []string{"a"}}) },
+		{"stopped", func(r *rig, s *Supervisor) { <-r.stop(s, team.StopRequest{Names: []string{"a"}}) },
 			inbox.NoticeKilled, `Teammate "a" was stopped.`, false},
-		{"shut down", func(r *rig, s *Supervisor) { <-r.stop(s, StopIn{Names: []string{"a"}, Remove: true}) },
+		{"shut down", func(r *rig, s *Supervisor) { <-r.stop(s, team.StopRequest{Names: []string{"a"}, Remove: true}) },
 			inbox.NoticeKilled, `Teammate "a" was stopped.`, true},
-		{"killed", func(r *rig, s *Supervisor) { <-r.stop(s, StopIn{Names: []string{"a"}, Remove: true, Force: true}) },
+		{"killed", func(r *rig, s *Supervisor) {
+			<-r.stop(s, team.StopRequest{Names: []string{"a"}, Remove: true, Force: true})
+		},
 			inbox.NoticeKilled, `Teammate "a" was stopped.`, true},
 		{"stopped, then removed", func(r *rig, s *Supervisor) {
-			<-r.stop(s, StopIn{Names: []string{"a"}})
-			<-r.stop(s, StopIn{Names: []string{"a"}, Remove: true})
+			<-r.stop(s, team.StopRequest{Names: []string{"a"}})
+			<-r.stop(s, team.StopRequest{Names: []string{"a"}, Remove: true})
 		}, inbox.NoticeKilled, `Teammate "a" was stopped.`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,7 +155,7 @@ func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
 	r.plans.answers = true
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
-	done := r.stop(s, StopIn{Names: []string{"a"}, Wait: time.Hour, Remove: true})
+	done := r.stop(s, team.StopRequest{Names: []string{"a"}, Wait: time.Hour, Remove: true})
 	req := r.shutdownRequestTo("a")
 	r.answer("a", team.KindIdle, "", encode(r, inbox.IdleNotification{From: "a", Timestamp: "t", IdleReason: inbox.IdleAvailable}))
 	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))

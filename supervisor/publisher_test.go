@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -20,7 +19,7 @@ func TestAnswersComeAfterConfig(t *testing.T) {
 	for i := range n {
 		all.Go(func() {
 			name := fmt.Sprintf("a%d", i)
-			_, err := s.Spawn(t.Context(), SpawnIn{Name: name, Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
+			_, err := s.Spawn(t.Context(), team.SpawnRequest{Name: name, Spec: team.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
 			if err != nil {
 				t.Errorf("spawn %s: %v", name, err)
 				return
@@ -32,7 +31,7 @@ func TestAnswersComeAfterConfig(t *testing.T) {
 		})
 	}
 	all.Wait()
-	out, err := s.StopMembers(t.Context(), StopIn{Names: []string{"a0"}, Force: true, Remove: true})
+	out, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"a0"}, Force: true, Remove: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Recovered is what became of one member.
-type Recovered struct {
-	Name    string `json:"name"`
-	Outcome string `json:"outcome"` // running, started, left, alive, failed
-	Reason  string `json:"reason,omitempty"`
-}
-
 // verifyFor is how long a recovered member must stay up before the next is started.
 const verifyFor = 300 * time.Millisecond
 
@@ -27,7 +20,7 @@ const verifyFor = 300 * time.Millisecond
 // leave them, if nobody saw how they ended. A member is called dead only when two
 // independent probes say so (no process holds its run lock, and none carries its
 // generation). They are started one after the other, each seen to stay up.
-func (s *Supervisor) RecoverMembers(ctx context.Context, names []string) ([]Recovered, error) {
+func (s *Supervisor) RecoverMembers(ctx context.Context, names []string) ([]team.Recovered, error) {
 	rows, err := ask(ctx, s, func(reply func([]ledger.Member, error)) {
 		ms, err := s.byName(names)
 		var rows []ledger.Member
@@ -39,7 +32,7 @@ func (s *Supervisor) RecoverMembers(ctx context.Context, names []string) ([]Reco
 	if err != nil {
 		return nil, err
 	}
-	var out []Recovered
+	var out []team.Recovered
 	for _, r := range rows {
 		out = append(out, s.recover(ctx, r, len(names) > 0))
 		if ctx.Err() != nil {
@@ -49,8 +42,8 @@ func (s *Supervisor) RecoverMembers(ctx context.Context, names []string) ([]Reco
 	return out, nil
 }
 
-func (s *Supervisor) recover(ctx context.Context, r ledger.Member, named bool) Recovered {
-	res := Recovered{Name: r.Name, Outcome: "left", Reason: r.Reason}
+func (s *Supervisor) recover(ctx context.Context, r ledger.Member, named bool) team.Recovered {
+	res := team.Recovered{Name: r.Name, Outcome: "left", Reason: r.Reason}
 	switch {
 	case r.Observed == team.Running:
 		res.Outcome, res.Reason = "running", ""

@@ -54,7 +54,7 @@ func (r *rig) stopped(s *Supervisor, name string) ledger.Member {
 	if err := os.WriteFile(r.layout.Bundle(name).Log(), []byte("said by "+name), 0o600); err != nil {
 		r.Fatal(err)
 	}
-	if _, err := s.StopMembers(r.Context(), StopIn{Names: []string{name}}); err != nil {
+	if _, err := s.StopMembers(r.Context(), team.StopRequest{Names: []string{name}}); err != nil {
 		r.Fatal(err)
 	}
 	r.mailTo(name, "first")
@@ -162,7 +162,7 @@ func TestRenameOfOneThatLeft(t *testing.T) {
 	r := newRig(t)
 	s := r.supervisor()
 	m := r.stopped(s, "old")
-	if _, err := s.StopMembers(t.Context(), StopIn{Names: []string{"old"}, Remove: true}); err != nil {
+	if _, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"old"}, Remove: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RenameMember(t.Context(), m.SessionKey, "new"); err != nil {
@@ -262,7 +262,7 @@ func TestRenameBesideOthers(t *testing.T) {
 	var other SpawnOut
 	wg.Go(func() {
 		var err error
-		other, err = s.Spawn(t.Context(), SpawnIn{Name: "new", Spec: ledger.MemberSpec{Agent: "command", Command: []string{"agent"}, WorktreeMode: "none", Cwd: r.layout.Dir}})
+		other, err = s.Spawn(t.Context(), team.SpawnRequest{Name: "new", Spec: team.MemberSpec{Agent: "command", Command: []string{"agent"}, WorktreeMode: "none", Cwd: r.layout.Dir}})
 		if err != nil {
 			t.Error(err)
 		}

@@ -19,7 +19,7 @@ import (
 // Spawn registers a new member and returns when it is up. If it cannot be
 // started, nothing of it is left: no row, no worktree, no process. ctx bounds
 // only the waiting: a spawn once registered goes on.
-func (s *Supervisor) Spawn(ctx context.Context, in SpawnIn) (SpawnOut, error) {
+func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut, error) {
 	if in.Held {
 		return s.spawnHeld(ctx, in.Name)
 	}
@@ -145,17 +145,17 @@ func (s *Supervisor) spawnOut(ctx context.Context, out SpawnOut) SpawnOut {
 
 // StopMembers stops members and returns when every one has an outcome. With NoWait
 // a member that was asked has one at once.
-func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, error) {
-	return ask(ctx, s, func(reply func([]Stopped, error)) {
+func (s *Supervisor) StopMembers(ctx context.Context, in team.StopRequest) ([]team.Stopped, error) {
+	return ask(ctx, s, func(reply func([]team.Stopped, error)) {
 		ms, err := s.byName(in.Names)
 		if err != nil || len(ms) == 0 {
 			reply(nil, err)
 			return
 		}
-		var out []Stopped
+		var out []team.Stopped
 		for _, m := range ms {
 			told := false
-			gone := func(st Stopped) {
+			gone := func(st team.Stopped) {
 				if told {
 					return
 				}
@@ -164,19 +164,19 @@ func (s *Supervisor) StopMembers(ctx context.Context, in StopIn) ([]Stopped, err
 				if len(out) < len(ms) {
 					return
 				}
-				slices.SortFunc(out, func(a, b Stopped) int { return strings.Compare(a.Name, b.Name) })
+				slices.SortFunc(out, func(a, b team.Stopped) int { return strings.Compare(a.Name, b.Name) })
 				reply(out, stopErrors(out, in.Force))
 			}
 			s.askStop(m, in, gone)
 			if in.NoWait && m.stop != nil {
-				gone(Stopped{Name: m.row.Name, Outcome: "requested", Request: m.stop.requestID})
+				gone(team.Stopped{Name: m.row.Name, Outcome: "requested", Request: m.stop.requestID})
 			}
 		}
 	})
 }
 
 // stopErrors are the members that did not stop, all of them.
-func stopErrors(out []Stopped, force bool) error {
+func stopErrors(out []team.Stopped, force bool) error {
 	var all *multierror.Error
 	var names []string
 	for _, st := range out {
@@ -220,7 +220,7 @@ func (s *Supervisor) StartMembers(ctx context.Context, names []string) ([]ledger
 func (s *Supervisor) RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
 	return s.eachUp(ctx, names, func(m *member) {
 		if m.at != nil && m.row.Observed.Alive() || m.step == "starting" {
-			s.askStop(m, StopIn{Reason: "restart"}, func(Stopped) {})
+			s.askStop(m, team.StopRequest{Reason: "restart"}, func(team.Stopped) {})
 			if m.stop != nil {
 				m.stop.again = true
 			}

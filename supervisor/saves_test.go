@@ -29,7 +29,7 @@ func TestSavesWhenAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.supervisor()
-	out, err := s.Spawn(t.Context(), SpawnIn{Name: "ann", Spec: ledger.MemberSpec{
+	out, err := s.Spawn(t.Context(), team.SpawnRequest{Name: "ann", Spec: team.MemberSpec{
 		Agent: "command", Command: []string{"agent"}, Restart: team.RestartNever, WorktreeMode: "own", Cwd: root,
 	}})
 	if err != nil {

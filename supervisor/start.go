@@ -33,7 +33,7 @@ func (s *Supervisor) reconcile(m *member) {
 			case m.stop != nil: // it is up again only after its stop
 			case m.row.NextStart != 0 && m.at != nil:
 				// It runs and has a next start: an earlier supervisor was restarting it.
-				m.stop = &stopping{in: StopIn{Wait: s.policy.StopWait, Reason: "restart"}, began: time.Now()}
+				m.stop = &stopping{in: team.StopRequest{Wait: s.policy.StopWait, Reason: "restart"}, began: time.Now()}
 				s.proceedStop(m)
 			default:
 				s.answerUp(m, nil)

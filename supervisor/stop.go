@@ -12,14 +12,14 @@ import (
 
 // askStop makes stopped what is wanted of a member and answers gone once it is.
 // A stop under way is joined; force sharpens it.
-func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
+func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stopped)) {
 	if in.Wait == 0 {
 		in.Wait = s.policy.StopWait
 	}
-	if order := in.order(m.row.StopOrder); m.row.Desired != team.WantStopped || m.row.StopOrder == nil || *order != *m.row.StopOrder {
+	if order := orderOf(in, m.row.StopOrder); m.row.Desired != team.WantStopped || m.row.StopOrder == nil || *order != *m.row.StopOrder {
 		stopped := team.WantStopped
 		if err := s.patch(m, ledger.MemberPatch{Desired: &stopped, StopOrder: order, NextStart: new(int64)}); err != nil {
-			gone(Stopped{Name: m.row.Name, Outcome: "failed", Reason: err.Error()})
+			gone(team.Stopped{Name: m.row.Name, Outcome: "failed", Reason: err.Error()})
 			return
 		}
 	}
@@ -36,7 +36,7 @@ func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
 		}
 		return
 	}
-	m.stop = &stopping{in: in, began: time.Now(), gone: []func(Stopped){gone}}
+	m.stop = &stopping{in: in, began: time.Now(), gone: []func(team.Stopped){gone}}
 	switch {
 	case m.step == "starting": // startDone goes on with it
 	case m.step == "adopting": // and adopted
@@ -50,16 +50,16 @@ func (s *Supervisor) askStop(m *member, in StopIn, gone func(Stopped)) {
 	}
 }
 
-// order is what the ledger keeps of a stop; one that was there already is joined.
-func (in StopIn) order(before *ledger.StopOrder) *ledger.StopOrder {
+// orderOf is what the ledger keeps of a stop; one that was there already is joined.
+func orderOf(in team.StopRequest, before *ledger.StopOrder) *ledger.StopOrder {
 	return &ledger.StopOrder{
 		From: in.From, Reason: in.Reason, Wait: in.Wait.Milliseconds(), Remove: in.Remove || before != nil && before.Remove,
 	}
 }
 
 // ordered is the stop that an earlier supervisor was told of.
-func (s *Supervisor) ordered(row ledger.Member) StopIn {
-	in := StopIn{Wait: s.policy.StopWait}
+func (s *Supervisor) ordered(row ledger.Member) team.StopRequest {
+	in := team.StopRequest{Wait: s.policy.StopWait}
 	if o := row.StopOrder; o != nil {
 		in.From, in.Reason, in.Remove = o.From, o.Reason, o.Remove
 		if o.Wait > 0 {
@@ -257,7 +257,7 @@ func (s *Supervisor) answerStop(m *member, outcome, reason string) {
 	if reason == "" {
 		reason = m.row.Reason
 	}
-	out := Stopped{
+	out := team.Stopped{
 		Name: m.row.Name, Outcome: outcome, Reason: reason, Exit: m.row.ExitText,
 		Tasks: m.released, Took: time.Since(st.began),
 	}

@@ -64,7 +64,7 @@ func TestGracefulStop(t *testing.T) {
 	r.plans.answers = true
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
-	done := r.stop(s, StopIn{Names: []string{"a"}, Reason: "all done", Wait: time.Hour, Remove: true})
+	done := r.stop(s, team.StopRequest{Names: []string{"a"}, Reason: "all done", Wait: time.Hour, Remove: true})
 	req := r.shutdownRequestTo("a")
 	if req.Reason != "all done" || req.From != team.LeadName {
 		t.Errorf("request %+v", req)
@@ -82,11 +82,11 @@ func TestGracefulStop(t *testing.T) {
 }
 
 type stopResult struct {
-	out []Stopped
+	out []team.Stopped
 	err error
 }
 
-func (r *rig) stop(s *Supervisor, in StopIn) <-chan stopResult {
+func (r *rig) stop(s *Supervisor, in team.StopRequest) <-chan stopResult {
 	ch := make(chan stopResult, 1)
 	go func() {
 		out, err := s.StopMembers(context.WithoutCancel(r.Context()), in)
@@ -101,7 +101,7 @@ func TestRejectedStopGoesOn(t *testing.T) {
 	r.plans.answers = true
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
-	done := r.stop(s, StopIn{Names: []string{"a"}, Wait: time.Hour})
+	done := r.stop(s, team.StopRequest{Names: []string{"a"}, Wait: time.Hour})
 	req := r.shutdownRequestTo("a")
 	r.answer("a", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "mid-task"}))
 	got := <-done
@@ -121,7 +121,7 @@ func TestForeignAgentIsAsked(t *testing.T) {
 	r, say := talking(t, c)
 	say(team.Observation{Tier: team.TierHook, Activity: team.Working, Ready: true, Source: "a hook"})
 	r.wait("a", "ready", func(m ledger.Member) bool { return m.Ready && m.Activity == team.Working })
-	done := r.stop(c.s, StopIn{Names: []string{"a"}, Wait: time.Hour})
+	done := r.stop(c.s, team.StopRequest{Names: []string{"a"}, Wait: time.Hour})
 	req := r.shutdownRequestTo("a")
 	say(team.Observation{Tier: team.TierHook, Activity: team.Idle, Source: "a hook"}) // it has not answered yet
 	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle })
@@ -144,7 +144,7 @@ func TestForeignAgentThatIsNotReadyIsNotAsked(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{answers: true}
 	r, _ := talking(t, c)
-	got := <-r.stop(c.s, StopIn{Names: []string{"a"}, Wait: time.Hour})
+	got := <-r.stop(c.s, team.StopRequest{Names: []string{"a"}, Wait: time.Hour})
 	if got.err != nil || got.out[0].Outcome != "stopped" {
 		t.Fatalf("%+v", got)
 	}
@@ -161,7 +161,7 @@ func TestForeignAnswerIsIgnored(t *testing.T) {
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
 	r.spawn(s, "b", team.RestartAlways)
-	done := r.stop(s, StopIn{Names: []string{"a"}})
+	done := r.stop(s, team.StopRequest{Names: []string{"a"}})
 	req := r.shutdownRequestTo("a")
 	// b says that a does not want to: its name is on the message, so it does not count.
 	r.answer("b", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "no"}))
@@ -190,13 +190,13 @@ func TestLateApprovalIsIgnored(t *testing.T) {
 		<-release
 		a.end(backends.Exit{Known: true, Code: -1, Signal: "SIGTERM"})
 	}
-	done := r.stop(s, StopIn{Names: []string{"a"}, Wait: time.Hour})
+	done := r.stop(s, team.StopRequest{Names: []string{"a"}, Wait: time.Hour})
 	req := r.shutdownRequestTo("a")
-	forced := r.stop(s, StopIn{Names: []string{"a"}, Force: true})
+	forced := r.stop(s, team.StopRequest{Names: []string{"a"}, Force: true})
 	<-ending
 	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
 	// Answers are read in order: with b's, which counts, a's has been read.
-	other := r.stop(s, StopIn{Names: []string{"b"}, Wait: time.Hour})
+	other := r.stop(s, team.StopRequest{Names: []string{"b"}, Wait: time.Hour})
 	again := r.shutdownRequestTo("b")
 	r.answer("b", team.KindShutdownRejected, again.RequestID, encode(r, inbox.ShutdownRejected{RequestID: again.RequestID, From: "b", Reason: "busy"}))
 	if got := <-other; !team.IsCode(got.err, team.CodeConflict) || got.out[0].Outcome != "rejected" || got.out[0].Reason != "busy" {
@@ -231,7 +231,7 @@ func TestConcurrentIntentsLastWins(t *testing.T) {
 		}()
 	}
 	stop := func() error {
-		_, err := s.StopMembers(context.WithoutCancel(t.Context()), StopIn{Names: []string{"a"}})
+		_, err := s.StopMembers(context.WithoutCancel(t.Context()), team.StopRequest{Names: []string{"a"}})
 		return err
 	}
 	restart := func() error {

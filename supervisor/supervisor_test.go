@@ -100,7 +100,7 @@ func TestFailedSpawnLeavesNothing(t *testing.T) {
 	r := newRig(t)
 	r.m.fail = team.Errorf(team.CodeUnavailable, "no pane")
 	s := r.supervisor()
-	_, err := s.Spawn(t.Context(), SpawnIn{Name: "a", Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
+	_, err := s.Spawn(t.Context(), team.SpawnRequest{Name: "a", Spec: team.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
 	if !team.IsCode(err, team.CodeUnavailable) || !strings.Contains(err.Error(), "no pane") {
 		t.Fatalf("err = %v", err)
 	}
@@ -125,7 +125,7 @@ func TestStartTimeout(t *testing.T) {
 	r.policy.Start = 30 * time.Millisecond
 	r.m.gate = make(chan struct{})
 	s = r.supervisor()
-	_, err := s.Spawn(t.Context(), SpawnIn{Name: "b", Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
+	_, err := s.Spawn(t.Context(), team.SpawnRequest{Name: "b", Spec: team.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
 	if !team.IsCode(err, team.CodeTimeout) || team.ReasonOf(err) != "start_timeout" || !strings.Contains(err.Error(), "not up after 30ms") {
 		t.Fatalf("err = %v", err)
 	}
@@ -213,7 +213,7 @@ func TestInterruptedStartIsTakenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.Spawn(ctx, SpawnIn{Name: "a", Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
+		_, err := s.Spawn(ctx, team.SpawnRequest{Name: "a", Spec: team.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}})
 		done <- err
 	}()
 	r.waitState("a", team.Starting)
@@ -237,7 +237,7 @@ func TestSpawnOfOneWhoIsGone(t *testing.T) {
 	cancel()
 	for i := range 20 {
 		name := "a" + itoa(i)
-		if _, err := s.Spawn(gone, SpawnIn{Name: name, Spec: ledger.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}}); !errors.Is(err, context.Canceled) && err != nil {
+		if _, err := s.Spawn(gone, team.SpawnRequest{Name: name, Spec: team.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}}); !errors.Is(err, context.Canceled) && err != nil {
 			t.Fatal(err)
 		}
 		r.waitState(name, team.Running)
@@ -387,7 +387,7 @@ func TestRecoverStartsOnlyWhatWasLost(t *testing.T) {
 	}
 	r.m.agent(r.layout, "failed").end(backends.Exit{Known: true, Code: 1})
 	r.waitState("failed", team.Failed)
-	if _, err := s.StopMembers(t.Context(), StopIn{Names: []string{"stopped"}}); err != nil {
+	if _, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"stopped"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()

@@ -103,7 +103,7 @@ func claudes(t *testing.T, names ...string) (*rig, *wires, *Supervisor) {
 }
 
 func (r *rig) claude(s *Supervisor, name string) (ledger.Member, error) {
-	out, err := s.Spawn(r.Context(), SpawnIn{Name: name, Exact: true, Spec: ledger.MemberSpec{Agent: "claude", WorktreeMode: "none", Cwd: r.layout.Dir}})
+	out, err := s.Spawn(r.Context(), team.SpawnRequest{Name: name, Exact: true, Spec: team.MemberSpec{Agent: "claude", WorktreeMode: "none", Cwd: r.layout.Dir}})
 	return out.Member, err
 }
 
@@ -141,7 +141,7 @@ func (r *rig) heldBack(id, reason string) {
 	})
 }
 
-func (r *rig) budgets(b quota.Budgets) {
+func (r *rig) budgets(b team.Budgets) {
 	r.Helper()
 	if err := r.led.Set(r.Context(), quota.SettingBudgets, b); err != nil {
 		r.Fatal(err)
@@ -172,7 +172,7 @@ func TestProviderLimited(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []bool{false, true} {
 		r, w, s := claudes(t, "ann", "bob")
-		r.budgets(quota.Budgets{Resume: true})
+		r.budgets(team.Budgets{Resume: true})
 		o := team.Observation{Tier: team.TierScreen, Activity: team.Limited, At: time.Now(), Since: time.Now(), Source: "rule usage-limit", Evidence: []string{"limit reached"}}
 		reason := "usage limit"
 		if killed {
@@ -199,7 +199,7 @@ func TestProviderLimited(t *testing.T) {
 			w.mu.Lock()
 			clear(w.open)
 			w.mu.Unlock()
-			if err := ledger.Revise(t.Context(), r.led, quota.SettingLimited, func(limits *map[string]quota.Limited) (*ledger.Event, bool, error) {
+			if err := ledger.Revise(t.Context(), r.led, quota.SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
 				l := (*limits)["claude"]
 				l.Until = until.UnixMilli()
 				(*limits)["claude"] = l
@@ -230,13 +230,13 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 	t.Parallel()
 	r, w, _ := claudes(t, "ann")
 	past := time.Now().Add(-time.Minute).UnixMilli()
-	for _, l := range []quota.Limited{{Since: 1, Members: []string{"ann"}}, {Since: 2, Until: past}} {
-		if err := r.led.Set(t.Context(), quota.SettingLimited, map[string]quota.Limited{"claude": l}); err != nil {
+	for _, l := range []team.ProviderLimit{{Since: 1, Members: []string{"ann"}}, {Since: 2, Until: past}} {
+		if err := r.led.Set(t.Context(), quota.SettingLimited, map[string]team.ProviderLimit{"claude": l}); err != nil {
 			t.Fatal(err)
 		}
 		text := "prompt of " + time.UnixMilli(l.Since).UTC().String()
 		r.heldBack(r.postTo("ann", text), "usage limit")
-		if err := r.led.Set(t.Context(), quota.SettingLimited, map[string]quota.Limited{}); err != nil {
+		if err := r.led.Set(t.Context(), quota.SettingLimited, map[string]team.ProviderLimit{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.led.Event(t.Context(), ledger.Event{What: team.EventUsageResumed, ID: "claude"}); err != nil {
@@ -251,7 +251,7 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
-	r.budgets(quota.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 1000}}, Team: team.Budget{CostUSD: 100}})
+	r.budgets(team.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 1000}}, Team: team.Budget{CostUSD: 100}})
 	report := func(name, conversation string, u team.Usage) {
 		w.of(name).report(team.Observation{Tier: team.TierChannel, Conversation: conversation, At: time.Now(), Source: "tokens", Usage: &u})
 	}
@@ -285,7 +285,7 @@ func TestBudget(t *testing.T) {
 	if w.of("ann").has("over it") {
 		t.Fatal("given over the budget")
 	}
-	r.budgets(quota.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 5000}}, Team: team.Budget{CostUSD: 100}})
+	r.budgets(team.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 5000}}, Team: team.Budget{CostUSD: 100}})
 	r.sees("what was held", func() bool { return w.of("ann").has("over it") && w.of("ann").has("another") })
 	if n := r.seen(team.EventUsageBudgetWarned); n != 1 {
 		t.Errorf("warned %d times", n)

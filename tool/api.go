@@ -9,7 +9,6 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -36,8 +35,8 @@ func Lead(m ledger.Member) Caller {
 // Supervisor is what the operations need of a team's supervisor; the control
 // client implements it over the socket.
 type Supervisor interface {
-	Spawn(ctx context.Context, in supervisor.SpawnIn) (supervisor.SpawnOut, error)
-	StopMembers(ctx context.Context, in supervisor.StopIn) ([]supervisor.Stopped, error)
+	Spawn(ctx context.Context, in team.SpawnRequest) (supervisor.SpawnOut, error)
+	StopMembers(ctx context.Context, in team.StopRequest) ([]team.Stopped, error)
 	StartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
 	RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
 	// RenameMember gives another name to the member of a session, which has no process.
@@ -46,13 +45,13 @@ type Supervisor interface {
 	TypeText(ctx context.Context, name, text string, enter bool) error
 	Hide(ctx context.Context, name string, hidden bool) error
 	PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error)
-	RecoverMembers(ctx context.Context, names []string) ([]supervisor.Recovered, error)
+	RecoverMembers(ctx context.Context, names []string) ([]team.Recovered, error)
 	Status(ctx context.Context) (supervisor.Status, error)
 	// CarryOut does what an approval lets happen, if that was not done before.
 	CarryOut(ctx context.Context, approval int64) (ledger.Outcome, error)
-	Debug(ctx context.Context) (supervisor.Debug, error)
+	Debug(ctx context.Context) (team.Debug, error)
 	// Explain tells what a member does and who says so.
-	Explain(ctx context.Context, name string) (state.Report, error)
+	Explain(ctx context.Context, name string) (team.Report, error)
 	// InterruptMember ends the turn that a member is in.
 	InterruptMember(ctx context.Context, name string) error
 	Goroutines(ctx context.Context) (string, error)

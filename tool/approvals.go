@@ -393,7 +393,7 @@ func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*
 }
 
 // GrantedWith is what an approval was given with.
-func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (supervisor.Granted, error) {
+func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (team.Granted, error) {
 	return supervisor.GrantedWith(ctx, t.Ledger, a)
 }
 

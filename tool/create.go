@@ -178,7 +178,7 @@ func (e *Env) fill(ctx context.Context, l team.Layout, n newTeam) (err error) {
 	}
 	_, _, err = led.AddMember(ctx, ledger.Member{
 		SessionKey: row.LeadSession, Name: team.LeadName, Role: team.RoleLeader,
-		Spec:    ledger.MemberSpec{Agent: "lead", AgentType: leadType, Cwd: n.cwd, WorktreeMode: "none"},
+		Spec:    team.MemberSpec{Agent: "lead", AgentType: leadType, Cwd: n.cwd, WorktreeMode: "none"},
 		Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
 	}, true)
 	if err != nil {

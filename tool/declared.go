@@ -10,7 +10,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -329,7 +328,7 @@ func (t *Team) Apply(ctx context.Context, c Caller, d Difference) (out Applied, 
 		}
 	}
 	if len(gone) > 0 {
-		if _, err := t.Stop(ctx, c, supervisor.StopIn{Names: gone, Remove: true, Reason: "the team file has changed"}); err != nil {
+		if _, err := t.Stop(ctx, c, team.StopRequest{Names: gone, Remove: true, Reason: "the team file has changed"}); err != nil {
 			return out, err
 		}
 	}

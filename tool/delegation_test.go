@@ -203,7 +203,7 @@ func TestMembersSpawnBySetting(t *testing.T) {
 		denied(t, err, team.CodeDenied, "role")
 	}
 	// One that a has spawned is two away from the lead.
-	m, _, err := r.Ledger.AddMember(ctx, ledger.Member{Name: "child", Spec: ledger.MemberSpec{SpawnedBy: a.Session}}, true)
+	m, _, err := r.Ledger.AddMember(ctx, ledger.Member{Name: "child", Spec: team.MemberSpec{SpawnedBy: a.Session}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

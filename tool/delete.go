@@ -70,7 +70,7 @@ func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out
 	if err == nil {
 		trees, err = t.trees(ctx)
 	}
-	var boot supervisor.Bootstrap
+	var boot team.Bootstrap
 	if err == nil {
 		boot, err = t.Bootstrap(ctx)
 	}
@@ -150,7 +150,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, e
 		ended = slices.ContainsFunc(all, func(m ledger.Member) bool {
 			return m.RemovedAt == 0 && m.Name != team.LeadName && (m.Desired == team.WantRunning || m.Observed.Alive())
 		})
-		if _, err := s.StopMembers(ctx, supervisor.StopIn{Force: true, Reason: "team deleted", From: c.Name}); err != nil {
+		if _, err := s.StopMembers(ctx, team.StopRequest{Force: true, Reason: "team deleted", From: c.Name}); err != nil {
 			return ended, err
 		}
 	}
@@ -276,7 +276,7 @@ func repoGone(err error) bool {
 }
 
 // removeTrees removes the worktrees of one repository.
-func (t *Team) removeTrees(ctx context.Context, at treesAt, boot supervisor.Bootstrap, force bool, out *TeamDeleteOut) error {
+func (t *Team) removeTrees(ctx context.Context, at treesAt, boot team.Bootstrap, force bool, out *TeamDeleteOut) error {
 	repo, err := worktree.OpenRepo(ctx, at.root)
 	if force && repoGone(err) {
 		return nil // what is in its worktrees is moved away

@@ -54,7 +54,7 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 	led := t.as(c)
 	m, renamed, err := led.AddMember(ctx, ledger.Member{
 		Name: name, Role: role, Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
-		Spec: ledger.MemberSpec{Agent: team.AgentExternal, AgentType: team.AgentExternal, WorktreeMode: "none", Cwd: row.Repo,
+		Spec: team.MemberSpec{Agent: team.AgentExternal, AgentType: team.AgentExternal, WorktreeMode: "none", Cwd: row.Repo,
 			ParentSession: row.LeadSession, SpawnedBy: orText(c.Session, row.LeadSession), Lane: "teammate"},
 	}, in.Exact)
 	if err != nil {

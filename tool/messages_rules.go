@@ -10,7 +10,6 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -213,7 +212,7 @@ func (t *Team) requestShutdown(ctx context.Context, c Caller, in SendIn) (Sent, 
 	if err != nil {
 		return Sent{}, err
 	}
-	list, err := t.stop(ctx, c, supervisor.StopIn{
+	list, err := t.stop(ctx, c, team.StopRequest{
 		Names: []string{m.Name}, Reason: orText(in.Content, in.Reason), Wait: requestPatience, NoWait: true, Remove: true,
 	})
 	if err != nil {

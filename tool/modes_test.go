@@ -6,7 +6,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -64,7 +63,7 @@ func TestDelegateAtTheDoors(t *testing.T) {
 	}
 	for name, do := range map[string]func() error{
 		"spawn":      func() error { _, err := r.Spawn(ctx, c, SpawnIn{Name: "x"}); return err },
-		"stop":       func() error { _, err := r.Stop(ctx, c, supervisor.StopIn{}); return err },
+		"stop":       func() error { _, err := r.Stop(ctx, c, team.StopRequest{}); return err },
 		"restart":    func() error { _, err := r.Restart(ctx, c, []string{"bob"}); return err },
 		"mode":       func() error { _, err := r.SetMode(ctx, c, "bob", team.ModePlan); return err },
 		"claim":      func() error { _, err := r.TaskClaim(ctx, c, ""); return err },

@@ -42,7 +42,7 @@ func (r talkRig) member(name string, role team.Role) (Caller, string) {
 func (r talkRig) memberOf(agent, name string, role team.Role) (Caller, string) {
 	r.Helper()
 	m, _, err := r.Ledger.AddMember(r.Context(), ledger.Member{
-		Name: name, Role: role, Observed: team.Running, Spec: ledger.MemberSpec{Agent: agent, Backend: "tmux"}, PaneID: "%9",
+		Name: name, Role: role, Observed: team.Running, Spec: team.MemberSpec{Agent: agent, Backend: "tmux"}, PaneID: "%9",
 	}, true)
 	if err != nil {
 		r.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -110,7 +109,7 @@ func TestEveryDoorAsksTheTable(t *testing.T) {
 		}},
 		// There is no supervisor here: whoever passes the gate is told that.
 		"stop": {[]team.Role{team.RoleLeader, team.RoleOperator}, func(c Caller) error {
-			_, err := r.Stop(ctx, c, supervisor.StopIn{})
+			_, err := r.Stop(ctx, c, team.StopRequest{})
 			return passed(err)
 		}},
 		"start": {[]team.Role{team.RoleLeader, team.RoleOperator}, func(c Caller) error {

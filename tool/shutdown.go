@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
@@ -19,7 +18,7 @@ const joinedWait = 10 * time.Second
 // stop stops members. A shutdown (in.Remove) reaches the programs that have joined too:
 // nobody supervises them, so they are asked by mail and waited for, while the supervisor
 // stops the others.
-func (t *Team) stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supervisor.Stopped, error) {
+func (t *Team) stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.Stopped, error) {
 	names, err := t.addresses(in.Names)
 	if err != nil {
 		return nil, err
@@ -37,26 +36,26 @@ func (t *Team) stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supe
 			return nil, err
 		}
 	}
-	out := make([]supervisor.Stopped, len(joined))
+	out := make([]team.Stopped, len(joined))
 	errs := make([]error, len(joined))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		t.askJoined(ctx, c, joined, in, out, errs)
 	}()
-	var list []supervisor.Stopped
+	var list []team.Stopped
 	if others {
-		list, err = supervise(ctx, t, func(s Supervisor) ([]supervisor.Stopped, error) { return s.StopMembers(ctx, in) })
+		list, err = supervise(ctx, t, func(s Supervisor) ([]team.Stopped, error) { return s.StopMembers(ctx, in) })
 	}
 	<-done
 	list = append(list, out...)
-	slices.SortFunc(list, func(a, b supervisor.Stopped) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b team.Stopped) int { return strings.Compare(a.Name, b.Name) })
 	return list, joinErrors(append([]error{err}, errs...))
 }
 
 // joinedOf are the joined programs that are to be shut down, and the request without them;
 // others reports whether the supervisor has members to stop.
-func (t *Team) joinedOf(ctx context.Context, in supervisor.StopIn) (joined []ledger.Member, _ supervisor.StopIn, others bool, err error) {
+func (t *Team) joinedOf(ctx context.Context, in team.StopRequest) (joined []ledger.Member, _ team.StopRequest, others bool, err error) {
 	if !in.Remove {
 		return nil, in, true, nil
 	}
@@ -86,7 +85,7 @@ func (t *Team) joinedOf(ctx context.Context, in supervisor.StopIn) (joined []led
 }
 
 // askJoined asks all before it waits for any: the deadline is the same for all.
-func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, in supervisor.StopIn, out []supervisor.Stopped, errs []error) {
+func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, in team.StopRequest, out []team.Stopped, errs []error) {
 	if len(joined) == 0 {
 		return
 	}
@@ -140,7 +139,7 @@ func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, 
 }
 
 // requestJoined mails the request, unless nobody is to be asked.
-func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in supervisor.StopIn) (id string, err error) {
+func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in team.StopRequest) (id string, err error) {
 	if in.Force {
 		return "", nil
 	}

@@ -69,8 +69,8 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 }
 
 // spawnIn checks what was asked, before anything is started.
-func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.SpawnIn, error) {
-	var none supervisor.SpawnIn
+func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnRequest, error) {
+	var none team.SpawnRequest
 	name, err := team.AgentKey(in.Name)
 	if err != nil {
 		return none, err
@@ -150,9 +150,9 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (supervisor.Sp
 	if c.Session != "" {
 		spawner = c.Session
 	}
-	asked := supervisor.SpawnIn{
+	asked := team.SpawnRequest{
 		Name: name, Exact: in.Exact, Role: role, Branch: in.Branch, Base: base,
-		Spec: ledger.MemberSpec{
+		Spec: team.MemberSpec{
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
 			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Bypass: in.Bypass, Restart: restart,
 			Env: in.Env, WorktreeMode: tree, Asks: in.Asks, Fresh: in.Fresh || in.Base != "" && in.Branch == "", Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
@@ -210,7 +210,7 @@ func place(root string, further supervisor.Repositories, in SpawnIn) (cwd, tree 
 }
 
 // spawned is the answer of R29 and R113.
-func (t *Team) spawned(o supervisor.SpawnOut, in supervisor.SpawnIn) Spawned {
+func (t *Team) spawned(o supervisor.SpawnOut, in team.SpawnRequest) Spawned {
 	m := o.Member
 	return Spawned{
 		Status: "teammate_spawned", TeammateID: m.AgentID, AgentID: m.AgentID, ChildSessionKey: m.SessionKey,
@@ -238,7 +238,7 @@ func joinErrors(errs []error) error {
 
 // Stop stops members: gracefully, or at once with in.Force. Only a person, a
 // leader or an operator may.
-func (t *Team) Stop(ctx context.Context, c Caller, in supervisor.StopIn) ([]supervisor.Stopped, error) {
+func (t *Team) Stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.Stopped, error) {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (t *Team) Restart(ctx context.Context, c Caller, names []string) ([]ledger.
 }
 
 // Recover brings back members that were lost with the machine or their terminal.
-func (t *Team) Recover(ctx context.Context, c Caller, names []string) ([]supervisor.Recovered, error) {
+func (t *Team) Recover(ctx context.Context, c Caller, names []string) ([]team.Recovered, error) {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (t *Team) Recover(ctx context.Context, c Caller, names []string) ([]supervi
 	if err != nil {
 		return nil, err
 	}
-	return supervise(ctx, t, func(s Supervisor) ([]supervisor.Recovered, error) { return s.RecoverMembers(ctx, names) })
+	return supervise(ctx, t, func(s Supervisor) ([]team.Recovered, error) { return s.RecoverMembers(ctx, names) })
 }
 
 // Pause freezes members where they are, or lets them go on.

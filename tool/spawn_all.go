@@ -13,7 +13,7 @@ import (
 // done before its reviewer is known, and no mail is refused for want of its
 // recipient. Where some fail, the others stay; the slice says which, in order.
 func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawned, error) {
-	var asked []supervisor.SpawnIn
+	var asked []team.SpawnRequest
 	var alone []bool // one of many has no name of its own to be renamed from
 	for _, in := range list {
 		approval, err := t.maySpawn(ctx, c, in)
@@ -53,7 +53,7 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 		wg.Go(func() {
 			name := held[i].Member.Name
 			res, err := supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) {
-				return s.Spawn(ctx, supervisor.SpawnIn{Name: name, Held: true})
+				return s.Spawn(ctx, team.SpawnRequest{Name: name, Held: true})
 			})
 			res.Renamed = held[i].Renamed && alone[i]
 			out[i], errs[i] = t.spawned(res, one), err

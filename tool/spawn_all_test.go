@@ -19,7 +19,7 @@ type starter struct {
 	calls []string
 }
 
-func (s *starter) Spawn(_ context.Context, in supervisor.SpawnIn) (supervisor.SpawnOut, error) {
+func (s *starter) Spawn(_ context.Context, in team.SpawnRequest) (supervisor.SpawnOut, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -75,7 +75,7 @@ type renamer struct {
 	names []string
 }
 
-func (s *renamer) Spawn(_ context.Context, in supervisor.SpawnIn) (supervisor.SpawnOut, error) {
+func (s *renamer) Spawn(_ context.Context, in team.SpawnRequest) (supervisor.SpawnOut, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := s.names[0]

@@ -93,7 +93,7 @@ func (t *Team) bringBack(ctx context.Context, c Caller, gone []ledger.Member) ([
 	out, errs := make([]ledger.Member, len(gone)), make([]error, len(gone))
 	var wg sync.WaitGroup
 	for i, m := range gone {
-		in := supervisor.SpawnIn{Name: m.Name, Exact: true, Role: m.Role, Spec: m.Spec}
+		in := team.SpawnRequest{Name: m.Name, Exact: true, Role: m.Role, Spec: m.Spec}
 		in.Spec.Approval, in.Spec.Nth, in.Spec.Fresh = 0, 0, false // an approval lets one member be spawned, once
 		in.Spec.SpawnedBy = orText(c.Session, row.LeadSession)
 		if !supervisor.OwnBranch(t.Layout.Key, m.Branch) {

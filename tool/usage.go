@@ -38,7 +38,7 @@ type MemberUsage struct {
 // LimitedAgent is a provider that takes no more for now.
 type LimitedAgent struct {
 	Agent string `json:"agent"`
-	quota.Limited
+	team.ProviderLimit
 }
 
 func usageOf(u team.Usage, b team.Budget) MemberUsage {
@@ -85,7 +85,7 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 
 // SetBudgets replaces all budgets, and what happens at the end of a limit: a team
 // file's.
-func (t *Team) SetBudgets(ctx context.Context, c Caller, b quota.Budgets) error {
+func (t *Team) SetBudgets(ctx context.Context, c Caller, b team.Budgets) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budg
 	return t.setBudgets(ctx, c, q.Budgets, name)
 }
 
-func (t *Team) setBudgets(ctx context.Context, c Caller, b quota.Budgets, name string) error {
+func (t *Team) setBudgets(ctx context.Context, c Caller, b team.Budgets, name string) error {
 	if err := t.as(c).Set(ctx, quota.SettingBudgets, b); err != nil {
 		return err
 	}

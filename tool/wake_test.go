@@ -32,7 +32,7 @@ func TestEndOfALimitStartsASupervisor(t *testing.T) {
 	if err := r.ResumeUsage(t.Context(), Person(), "claude"); err != nil || started != 0 {
 		t.Fatalf("nobody runs: %v, %d started", err, started)
 	}
-	m, _, err := r.Ledger.AddMember(t.Context(), ledger.Member{Name: "ann", Spec: ledger.MemberSpec{Agent: "claude"}}, true)
+	m, _, err := r.Ledger.AddMember(t.Context(), ledger.Member{Name: "ann", Spec: team.MemberSpec{Agent: "claude"}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

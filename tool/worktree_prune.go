@@ -67,7 +67,7 @@ func (t *Team) PruneTrees(ctx context.Context, c Caller, in PruneTreesIn) ([]Pru
 	return out, nil
 }
 
-func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot supervisor.Bootstrap, m ledger.Member, dry bool, p *PrunedTree) error {
+func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot team.Bootstrap, m ledger.Member, dry bool, p *PrunedTree) error {
 	if err := repo.CheckRemove(ctx, []string{m.Worktree}, worktree.RemoveIn{})[0]; err != nil {
 		return err
 	}

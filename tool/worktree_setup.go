@@ -19,7 +19,7 @@ import (
 )
 
 // commandsHash is what a consent is given to: these commands, in these repositories.
-func commandsHash(b supervisor.Bootstrap) string {
+func commandsHash(b team.Bootstrap) string {
 	all := [][]string{b.Setup, b.Teardown}
 	for _, name := range slices.Sorted(maps.Keys(b.Repos)) {
 		all = append(all, []string{name}, b.Repos[name].Setup, b.Repos[name].Teardown)
@@ -35,7 +35,7 @@ func commandsHash(b supervisor.Bootstrap) string {
 // SetBootstrap sets what new worktrees of the team get. With allow the commands may
 // run although they came with the repository; what was allowed once on this machine
 // stays so until the commands change. The answer says whether they may run.
-func (t *Team) SetBootstrap(ctx context.Context, c Caller, b supervisor.Bootstrap, allow bool) (allowed bool, err error) {
+func (t *Team) SetBootstrap(ctx context.Context, c Caller, b team.Bootstrap, allow bool) (allowed bool, err error) {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return false, err
 	}
@@ -55,7 +55,7 @@ func (t *Team) SetBootstrap(ctx context.Context, c Caller, b supervisor.Bootstra
 }
 
 // Bootstrap is what new worktrees of the team get.
-func (t *Team) Bootstrap(ctx context.Context) (b supervisor.Bootstrap, err error) {
+func (t *Team) Bootstrap(ctx context.Context) (b team.Bootstrap, err error) {
 	_, err = t.Ledger.Setting(ctx, supervisor.SettingBootstrap, &b)
 	return b, err
 }
@@ -112,7 +112,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 			if err != nil {
 				return out, err
 			}
-			set := b.SetupIn(t.Layout, m, env)
+			set := supervisor.SetupIn(b, t.Layout, m, env)
 			set.Resting = func() bool { return t.restingNow(ctx, m.SessionKey) }
 			p := Prepared{Member: m.Name, Log: set.Log}
 			if p.WorktreeSetUp, p.Err = g.Repo.Setup(ctx, set); p.Err != nil {
@@ -148,7 +148,7 @@ func (t *Team) treeEnv(ctx context.Context, r *worktree.Repo, m ledger.Member) (
 
 // teardown runs the team's teardown commands in a worktree that is about to be
 // removed. What fails is a note: it keeps nothing from being removed.
-func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b supervisor.Bootstrap, m ledger.Member) (note string) {
+func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b team.Bootstrap, m ledger.Member) (note string) {
 	run := b.Of(m.Spec.Repo).Teardown
 	if len(run) == 0 || !b.Allowed() {
 		return ""
@@ -158,7 +158,7 @@ func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b supervisor.Boot
 	}
 	env, err := t.treeEnv(ctx, r, m)
 	if err == nil {
-		in := b.SetupIn(t.Layout, m, env)
+		in := supervisor.SetupIn(b, t.Layout, m, env)
 		in.Run, in.Limit = run, min(in.Limit, 2*time.Minute)
 		_, err = r.Teardown(ctx, in)
 	}

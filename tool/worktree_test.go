@@ -91,7 +91,7 @@ func (g *treeRig) join(name, agent string, files map[string]string) ledger.Membe
 	w, err := g.r.Create(g.Context(), worktree.CreateIn{Path: filepath.Join(g.Layout.Worktrees(), name), Branch: "teamctl/demo/" + name})
 	g.ok(err)
 	m, _, err := g.Ledger.AddMember(g.Context(), ledger.Member{SessionKey: "agent:" + name, Name: name, Role: team.RoleExecutor,
-		Spec:    ledger.MemberSpec{Agent: agent, WorktreeMode: "own", Cwd: g.root},
+		Spec:    team.MemberSpec{Agent: agent, WorktreeMode: "own", Cwd: g.root},
 		Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
 		Worktree: w.Path, Branch: w.Branch, Base: w.Base}, true)
 	g.ok(err)

@@ -19,7 +19,7 @@ import (
 
 // elements are the types whose keys docs/cli-json.md lists in full.
 var elements = []any{
-	ledger.Task{}, ledger.Result{}, ledger.Counts{}, ledger.Member{}, ledger.MemberSpec{}, ledger.Event{}, ledger.Message{}, ledger.Delivery{},
+	ledger.Task{}, ledger.Result{}, ledger.Counts{}, ledger.Member{}, team.MemberSpec{}, ledger.Event{}, ledger.Message{}, ledger.Delivery{},
 	ledger.Approval{}, ledger.Run{}, ledger.Scratchpad{}, ledger.Merge{}, ledger.FileLease{},
 	tool.TeamInfo{}, tool.Spawned{}, tool.TeamDeleteOut{}, tool.Sent{}, tool.InboxEntry{}, tool.Check{}, tool.HookInfo{}, team.SavedWork{},
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -68,7 +68,7 @@ func (a *app) debugState(cmd *cobra.Command, s tool.Supervisor) error {
 
 func (a *app) debugEvents(cmd *cobra.Command, s tool.Supervisor) error {
 	d, err := s.Debug(cmd.Context())
-	if err != nil || a.out.value(map[string][]supervisor.Trace{"recent": d.Traces}) {
+	if err != nil || a.out.value(map[string][]team.Trace{"recent": d.Traces}) {
 		return err
 	}
 	for _, t := range d.Traces {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/supervisor"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -15,7 +14,7 @@ import (
 // explained is why a member is shown as it is.
 type explained struct {
 	Member string `json:"member"`
-	state.Report
+	team.Report
 }
 
 func newExplain(a *app) *cobra.Command {

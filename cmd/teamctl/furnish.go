@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
@@ -31,10 +30,10 @@ type source struct {
 // the repository are not run before somebody has allowed them: whoever clones it
 // has not read them.
 func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
-	b := supervisor.Bootstrap{Furnishing: furnishing(f.Worktrees.Furnishing)}
+	b := team.Bootstrap{Furnishing: furnishing(f.Worktrees.Furnishing)}
 	for name, w := range f.Worktrees.Repos {
 		if b.Repos == nil {
-			b.Repos = map[string]supervisor.Furnishing{}
+			b.Repos = map[string]team.Furnishing{}
 		}
 		b.Repos[name] = furnishing(w)
 	}
@@ -63,8 +62,8 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 	return nil
 }
 
-func furnishing(w teamfile.Furnishing) supervisor.Furnishing {
-	return supervisor.Furnishing{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
+func furnishing(w teamfile.Furnishing) team.Furnishing {
+	return team.Furnishing{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
 }
 
 // liesIn reports whether a team file came with a repository of its team.

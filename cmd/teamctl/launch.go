@@ -11,7 +11,6 @@ import (
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier"
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -137,7 +136,7 @@ func (c couriers) Open(ctx context.Context, in supervisor.ChannelIn) (supervisor
 }
 
 // probe asks the program of a member for its version.
-func (c couriers) probe(home team.Home, spec ledger.MemberSpec) func(context.Context) (string, error) {
+func (c couriers) probe(home team.Home, spec team.MemberSpec) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ad, err := adapters(c.exe, home)
 		if err != nil && ad.Custom == nil {

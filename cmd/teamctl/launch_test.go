@@ -19,13 +19,13 @@ func TestFirstContextHasTheRoster(t *testing.T) {
 	home := team.Home{Dir: t.TempDir()}
 	l := launcher{exe: "/bin/true", home: home, log: slog.New(slog.DiscardHandler)}
 	self := ledger.Member{Name: "coder", AgentID: "coder@demo", Role: team.RoleExecutor, Generation: "g",
-		Spec: ledger.MemberSpec{Agent: "acp", AgentType: "backend", Command: []string{"/bin/true"}}}
+		Spec: team.MemberSpec{Agent: "acp", AgentType: "backend", Command: []string{"/bin/true"}}}
 	read := 0
 	in := supervisor.PlanIn{Layout: home.Team("demo"), Member: self, Dir: t.TempDir(), Env: []string{"PATH=/bin:/usr/bin", "HOME=/"},
 		Members: func(context.Context) ([]ledger.Member, error) {
 			read++
 			return []ledger.Member{{Name: team.LeadName, Role: team.RoleLeader}, self,
-				{Name: "critic", Role: team.RoleReviewer, Spec: ledger.MemberSpec{AgentType: "security"}}}, nil
+				{Name: "critic", Role: team.RoleReviewer, Spec: team.MemberSpec{AgentType: "security"}}}, nil
 		}}
 	p, err := l.Plan(t.Context(), in)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestFirstContextHasTheRoster(t *testing.T) {
 	if strings.Contains(p.Argv[at+1], "\n- coder") {
 		t.Errorf("it is among its own peers:\n%s", p.Argv[at+1])
 	}
-	in.Member.Spec = ledger.MemberSpec{Agent: "command", Command: []string{"/bin/true"}}
+	in.Member.Spec = team.MemberSpec{Agent: "command", Command: []string{"/bin/true"}}
 	if _, err := l.Plan(t.Context(), in); err != nil || read != 1 {
 		t.Errorf("a command: %v, the roster was read %d times", err, read)
 	}

@@ -7,13 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
 func newShutdown(a *app) *cobra.Command {
-	var in supervisor.StopIn
+	var in team.StopRequest
 	cmd := &cobra.Command{
 		Use:   "shutdown [MEMBER...]",
 		Short: "Shut members down: they finish, and leave the team",
@@ -45,7 +44,7 @@ To end the day and go on with the same team tomorrow, stop it instead.`,
 }
 
 func newStop(a *app) *cobra.Command {
-	var in supervisor.StopIn
+	var in team.StopRequest
 	cmd := &cobra.Command{
 		Use:   "stop [MEMBER...]",
 		Short: "Stop members, or all of them; start brings them back",
@@ -65,7 +64,7 @@ their worktree and branch. teamctl start brings them back.`,
 }
 
 func newKill(a *app) *cobra.Command {
-	in := supervisor.StopIn{Force: true, Remove: true}
+	in := team.StopRequest{Force: true, Remove: true}
 	cmd := &cobra.Command{
 		Use:   "kill MEMBER...",
 		Short: "Kill members at once; tells where their work is",
@@ -89,7 +88,7 @@ ending).`,
 }
 
 // stop stops members and tells what became of each.
-func (a *app) stop(ctx context.Context, in supervisor.StopIn) error {
+func (a *app) stop(ctx context.Context, in team.StopRequest) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		if err := memberNames(ctx, t, in.Names); err != nil {
 			return err
@@ -101,7 +100,7 @@ func (a *app) stop(ctx context.Context, in supervisor.StopIn) error {
 		stopped, err := t.Stop(ctx, c, in)
 		defer a.leftWork(ctx, t, c, killed)
 		if stopped == nil {
-			stopped = []supervisor.Stopped{}
+			stopped = []team.Stopped{}
 		}
 		bad := notStopped(stopped)
 		if err == nil {
@@ -118,7 +117,7 @@ func (a *app) stop(ctx context.Context, in supervisor.StopIn) error {
 	})
 }
 
-func (a *app) stopped(list []supervisor.Stopped) {
+func (a *app) stopped(list []team.Stopped) {
 	if a.out.value(map[string]any{"members": list}) {
 		return
 	}
@@ -139,7 +138,7 @@ func (a *app) stopped(list []supervisor.Stopped) {
 	}
 }
 
-func outcomeText(s supervisor.Stopped) string {
+func outcomeText(s team.Stopped) string {
 	text := map[string]string{
 		"approved": "shut down", "rejected": "rejected the request", "deadline": "ended at the deadline",
 		"forced": "ended by force", "already_stopped": "already stopped", "failed": "could not be stopped",
@@ -160,7 +159,7 @@ func outcomeText(s supervisor.Stopped) string {
 }
 
 // joinedText says what became of a program that joined the team by itself.
-func joinedText(s supervisor.Stopped) string {
+func joinedText(s team.Stopped) string {
 	switch s.Outcome {
 	case "approved":
 		return "left the team"
@@ -175,7 +174,7 @@ func joinedText(s supervisor.Stopped) string {
 }
 
 // notStopped is the error for members that are still there.
-func notStopped(list []supervisor.Stopped) error {
+func notStopped(list []team.Stopped) error {
 	for _, s := range list {
 		switch s.Outcome {
 		case "rejected":
@@ -189,7 +188,7 @@ func notStopped(list []supervisor.Stopped) error {
 	return nil
 }
 
-func withoutAsking(s supervisor.Stopped) string {
+func withoutAsking(s team.Stopped) string {
 	if s.Joined {
 		return "teamctl leave " + s.Name + " takes it off the team without asking"
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -33,7 +32,7 @@ stays as it is unless it is named.`,
 					return err
 				}
 				if list == nil {
-					list = []supervisor.Recovered{}
+					list = []team.Recovered{}
 				}
 				if !a.out.value(map[string]any{"members": list}) {
 					a.recovered(list)
@@ -44,7 +43,7 @@ stays as it is unless it is named.`,
 	}
 }
 
-func (a *app) recovered(list []supervisor.Recovered) {
+func (a *app) recovered(list []team.Recovered) {
 	if len(list) == 0 {
 		a.out.note("there is no member to recover")
 	}
@@ -61,7 +60,7 @@ func (a *app) recovered(list []supervisor.Recovered) {
 }
 
 // notRecovered is the error for members that should be back and are not.
-func notRecovered(list []supervisor.Recovered) error {
+func notRecovered(list []team.Recovered) error {
 	for _, r := range list {
 		if r.Outcome == "failed" || r.Outcome == "alive" {
 			return team.Errorf(team.CodeUnavailable, "%s was not recovered: %s", r.Name, r.Reason).

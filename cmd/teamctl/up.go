@@ -14,7 +14,6 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
-	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
@@ -347,7 +346,7 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 
 // budgets sets those of the file, before anybody starts.
 func budgets(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File) error {
-	b := quota.Budgets{Team: f.Budget, Members: map[string]team.Budget{}, Resume: f.OnLimit == teamfile.OnLimitResume}
+	b := team.Budgets{Team: f.Budget, Members: map[string]team.Budget{}, Resume: f.OnLimit == teamfile.OnLimitResume}
 	for _, m := range f.Members {
 		for _, name := range memberNamesOf(m) {
 			if !m.Budget.None() {
@@ -447,7 +446,7 @@ func (a *app) shutdownAll(ctx context.Context, env *tool.Env, key string, c tool
 	if err != nil || len(members) <= 1 {
 		return err
 	}
-	stopped, err := t.Stop(ctx, c, supervisor.StopIn{Wait: wait, Reason: "the team is taken down"})
+	stopped, err := t.Stop(ctx, c, team.StopRequest{Wait: wait, Reason: "the team is taken down"})
 	if !a.out.json {
 		a.stopped(stopped)
 	}

@@ -139,7 +139,7 @@ func (r *rig) said(what, name string) bool {
 func (r *rig) member(name string) ledger.Member {
 	r.Helper()
 	m, _, err := r.team.Ledger.AddMember(r.Context(), ledger.Member{Name: name, Desired: team.WantRunning, Observed: team.Running,
-		Spec: ledger.MemberSpec{Agent: "worker", Backend: "tmux", Cwd: "/ours"}}, true)
+		Spec: team.MemberSpec{Agent: "worker", Backend: "tmux", Cwd: "/ours"}}, true)
 	if err != nil {
 		r.Fatal(err)
 	}

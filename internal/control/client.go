@@ -14,7 +14,6 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -193,13 +192,13 @@ func (c *Client) Write(ctx context.Context, op ledger.Op) (json.RawMessage, erro
 }
 
 // Spawn starts a new member.
-func (c *Client) Spawn(ctx context.Context, in supervisor.SpawnIn) (out supervisor.SpawnOut, err error) {
+func (c *Client) Spawn(ctx context.Context, in team.SpawnRequest) (out supervisor.SpawnOut, err error) {
 	err = c.do(ctx, "/v1/spawn", in, &out)
 	return out, err
 }
 
 // StopMembers stops members.
-func (c *Client) StopMembers(ctx context.Context, in supervisor.StopIn) ([]supervisor.Stopped, error) {
+func (c *Client) StopMembers(ctx context.Context, in team.StopRequest) ([]team.Stopped, error) {
 	var out stopOut
 	var lost error
 	err := c.try(ctx, "/v1/stop", in, &out, func(err error) bool {
@@ -276,7 +275,7 @@ func (c *Client) PauseMembers(ctx context.Context, names []string, on bool) (out
 }
 
 // RecoverMembers brings back members that were lost.
-func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []supervisor.Recovered, err error) {
+func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []team.Recovered, err error) {
 	err = c.ask(ctx, "/v1/recover", namesIn{names}, &out)
 	return out, err
 }
@@ -288,13 +287,13 @@ func (c *Client) CarryOut(ctx context.Context, approval int64) (out ledger.Outco
 }
 
 // Debug asks for the loop's state.
-func (c *Client) Debug(ctx context.Context) (out supervisor.Debug, err error) {
+func (c *Client) Debug(ctx context.Context) (out team.Debug, err error) {
 	err = c.ask(ctx, "/v1/debug", none{}, &out)
 	return out, err
 }
 
 // Explain tells what a member does and who says so.
-func (c *Client) Explain(ctx context.Context, name string) (out state.Report, err error) {
+func (c *Client) Explain(ctx context.Context, name string) (out team.Report, err error) {
 	err = c.ask(ctx, "/v1/explain", namesIn{[]string{name}}, &out)
 	return out, err
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -28,7 +27,7 @@ func mute(t *testing.T, l team.Layout, c *Client, pid int, why string) {
 			_, err := c.Status(t.Context())
 			return err
 		},
-		"order": func() error { _, err := c.StopMembers(t.Context(), supervisor.StopIn{}); return err },
+		"order": func() error { _, err := c.StopMembers(t.Context(), team.StopRequest{}); return err },
 		"operation": func() error {
 			_, err := led.Event(t.Context(), ledger.Event{What: "mute"})
 			return err

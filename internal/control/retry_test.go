@@ -89,7 +89,7 @@ func TestAskedAgainAfterAKill(t *testing.T) {
 	l := newTeam(t)
 	asked := dying(t, l, 1)
 	c := reviver(t, l)
-	out, err := c.StopMembers(t.Context(), supervisor.StopIn{Force: true})
+	out, err := c.StopMembers(t.Context(), team.StopRequest{Force: true})
 	if err != nil || len(out) != 0 {
 		t.Fatalf("stop: %v, %v", out, err)
 	}
@@ -108,7 +108,7 @@ func TestNotDoneTwice(t *testing.T) {
 	l := newTeam(t)
 	asked := dying(t, l, 2)
 	c := reviver(t, l)
-	_, err := c.Spawn(t.Context(), supervisor.SpawnIn{Name: "a"})
+	_, err := c.Spawn(t.Context(), team.SpawnRequest{Name: "a"})
 	if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != reasonGone || team.HintOf(err) == "" || !errors.Is(err, ledger.ErrWriterGone) {
 		t.Errorf("spawn: %v (reason %q, hint %q)", err, team.ReasonOf(err), team.HintOf(err))
 	}
@@ -117,7 +117,7 @@ func TestNotDoneTwice(t *testing.T) {
 	}
 	refused(t, l)
 	// Now nobody listens, and the team's supervisor answers that it has no backend.
-	_, err = c.Spawn(t.Context(), supervisor.SpawnIn{Name: "a", Spec: ledger.MemberSpec{Backend: "nosuch"}})
+	_, err = c.Spawn(t.Context(), team.SpawnRequest{Name: "a", Spec: team.MemberSpec{Backend: "nosuch"}})
 	if !team.IsCode(err, team.CodeInvalid) {
 		t.Errorf("spawn with nobody there: %v", err)
 	}
@@ -130,11 +130,11 @@ func TestStoppedAndGone(t *testing.T) {
 	l := newTeam(t)
 	dying(t, l, 1)
 	c := reviver(t, l)
-	_, err := c.StopMembers(t.Context(), supervisor.StopIn{Names: []string{"a"}, Remove: true})
+	_, err := c.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}, Remove: true})
 	if !supervisor.IsStopped(err) {
 		t.Errorf("err = %v", err)
 	}
-	_, err = c.StopMembers(t.Context(), supervisor.StopIn{Names: []string{"a"}, Remove: true})
+	_, err = c.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}, Remove: true})
 	if !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("of one that answers: %v", err)
 	}
@@ -150,7 +150,7 @@ func TestNoneToAskAgain(t *testing.T) {
 	c.revive = func(context.Context) error {
 		return team.Errorf(team.CodeUnavailable, "killed again").WithReason(reasonDied)
 	}
-	_, err := c.StopMembers(t.Context(), supervisor.StopIn{Force: true})
+	_, err := c.StopMembers(t.Context(), team.StopRequest{Force: true})
 	if !supervisor.IsStopped(err) || !team.IsCode(err, team.CodeUnavailable) || !strings.Contains(err.Error(), "killed again") {
 		t.Errorf("%v, %s", err, team.ReasonOf(err))
 	}

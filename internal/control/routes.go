@@ -7,7 +7,6 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -41,10 +40,10 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	"/v1/write": route(func(ctx context.Context, s *server, op ledger.Op) (json.RawMessage, error) {
 		return s.writer.Write(ctx, op)
 	}),
-	"/v1/spawn": route(func(ctx context.Context, s *server, in supervisor.SpawnIn) (supervisor.SpawnOut, error) {
+	"/v1/spawn": route(func(ctx context.Context, s *server, in team.SpawnRequest) (supervisor.SpawnOut, error) {
 		return s.sup.Spawn(ctx, in)
 	}),
-	"/v1/stop": route(func(ctx context.Context, s *server, in supervisor.StopIn) (stopOut, error) {
+	"/v1/stop": route(func(ctx context.Context, s *server, in team.StopRequest) (stopOut, error) {
 		out, err := s.sup.StopMembers(ctx, in)
 		return stopOut{out, errorOf(err)}, nil
 	}),
@@ -72,13 +71,13 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	"/v1/pause": route(func(ctx context.Context, s *server, in pauseIn) ([]ledger.Member, error) {
 		return s.sup.PauseMembers(ctx, in.Names, in.On)
 	}),
-	"/v1/recover": route(func(ctx context.Context, s *server, in namesIn) ([]supervisor.Recovered, error) {
+	"/v1/recover": route(func(ctx context.Context, s *server, in namesIn) ([]team.Recovered, error) {
 		return s.sup.RecoverMembers(ctx, in.Names)
 	}),
-	"/v1/debug": route(func(ctx context.Context, s *server, _ none) (supervisor.Debug, error) {
+	"/v1/debug": route(func(ctx context.Context, s *server, _ none) (team.Debug, error) {
 		return s.sup.Debug(ctx)
 	}),
-	"/v1/explain": route(func(ctx context.Context, s *server, in namesIn) (state.Report, error) {
+	"/v1/explain": route(func(ctx context.Context, s *server, in namesIn) (team.Report, error) {
 		return s.sup.Explain(ctx, one(in.Names))
 	}),
 	"/v1/interrupt": route(func(ctx context.Context, s *server, in namesIn) (none, error) {
@@ -102,8 +101,8 @@ func one(names []string) string {
 
 // stopOut carries results and error both: some members may have stopped.
 type stopOut struct {
-	Stopped []supervisor.Stopped `json:"stopped"`
-	Error   *team.Error          `json:"error,omitempty"`
+	Stopped []team.Stopped `json:"stopped"`
+	Error   *team.Error    `json:"error,omitempty"`
 }
 
 func route[In, Out any](f func(context.Context, *server, In) (Out, error)) func(context.Context, *server, []byte) (any, error) {

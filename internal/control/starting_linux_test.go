@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -109,7 +108,7 @@ func TestStoppedIsWaitedForOnce(t *testing.T) {
 	defer halt(t, st.PID)()
 	for range 6 {
 		c := newClient(l)
-		_, err := c.StopMembers(t.Context(), supervisor.StopIn{})
+		_, err := c.StopMembers(t.Context(), team.StopRequest{})
 		c.Close()
 		if team.ReasonOf(err) != tool.ReasonHung {
 			t.Fatal(err)

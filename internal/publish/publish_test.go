@@ -18,20 +18,20 @@ func TestRosterInConfig(t *testing.T) {
 	fillConfig(cfg, row, []ledger.Member{
 		{
 			AgentID: "team-lead@demo", Name: team.LeadName, Color: "blue", JoinedAt: 5, Activity: team.ActivityUnknown,
-			Spec: ledger.MemberSpec{AgentType: "team-lead", Model: "m", Cwd: "/r"},
+			Spec: team.MemberSpec{AgentType: "team-lead", Model: "m", Cwd: "/r"},
 		},
 		{
 			AgentID: "ann@demo", Name: "ann", Color: "blue", JoinedAt: 6, PaneID: "%3", Worktree: "/w/ann",
 			Observed: team.Running, Activity: team.Working,
-			Spec: ledger.MemberSpec{Agent: "claude", Model: "m", Backend: "tmux", Prompt: "do it", Mode: team.ModePlan, Cwd: "/r"},
+			Spec: team.MemberSpec{Agent: "claude", Model: "m", Backend: "tmux", Prompt: "do it", Mode: team.ModePlan, Cwd: "/r"},
 		},
 		{
 			AgentID: "bob@demo", Name: "bob", Color: "green", JoinedAt: 7, PaneID: team.PaneInProcess, Observed: team.Running, Activity: team.Idle,
-			Spec: ledger.MemberSpec{Agent: "worker", AgentType: "tester", Backend: "in-process", Cwd: "/r"},
+			Spec: team.MemberSpec{Agent: "worker", AgentType: "tester", Backend: "in-process", Cwd: "/r"},
 		},
 		{
 			AgentID: "eve@demo", Name: "eve", JoinedAt: 8, Observed: team.Pending, Activity: team.ActivityUnknown,
-			Spec: ledger.MemberSpec{Agent: team.AgentExternal, Cwd: "/r"},
+			Spec: team.MemberSpec{Agent: team.AgentExternal, Cwd: "/r"},
 		},
 	})
 	data, err := cfg.Marshal()

@@ -329,9 +329,9 @@ func (w *world) orders(ctx context.Context, name string, orders []string) error 
 			var err error
 			switch o {
 			case "stop":
-				_, err = w.team.Stop(ctx, tool.Person(), supervisor.StopIn{Names: []string{name}})
+				_, err = w.team.Stop(ctx, tool.Person(), team.StopRequest{Names: []string{name}})
 			case "kill":
-				_, err = w.team.Stop(ctx, tool.Person(), supervisor.StopIn{Names: []string{name}, Force: true})
+				_, err = w.team.Stop(ctx, tool.Person(), team.StopRequest{Names: []string{name}, Force: true})
 			case "restart":
 				_, err = w.team.Restart(ctx, tool.Person(), []string{name})
 			case "start":
@@ -374,7 +374,7 @@ func stopStubborn(ctx context.Context, w *world) error {
 	w.note("stop of %s, which ignores SIGTERM", a.name)
 	w.meanwhile(func() error { // it takes ten seconds, in which the world goes on
 		began := time.Now()
-		out, err := w.team.Stop(ctx, tool.Person(), supervisor.StopIn{Names: []string{a.name}})
+		out, err := w.team.Stop(ctx, tool.Person(), team.StopRequest{Names: []string{a.name}})
 		if supervisor.IsStopped(err) {
 			return nil // its supervisor was killed; the next one goes on with it
 		}

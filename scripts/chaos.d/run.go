@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/proc"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -159,7 +158,7 @@ func (w *world) mend(ctx context.Context) error {
 		}
 	}
 	if len(remove) > 0 {
-		if _, err := sup.StopMembers(c, supervisor.StopIn{Names: remove, Force: true, Remove: true}); err != nil {
+		if _, err := sup.StopMembers(c, team.StopRequest{Names: remove, Force: true, Remove: true}); err != nil {
 			return fmt.Errorf("remove %v: %w", remove, err)
 		}
 	}

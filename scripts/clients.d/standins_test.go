@@ -18,7 +18,6 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
-	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -377,7 +376,7 @@ func (s *standIns) limits() {
 
 // limitEnds: with onLimit: resume the team goes on by itself.
 func (s *standIns) limitEnds() {
-	if err := s.tm.SetBudgets(s.ctx, tool.Person(), quota.Budgets{Resume: true}); err != nil {
+	if err := s.tm.SetBudgets(s.ctx, tool.Person(), team.Budgets{Resume: true}); err != nil {
 		s.Fatal(err)
 	}
 	const agent = "codex"

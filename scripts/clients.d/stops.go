@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/agentlab"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/team"
 )
 
 // shutsDown: an agent that is at rest and has a task is told to stop, with the time that
@@ -42,7 +42,7 @@ func shutsDown(ctx context.Context, w *world, c agentlab.Client) (string, error)
 	if err != nil {
 		return "", err
 	}
-	var all struct{ Members []supervisor.Stopped }
+	var all struct{ Members []team.Stopped }
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all.Members) != 1 {
 		return "", errors.Join(err, fmt.Errorf("stop says %s", out))
 	}

@@ -14,10 +14,10 @@ import (
 // Note opens the breaker of an agent: a member has run into a limit that was first
 // seen at since. It does nothing where that limit was ended already. The limits that
 // hold then are returned; opened says that this one is new, and its event is written.
-func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, until time.Time, evidence []string) (all map[string]Limited, opened bool, err error) {
-	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
+func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, until time.Time, evidence []string) (all map[string]team.ProviderLimit, opened bool, err error) {
+	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
 		if *limits == nil {
-			*limits = map[string]Limited{}
+			*limits = map[string]team.ProviderLimit{}
 		}
 		all, opened = *limits, false
 		was, known := all[agent]
@@ -29,7 +29,7 @@ func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, un
 		}
 		now := was
 		if !known {
-			now, opened = Limited{Since: time.Now().UnixMilli(), Evidence: evidence}, true
+			now, opened = team.ProviderLimit{Since: time.Now().UnixMilli(), Evidence: evidence}, true
 		}
 		if !until.IsZero() {
 			now.Until = max(now.Until, until.UnixMilli())
@@ -48,15 +48,15 @@ func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, un
 		e, err := limitEvent(team.EventUsageLimited, agent, now)
 		return e, true, err
 	})
-	maps.DeleteFunc(all, func(_ string, l Limited) bool { return l.Ended != 0 })
+	maps.DeleteFunc(all, func(_ string, l team.ProviderLimit) bool { return l.Ended != 0 })
 	return all, opened, err
 }
 
 // End closes the breaker of an agent, and with the same write has the supervisor go
 // on with what was held. due tells whether this limit is to end; where it is nil each
 // is. CodeNotFound: none holds.
-func End(ctx context.Context, l *ledger.Ledger, agent string, due func(Limited) bool) error {
-	return ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]Limited) (*ledger.Event, bool, error) {
+func End(ctx context.Context, l *ledger.Ledger, agent string, due func(team.ProviderLimit) bool) error {
+	return ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
 		is, ok := (*limits)[agent]
 		if !ok || is.Ended != 0 {
 			return nil, false, team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason("not_limited")
@@ -71,7 +71,7 @@ func End(ctx context.Context, l *ledger.Ledger, agent string, due func(Limited) 
 	})
 }
 
-func limitEvent(what, agent string, l Limited) (*ledger.Event, error) {
+func limitEvent(what, agent string, l team.ProviderLimit) (*ledger.Event, error) {
 	data, err := json.Marshal(l)
 	return &ledger.Event{What: what, ID: agent, Data: data}, err
 }

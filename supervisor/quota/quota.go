@@ -30,13 +30,6 @@ const (
 // WarnAt is the share of a budget at which people are told.
 const WarnAt = 0.8
 
-// Budgets are those of a team, and what happens when a provider's limit is over.
-type Budgets struct {
-	Team    team.Budget            `json:"team,omitzero"`
-	Members map[string]team.Budget `json:"members,omitempty"` // by name
-	Resume  bool                   `json:"resume,omitempty"`  // go on by itself once a limit is over
-}
-
 // Spent is what one member has used, by conversation: a CLI counts each from zero.
 type Spent struct {
 	Name          string                `json:"name"`
@@ -52,21 +45,12 @@ func (s Spent) Total() (u team.Usage) {
 	return u
 }
 
-// Limited is a limit of a provider, which holds for all members of the agent.
-type Limited struct {
-	Until    int64    `json:"until,omitempty"` // Unix milliseconds; 0: nobody has said
-	Since    int64    `json:"since"`
-	Members  []string `json:"members"` // who ran into it
-	Evidence []string `json:"evidence,omitempty"`
-	Ended    int64    `json:"ended,omitempty"` // Unix milliseconds; 0: it holds
-}
-
 // Quota is what is set and known of usage.
 type Quota struct {
-	Budgets Budgets
-	Spent   map[string]Spent   // by session key
-	Limited map[string]Limited // by agent: those that hold
-	Over    map[string]Limited // by agent: the last one, where it was ended
+	Budgets team.Budgets
+	Spent   map[string]Spent              // by session key
+	Limited map[string]team.ProviderLimit // by agent: those that hold
+	Over    map[string]team.ProviderLimit // by agent: the last one, where it was ended
 }
 
 // Ended is when the last limit of an agent was ended; zero for never.
@@ -79,13 +63,13 @@ func (q Quota) Ended(agent string) time.Time {
 
 // Read reads it from the ledger.
 func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
-	var all map[string]Limited
+	var all map[string]team.ProviderLimit
 	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &all} {
 		if _, err := l.Setting(ctx, name, v); err != nil {
 			return Quota{}, err
 		}
 	}
-	q.Limited, q.Over = map[string]Limited{}, map[string]Limited{}
+	q.Limited, q.Over = map[string]team.ProviderLimit{}, map[string]team.ProviderLimit{}
 	for agent, l := range all {
 		if l.Ended == 0 {
 			q.Limited[agent] = l

@@ -55,7 +55,7 @@ func TestJoined(t *testing.T) {
 	t.Parallel()
 	tm, _ := newTeam(t)
 	now := time.Now()
-	m, _, err := tm.Ledger.AddMember(t.Context(), ledger.Member{Name: "guest", Role: team.RoleExecutor, Desired: team.WantStopped, Spec: ledger.MemberSpec{Agent: team.AgentExternal}}, true)
+	m, _, err := tm.Ledger.AddMember(t.Context(), ledger.Member{Name: "guest", Role: team.RoleExecutor, Desired: team.WantStopped, Spec: team.MemberSpec{Agent: team.AgentExternal}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func newTeam(t *testing.T, names ...string) (Team, []ledger.Member) {
 	}
 	var members []ledger.Member
 	for _, name := range append([]string{team.LeadName}, names...) {
-		m := ledger.Member{SessionKey: team.TeammateSessionKey(name), Name: name, Desired: team.WantRunning, Observed: team.Pending, Spec: ledger.MemberSpec{Agent: "command", WorktreeMode: "none"}}
+		m := ledger.Member{SessionKey: team.TeammateSessionKey(name), Name: name, Desired: team.WantRunning, Observed: team.Pending, Spec: team.MemberSpec{Agent: "command", WorktreeMode: "none"}}
 		if name == team.LeadName {
 			m.SessionKey, m.Role, m.Desired = row.LeadSession, team.RoleLeader, team.WantStopped
 		}

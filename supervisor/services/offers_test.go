@@ -13,7 +13,7 @@ import (
 func TestWhoHearsOfReadyTasks(t *testing.T) {
 	t.Parallel()
 	idle := Member{Member: ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
-		Spec: ledger.MemberSpec{Agent: "claude"}}}
+		Spec: team.MemberSpec{Agent: "claude"}}}
 	if !takesOffers(idle) {
 		t.Fatal("an idle agent is not told")
 	}

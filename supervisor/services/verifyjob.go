@@ -68,7 +68,7 @@ func (s *Verifications) verifyJob(ctx context.Context, v ledger.Verification) (*
 			j.log = b.VerifyLog()
 		}
 	case team.IsCode(err, team.CodeNotFound): // it worked without being on the roster
-		m = ledger.Member{SessionKey: v.Session, Name: v.Name, Spec: ledger.MemberSpec{WorktreeMode: "none"}}
+		m = ledger.Member{SessionKey: v.Session, Name: v.Name, Spec: team.MemberSpec{WorktreeMode: "none"}}
 	default:
 		return nil, err
 	}

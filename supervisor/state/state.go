@@ -40,33 +40,6 @@ type Engine struct {
 	began   time.Time        // the latest that a turn was seen under way
 }
 
-// Verdict is what the agent does, and who says so.
-type Verdict struct {
-	Activity team.Activity `json:"activity"`
-	For      team.WaitFor  `json:"for,omitempty"`
-	Until    time.Time     `json:"until,omitzero"`
-	Since    time.Time     `json:"since,omitzero"` // of a limit
-	Ready    bool          `json:"ready"`
-	Tier     string        `json:"tier,omitempty"`
-	Source   string        `json:"source,omitempty"`
-	At       time.Time     `json:"at,omitzero"`
-	Evidence []string      `json:"evidence,omitempty"`
-	Failed   string        `json:"failed,omitempty"`  // of one at rest: the error that ended its last turn
-	NoHooks  bool          `json:"noHooks,omitempty"` // none of its hooks was heard: it does not run them
-}
-
-// Report is everything that led to a verdict.
-type Report struct {
-	Verdict
-	// Mode is the one that the member is to work in, ModeFrom when the agent does, where
-	// it does not yet.
-	Mode     team.Mode `json:"mode,omitempty"`
-	ModeFrom string    `json:"modeFrom,omitempty"`
-
-	Tiers  []team.Observation `json:"tiers"`  // the last word of each, the most trusted first
-	Recent []team.Observation `json:"recent"` // oldest first
-}
-
 // Take adds an observation. One that is older than what its tier has said is kept for
 // the report only.
 func (e *Engine) Take(o team.Observation) {
@@ -105,7 +78,7 @@ func seenAt(o team.Observation) time.Time {
 }
 
 // Verdict is what counts at the time.
-func (e *Engine) Verdict(now time.Time) Verdict {
+func (e *Engine) Verdict(now time.Time) team.Verdict {
 	var best team.Observation
 	for _, o := range e.tiers() {
 		switch {
@@ -115,7 +88,7 @@ func (e *Engine) Verdict(now time.Time) Verdict {
 			best = o
 		}
 	}
-	v := Verdict{Activity: team.ActivityUnknown, Ready: e.ready, NoHooks: e.noHooks}
+	v := team.Verdict{Activity: team.ActivityUnknown, Ready: e.ready, NoHooks: e.noHooks}
 	if best.Activity == "" {
 		return v
 	}
@@ -131,8 +104,8 @@ func (e *Engine) Verdict(now time.Time) Verdict {
 }
 
 // Report is the verdict with what it rests on.
-func (e *Engine) Report(now time.Time) Report {
-	return Report{Verdict: e.Verdict(now), Tiers: e.tiers(), Recent: append([]team.Observation{}, e.recent...)}
+func (e *Engine) Report(now time.Time) team.Report {
+	return team.Report{Verdict: e.Verdict(now), Tiers: e.tiers(), Recent: append([]team.Observation{}, e.recent...)}
 }
 
 // InEndedLimit reports whether the CLI itself says last that it sits in a limit which

@@ -3,7 +3,6 @@ package op
 import (
 	"context"
 
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -79,7 +78,7 @@ func teammateStop(ctx context.Context, s *Session, in TeammateStopIn) (StopOut, 
 		if err != nil {
 			return StopOut{}, err
 		}
-		return stop(ctx, t, c, supervisor.StopIn{Names: []string{in.Name}, Reason: in.Reason, Force: in.Force, Wait: wait})
+		return stop(ctx, t, c, team.StopRequest{Names: []string{in.Name}, Reason: in.Reason, Force: in.Force, Wait: wait})
 	})
 }
 

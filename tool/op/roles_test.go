@@ -49,7 +49,7 @@ func (h home) as(name string, role team.Role, mode team.Mode) *Session {
 	var c tool.Caller
 	h.team(func(t *tool.Team) error {
 		m, _, err := t.Ledger.AddMember(h.Context(), ledger.Member{
-			Name: name, Role: role, Observed: team.Running, Desired: team.WantStopped, Spec: ledger.MemberSpec{Agent: "worker", Backend: "pty", Mode: mode},
+			Name: name, Role: role, Observed: team.Running, Desired: team.WantStopped, Spec: team.MemberSpec{Agent: "worker", Backend: "pty", Mode: mode},
 		}, true)
 		c = tool.Caller{Name: m.Name, Session: m.SessionKey, Role: role, Mode: mode}
 		return err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -82,9 +81,9 @@ type TeamShutdownIn struct {
 
 // StopOut is what became of the members that were asked to stop.
 type StopOut struct {
-	Success bool                 `json:"success"` // all of them have stopped
-	Message string               `json:"message"`
-	Members []supervisor.Stopped `json:"members"`
+	Success bool           `json:"success"` // all of them have stopped
+	Message string         `json:"message"`
+	Members []team.Stopped `json:"members"`
 }
 
 func teamShutdown(ctx context.Context, s *Session, in TeamShutdownIn) (StopOut, error) {
@@ -93,12 +92,12 @@ func teamShutdown(ctx context.Context, s *Session, in TeamShutdownIn) (StopOut, 
 		if err != nil {
 			return StopOut{}, err
 		}
-		return stop(ctx, t, c, supervisor.StopIn{Reason: in.Reason, Wait: wait, Remove: true})
+		return stop(ctx, t, c, team.StopRequest{Reason: in.Reason, Wait: wait, Remove: true})
 	})
 }
 
 // stop asks members to stop and tells meanwhile that it waits.
-func stop(ctx context.Context, t *tool.Team, c tool.Caller, in supervisor.StopIn) (StopOut, error) {
+func stop(ctx context.Context, t *tool.Team, c tool.Caller, in team.StopRequest) (StopOut, error) {
 	progress(ctx, 0, 1, "asked to shut down, waiting for the answers")
 	done, err := t.Stop(ctx, c, in)
 	if err != nil {

@@ -59,7 +59,7 @@ func newRig(t *testing.T) *rig {
 			t.Error(err)
 		}
 	})
-	r.ann, _, err = r.team.Ledger.AddMember(ctx, ledger.Member{Name: "ann", Spec: ledger.MemberSpec{Agent: adapter.Claude}}, true)
+	r.ann, _, err = r.team.Ledger.AddMember(ctx, ledger.Member{Name: "ann", Spec: team.MemberSpec{Agent: adapter.Claude}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
