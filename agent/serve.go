@@ -82,6 +82,7 @@ type server struct {
 	asks    chan ask
 	ended   chan *running
 	first   bool // the session is empty
+	waiting int  // turns that wait for people
 	due     bool // turns may be queued
 	wake    sync.Mutex
 	woken   chan struct{} // closed with the next change; nil while no turn waits
@@ -179,7 +180,9 @@ func (s *server) claimTurns(ctx context.Context) error {
 	}
 	if len(s.running) > 0 {
 		s.notified, s.broken, s.failed = false, false, ""
-		s.setActivity(ctx, team.Working)
+		if s.waiting == 0 {
+			s.setActivity(ctx, team.Working)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -103,10 +104,13 @@ func (d *desk) Wait(ctx context.Context, long time.Duration, what team.WaitFor, 
 	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
 		return err
 	}
-	if err := d.wait(ctx, d.changed(), long, why); err != nil {
-		return err
-	}
-	return d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Working, "", "") })
+	err := d.wait(ctx, d.changed(), long, why)
+	return errors.Join(err, d.over(ctx))
+}
+
+// over ends what is shown of a wait, also where the turn has been ended meanwhile.
+func (d *desk) over(ctx context.Context) error {
+	return d.on(context.WithoutCancel(ctx), func(c context.Context) { d.showWaiting(c, team.Working, "", "") })
 }
 
 // Pause is llm.Desk.
@@ -116,13 +120,11 @@ func (d *desk) Pause(ctx context.Context, what team.WaitFor, why string) (resume
 	}
 	ref := d.run.job.Ref()
 	if err := d.Write(ctx, "give the lane back", func(c context.Context) error { return d.in.Sessions.YieldTurn(c, ref, why) }); err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.over(ctx))
 	}
 	return func(ctx context.Context) error {
-		if err := d.resume(ctx, ref); err != nil {
-			return err
-		}
-		return d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Working, "", "") })
+		err := d.resume(ctx, ref)
+		return errors.Join(err, d.over(ctx))
 	}, nil
 }
 
@@ -216,6 +218,11 @@ func (d *desk) Say(text string) {
 
 // showWaiting shows what the member waits for, or that it works again.
 func (s *server) showWaiting(ctx context.Context, a team.Activity, what team.WaitFor, why string) {
+	if a == team.Waiting {
+		s.waiting++
+	} else if s.waiting--; s.waiting > 0 {
+		return
+	}
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
 	why = cut(oneLine(why), maxFailure)

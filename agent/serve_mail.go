@@ -15,6 +15,9 @@ import (
 // busyNotice is what who steers too late is told.
 const busyNotice = "Session is busy. Your message was queued with mode `steer-backlog` and will be applied as steering context shortly."
 
+// answerEvidence is that of an answer which begins no turn.
+const answerEvidence = "the call that asked has its answer from the ledger"
+
 // maxToken is how much of a task a resume token keeps, in characters.
 const maxToken = 200
 
@@ -49,14 +52,21 @@ func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 		}
 	}
 	if !stop && s.running[s.id.Session] == nil {
-		err = s.takeLetters(ctx, s.untaken(letters), nil)
+		err = s.takeLetters(ctx, s.untaken(ctx, letters), nil)
 	}
 	s.markRead(ctx)
 	return stop, err
 }
 
-// untaken are the letters that are to be taken in.
-func (s *server) untaken(letters []letter) []letter {
+// untaken are the letters that are to be taken in. The answer to a permission request is
+// not: the call that has asked has waited for it.
+func (s *server) untaken(ctx context.Context, letters []letter) []letter {
+	for _, l := range letters {
+		if l.known && !l.done && !s.handled[l.entry.Key()] && l.msg.Kind == team.KindPermissionResponse {
+			s.receipt(ctx, l, answerEvidence)
+			s.handled[l.entry.Key()] = true
+		}
+	}
 	return slices.DeleteFunc(letters, func(l letter) bool { return l.done || s.handled[l.entry.Key()] })
 }
 
@@ -169,7 +179,7 @@ func (s *server) look(ctx context.Context) llm.Verdict {
 	if !ok {
 		return llm.GoOn
 	}
-	for _, l := range s.untaken(letters) {
+	for _, l := range s.untaken(ctx, letters) {
 		if s.steers(ctx, l) {
 			return llm.Steered
 		}
@@ -185,7 +195,7 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 		return llm.GoOn, nil
 	}
 	var steer, rest []letter
-	for _, l := range s.untaken(all) {
+	for _, l := range s.untaken(ctx, all) {
 		switch {
 		case l.known && l.msg.Kind == team.KindShutdownRequest: // the loop's
 		case s.steers(ctx, l):
@@ -241,7 +251,7 @@ func (s *server) takeLate(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	steer := slices.DeleteFunc(s.untaken(all), func(l letter) bool { return !s.steers(ctx, l) })
+	steer := slices.DeleteFunc(s.untaken(ctx, all), func(l letter) bool { return !s.steers(ctx, l) })
 	if len(steer) == 0 {
 		return nil
 	}

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/agent/tools"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
 // ephemeral is what stands behind the conversation in each request of a turn, and is
-// written nowhere: what children have announced, the mode and the date.
-func (p *Program) ephemeral(ctx context.Context, turn ledger.ClaimedTurn) (string, error) {
+// written nowhere: what children have announced, the todo list,
+// what runs in the background, the mode and the date.
+func (p *Program) ephemeral(ctx context.Context, turn ledger.ClaimedTurn, space *tools.Space) (string, error) {
 	m, err := p.Team.Ledger.MemberBySession(ctx, p.id.Session)
 	if err != nil {
 		return "", err
@@ -25,6 +27,12 @@ func (p *Program) ephemeral(ctx context.Context, turn ledger.ClaimedTurn) (strin
 			return "", err
 		}
 		parts = append(parts, text)
+	}
+	if todo := space.Todo(); todo != "" {
+		parts = append(parts, "[Context: todo]\n"+todo+"\n[/Context]")
+	}
+	if list := space.Background(); len(list) > 0 {
+		parts = append(parts, "[Context: commands in the background]\n"+strings.Join(list, "\n")+"\n[/Context]")
 	}
 	mode := m.Spec.Mode
 	if mode == "" {

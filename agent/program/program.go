@@ -2,10 +2,13 @@ package program
 
 import (
 	"context"
+	"sync"
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/agent/llm"
 	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/agent/secrets"
+	"github.com/teamctl/teamctl/agent/tools"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -21,14 +24,18 @@ type Program struct {
 	Token     string          // of this start
 	Interrupt <-chan struct{} // ends the turn under way
 
-	id   agent.Identity
-	ops  *op.Session
-	work *agent.Work
+	id      agent.Identity
+	ops     *op.Session
+	work    *agent.Work
+	mu      sync.Mutex
+	spaces  map[string]*tools.Space // by session
+	secrets secrets.Set
 }
 
 // Run serves the sessions of the member until a shutdown was approved or ctx ends.
 func (p *Program) Run(ctx context.Context, id agent.Identity) error {
-	p.id, p.work = id, agent.NewWork(id, p.Env)
+	p.id, p.work, p.spaces = id, agent.NewWork(id, p.Env), map[string]*tools.Space{}
+	defer p.close()
 	who := func(ctx context.Context, t *tool.Team) (tool.Caller, error) {
 		return t.Identify(ctx, id.AgentID, p.Token)
 	}

@@ -171,8 +171,8 @@ func (a *app) entry(e ledger.Entry) {
 	text := strings.TrimRight(e.Content, "\n")
 	switch e.Kind {
 	case ledger.EntryAssistant:
-		for _, l := range strings.Split(text, "\n") {
-			a.out.line("%s", printable(l))
+		if text != "" {
+			a.out.line("%s", strings.TrimRight(printableLines(text), "\n"))
 		}
 		var m struct {
 			Calls []struct {

@@ -1,0 +1,143 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/agent/model/config"
+	"github.com/teamctl/teamctl/agent/tools"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// outputs is where results are that are too long for a conversation.
+const outputs = "outputs"
+
+// space is where the tools of a session work. It is opened with the session's first turn
+// and remembers what the session has read.
+func (p *Program) space(session string, cfg *config.Config) (*tools.Space, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.spaces[session]; s != nil {
+		return s, nil
+	}
+	home := p.Team.Layout.Home
+	dir := filepath.Join(string(p.Team.Layout.Bundle(p.Member.Name)), outputs)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "make the directory of long results: %w", err)
+	}
+	s, err := tools.Open(tools.Config{
+		Dir: p.Env.Dir, Outputs: dir, Home: home.Dir, Open: []string{filepath.Join(home.Dir, "workspace")},
+		Rules: p.rules, Shell: tools.ShellConfig{Env: p.environ(cfg), Commands: p.Env.Commands},
+	})
+	if err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "open the worktree for tools: %w", err)
+	}
+	p.spaces[session] = s
+	return s, nil
+}
+
+// close ends what runs in the background.
+func (p *Program) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.spaces {
+		_ = s.Close() // what could not be ended is ended by the next life
+	}
+	p.spaces = nil
+}
+
+// environ is the environment of commands: without keys and without the member's token,
+// so that teamctl acts for nobody there; the team's operations are tools. The values are
+// known from then on, and hidden in what tools return.
+func (p *Program) environ(cfg *config.Config) []string {
+	secret := append(cfg.KeyVariables(), team.EnvToken)
+	env := slices.DeleteFunc(slices.Clone(p.Env.Environ), func(kv string) bool {
+		name, value, _ := strings.Cut(kv, "=")
+		if !slices.Contains(secret, name) {
+			return false
+		}
+		p.secrets.Add(name, value)
+		return true
+	})
+	return append(env, "PWD="+p.Env.Dir)
+}
+
+// rules are those of the team, and the member's mode, as they are now.
+func (p *Program) rules(ctx context.Context) (tools.Rules, error) {
+	m, err := p.Team.Ledger.MemberBySession(ctx, p.id.Session)
+	if err != nil {
+		return tools.Rules{}, err
+	}
+	rules, err := p.Team.Permissions(ctx)
+	return tools.Rules{Permissions: rules, Member: m.Name, Mode: cmp.Or(m.Spec.Mode, team.ModeDefault)}, err
+}
+
+// toolset is what a turn of the session lists and can call, by name.
+func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, cfg *config.Config) ([]llm.Tool, *tools.Space, error) {
+	space, err := p.space(s.Key, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := space.Tools()
+	ops, err := p.operations(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	run := map[string]llm.Tool{}
+	for _, o := range ops {
+		all = append(all, tools.Tool{Tool: o.Tool, Class: tools.Team, ReadOnly: o.ReadOnly})
+		run[o.Name] = o
+	}
+	key, err := team.ParseSessionKey(s.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	policy := tools.Policy{Spec: spec.Policy.Tools, Kind: key.Kind, Mode: m.Spec.Mode}
+	var out []llm.Tool
+	for _, t := range policy.Filter(all) {
+		if o, ok := run[t.Name]; ok {
+			out = append(out, o)
+			continue
+		}
+		out = append(out, llm.Tool{Tool: t.Tool, ReadOnly: t.ReadOnly, Run: func(ctx context.Context, c llm.Call) (llm.Result, error) {
+			return p.gated(ctx, space, t, c)
+		}})
+	}
+	return out, space, nil
+}
+
+// gated runs a call once it is allowed.
+func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c llm.Call) (llm.Result, error) {
+	d, err := space.Gate(ctx, t, c.Input)
+	if err != nil {
+		return llm.Result{}, err
+	}
+	switch d.Verdict {
+	case tools.Deny:
+		return llm.Result{Failed: true, Text: "Not allowed: " + d.Why}, nil
+	case tools.Ask:
+		if refusal, err := p.ask(ctx, &c, about(t, d.Subject)); err != nil || refusal != "" {
+			return llm.Result{Failed: true, Text: refusal}, err
+		}
+	case tools.Allow:
+	}
+	out, err := t.Run(ctx, tools.Call{ID: c.ID, Input: c.Input})
+	return llm.Result{Text: p.secrets.Hide(out.Text), Failed: out.Failed, Note: out.Note, Diff: p.secrets.Hide(out.Diff), Paths: out.Paths, File: out.File}, err
+}
+
+// about is what a call is about, for who decides on it.
+func about(t tools.Tool, s tools.Subject) string {
+	switch {
+	case s.Command != "":
+		return s.Command
+	case s.Host != "":
+		return t.Name + " " + s.Host
+	}
+	return strings.TrimSpace(t.Name + " " + strings.Join(s.Paths, " "))
+}
