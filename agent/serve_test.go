@@ -21,6 +21,7 @@ type served struct {
 	*rig
 	tools []llm.Tool
 	m     ledger.Member
+	model model.Provider // nil: the script model
 }
 
 func newServed(t *testing.T, tools ...llm.Tool) *served {
@@ -28,6 +29,13 @@ func newServed(t *testing.T, tools ...llm.Tool) *served {
 	key := team.TeammateSessionKey("")
 	m := r.join("dev", key, team.RoleExecutor)
 	return &served{rig: r, tools: tools, m: m}
+}
+
+func (s *served) provider() model.Provider {
+	if s.model == nil {
+		return script.Provider{}
+	}
+	return s.model
 }
 
 // start runs a life of the agent; stop ends it, for cause nil like a process that stops.
@@ -41,7 +49,7 @@ func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error
 	ctx, cancel := context.WithCancelCause(ctx)
 	in.Sessions = s.led
 	in.Turns = &llm.Runner{Sessions: s.led, Resolve: func(context.Context, ledger.Session, ledger.ClaimedTurn) (llm.Setup, error) {
-		return llm.Setup{Model: model.Ref{Provider: script.Name, Model: script.Demo}, Provider: script.Provider{}, System: "be good", Tools: s.tools}, nil
+		return llm.Setup{Model: model.Ref{Provider: script.Name, Model: script.Demo}, Provider: s.provider(), System: "be good", Tools: s.tools}, nil
 	}}
 	id := Identity{AgentID: "dev@demo", Name: "dev", Team: "demo", Session: s.m.SessionKey, Generation: team.NewUUID(), Role: team.RoleExecutor}
 	done := make(chan error, 1)
@@ -113,6 +121,70 @@ func echo(name string, readOnly bool, ran func(ctx context.Context, input string
 		Run: func(ctx context.Context, c llm.Call) (llm.Result, error) {
 			return llm.Result{Text: ran(ctx, string(c.Input))}, ctx.Err()
 		}}
+}
+
+// recorded is the script model, with what it was asked.
+type recorded struct {
+	script.Provider
+	mu    sync.Mutex
+	asked []model.Request
+}
+
+func (r *recorded) Stream(ctx context.Context, q model.Request, on func(model.Delta)) (model.Answer, error) {
+	r.mu.Lock()
+	r.asked = append(r.asked, q)
+	r.mu.Unlock()
+	return r.Provider.Stream(ctx, q, on)
+}
+
+// flat is a request without what stands behind its conversation, part by part.
+func flat(t *testing.T, q model.Request) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %v\n", q.System, q.Tools)
+	for _, m := range q.Messages {
+		for _, p := range m.Parts {
+			raw, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "%s %s %s\n", m.Role, m.Raw, raw)
+		}
+	}
+	return b.String()
+}
+
+// TestRequestsExtend: each request begins with the bytes of the one before, over calls,
+// turns, mail in the middle of a turn and a steering message: else no cache ever hits.
+func TestRequestsExtend(t *testing.T) {
+	t.Parallel()
+	var s *served
+	var once sync.Once
+	s = newServed(t, echo("work", false, func(context.Context, string) string {
+		once.Do(func() {
+			s.send(ledger.NewMessage{Kind: team.KindInfo, From: team.LeadName, To: "dev", Text: "by the way"})
+			s.tell("@@say first this")
+		})
+		return "worked"
+	}))
+	asked := &recorded{}
+	s.model = asked
+	s.start(ServeIn{First: "you are dev"})
+	s.tell("@@call work {}\n@@call work {}\n@@say all done")
+	s.said("first this")
+	s.said("all done")
+	s.tell("@@say bye")
+	s.said("bye")
+	asked.mu.Lock()
+	defer asked.mu.Unlock()
+	for i := 1; i < len(asked.asked); i++ {
+		if before, now := flat(t, asked.asked[i-1]), flat(t, asked.asked[i]); !strings.HasPrefix(now, before) {
+			t.Errorf("request %d does not begin with the one before:\n%s\nbefore:\n%s", i, now, before)
+		}
+	}
+	if len(asked.asked) < 5 {
+		t.Errorf("%d requests only", len(asked.asked))
+	}
 }
 
 func TestServeAnswersMail(t *testing.T) {
