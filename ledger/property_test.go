@@ -107,25 +107,31 @@ func (m *model) lapsed() []*modelTask {
 	return out
 }
 
+// drawnLedger opens a ledger for one check of a property. Its caller closes it.
+func drawnLedger(t *testing.T, rt *rapid.T, dir string) (context.Context, *DB) {
+	sub, err := os.MkdirTemp(dir, "")
+	if err != nil {
+		rt.Fatal(err)
+	}
+	ctx := ctxFor(t)
+	db, err := Open(ctx, filepath.Join(sub, "ledger.db"), Options{Create: true})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if err := sqlExec(t, db, "PRAGMA synchronous = OFF"); err != nil { // the test does not cover the disk
+		rt.Fatal(err)
+	}
+	return ctx, db
+}
+
 // After any sequence of operations the tasks in the ledger match the model, and
 // blockedBy matches its definition.
 func TestTasksMatchTheModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		sub, err := os.MkdirTemp(dir, "")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		ctx := ctxFor(t)
-		db, err := Open(ctx, filepath.Join(sub, "ledger.db"), Options{Create: true})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		ctx, db := drawnLedger(t, rt, dir)
 		defer func() { _ = db.Close() }()
-		if err := sqlExec(t, db, "PRAGMA synchronous = OFF"); err != nil { // the test does not cover the disk
-			rt.Fatal(err)
-		}
 		l := New(db, Direct(db))
 		ok(t, fill(ctx, l))
 		c := &clock{time.UnixMilli(1_000_000)}

@@ -576,3 +576,23 @@ func TestSpecs(t *testing.T) {
 	}
 	r.refused(r.DeleteSpec(r.ctx, "spare"), team.CodeNotFound, ReasonSpecNotFound)
 }
+
+// A wake that is not due yet does not keep back what waits.
+func TestBacklogWaitsForNoWake(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	r.says(devKey, "one")
+	c := r.mustClaim(devKey, "g1")
+	later := time.Now().Add(time.Hour).UnixMilli()
+	if _, err := r.QueueTurn(r.ctx, NewTurn{Session: devKey, Input: "wake", NotBefore: later}); err != nil {
+		t.Fatal(err)
+	}
+	if in := r.says(devKey, "two"); !in.Backlogged {
+		t.Fatalf("%+v", in)
+	}
+	if e := r.end(c, team.TurnDone); e.Next == 0 {
+		t.Error("no turn for the backlog")
+	}
+	r.mustClaim(devKey, "g1")
+	r.wantTexts(devKey, "one", "[Backlog]\ntwo")
+}

@@ -21,7 +21,7 @@ const (
 		AND session IN (SELECT session_key FROM sessions WHERE member = ?1) ORDER BY id`
 	sqlJobsExpired  = `SELECT ` + jobCols + ` FROM turn_jobs WHERE state = 'running' AND lease_until BETWEEN 1 AND ? ORDER BY id`
 	sqlJobAdvanced  = `SELECT s.last_seq > j.start_seq FROM turn_jobs j JOIN sessions s ON s.session_key = j.session WHERE j.id = ?`
-	sqlQueuedAny    = `SELECT EXISTS (SELECT 1 FROM turn_jobs WHERE session = ? AND state = 'queued' AND rank = 0)`
+	sqlQueuedAny    = `SELECT EXISTS (SELECT 1 FROM turn_jobs WHERE session = ? AND state = 'queued' AND rank = 0 AND (input IS NULL OR not_before <= ?))`
 	sqlBacklogFacts = `SELECT count(*), coalesce(sum(kind <> 'finish'), 0), coalesce(max(hop), 0) FROM session_backlog WHERE session = ? AND entry IS NULL`
 )
 
@@ -163,7 +163,7 @@ func (t *tx) follow(session string) (int64, error) {
 	if err != nil || !found || s.State != SessionOpen {
 		return 0, err
 	}
-	if queued, _, err := value[bool](t, sqlQueuedAny, session); err != nil || queued {
+	if queued, _, err := value[bool](t, sqlQueuedAny, session, t.now); err != nil || queued {
 		return 0, err
 	}
 	var n, other, hop int

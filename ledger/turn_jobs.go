@@ -285,7 +285,8 @@ func cancelTurn(t *tx, a turnWhy) (none, error) {
 	return none{}, t.cancel(list[0], a.Why)
 }
 
-// cancel ends a queued turn and marks a running one.
+// cancel ends a queued turn and marks a running one. What a queued one would have taken
+// from the backlog is taken by another.
 func (t *tx) cancel(j TurnJob, why string) error {
 	switch {
 	case j.State == team.TurnQueued:
@@ -294,7 +295,11 @@ func (t *tx) cancel(j TurnJob, why string) error {
 		}
 		was := j.State
 		j.State = team.TurnCancelled
-		return t.jobEvent(team.EventTurnCancelled, j, was, why)
+		if err := t.jobEvent(team.EventTurnCancelled, j, was, why); err != nil {
+			return err
+		}
+		_, err := t.follow(j.Session)
+		return err
 	case j.State == team.TurnRunning && j.Cancel == "":
 		_, err := t.exec(sqlJobCancel, why, j.ID)
 		return err
