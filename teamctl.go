@@ -36,7 +36,7 @@ func New(o Options) (*tool.Env, error) {
 	if len(o.Program) == 0 {
 		path, err := exec.LookPath("teamctl")
 		if err != nil {
-			return nil, team.Errorf(team.CodeUnavailable, "find teamctl: %w", err).WithReason("program_not_found").
+			return nil, team.Errorf(team.CodeUnavailable, "find teamctl: %w", err).WithReason(team.ReasonProgramNotFound).
 				WithHint("install teamctl, or set Options.Program")
 		}
 		o.Program = []string{path}

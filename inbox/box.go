@@ -143,15 +143,15 @@ func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
 func (b *Box) trust(info fs.FileInfo, path string, want fs.FileMode) error {
 	if info.Mode().Type() != want {
 		return team.Errorf(team.CodeDenied, "refuse %s: it is %v", path, info.Mode()).
-			WithReason("hostile_file").WithHint("inspect it, then move it away")
+			WithReason(team.ReasonHostileFile).WithHint("inspect it, then move it away")
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
 		return team.Errorf(team.CodeDenied, "refuse %s: it belongs to user %d", path, st.Uid).
-			WithReason("hostile_file").WithHint("run teamctl as the owner of the team")
+			WithReason(team.ReasonHostileFile).WithHint("run teamctl as the owner of the team")
 	}
 	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
 		return team.Errorf(team.CodeDenied, "refuse %s: it is world-writable", path).
-			WithReason("hostile_file").WithHint("chmod o-w " + path)
+			WithReason(team.ReasonHostileFile).WithHint("chmod o-w " + path)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (e *Entry) check() error {
 	}
 	if len(e.Text) > maxText {
 		return team.Errorf(team.CodeLimit, "the text has %d bytes, the limit is %d", len(e.Text), maxText).
-			WithReason("message_too_large").WithHint("put it into a file and send the path")
+			WithReason(team.ReasonMessageTooLarge).WithHint("put it into a file and send the path")
 	}
 	if e.Timestamp == "" {
 		e.Timestamp = Timestamp(time.Now())

@@ -141,7 +141,7 @@ func (l *foreignLock) check() error {
 	now, err := l.root.Lstat(l.name)
 	if err != nil || !mkdirlock.Same(now, l.info) {
 		return team.Errorf(team.CodeConflict, "another program took over the lock %s", l.name).
-			WithReason("lock_stolen").WithHint("try again")
+			WithReason(team.ReasonLockStolen).WithHint("try again")
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func isLockDir(info fs.FileInfo) error {
 		return nil
 	}
 	return team.Errorf(team.CodeDenied, "refuse the lock %s: it is %v, not a directory", info.Name(), info.Mode()).
-		WithReason("hostile_file").WithHint("inspect it, then move it away")
+		WithReason(team.ReasonHostileFile).WithHint("inspect it, then move it away")
 }
 
 func shortly(ctx context.Context) error {

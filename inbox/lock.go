@@ -155,13 +155,13 @@ func (b *Box) explain(verb string, err error) error {
 			WithReason(coded.Reason).WithHint(coded.Hint)
 	case errors.Is(err, context.DeadlineExceeded):
 		return team.Errorf(team.CodeTimeout, "%s %s's mailbox: it is locked by another program: %w", verb, b.agent, err).
-			WithReason("mailbox_locked").WithHint("run \"teamctl doctor\" to see its holder")
+			WithReason(team.ReasonMailboxLocked).WithHint("run \"teamctl doctor\" to see its holder")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return team.Errorf(team.CodeNotFound, "%s %s's mailbox: %w", verb, b.agent, err)
 	}
 	return team.Errorf(team.CodeUnavailable, "%s %s's mailbox: %w", verb, b.agent, err).
-		WithReason("mailbox_unavailable")
+		WithReason(team.ReasonMailboxUnavailable)
 }
 
 // showOwner records the holder of a long lock in the .pid file and returns a

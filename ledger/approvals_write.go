@@ -130,7 +130,7 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 	case there && first.Session == a.Session && first.Kind == a.Kind:
 		return Settled{Approval: first}, nil
 	case there:
-		return Settled{}, team.Errorf(team.CodeConflict, "request id %q is already in use", a.RequestID).WithReason("request_taken")
+		return Settled{}, team.Errorf(team.CodeConflict, "request id %q is already in use", a.RequestID).WithReason(team.ReasonRequestTaken)
 	}
 	if a.Kind == ApprovePlan {
 		err := t.onePlan(m)
@@ -254,7 +254,7 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 			WithReason(ReasonAlreadyResolved)
 	case a.Elsewhere: // even after the deadline
 	case a.Expired && !lapsed:
-		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has not reached its deadline", ap.Kind, ap.ID).WithReason("not_yet")
+		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has not reached its deadline", ap.Kind, ap.ID).WithReason(team.ReasonNotYet)
 	case !a.Expired && lapsed:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has expired", ap.Kind, ap.ID).WithReason(ReasonExpired)
 	case !a.Expired && strings.EqualFold(a.By, ap.Name):

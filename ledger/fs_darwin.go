@@ -20,6 +20,6 @@ func refuseNetworkFS(dir string) error {
 		return nil
 	}
 	return team.Errorf(team.CodeUnavailable, "the ledger cannot be on %s (%s)", name, dir).
-		WithReason("network_filesystem").
+		WithReason(team.ReasonNetworkFilesystem).
 		WithHint("set " + team.EnvHome + " to a directory on a local disk")
 }

@@ -37,6 +37,6 @@ func checkFSType(dir string, magic uint32) error {
 		return nil
 	}
 	return team.Errorf(team.CodeUnavailable, "the ledger cannot be on %s (%s)", name, dir).
-		WithReason("network_filesystem").
+		WithReason(team.ReasonNetworkFilesystem).
 		WithHint("set " + team.EnvHome + " to a directory on a local disk")
 }

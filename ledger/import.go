@@ -111,10 +111,10 @@ func bare(ids []string) []string {
 // importID returns the id for task number i of an import.
 func (t *tx) importID(task Task, seen map[string]int, renumber bool, last int64, i int) (int64, error) {
 	if !TaskIDPattern().MatchString(task.ID) {
-		return 0, team.Errorf(team.CodeInvalid, "invalid task id %q", task.ID).WithReason("bad_task_id")
+		return 0, team.Errorf(team.CodeInvalid, "invalid task id %q", task.ID).WithReason(team.ReasonBadTaskID)
 	}
 	if _, twice := seen[task.ID]; twice {
-		return 0, team.Errorf(team.CodeInvalid, "duplicate task %s", task.ID).WithReason("bad_task_id")
+		return 0, team.Errorf(team.CodeInvalid, "duplicate task %s", task.ID).WithReason(team.ReasonBadTaskID)
 	}
 	if renumber {
 		return last + int64(i) + 1, nil

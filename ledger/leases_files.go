@@ -164,10 +164,10 @@ func sameTouches(have, want []Touch) bool {
 func takeFileLease(t *tx, n NewFileLease) (out TakenLease, err error) {
 	if n.Glob == "" || len(n.Glob) > maxGlob || !team.ValidGlob(n.Glob) {
 		return out, team.Errorf(team.CodeInvalid, "invalid glob %q: it must match paths in the repository", n.Glob).
-			WithReason("bad_glob").WithHint("for example 'internal/**' or docs/*.md")
+			WithReason(team.ReasonBadGlob).WithHint("for example 'internal/**' or docs/*.md")
 	}
 	if n.For <= 0 || n.For > maxLeaseTime {
-		return out, team.Errorf(team.CodeInvalid, "invalid duration %s of a lease", n.For).WithReason("bad_time").WithHint("use more than 0 and at most 168h")
+		return out, team.Errorf(team.CodeInvalid, "invalid duration %s of a lease", n.For).WithReason(team.ReasonBadTime).WithHint("use more than 0 and at most 168h")
 	}
 	m, err := t.memberBySession(n.Session)
 	if err != nil {

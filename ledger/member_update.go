@@ -76,7 +76,7 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 	before := m
 	if p.Observed != nil && *p.Observed != m.Observed {
 		if m.Observed, err = m.Observed.Move(*p.Observed); err != nil {
-			return before, team.Errorf(team.CodeInternal, "%s: %w", m.Name, err).WithReason("illegal_transition")
+			return before, team.Errorf(team.CodeInternal, "%s: %w", m.Name, err).WithReason(team.ReasonIllegalTransition)
 		}
 	}
 	p.apply(&m, before.Observed.Alive(), t.now)

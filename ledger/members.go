@@ -181,7 +181,7 @@ func checkName(name string) error {
 	}
 	key, err := team.AgentKey(name)
 	if err == nil && !strings.EqualFold(key, name) {
-		err = team.Errorf(team.CodeInvalid, "invalid member name %q", name).WithReason("invalid_name").WithHint("use " + key)
+		err = team.Errorf(team.CodeInvalid, "invalid member name %q", name).WithReason(team.ReasonInvalidName).WithHint("use " + key)
 	}
 	return err
 }

@@ -220,7 +220,7 @@ func (t *tx) merge(id int64) (m Merge, err error) {
 		return err
 	}, id)
 	if err == nil && !found {
-		err = team.Errorf(team.CodeNotFound, "no merge %d", id).WithReason("merge_not_found").WithHint("teamctl merge queue")
+		err = team.Errorf(team.CodeNotFound, "no merge %d", id).WithReason(team.ReasonMergeNotFound).WithHint("teamctl merge queue")
 	}
 	return m, err
 }

@@ -75,7 +75,7 @@ func version(ctx context.Context, on rows) (v, app int, err error) {
 func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration) error {
 	if v > len(steps) && app == appID {
 		return team.Errorf(team.CodeUnavailable, "ledger %s has schema %d, this teamctl supports %d", db.path, v, len(steps)).
-			WithReason("schema_newer").WithHint("upgrade teamctl")
+			WithReason(team.ReasonSchemaNewer).WithHint("upgrade teamctl")
 	}
 	if app == appID {
 		return nil
@@ -86,7 +86,7 @@ func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration)
 	}
 	if v != 0 || tables != 0 {
 		return team.Errorf(team.CodeUnavailable, "%s is a database, but not a ledger", db.path).
-			WithReason("not_a_ledger").WithHint(hintRecover(db.path))
+			WithReason(team.ReasonNotALedger).WithHint(hintRecover(db.path))
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (t *tx) notice(m Member, n Notice) (posted, error) {
 		from = team.SystemName
 	case team.KindIdle, team.KindTaskCompleted:
 	default:
-		return posted{}, team.Errorf(team.CodeInvalid, "invalid kind of notice: %s", n.Kind).WithReason("invalid_kind")
+		return posted{}, team.Errorf(team.CodeInvalid, "invalid kind of notice: %s", n.Kind).WithReason(team.ReasonInvalidKind)
 	}
 	row, err := t.run()
 	if team.ReasonOf(err) == ReasonTeamNotFound {

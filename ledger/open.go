@@ -207,7 +207,7 @@ func (db *DB) connect(ctx context.Context) error {
 		}
 		if got != want.value {
 			return team.Errorf(team.CodeUnavailable, "sqlite has %s=%s, not %s", want.pragma, got, want.value).
-				WithReason("pragma").WithHint("put the team's home on a local disk")
+				WithReason(team.ReasonPragma).WithHint("put the team's home on a local disk")
 		}
 	}
 	return nil
@@ -301,7 +301,7 @@ func prepareFile(path string, create bool) (fresh bool, err error) {
 		switch {
 		case err == nil && !fi.Mode().IsRegular():
 			return false, team.Errorf(team.CodeUnavailable, "ledger %s is not a regular file", path).
-				WithReason("not_a_ledger").WithHint(hintRecover(path))
+				WithReason(team.ReasonNotALedger).WithHint(hintRecover(path))
 		case err == nil && fi.Size() == 0 && !create:
 			// Opening it would start a new ledger, and drop a log next to it.
 			return false, team.Errorf(team.CodeUnavailable, "the ledger %s is empty", path).
@@ -312,11 +312,11 @@ func prepareFile(path string, create bool) (fresh bool, err error) {
 			return false, team.Errorf(team.CodeUnavailable, "open ledger: %w", err)
 		case !create:
 			return false, team.Errorf(team.CodeNotFound, "no ledger at %s", path).
-				WithReason("ledger_not_found").WithHint("teamctl ls lists the teams")
+				WithReason(team.ReasonLedgerNotFound).WithHint("teamctl ls lists the teams")
 		}
 		if err := createFile(path); err != nil && !errors.Is(err, fs.ErrExist) {
 			return false, team.Errorf(team.CodeUnavailable, "create ledger: %w", err).
-				WithReason("readonly").WithHint("check that " + filepath.Dir(path) + " exists and is writable")
+				WithReason(team.ReasonReadonly).WithHint("check that " + filepath.Dir(path) + " exists and is writable")
 		}
 	}
 }
@@ -337,5 +337,5 @@ func createFile(path string) error {
 }
 
 func errClosed() error {
-	return team.Errorf(team.CodeUnavailable, "the ledger is closed").WithReason("closed")
+	return team.Errorf(team.CodeUnavailable, "the ledger is closed").WithReason(team.ReasonClosed)
 }

@@ -211,7 +211,7 @@ func (n NewMessage) check() error {
 		return team.Errorf(team.CodeDenied, "the sender name %s is reserved", team.SystemName).WithReason(ReasonReservedSender)
 	}
 	if !slices.Contains(kinds, n.Kind) {
-		return team.Errorf(team.CodeInvalid, "invalid kind: %s", n.Kind).WithReason("invalid_kind")
+		return team.Errorf(team.CodeInvalid, "invalid kind: %s", n.Kind).WithReason(team.ReasonInvalidKind)
 	}
 	if n.Text == "" && len(n.Payload) == 0 {
 		return team.Errorf(team.CodeInvalid, "the message is empty")
@@ -221,14 +221,14 @@ func (n NewMessage) check() error {
 	}
 	if size := len(n.Text) + len(n.Payload); size > team.MaxMessageBytes {
 		return team.Errorf(team.CodeLimit, "the message has %d bytes, the limit is %d", size, team.MaxMessageBytes).
-			WithReason("too_long").WithHint("write it to a file and send the path")
+			WithReason(team.ReasonTooLong).WithHint("write it to a file and send the path")
 	}
 	if n.Hop < 0 || n.Hop > team.MaxHops {
 		return team.Errorf(team.CodeLimit, "the message has made %d hops, the limit is %d", n.Hop, team.MaxHops).
 			WithReason(ReasonHopLimit)
 	}
 	if n.Kind == team.KindTaskResponse && n.Parent == "" {
-		return team.Errorf(team.CodeInvalid, "a task_response needs the message that it answers").WithReason("parent_required")
+		return team.Errorf(team.CodeInvalid, "a task_response needs the message that it answers").WithReason(team.ReasonParentRequired)
 	}
 	return nil
 }
@@ -298,7 +298,7 @@ func (t *tx) checkParent(n NewMessage, run int64) error {
 		return errNoMessage(n.Parent)
 	case parent.Run != run:
 		return team.Errorf(team.CodeInvalid, "message %s is of run %d, not of the current run %d", parent.ID, parent.Run, run).
-			WithReason("parent_of_other_run")
+			WithReason(team.ReasonParentOfOtherRun)
 	}
 	return nil
 }

@@ -159,12 +159,12 @@ func beginRename(t *tx, a renameArgs) (Rename, error) {
 // renamable refuses a member that cannot be renamed now.
 func (t *tx) renamable(m Member, name string) error {
 	if m.Name == team.LeadName {
-		return team.Errorf(team.CodeInvalid, "%s is the lead, which has its name in every team", m.Name).WithReason("lead")
+		return team.Errorf(team.CodeInvalid, "%s is the lead, which has its name in every team", m.Name).WithReason(team.ReasonLead)
 	}
 	if key, err := team.AgentKey(name); err != nil {
 		return err
 	} else if key != name {
-		return team.Errorf(team.CodeInvalid, "%q cannot name a member", name).WithReason("invalid_name").WithHint("call it " + key)
+		return team.Errorf(team.CodeInvalid, "%q cannot name a member", name).WithReason(team.ReasonInvalidName).WithHint("call it " + key)
 	}
 	switch {
 	case m.RemovedAt != 0:
@@ -176,7 +176,7 @@ func (t *tx) renamable(m Member, name string) error {
 		return err
 	case team.KindOf(m.Spec.Agent).External:
 		return team.Errorf(team.CodeConflict, "%s joined by itself: its program reads its mail by its name", m.Name).
-			WithReason("external").WithHint("teamctl leave " + m.Name + " && teamctl join " + name)
+			WithReason(team.ReasonExternal).WithHint("teamctl leave " + m.Name + " && teamctl join " + name)
 	case m.Observed.Alive() || m.Desired == team.WantRunning && !m.Observed.Terminal():
 		return ErrRunning(m, name)
 	}

@@ -44,9 +44,9 @@ func (n NewTask) policy() (RetryPolicy, error) {
 	case p.MaxRetries < 0 || p.RetryBackoff < 0:
 		return p, team.Errorf(team.CodeInvalid, "maxRetries and retryBackoff of a task cannot be negative")
 	case p.MaxRetries > MaxRetries:
-		return p, team.Errorf(team.CodeLimit, "a task asks for %d retries, the limit is %d", p.MaxRetries, MaxRetries).WithReason("too_many")
+		return p, team.Errorf(team.CodeLimit, "a task asks for %d retries, the limit is %d", p.MaxRetries, MaxRetries).WithReason(team.ReasonTooMany)
 	case p.RetryBackoff > MaxBackoff.Milliseconds():
-		return p, team.Errorf(team.CodeLimit, "the retry backoff of a task is at most %v", MaxBackoff).WithReason("too_long")
+		return p, team.Errorf(team.CodeLimit, "the retry backoff of a task is at most %v", MaxBackoff).WithReason(team.ReasonTooLong)
 	}
 	return p, nil
 }

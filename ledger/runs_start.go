@@ -102,7 +102,7 @@ func (l *Ledger) RunInfo(ctx context.Context, id int64) (RunInfo, error) {
 func startRun(t *tx, in RunStart) (Run, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	if utf8.RuneCountInString(in.Name) > maxRunName {
-		return Run{}, team.Errorf(team.CodeLimit, "the name of a run has at most %d characters", maxRunName).WithReason("too_long")
+		return Run{}, team.Errorf(team.CodeLimit, "the name of a run has at most %d characters", maxRunName).WithReason(team.ReasonTooLong)
 	}
 	run := Run{StartedAt: t.now, Name: in.Name}
 	if in.Sub {

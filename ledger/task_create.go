@@ -163,7 +163,7 @@ func checkTexts(subject, description, activeForm string) error {
 	} {
 		if n := utf8.RuneCountInString(f.text); n > f.limit {
 			return team.Errorf(team.CodeLimit, "the %s of a task has %d characters, the limit is %d", f.name, n, f.limit).
-				WithReason("too_long")
+				WithReason(team.ReasonTooLong)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func (l *Ledger) FindMessage(ctx context.Context, id string) (Message, error) {
 		return Message{}, errNoMessage(id)
 	case len(ms) > 1 && ms[0].ID != id:
 		return Message{}, team.Errorf(team.CodeInvalid, "several messages start with %q", id).
-			WithReason("message_ambiguous").WithHint("teamctl message ls")
+			WithReason(team.ReasonMessageAmbiguous).WithHint("teamctl message ls")
 	}
 	return ms[0], nil
 }

@@ -416,7 +416,7 @@ func (t *tx) verification(id int64) (v Verification, err error) {
 		return err
 	}, id)
 	if err == nil && !found {
-		err = team.Errorf(team.CodeNotFound, "no verification %d", id).WithReason("verification_not_found")
+		err = team.Errorf(team.CodeNotFound, "no verification %d", id).WithReason(team.ReasonVerificationNotFound)
 	}
 	return v, err
 }

@@ -525,7 +525,7 @@ func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
 	t, err := ask(ctx, s, func(reply func(target, error)) {
 		ms, err := s.byName([]string{name})
 		if err == nil && (ms[0].at == nil || ms[0].row.Observed != team.Running) {
-			err = team.Errorf(team.CodeConflict, "%s does not run", name).WithReason("not_running")
+			err = team.Errorf(team.CodeConflict, "%s does not run", name).WithReason(team.ReasonNotRunning)
 		}
 		if err != nil {
 			reply(target{}, err)

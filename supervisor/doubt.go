@@ -27,7 +27,7 @@ func Unknown(m ledger.Member) bool {
 func (s *Supervisor) doubt(m *member, why error) {
 	m.doubts++
 	m.unsure = team.Errorf(team.CodeUnavailable, "it is not known whether %s lives: %w", m.row.Name, why).
-		WithReason("state_unknown").WithHint("teamctl doctor --team " + s.cfg.Layout.Key + " says more; teamctl kill " + m.row.Name + " ends what can be found of it")
+		WithReason(team.ReasonStateUnknown).WithHint("teamctl doctor --team " + s.cfg.Layout.Key + " says more; teamctl kill " + m.row.Name + " ends what can be found of it")
 	s.log.Warn("cannot adopt", "member", m.row.Name, "attempt", m.doubts, "err", why)
 	unknown, reason := team.ActivityUnknown, unknownReason+why.Error()
 	_ = s.patch(m, ledger.MemberPatch{Activity: &unknown, Reason: &reason})

@@ -108,7 +108,7 @@ func sortMembers(ms []*member) {
 
 func unknownMember(name string, have []string) error {
 	slices.Sort(have)
-	err := team.Errorf(team.CodeNotFound, "no member %q on the team", name).WithReason("member_not_found")
+	err := team.Errorf(team.CodeNotFound, "no member %q on the team", name).WithReason(team.ReasonMemberNotFound)
 	if len(have) == 0 {
 		return err.WithHint("the team has no members yet: teamctl spawn builder")
 	}

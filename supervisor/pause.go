@@ -31,7 +31,7 @@ func (s *Supervisor) PauseMembers(ctx context.Context, names []string, on bool) 
 				out = append(out, live{m.at, m.row})
 			case len(names) > 0 && err == nil:
 				err = team.Errorf(team.CodeConflict, "%s is not running (%s)", m.row.Name, m.row.Observed).
-					WithReason("not_running").WithHint("teamctl start " + m.row.Name)
+					WithReason(team.ReasonNotRunning).WithHint("teamctl start " + m.row.Name)
 			}
 		}
 		reply(out, err)
@@ -44,7 +44,7 @@ func (s *Supervisor) PauseMembers(ctx context.Context, names []string, on bool) 
 	for _, l := range all {
 		f, ok := l.at.(backends.Freezer)
 		if !ok {
-			errs = append(errs, team.Errorf(team.CodeUnavailable, "the %s backend cannot pause %s", l.row.Spec.Backend, l.row.Name).WithReason("no_freezer"))
+			errs = append(errs, team.Errorf(team.CodeUnavailable, "the %s backend cannot pause %s", l.row.Spec.Backend, l.row.Name).WithReason(team.ReasonNoFreezer))
 			continue
 		}
 		if err := f.Freeze(ctx, on); err != nil {

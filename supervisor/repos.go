@@ -40,7 +40,7 @@ func RepoPath(ctx context.Context, led *ledger.Ledger, t ledger.TeamRow, name st
 	if path := r[name]; path != "" {
 		return path, nil
 	}
-	e := team.Errorf(team.CodeNotFound, "team %s has no repository called %q", t.Key, name).WithReason("repository_unknown")
+	e := team.Errorf(team.CodeNotFound, "team %s has no repository called %q", t.Key, name).WithReason(team.ReasonRepositoryUnknown)
 	if len(r) > 0 {
 		e = e.WithHint("it has " + strings.Join(r.Names(), ", "))
 	}

@@ -295,7 +295,7 @@ func (s *Supervisor) attached(ctx context.Context, name string) (backends.Attach
 		}
 		if m.at == nil {
 			reply(live{}, team.Errorf(team.CodeConflict, "%s is not running (%s)", m.row.Name, m.row.Observed).
-				WithReason("not_running").WithHint("teamctl start "+m.row.Name+" starts it again; teamctl logs "+m.row.Name+" has what it has put out"))
+				WithReason(team.ReasonNotRunning).WithHint("teamctl start "+m.row.Name+" starts it again; teamctl logs "+m.row.Name+" has what it has put out"))
 			return
 		}
 		reply(live{m.at, m.row}, nil)
@@ -340,7 +340,7 @@ func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 	h, ok := s.cfg.Backends[row.Spec.Backend].(backends.Hider)
 	if !ok {
 		return team.Errorf(team.CodeUnavailable, "%s has no pane in tmux: the %s backend cannot hide it", row.Name, row.Spec.Backend).
-			WithReason("not_in_tmux").WithHint("teamctl attach " + row.Name)
+			WithReason(team.ReasonNotInTmux).WithHint("teamctl attach " + row.Name)
 	}
 	pane := at.Pane()
 	if hidden {
@@ -395,7 +395,7 @@ func (s *Supervisor) Quit(ctx context.Context, closeTeam bool) error {
 			slices.Sort(alive)
 			if len(alive) > 0 {
 				reply(struct{}{}, team.Errorf(team.CodeConflict, "members still run: %s", strings.Join(alive, ", ")).
-					WithReason("members_running").WithHint("teamctl shutdown"))
+					WithReason(team.ReasonMembersRunning).WithHint("teamctl shutdown"))
 				return
 			}
 			for _, m := range s.members {

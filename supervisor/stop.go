@@ -24,7 +24,7 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 		}
 	}
 	s.after("backoff:"+m.row.SessionKey, 0, nil)
-	s.answerUp(m, team.Errorf(team.CodeConflict, "%s was told to stop", m.row.Name).WithReason("superseded"))
+	s.answerUp(m, team.Errorf(team.CodeConflict, "%s was told to stop", m.row.Name).WithReason(team.ReasonSuperseded))
 	if m.stop != nil {
 		m.stop.gone = append(m.stop.gone, gone)
 		m.stop.in.Remove = m.stop.in.Remove || in.Remove
@@ -170,7 +170,7 @@ func (s *Supervisor) answered(msg ledger.Message) {
 
 // errRejected says that an agent goes on, which was asked to end.
 func errRejected(name, reason string) error {
-	return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", name, reason).WithReason("rejected").
+	return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", name, reason).WithReason(team.ReasonRejected).
 		WithHint("teamctl kill " + name + " ends it without asking")
 }
 

@@ -95,7 +95,7 @@ type serving struct {
 }
 
 // ErrStopped says that the supervisor has ended.
-var ErrStopped = team.Errorf(team.CodeUnavailable, "the supervisor has stopped").WithReason("supervisor_gone")
+var ErrStopped = team.Errorf(team.CodeUnavailable, "the supervisor has stopped").WithReason(team.ReasonSupervisorGone)
 
 // New makes a supervisor; Start starts it.
 func New(cfg Config) *Supervisor {

@@ -63,14 +63,14 @@ func ParseBudget(tokens, cost string) (b Budget, err error) {
 		}
 		n, perr := strconv.ParseInt(digits, 10, 64)
 		if perr != nil || n < 1 || n > math.MaxInt64/unit {
-			return Budget{}, Errorf(CodeInvalid, "a budget of %q tokens", tokens).WithReason("bad_budget").WithHint("give a whole number, such as 500000, 500k or 2M")
+			return Budget{}, Errorf(CodeInvalid, "a budget of %q tokens", tokens).WithReason(ReasonBadBudget).WithHint("give a whole number, such as 500000, 500k or 2M")
 		}
 		b.Tokens = n * unit
 	}
 	if cost != "" {
 		c, perr := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(cost), "$"), 64)
 		if perr != nil || !(c > 0) || math.IsInf(c, 0) {
-			return Budget{}, Errorf(CodeInvalid, "a budget of %q", cost).WithReason("bad_budget").WithHint("give US dollars, such as 12.50")
+			return Budget{}, Errorf(CodeInvalid, "a budget of %q", cost).WithReason(ReasonBadBudget).WithHint("give US dollars, such as 12.50")
 		}
 		b.CostUSD = c
 	}

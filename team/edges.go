@@ -40,7 +40,7 @@ func (e Edge) Check() error {
 		return Errorf(CodeInvalid, "unknown type of edge %q", e.Type).WithHint("use one of " + strings.Join(words, ", "))
 	}
 	if strings.EqualFold(e.From, e.To) {
-		return Errorf(CodeInvalid, "an edge leads from one member to another, not from %s to itself", e.From).WithReason("self_loop")
+		return Errorf(CodeInvalid, "an edge leads from one member to another, not from %s to itself", e.From).WithReason(ReasonSelfLoop)
 	}
 	return nil
 }

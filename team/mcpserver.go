@@ -21,7 +21,7 @@ var webAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // Validate checks a server with its name. Errors are CodeInvalid (bad_mcp_server).
 func (s MCPServer) Validate(name string) error {
 	bad := func(format string, args ...any) error {
-		return Errorf(CodeInvalid, "MCP server "+format, append([]any{name}, args...)...).WithReason("bad_mcp_server")
+		return Errorf(CodeInvalid, "MCP server "+format, append([]any{name}, args...)...).WithReason(ReasonBadMCPServer)
 	}
 	switch {
 	case !mcpName().MatchString(name):

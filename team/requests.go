@@ -88,7 +88,7 @@ func (in SpawnRequest) Check() error {
 		return err
 	} else if key != in.Name {
 		return Errorf(CodeInvalid, "%q cannot name a member", in.Name).
-			WithReason("invalid_name").WithHint("use small letters, digits and '-'")
+			WithReason(ReasonInvalidName).WithHint("use small letters, digits and '-'")
 	}
 	role, err := ParseRole(string(in.Role))
 	if err == nil && in.Role != "" && role != in.Role {
@@ -125,7 +125,7 @@ func isDir(what, path string) error {
 		return nil
 	}
 	if fi, err := os.Stat(path); !filepath.IsAbs(path) || filepath.Clean(path) != path || err != nil || !fi.IsDir() {
-		return Errorf(CodeInvalid, "%s %q is not the absolute path of a directory", what, path).WithReason("invalid_path")
+		return Errorf(CodeInvalid, "%s %q is not the absolute path of a directory", what, path).WithReason(ReasonInvalidPath)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func ParseSessionKey(s string) (SessionKey, error) {
 			return SessionKey{Spec: f[1], Kind: k, ID: f[3]}, nil
 		}
 	}
-	return SessionKey{}, Errorf(CodeInvalid, "invalid session key %q", s).WithReason("bad_session").
+	return SessionKey{}, Errorf(CodeInvalid, "invalid session key %q", s).WithReason(ReasonBadSession).
 		WithHint("a key has the form agent:SPEC:teammate:ID; teamctl session ls lists them")
 }
 

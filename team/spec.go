@@ -114,7 +114,7 @@ func specID(s string) bool {
 // Validate checks a spec. Errors are CodeInvalid and name the field.
 func (s AgentSpec) Validate() error {
 	bad := func(field, format string, args ...any) error {
-		err := Errorf(CodeInvalid, "agent %q: %s: %s", s.ID, field, fmt.Sprintf(format, args...)).WithReason("bad_spec")
+		err := Errorf(CodeInvalid, "agent %q: %s: %s", s.ID, field, fmt.Sprintf(format, args...)).WithReason(ReasonBadSpec)
 		if field == "agent_id" {
 			err = err.WithHint("use lower case letters, digits, _ and -, at most 64 of them, and no name of a kind of agent")
 		}

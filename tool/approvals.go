@@ -152,7 +152,7 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 func (t *Team) asker(ctx context.Context, c Caller, op Operation) (ledger.Member, error) {
 	if c.Person || c.Session == "" || c.Name == team.LeadName {
 		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member asks for approval: you are the one who answers").
-			WithReason("person").WithHint("teamctl approvals")
+			WithReason(team.ReasonPerson).WithHint("teamctl approvals")
 	}
 	if err := t.may(ctx, c, op); err != nil {
 		return ledger.Member{}, err
@@ -299,7 +299,7 @@ func (in AnswerIn) checkPermission(a ledger.Approval) error {
 	}
 	if given(in.UpdatedInput) && fixedInput(a) {
 		return team.Errorf(team.CodeInvalid, "the program of %s cannot change the input of a call: approve it as it is, or reject it", a.Name).
-			WithReason("fixed_input").WithHint(fmt.Sprintf("teamctl approvals reject %d --feedback TEXT, with what it is to do instead", a.ID))
+			WithReason(team.ReasonFixedInput).WithHint(fmt.Sprintf("teamctl approvals reject %d --feedback TEXT, with what it is to do instead", a.ID))
 	}
 	var list []map[string]json.RawMessage
 	if given(in.Updates) && json.Unmarshal(in.Updates, &list) != nil {
@@ -333,7 +333,7 @@ func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error
 	}
 	if granted(c, op) == named && a.Answerer != string(c.Role) {
 		return team.Errorf(team.CodeDenied, "%s %d is to be answered by a %s, not by %s (%s)", a.Kind, a.ID, a.Answerer, c.Name, c.Role).
-			WithReason("role").WithHint("teamctl approvals, at the person's shell")
+			WithReason(team.ReasonRole).WithHint("teamctl approvals, at the person's shell")
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 			return m, err
 		}
 		never := team.Errorf(team.CodeConflict, "%s is not running (%s) and will not be %s", m.Name, m.Observed, state).
-			WithReason("not_running").WithHint("teamctl start " + m.Name)
+			WithReason(team.ReasonNotRunning).WithHint("teamctl start " + m.Name)
 		switch {
 		case in(m):
 			return m, nil

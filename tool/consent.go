@@ -40,7 +40,7 @@ func (e *Env) consents() (map[string]consent, error) {
 		err = json.Unmarshal(data, &m)
 	}
 	if err != nil {
-		return nil, team.Errorf(team.CodeUnavailable, "read %s: %w", e.consentFile(), err).WithReason("consent_unreadable").WithHint("move it aside")
+		return nil, team.Errorf(team.CodeUnavailable, "read %s: %w", e.consentFile(), err).WithReason(team.ReasonConsentUnreadable).WithHint("move it aside")
 	}
 	return m, nil
 }
@@ -74,7 +74,7 @@ func (e *Env) allow(ctx context.Context, hash string, c consent) error {
 // With allow a person says so now.
 func (e *Env) consented(ctx context.Context, c Caller, hash, repo string, commands []string, allow bool) (string, error) {
 	if allow && !c.Person {
-		return "", team.Errorf(team.CodeDenied, "only a person allows commands of a repository").WithReason("role")
+		return "", team.Errorf(team.CodeDenied, "only a person allows commands of a repository").WithReason(team.ReasonRole)
 	}
 	if allow {
 		if err := e.allow(ctx, hash, consent{At: nowMS(), Repo: repo, Setup: commands}); err != nil {

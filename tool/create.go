@@ -78,7 +78,7 @@ func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out Te
 				return out, err
 			}
 			return out, team.Errorf(team.CodeConflict, "Team '%s' already exists. Please choose a different name.", key).
-				WithReason("team_exists").WithHint(fmt.Sprintf("%q is free", e.freeKey(key)))
+				WithReason(team.ReasonTeamExists).WithHint(fmt.Sprintf("%q is free", e.freeKey(key)))
 		case taken:
 			continue
 		}

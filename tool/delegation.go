@@ -178,7 +178,7 @@ func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval boo
 	case err != nil:
 		return false, err
 	case m.PaneID == team.PaneInProcess:
-		return false, team.Errorf(team.CodeDenied, "In-process teammates cannot spawn other teammates.").WithReason("in_process").
+		return false, team.Errorf(team.CodeDenied, "In-process teammates cannot spawn other teammates.").WithReason(team.ReasonInProcess).
 			WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
 	}
 	if granted(c, OpSpawn) == policy {
@@ -200,7 +200,7 @@ func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval boo
 	skips := team.Mode(in.Mode) == team.ModeBypass && (in.Bypass || c.Role != team.RoleLeader)
 	if role == team.RoleOperator || role == team.RoleLeader && c.Role != team.RoleLeader || skips {
 		return false, team.Errorf(team.CodeDenied, "%s (%s) may not spawn a member with more rights than its own", c.Name, c.Role).
-			WithReason("role").WithHint("have the person run it: teamctl spawn " + team.ShellQuote(in.Name))
+			WithReason(team.ReasonRole).WithHint("have the person run it: teamctl spawn " + team.ShellQuote(in.Name))
 	}
 	return t.mayDelegate(ctx, c, OpSpawn, "")
 }

@@ -96,7 +96,7 @@ func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out
 	}
 	if len(others) > 0 && !force {
 		return ended, team.Errorf(team.CodeConflict, "no worktree of the team, and in its directory: %s", strings.Join(others, ", ")).
-			WithReason("worktree_dirty").WithHint("move it away, or teamctl delete --force (which moves it to " + e.keptDir() + ")")
+			WithReason(team.ReasonWorktreeDirty).WithHint("move it away, or teamctl delete --force (which moves it to " + e.keptDir() + ")")
 	}
 	if err := ctx.Err(); err != nil {
 		return ended, err
@@ -179,11 +179,11 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, e
 	}
 	if len(unknown) > 0 {
 		return ended, team.Errorf(team.CodeConflict, "%d member(s) may live and cannot be looked at: %w", len(unknown), joinErrors(unknown)).
-			WithReason("members_active").WithHint("teamctl delete " + t.Layout.Key + " --force ends what can be found of them and keeps their files")
+			WithReason(team.ReasonMembersActive).WithHint("teamctl delete " + t.Layout.Key + " --force ends what can be found of them and keeps their files")
 	}
 	if len(active) > 0 {
 		return ended, team.Errorf(team.CodeConflict, "Cannot cleanup team with %d active member(s): %s",
-			len(active), strings.Join(active, ", ")).WithReason("members_active").WithHint(hint)
+			len(active), strings.Join(active, ", ")).WithReason(team.ReasonMembersActive).WithHint(hint)
 	}
 	return ended, s.Quit(ctx, true)
 }
@@ -267,7 +267,7 @@ func checkTrees(ctx context.Context, key string, trees []treesAt, force bool) er
 			hint = team.HintOf(err) // force would be refused, too
 		}
 	}
-	return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason("worktree_dirty").WithHint(hint)
+	return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason(team.ReasonWorktreeDirty).WithHint(hint)
 }
 
 // repoGone reports that there is no repository any more where one was.

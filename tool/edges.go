@@ -49,7 +49,7 @@ func (t *Team) EdgeRemove(ctx context.Context, c Caller, e team.Edge) (team.Edge
 	e, changed, err := t.setEdge(ctx, c, e, false)
 	if err == nil && !changed {
 		err = team.Errorf(team.CodeNotFound, "there is no edge %s %s %s", e.From, e.Type, e.To).
-			WithReason("edge_not_found").WithHint("teamctl edge ls")
+			WithReason(team.ReasonEdgeNotFound).WithHint("teamctl edge ls")
 	}
 	return e, err
 }

@@ -17,7 +17,7 @@ func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, err
 	}
 	if key != t.Layout.Key {
 		return Caller{}, team.Errorf(team.CodeDenied, "%s is no member of team %q", agentID, t.Layout.Key).
-			WithReason("other_team").WithHint("work on your own team: leave out --team")
+			WithReason(team.ReasonOtherTeam).WithHint("work on your own team: leave out --team")
 	}
 	m, err := t.Member(ctx, name)
 	if team.IsCode(err, team.CodeNotFound) || err == nil && m.RemovedAt != 0 {
@@ -36,7 +36,7 @@ func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, err
 			what = "there is no token"
 		}
 		return Caller{}, team.Errorf(team.CodeDenied, "cannot act as %s: %s", m.AgentID, what).
-			WithReason("token").WithHint("the token of a member is in " + team.EnvToken + " of its own process")
+			WithReason(team.ReasonToken).WithHint("the token of a member is in " + team.EnvToken + " of its own process")
 	}
 	return Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role, Mode: m.Spec.Mode}, nil
 }

@@ -172,7 +172,7 @@ func (t *Team) InboxConsume(ctx context.Context, c Caller, give func(InboxOut) e
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return team.Errorf(team.CodeTimeout, "another program is reading the mailbox of %s and has not finished", m.Name).
-			WithReason("mailbox_read").WithHint("\"teamctl inbox --unread\" shows the mail and leaves it unread")
+			WithReason(team.ReasonMailboxRead).WithHint("\"teamctl inbox --unread\" shows the mail and leaves it unread")
 	case err != nil:
 		return err
 	}

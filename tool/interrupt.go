@@ -50,7 +50,7 @@ func (t *Team) interruptWorker(ctx context.Context, c Caller, m ledger.Member) e
 			return err
 		}
 	}
-	return team.Errorf(team.CodeConflict, "%s runs no task", m.Name).WithReason("no_task").WithHint("teamctl show " + m.Name)
+	return team.Errorf(team.CodeConflict, "%s runs no task", m.Name).WithReason(team.ReasonNoTask).WithHint("teamctl show " + m.Name)
 }
 
 // rejectPlan ends the wait for a member's plan: the turn that submitted it is over, and

@@ -45,7 +45,7 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 		return Joined{}, err
 	}
 	if !c.Person && (role == team.RoleLeader || role == team.RoleOperator) {
-		return Joined{}, team.Errorf(team.CodeDenied, "only a person makes a member %s", role).WithReason("role")
+		return Joined{}, team.Errorf(team.CodeDenied, "only a person makes a member %s", role).WithReason(team.ReasonRole)
 	}
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 	case m.RemovedAt != 0:
 		return m, team.Errorf(team.CodeConflict, "%s has left already", m.Name).WithReason(ledger.ReasonMemberRemoved)
 	case !team.KindOf(m.Spec.Agent).External:
-		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason("supervised").
+		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason(team.ReasonSupervised).
 			WithHint("teamctl shutdown " + m.Name)
 	}
 	return m, t.leave(ctx, c, m)

@@ -93,14 +93,14 @@ func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) erro
 	}
 	m, err := t.Ledger.Member(ctx, e.From)
 	if team.IsCode(err, team.CodeNotFound) || err == nil && m.Name == team.LeadName {
-		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %q, who is no member", f.Kind(), e.From).WithReason("forged")
+		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %q, who is no member", f.Kind(), e.From).WithReason(team.ReasonForged)
 	}
 	if err != nil {
 		return err
 	}
 	in, says, payload := asked(f)
 	if name, _, _ := strings.Cut(says, "@"); !strings.EqualFold(name, m.Name) {
-		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %s and speaks of %q", f.Kind(), m.Name, says).WithReason("forged")
+		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %s and speaks of %q", f.Kind(), m.Name, says).WithReason(team.ReasonForged)
 	}
 	c := Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role}
 	if err := t.may(ctx, c, OpAsk); err != nil {

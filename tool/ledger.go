@@ -118,7 +118,7 @@ func lostLedger(l team.Layout) bool {
 }
 
 func errLostLedger(key string) *team.Error {
-	return team.Errorf(team.CodeUnavailable, "the ledger of team %q is missing", key).WithReason("corrupt").
+	return team.Errorf(team.CodeUnavailable, "the ledger of team %q is missing", key).WithReason(team.ReasonCorrupt).
 		WithHint("teamctl ledger recover " + key)
 }
 

@@ -59,7 +59,7 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 	}
 	if in.Ready == (len(in.Members) > 0) {
 		return nil, nil, nil, team.Errorf(team.CodeInvalid, "name the members whose branches are to be merged, or ask for all that are ready").
-			WithReason("usage").WithHint("teamctl merge --ready")
+			WithReason(team.ReasonUsage).WithHint("teamctl merge --ready")
 	}
 	if in.Repo != "" {
 		if _, err := t.repo(ctx, in.Repo); err != nil {
@@ -81,7 +81,7 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 				return nil, nil, notes, err
 			}
 			if l.into == "" {
-				return nil, nil, notes, team.Errorf(team.CodeInvalid, "no branch is checked out in %s", g.Repo.Root()).WithReason("no_target").WithHint("name one: --into BRANCH")
+				return nil, nil, notes, team.Errorf(team.CodeInvalid, "no branch is checked out in %s", g.Repo.Root()).WithReason(team.ReasonNoTarget).WithHint("name one: --into BRANCH")
 			}
 		}
 		more, err := t.askedIn(ctx, in, g, &l)
@@ -99,7 +99,7 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 		what := "it is not known whether " + strings.Join(unknown, ", ") + " work"
 		name := "teamctl merge " + strings.Join(unknown, " ")
 		if len(all) == 0 {
-			return nil, nil, notes, team.Errorf(team.CodeConflict, "%s: name those to merge", what).WithReason("readiness_unknown").WithHint(name)
+			return nil, nil, notes, team.Errorf(team.CodeConflict, "%s: name those to merge", what).WithReason(team.ReasonReadinessUnknown).WithHint(name)
 		}
 		notes = append(notes, what+": "+name)
 	}
@@ -132,11 +132,11 @@ func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLan
 			return notes, v.Err
 		}
 		if v.Branch == "" || v.Head == "" {
-			return notes, team.Errorf(team.CodeConflict, "%s is on no branch in %s", m.Name, m.Worktree).WithReason("detached").
+			return notes, team.Errorf(team.CodeConflict, "%s is on no branch in %s", m.Name, m.Worktree).WithReason(team.ReasonDetached).
 				WithHint("git -C " + m.Worktree + " switch -c teamctl-" + m.Name)
 		}
 		if v.Branch == into {
-			return notes, team.Errorf(team.CodeInvalid, "%s works on %s itself", m.Name, into).WithReason("no_target")
+			return notes, team.Errorf(team.CodeInvalid, "%s works on %s itself", m.Name, into).WithReason(team.ReasonNoTarget)
 		}
 		if !v.Clean() {
 			notes = append(notes, m.Name+" has work that is not committed; only its commits are merged")

@@ -63,7 +63,7 @@ func (t *Team) MergeCancel(ctx context.Context, c Caller, names []string) ([]led
 			canceled = append(canceled, m)
 		case m.State.Open() && len(names) > 0 && err == nil:
 			err = team.Errorf(team.CodeConflict, "the merge of %s is under way (%s) and goes on", m.Member, m.State).
-				WithReason("merge_under_way").WithHint("teamctl merge queue --watch, or end the teamctl merge that does it")
+				WithReason(team.ReasonMergeUnderWay).WithHint("teamctl merge queue --watch, or end the teamctl merge that does it")
 		}
 	}
 	return canceled, err

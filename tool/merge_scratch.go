@@ -80,7 +80,7 @@ const endsWithin = 10 * time.Second
 // cleared is a note.
 func (t *Team) holdMerges(ctx context.Context, force bool, out *TeamDeleteOut) (release func(), err error) {
 	release = func() {}
-	busy := team.Errorf(team.CodeConflict, "a merge of team %s is under way", t.Layout.Key).WithReason("merge_active").
+	busy := team.Errorf(team.CodeConflict, "a merge of team %s is under way", t.Layout.Key).WithReason(team.ReasonMergeActive).
 		WithHint("teamctl merge queue --team " + t.Layout.Key)
 	var lock *filelock.Held
 	if force {

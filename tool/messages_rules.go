@@ -166,7 +166,7 @@ func (t *Team) shutdownRequest(ctx context.Context, c Caller, id string) (ledger
 		}
 	}
 	return ledger.Message{}, team.Errorf(team.CodeNotFound, "no shutdown request %q was sent to %s", id, c.Name).
-		WithReason("request_not_found").WithHint("teamctl inbox")
+		WithReason(team.ReasonRequestNotFound).WithHint("teamctl inbox")
 }
 
 // answerPlan is the lead's answer to a plan in the shape of a message. It goes the

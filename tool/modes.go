@@ -27,7 +27,7 @@ func modeAllows(m team.Mode, op Operation) bool {
 }
 
 func errMode(c Caller, op Operation) *team.Error {
-	e := team.Errorf(team.CodeDenied, "%s is in %s mode and may not %s", c.Name, c.Mode, op).WithReason("mode")
+	e := team.Errorf(team.CodeDenied, "%s is in %s mode and may not %s", c.Name, c.Mode, op).WithReason(team.ReasonMode)
 	if c.Mode == team.ModePlan {
 		return e.WithHint("submit a plan first: PlanSubmit, or teamctl ask plan")
 	}
@@ -128,7 +128,7 @@ func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mod
 		}
 	}
 	if !c.Person && m.SessionKey == c.Session {
-		return m, team.Errorf(team.CodeDenied, "%s cannot change its own permission mode", c.Name).WithReason("own_mode")
+		return m, team.Errorf(team.CodeDenied, "%s cannot change its own permission mode", c.Name).WithReason(team.ReasonOwnMode)
 	}
 	if m.Spec.Mode == mode || m.Spec.Mode == "" && mode == team.ModeDefault {
 		return m, nil

@@ -114,7 +114,7 @@ func (e *Env) isNative(code team.Code, key string) error {
 	if !ok {
 		return nil
 	}
-	return team.Errorf(code, "%s", n).WithReason("native_team").WithHint(n.Bridge)
+	return team.Errorf(code, "%s", n).WithReason(team.ReasonNativeTeam).WithHint(n.Bridge)
 }
 
 // onlyNative is isNative for a command that names no team, where there are native ones and
@@ -129,6 +129,6 @@ func (e *Env) onlyNative() error {
 		texts[i] = n.String()
 	}
 	slices.Sort(texts)
-	return team.Errorf(team.CodeNotFound, "there is no team yet; %s", strings.Join(texts, "; ")).WithReason("team_not_found").
+	return team.Errorf(team.CodeNotFound, "there is no team yet; %s", strings.Join(texts, "; ")).WithReason(team.ReasonTeamNotFound).
 		WithHint(all[0].Bridge)
 }

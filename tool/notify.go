@@ -27,7 +27,7 @@ func (t *Team) SinkAdd(ctx context.Context, c Caller, spec string) error {
 	}
 	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
 		if slices.Contains(specs, spec) {
-			return nil, team.Errorf(team.CodeConflict, "%q is there already", spec).WithReason("sink_exists")
+			return nil, team.Errorf(team.CodeConflict, "%q is there already", spec).WithReason(team.ReasonSinkExists)
 		}
 		return append(specs, spec), nil
 	})
@@ -41,7 +41,7 @@ func (t *Team) SinkRemove(ctx context.Context, c Caller, spec string) error {
 	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
 		i := slices.Index(specs, spec)
 		if i < 0 {
-			return nil, team.Errorf(team.CodeNotFound, "there is no sink %q", spec).WithReason("sink_not_found").WithHint("teamctl notify ls")
+			return nil, team.Errorf(team.CodeNotFound, "there is no sink %q", spec).WithReason(team.ReasonSinkNotFound).WithHint("teamctl notify ls")
 		}
 		return slices.Delete(specs, i, i+1), nil
 	})
@@ -83,7 +83,7 @@ func (t *Team) SinkTest(ctx context.Context, c Caller) ([]string, error) {
 			})
 		}
 		if err != nil {
-			errs = append(errs, team.Errorf(team.CodeUnavailable, "%w", err).WithReason("sink"))
+			errs = append(errs, team.Errorf(team.CodeUnavailable, "%w", err).WithReason(team.ReasonSink))
 		}
 	}
 	return specs, joinErrors(errs)

@@ -23,12 +23,12 @@ func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
 func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions) error {
 	if !c.Person {
 		return team.Errorf(team.CodeDenied, "%s may not change what is allowed without a question", c.Name).
-			WithReason("role").WithHint("teamctl approvals rules --help: a person sets them at a shell")
+			WithReason(team.ReasonRole).WithHint("teamctl approvals rules --help: a person sets them at a shell")
 	}
 	for _, list := range [][]team.PermissionRule{p.Deny, p.Allow} {
 		for _, r := range list {
 			if err := permit.Check(r); err != nil {
-				return team.Errorf(team.CodeInvalid, "rule %q: %w", r, err).WithReason("bad_rule")
+				return team.Errorf(team.CodeInvalid, "rule %q: %w", r, err).WithReason(team.ReasonBadRule)
 			}
 		}
 	}

@@ -155,7 +155,7 @@ func awaited(ds []ledger.Delivery, want team.DeliveryState) (missing []string, e
 		}
 	}
 	if len(dropped) > 0 {
-		return missing, team.Errorf(team.CodeConflict, "the message was dropped: %s", strings.Join(dropped, ", ")).WithReason("dropped")
+		return missing, team.Errorf(team.CodeConflict, "the message was dropped: %s", strings.Join(dropped, ", ")).WithReason(team.ReasonDropped)
 	}
 	return missing, nil
 }

@@ -33,7 +33,7 @@ func (t *Team) Rename(ctx context.Context, c Caller, old, name string) (Renamed,
 	}
 	if m.Name == team.LeadName {
 		return Renamed{}, team.Errorf(team.CodeInvalid, "%s is the lead, which has its name in every team", m.Name).
-			WithReason("lead").WithHint("teamctl rename MEMBER NAME")
+			WithReason(team.ReasonLead).WithHint("teamctl rename MEMBER NAME")
 	}
 	key, err := team.AgentKey(name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *Team) Rename(ctx context.Context, c Caller, old, name string) (Renamed,
 	case m.Name == key:
 		out.Status = "already_renamed"
 	case m.Name != was: // found by a former name: another rename came first
-		return Renamed{}, team.Errorf(team.CodeConflict, "%s was renamed to %s", was, m.Name).WithReason("renamed").
+		return Renamed{}, team.Errorf(team.CodeConflict, "%s was renamed to %s", was, m.Name).WithReason(team.ReasonRenamed).
 			WithHint("teamctl rename " + m.Name + " " + key)
 	}
 	m, err = supervise(ctx, t, func(s Supervisor) (ledger.Member, error) { return s.RenameMember(ctx, m.SessionKey, key) })

@@ -165,7 +165,7 @@ func (r *repairer) ledger(ctx context.Context, t *Team) bool {
 		problems, err = t.Ledger.Check(ctx)
 	}
 	if err == nil && len(problems) > 0 {
-		err = team.Errorf(team.CodeUnavailable, "damaged: %s", strings.Join(problems, "; ")).WithReason("corrupt").
+		err = team.Errorf(team.CodeUnavailable, "damaged: %s", strings.Join(problems, "; ")).WithReason(team.ReasonCorrupt).
 			WithHint("nothing was touched; keep " + t.Layout.Ledger() + " and its -wal")
 	}
 	if err != nil {

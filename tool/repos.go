@@ -115,7 +115,7 @@ func resolveRepos(ctx context.Context, own string, in map[string]string) (superv
 			return nil, team.Errorf(team.CodeInvalid, "the repository %s has no path", name)
 		}
 		if other, twice := taken[root]; twice {
-			return nil, team.Errorf(team.CodeInvalid, "%s and %s are the same repository, %s", name, other, root).WithReason("repository_twice")
+			return nil, team.Errorf(team.CodeInvalid, "%s and %s are the same repository, %s", name, other, root).WithReason(team.ReasonRepositoryTwice)
 		}
 		taken[root], out[name] = name, root
 	}

@@ -115,9 +115,9 @@ func errRole(c Caller, op Operation) *team.Error {
 	if !modeAllows(c.Mode, op) {
 		return errMode(c, op)
 	}
-	e := team.Errorf(team.CodeDenied, "%s (%s) may not %s", c.Name, c.Role, op).WithReason("role")
+	e := team.Errorf(team.CodeDenied, "%s (%s) may not %s", c.Name, c.Role, op).WithReason(team.ReasonRole)
 	if op == OpSpawn {
-		e = team.Errorf(team.CodeDenied, "only the lead spawns members: %s is %s", c.Name, c.Role).WithReason("role")
+		e = team.Errorf(team.CodeDenied, "only the lead spawns members: %s is %s", c.Name, c.Role).WithReason(team.ReasonRole)
 	}
 	return e.WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
 }

@@ -19,7 +19,7 @@ func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) 
 		}
 		if !team.KindOf(m.Spec.Agent).Sessions && m.Name != team.LeadName {
 			return ledger.Session{}, team.Errorf(team.CodeConflict, "%s keeps its conversation itself: it is of kind %s", m.Name, m.Spec.Agent).
-				WithReason("no_session").WithHint("teamctl attach " + m.Name + " shows it; teamctl send " + m.Name + " TEXT")
+				WithReason(team.ReasonNoSession).WithHint("teamctl attach " + m.Name + " shows it; teamctl send " + m.Name + " TEXT")
 		}
 		key = m.SessionKey
 	}
@@ -94,7 +94,7 @@ func (t *Team) spec(ctx context.Context, agent string, exact bool) (ledger.Spec,
 	case 1:
 		return near[0], nil
 	}
-	return spec, team.Errorf(team.CodeConflict, "several agents are like %q: %s", agent, strings.Join(names, ", ")).WithReason("agent_ambiguous")
+	return spec, team.Errorf(team.CodeConflict, "several agents are like %q: %s", agent, strings.Join(names, ", ")).WithReason(team.ReasonAgentAmbiguous)
 }
 
 // CloseSession closes a session and its children.

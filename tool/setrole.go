@@ -27,11 +27,11 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 	case m.Role == role:
 		return m, t.freeTasks(ctx, c, m) // whoever changed it may have been killed
 	case m.Name == team.LeadName:
-		return m, team.Errorf(team.CodeDenied, "the lead's role is %s", m.Role).WithReason("role")
+		return m, team.Errorf(team.CodeDenied, "the lead's role is %s", m.Role).WithReason(team.ReasonRole)
 	case !c.Person && m.SessionKey == c.Session:
-		return m, team.Errorf(team.CodeDenied, "%s cannot change its own role", c.Name).WithReason("own_role")
+		return m, team.Errorf(team.CodeDenied, "%s cannot change its own role", c.Name).WithReason(team.ReasonOwnRole)
 	case !c.Person && (role == team.RoleOperator || m.Role == team.RoleOperator):
-		return m, team.Errorf(team.CodeDenied, "only a person says who is an operator").WithReason("role")
+		return m, team.Errorf(team.CodeDenied, "only a person says who is an operator").WithReason(team.ReasonRole)
 	}
 	if m, err = t.as(c).UpdateMember(ctx, ledger.MemberPatch{SessionKey: m.SessionKey, Role: &role}); err != nil {
 		return m, err

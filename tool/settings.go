@@ -149,7 +149,7 @@ func findSetting(name string) (setting, error) {
 	if i >= 0 && (settings[i].Name != SetAnswerer || slices.Contains(approvalKinds, ledger.ApprovalKind(name[len(SetAnswerer):]))) {
 		return settings[i], nil
 	}
-	return setting{}, team.Errorf(team.CodeNotFound, "no setting %q", name).WithReason("setting_not_found").WithHint("teamctl settings")
+	return setting{}, team.Errorf(team.CodeNotFound, "no setting %q", name).WithReason(team.ReasonSettingNotFound).WithHint("teamctl settings")
 }
 
 // setting is what was set, or "".

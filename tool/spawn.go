@@ -183,7 +183,7 @@ func place(root string, further supervisor.Repositories, in SpawnIn) (cwd, tree 
 		}
 		if root == "" && len(further) > 0 && in.Cwd == "" { // a guess would be somebody's wrong repository
 			return "", "", team.Errorf(team.CodeInvalid, "which repository is %s to work on?", in.Name).
-				WithReason("repository_unknown").WithHint("--repo " + strings.Join(further.Names(), ", --repo ") + ", or --worktree none")
+				WithReason(team.ReasonRepositoryUnknown).WithHint("--repo " + strings.Join(further.Names(), ", --repo ") + ", or --worktree none")
 		}
 	case "own", "true":
 		tree = "own"
@@ -335,7 +335,7 @@ func (t *Team) Pane(ctx context.Context, name string) (team.Pane, error) {
 		}
 		if m.Pane.PaneID == "" {
 			return m.Pane, team.Errorf(team.CodeConflict, "%s is not running (%s)", name, m.Observed).
-				WithReason("not_running").WithHint("teamctl start " + name)
+				WithReason(team.ReasonNotRunning).WithHint("teamctl start " + name)
 		}
 		return m.Pane, nil
 	}

@@ -37,7 +37,7 @@ func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]ledger.Me
 			here = append(here, n)
 		case team.KindOf(m.Spec.Agent).External:
 			return nil, team.Errorf(team.CodeConflict, "%s had joined by itself: teamctl does not start it", m.Name).
-				WithReason("external").WithHint("teamctl join " + m.Name)
+				WithReason(team.ReasonExternal).WithHint("teamctl join " + m.Name)
 		default:
 			gone = append(gone, m)
 		}
@@ -67,7 +67,7 @@ func (t *Team) stoppedNames(ctx context.Context) (names []string, err error) {
 	if len(names) > 0 {
 		return names, nil
 	}
-	none := team.Errorf(team.CodeNotFound, "no member is stopped").WithReason("none_stopped").WithHint("teamctl ps")
+	none := team.Errorf(team.CodeNotFound, "no member is stopped").WithReason(team.ReasonNoneStopped).WithHint("teamctl ps")
 	left, err := t.Left(ctx)
 	if err != nil {
 		return nil, err

@@ -144,7 +144,7 @@ func writeTask(ctx context.Context, path string, data []byte) error {
 		return atomicfile.Write(path, data, 0o600, true)
 	})
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason("task_locked")
+		return team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason(team.ReasonTaskLocked)
 	}
 	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "%w", err)
@@ -203,7 +203,7 @@ func readTask(ctx context.Context, path, id string) (t ledger.Task, blocks []str
 			return team.Errorf(team.CodeUnavailable, "read tasks: %w", err)
 		}
 		if t, blocks, err = unmarshalTask(id, data); err != nil {
-			return team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason("corrupt_task")
+			return team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason(team.ReasonCorruptTask)
 		}
 		return nil
 	}
@@ -219,7 +219,7 @@ func readTask(ctx context.Context, path, id string) (t ledger.Task, blocks []str
 	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return t, nil, team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason("task_locked")
+		return t, nil, team.Errorf(team.CodeTimeout, "%s is locked by another program", path).WithReason(team.ReasonTaskLocked)
 	case ctx.Err() != nil:
 		return t, nil, context.Cause(ctx)
 	}

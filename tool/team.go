@@ -58,7 +58,7 @@ func resolveRepo(ctx context.Context, path, base string) (root, commit string, e
 
 func unwritable(path string, err error) error {
 	return team.Errorf(team.CodeUnavailable, "write to %s: %w", path, err).
-		WithReason("home_unwritable").WithHint("set " + team.EnvHome + " to a directory that you can write to")
+		WithReason(team.ReasonHomeUnwritable).WithHint("set " + team.EnvHome + " to a directory that you can write to")
 }
 
 // firstCoded keeps the code of a joined error whose clean-up went well.
@@ -154,13 +154,13 @@ func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 		if err := e.onlyNative(); err != nil {
 			return "", err
 		}
-		return "", team.Errorf(team.CodeNotFound, "there is no team yet").WithReason("team_not_found").
+		return "", team.Errorf(team.CodeNotFound, "there is no team yet").WithReason(team.ReasonTeamNotFound).
 			WithHint("teamctl create demo --repo .")
 	case 1:
 		return keys[0], nil
 	default:
 		return "", team.Errorf(team.CodeInvalid, "there are %d teams%s: %s", len(several), where, strings.Join(several, ", ")).
-			WithReason("team_ambiguous").WithHint("add --team " + several[0] + ", or export " + team.EnvTeam + "=" + several[0])
+			WithReason(team.ReasonTeamAmbiguous).WithHint("add --team " + several[0] + ", or export " + team.EnvTeam + "=" + several[0])
 	}
 }
 
@@ -171,7 +171,7 @@ func (e *Env) noTeam(key string, keys []string) error {
 	if err := e.isNative(team.CodeNotFound, key); err != nil {
 		return err
 	}
-	err := team.Errorf(team.CodeNotFound, "Team %q does not exist", key).WithReason("team_not_found")
+	err := team.Errorf(team.CodeNotFound, "Team %q does not exist", key).WithReason(team.ReasonTeamNotFound)
 	if len(keys) == 0 {
 		return err.WithHint("there is no team yet: teamctl create " + key + " --repo .")
 	}
@@ -263,7 +263,7 @@ func (t *Team) RunningSupervisor(ctx context.Context) (Supervisor, error) {
 		}
 	}
 	return nil, team.Errorf(team.CodeUnavailable, "no supervisor of team %q is up", t.Layout.Key).
-		WithReason("supervisor_down").WithHint("teamctl ps starts one where a member should run")
+		WithReason(team.ReasonSupervisorDown).WithHint("teamctl ps starts one where a member should run")
 }
 
 // supervise runs f with the team's supervisor. One that left between the dial

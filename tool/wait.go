@@ -231,7 +231,7 @@ func ended(p Progress, ids []string, by hands) (bool, error) {
 		task, ok := byID[id]
 		switch {
 		case !ok:
-			return true, team.Errorf(team.CodeNotFound, "there is no task %s", id).WithReason("task_not_found").WithHint("teamctl task ls")
+			return true, team.Errorf(team.CodeNotFound, "there is no task %s", id).WithReason(team.ReasonTaskNotFound).WithHint("teamctl task ls")
 		case task.Status == team.TaskCompleted:
 		case task.Status == team.TaskFailed:
 			failed = append(failed, id)
@@ -272,7 +272,7 @@ func ended(p Progress, ids []string, by hands) (bool, error) {
 	if len(failed) > 0 {
 		hint = "teamctl task show " + failed[0]
 	}
-	return true, err.WithReason("tasks_failed").WithHint(hint)
+	return true, err.WithReason(team.ReasonTasksFailed).WithHint(hint)
 }
 
 // deadEnd reports whether a pending task waits, directly or not, for a failed one.

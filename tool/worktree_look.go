@@ -196,7 +196,7 @@ func (t *Team) LeaseRelease(ctx context.Context, c Caller, member, glob string) 
 		n, err = t.as(c).DropFileLeases(ctx, m.SessionKey, leaseGlob(m, glob))
 	}
 	if err == nil && n == 0 && glob != "" {
-		err = team.Errorf(team.CodeNotFound, "%s holds no lease of %q", m.Name, glob).WithReason("lease_not_found").WithHint("teamctl lease ls")
+		err = team.Errorf(team.CodeNotFound, "%s holds no lease of %q", m.Name, glob).WithReason(team.ReasonLeaseNotFound).WithHint("teamctl lease ls")
 	}
 	return n, err
 }

@@ -40,7 +40,7 @@ func (t *Team) treeMembers(ctx context.Context, names []string, left bool) ([]le
 			return nil, err
 		}
 		if !own(m) {
-			return nil, team.Errorf(team.CodeInvalid, "%s has no worktree of its own", m.Name).WithReason("no_worktree")
+			return nil, team.Errorf(team.CodeInvalid, "%s has no worktree of its own", m.Name).WithReason(team.ReasonNoWorktree)
 		}
 		out = append(out, m)
 	}

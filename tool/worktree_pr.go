@@ -44,12 +44,12 @@ func (t *Team) PullRequests(ctx context.Context, c Caller, names []string, into 
 	for _, w := range look.Worktrees {
 		switch {
 		case w.Into == "":
-			return nil, team.Errorf(team.CodeInvalid, "no branch is checked out in the repository").WithReason("no_target").WithHint("name one: --into BRANCH")
+			return nil, team.Errorf(team.CodeInvalid, "no branch is checked out in the repository").WithReason(team.ReasonNoTarget).WithHint("name one: --into BRANCH")
 		case w.Err != nil:
 			return nil, w.Err
 		case w.Branch == "" || w.ToTarget == 0:
 			if len(names) > 0 {
-				return nil, team.Errorf(team.CodeConflict, "%s has nothing that %s lacks", w.Member, w.Into).WithReason("nothing_to_merge")
+				return nil, team.Errorf(team.CodeConflict, "%s has nothing that %s lacks", w.Member, w.Into).WithReason(team.ReasonNothingToMerge)
 			}
 			continue
 		}

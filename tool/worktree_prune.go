@@ -96,7 +96,7 @@ func (t *Team) leftBy(ctx context.Context, left []ledger.Member, names []string)
 			return nil, err
 		}
 		if _, err := t.Ledger.Member(ctx, name); err == nil {
-			return nil, team.Errorf(team.CodeConflict, "%s has not left the team", name).WithReason("on_the_roster").
+			return nil, team.Errorf(team.CodeConflict, "%s has not left the team", name).WithReason(team.ReasonOnTheRoster).
 				WithHint("teamctl shutdown " + name)
 		}
 		i := slices.IndexFunc(left, func(m ledger.Member) bool { return m.Name == name })

@@ -109,7 +109,7 @@ func savesOf(ctx context.Context, repos []*worktree.Repo, kind, teamKey, agent s
 
 func noRepo(key string) error {
 	return team.Errorf(team.CodeInvalid, "team %q has no repository, and so no worktrees", key).
-		WithReason("no_repository").WithHint("teamctl create " + key + "-2 --repo . makes a team that has one, of the repository here")
+		WithReason(team.ReasonNoRepository).WithHint("teamctl create " + key + "-2 --repo . makes a team that has one, of the repository here")
 }
 
 // Rescues lists what was saved before something was removed, the newest first.
@@ -364,7 +364,7 @@ func (t *Team) restoreInto(ctx context.Context, agent, ref string) (RestoredOut,
 	r, m := groups[0].Repo, groups[0].Members[0]
 	if m.Observed.Alive() {
 		return out, team.Errorf(team.CodeConflict, "%s is running in %s", m.Name, m.Worktree).
-			WithReason("running").WithHint("teamctl stop " + m.Name)
+			WithReason(team.ReasonRunning).WithHint("teamctl stop " + m.Name)
 	}
 	out.Path, out.Branch = m.Worktree, m.Branch
 	out.Rescue, err = r.RestoreInto(ctx, m.Worktree, ref, t.Layout.Key, m.Name)

@@ -71,7 +71,7 @@ func (r *Repo) PortBase(ctx context.Context, path string) (int, error) {
 		}
 		return base, nil
 	}
-	return 0, team.Errorf(team.CodeLimit, "no %d consecutive free ports between %d and %d", PortCount, portFirst, portLast).WithReason("no_ports")
+	return 0, team.Errorf(team.CodeLimit, "no %d consecutive free ports between %d and %d", PortCount, portFirst, portLast).WithReason(team.ReasonNoPorts)
 }
 
 // portsFree tries to bind each port. It uses two system calls instead of

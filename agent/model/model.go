@@ -18,7 +18,7 @@ type Ref struct {
 func ParseRef(s string) (Ref, error) {
 	provider, name, ok := strings.Cut(strings.TrimSpace(s), "/")
 	if !ok || provider == "" || name == "" || strings.ContainsAny(provider+name, " \t\n\r") {
-		return Ref{}, team.Errorf(team.CodeInvalid, "invalid model %q", s).WithReason("bad_model").
+		return Ref{}, team.Errorf(team.CodeInvalid, "invalid model %q", s).WithReason(team.ReasonBadModel).
 			WithHint("give provider/model, such as anthropic/claude-sonnet-4-5")
 	}
 	return Ref{Provider: provider, Model: name}, nil

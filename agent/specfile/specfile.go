@@ -70,7 +70,7 @@ func Decode(file string, b []byte) (team.AgentSpec, error) {
 }
 
 func bad(format string, args ...any) error {
-	return team.Errorf(team.CodeInvalid, format, args...).WithReason("bad_spec")
+	return team.Errorf(team.CodeInvalid, format, args...).WithReason(team.ReasonBadSpec)
 }
 
 // find returns where a key that is not decoded stands; the library does not tell. It is

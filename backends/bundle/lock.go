@@ -49,7 +49,7 @@ func (l *Lock) Unlock() {
 func LockStart(b team.Bundle) (*Lock, error) {
 	l, err := lock(b.StartLock(), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, errHeld) {
-		return nil, team.Errorf(team.CodeConflict, "another start of this member is in progress").WithReason("start_in_progress")
+		return nil, team.Errorf(team.CodeConflict, "another start of this member is in progress").WithReason(team.ReasonStartInProgress)
 	}
 	return l, err
 }
@@ -62,7 +62,7 @@ func AwaitStart(b team.Bundle) (*Lock, error) { return lock(b.StartLock(), unix.
 func LockRun(b team.Bundle) (*Lock, error) {
 	l, err := lock(b.RunLock(), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, errHeld) {
-		return nil, team.Errorf(team.CodeConflict, "a generation of this member is running").WithReason("already_running")
+		return nil, team.Errorf(team.CodeConflict, "a generation of this member is running").WithReason(team.ReasonAlreadyRunning)
 	}
 	return l, err
 }

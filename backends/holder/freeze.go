@@ -77,7 +77,7 @@ func freezer(l backends.Launch, pr backends.Proc, verb string) (*cgroup.Group, e
 }
 
 func noFreezer(verb string, l backends.Launch, reason string) error {
-	return team.Errorf(team.CodeUnavailable, "cannot %s %s: %s", verb, l.Agent, reason).WithReason("no_freezer").
+	return team.Errorf(team.CodeUnavailable, "cannot %s %s: %s", verb, l.Agent, reason).WithReason(team.ReasonNoFreezer).
 		WithHint("teamctl stop " + l.Agent + " ends it instead; teamctl doctor says what is missing")
 }
 

@@ -86,7 +86,7 @@ func (s *Starter) Start(ctx context.Context, l backends.Launch, w Way) (err erro
 	if runs, err := bundle.Running(l.Bundle); err != nil {
 		return err
 	} else if runs {
-		return team.Errorf(team.CodeConflict, "a generation of this member is running").WithReason("already_running")
+		return team.Errorf(team.CodeConflict, "a generation of this member is running").WithReason(team.ReasonAlreadyRunning)
 	}
 	bundle.Sweep(l.Bundle)
 	if err := bundle.WriteLaunch(l); err != nil {

@@ -188,7 +188,7 @@ func (g *generation) noTerminal(verb string) error {
 		return err
 	}
 	return team.Errorf(team.CodeUnavailable, "%s %s: an in-process teammate has no terminal", verb, g.launch.Agent).
-		WithReason("no_terminal").WithHint("teamctl send " + g.launch.Agent)
+		WithReason(team.ReasonNoTerminal).WithHint("teamctl send " + g.launch.Agent)
 }
 
 // Interrupt returns an error: there is no terminal.

@@ -369,7 +369,7 @@ func (h *host) typeText(p []byte) error {
 	from, to, err := h.input.put([]byte(text))
 	switch {
 	case errors.Is(err, errFull):
-		return team.Errorf(team.CodeUnavailable, "%w", err).WithReason("not_read")
+		return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(team.ReasonNotRead)
 	case err != nil:
 		return team.Errorf(team.CodeNotFound, "it has exited")
 	}
@@ -390,9 +390,9 @@ func (h *host) typedUntil(from, to int64) error {
 			return team.Errorf(team.CodeNotFound, "it has exited")
 		case <-t.C:
 			if h.input.withdraw(from, to) {
-				return team.Errorf(team.CodeTimeout, "the program does not read its terminal: nothing was typed").WithReason("not_read")
+				return team.Errorf(team.CodeTimeout, "the program does not read its terminal: nothing was typed").WithReason(team.ReasonNotRead)
 			}
-			return team.Errorf(team.CodeTimeout, "the program does not read its terminal: the text is queued there").WithReason("queued")
+			return team.Errorf(team.CodeTimeout, "the program does not read its terminal: the text is queued there").WithReason(team.ReasonQueued)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (a *app) tryAgent(ctx context.Context, t trial) (err error) {
 		return nil
 	}
 	if failed > 0 {
-		return team.Errorf(team.CodeUnavailable, "%s: %d of %d checks failed", t.agent, failed, len(list)).WithReason("checks_failed").
+		return team.Errorf(team.CodeUnavailable, "%s: %d of %d checks failed", t.agent, failed, len(list)).WithReason(team.ReasonChecksFailed).
 			WithHint("teamctl agents show " + t.agent + " says what it is to do, teamctl agents --help what stands in a file of your own")
 	}
 	return nil

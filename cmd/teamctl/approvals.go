@@ -442,7 +442,7 @@ func (a *app) showSettings(ctx context.Context, t *tool.Team, names []string) er
 		for i, s := range list {
 			known[i] = s.Name
 		}
-		e := team.Errorf(team.CodeNotFound, "%q is not set", names[0]).WithReason("setting_not_found")
+		e := team.Errorf(team.CodeNotFound, "%q is not set", names[0]).WithReason(team.ReasonSettingNotFound)
 		if near := team.Closest(names[0], known); near != "" {
 			return e.WithHint("did you mean " + near + "?")
 		}

@@ -43,7 +43,7 @@ drives the team's tmux session by control mode (tmux -CC).`,
 			}
 			if pane.Backend == pty.Name {
 				if cc {
-					return team.Errorf(team.CodeInvalid, "--cc needs tmux: this member has a terminal of its own").WithReason("not_in_tmux")
+					return team.Errorf(team.CodeInvalid, "--cc needs tmux: this member has a terminal of its own").WithReason(team.ReasonNotInTmux)
 				}
 				return a.attachPTY(cmd.Context(), pane, readOnly)
 			}
@@ -56,7 +56,7 @@ drives the team's tmux session by control mode (tmux -CC).`,
 			}
 			if cc {
 				if os.Getenv("TMUX") != "" {
-					return team.Errorf(team.CodeInvalid, "--cc does not work inside tmux").WithReason("inside_tmux").
+					return team.Errorf(team.CodeInvalid, "--cc does not work inside tmux").WithReason(team.ReasonInsideTmux).
 						WithHint("run it in a plain iTerm2 tab")
 				}
 				argv = slices.Insert(argv, 1, "-CC")
@@ -84,7 +84,7 @@ drives the team's tmux session by control mode (tmux -CC).`,
 func (a *app) terminal() (*os.File, error) {
 	in, ok := a.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) || a.out.screen == nil {
-		return nil, team.Errorf(team.CodeInvalid, "attach needs a terminal").WithReason("no_terminal").
+		return nil, team.Errorf(team.CodeInvalid, "attach needs a terminal").WithReason(team.ReasonNoTerminal).
 			WithHint("teamctl capture MEMBER prints its screen, teamctl logs MEMBER its output")
 	}
 	return in, nil
@@ -181,5 +181,5 @@ func attachPane(ctx context.Context, t *tool.Team, args []string) (team.Pane, er
 		}
 	}
 	return team.Pane{}, team.Errorf(team.CodeConflict, "no member of team %q is running", t.Layout.Key).
-		WithReason("not_running").WithHint("teamctl spawn builder --team " + t.Layout.Key)
+		WithReason(team.ReasonNotRunning).WithHint("teamctl spawn builder --team " + t.Layout.Key)
 }

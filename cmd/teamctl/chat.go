@@ -105,7 +105,7 @@ func (ch *chat) once(ctx context.Context, text string, timeout time.Duration) er
 	})
 	switch {
 	case errors.Is(context.Cause(ctx), late):
-		return team.Errorf(team.CodeTimeout, "no answer of %s after %s", s.Name, timeout).WithReason("no_answer").
+		return team.Errorf(team.CodeTimeout, "no answer of %s after %s", s.Name, timeout).WithReason(team.ReasonNoAnswer).
 			WithHint("teamctl message show " + sent.MessageID[:8] + "; teamctl chat " + s.Name)
 	case !errors.Is(err, errChatEnd):
 		return err

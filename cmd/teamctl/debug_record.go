@@ -101,7 +101,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	out := recorded{Member: m.Name, Agent: m.Spec.Agent, Rule: in.rule, Lines: []string{}, Replaced: []string{}}
 	known := false
 	if out.Version, known = adapter.ParseVersion(orElse(in.version, link.Version)); !known {
-		return recorded{}, team.Errorf(team.CodeInvalid, "which version of %s %s is, is not known", m.Spec.Agent, m.Name).WithReason("no_version").
+		return recorded{}, team.Errorf(team.CodeInvalid, "which version of %s %s is, is not known", m.Spec.Agent, m.Name).WithReason(team.ReasonNoVersion).
 			WithHint("--cli-version 1.2.3")
 	}
 	s, err := t.RunningSupervisor(ctx)
@@ -129,7 +129,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	}
 	if out.Rule = orElse(in.rule, seen.Rule); out.Rule == "" || in.rule == "" && was.Rule != seen.Rule {
 		return recorded{}, team.Errorf(team.CodeNotFound, "no rule of %s knows this screen, as %s would be written down", m.Spec.Agent, m.Name).
-			WithReason("no_rule").WithHint("--rule NAME is the rule that is to know it")
+			WithReason(team.ReasonNoRule).WithHint("--rule NAME is the rule that is to know it")
 	}
 	file, err := adapter.ScreenName(out.Agent, out.Version, out.Rule)
 	if err != nil {
@@ -184,7 +184,7 @@ func secretName(name string) bool {
 
 func writeScreen(path, text string, force bool) error {
 	if _, err := os.Lstat(path); err == nil && !force {
-		return team.Errorf(team.CodeConflict, "%s is there", path).WithReason("exists").WithHint("--force replaces it")
+		return team.Errorf(team.CodeConflict, "%s is there", path).WithReason(team.ReasonExists).WithHint("--force replaces it")
 	}
 	err := atomicfile.Write(path, []byte(text), 0o600, false)
 	switch {

@@ -64,7 +64,7 @@ killed commands have left unfinished.`,
 				}
 			}
 			if failed > 0 {
-				return team.Errorf(team.CodeUnavailable, "%d of %d checks failed", failed, len(checks)).WithReason("checks_failed")
+				return team.Errorf(team.CodeUnavailable, "%d of %d checks failed", failed, len(checks)).WithReason(team.ReasonChecksFailed)
 			}
 			return nil
 		},
@@ -107,7 +107,7 @@ func (a *app) repair(ctx context.Context, env *tool.Env) error {
 		}
 	}
 	if failed > 0 {
-		return team.Errorf(team.CodeUnavailable, "%d of %d steps failed", failed, len(steps)).WithReason("repair_failed")
+		return team.Errorf(team.CodeUnavailable, "%d of %d steps failed", failed, len(steps)).WithReason(team.ReasonRepairFailed)
 	}
 	return nil
 }

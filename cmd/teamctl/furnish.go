@@ -41,7 +41,7 @@ func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamf
 		return nil
 	}
 	if made.Repo == "" && len(made.Repos) == 0 {
-		return team.Errorf(team.CodeInvalid, "worktrees need a repository").WithReason("no_repository").WithHint("add repo: PATH to " + from.file)
+		return team.Errorf(team.CodeInvalid, "worktrees need a repository").WithReason(team.ReasonNoRepository).WithHint("add repo: PATH to " + from.file)
 	}
 	var err error
 	if b.FromRepo, err = liesIn(from.file, made); err != nil {

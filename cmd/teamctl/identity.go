@@ -22,7 +22,7 @@ func (a *app) caller(ctx context.Context, t *tool.Team) (tool.Caller, error) {
 	}
 	if member := startedBy(t.Layout); member != "" {
 		return tool.Caller{}, team.Errorf(team.CodeDenied, "this process was started by %s and cannot act as a person", member).
-			WithReason("not_a_person").WithHint("leave " + team.EnvAgentID + " and " + team.EnvToken + " in the environment")
+			WithReason(team.ReasonNotAPerson).WithHint("leave " + team.EnvAgentID + " and " + team.EnvToken + " in the environment")
 	}
 	return tool.Person(), nil
 }

@@ -77,7 +77,7 @@ nothing. The exit status is 7 if anything is wrong.`,
 				a.out.line("copy of %s: %s", c.At.Local().Format("2006-01-02 15:04:05"), c.Path)
 			}
 			if bad {
-				return team.Errorf(team.CodeUnavailable, "the ledger of %s is damaged", key).WithReason("corrupt").
+				return team.Errorf(team.CodeUnavailable, "the ledger of %s is damaged", key).WithReason(team.ReasonCorrupt).
 					WithHint("teamctl ledger recover " + key)
 			}
 			a.out.line("the ledger of %s is sound", key)

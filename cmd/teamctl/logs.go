@@ -137,7 +137,7 @@ func (l *logReader) print(ctx context.Context, tail int, since time.Time, follow
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && follow: // it will come
 	case errors.Is(err, fs.ErrNotExist):
-		return team.Errorf(team.CodeNotFound, "%s has put out nothing yet", l.member).WithReason("no_log").
+		return team.Errorf(team.CodeNotFound, "%s has put out nothing yet", l.member).WithReason(team.ReasonNoLog).
 			WithHint("teamctl ps shows whether it runs")
 	case err != nil:
 		return team.Errorf(team.CodeUnavailable, "read the log of %s: %w", l.member, err)

@@ -76,7 +76,7 @@ where the note says. --team binds the server to one team.`,
 				}
 				return nil
 			}
-			return team.Errorf(team.CodeInvalid, "unknown client %q", args[0]).WithReason("unknown_client").
+			return team.Errorf(team.CodeInvalid, "unknown client %q", args[0]).WithReason(team.ReasonUnknownClient).
 				WithHint(strings.Join(names, ", ") + "; json is for every other one")
 		},
 	}

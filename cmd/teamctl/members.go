@@ -179,7 +179,7 @@ func notStopped(list []team.Stopped) error {
 		switch s.Outcome {
 		case "rejected":
 			return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", s.Name, dash(s.Reason)).
-				WithReason("shutdown_rejected").WithHint(withoutAsking(s))
+				WithReason(team.ReasonShutdownRejected).WithHint(withoutAsking(s))
 		case "failed":
 			return team.Errorf(team.CodeInternal, "%s could not be stopped: %s", s.Name, dash(s.Reason)).
 				WithHint("teamctl kill " + s.Name)

@@ -123,7 +123,7 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 }
 
 // errMerge ends a merge that left branches out.
-var errMerge = team.Errorf(team.CodeConflict, "not every branch was merged").WithReason("merge_incomplete")
+var errMerge = team.Errorf(team.CodeConflict, "not every branch was merged").WithReason(team.ReasonMergeIncomplete)
 
 // workHint says where the members' work is and how to get it, where there is any.
 func (a *app) workHint(ctx context.Context, t *tool.Team) error {

@@ -64,7 +64,7 @@ func notRecovered(list []team.Recovered) error {
 	for _, r := range list {
 		if r.Outcome == "failed" || r.Outcome == "alive" {
 			return team.Errorf(team.CodeUnavailable, "%s was not recovered: %s", r.Name, r.Reason).
-				WithReason("not_recovered").WithHint("teamctl logs " + r.Name)
+				WithReason(team.ReasonNotRecovered).WithHint("teamctl logs " + r.Name)
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func (a *app) teamsChange(ctx context.Context) (<-chan struct{}, func(), error) 
 	if err := dirs.Add(env.Home.TeamsDir()); err != nil {
 		err = errors.Join(err, dirs.Close())
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, team.Errorf(team.CodeNotFound, "there is no team yet").WithReason("team_not_found").WithHint("teamctl create demo --repo .")
+			return nil, nil, team.Errorf(team.CodeNotFound, "there is no team yet").WithReason(team.ReasonTeamNotFound).WithHint("teamctl create demo --repo .")
 		}
 		return nil, nil, team.Errorf(team.CodeUnavailable, "watch the teams: %w", err)
 	}

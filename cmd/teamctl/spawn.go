@@ -246,7 +246,7 @@ func memberNames(ctx context.Context, t *tool.Team, names []string) error {
 			return err
 		}
 		if m.Name == team.LeadName {
-			return team.Errorf(team.CodeInvalid, "the lead is you: no process of teamctl's").WithReason("lead").
+			return team.Errorf(team.CodeInvalid, "the lead is you: no process of teamctl's").WithReason(team.ReasonLead).
 				WithHint("teamctl ps")
 		}
 	}

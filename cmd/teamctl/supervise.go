@@ -132,7 +132,7 @@ func (a *app) supervise(ctx context.Context, direct bool, listening func() error
 func (a *app) completeEnv(l team.Layout) error {
 	if a.origin(l) == control.FromMember {
 		return team.Errorf(team.CodeDenied, "a member cannot run the supervisor: it would have the member's environment").
-			WithReason("not_a_person").WithHint("teamctl ps starts one with the person's")
+			WithReason(team.ReasonNotAPerson).WithHint("teamctl ps starts one with the person's")
 	}
 	return control.Complete(l)
 }

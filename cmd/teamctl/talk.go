@@ -131,7 +131,7 @@ func (a *app) message(words []string) (string, error) {
 		text = strings.TrimRight(string(b), "\n")
 	}
 	if !utf8.ValidString(text) {
-		return "", team.Errorf(team.CodeInvalid, "the text is not UTF-8").WithReason("not_utf8")
+		return "", team.Errorf(team.CodeInvalid, "the text is not UTF-8").WithReason(team.ReasonNotUTF8)
 	}
 	return text, nil
 }
@@ -220,7 +220,7 @@ the state of the team, then each message in an element of its own.`,
 					return usage(cmd, "--prompt is for your own mail")
 				}
 				if consume && who != c.Name {
-					return team.Errorf(team.CodeDenied, "the mailbox of %s is not yours to mark", who).WithReason("not_yours").
+					return team.Errorf(team.CodeDenied, "the mailbox of %s is not yours to mark", who).WithReason(team.ReasonNotYours).
 						WithHint("teamctl inbox " + who + " --unread shows it")
 				}
 				show := func(in tool.InboxOut) error {

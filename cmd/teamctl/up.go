@@ -261,7 +261,7 @@ func there(ctx context.Context, env *tool.Env, key string, in tool.TeamCreateIn,
 	}
 	if repo != row.Repo {
 		return made, team.Errorf(team.CodeConflict, "there is a team %s already, which works on %s and not on %s", key, dash(row.Repo), dash(repo)).
-			WithReason("team_exists").WithHint("teamctl up -f " + file + " --team NAME")
+			WithReason(team.ReasonTeamExists).WithHint("teamctl up -f " + file + " --team NAME")
 	}
 	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
 	return tool.TeamCreateOut{TeamName: key, TeamFilePath: t.Layout.Config(), LeadAgentID: team.AgentID(team.LeadName, key), Repo: row.Repo, Base: row.Base, Repos: more}, err

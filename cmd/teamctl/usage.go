@@ -13,7 +13,7 @@ import (
 
 // usage is a mistake in the command line: exit status 2, and where help is.
 func usage(cmd *cobra.Command, format string, args ...any) *team.Error {
-	return team.Errorf(team.CodeInvalid, format, args...).WithReason("usage").
+	return team.Errorf(team.CodeInvalid, format, args...).WithReason(team.ReasonUsage).
 		WithHint(cmd.CommandPath() + " --help")
 }
 

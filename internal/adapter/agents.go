@@ -140,7 +140,7 @@ func (l Launcher) find(name string) (kind, error) {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
 	return kind{}, team.Errorf(team.CodeInvalid, "unknown agent %q", name).
-		WithReason("unknown_agent").WithHint(hint)
+		WithReason(team.ReasonUnknownAgent).WithHint(hint)
 }
 
 // nearest is the candidate that is at most a third of its length away, or "".

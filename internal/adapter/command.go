@@ -10,7 +10,7 @@ import (
 func commandArgv(_ string, in Input) ([]string, error) {
 	if len(in.Command) == 0 || in.Command[0] == "" {
 		return nil, team.Errorf(team.CodeInvalid, "%s has no command", in.AgentID).
-			WithReason("bad_command").WithHint("teamctl spawn " + in.Name + " -- COMMAND ARG...")
+			WithReason(team.ReasonBadCommand).WithHint("teamctl spawn " + in.Name + " -- COMMAND ARG...")
 	}
 	return slices.Clone(in.Command), nil
 }

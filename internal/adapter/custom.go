@@ -41,7 +41,7 @@ var customName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // and column.
 func ParseCustom(file string, data []byte) (Custom, error) {
 	bad := func(format string, args ...any) error {
-		return team.Errorf(team.CodeInvalid, "read %s: %s", file, fmt.Sprintf(format, args...)).WithReason("bad_agent")
+		return team.Errorf(team.CodeInvalid, "read %s: %s", file, fmt.Sprintf(format, args...)).WithReason(team.ReasonBadAgent)
 	}
 	c := Custom{Name: strings.TrimSuffix(path.Base(file), ".yaml")}
 	if !customName().MatchString(c.Name) {

@@ -81,11 +81,11 @@ func environment(in Input, own map[string]string) ([]string, error) {
 	for name, value := range env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
 			return nil, team.Errorf(team.CodeInvalid, "variable %q of %s cannot stand in an environment", name, in.AgentID).
-				WithReason("bad_env").WithHint("a name has no '=' and neither name nor value a NUL byte")
+				WithReason(team.ReasonBadEnv).WithHint("a name has no '=' and neither name nor value a NUL byte")
 		}
 		if n := len(name) + len(value) + 2; n > maxEnvString {
 			return nil, team.Errorf(team.CodeInvalid, "variable %s of %s has %d bytes, the limit is %d", name, in.AgentID, n, maxEnvString).
-				WithReason("bad_env").WithHint("put long text into a file and name the file")
+				WithReason(team.ReasonBadEnv).WithHint("put long text into a file and name the file")
 		}
 		out = append(out, name+"="+value)
 	}

@@ -46,7 +46,7 @@ func planOpencode(exe string, in Input, v Version) (launch, error) {
 	if own := setting(in, envOpencodeConfig); own != "" {
 		if err := json.Unmarshal([]byte(own), &config); err != nil {
 			return launch{}, team.Errorf(team.CodeInvalid, "%s of %s is no JSON object: %w", envOpencodeConfig, in.AgentID, err).
-				WithReason("bad_env").WithHint("unset " + envOpencodeConfig)
+				WithReason(team.ReasonBadEnv).WithHint("unset " + envOpencodeConfig)
 		}
 	}
 	merge(config, map[string]any{

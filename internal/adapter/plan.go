@@ -88,11 +88,11 @@ func (l Launcher) Plan(in Input) (Output, error) {
 	}
 	if len(in.Command) > 0 && !k.info.TakesCommand && !k.info.TakesArgs {
 		return Output{}, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
-			WithReason("bad_command").WithHint("leave out --agent to run a command as a member")
+			WithReason(team.ReasonBadCommand).WithHint("leave out --agent to run a command as a member")
 	}
 	if in.MCP == team.ServersTeam && (k.cli == nil || len(k.cli.alone) == 0) {
 		return Output{}, team.Errorf(team.CodeInvalid, "agent %q cannot be started with the MCP servers of teamctl only", in.Agent).
-			WithReason("bad_mcp").WithHint("leave out --mcp team: it starts with the servers of its own configuration")
+			WithReason(team.ReasonBadMCP).WithHint("leave out --mcp team: it starts with the servers of its own configuration")
 	}
 	var c launch
 	if k.cli != nil {
@@ -106,7 +106,7 @@ func (l Launcher) Plan(in Input) (Output, error) {
 	for _, a := range c.argv {
 		if strings.ContainsRune(a, 0) {
 			return Output{}, team.Errorf(team.CodeInvalid, "an argument of %s contains a NUL byte", in.AgentID).
-				WithReason("bad_command")
+				WithReason(team.ReasonBadCommand)
 		}
 	}
 	if k.env != nil {

@@ -120,10 +120,10 @@ func BuiltinRules(agent string) (r *Rules, ok bool, err error) {
 func ParseRules(name string, data []byte) (*Rules, error) {
 	r := &Rules{}
 	if err := yaml.UnmarshalWithOptions(data, r, yaml.Strict()); err != nil {
-		return nil, team.Errorf(team.CodeInvalid, "read %s: %s", name, yamlError(err)).WithReason("bad_rules")
+		return nil, team.Errorf(team.CodeInvalid, "read %s: %s", name, yamlError(err)).WithReason(team.ReasonBadRules)
 	}
 	if err := r.compile(); err != nil {
-		return nil, team.Errorf(team.CodeInvalid, "read %s: %w", name, err).WithReason("bad_rules")
+		return nil, team.Errorf(team.CodeInvalid, "read %s: %w", name, err).WithReason(team.ReasonBadRules)
 	}
 	return r, nil
 }

@@ -110,7 +110,7 @@ func (b *bridge) once(ctx context.Context) error {
 func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	if !in.Caller.Person {
 		return nil, nil, team.Errorf(team.CodeDenied, "only a person joins two teams: the lead there speaks as the lead here").
-			WithReason("role").WithHint("ask the person to run teamctl bridge")
+			WithReason(team.ReasonRole).WithHint("ask the person to run teamctl bridge")
 	}
 	dir, err := filepath.Abs(in.Dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 		return nil, nil, team.Errorf(team.CodeUnavailable, "lock the bridge: %w", err)
 	}
 	if !ok {
-		return nil, nil, team.Errorf(team.CodeConflict, "team %q is bridged already, by another process", in.Team.Layout.Key).WithReason("bridged")
+		return nil, nil, team.Errorf(team.CodeConflict, "team %q is bridged already, by another process", in.Team.Layout.Key).WithReason(team.ReasonBridged)
 	}
 	if err := n.sweepLocks(); err != nil {
 		return nil, nil, errors.Join(team.Errorf(team.CodeUnavailable, "free the locks of a bridge that was killed: %w", err), lock.Unlock())

@@ -65,21 +65,21 @@ func FindNative(dir, name string) (string, error) {
 		switch len(names) {
 		case 0:
 			return "", team.Errorf(team.CodeNotFound, "there is no team in %s", filepath.Join(dir, "teams")).
-				WithReason("no_native_team").WithHint("start the lead first: it makes its team; or say --config-dir")
+				WithReason(team.ReasonNoNativeTeam).WithHint("start the lead first: it makes its team; or say --config-dir")
 		case 1:
 			name = names[0]
 		default:
 			return "", team.Errorf(team.CodeInvalid, "there are several teams in %s: %s", dir, strings.Join(names, ", ")).
-				WithReason("native_team").WithHint("teamctl bridge claude --native " + names[0])
+				WithReason(team.ReasonNativeTeam).WithHint("teamctl bridge claude --native " + names[0])
 		}
 	}
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(name, "-") == "" {
 		return "", team.Errorf(team.CodeInvalid, "the team name %q cannot be bridged: the program spells it differently in different places", name).
-			WithReason("native_team").WithHint("give the team there a name of a-z, 0-9 and '-'")
+			WithReason(team.ReasonNativeTeam).WithHint("give the team there a name of a-z, 0-9 and '-'")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "teams", name, "config.json")); err != nil {
 		return "", team.Errorf(team.CodeNotFound, "there is no team %q in %s", name, dir).
-			WithReason("no_native_team").WithHint("ls " + filepath.Join(dir, "teams"))
+			WithReason(team.ReasonNoNativeTeam).WithHint("ls " + filepath.Join(dir, "teams"))
 	}
 	return name, nil
 }

@@ -32,7 +32,7 @@ type keeper struct {
 func newKeeper(l team.Layout) (*keeper, error) {
 	fi, err := os.Lstat(l.Ledger())
 	if err != nil {
-		return nil, team.Errorf(team.CodeNotFound, "no ledger at %s", l.Ledger()).WithReason("ledger_not_found")
+		return nil, team.Errorf(team.CodeNotFound, "no ledger at %s", l.Ledger()).WithReason(team.ReasonLedgerNotFound)
 	}
 	dir, err := os.Open(l.Dir)
 	if err != nil {

@@ -38,7 +38,7 @@ func checkPeer(c net.Conn) error {
 	}
 	if uid != os.Getuid() {
 		return team.Errorf(team.CodeDenied, "the socket %s belongs to a process of user %d", c.RemoteAddr(), uid).
-			WithReason("foreign_supervisor").WithHint("set " + team.EnvRuntime + " to a directory of your own")
+			WithReason(team.ReasonForeignSupervisor).WithHint("set " + team.EnvRuntime + " to a directory of your own")
 	}
 	return nil
 }

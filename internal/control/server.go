@@ -155,7 +155,7 @@ func own(l team.Layout) (unlock func() error, err error) {
 		lock, ok, err := filelock.TryLock(path)
 		if err == nil && !ok {
 			err = team.Errorf(team.CodeConflict, "a supervisor of team %q runs already, pid %s", l.Key, readPID(l)).
-				WithReason("supervisor_running")
+				WithReason(team.ReasonSupervisorRunning)
 		} else if err != nil {
 			err = fmt.Errorf("lock supervisor of %s: %w", l.Key, err)
 		}

@@ -100,5 +100,5 @@ func (c *Courier) open(ctx context.Context, f Facts, s Screen, r Report) (Channe
 		ways = append(ways, string(w))
 	}
 	return nil, team.Errorf(team.CodeUnavailable, "open a channel to %s: no way into it (%s)", f.AgentID, strings.Join(ways, ", ")).
-		WithReason("no_channel")
+		WithReason(team.ReasonNoChannel)
 }

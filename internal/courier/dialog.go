@@ -137,7 +137,7 @@ func (d *dialogs) answer(ctx context.Context, r team.Reply) error {
 	if seen.Dialog != now.Shows {
 		d.keys.later(lookAgain)
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen does not show the dialog that asked", f.AgentID).
-			WithReason("no_dialog").WithHint("teamctl attach " + f.Name)
+			WithReason(team.ReasonNoDialog).WithHint("teamctl attach " + f.Name)
 	}
 	err = d.keys.choose(ctx, r, seen, func(s adapter.Seen) bool { return s.Dialog != now.Shows })
 	if err != nil {
@@ -192,7 +192,7 @@ func (t *typist) choose(ctx context.Context, r team.Reply, seen adapter.Seen, go
 	}
 	t.later(left)
 	return team.Errorf(team.CodeUnavailable, "answer %s: its dialog is not seen to have taken the key %s", t.f.AgentID, key).
-		WithReason("no_dialog").WithHint("teamctl attach " + t.f.Name)
+		WithReason(team.ReasonNoDialog).WithHint("teamctl attach " + t.f.Name)
 }
 
 // pressed reports whether a key was pressed for the request: when its dialog has gone,

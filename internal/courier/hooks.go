@@ -206,7 +206,7 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	if seen.Activity != team.Waiting || seen.For != ask.For || key == "" || !seen.Shows(d.Shows) {
 		h.later(lookAgain) // it may not be drawn yet
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen does not show the dialog for %q", h.f.AgentID, d.Shows).
-			WithReason("no_dialog").WithHint("teamctl attach " + h.f.Name)
+			WithReason(team.ReasonNoDialog).WithHint("teamctl attach " + h.f.Name)
 	}
 	if err := h.choose(ctx, r, seen, func(s adapter.Seen) bool { return s.Activity != team.Waiting || !s.Shows(d.Shows) }); err != nil {
 		return err

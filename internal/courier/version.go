@@ -91,7 +91,7 @@ func LookPath(program string, env []string) (string, error) {
 		if isProgram(program) {
 			return program, nil
 		}
-		return "", team.Errorf(team.CodeNotFound, "there is no program %s", program).WithReason("no_program")
+		return "", team.Errorf(team.CodeNotFound, "there is no program %s", program).WithReason(team.ReasonNoProgram)
 	}
 	dirs := ""
 	for _, kv := range env {
@@ -104,7 +104,7 @@ func LookPath(program string, env []string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", team.Errorf(team.CodeNotFound, "%s is not on the PATH", program).WithReason("no_program")
+	return "", team.Errorf(team.CodeNotFound, "%s is not on the PATH", program).WithReason(team.ReasonNoProgram)
 }
 
 func isProgram(path string) bool {

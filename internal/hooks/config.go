@@ -25,7 +25,7 @@ func Load(h team.Home) (Set, error) {
 		return nil, nil
 	}
 	if r := (*private.Refusal)(nil); errors.As(err, &r) {
-		e := team.Errorf(team.CodeDenied, "read hooks: %w", err).WithReason("not_private")
+		e := team.Errorf(team.CodeDenied, "read hooks: %w", err).WithReason(team.ReasonNotPrivate)
 		if r.Mend != "" {
 			return nil, e.WithHint(r.Mend)
 		}
@@ -44,7 +44,7 @@ func Load(h team.Home) (Set, error) {
 	for name, value := range file.Hooks {
 		kind, err := ParseKind(name)
 		if err != nil {
-			return nil, team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason("bad_config").WithHint(team.HintOf(err))
+			return nil, team.Errorf(team.CodeInvalid, "%s: %w", path, err).WithReason(team.ReasonBadConfig).WithHint(team.HintOf(err))
 		}
 		raw, err := json.Marshal(value)
 		if err != nil {
@@ -58,7 +58,7 @@ func Load(h team.Home) (Set, error) {
 			err = json.Unmarshal(raw, &list[0])
 		}
 		if err != nil {
-			return nil, team.Errorf(team.CodeInvalid, "%s: hooks.%s: %w", path, name, err).WithReason("bad_config").WithHint("docs/hooks.md")
+			return nil, team.Errorf(team.CodeInvalid, "%s: hooks.%s: %w", path, name, err).WithReason(team.ReasonBadConfig).WithHint("docs/hooks.md")
 		}
 		set[kind] = list
 	}
@@ -66,5 +66,5 @@ func Load(h team.Home) (Set, error) {
 }
 
 func unreadable(path string, err error) error {
-	return team.Errorf(team.CodeInvalid, "read %s: %w", path, err).WithReason("bad_config").WithHint("docs/hooks.md says what stands in it")
+	return team.Errorf(team.CodeInvalid, "read %s: %w", path, err).WithReason(team.ReasonBadConfig).WithHint("docs/hooks.md says what stands in it")
 }

@@ -173,7 +173,7 @@ func (s *Store) List(ctx context.Context, prefix string) ([]Entry, error) {
 }
 
 func notFound(key string) error {
-	return team.Errorf(team.CodeNotFound, "no memory %q", key).WithReason("memory_not_found").WithHint("teamctl memory ls")
+	return team.Errorf(team.CodeNotFound, "no memory %q", key).WithReason(team.ReasonMemoryNotFound).WithHint("teamctl memory ls")
 }
 
 // check refuses what cannot be an entry.
@@ -182,13 +182,13 @@ func (e Entry) check() error {
 	bad := func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
 	switch {
 	case len(parts) != 3 || slices.Contains(parts, "") || len(e.Key) > maxKey || strings.ContainsFunc(e.Key, bad):
-		return team.Errorf(team.CodeInvalid, "invalid memory key %q", e.Key).WithReason("bad_key").WithHint("a key has the form TEAM/AGENT/NAME")
+		return team.Errorf(team.CodeInvalid, "invalid memory key %q", e.Key).WithReason(team.ReasonBadKey).WithHint("a key has the form TEAM/AGENT/NAME")
 	case strings.TrimSpace(e.Text) == "":
-		return team.Errorf(team.CodeInvalid, "memory %s has no text", e.Key).WithReason("bad_text")
+		return team.Errorf(team.CodeInvalid, "memory %s has no text", e.Key).WithReason(team.ReasonBadText)
 	case len(e.Text) > MaxText:
-		return team.Errorf(team.CodeInvalid, "memory %s has %d bytes, at most %d", e.Key, len(e.Text), MaxText).WithReason("bad_text")
+		return team.Errorf(team.CodeInvalid, "memory %s has %d bytes, at most %d", e.Key, len(e.Text), MaxText).WithReason(team.ReasonBadText)
 	case len(e.Tags) > maxTags || slices.ContainsFunc(e.Tags, func(t string) bool { return t == "" || len(t) > 64 || strings.ContainsFunc(t, bad) }):
-		return team.Errorf(team.CodeInvalid, "memory %s: at most %d tags of 1 to 64 characters", e.Key, maxTags).WithReason("bad_text")
+		return team.Errorf(team.CodeInvalid, "memory %s: at most %d tags of 1 to 64 characters", e.Key, maxTags).WithReason(team.ReasonBadText)
 	}
 	return nil
 }

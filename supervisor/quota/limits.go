@@ -59,7 +59,7 @@ func End(ctx context.Context, l *ledger.Ledger, agent string, due func(team.Prov
 	return ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
 		is, ok := (*limits)[agent]
 		if !ok || is.Ended != 0 {
-			return nil, false, team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason("not_limited")
+			return nil, false, team.Errorf(team.CodeNotFound, "%s has reached no usage limit", agent).WithReason(team.ReasonNotLimited)
 		}
 		if due != nil && !due(is) {
 			return nil, false, nil

@@ -30,7 +30,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 		host = "127.0.0.1"
 	}
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return nil, team.Errorf(team.CodeInvalid, "%s is not an address of this machine alone", host).WithReason("not_loopback").
+		return nil, team.Errorf(team.CodeInvalid, "%s is not an address of this machine alone", host).WithReason(team.ReasonNotLoopback).
 			WithHint("--http 127.0.0.1:0")
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))

@@ -63,6 +63,6 @@ type NoOut struct {
 func unavailable[In any](name string) func(context.Context, *Session, In) (NoOut, error) {
 	return func(context.Context, *Session, In) (NoOut, error) {
 		return NoOut{}, team.Errorf(team.CodeUnavailable, "%s is not available in this version: there are no agent specifications", name).
-			WithReason("not_available").WithHint("TeammateSpawn starts agents by kind; teamctl agents lists the kinds")
+			WithReason(team.ReasonNotAvailable).WithHint("TeammateSpawn starts agents by kind; teamctl agents lists the kinds")
 	}
 }

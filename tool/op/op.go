@@ -143,7 +143,7 @@ func Find(name string) (Op, error) {
 		}
 		names = append(names, o.Name)
 	}
-	e := team.Errorf(team.CodeNotFound, "there is no operation %q", name).WithReason("operation_not_found")
+	e := team.Errorf(team.CodeNotFound, "there is no operation %q", name).WithReason(team.ReasonOperationNotFound)
 	if near != "" {
 		return Op{}, e.WithHint("it is called " + near)
 	}

@@ -138,7 +138,7 @@ func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) 
 	}
 	out, err := o.run(context.WithValue(ctx, opKey{}, o), s, raw)
 	if err != nil && errors.Is(err, context.Canceled) && ctx.Err() != nil && team.CodeOf(err) == team.CodeInternal {
-		err = team.Errorf(team.CodeTimeout, "%s was cancelled: %w", name, err).WithReason("cancelled")
+		err = team.Errorf(team.CodeTimeout, "%s was cancelled: %w", name, err).WithReason(team.ReasonCancelled)
 	}
 	return out, err
 }
@@ -166,7 +166,7 @@ func checkMode(ctx context.Context, c tool.Caller) error {
 	if !ok || o.InMode(c.Mode) {
 		return nil
 	}
-	return team.Errorf(team.CodeDenied, "%s is in %s mode, which does not have %s", c.Name, c.Mode, o.Name).WithReason("mode").
+	return team.Errorf(team.CodeDenied, "%s is in %s mode, which does not have %s", c.Name, c.Mode, o.Name).WithReason(team.ReasonMode).
 		WithHint("give the work to another member, or have the mode changed")
 }
 

@@ -34,7 +34,7 @@ func teamCreate(ctx context.Context, s *Session, in TeamCreateIn) (tool.TeamCrea
 	if cur := s.Current(); cur != "" && s.outsider().Role == team.RoleLeader {
 		_, err := s.Env.Resolve(ctx, cur)
 		if err == nil {
-			return tool.TeamCreateOut{}, team.Errorf(team.CodeConflict, "Already leading team %q. Use TeamDelete first.", cur).WithReason("already_leading")
+			return tool.TeamCreateOut{}, team.Errorf(team.CodeConflict, "Already leading team %q. Use TeamDelete first.", cur).WithReason(team.ReasonAlreadyLeading)
 		}
 		if team.ReasonOf(err) != "team_not_found" {
 			return tool.TeamCreateOut{}, err

@@ -51,6 +51,6 @@ func (ps Problems) coded() error {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return team.Errorf(team.CodeInvalid, "%w", ps).WithReason("bad_file").
+	return team.Errorf(team.CodeInvalid, "%w", ps).WithReason(team.ReasonBadFile).
 		WithHint("correct the file and run the command again; nothing was changed")
 }

@@ -41,15 +41,15 @@ func load(path string) ([]byte, error) {
 		return data, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, team.Errorf(team.CodeNotFound, "read %s: no such file", path).
-			WithHint("give the path of the file with -f").WithReason("file_missing")
+			WithHint("give the path of the file with -f").WithReason(team.ReasonFileMissing)
 	case errors.As(err, &r):
 		hint := r.Mend
 		if hint == "" {
 			hint = "read it, and if it is good use a copy of your own: cp " + team.ShellQuote(path) + " my-" + team.ShellQuote(filepath.Base(path))
 		}
-		return nil, team.Errorf(team.CodeDenied, "read the file: %w", err).WithReason("not_private").WithHint(hint)
+		return nil, team.Errorf(team.CodeDenied, "read the file: %w", err).WithReason(team.ReasonNotPrivate).WithHint(hint)
 	default:
-		return nil, team.Errorf(team.CodeInvalid, "read the file: %w", err).WithReason("file_unreadable")
+		return nil, team.Errorf(team.CodeInvalid, "read the file: %w", err).WithReason(team.ReasonFileUnreadable)
 	}
 }
 

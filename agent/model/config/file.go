@@ -67,7 +67,7 @@ func Load(home team.Home) (*Config, error) {
 	var refusal *private.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		return nil, team.Errorf(team.CodeDenied, "read models: %w", err).WithReason("not_private").WithHint(refusal.Mend)
+		return nil, team.Errorf(team.CodeDenied, "read models: %w", err).WithReason(team.ReasonNotPrivate).WithHint(refusal.Mend)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, bad(file, "%w", err)
 	case len(data) > maxFile:
@@ -77,7 +77,7 @@ func Load(home team.Home) (*Config, error) {
 }
 
 func bad(file, format string, args ...any) error {
-	return team.Errorf(team.CodeInvalid, "read "+strings.ReplaceAll(file, "%", "%%")+": "+format, args...).WithReason("bad_config")
+	return team.Errorf(team.CodeInvalid, "read "+strings.ReplaceAll(file, "%", "%%")+": "+format, args...).WithReason(team.ReasonBadConfig)
 }
 
 // Parse reads the text of the file.

@@ -37,7 +37,7 @@ func (c *Config) key(ctx context.Context, name string, p Provider) (string, erro
 }
 
 func noKey(name, format string, args ...any) *team.Error {
-	return team.Errorf(team.CodeUnavailable, "no key for provider "+name+": "+format, args...).WithReason("no_key")
+	return team.Errorf(team.CodeUnavailable, "no key for provider "+name+": "+format, args...).WithReason(team.ReasonNoKey)
 }
 
 func (c *Config) keyOfFile(name string, p Provider) (string, error) {
@@ -68,7 +68,7 @@ func (c *Config) keyOfFile(name string, p Provider) (string, error) {
 		return "", noKey(name, "%s is not a small file", file)
 	case info.Mode().Perm()&0o077 != 0:
 		return "", team.Errorf(team.CodeInvalid, "key file %s of provider %s can be read by others (mode %o)", file, name, info.Mode().Perm()).
-			WithReason("bad_key_file").WithHint("chmod 600 " + file)
+			WithReason(team.ReasonBadKeyFile).WithHint("chmod 600 " + file)
 	}
 	b := make([]byte, info.Size())
 	if n, err := f.Read(b); err != nil || n == 0 {

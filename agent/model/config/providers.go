@@ -99,14 +99,14 @@ func local(host string) bool {
 func (c *Config) provider(name string) (Provider, error) {
 	p, ok := c.providers[name]
 	if !ok {
-		err := team.Errorf(team.CodeNotFound, "no provider %q", name).WithReason("no_provider")
+		err := team.Errorf(team.CodeNotFound, "no provider %q", name).WithReason(team.ReasonNoProvider)
 		if near := team.Closest(name, c.Providers()); near != "" {
 			return p, err.WithHint("did you mean " + near + "? Otherwise add it to " + Name + " below providers")
 		}
 		return p, err.WithHint("providers: " + strings.Join(c.Providers(), ", ") + "; add others to " + Name + " below providers")
 	}
 	if err := p.check(); err != nil { // an address from the environment
-		return p, team.Errorf(team.CodeInvalid, "provider %s: %w", name, err).WithReason("bad_config")
+		return p, team.Errorf(team.CodeInvalid, "provider %s: %w", name, err).WithReason(team.ReasonBadConfig)
 	}
 	return p, nil
 }

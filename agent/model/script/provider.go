@@ -97,7 +97,7 @@ func (Provider) Stream(ctx context.Context, r model.Request, on func(model.Delta
 // Check reports why a model of the provider cannot be asked. Errors are CodeNotFound.
 func Check(name string) error {
 	if _, err := read(name); err != nil {
-		return team.Errorf(team.CodeNotFound, "%w", err).WithReason("no_script")
+		return team.Errorf(team.CodeNotFound, "%w", err).WithReason(team.ReasonNoScript)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (g gated) Read(p []byte) (int, error) {
 }
 
 func acpError(what string, err error) error {
-	return team.Errorf(team.CodeUnavailable, "%s: %w", what, err).WithReason("acp").
+	return team.Errorf(team.CodeUnavailable, "%s: %w", what, err).WithReason(team.ReasonACP).
 		WithHint("the command must speak the Agent Client Protocol on its standard input and output")
 }
 

@@ -1,0 +1,70 @@
+package teamctl_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// TestReasonsAreConstants: programs compare the reasons of errors, so each is spelled
+// once, as a constant.
+func TestReasonsAreConstants(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, f.path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range literalReasons(file) {
+			t.Errorf("%s: the reason of an error as a literal: use a constant of team/reasons.go", fset.Position(at))
+		}
+	}
+}
+
+// literalReasons finds the reasons of errors that are literals.
+func literalReasons(file *ast.File) (found []token.Pos) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 1 {
+			return true
+		}
+		if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "WithReason" {
+			if l, ok := call.Args[0].(*ast.BasicLit); ok {
+				found = append(found, l.Pos())
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestLiteralReasons shows that TestReasonsAreConstants would notice.
+func TestLiteralReasons(t *testing.T) {
+	for code, want := range map[string]int{`err.WithReason("x").WithHint("y")`: 1, `err.WithReason(team.ReasonRole)`: 0, `err.WithHint("y")`: 0} {
+		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nvar _ = "+code, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := literalReasons(file); len(got) != want {
+			t.Errorf("%s: %d literals, want %d", code, len(got), want)
+		}
+	}
+}
+
+// TestReasonTableHasAllConstants: docs/cli-json.md is generated from the table.
+func TestReasonTableHasAllConstants(t *testing.T) {
+	tableHasAll(t, "team/reasons.go", "Reason")
+	seen := map[string]bool{}
+	for _, w := range team.Reasons() {
+		if w.Means == "" || seen[w.Name] {
+			t.Errorf("%s: twice, or without a meaning", w.Name)
+		}
+		seen[w.Name] = true
+	}
+}
