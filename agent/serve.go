@@ -52,7 +52,7 @@ const (
 // the transcript once. A turn that the end of ctx has cut goes on in the next life.
 func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 	s := &server{
-		limits: newLimits(newWorker(id, env), in.Quota), in: in, running: map[string]*running{}, asks: make(chan ask), ended: make(chan *running),
+		limits: newLimits(newWorker(id, env), in.Quota), in: in, running: map[int64]*running{}, asks: make(chan ask), ended: make(chan *running),
 	}
 	changes, stop, err := env.Ledger.Changes(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 type server struct {
 	limits
 	in      ServeIn
-	running map[string]*running // by session
+	running map[int64]*running // by turn: the goroutine of one outlives its end in the ledger for a moment
 	asks    chan ask
 	ended   chan *running
 	first   bool // the session is empty
@@ -191,7 +191,7 @@ func (s *server) claimTurns(ctx context.Context) error {
 func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) {
 	c, cancel := context.WithCancelCause(ctx)
 	r := &running{job: turn.Job, cancel: cancel}
-	s.running[r.job.Session] = r
+	s.running[r.job.ID] = r
 	go func() {
 		r.out, r.err = s.in.Turns.Turn(c, turn, &desk{server: s, run: r})
 		s.ended <- r
@@ -201,7 +201,7 @@ func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) {
 // settle takes note of the end of a turn.
 func (s *server) settle(ctx context.Context, r *running) error {
 	r.cancel(nil)
-	delete(s.running, r.job.Session)
+	delete(s.running, r.job.ID)
 	s.due = true
 	if r.err != nil && ctx.Err() == nil {
 		if !lost(r.err) {
@@ -236,7 +236,7 @@ func (s *server) endTurns(cause error) {
 			close(a.done)
 		case r := <-s.ended:
 			r.cancel(nil)
-			delete(s.running, r.job.Session)
+			delete(s.running, r.job.ID)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func (s *server) lookQueue(ctx context.Context) error {
 	s.next = 0
 	now := s.env.Now().UnixMilli()
 	for _, j := range open {
-		r := s.running[j.Session]
+		r := s.turnOf(j.Session)
 		switch {
 		case r != nil && r.job.ID == j.ID && j.Cancel != "":
 			r.cancel(llm.ErrInterrupted)
@@ -356,7 +356,17 @@ func (s *server) lookQueue(ctx context.Context) error {
 
 // interrupt ends the turn of the member's own session, as a person wants it.
 func (s *server) interrupt() {
-	if r := s.running[s.id.Session]; r != nil {
+	if r := s.turnOf(s.id.Session); r != nil {
 		r.cancel(llm.ErrInterrupted)
 	}
+}
+
+// turnOf is the newest turn of a session that runs here; nil without one.
+func (s *server) turnOf(session string) (newest *running) {
+	for _, r := range s.running {
+		if r.job.Session == session && (newest == nil || r.job.ID > newest.job.ID) {
+			newest = r
+		}
+	}
+	return newest
 }

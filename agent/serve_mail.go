@@ -51,7 +51,7 @@ func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 			break
 		}
 	}
-	if !stop && s.running[s.id.Session] == nil {
+	if !stop && s.turnOf(s.id.Session) == nil {
 		err = s.takeLetters(ctx, s.untaken(ctx, letters), nil)
 	}
 	s.markRead(ctx)
