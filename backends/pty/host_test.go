@@ -115,7 +115,26 @@ func TestInputToADeafAgent(t *testing.T) {
 	r := newRig(t)
 	a := start(t, r, launch(t, r, "a", "deaf"))
 	captured(t, a, "idle")
-	c, f := rawClient(t, a.Pane().Socket, roleAttach)
+	fill(t, a.Pane().Socket)
+	err := a.TypeText(within(t), strings.Repeat("y", 900_000), true)
+	if team.ReasonOf(err) != "not_read" {
+		t.Errorf("type to a deaf agent: %v", err)
+	}
+	captured(t, a, "idle") // its holder still answers
+	if !proc.Alive(a.Proc().Agent) {
+		t.Error("the agent is dead")
+	}
+	begun := time.Now()
+	if err := a.Stop(within(t), 2*time.Second); err != nil || time.Since(begun) > patience {
+		t.Errorf("stop: %v after %s", err, time.Since(begun))
+	}
+}
+
+// fill sends more to a program that does not read than its holder keeps, and returns once
+// the holder has said so.
+func fill(t *testing.T, socket string) {
+	t.Helper()
+	c, f := rawClient(t, socket, roleAttach)
 	var sent sync.WaitGroup
 	sent.Go(func() {
 		chunk := bytes.Repeat([]byte("x"), 64<<10)
@@ -139,18 +158,6 @@ func TestInputToADeafAgent(t *testing.T) {
 		}
 	}
 	sent.Wait()
-	err := a.TypeText(within(t), strings.Repeat("y", 900_000), true)
-	if team.ReasonOf(err) != "not_read" {
-		t.Errorf("type to a deaf agent: %v", err)
-	}
-	captured(t, a, "idle") // its holder still answers
-	if !proc.Alive(a.Proc().Agent) {
-		t.Error("the agent is dead")
-	}
-	begun := time.Now()
-	if err := a.Stop(within(t), 2*time.Second); err != nil || time.Since(begun) > patience {
-		t.Errorf("stop: %v after %s", err, time.Since(begun))
-	}
 }
 
 func TestTypeTextTakesBack(t *testing.T) {
@@ -168,12 +175,7 @@ func TestTypeTextTakesBack(t *testing.T) {
 	defer first.Wait()
 	b := start(t, r, launch(t, r, "b", "deaf"))
 	captured(t, b, "idle")
-	c, _ := rawClient(t, b.Pane().Socket, roleAttach)
-	if _, err := c.Write(appendFrame(nil, kindInput, bytes.Repeat([]byte("z"), 200_000))); err != nil {
-		t.Fatal(err)
-	}
-	d, _ := rawClient(t, b.Pane().Socket, roleView) // its hello is answered after the input
-	_ = d.Close()
+	fill(t, b.Pane().Socket)
 	if err := b.TypeText(within(t), "more", true); team.ReasonOf(err) != "not_read" || !team.IsCode(err, team.CodeTimeout) {
 		t.Errorf("%v; want the reason not_read", err)
 	}
