@@ -596,3 +596,31 @@ func TestBacklogWaitsForNoWake(t *testing.T) {
 	r.mustClaim(devKey, "g1")
 	r.wantTexts(devKey, "one", "[Backlog]\ntwo")
 }
+
+// Usage is the sum over turns, of all sessions of a member; its cost is known if that of
+// every turn is.
+func TestTurnUsage(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	r.open(NewSession{Key: "agent:scout:subagent:1", Owner: devKey})
+	turn := func(session, usage string) {
+		t.Helper()
+		r.says(session, "go")
+		c := r.mustClaim(devKey, "g1")
+		if _, err := r.EndTurn(r.ctx, TurnEnd{Ref: c.Job.Ref(), State: team.TurnDone, Usage: json.RawMessage(usage)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(w team.Usage) {
+		t.Helper()
+		got, err := r.Ledger.TurnUsage(r.ctx)
+		if err != nil || len(got) != 1 || got[devKey] != w {
+			t.Errorf("%+v, %v, want %+v", got, err, w)
+		}
+	}
+	turn(devKey, `{"inputTokens":10,"outputTokens":2,"cachedTokens":4,"costUsd":0.5,"costKnown":true}`)
+	turn("agent:scout:subagent:1", `{"inputTokens":1,"reasoningTokens":7,"cacheWriteTokens":3,"costKnown":true}`)
+	want(team.Usage{InputTokens: 11, OutputTokens: 2, CachedTokens: 4, CacheWriteTokens: 3, ReasoningTokens: 7, CostUSD: 0.5, CostKnown: true, Turns: 2})
+	turn(devKey, `{"inputTokens":5}`)
+	want(team.Usage{InputTokens: 16, OutputTokens: 2, CachedTokens: 4, CacheWriteTokens: 3, ReasoningTokens: 7, CostUSD: 0.5, Turns: 3})
+}

@@ -36,6 +36,10 @@ const (
 	sqlJobResume = `UPDATE turn_jobs SET yielded = 0, reason = '', lease_until = ?2 WHERE id = ?1 AND yielded = 1
 		AND (SELECT count(*) FROM turn_jobs r WHERE r.lane = turn_jobs.lane AND r.state = 'running' AND r.yielded = 0) <
 			coalesce((SELECT max(1, CAST(value AS INTEGER)) FROM settings WHERE name = '` + SettingLane + `' || lane), (SELECT value FROM json_each(?3) WHERE key = lane), 1)`
+	sqlTurnUsage = `SELECT s.member, sum(coalesce(j.usage ->> '$.inputTokens', 0)), sum(coalesce(j.usage ->> '$.outputTokens', 0)),
+		sum(coalesce(j.usage ->> '$.cachedTokens', 0)), sum(coalesce(j.usage ->> '$.cacheWriteTokens', 0)), sum(coalesce(j.usage ->> '$.reasoningTokens', 0)),
+		sum(coalesce(j.usage ->> '$.costUsd', 0.0)), min(coalesce(j.usage ->> '$.costKnown', 0)), count(*)
+		FROM turn_jobs j JOIN sessions s ON s.session_key = j.session WHERE j.attempt > 0 GROUP BY s.member`
 	sqlJobInput  = `SELECT coalesce(input, '') FROM turn_jobs WHERE id = ?`
 	sqlJobYield  = `UPDATE turn_jobs SET yielded = 1, reason = ? WHERE id = ?`
 	sqlJobEnd    = `UPDATE turn_jobs SET state = ?, reason = ?, usage = ?, result = ?, ended_at = ?, lease_until = 0, yielded = 0 WHERE id = ?`
@@ -365,4 +369,22 @@ func scanJob(r *sql.Rows) (TurnJob, error) {
 		&j.Yielded, &j.Hop, &j.Cancel, &j.Reason, &effective, &usage, &result, &j.CreatedAt, &j.StartedAt, &j.EndedAt)
 	j.Effective, j.Usage, j.Result = rawJSON(effective), rawJSON(usage), rawJSON(result)
 	return j, err
+}
+
+// TurnUsage is what the turns of each member's sessions have used, by the session key of
+// the member. Of a turn that was killed while it asked nobody knows what it used.
+func (l *Ledger) TurnUsage(ctx context.Context) (map[string]team.Usage, error) {
+	type row struct {
+		member string
+		usage  team.Usage
+	}
+	list, err := read(ctx, l.db, "sum what turns have used", func(r *sql.Rows) (v row, err error) {
+		u := &v.usage
+		return v, r.Scan(&v.member, &u.InputTokens, &u.OutputTokens, &u.CachedTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.CostUSD, &u.CostKnown, &u.Turns)
+	}, sqlTurnUsage)
+	out := make(map[string]team.Usage, len(list))
+	for _, v := range list {
+		out[v.member] = v.usage
+	}
+	return out, err
 }

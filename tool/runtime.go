@@ -41,12 +41,13 @@ func (t *Team) Runtimes(ctx context.Context, members []ledger.Member) ([]Runtime
 	now := time.Now()
 	out := make([]Runtime, len(members))
 	for i, m := range members {
+		used, _ := q.Used(m.SessionKey)
 		out[i] = Runtime{
 			Idle:                 m.Observed == team.Running && m.Activity == team.Idle,
 			AwaitingPlanApproval: asks[m.SessionKey] || m.WaitsFor == team.WaitPlan,
 			ShutdownRequested:    m.Observed.Alive() && m.Desired == team.WantStopped,
 			PendingMessages:      waiting[m.SessionKey],
-			Tokens:               q.Spent[m.SessionKey].Total().Tokens(),
+			Tokens:               used.Tokens(),
 		}
 		if since := Stalled(t.Layout, m, now); !since.IsZero() {
 			out[i].StalledSince = since.UnixMilli()

@@ -30,6 +30,7 @@ type MemberUsage struct {
 	CachedTokens int64       `json:"cached_tokens"`
 	OutputTokens int64       `json:"output_tokens"`
 	CostUSD      float64     `json:"cost_usd"`
+	CostKnown    bool        `json:"cost_known,omitempty"` // cost_usd is all of it, even where it is zero
 	Budget       team.Budget `json:"budget,omitzero"`
 	Share        float64     `json:"share,omitempty"` // of the budget, 1 for all
 	Held         string      `json:"held,omitempty"`  // why it gets no prompts now
@@ -43,7 +44,7 @@ type LimitedAgent struct {
 
 func usageOf(u team.Usage, b team.Budget) MemberUsage {
 	return MemberUsage{
-		InputTokens: u.InputTokens, CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD,
+		InputTokens: u.InputTokens, CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD, CostKnown: u.CostKnown,
 		Budget: b, Share: b.Share(u),
 	}
 }
@@ -61,11 +62,11 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 	}
 	now := time.Now()
 	for _, r := range rows {
-		s, counted := q.Spent[r.SessionKey]
+		used, counted := q.Used(r.SessionKey)
 		if !counted && team.KindOf(r.Spec.Agent).NoModel {
 			continue
 		}
-		m := usageOf(s.Total(), q.Budgets.Members[r.Name])
+		m := usageOf(used, q.Budgets.Members[r.Name])
 		m.Name, m.Agent, m.Counted = r.Name, r.Spec.Agent, counted
 		if no := q.Blocks(r, now); no != nil {
 			m.Held = no.Error()
@@ -73,7 +74,7 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 		out.Members = append(out.Members, m)
 	}
 	out.Team = usageOf(q.Team(), q.Budgets.Team)
-	out.Team.Counted = len(q.Spent) > 0
+	out.Team.Counted = len(q.Spent)+len(q.Turns) > 0
 	for _, a := range slices.Sorted(maps.Keys(q.Limited)) {
 		out.Limited = append(out.Limited, LimitedAgent{a, q.Limited[a]})
 	}

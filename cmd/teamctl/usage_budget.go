@@ -107,7 +107,7 @@ func (a *app) usageTable(u tool.Usage) {
 			return strconv.FormatInt(v, 10)
 		}
 		cost, budget := "-", "-"
-		if m.CostUSD > 0 {
+		if m.CostUSD > 0 || m.CostKnown {
 			cost = fmt.Sprintf("$%.2f", m.CostUSD)
 		}
 		if !m.Budget.None() {

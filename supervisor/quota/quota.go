@@ -49,6 +49,7 @@ func (s Spent) Total() (u team.Usage) {
 type Quota struct {
 	Budgets team.Budgets
 	Spent   map[string]Spent              // by session key
+	Turns   map[string]team.Usage         // of members of the built-in kind, by session key: the sum over their turns
 	Limited map[string]team.ProviderLimit // by agent: those that hold
 	Over    map[string]team.ProviderLimit // by agent: the last one, where it was ended
 }
@@ -69,6 +70,9 @@ func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 			return Quota{}, err
 		}
 	}
+	if q.Turns, err = l.TurnUsage(ctx); err != nil {
+		return Quota{}, err
+	}
 	q.Limited, q.Over = map[string]team.ProviderLimit{}, map[string]team.ProviderLimit{}
 	for agent, l := range all {
 		if l.Ended == 0 {
@@ -80,10 +84,24 @@ func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 	return q, nil
 }
 
+// Used is what a member has used; counted is false where nothing of it is known.
+func (q Quota) Used(session string) (u team.Usage, counted bool) {
+	s, counted := q.Spent[session]
+	u = s.Total()
+	if t, ok := q.Turns[session]; ok {
+		u.Add(t)
+		counted = true
+	}
+	return u, counted
+}
+
 // Team is what all members together have used, those that are gone included.
 func (q Quota) Team() (u team.Usage) {
 	for _, s := range q.Spent {
 		u.Add(s.Total())
+	}
+	for _, t := range q.Turns {
+		u.Add(t)
 	}
 	return u
 }
@@ -105,11 +123,12 @@ func (q Quota) Blocks(row ledger.Member, now time.Time) *team.Error {
 				WithReason(ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
 		}
 	}
-	if share := q.Budgets.Members[row.Name].Share(q.Spent[row.SessionKey].Total()); share >= 1 {
+	used, counted := q.Used(row.SessionKey)
+	if share := q.Budgets.Members[row.Name].Share(used); share >= 1 {
 		return team.Errorf(team.CodeLimit, "the budget of %s is used up", row.Name).
 			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget " + row.Name + " --tokens N")
 	}
-	if _, counted := q.Spent[row.SessionKey]; q.Budgets.Team.Share(q.Team()) >= 1 && (counted || !team.KindOf(row.Spec.Agent).NoModel) {
+	if q.Budgets.Team.Share(q.Team()) >= 1 && (counted || !team.KindOf(row.Spec.Agent).NoModel) {
 		return team.Errorf(team.CodeLimit, "the budget of the team is used up").
 			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget --tokens N")
 	}
