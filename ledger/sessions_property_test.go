@@ -172,6 +172,7 @@ func (c *sessionModel) check() {
 					c.Fatalf("%d results of %s", n, id)
 				}
 			}
+		case EntryEvent, EntryCompaction:
 		}
 	}
 	for _, b := range waits {

@@ -613,7 +613,7 @@ func TestTurnUsage(t *testing.T) {
 	}
 	want := func(w team.Usage) {
 		t.Helper()
-		got, err := r.Ledger.TurnUsage(r.ctx)
+		got, err := r.TurnUsage(r.ctx)
 		if err != nil || len(got) != 1 || got[devKey] != w {
 			t.Errorf("%+v, %v, want %+v", got, err, w)
 		}

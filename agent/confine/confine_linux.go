@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -54,7 +55,7 @@ func (c Confinement) Enter() error {
 		}
 	}
 	for _, path := range devices {
-		if err := allow(rules, path); err != nil && err != unix.ENOENT {
+		if err := allow(rules, path); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("confine to %s: %w", path, err)
 		}
 	}

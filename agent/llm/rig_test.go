@@ -2,11 +2,9 @@ package llm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/teamctl/teamctl/agent/model"
@@ -44,28 +42,8 @@ func (s *scripted) Stream(ctx context.Context, r model.Request, on func(model.De
 	return s.Provider.Stream(ctx, r, on)
 }
 
-func (s *scripted) requests() []model.Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]model.Request(nil), s.asked...)
-}
-
 func says(text string) model.Answer {
 	return model.Answer{Stop: model.StopEnd, Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Text: text}}}}
-}
-
-func callsFor(n int, calls ...model.Call) model.Answer {
-	a := model.Answer{Stop: model.StopCalls, Message: model.Message{Role: model.RoleAssistant}}
-	for i, c := range calls {
-		if c.ID == "" {
-			c.ID = fmt.Sprintf("call_%d_%d", n, i)
-		}
-		if c.Input == nil {
-			c.Input = json.RawMessage(`{}`)
-		}
-		a.Message.Parts = append(a.Message.Parts, model.Part{Call: &c})
-	}
-	return a
 }
 
 // testDesk is a desk without mail.
@@ -129,19 +107,3 @@ func (d *testDesk) Say(text string) {
 func (d *testDesk) Line(format string, args ...any) { d.Say(fmt.Sprintf(format, args...) + "\n") }
 
 var _ Desk = (*testDesk)(nil)
-
-// newTool is a tool that answers by a function of its input.
-func newTool(name string, readOnly bool, run func(ctx context.Context, input string) Result) Tool {
-	return Tool{
-		Tool: model.Tool{Name: name, Schema: json.RawMessage(`{"type":"object"}`)}, ReadOnly: readOnly,
-		Run: func(ctx context.Context, c Call) (Result, error) { return run(ctx, string(c.Input)), ctx.Err() },
-	}
-}
-
-func must[T any](t *testing.T, v T, err error) T {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}

@@ -177,7 +177,7 @@ func TestDown(t *testing.T) {
 			t.Fatal(r)
 		}
 		if pause > 0 {
-			if r := call(t, s, "mcp__x__echo", `{}`); !r.Failed || !strings.Contains(r.Text, fmt.Sprintf("is down: ")) {
+			if r := call(t, s, "mcp__x__echo", `{}`); !r.Failed || !strings.Contains(r.Text, "is down: ") {
 				t.Errorf("%d: %+v", i, r)
 			}
 			tools, troubles := s.Tools(t.Context())

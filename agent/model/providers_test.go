@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -201,8 +202,8 @@ func TestRefusals(t *testing.T) {
 		for name, p := range protocols(s, 0) {
 			fault.Store(&fakemodel.Fault{Status: c.status, Header: c.header, Text: c.text})
 			_, err := p.Stream(t.Context(), model.Request{Model: "m", Messages: []model.Message{user("hi")}}, func(model.Delta) {})
-			e, ok := err.(*model.Error)
-			if !ok {
+			var e *model.Error
+			if !errors.As(err, &e) {
 				t.Fatalf("%s, %s: %v", c.name, name, err)
 			}
 			if e.Kind != c.kind || e.Status != c.status || e.Provider != name || !strings.Contains(e.Text, c.text) {
@@ -252,7 +253,7 @@ func TestNobodyThere(t *testing.T) {
 			_, _ = s.Wait(ctx, func(r fakemodel.Request) bool { return strings.Contains(r.Body, "cancel "+name) })
 			cancel()
 		}()
-		if _, err := p.Stream(ctx, model.Request{Model: "m", Messages: []model.Message{user("cancel " + name)}}, func(model.Delta) {}); err != context.Canceled {
+		if _, err := p.Stream(ctx, model.Request{Model: "m", Messages: []model.Message{user("cancel " + name)}}, func(model.Delta) {}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -88,7 +88,7 @@ func TestSilence(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := messages.New(wire.Endpoint{Name: "p", BaseURL: "http://slow.test", Client: &http.Client{Transport: c.server}})
 				began := time.Now()
-				_, err := p.Stream(t.Context(), model.Request{Model: "m", Messages: []model.Message{user("hi")}}, func(model.Delta) { time.Sleep(c.takes) })
+				_, err := p.Stream(t.Context(), model.Request{Model: "m", Messages: []model.Message{user("hi")}}, func(model.Delta) { time.Sleep(c.takes) }) //nolint:forbidigo // in a bubble: the time is not real
 				k, _ := model.KindOf(err)
 				if c.cut != (err != nil) || c.cut && (k != model.Cut || time.Since(began) != wire.IdleLimit || !strings.Contains(err.Error(), "2m0s")) {
 					t.Errorf("after %s: %v", time.Since(began), err)

@@ -165,10 +165,10 @@ func counts(diff string) (plus, minus int) {
 
 // replace carries out one edit of a text. Outside of what matches no byte changes.
 func replace(content string, e editPart) (string, error) {
-	switch {
-	case e.Old == "":
+	switch e.Old {
+	case "":
 		return "", fmt.Errorf("old is empty: to replace a whole file use write")
-	case e.Old == e.New:
+	case e.New:
 		return "", fmt.Errorf("old and new are the same")
 	}
 	if !strings.Contains(e.Old, "\r\n") {

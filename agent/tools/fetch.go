@@ -183,6 +183,7 @@ func pageText(kind, contentType string, b []byte) string {
 			if hidden == 0 {
 				out.Write(z.Text())
 			}
+		case html.CommentToken, html.DoctypeToken:
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -287,8 +288,8 @@ func TestEditKilled(t *testing.T) {
 		}
 		for n := 0; n < 1+i%4; n++ { // until it is at work
 			was := mtime(t, filepath.Join(dir, "f"))
-			for mtime(t, filepath.Join(dir, "f")) == was {
-				time.Sleep(time.Millisecond)
+			for mtime(t, filepath.Join(dir, "f")).Equal(was) {
+				runtime.Gosched()
 			}
 		}
 		if err := cmd.Process.Kill(); err != nil {

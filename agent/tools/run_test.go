@@ -10,9 +10,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/internal/proc"
@@ -97,7 +97,7 @@ func TestBackground(t *testing.T) {
 	for {
 		o := r.call("shell_output", map[string]any{"id": "b2"})
 		if strings.Contains(o.Text, "runs") {
-			time.Sleep(10 * time.Millisecond)
+			runtime.Gosched()
 			continue
 		}
 		r.wants(o, true, "[exit 4]")
@@ -130,7 +130,7 @@ func TestFetch(t *testing.T) {
 
 	closed := newRig(t)
 	closed.wants(get(closed, "/page"), true, "its address is private")
-	closed.wants(closed.call("fetch", map[string]any{"url": "http://localhost:1/"}), true, "its address is private")
+	closed.wants(closed.call("fetch", map[string]any{"url": "http://[::1]:1/"}), true, "its address is private")
 	r := newRig(t, func(c *Config) {
 		c.Rules = rulesOf(team.Permissions{Allow: []team.PermissionRule{rule("fetch:127.0.0.1", "", "")}, Deny: []team.PermissionRule{rule("fetch:evil.example", "", "")}})
 	})

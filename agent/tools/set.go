@@ -53,6 +53,7 @@ func (p Policy) has(t Tool) bool {
 		return t.Class == Read || t.Class == Team || t.Class == Own && !strings.HasPrefix(t.Name, "shell_")
 	case team.ModeDelegate:
 		return t.Class == Team || t.Class == Session || t.Name == "todo"
+	case team.ModeDefault, team.ModeAcceptEdits, team.ModeBypass, team.ModeDontAsk:
 	}
 	return true
 }

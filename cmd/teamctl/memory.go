@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,7 +183,7 @@ func newMemoryExport(a *app) *cobra.Command {
 				return usage(cmd, "--format is md or jsonl")
 			}
 			return a.withMemory(cmd.Context(), func(s *memory.Store) (err error) {
-				var to io.Writer = a.out.stdout
+				to := a.out.stdout
 				if file != "" {
 					f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 					if err != nil {

@@ -83,7 +83,11 @@ const envStops = "TEST_STOPS"
 
 func stopsAt(where string) {
 	if os.Getenv(envStops) == where {
+		// A thread other than the one that stops the process may go on for a moment.
+		goesOn := make(chan os.Signal, 1)
+		signal.Notify(goesOn, syscall.SIGCONT)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		<-goesOn
 	}
 }
 

@@ -230,7 +230,7 @@ func checkChat(n node) error {
 			err = m.only(at, "role", "content", "tool_call_id")
 			k := slices.Index(open, m.text("tool_call_id"))
 			if k < 0 {
-				return fmt.Errorf("Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.") //nolint:staticcheck // the vendor's words
+				return fmt.Errorf("Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.") //nolint:staticcheck // the vendor's words
 			}
 			open = slices.Delete(open, k, k+1)
 		default:

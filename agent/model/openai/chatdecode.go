@@ -15,7 +15,6 @@ type chatDecoder struct {
 	ids *wire.IDs
 	on  func(model.Delta)
 
-	begun   bool
 	content wire.Piece
 	some    bool              // there was content
 	list    []json.RawMessage // content that comes as a list

@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,7 +158,7 @@ func TestSleep(t *testing.T) {
 		defer cancel()
 		_, err := Provider{}.Stream(ctx, model.Request{Model: Demo, Messages: []model.Message{
 			{Role: model.RoleUser, Parts: []model.Part{{Text: "@@sleep 1h\n@@say late"}}}}}, func(model.Delta) {})
-		if err != context.DeadlineExceeded {
+		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	})

@@ -147,7 +147,7 @@ func (c *conversation) assistant(m model.Message) {
 			continue
 		}
 		was := p.Call.ID
-		if out.Raw == nil && !(own && plain().MatchString(was)) || c.used[was] {
+		if out.Raw == nil && (!own || !plain().MatchString(was)) || c.used[was] {
 			p.Call.ID = c.short(was)
 		}
 		c.used[p.Call.ID] = true

@@ -89,7 +89,7 @@ func (s *Stream) Next() (Event, error) {
 	s.data = s.data[:0]
 	for {
 		line, err := s.line()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			s.ended = true
 			if some && len(line) == 0 && json.Valid(s.data) { // no blank line behind the last event
 				ev.Data = s.data
@@ -134,10 +134,10 @@ func (s *Stream) line() ([]byte, error) {
 		return nil, io.EOF
 	}
 	l, err := s.read()
-	if err != nil && !(err == io.EOF && len(l) > 0) {
+	if err != nil && (!errors.Is(err, io.EOF) || len(l) == 0) {
 		return nil, err
 	}
-	s.ended = err == io.EOF
+	s.ended = errors.Is(err, io.EOF)
 	if !s.begun {
 		s.begun = true
 		l = bytes.TrimPrefix(l, bom)
@@ -171,7 +171,7 @@ func (s *Stream) read() ([]byte, error) {
 }
 
 func (s *Stream) readError(err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	return s.failed(err, model.Cut)
@@ -179,7 +179,7 @@ func (s *Stream) readError(err error) error {
 
 // Ended turns io.EOF into the error of a stream that ended before its last event.
 func (e Endpoint) Ended(err error, last string) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return e.Cut("the stream ended without " + last)
 	}
 	return err
