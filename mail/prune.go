@@ -54,16 +54,16 @@ func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 		}
 		var marks []ledger.DeliveryMark
 		for _, e := range gone {
-			if r := got[e.ID]; !r.Sent || r.State == team.Dropped || ledger.Reached(r.State, team.Read) {
-				continue // of a foreign program, or known to be over
+			if r := got[e.ID]; !r.Sent || r.State == team.Dropped || ledger.Reached(r.State, team.Injected) {
+				continue // of a foreign program, known to be over, or marked there by a channel
 			}
 			d, err := m.Ledger.Delivery(ctx, e.ID, to.Name)
 			if err != nil {
 				return err
 			}
-			if d.Session == to.SessionKey && d.State != team.Dropped && !ledger.Reached(d.State, team.Read) {
+			if d.Session == to.SessionKey && d.State != team.Dropped && !ledger.Reached(d.State, team.Injected) {
 				marks = append(marks, ledger.DeliveryMark{MessageID: e.ID, Recipient: to.Name, State: team.Read,
-					Evidence: "marked as read in the mailbox file"})
+					Evidence: "marked as read in the mailbox file", IfStates: []team.DeliveryState{team.Posted, team.Mailed, team.Held}})
 			}
 		}
 		if len(marks) == 0 {

@@ -62,7 +62,9 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 		}
 		if read {
 			marks = append(marks, ledger.DeliveryMark{MessageID: id, Recipient: d.Recipient, State: team.Read,
-				Evidence: "marked as read in the mailbox file"})
+				Evidence: "marked as read in the mailbox file",
+				// A channel may have handed it over, and marked it there, since we looked.
+				IfStates: []team.DeliveryState{team.Mailed}})
 		}
 	}
 	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
