@@ -1,0 +1,173 @@
+package teamctl_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// public are the packages that other programs write against. Their exported
+// declarations name types of the standard library and of each other, so that
+// their go doc is enough.
+var public = []string{module, module + "/team", module + "/ledger", module + "/tool"}
+
+// inner are the declarations that show a type of another room: what they are for is
+// inside teamctl, and a program outside leaves them alone. An entry that is not needed
+// fails.
+var inner = []string{
+	"/ledger: Options.Watch shows internal/dirwatch.Hub",
+	"/tool: Env.Watch shows internal/dirwatch.Hub",
+	"/tool: Env.Writer shows mail.Settler",
+	"/tool: HookInfo.Hook shows internal/hooks.Kind",
+	"/tool: Supervisor.Spawn shows supervisor.SpawnOut",
+	"/tool: Supervisor.Status shows supervisor.Status",
+	"/tool: Team.NoteChanges shows worktree.Repo",
+	"/tool: Team.SetHooks shows internal/hooks.Supplied",
+	"/tool: Team.UpLock shows internal/filelock.Held",
+	"/tool: Team.Watch shows internal/dirwatch.Hub",
+}
+
+// TestPublicSignatures: an exported declaration of a public package names no
+// type of a room that is not public, but for those of inner.
+func TestPublicSignatures(t *testing.T) {
+	t.Parallel()
+	load := exports(t, public)
+	var shown []string
+	for _, path := range public {
+		pkg, err := load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range foreign(pkg, func(of *types.Package) bool {
+			return !strings.HasPrefix(of.Path(), module) || slices.Contains(public, of.Path())
+		}) {
+			shown = append(shown, strings.TrimPrefix(path, module)+": "+v)
+		}
+	}
+	slices.Sort(shown)
+	for _, v := range slices.Compact(shown) {
+		if !slices.Contains(inner, v) {
+			t.Error(v)
+		}
+	}
+	for _, v := range inner {
+		if !slices.Contains(shown, v) {
+			t.Errorf("%s: not any more: remove it from inner", v)
+		}
+	}
+}
+
+// exports returns a loader of compiled packages.
+func exports(t *testing.T, paths []string) func(string) (*types.Package, error) {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, paths...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		files[path] = file
+	}
+	imp := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		text, err := os.ReadFile(files[path])
+		return io.NopCloser(bytes.NewReader(text)), err
+	})
+	return imp.Import
+}
+
+// foreign lists the types that the exported declarations of a package name,
+// where allowed refuses their package.
+func foreign(pkg *types.Package, allowed func(*types.Package) bool) (list []string) {
+	seen := map[types.Type]bool{}
+	var at string // the declaration
+	var walk func(types.Type)
+	named := func(o *types.TypeName, t types.Type) bool {
+		if o.Pkg() != nil && !allowed(o.Pkg()) {
+			list = append(list, fmt.Sprintf("%s shows %s.%s", at, strings.TrimPrefix(o.Pkg().Path(), module+"/"), o.Name()))
+			return false
+		}
+		return o.Pkg() == pkg && !seen[t]
+	}
+	walk = func(t types.Type) {
+		switch t := t.(type) {
+		case *types.Alias:
+			if named(t.Obj(), t) {
+				seen[t] = true
+				walk(t.Rhs())
+			}
+		case *types.Named:
+			for a := range t.TypeArgs().Types() {
+				walk(a)
+			}
+			if !named(t.Obj(), t) {
+				return
+			}
+			seen[t] = true
+			outer := at
+			at = t.Obj().Name()
+			walk(t.Underlying())
+			for m := range t.Methods() {
+				if m.Exported() {
+					at = t.Obj().Name() + "." + m.Name()
+					walk(m.Type())
+				}
+			}
+			at = outer
+		case *types.Struct:
+			outer := at
+			for f := range t.Fields() {
+				if f.Exported() || f.Embedded() {
+					at = outer + "." + f.Name()
+					walk(f.Type())
+				}
+			}
+			at = outer
+		case *types.Interface:
+			outer := at
+			for m := range t.Methods() {
+				if m.Exported() {
+					at = outer + "." + m.Name()
+					walk(m.Type())
+				}
+			}
+			at = outer
+		case *types.Signature:
+			for v := range t.Params().Variables() {
+				walk(v.Type())
+			}
+			for v := range t.Results().Variables() {
+				walk(v.Type())
+			}
+		case *types.Pointer:
+			walk(t.Elem())
+		case *types.Slice:
+			walk(t.Elem())
+		case *types.Array:
+			walk(t.Elem())
+		case *types.Chan:
+			walk(t.Elem())
+		case *types.Map:
+			walk(t.Key())
+			walk(t.Elem())
+		}
+	}
+	for _, name := range pkg.Scope().Names() {
+		if o := pkg.Scope().Lookup(name); o.Exported() {
+			at = name
+			walk(o.Type())
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
