@@ -122,8 +122,19 @@ func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c
 	case tools.Deny:
 		return llm.Result{Failed: true, Text: "Not allowed: " + d.Why}, nil
 	case tools.Ask:
+		asked := string(c.Input)
 		if refusal, err := p.ask(ctx, &c, about(t, d.Subject)); err != nil || refusal != "" {
 			return llm.Result{Failed: true, Text: refusal}, err
+		}
+		if string(c.Input) == asked {
+			break
+		}
+		// Whoever approved it has changed it: what nobody may do is denied still.
+		if d, err = space.Gate(ctx, t, c.Input); err != nil {
+			return llm.Result{}, err
+		}
+		if d.Verdict == tools.Deny {
+			return llm.Result{Failed: true, Text: "Not allowed: " + d.Why}, nil
 		}
 	case tools.Allow:
 	}
