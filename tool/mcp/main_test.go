@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of these tests.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // rig is a team without processes, in a home of its own.
 type rig struct {
@@ -207,6 +207,31 @@ func (r rig) hear(ch chan string, want string) {
 			}
 		case <-timeout.C:
 			r.Fatalf("nobody said %q", want)
+		}
+	}
+}
+
+// told changes something until a subscriber hears of it: under the newer protocol
+// Subscribe returns before the server has taken it.
+func (r rig) told(ch chan string, want string, change func()) {
+	r.Helper()
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for {
+		change()
+		again := time.NewTimer(time.Second)
+		for waits := true; waits; {
+			select {
+			case got := <-ch:
+				if got == want {
+					again.Stop()
+					return
+				}
+			case <-again.C:
+				waits = false
+			case <-timeout.C:
+				r.Fatalf("nobody said %q", want)
+			}
 		}
 	}
 }

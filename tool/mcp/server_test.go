@@ -205,13 +205,15 @@ func watched(r rig, version string) {
 			t.Fatal(err)
 		}
 	}
-	r.tasks("one")
-	r.hear(h.resources, URITasks)
-	r.team(func(tm *tool.Team) error {
-		_, err := tm.Send(t.Context(), tool.Person(), tool.SendIn{Type: "message", Recipient: "bob", Content: "hello"})
-		return err
+	r.told(h.resources, URITasks, func() { r.tasks("one") })
+	sent := 0
+	r.told(h.resources, URIInbox, func() {
+		sent++
+		r.team(func(tm *tool.Team) error {
+			_, err := tm.Send(t.Context(), tool.Person(), tool.SendIn{Type: "message", Recipient: "bob", Content: "hello"})
+			return err
+		})
 	})
-	r.hear(h.resources, URIInbox)
 	for uri, want := range map[string]string{URITasks: `"subject":"one"`, URIInbox: `"text":"hello"`, URIThread: `"text":"hello"`, URIRoster: `"you":"bob"`} {
 		res, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
 		if err != nil {
@@ -223,7 +225,7 @@ func watched(r rig, version string) {
 	}
 	var in tool.InboxOut
 	r.call(cs, "InboxRead", nil, &in)
-	if len(in.Entries) != 1 || in.Entries[0].Text != "hello" {
+	if len(in.Entries) != sent || in.Entries[0].Text != "hello" {
 		t.Errorf("reading the resource marked it read: %+v", in)
 	}
 }
