@@ -73,7 +73,7 @@ func TestPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"out": other, "state": home, "loop": "loop", "nowhere": "/no/such/place", "dir": "sub", "environ": "/proc/self/environ"} {
+	for name, to := range map[string]string{"out": other, "state": home, "loop": "loop", ".netrc": "loop", "nowhere": "/no/such/place", "dir": "sub", "environ": "/proc/self/environ"} {
 		if err := os.Symlink(to, filepath.Join(r.dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestPaths(t *testing.T) {
 		"sub/f": Inside, "dir/f": Inside, "./sub/../sub/f": Inside, "new/file": Inside, filepath.Join(r.dir, "sub/f"): Inside,
 		"out/f": Outside, "../x": Outside, "/etc/passwd": Outside, filepath.Join(other, "f"): Outside, "loop": Outside, "nowhere/x": Outside,
 		filepath.Join(open, "f"): Readable,
-		"state/f":                Forbidden, filepath.Join(home, "f"): Forbidden, "environ": Forbidden, "/proc/1/environ": Forbidden, "/proc/self/mem": Forbidden,
+		"state/f":                Forbidden, filepath.Join(home, "f"): Forbidden, "environ": Forbidden, ".netrc": Forbidden, "/proc/1/environ": Forbidden, "/proc/self/mem": Forbidden,
 		"/home/x/.ssh/id_ed25519": Forbidden, "/root/.netrc": Forbidden, ".aws/credentials": Forbidden, "/home/x/.ssh/id_ed25519.pub": Outside,
 	} {
 		if got := r.Locate(path); got != want {

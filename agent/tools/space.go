@@ -110,13 +110,25 @@ type place struct {
 	where Where
 }
 
-// Locate says where a path leads, links followed; its end may not exist yet.
+// Locate says where a path leads, links followed; its end may not exist yet. One that
+// cannot be followed is judged by its name.
 func (s *Space) Locate(path string) Where {
 	p, err := s.locate(path)
-	if err != nil {
-		return Outside
+	switch {
+	case err == nil:
+		return p.where
+	case forbidden(s.absolute(path)):
+		return Forbidden
 	}
-	return p.where
+	return Outside
+}
+
+// absolute is a path from the worktree, its links not followed.
+func (s *Space) absolute(path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.dir, path)
+	}
+	return filepath.Clean(path)
 }
 
 func (s *Space) locate(path string) (place, error) {
@@ -129,11 +141,7 @@ func (s *Space) locate(path string) (place, error) {
 	if strings.HasPrefix(path, "~/") || path == "~" {
 		return place{}, wrongf("%s: give the path itself, ~ is not expanded", path)
 	}
-	abs := path
-	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(s.dir, abs)
-	}
-	abs, err := resolve(filepath.Clean(abs))
+	abs, err := resolve(s.absolute(path))
 	if err != nil {
 		return place{}, wrongf("%s: %s", path, plainPathError(err))
 	}
