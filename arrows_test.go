@@ -248,15 +248,24 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "ledger", "mail", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
 		why: "the socket carries operations; it has no logic of its own",
 	},
-	"internal/tui": {
+	"internal/view": {
 		may:  []string{"team"},
-		libs: []string{"github.com/charmbracelet/x", "github.com/muesli/cancelreader", xterm}, never: append([]string{"net"}, noExec...),
+		libs: []string{"github.com/charmbracelet/x"}, never: append([]string{"net"}, noExec...),
+		why: "what screens show, as data and pure functions: it reads nothing by itself",
+	},
+	"tool/look": {
+		may: []string{"team", leaf, "internal/view", "ledger", "supervisor", "tool"}, never: append([]string{"net"}, noExec...),
+		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
+	},
+	"internal/tui": {
+		may:  []string{"team", "internal/view"},
+		libs: []string{"github.com/muesli/cancelreader", xterm}, never: append([]string{"net"}, noExec...),
 		why: "screens read through an interface that they declare: they can neither lose nor change anything",
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/bridge"},
-		libs: []string{"github.com/spf13", xterm, fsnotify, "github.com/charmbracelet/x"}, never: noSQL,
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/bridge"},
+		libs: []string{"github.com/spf13", xterm, fsnotify}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
 	"scripts": {may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
@@ -510,7 +519,7 @@ func TestRefuse(t *testing.T) {
 		{home: "agent", imp: module + "/worktree"},
 		{home: "internal/adapter", imp: "os/exec"},
 		{home: "internal/tui", imp: module + "/ledger"},
-		{home: "internal/tui", imp: "github.com/charmbracelet/x/ansi", ok: true},
+		{home: "internal/view", imp: "github.com/charmbracelet/x/ansi", ok: true},
 		{home: "internal/tui", imp: "github.com/spf13/cobra"},
 		{home: "cmd", imp: module + "/backends/tmux", ok: true},
 		{home: "cmd", imp: "C"},

@@ -168,3 +168,35 @@ func (t *Team) awaitNeed(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Standing is the supervisor that stands behind what the ledger says of processes.
+type Standing struct {
+	PID   int             // 0 without one, or while it has not adopted the members yet
+	Ended <-chan struct{} // closed when it has ended; nil without one
+
+	watch *proc.Watcher
+}
+
+// Standing looks for the supervisor of the team. The caller closes the result.
+func (t *Team) Standing() (Standing, error) {
+	pid, adopted := t.supervisorPID()
+	if !adopted {
+		return Standing{}, nil
+	}
+	id, err := proc.Identify(pid)
+	if err != nil {
+		return Standing{}, nil // it has just ended
+	}
+	w, err := proc.Watch(id)
+	if err != nil {
+		return Standing{}, err
+	}
+	return Standing{PID: pid, Ended: w.Done(), watch: w}, nil
+}
+
+// Close ends the watch.
+func (s Standing) Close() {
+	if s.watch != nil {
+		s.watch.Close()
+	}
+}

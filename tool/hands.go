@@ -135,3 +135,22 @@ func (h hands) misfit(left []ledger.Task) (why []string, hint string) {
 	}
 	return why, hint
 }
+
+// Stranded says why no member of the roster can take any of the tasks that are ready: an
+// error with a hint. It is nil where one can, now or once it is done with what it does.
+func (t *Team) Stranded(ctx context.Context, roster []ledger.Member, ready []ledger.Task) error {
+	if len(ready) == 0 {
+		return nil
+	}
+	h, err := t.hands(ctx, roster)
+	if err != nil {
+		return err
+	}
+	if len(h.Any)+len(h.Run) > 0 {
+		some, err := t.Ledger.Takeable(ctx, h.Takers)
+		if err != nil || some {
+			return err
+		}
+	}
+	return h.none(ready)
+}

@@ -35,12 +35,18 @@ func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 	out := []AtScreen{}
 	for _, m := range members {
 		if m.Observed != team.Running || m.Activity != team.Waiting ||
-			slices.ContainsFunc(pending, func(a ledger.Approval) bool { return a.Session == m.SessionKey && asksFor(m.WaitsFor) && byProgram(a) }) {
+			slices.ContainsFunc(pending, func(a ledger.Approval) bool { return a.Session == m.SessionKey && answers(a, m) }) {
 			continue
 		}
 		out = append(out, AtScreen{m.Name, m.WaitsFor, m.Reason, m.ActivityAt, "teamctl attach " + m.Name})
 	}
 	return out, nil
+}
+
+// answers reports whether an answer to the approval is what a waiting member waits for:
+// nothing was seen on its screen but the request, or its program asked for just that.
+func answers(a ledger.Approval, m ledger.Member) bool {
+	return m.WaitsFor == "" && m.Reason == "" || asksFor(m.WaitsFor) && byProgram(a)
 }
 
 // asksFor reports whether what is waited for comes into the queue.

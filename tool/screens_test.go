@@ -33,6 +33,12 @@ func TestAtScreens(t *testing.T) {
 	if _, err := r.AskPermission(t.Context(), other, PermissionIn{ToolName: "Bash", Description: "ls"}); err != nil {
 		t.Fatal(err)
 	}
+	// One whose program is unknown waits for what it has asked by a tool, and nothing else
+	// is seen of it.
+	plain, _ := r.memberOf("command", "plain", team.RoleExecutor)
+	if _, err := r.AskPermission(t.Context(), plain, PermissionIn{ToolName: "Bash", Description: "make"}); err != nil {
+		t.Fatal(err)
+	}
 	over := team.Exited
 	if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: gone.Session, Observed: &over}); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -135,7 +135,7 @@ func (a *app) showTried(r tried) {
 	case triedNo:
 		mark = a.out.style.Red("no       ")
 	}
-	a.out.line("%s  %s  %s", mark, tui.Pad(r.Check, 20), tui.Clean(r.Detail))
+	a.out.line("%s  %s  %s", mark, view.Pad(r.Check, 20), view.Clean(r.Detail))
 	for _, l := range r.Screen {
 		a.out.line("           | %s", l)
 	}

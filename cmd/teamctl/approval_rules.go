@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
@@ -65,7 +65,7 @@ func ruleRows(word string, list []team.PermissionRule) (rows [][]string) {
 		if members == "" {
 			members = "all"
 		}
-		rows = append(rows, []string{word, tui.Clean(r.Tool), dash(tui.Clean(r.Command)), dash(tui.Clean(r.Path)), tui.Clean(members)})
+		rows = append(rows, []string{word, view.Clean(r.Tool), dash(view.Clean(r.Command)), dash(view.Clean(r.Path)), view.Clean(members)})
 	}
 	return rows
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -63,7 +63,7 @@ func (a *app) listApprovals(ctx context.Context, all bool) error {
 			a.out.note("nothing waits for an answer")
 		}
 		for _, x := range screens {
-			a.out.line("%s is %s at its own screen, for %s: %s", x.Name, tui.Cut(tui.Clean(orElse(x.Reason, "waiting")), 100), age(x.Since), x.Attach)
+			a.out.line("%s is %s at its own screen, for %s: %s", x.Name, view.Cut(view.Clean(orElse(x.Reason, "waiting")), 100), age(x.Since), x.Attach)
 		}
 		return nil
 	})
@@ -76,7 +76,7 @@ func (a *app) showApprovals(list []ledger.Approval) {
 		if x.AnsweredBy != "" {
 			state += " by " + x.AnsweredBy
 		}
-		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, tui.Cut(tui.Escape(x.Subject), 60)})
+		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, view.Cut(view.Escape(x.Subject), 60)})
 	}
 	a.out.table([]string{"ID", "KIND", "FROM", "STATE", "AGE", "ANSWERER", "SUBJECT"}, rows, false)
 }
@@ -111,7 +111,7 @@ func (a *app) showApproval(x ledger.Approval) {
 		{"deadline", when(x.Deadline)}, {"answered by", x.AnsweredBy}, {"feedback", x.Feedback},
 	} {
 		if kv[1] != "" {
-			a.out.line("%-12s %s", kv[0], tui.Escape(kv[1]))
+			a.out.line("%-12s %s", kv[0], view.Escape(kv[1]))
 		}
 	}
 	a.showMetadata(x.Payload, func(name, value string) {
@@ -124,7 +124,7 @@ func (a *app) showApproval(x ledger.Approval) {
 func escapedLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i, l := range lines {
-		lines[i] = tui.Escape(l)
+		lines[i] = view.Escape(l)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -337,7 +337,7 @@ func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller
 			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, x.AnsweredBy)
 		}
 		if len(with.Input) > 0 { // not what was asked for: whoever goes on by the status alone would not know
-			a.out.line("with another input only: %s", tui.Escape(string(with.Input)))
+			a.out.line("with another input only: %s", view.Escape(string(with.Input)))
 		}
 		if with.Mode != "" {
 			a.out.line("go on in mode %s", with.Mode)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -72,7 +72,7 @@ func (a *app) showCheckouts(ctx context.Context, led *ledger.Ledger, changes <-c
 		}
 		shown = true
 		cols, _ := a.out.size()
-		_, _ = fmt.Fprint(a.out.stderr, "\r"+tui.Cut(checkoutLine(at), cols-1)+"\x1b[K")
+		_, _ = fmt.Fprint(a.out.stderr, "\r"+view.Cut(checkoutLine(at), cols-1)+"\x1b[K")
 	}
 }
 
@@ -81,7 +81,7 @@ func checkoutLine(at map[string]worktree.Progress) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(at)) {
 		p := at[name]
-		parts = append(parts, fmt.Sprintf("%s: %s %d%% (%d of %d)", name, strings.ToLower(tui.Clean(p.What)), p.Percent, p.Done, p.Total))
+		parts = append(parts, fmt.Sprintf("%s: %s %d%% (%d of %d)", name, strings.ToLower(view.Clean(p.What)), p.Percent, p.Done, p.Total))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -104,7 +104,7 @@ func (a *app) completeTasks(f ledger.TaskFilter) completion {
 		}
 		var ids []string
 		for _, task := range tasks {
-			ids = append(ids, task.ID+"\t"+tui.Clean(task.Subject))
+			ids = append(ids, task.ID+"\t"+view.Clean(task.Subject))
 		}
 		return ids
 	})

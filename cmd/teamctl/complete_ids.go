@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -36,7 +36,7 @@ func from[T any](a *app, read func(context.Context, *tool.Team) ([]T, error), wo
 }
 
 // about is an id with the words that a shell shows beside it.
-func about(id, what string) string { return id + "\t" + tui.Cut(tui.Clean(what), 60) }
+func about(id, what string) string { return id + "\t" + view.Cut(view.Clean(what), 60) }
 
 // completeApprovals completes ids of approvals, with open of those that wait.
 func (a *app) completeApprovals(open bool) completion {

@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/courier"
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -63,14 +63,14 @@ that none knows yet, or not for what it is.`,
 				if err != nil || a.out.value(rec) {
 					return err
 				}
-				a.out.line("wrote %s", tui.Clean(rec.File))
+				a.out.line("wrote %s", view.Clean(rec.File))
 				what := string(rec.Activity)
 				if rec.For != "" {
 					what += " for " + string(rec.For)
 				}
 				a.out.line("%s %s is %s", rec.Agent, rec.Version, what)
 				for _, l := range rec.Lines {
-					a.out.line("    %s", tui.Clean(l))
+					a.out.line("    %s", view.Clean(l))
 				}
 				if len(rec.Replaced) > 0 {
 					a.out.note("replaced in it: %s", strings.Join(rec.Replaced, ", "))
@@ -119,7 +119,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	if rules == nil {
 		rules = &adapter.Rules{}
 	}
-	screen = strings.TrimRight(plainLog(screen), " \n") + "\n"
+	screen = strings.TrimRight(view.Plain(screen), " \n") + "\n"
 	was := rules.Look(screen, out.Version, time.Now())
 	text, gone := private(m, link).Scrub(screen)
 	seen := rules.Look(text, out.Version, time.Now())

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -58,9 +58,9 @@ killed commands have left unfinished.`,
 				mark := map[tool.CheckStatus]string{
 					tool.CheckOK: a.out.style.Green("ok  "), tool.CheckWarn: a.out.style.Yellow("warn"), tool.CheckFail: a.out.style.Red("fail"),
 				}[c.Status]
-				a.out.line("%s  %s  %s", mark, tui.Pad(c.Name, 12), tui.Clean(c.Detail))
+				a.out.line("%s  %s  %s", mark, view.Pad(c.Name, 12), view.Clean(c.Detail))
 				if c.Hint != "" && c.Status != tool.CheckOK {
-					a.out.line("      %s  %s", tui.Pad("", 12), a.out.style.Dim("-> "+c.Hint))
+					a.out.line("      %s  %s", view.Pad("", 12), a.out.style.Dim("-> "+c.Hint))
 				}
 			}
 			if failed > 0 {
@@ -101,9 +101,9 @@ func (a *app) repair(ctx context.Context, env *tool.Env) error {
 		mark := map[tool.RepairStatus]string{
 			tool.RepairOK: a.out.style.Green("ok   "), tool.RepairFixed: a.out.style.Yellow("fixed"), tool.RepairFail: a.out.style.Red("fail "),
 		}[s.Status]
-		a.out.line("%s  %s  %s  %s", mark, tui.Pad(dash(s.Team), 12), tui.Pad(tui.Clean(s.Step), 20), tui.Clean(s.Detail))
+		a.out.line("%s  %s  %s  %s", mark, view.Pad(dash(s.Team), 12), view.Pad(view.Clean(s.Step), 20), view.Clean(s.Detail))
 		if s.Hint != "" {
-			a.out.line("       %s  %s", tui.Pad("", 12), a.out.style.Dim("-> "+s.Hint))
+			a.out.line("       %s  %s", view.Pad("", 12), a.out.style.Dim("-> "+s.Hint))
 		}
 	}
 	if failed > 0 {

@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
 )
 
 // explained is why a member is shown as it is.
@@ -49,7 +50,7 @@ trusted less counts only where a better one cannot know.`,
 				}
 				by := ""
 				if r.Source != "" {
-					by = ", says " + tui.Clean(r.Source)
+					by = ", says " + view.Clean(r.Source)
 				}
 				ready := "not ready"
 				if r.Ready {
@@ -60,27 +61,27 @@ trusted less counts only where a better one cannot know.`,
 				if err != nil {
 					return err
 				}
-				if paused(m) {
+				if look.Paused(m) {
 					a.out.line("it is paused: teamctl resume %s", m.Name)
 				}
 				if m.Spec.Mode == team.ModePlan {
 					a.out.line("it is in plan mode: it takes no tasks until its plan is approved")
 				}
 				for _, e := range r.Evidence {
-					a.out.line("    %s", tui.Clean(e))
+					a.out.line("    %s", view.Clean(e))
 				}
 				if r.NoHooks {
 					a.out.line("%s", supervisor.NoHooksReason)
 				}
 				if r.Failed != "" {
-					a.out.line("its last turn failed: %s", tui.Clean(r.Failed))
+					a.out.line("its last turn failed: %s", view.Clean(r.Failed))
 				}
 				if r.ModeFrom != "" {
 					a.out.line("its mode is %s, in effect %s", modeOf(r.Mode), r.ModeFrom)
 				}
 				var rows [][]string
 				for _, o := range r.Tiers {
-					rows = append(rows, []string{o.Tier.String(), seenAs(o), tui.Elapsed(time.Since(o.At)) + " ago", tui.Clean(o.Source)})
+					rows = append(rows, []string{o.Tier.String(), seenAs(o), view.Elapsed(time.Since(o.At)) + " ago", view.Clean(o.Source)})
 				}
 				if len(rows) > 0 {
 					a.out.table([]string{"TIER", "SAYS", "WHEN", "SOURCE"}, rows, false)

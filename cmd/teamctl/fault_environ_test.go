@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -215,6 +217,66 @@ func TestSupervisorGoneUnderBoard(t *testing.T) {
 		r.gone(syscall.SIGKILL)
 		r.until("the board to start a supervisor", func() bool { return proc.Alive(r.supervisorNow()) })
 	}
+	if _, err := tty.WriteString("q"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("the board: %v", err)
+	}
+	_ = tty.Close()
+}
+
+// The board in the lead's pane starts no supervisor. It says that none is up, from the
+// moment on in which it has ended, and shows the members' states as what was true then.
+func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
+	r := newFaultRig(t)
+	r.agent("a", "never", "fakeagent", "hold")
+	c := exec.Command(r.exe, "board")
+	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color", team.EnvDetached+"=1")
+	tty, err := pty.StartWithSize(c, &pty.Winsize{Cols: 100, Rows: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var drawn []byte // since the last change that is waited for
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := tty.Read(buf)
+			mu.Lock()
+			drawn = append(drawn, buf[:n]...)
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	shows := func(what string, texts ...string) {
+		t.Helper()
+		t.Cleanup(func() {
+			if t.Failed() {
+				mu.Lock()
+				defer mu.Unlock()
+				t.Logf("drawn: %q", drawn)
+			}
+		})
+		r.until(what, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, s := range texts {
+				if !bytes.Contains(drawn, []byte(s)) {
+					return false
+				}
+			}
+			drawn = nil
+			return true
+		})
+	}
+	shows("the member", "●", "running")
+	r.gone(syscall.SIGKILL)
+	shows("that nobody stands behind it", "?", "running, ", " at ", "no supervisor is up")
+	r.teamctl("ps") // as the person: it starts one
+	shows("the member again", "●", "running  ")
 	if _, err := tty.WriteString("q"); err != nil {
 		t.Error(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 // helpWidth is where lines of a help text end.
@@ -84,7 +84,7 @@ func usageText(c *cobra.Command) string {
 		b.WriteString("\nVerbs:\n")
 		for _, s := range c.Commands() {
 			if s.IsAvailableCommand() {
-				b.WriteString(helpLine("  "+tui.Pad(s.Name(), s.NamePadding()), s.Short))
+				b.WriteString(helpLine("  "+view.Pad(s.Name(), s.NamePadding()), s.Short))
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func (a *app) firstScreen(root *cobra.Command) {
 		title := g.title
 		for _, path := range g.paths {
 			if c, _, err := root.Find(strings.Fields(path)); err == nil {
-				a.out.text(helpLine("  "+tui.Pad(title, 7)+tui.Pad(path, 13), c.Short))
+				a.out.text(helpLine("  "+view.Pad(title, 7)+view.Pad(path, 13), c.Short))
 			}
 			title = ""
 		}
@@ -138,7 +138,7 @@ func (a *app) leaves(c *cobra.Command) {
 		return
 	}
 	if !strings.HasSuffix(c.Use, " VERB") {
-		a.out.text(helpLine("  "+tui.Pad(path, 18), c.Short))
+		a.out.text(helpLine("  "+view.Pad(path, 18), c.Short))
 	}
 	for _, s := range c.Commands() {
 		if c.Name() != "completion" {
@@ -179,7 +179,7 @@ Exit status:
 }
 
 func helpLine(left, short string) string {
-	return tui.Cut(left+"  "+short, helpWidth-1) + "\n"
+	return view.Cut(left+"  "+short, helpWidth-1) + "\n"
 }
 
 // filled breaks the paragraphs of a help text at helpWidth; indented ones stay.
@@ -192,7 +192,7 @@ func filled(text string) string {
 		var b strings.Builder
 		at := 0
 		for _, w := range strings.Fields(p) {
-			n := tui.Width(w)
+			n := view.Width(w)
 			switch {
 			case at == 0:
 			case at+1+n >= helpWidth:

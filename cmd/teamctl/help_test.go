@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 // testRoot is a fresh tree of every command: parsing changes the flags of one.
@@ -40,8 +40,8 @@ func TestFirstScreen(t *testing.T) {
 			t.Errorf("the first screen has %d lines", len(lines))
 		}
 		for _, l := range lines {
-			if tui.Width(l) > 80 || strings.Contains(l, "…") {
-				t.Errorf("teamctl %s: %q has %d columns, or is cut off", strings.Join(args, " "), l, tui.Width(l))
+			if view.Width(l) > 80 || strings.Contains(l, "…") {
+				t.Errorf("teamctl %s: %q has %d columns, or is cut off", strings.Join(args, " "), l, view.Width(l))
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestHelpTexts(t *testing.T) {
 				t.Errorf("%s: the help begins with %q, which is no verb", path, word)
 			}
 		}
-		if strings.HasSuffix(c.Short, ".") || tui.Width(c.Short) > 57 {
+		if strings.HasSuffix(c.Short, ".") || view.Width(c.Short) > 57 {
 			t.Errorf("%s: %q has a full stop or more than 57 columns", path, c.Short)
 		}
 		if c.Parent() == nil {

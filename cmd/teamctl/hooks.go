@@ -11,7 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/internal/hooks"
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
@@ -71,7 +71,7 @@ func (a *app) hooks(out tool.HooksOut) {
 	}
 	var rows [][]string
 	for _, h := range out.Hooks {
-		rows = append(rows, []string{string(h.Hook), h.From, yes(h.Runs), h.Timeout, tui.Clean(h.Command)})
+		rows = append(rows, []string{string(h.Hook), h.From, yes(h.Runs), h.Timeout, view.Clean(h.Command)})
 	}
 	a.out.table([]string{"HOOK", "FROM", "RUNS", "TIMEOUT", "COMMAND"}, rows, false)
 	if !out.Allowed {

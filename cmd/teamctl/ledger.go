@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -71,7 +71,7 @@ nothing. The exit status is 7 if anything is wrong.`,
 				return nil
 			}
 			for _, p := range got.Problems {
-				a.out.line("%s", tui.Clean(p))
+				a.out.line("%s", view.Clean(p))
 			}
 			for _, c := range got.Copies {
 				a.out.line("copy of %s: %s", c.At.Local().Format("2006-01-02 15:04:05"), c.Path)
@@ -160,7 +160,7 @@ func (a *app) ledgerRecovered(got tool.LedgerRecovered) {
 		}
 	}
 	for _, m := range got.Missing {
-		a.out.note("%s", tui.Clean(m))
+		a.out.note("%s", view.Clean(m))
 	}
 	if got.Kept != "" {
 		a.out.line("the damaged file is %s", got.Kept)

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/memberlog"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -195,7 +195,7 @@ func (l *logReader) text(b []byte) {
 
 func (l *logReader) emit(text string) {
 	if !l.raw {
-		text = plainLog(text)
+		text = view.Plain(text)
 	}
 	if !l.out.json {
 		l.out.text(text)
@@ -212,25 +212,4 @@ func (l *logReader) finish() {
 		l.emit(string(l.held) + "\n")
 		l.held = nil
 	}
-}
-
-// plainLog takes the terminal out of a program's output: escape sequences and
-// control characters go, and of a line that was drawn over again and again (a
-// progress bar) the last state stays.
-func plainLog(s string) string {
-	s = strings.ReplaceAll(ansi.Strip(s), "\r\n", "\n")
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		l = strings.TrimRight(l, "\r")
-		if j := strings.LastIndexByte(l, '\r'); j >= 0 {
-			l = l[j+1:]
-		}
-		lines[i] = strings.Map(func(r rune) rune {
-			if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
-				return -1
-			}
-			return r
-		}, l)
-	}
-	return strings.Join(lines, "\n")
 }

@@ -16,24 +16,6 @@ import (
 	"github.com/teamctl/teamctl/internal/memberlog"
 )
 
-func TestPlainLog(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain\n":                  "plain\n",
-		"\x1b[32mgreen\x1b[0m\r\n": "green\n",
-		"10%\r50%\r100%\r\ndone\n": "100%\ndone\n",
-		"a\tb\x07\n":               "a\tb\n",
-		"\x1b]0;title\x07text\n":   "text\n",
-		"":                         "",
-		"no end":                   "no end",
-		"ü\u0085x\n":               "üx\n",
-	} {
-		if got := plainLog(in); got != want {
-			t.Errorf("plainLog(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestParseSince(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2025, 3, 4, 12, 30, 0, 0, time.UTC)

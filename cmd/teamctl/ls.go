@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -57,9 +57,9 @@ func newLs(a *app) *cobra.Command {
 			}
 			var rows [][]string
 			for _, t := range teams {
-				note := tui.Clean(t.Repo)
+				note := view.Clean(t.Repo)
 				if t.Problem != "" {
-					note = a.out.style.Red(tui.Clean(t.Problem))
+					note = a.out.style.Red(view.Clean(t.Problem))
 				}
 				rows = append(rows, []string{
 					t.Key, fmt.Sprintf("%d/%d", t.Running, t.Members), fmt.Sprintf("%d/%d", t.Tasks.Completed, t.Tasks.Total()),
@@ -86,7 +86,7 @@ func (a *app) kept(list []tool.Kept) {
 // natives names the teams of another program among the teams, and how to join them.
 func (a *app) natives(list []tool.NativeTeam) {
 	for _, n := range list {
-		a.out.note("%s", tui.Clean(n.String()))
+		a.out.note("%s", view.Clean(n.String()))
 		a.out.hint("%s", n.Bridge)
 	}
 }
@@ -104,5 +104,5 @@ func age(ms int64) string {
 	if ms == 0 {
 		return "-"
 	}
-	return tui.Elapsed(time.Since(time.UnixMilli(ms)))
+	return view.Elapsed(time.Since(time.UnixMilli(ms)))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -314,7 +315,7 @@ func newCapture(a *app) *cobra.Command {
 				if a.out.value(map[string]any{"member": args[0], "text": text}) {
 					return nil
 				}
-				a.out.text(plainLog(text))
+				a.out.text(view.Plain(text))
 				return nil
 			})
 		},

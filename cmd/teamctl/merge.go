@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,12 +94,12 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 				a.out.line("%s rebased onto %s", r.Member, r.Into)
 			case in.Refresh:
 				a.out.note("%s was not rebased: %s", r.Member, r.Why)
-			default:
+			case !slices.ContainsFunc(res.Merges, func(m ledger.Merge) bool { return m.Member == r.Member }): // who has just been merged has it
 				without = append(without, r.Member)
 			}
 		}
 		if len(without) > 0 {
-			a.out.note("without it yet: %s (--refresh rebases those that are clean and idle)", strings.Join(without, ", "))
+			a.out.note("not rebased yet: %s (--refresh rebases those that are clean and idle)", strings.Join(without, ", "))
 		}
 	}
 	if err != nil {

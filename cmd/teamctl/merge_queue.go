@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -45,7 +45,7 @@ func newMergeQueue(a *app) *cobra.Command {
 				var rows [][]string
 				for _, m := range list {
 					rows = append(rows, []string{ledgerID(m.ID), m.Member, m.Branch, m.Target, m.Strategy, string(m.State), dash(m.Task),
-						dash(tui.Cut(tui.Clean(m.Why), 60))})
+						dash(view.Cut(view.Clean(m.Why), 60))})
 				}
 				a.out.table([]string{"ID", "MEMBER", "BRANCH", "INTO", "STRATEGY", "STATE", "TASK", "WHY"}, rows, false)
 				return nil

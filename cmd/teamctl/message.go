@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/inbox"
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -56,7 +56,7 @@ when, and what showed it. The first characters of an id are enough.`,
 func (a *app) showMessage(m tool.MessageInfo) {
 	put := func(name, value string) {
 		if value != "" {
-			a.out.line("%-12s %s", name, tui.Clean(value))
+			a.out.line("%-12s %s", name, view.Clean(value))
 		}
 	}
 	put("message", m.ID)
@@ -78,7 +78,11 @@ func (a *app) showMessage(m tool.MessageInfo) {
 		a.out.line("%-12s %s", "  "+d.Recipient, printable(line))
 	}
 	a.out.line("text")
-	for _, l := range strings.Split(strings.TrimRight(m.Text, "\n"), "\n") {
+	text := m.Text
+	if f, ok := inbox.Parse(text); ok {
+		text = inbox.Describe(f)
+	}
+	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		a.out.line("  %s", printable(l))
 	}
 }
@@ -97,12 +101,14 @@ func newMessageLs(a *app) *cobra.Command {
 			ctx := cmd.Context()
 			f.Kind = team.Kind(kind)
 			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
-				list, err := t.Ledger.Messages(ctx, f)
+				want := f
+				want.Newest = f.Newest || f.Limit > 0 // the newest so many, as of events
+				list, err := t.Ledger.Messages(ctx, want)
 				if err != nil {
 					return err
 				}
-				if f.Limit > 0 && !f.Newest {
-					slices.SortFunc(list, func(x, y ledger.Message) int { return int(x.Seq - y.Seq) })
+				if want.Newest && !f.Newest {
+					slices.Reverse(list)
 				}
 				type row struct {
 					ledger.Message
@@ -125,7 +131,7 @@ func newMessageLs(a *app) *cobra.Command {
 				var cells [][]string
 				for _, r := range rows {
 					cells = append(cells, []string{r.ID[:8], clockOf(r.At), r.From, addressee(r.Message), string(r.Kind),
-						reached(r.Deliveries), tui.Cut(preview(r.Message), 50)})
+						reached(r.Deliveries), view.Cut(preview(r.Message), 50)})
 				}
 				a.out.table([]string{"ID", "TIME", "FROM", "TO", "KIND", "STATE", "PREVIEW"}, cells, false)
 				return nil
@@ -139,7 +145,7 @@ func newMessageLs(a *app) *cobra.Command {
 	fl.StringVar(&f.With, "with", "", "only messages from or to this member")
 	fl.Int64Var(&f.Run, "run", 0, "only messages of this run")
 	fl.BoolVar(&f.Newest, "newest", false, "newest first")
-	fl.IntVar(&f.Limit, "limit", 0, "at most so many (default all)")
+	fl.IntVar(&f.Limit, "limit", 0, "the newest so many (default all)")
 	a.complete(cmd, "run", a.completeRuns(false))
 	for _, name := range []string{"from", "to", "with"} {
 		a.complete(cmd, name, a.completeMembers(true))
@@ -239,7 +245,7 @@ func preview(m ledger.Message) string {
 			text = inbox.Describe(f)
 		}
 	}
-	return tui.Clean(inbox.Summary("", text))
+	return view.Clean(inbox.Summary("", text))
 }
 
 func clockOf(ms int64) string { return time.UnixMilli(ms).Format("15:04:05") }

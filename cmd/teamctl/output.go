@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -114,7 +115,7 @@ func (o *output) table(head []string, rows [][]string, wide bool) {
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
-			widths[i] = max(widths[i], tui.Width(cell))
+			widths[i] = max(widths[i], view.Width(cell))
 		}
 	}
 	cols, _ := o.size()
@@ -122,13 +123,13 @@ func (o *output) table(head []string, rows [][]string, wide bool) {
 		var b strings.Builder
 		for i, cell := range row {
 			if i < len(row)-1 {
-				cell = tui.Pad(cell, widths[i]) + "  "
+				cell = view.Pad(cell, widths[i]) + "  "
 			}
 			b.WriteString(cell)
 		}
 		s := strings.TrimRight(b.String(), " ")
 		if o.screen != nil && !wide {
-			s = tui.Cut(s, cols)
+			s = view.Cut(s, cols)
 		}
 		o.text(paint(s) + "\n")
 	}
@@ -177,7 +178,7 @@ func (o *output) interrupted() {
 
 // printable shows a line of foreign text with everything in it that a terminal would
 // obey or hide.
-func printable(s string) string { return tui.Escape(strings.TrimSuffix(s, "\r")) }
+func printable(s string) string { return view.Escape(strings.TrimSuffix(s, "\r")) }
 
 // dash stands for an empty cell.
 func dash(s string) string {

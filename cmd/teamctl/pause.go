@@ -6,8 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
-	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -39,11 +37,6 @@ func newResume(a *app) *cobra.Command {
 			return a.started(cmd.Context(), args, "resumed", pausing(false))
 		},
 	}
-}
-
-// paused reports a member whose processes stand still.
-func paused(m ledger.Member) bool {
-	return m.Observed == team.Running && m.Reason == supervisor.PausedReason
 }
 
 func pausing(on bool) func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error) {

@@ -8,17 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
 )
 
 // psMember is a member in ps --json.
 type psMember struct {
 	ledger.Member
-	Task *psTask `json:"task,omitempty"`
+	Task    *psTask `json:"task,omitempty"`
+	WaitsOn string  `json:"waitsOn,omitempty"` // of one that waits: "permission 3", "trust"
 	tool.Runtime
 }
 
@@ -35,7 +37,7 @@ func newPs(a *app) *cobra.Command {
 		Use:   "ps",
 		Short: "List the members, what they do and where they run",
 		Long: `List the members of the team. STATE is the process (running, backoff, ...),
-ACTIVITY what the agent does; one in plan mode takes no tasks until its plan is
+ACTIVITY what the agent does and what it waits for, SINCE for how long; one in plan mode takes no tasks until its plan is
 approved, and one that is paused does nothing until it is resumed; unknown means just that, not idle, and stalled that one
 that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 		Example: `  teamctl ps
@@ -48,7 +50,7 @@ that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 				if err != nil {
 					return err
 				}
-				a.due = stallDue(t, members)
+				a.due = psDue(t, members)
 				doc := map[string]any{"team": t.Layout.Key, "supervisorPid": sup, "members": members}
 				if sup != 0 {
 					doc["socket"] = t.Layout.Socket()
@@ -95,6 +97,10 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 	if err != nil {
 		return nil, 0, err
 	}
+	waits, err := look.WaitsOn(ctx, t, members)
+	if err != nil {
+		return nil, 0, err
+	}
 	run := make([]tool.Runtime, len(members))
 	if whole {
 		if run, err = t.Runtimes(ctx, members); err != nil {
@@ -103,12 +109,12 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 	}
 	out := make([]psMember, 0, len(members))
 	for i, m := range members {
-		p := psMember{Member: m, Runtime: run[i]}
+		p := psMember{Member: m, Runtime: run[i], WaitsOn: waits[m.Name]}
 		if since := tool.Stalled(t.Layout, m, time.Now()); !since.IsZero() {
 			p.StalledSince = since.UnixMilli()
 		}
 		if task, has := tasks[m.SessionKey]; has {
-			p.Task = &psTask{task.ID, task.Subject, max(task.StartedAt, task.ClaimedAt), handedIn(task)}
+			p.Task = &psTask{task.ID, task.Subject, max(task.StartedAt, task.ClaimedAt), look.HandedIn(task)}
 		}
 		out = append(out, p)
 	}
@@ -135,13 +141,22 @@ func (a *app) noMembers(ctx context.Context, t *tool.Team) error {
 	return nil
 }
 
-// stallDue is when to look again at who has stalled.
-func stallDue(t *tool.Team, members []psMember) time.Duration {
+// psDue is when the list looks different though nothing changes: somebody has stalled, or
+// an age is another.
+func psDue(t *tool.Team, members []psMember) time.Duration {
+	now := time.Now()
 	rows := make([]ledger.Member, len(members))
+	due := time.Duration(0)
 	for i, m := range members {
 		rows[i] = m.Member
+		if next := view.AgeChanges(now.Sub(stateSince(m.Member))); m.Name != team.LeadName && (due == 0 || next < due) {
+			due = next
+		}
 	}
-	return tool.StallDue(t.Layout, rows, time.Now())
+	if stall := tool.StallDue(t.Layout, rows, now); stall > 0 && (due == 0 || stall < due) {
+		due = stall
+	}
+	return due
 }
 
 func (a *app) psTable(members []psMember, wide bool) {
@@ -156,17 +171,17 @@ func (a *app) psTable(members []psMember, wide bool) {
 		}
 		row := []string{
 			a.out.style.Member(m.Color, m.Name), a.state(m.Member), a.activity(m), taskCell(m.Task),
-			pid(m.PID), dash(m.PaneID), fmt.Sprint(m.Restarts), age(sinceOf(m.Member)), dash(m.Branch),
+			pid(m.PID), dash(m.PaneID), fmt.Sprint(m.Restarts), view.Age(time.Since(stateSince(m.Member))), dash(m.Branch),
 		}
 		if wide {
-			row = append(row, m.Spec.Agent, string(m.Role), string(modeOf(m.Spec.Mode)), dash(m.Spec.Backend), dash(m.Worktree), dash(tui.Clean(why(m.Member))))
+			row = append(row, m.Spec.Agent, string(m.Role), string(modeOf(m.Spec.Mode)), dash(m.Spec.Backend), dash(m.Worktree), dash(view.Clean(look.Why(m.Member))))
 		}
 		rows = append(rows, row)
 	}
 	a.out.table(head, rows, wide)
 	for _, m := range members {
 		if !wide && (supervisor.Unknown(m.Member) || supervisor.HasNoHooks(m.Member)) {
-			a.out.line("%s: %s", m.Name, tui.Clean(m.Reason))
+			a.out.line("%s: %s", m.Name, view.Clean(m.Reason))
 		}
 	}
 }
@@ -178,12 +193,12 @@ func (a *app) state(m ledger.Member) string {
 		return a.out.style.Dim("left")
 	case m.Observed == team.Exited || m.Observed == team.Failed || m.Observed == team.Killed:
 		if m.ExitText != "" {
-			s += " (" + tui.Clean(m.ExitText) + ")"
+			s += " (" + view.Clean(m.ExitText) + ")"
 		}
 		return a.out.style.Red(s)
 	case m.Observed == team.Backoff:
 		if left := time.Until(time.UnixMilli(m.NextStart)); left > 0 {
-			s += " (" + tui.Elapsed(left) + ")"
+			s += " (" + view.Elapsed(left) + ")"
 		}
 		return a.out.style.Yellow(s)
 	case supervisor.Unknown(m):
@@ -194,12 +209,23 @@ func (a *app) state(m ledger.Member) string {
 	return s
 }
 
+// stateSince is since when a member does what it does, or since when it does not run.
+func stateSince(m ledger.Member) time.Time {
+	if m.Observed == team.Running && m.ActivityAt != 0 {
+		return time.UnixMilli(m.ActivityAt)
+	}
+	return time.UnixMilli(look.Since(m))
+}
+
 // activity is what a living agent does, and for how long nothing was seen of that.
 func (a *app) activity(m psMember) string {
+	if m.WaitsOn != "" {
+		return "waiting (" + m.WaitsOn + ")"
+	}
 	if m.StalledSince == 0 {
 		return activity(m.Member)
 	}
-	return activity(m.Member) + " " + a.out.style.Yellow("(stalled "+tui.Elapsed(time.Since(time.UnixMilli(m.StalledSince)))+")")
+	return activity(m.Member) + " " + a.out.style.Yellow("(stalled "+view.Elapsed(time.Since(time.UnixMilli(m.StalledSince)))+")")
 }
 
 // activity is what a living agent does; a dead one does nothing.
@@ -209,7 +235,7 @@ func activity(m ledger.Member) string {
 	}
 	what := string(m.Activity)
 	switch {
-	case paused(m):
+	case look.Paused(m):
 		return "paused"
 	case m.Activity == team.Waiting && m.WaitsFor != "":
 		what = fmt.Sprintf("waiting (%s)", m.WaitsFor)
@@ -228,32 +254,9 @@ func taskCell(t *psTask) string {
 	if t == nil {
 		return "-"
 	}
-	cell := t.ID + " " + tui.Cut(tui.Clean(t.Subject), 24)
+	cell := t.ID + " " + view.Cut(view.Clean(t.Subject), 24)
 	if t.Waits != "" {
 		cell += " (" + t.Waits + ")"
 	}
 	return cell
-}
-
-func why(m ledger.Member) string {
-	switch {
-	case m.TurnError != "":
-		return "its turn failed: " + m.TurnError
-	case m.Reason != "" && m.ExitText != "":
-		return m.Reason + " (" + m.ExitText + ")"
-	case m.Reason != "":
-		return m.Reason
-	}
-	return m.ExitText
-}
-
-// sinceOf is since when a member runs, or since when it does not.
-func sinceOf(m ledger.Member) int64 {
-	if m.EndedAt != 0 {
-		return m.EndedAt
-	}
-	if m.StartedAt != 0 {
-		return m.StartedAt
-	}
-	return m.JoinedAt
 }

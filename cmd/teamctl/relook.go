@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -119,7 +121,7 @@ func (r *reviser) show(text, notes string) {
 		if !r.shown {
 			start = "\x1b[2J\x1b[H"
 		}
-		o.text(start + strings.ReplaceAll(notes+text, "\n", "\x1b[K\n") + "\x1b[J")
+		o.text(start + strings.ReplaceAll(fitted(notes+text, o.size), "\n", "\x1b[K\n") + "\x1b[J")
 		notes = ""
 	default:
 		if r.shown {
@@ -131,6 +133,20 @@ func (r *reviser) show(text, notes string) {
 		_, _ = r.out.stderr.Write([]byte(notes)) // nobody could be told that it does not work
 	}
 	r.shown, r.last = true, text+notes
+}
+
+// fitted is what of a text fits a terminal: a line that wraps, and one too many, would
+// push the first ones, which name the columns, off the screen.
+func fitted(text string, size func() (cols, rows int)) string {
+	cols, rows := size()
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if most := rows - 1; rows > 2 && len(lines) > most {
+		lines = append(lines[:most-1], fmt.Sprintf("… and %d more lines", len(lines)-most+1))
+	}
+	for i, l := range lines {
+		lines[i] = view.Cut(l, cols)
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // changes wakes when the team has changed, or any team; first at once. The context ends,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -118,7 +118,7 @@ func (a *app) savedList(name string, list []team.SavedWork, none string) error {
 	}
 	var rows [][]string
 	for _, s := range list {
-		rows = append(rows, []string{s.At.Local().Format("2006-01-02 15:04:05"), s.Agent, short(s.Commit), tui.Cut(tui.Clean(s.What), 50),
+		rows = append(rows, []string{s.At.Local().Format("2006-01-02 15:04:05"), s.Agent, short(s.Commit), view.Cut(view.Clean(s.What), 50),
 			strings.TrimPrefix(s.Ref, "refs/teamctl/")})
 	}
 	a.out.table([]string{"WHEN", "MEMBER", "COMMIT", "WHAT", "REF"}, rows, true)
@@ -148,7 +148,7 @@ func newRescueShow(a *app, repo *string) *cobra.Command {
 			a.out.line("ref      %s", s.Ref)
 			a.out.line("member   %s of %s", s.Agent, s.Team)
 			a.out.line("saved    %s", s.At.Local().Format("2006-01-02 15:04:05"))
-			a.out.line("what     %s", tui.Clean(s.What))
+			a.out.line("what     %s", view.Clean(s.What))
 			a.out.line("commit   %s, on top of %s", short(s.Commit), short(s.Head))
 			a.out.text(printableLines(s.Changes))
 			return nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -98,7 +98,7 @@ func newRunShow(a *app) *cobra.Command {
 					}
 				}
 				fact("run", strconv.FormatInt(r.ID, 10))
-				fact("name", tui.Clean(r.Name))
+				fact("name", view.Clean(r.Name))
 				fact("state", runState(r))
 				if r.Parent != 0 {
 					fact("part of", strconv.FormatInt(r.Parent, 10))
@@ -106,7 +106,7 @@ func newRunShow(a *app) *cobra.Command {
 				fact("started", when(r.StartedAt))
 				fact("closed", when(r.EndedAt))
 				fact("messages", strconv.Itoa(r.Messages)+" of "+strconv.Itoa(r.Cap))
-				fact("scratchpad", "version "+strconv.FormatInt(r.Scratchpad.Version, 10)+"  "+tui.Clean(string(r.Scratchpad.Doc)))
+				fact("scratchpad", "version "+strconv.FormatInt(r.Scratchpad.Version, 10)+"  "+view.Clean(string(r.Scratchpad.Doc)))
 				return nil
 			})
 		},
@@ -146,7 +146,7 @@ func newRunList(a *app) *cobra.Command {
 					if r.Parent != 0 {
 						parent = strconv.FormatInt(r.Parent, 10)
 					}
-					rows = append(rows, []string{strconv.FormatInt(r.ID, 10), dash(tui.Cut(tui.Clean(r.Name), 40)), runState(r),
+					rows = append(rows, []string{strconv.FormatInt(r.ID, 10), dash(view.Cut(view.Clean(r.Name), 40)), runState(r),
 						dash(parent), strconv.Itoa(r.Messages), age(r.StartedAt)})
 				}
 				a.out.table([]string{"RUN", "NAME", "STATE", "PART OF", "MESSAGES", "STARTED"}, rows, false)

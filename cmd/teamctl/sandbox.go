@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -305,7 +306,7 @@ func (s *sandbox) shows(ctx context.Context) []string {
 		}
 	}
 	var lines []string
-	for l := range strings.Lines(plainLog(screen.Text)) {
+	for l := range strings.Lines(view.Plain(screen.Text)) {
 		if l = strings.TrimRight(l, " \n"); l != "" {
 			lines = append(lines, l)
 		}

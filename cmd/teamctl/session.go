@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -53,7 +53,7 @@ func newSessionLs(a *app) *cobra.Command {
 				}
 				var rows [][]string
 				for _, s := range list {
-					rows = append(rows, []string{s.Key, tui.Clean(s.Label), s.ActiveAgentID, dash(modelName(s)), string(s.State), strconv.FormatInt(s.LastSeq, 10), when(s.UpdatedAt)})
+					rows = append(rows, []string{s.Key, view.Clean(s.Label), s.ActiveAgentID, dash(modelName(s)), string(s.State), strconv.FormatInt(s.LastSeq, 10), when(s.UpdatedAt)})
 				}
 				a.out.table([]string{"SESSION", "LABEL", "AGENT", "MODEL", "STATE", "ENTRIES", "CHANGED"}, rows, false)
 				return nil
@@ -135,7 +135,7 @@ transcript, --trace what was decided about its turns and its backlog, with reaso
 				events, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{})
 				for _, e := range events {
 					if e.ID == s.Session.Key {
-						a.out.line("%s  %s", a.eventLine(e), tui.Clean(string(e.Data)))
+						a.out.line("%s  %s", a.eventLine(e), view.Clean(string(e.Data)))
 					}
 				}
 				return err
@@ -151,7 +151,7 @@ func (a *app) showSession(s transcript) {
 	a.out.line("%-10s %s", "session", s.Session.Key)
 	a.out.line("%-10s %s, %s", "agent", s.Session.ActiveAgentID, s.Session.State)
 	if m := modelName(s.Session); m != "" {
-		a.out.line("%-10s %s", "model", tui.Clean(m))
+		a.out.line("%-10s %s", "model", view.Clean(m))
 	}
 	a.out.line("%-10s %d", "entries", len(s.Entries))
 	for _, j := range s.Turns {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
 )
 
 // shown is what show writes: one thing, under the word for it.
@@ -188,25 +189,25 @@ func (a *app) showMember(m psMember) {
 		return
 	}
 	put("state", a.state(m.Member))
-	put("why", tui.Clean(why(m.Member)))
+	put("why", view.Clean(look.Why(m.Member)))
 	put("activity", a.activity(m))
 	if m.Task != nil {
-		put("task", taskCell(m.Task)+", for "+tui.Elapsed(time.Since(time.UnixMilli(m.Task.Since))))
+		put("task", taskCell(m.Task)+", for "+view.Elapsed(time.Since(time.UnixMilli(m.Task.Since))))
 	}
 	put("mode", string(modeOf(m.Spec.Mode)))
-	put("agent", tui.Clean(m.Spec.Agent))
+	put("agent", view.Clean(m.Spec.Agent))
 	put("command", printable(shellLine(m.Spec.Command)))
 	if m.PID != 0 {
-		put("process", fmt.Sprintf("%d, since %s", m.PID, when(sinceOf(m.Member))))
+		put("process", fmt.Sprintf("%d, since %s", m.PID, when(look.Since(m.Member))))
 	} else {
-		put("since", when(sinceOf(m.Member)))
+		put("since", when(look.Since(m.Member)))
 	}
 	if m.Restarts > 0 {
 		put("restarts", fmt.Sprint(m.Restarts))
 	}
 	put("terminal", strings.TrimSpace(m.Spec.Backend+" "+m.PaneID))
 	put("branch", m.Branch)
-	put("worktree", tui.Clean(m.Worktree))
+	put("worktree", view.Clean(m.Worktree))
 	if m.PendingMessages > 0 {
 		put("mail", plural(m.PendingMessages, "message")+" not delivered yet")
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
 )
 
 // status is where a person is, what runs, what waits for them, and what to type next.
@@ -134,7 +135,7 @@ func (a *app) statusNow(ctx context.Context) (status, error) {
 				startable = append(startable, m.Name)
 			}
 		}
-		if s.Waiting, err = a.waiting(ctx, t, c, members); err != nil {
+		if s.Waiting, err = a.waiting(ctx, t, c); err != nil {
 			return err
 		}
 		s.Next = a.next(s, startable)
@@ -161,7 +162,7 @@ func (c *memberCounts) add(m ledger.Member) {
 	switch {
 	case m.Observed == team.Running:
 		c.Running++
-		if paused(m) {
+		if look.Paused(m) {
 			c.Paused++
 		} else if m.Activity == team.Working {
 			c.Working++
@@ -173,43 +174,21 @@ func (c *memberCounts) add(m ledger.Member) {
 	}
 }
 
-// waiting is what a person is to look at: requests, dialogs, what failed, mail.
-func (a *app) waiting(ctx context.Context, t *tool.Team, c tool.Caller, members []ledger.Member) ([]waitingItem, error) {
+// waiting is what a person is to look at: what waits in the team, and mail.
+func (a *app) waiting(ctx context.Context, t *tool.Team, c tool.Caller) ([]waitingItem, error) {
 	list := []waitingItem{}
-	add := func(n int, rest, command, format string, args ...any) {
-		if n < waitingShown {
-			list = append(list, waitingItem{fmt.Sprintf(format, args...), command})
-		} else if n == waitingShown {
-			list = append(list, waitingItem{"and more", rest})
+	needs, err := look.Needs(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	shown := map[view.NeedKind]int{}
+	for _, n := range needs {
+		switch shown[n.Kind]++; {
+		case shown[n.Kind] <= waitingShown:
+			list = append(list, waitingItem{said(n), n.Command})
+		case shown[n.Kind] == waitingShown+1:
+			list = append(list, waitingItem{"and more", allOf(n)})
 		}
-	}
-	open, err := t.Approvals(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	for i, x := range open {
-		add(i, "teamctl approvals", fmt.Sprintf("teamctl show approval %d", x.ID), "%s of %s: %s", x.Kind, x.Name, tui.Clean(x.Subject))
-	}
-	screens, err := t.AtScreens(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i, x := range screens {
-		add(i, "teamctl ps", x.Attach, "%s asks at its own screen: %s", x.Name, tui.Clean(orElse(x.Reason, "waiting")))
-	}
-	n := 0
-	for _, m := range members {
-		if m.Observed == team.Failed {
-			add(n, "teamctl ps", "teamctl show member "+m.Name, "%s failed: %s", m.Name, tui.Clean(orElse(why(m), "it did not stay up")))
-			n++
-		}
-	}
-	failed, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskFailed, Newest: true, Limit: waitingShown + 1})
-	if err != nil {
-		return nil, err
-	}
-	for i, x := range failed {
-		add(i, "teamctl task ls --status failed", "teamctl show task "+x.ID, "task %s failed: %s", x.ID, tui.Clean(x.Subject))
 	}
 	mail, err := t.Inbox(ctx, c.Name, true)
 	if err != nil {
@@ -219,6 +198,35 @@ func (a *app) waiting(ctx context.Context, t *tool.Team, c tool.Caller, members 
 		list = append(list, waitingItem{plural(n, "unread message"), "teamctl inbox --unread"})
 	}
 	return list, nil
+}
+
+// said is a need in one line.
+func said(n view.Need) string {
+	text := view.Clean(n.Text)
+	switch {
+	case n.Approval != 0:
+		return fmt.Sprintf("%s of %s: %s", n.Kind, n.Member, text)
+	case n.Kind == view.NeedDialog:
+		return fmt.Sprintf("%s asks at its own screen: %s", n.Member, text)
+	case n.Kind == view.NeedMember:
+		return fmt.Sprintf("%s failed: %s", n.Member, text)
+	case n.Kind == view.NeedTask:
+		return fmt.Sprintf("task %s failed: %s", n.Task, text)
+	case n.Kind == view.NeedStalled:
+		return n.Member + " " + text
+	}
+	return text
+}
+
+// allOf is the command that lists everything of a kind of needs.
+func allOf(n view.Need) string {
+	switch {
+	case n.Approval != 0:
+		return "teamctl approvals"
+	case n.Kind == view.NeedTask:
+		return "teamctl task ls --status failed"
+	}
+	return "teamctl ps"
 }
 
 // next are the commands that lead on from here.
@@ -262,13 +270,13 @@ func (a *app) showStatus(s status) {
 	o := a.out
 	switch {
 	case s.Team == "" && len(s.Teams) == 0:
-		o.line("You are in %s. There is no team yet.", tui.Clean(s.Dir))
+		o.line("You are in %s. There is no team yet.", view.Clean(s.Dir))
 	case s.Team == "":
-		o.line("You are in %s. There are %d teams: %s.", tui.Clean(s.Dir), len(s.Teams), strings.Join(s.Teams, ", "))
+		o.line("You are in %s. There are %d teams: %s.", view.Clean(s.Dir), len(s.Teams), strings.Join(s.Teams, ", "))
 	default:
 		where := "no repository"
 		if s.Repo != "" {
-			where = tui.Clean(s.Repo)
+			where = view.Clean(s.Repo)
 		}
 		o.line("team     %s, %s", s.Team, where)
 		o.line("members  %s", s.Members)
@@ -277,7 +285,7 @@ func (a *app) showStatus(s status) {
 			o.line("\nWaits for you:")
 		}
 		for _, w := range s.Waiting {
-			o.line("  %s\n      %s", tui.Cut(w.What, helpWidth-4), o.style.Dim(w.Command))
+			o.line("  %s\n      %s", view.Cut(w.What, helpWidth-4), o.style.Dim(w.Command))
 		}
 	}
 	if len(s.Next) > 0 {

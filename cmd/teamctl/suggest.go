@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -37,7 +37,7 @@ func (a *app) suggestTask(ctx context.Context, t *tool.Team, err error) error {
 		}
 		for i, s := range subjects {
 			if s == near && near != "" {
-				return e.WithHint("did you mean " + tasks[i].ID + " (" + tui.Clean(s) + ")?")
+				return e.WithHint("did you mean " + tasks[i].ID + " (" + view.Clean(s) + ")?")
 			}
 		}
 	}

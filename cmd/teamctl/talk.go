@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/inbox"
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -276,7 +276,7 @@ func (a *app) mail(e tool.InboxEntry) {
 	}
 	kind := ""
 	if e.Kind != string(team.KindMessage) {
-		kind = tui.Clean(e.Kind)
+		kind = view.Clean(e.Kind)
 		if !e.Verified {
 			kind += ", unverified"
 		}
@@ -285,7 +285,7 @@ func (a *app) mail(e tool.InboxEntry) {
 	if e.MayBeKnown {
 		kind += " " + a.out.style.Dim("[put back, may be known]")
 	}
-	a.out.line("%s %s %s%s", mark, a.out.style.Dim(clock(e.Timestamp)), a.out.style.Member(e.Color, tui.Clean(e.From)), kind)
+	a.out.line("%s %s %s%s", mark, a.out.style.Dim(clock(e.Timestamp)), a.out.style.Member(e.Color, view.Clean(e.From)), kind)
 	text := e.Text
 	if f, ok := inbox.Parse(text); ok {
 		text = inbox.Describe(f)

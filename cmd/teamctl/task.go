@@ -13,10 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
@@ -260,24 +261,13 @@ func (a *app) taskList(tasks []ledger.Task) {
 		case t.Status == team.TaskPending && len(t.BlockedBy) > 0:
 			note = "depends on " + strings.Join(t.BlockedBy, ", ")
 		case t.Status == team.TaskFailed && t.Result != nil:
-			note = failure(*t.Result)
+			note = look.Failure(*t.Result)
 		default:
-			note = handedIn(t)
+			note = look.HandedIn(t)
 		}
-		rows = append(rows, []string{t.ID, a.status(t.Status), tui.Cut(tui.Clean(t.Subject), 60), dash(t.OwnerName), took(t), dash(note)})
+		rows = append(rows, []string{t.ID, a.status(t.Status), view.Cut(view.Clean(t.Subject), 60), dash(t.OwnerName), took(t), dash(note)})
 	}
 	a.out.table([]string{"ID", "STATUS", "SUBJECT", "OWNER", "TIME", "NOTE"}, rows, false)
-}
-
-// handedIn says what a task waits for whose work is done.
-func handedIn(t ledger.Task) string {
-	switch {
-	case t.Verification != 0:
-		return "being verified"
-	case t.Review != 0:
-		return "waits for a review"
-	}
-	return ""
 }
 
 func (a *app) taskTable(tasks []ledger.Task) {
@@ -287,15 +277,15 @@ func (a *app) taskTable(tasks []ledger.Task) {
 		if t.Result != nil {
 			result, commit = t.Result.Summary, t.Result.Commit
 			if t.Status == team.TaskFailed {
-				result = failure(*t.Result)
+				result = look.Failure(*t.Result)
 			}
 		}
-		result = cmp.Or(result, handedIn(t))
+		result = cmp.Or(result, look.HandedIn(t))
 		text := a.status(t.Status)
-		if result = tui.Cut(tui.Clean(result), 60); result != "" {
+		if result = view.Cut(view.Clean(result), 60); result != "" {
 			text += ": " + result
 		}
-		rows = append(rows, []string{t.ID, tui.Cut(tui.Clean(t.Subject), 48), dash(t.OwnerName), took(t), text, dash(short(commit))})
+		rows = append(rows, []string{t.ID, view.Cut(view.Clean(t.Subject), 48), dash(t.OwnerName), took(t), text, dash(short(commit))})
 	}
 	a.out.table([]string{"ID", "SUBJECT", "OWNER", "DURATION", "RESULT", "COMMIT"}, rows, false)
 }
@@ -313,27 +303,16 @@ func (a *app) status(s team.TaskStatus) string {
 	return string(s)
 }
 
-// failure is one line that says why a task failed: how it ended, and the last
-// thing that it put out.
-func failure(r ledger.Result) string {
-	first, rest, _ := strings.Cut(strings.TrimSpace(plainLog(r.Error)), "\n")
-	last := rest[strings.LastIndexByte(rest, '\n')+1:]
-	if first, last = tui.Clean(first), tui.Clean(last); last != "" {
-		return first + ": " + last
-	}
-	return first
-}
-
 // took is how long a task has been, or was, in work.
 func took(t ledger.Task) string {
-	v := viewTask(t, nil)
+	v := look.Task(t, false)
 	if v.Began.IsZero() {
 		return "-"
 	}
 	if v.Ended.IsZero() {
-		return tui.Elapsed(v.Took(time.Now()))
+		return view.Elapsed(v.Took(time.Now()))
 	}
-	return tui.Duration(v.Took(time.Now()))
+	return view.Duration(v.Took(time.Now()))
 }
 
 // short is a commit for people.
@@ -375,12 +354,12 @@ func (a *app) showTask(t ledger.Task) {
 		}
 	}
 	block := func(name, value string) {
-		if value = plainLog(value); strings.TrimSpace(value) != "" {
+		if value = view.Plain(value); strings.TrimSpace(value) != "" {
 			a.out.line("%s\n  %s", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n  "))
 		}
 	}
 	put("task", t.ID)
-	put("subject", tui.Clean(t.Subject))
+	put("subject", view.Clean(t.Subject))
 	put("status", a.status(t.Status))
 	put("owner", t.OwnerName)
 	if t.Verification != 0 {
@@ -402,9 +381,9 @@ func (a *app) showTask(t ledger.Task) {
 		put("time", took(t))
 	}
 	if r := t.Result; r != nil {
-		put("result", tui.Clean(r.Summary))
+		put("result", view.Clean(r.Summary))
 		put("commit", r.Commit)
-		put("files", tui.Clean(strings.Join(r.Files, ", ")))
+		put("files", view.Clean(strings.Join(r.Files, ", ")))
 		if r.ExitCode != 0 {
 			put("exit status", strconv.Itoa(r.ExitCode))
 		}
@@ -436,7 +415,7 @@ func (a *app) showMetadata(raw json.RawMessage, block func(name, value string)) 
 		if json.Unmarshal(meta[k], &text) != nil {
 			text = string(meta[k])
 		}
-		block(tui.Clean(k), text)
+		block(view.Clean(k), text)
 	}
 }
 

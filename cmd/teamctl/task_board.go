@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -82,9 +82,9 @@ in_progress claims and starts, completed completes, pending releases the task.`,
 					return err
 				}
 				if !a.out.value(task) {
-					a.out.line("updated %s: %s", task.ID, tui.Clean(task.Subject))
+					a.out.line("updated %s: %s", task.ID, view.Clean(task.Subject))
 					if task.Verification != 0 {
-						a.out.line("%s is being verified: %s", task.ID, tui.Clean(task.Verify))
+						a.out.line("%s is being verified: %s", task.ID, view.Clean(task.Verify))
 					}
 				}
 				return nil
@@ -179,7 +179,7 @@ whoever is ready takes it.`,
 				if a.out.value(task) {
 					return nil
 				}
-				a.out.line("%s is for %s: %s", task.ID, orElse(task.OwnerName, "whoever is ready"), tui.Clean(task.Subject))
+				a.out.line("%s is for %s: %s", task.ID, orElse(task.OwnerName, "whoever is ready"), view.Clean(task.Subject))
 				return nil
 			})
 		},

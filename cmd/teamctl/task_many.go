@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -121,14 +121,14 @@ func (a *app) manyTasks(cmd *cobra.Command, offered ledger.TaskFilter, sets []ta
 func (a *app) settled(verb string, t settledTask) {
 	switch {
 	case t.Outcome != "":
-		a.out.line("%s is %s already: %s", t.ID, t.Status, tui.Clean(t.Subject))
+		a.out.line("%s is %s already: %s", t.ID, t.Status, view.Clean(t.Subject))
 	case t.Verification != 0:
-		a.out.line("%s: handed in, and being verified: %s", t.ID, tui.Clean(t.Verify))
+		a.out.line("%s: handed in, and being verified: %s", t.ID, view.Clean(t.Verify))
 		a.out.note("nothing is to be done: its owner is told if that fails")
 	case t.Review != 0:
 		a.out.line("%s: done, and waits for a review (approval %d)", t.ID, t.Review)
 	default:
-		a.out.line("%s %s: %s", verb, t.ID, tui.Clean(t.Subject))
+		a.out.line("%s %s: %s", verb, t.ID, view.Clean(t.Subject))
 	}
 }
 

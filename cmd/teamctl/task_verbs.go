@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -43,7 +43,7 @@ exit status is 0.`,
 					a.out.note("no task is ready")
 					return nil
 				}
-				a.out.line("claimed %s: %s", t.ID, tui.Clean(t.Subject))
+				a.out.line("claimed %s: %s", t.ID, view.Clean(t.Subject))
 				return nil
 			})
 		},

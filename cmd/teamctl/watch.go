@@ -11,9 +11,10 @@ import (
 
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
 )
 
 func newEvents(a *app) *cobra.Command {
@@ -86,12 +87,12 @@ func (a *app) event(e ledger.Event) {
 
 func (a *app) eventLine(e ledger.Event) string {
 	line := a.out.style.Dim(time.UnixMilli(e.At).Format("2006-01-02 15:04:05.000")) + "  " +
-		tui.Pad(tui.Clean(e.Who), 12) + "  " + tui.Pad(tui.Clean(e.What), 18)
+		view.Pad(view.Clean(e.Who), 12) + "  " + view.Pad(view.Clean(e.What), 18)
 	if e.ID != "" {
-		line += "  " + tui.Clean(e.ID)
+		line += "  " + view.Clean(e.ID)
 	}
-	if e.Before != "" || e.After != "" {
-		line += "  " + tui.Clean(dash(e.Before)) + " -> " + tui.Clean(dash(e.After))
+	if e.Before != e.After {
+		line += "  " + view.Clean(dash(e.Before)) + " -> " + view.Clean(dash(e.After))
 	}
 	return line
 }
@@ -100,7 +101,7 @@ func (a *app) eventLine(e ledger.Event) string {
 func clock(stamp string) string {
 	t, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {
-		return tui.Clean(stamp)
+		return view.Clean(stamp)
 	}
 	return t.Local().Format("01-02 15:04:05")
 }
@@ -159,16 +160,16 @@ otherwise (0 is never). The exit status is 4 if the member will not come to it.`
 }
 
 func (a *app) wait(ctx context.Context, t *tool.Team, in tool.WaitIn, progress bool) error {
-	var view *tui.Progress
+	var shown *tui.Progress
 	if progress && !a.out.json {
-		view = tui.NewProgress(a.out.stdout, tui.Options{
+		shown = tui.NewProgress(a.out.stdout, tui.Options{
 			Terminal: a.out.screen != nil, Color: a.out.style.On, Size: a.out.size,
 		})
-		in.Each = func(p tool.Progress) { view.Update(snapshot(t.Layout.Key, "", p, nil)) }
+		in.Each = func(p tool.Progress) { shown.Update(look.Progress(t.Layout.Key, p)) }
 	}
 	last, err := t.Wait(ctx, in)
-	if view != nil {
-		view.Close()
+	if shown != nil {
+		shown.Close()
 	}
 	if err != nil {
 		return err
@@ -197,80 +198,31 @@ no terminal it prints the board once.`,
 	return cmd
 }
 
-const (
-	// boardPause is the shortest time between two readings for the board.
-	boardPause = 200 * time.Millisecond
-	// boardTasks is how many of the tasks that nobody works on are read for the screen at
-	// least: more than most have lines, so that one that grows has something to show.
-	boardTasks = 100
-	// boardEvents is how many of the newest events are read.
-	boardEvents = 50
-)
+// boardTasks is how many of the tasks that nobody works on are read for a screen at least:
+// more than most have lines, so that one that grows has something to show.
+const boardTasks = 100
 
 func (a *app) board(ctx context.Context, t *tool.Team) error {
-	row, err := t.Ledger.Team(ctx)
-	if err != nil {
-		return err
-	}
 	in, ok := a.stdin.(*os.File)
 	if a.out.json || a.out.screen == nil || !ok || !term.IsTerminal(int(in.Fd())) {
-		p, err := t.Progress(ctx)
-		if err != nil {
+		s, _, err := look.Snapshot(ctx, t, 0)
+		if err != nil || a.out.value(s) {
 			return err
 		}
-		events, err := lastEvents(ctx, t, boardEvents)
-		if err != nil {
-			return err
-		}
-		s := snapshot(row.Name, row.Repo, p, events)
-		stalledIn(&s, t.Layout, p.Members, time.Now())
-		if a.out.value(s) {
-			return nil
-		}
-		for _, l := range tui.Board(s, 100, 0, time.Now(), tui.Style{}) {
+		for _, l := range tui.Board(s, 100, 0, 0, time.Now(), tui.Style{}) {
 			a.out.line("%s", l)
 		}
 		return nil
 	}
-	var due time.Duration // when to look again though nothing has changed; 0: never
-	read := func(ctx context.Context) (s tui.Snapshot, err error) {
-		_, rows := a.out.size()
-		s, due, err = liveBoard(ctx, t, row, max(rows, boardTasks))
-		return s, err
-	}
 	screen := &tui.Screen{In: in, Out: a.out.screen, Color: a.out.style.On}
-	err = screen.Run(ctx, func(ctx context.Context, each func(tui.Snapshot)) error {
+	err := screen.Run(ctx, func(ctx context.Context, each func(view.Snapshot)) error {
 		if a.origin(t.Layout) == control.FromPerson { // the one in the lead's pane is part of the team
 			defer keepAttended(ctx, t)()
 		}
-		changes, stop, err := t.Ledger.Changes(ctx)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		for {
-			s, err := read(ctx)
-			if err != nil {
-				return err
-			}
-			each(s)
-			// However busy the team is, a person reads no faster.
-			select {
-			case <-time.After(boardPause):
-			case <-ctx.Done():
-				return nil
-			}
-			again, forget := after(due)
-			select {
-			case <-changes:
-			case <-again:
-			case <-ctx.Done():
-			}
-			forget()
-			if ctx.Err() != nil {
-				return nil
-			}
-		}
+		return look.Follow(ctx, t, func() int {
+			_, rows := a.out.size()
+			return max(rows, boardTasks)
+		}, each)
 	})
 	if err != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -308,43 +260,6 @@ func keepAttended(ctx context.Context, t *tool.Team) (stop func()) {
 	}
 }
 
-// liveBoard reads what a screen can show: every change of a long board must not make
-// it read and sort the whole. due is when to look again though nothing changes.
-func liveBoard(ctx context.Context, t *tool.Team, row ledger.TeamRow, tasks int) (s tui.Snapshot, due time.Duration, err error) {
-	b, err := t.Ledger.Board(ctx, tasks)
-	if err != nil {
-		return s, 0, err
-	}
-	members, err := t.Ledger.Members(ctx, false)
-	if err != nil {
-		return s, 0, err
-	}
-	events, err := lastEvents(ctx, t, boardEvents)
-	if err != nil {
-		return s, 0, err
-	}
-	s = screenful(row.Name, row.Repo, b.Tasks, b.Stuck, members, events)
-	s.Whole = numbers(b)
-	return s, stalledIn(&s, t.Layout, members, time.Now()), nil
-}
-
-// numbers are those of the whole board, as tui would count them.
-func numbers(b ledger.Board) *tui.Counts {
-	c := b.Counts
-	return &tui.Counts{
-		Done: c.Completed, Failed: c.Failed, Active: c.Claimed + c.InProgress, Ready: b.Free,
-		Waiting: c.Pending - b.Free - c.Stuck, Stuck: c.Stuck, Total: c.Total(),
-	}
-}
-
-// stalledIn says in a board who of its members has stalled, and when to look again.
-func stalledIn(s *tui.Snapshot, l team.Layout, members []ledger.Member, now time.Time) (due time.Duration) {
-	for i, m := range members {
-		s.Members[i].StalledSince = tool.Stalled(l, m, now)
-	}
-	return tool.StallDue(l, members, now)
-}
-
 // after is a timer; one of 0 never comes.
 func after(d time.Duration) (<-chan time.Time, func()) {
 	if d <= 0 {
@@ -352,114 +267,4 @@ func after(d time.Duration) (<-chan time.Time, func()) {
 	}
 	t := time.NewTimer(d)
 	return t.C, func() { t.Stop() }
-}
-
-// lastEvents are the newest n events, in order. A message or a member's heartbeat
-// is an event too, so it reads from the end.
-func lastEvents(ctx context.Context, t *tool.Team, n int64) ([]ledger.Event, error) {
-	last, err := t.Ledger.LastEvent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.Ledger.Events(ctx, max(0, last-n), 0, ledger.EventFilter{})
-}
-
-// snapshot is the board as tui draws it.
-func snapshot(name, repo string, p tool.Progress, events []ledger.Event) tui.Snapshot {
-	if p.Part != nil {
-		s := screenful(name, repo, p.Tasks, p.Part.Stuck, p.Members, events)
-		s.Whole = numbers(*p.Part)
-		return s
-	}
-	return screenful(name, repo, p.Tasks, stuckTasks(p.Tasks), p.Members, events)
-}
-
-func screenful(name, repo string, tasks []ledger.Task, stuck map[string]bool, members []ledger.Member, events []ledger.Event) tui.Snapshot {
-	s := tui.Snapshot{Team: name, Repo: repo, Tasks: []tui.Task{}, Members: []tui.Member{}, Events: []tui.Event{}}
-	for _, t := range tasks {
-		s.Tasks = append(s.Tasks, viewTask(t, stuck))
-	}
-	for _, m := range members {
-		s.Members = append(s.Members, tui.Member{
-			Name: m.Name, Color: m.Color, Lead: m.Name == team.LeadName, State: m.Observed, Activity: m.Activity,
-			Since: stamp(sinceOf(m)), Restarts: m.Restarts, Note: why(m),
-			Paused: paused(m), Plan: m.Name != team.LeadName && m.Spec.Mode == team.ModePlan,
-		})
-	}
-	for _, e := range events {
-		if e.What == team.EventMemberActivity || e.What == team.EventMessageMailed {
-			continue // the roster shows the one, the other follows every message
-		}
-		note := ""
-		if e.After != "" {
-			note = e.After
-		}
-		s.Events = append(s.Events, tui.Event{At: stamp(e.At), Who: e.Who, What: e.What, ID: shortID(e.ID), Note: note})
-	}
-	return s
-}
-
-// shortID is an id for people: of a uuid the first block is enough.
-func shortID(id string) string {
-	if len(id) == 36 && id[8] == '-' {
-		return id[:8]
-	}
-	return id
-}
-
-func viewTask(t ledger.Task, stuck map[string]bool) tui.Task {
-	v := tui.Task{
-		ID: t.ID, Subject: t.Subject, Status: t.Status, Owner: t.OwnerName, Waits: t.BlockedBy,
-		Stuck: stuck[t.ID], Attempt: t.Attempt, Began: stamp(t.StartedAt), Ended: stamp(t.CompletedAt),
-	}
-	if v.Began.IsZero() {
-		v.Began = stamp(t.ClaimedAt)
-	}
-	if t.ActiveForm != "" && v.Active() {
-		v.Subject = t.ActiveForm
-	}
-	if t.Status == team.TaskFailed && t.Result != nil {
-		v.Note = failure(*t.Result)
-	}
-	if v.Active() {
-		v.Note = handedIn(t)
-	}
-	return v
-}
-
-// stuckTasks are the pending tasks that wait, directly or not, for a failed one.
-func stuckTasks(tasks []ledger.Task) map[string]bool {
-	byID := make(map[string]ledger.Task, len(tasks))
-	for _, t := range tasks {
-		byID[t.ID] = t
-	}
-	memo := map[string]bool{}
-	var visit func(ledger.Task) bool
-	visit = func(t ledger.Task) bool {
-		if known, ok := memo[t.ID]; ok {
-			return known
-		}
-		memo[t.ID] = false
-		for _, id := range t.BlockedBy {
-			dep := byID[id]
-			if dep.Status == team.TaskFailed || dep.Status == team.TaskPending && visit(dep) {
-				memo[t.ID] = true
-				break
-			}
-		}
-		return memo[t.ID]
-	}
-	for _, t := range tasks {
-		if t.Status == team.TaskPending {
-			visit(t)
-		}
-	}
-	return memo
-}
-
-func stamp(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
 }

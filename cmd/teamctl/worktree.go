@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -157,7 +157,7 @@ func newWorktreeStatus(a *app) *cobra.Command {
 func (a *app) worktreeStatus(w tool.WorktreeInfo) {
 	into := w.Into
 	row := func(name, format string, args ...any) {
-		a.out.line("%s %s", tui.Pad(name, 10), printable(fmt.Sprintf(format, args...)))
+		a.out.line("%s %s", view.Pad(name, 10), printable(fmt.Sprintf(format, args...)))
 	}
 	if w.Left {
 		row("member", "%s (left)", w.Member)

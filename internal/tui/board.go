@@ -7,100 +7,214 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
 
-// Board draws a team into cols x rows cells: head, roster, tasks, newest events.
-// It returns exactly rows lines, none wider than cols; with rows 0 as many lines
-// as there are.
-func Board(s Snapshot, cols, rows int, now time.Time, style Style) []string {
-	b := board{s: s, cols: max(cols, 20), now: now, style: style}
+// Board draws a team into cols x rows cells: head, what waits for a person, roster, tasks,
+// newest events. It returns exactly rows lines, none wider than cols; with rows 0 as many
+// lines as there are. With top > 0 it draws everything and leaves out that many lines
+// above, as far as there are more than fit.
+func Board(s view.Snapshot, cols, rows, top int, now time.Time, style Style) []string {
+	b := board{s: s, cols: max(cols, 1), now: now, style: style}
 	head := b.head()
-	members, tasks, events := b.members(), b.tasks(), b.events()
-	if rows <= 0 {
-		return b.page(head, members, tasks, events, len(members), len(tasks), len(events))
+	parts := []section{
+		{title: fmt.Sprintf("%d NEED YOU", len(s.Needs)), rows: b.needs()},
+		{title: "MEMBERS", rows: b.members()},
+		{title: "TASKS", rows: b.tasks()},
+		{title: "EVENTS", rows: b.events(), newest: true},
 	}
-	// Three titles with a blank line above each, the head, the foot.
-	room := rows - len(head) - 1 - 6
-	m := min(len(members), max(1, room/3))
-	t := min(len(tasks), max(1, room-m-min(len(events), 4)))
-	e := min(len(events), max(0, room-m-t))
-	m = min(len(members), max(m, room-t-e))
-	lines := b.page(head, members, tasks, events, m, t, e)
-	for len(lines) < rows-1 {
+	parts[2].total = max(len(parts[2].rows), s.Count().Total)
+	if rows <= 0 {
+		for i := range parts {
+			parts[i].shown = len(parts[i].rows)
+		}
+		return b.cut(b.page(head, parts, 2))
+	}
+	foot := b.foot("")
+	room := rows - 1 // of the foot
+	var lines []string
+	if top > 0 {
+		for i := range parts {
+			parts[i].shown = len(parts[i].rows)
+		}
+		all := b.page(head, parts, 2)
+		top = max(0, min(top, len(all)-room))
+		lines = all[top:min(len(all), top+max(0, room))]
+		foot = b.foot(fmt.Sprintf("lines %d to %d of %d", top+1, top+len(lines), len(all)))
+	} else {
+		overhead := 2 // a blank line and the title
+		if room < 16 {
+			overhead = 1
+		}
+		if room < 7 {
+			overhead = 0
+		}
+		head = head[:min(len(head), max(1, room/4))]
+		fit(parts, room-len(head), overhead)
+		lines = b.page(head, parts, overhead)
+	}
+	for len(lines) < room {
 		lines = append(lines, "")
 	}
-	lines = append(lines[:max(0, rows-1)], style.Dim(Cut(" q quits", b.cols)))
-	return lines[:rows]
+	return b.cut(append(lines[:max(0, room)], foot))[:rows]
+}
+
+// Lines is how many lines Board draws with rows 0, which bounds its top.
+func Lines(s view.Snapshot, cols int, now time.Time) int {
+	return len(Board(s, cols, 0, 0, now, Style{}))
 }
 
 type board struct {
-	s     Snapshot
+	s     view.Snapshot
 	cols  int
 	now   time.Time
 	style Style
 }
 
-func (b board) page(head, members, tasks, events []string, m, t, e int) []string {
-	lines := head
-	section := func(title string, rows []string, n, total int, newest bool) {
-		if len(rows) == 0 {
+// section is a part of the board.
+type section struct {
+	title  string
+	rows   []string
+	total  int  // of what rows are a part of; 0: rows are all
+	newest bool // the last rows are shown and not the first
+	shown  int  // of rows, with a line that tells of the rest
+}
+
+// fit divides room among the sections: each that has rows gets one, the most important
+// first, and then what waits for a person gets what it needs, up to a half, the roster a
+// third, the tasks the rest, and the events up to four; what is left goes the same way
+// round.
+func fit(parts []section, room, overhead int) {
+	give := func(i, atMost int) {
+		n := min(atMost, len(parts[i].rows)-parts[i].shown, room)
+		if n <= 0 {
 			return
 		}
-		lines = append(lines, "", " "+b.style.Dim(title))
-		switch {
-		case n >= total:
-			lines = append(lines, rows...)
-		case newest:
-			lines = append(lines, rows[len(rows)-n:]...)
-		case n == 1:
-			lines = append(lines, rows[0])
-		case n > 1:
-			lines = append(lines, rows[:n-1]...)
-			lines = append(lines, b.style.Dim(fmt.Sprintf("   … and %d more", total-n+1)))
+		if parts[i].shown == 0 {
+			if n = min(n, room-overhead); n <= 0 {
+				return
+			}
+			room -= overhead
 		}
+		parts[i].shown += n
+		room -= n
 	}
-	section("MEMBERS", members, m, len(members), false)
-	section("TASKS", tasks, t, max(len(tasks), b.s.counts().Total), false)
-	if e > 0 {
-		section("EVENTS", events, e, len(events), true)
+	for i := range parts {
+		give(i, 1)
 	}
-	for i, l := range lines {
-		lines[i] = strings.TrimRight(Cut(l, b.cols), " ")
+	whole := room
+	for i, most := range []int{whole / 2, whole / 3, whole, 3} {
+		if i == 2 {
+			most = max(0, room-min(3, max(0, len(parts[3].rows)-parts[3].shown)))
+		}
+		give(i, most)
+	}
+	for i := range parts {
+		give(i, room)
+	}
+}
+
+func (b board) page(head []string, parts []section, overhead int) []string {
+	lines := slices.Clone(head)
+	for _, p := range parts {
+		if p.shown == 0 {
+			continue
+		}
+		if overhead > 1 {
+			lines = append(lines, "")
+		}
+		if overhead > 0 {
+			lines = append(lines, " "+b.style.Dim(p.title))
+		}
+		total := max(p.total, len(p.rows))
+		switch {
+		case p.shown >= total:
+			lines = append(lines, p.rows...)
+		case p.newest:
+			lines = append(lines, p.rows[len(p.rows)-p.shown:]...)
+		case p.shown == 1:
+			lines = append(lines, p.rows[0])
+		default:
+			lines = append(lines, p.rows[:p.shown-1]...)
+			lines = append(lines, b.style.Dim(fmt.Sprintf("   … and %d more", total-p.shown+1)))
+		}
 	}
 	return lines
 }
 
-func (b board) head() []string {
-	c := b.s.counts()
-	left := " " + b.style.Bold(Clean(b.s.Team))
-	if b.s.Repo != "" {
-		left += "  " + b.style.Dim(Clean(b.s.Repo))
+// cut makes every line fit the width.
+func (b board) cut(lines []string) []string {
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(view.Cut(l, b.cols), " ")
 	}
-	right := "no tasks "
-	if c.Total > 0 {
-		right = fmt.Sprintf("%d/%d done", c.Done, c.Total)
-		if words := c.words(b.style); c.Done < c.Total {
-			right += " · " + words
-		}
-		right += " "
-	}
-	gap := b.cols - Width(right)
-	if gap < Width(left)+2 {
-		return []string{Cut(left, b.cols), Cut(" "+right, b.cols)}
-	}
-	return []string{Pad(left, gap) + right}
+	return lines
 }
 
-// activity is what the member does, or what keeps it from doing anything.
-func (m Member) activity() string {
-	switch {
-	case m.Paused:
-		return "paused"
-	case m.Plan:
-		return string(m.Activity) + ", plan mode"
+func (b board) foot(where string) string {
+	text := " q quits · j k scroll"
+	if where != "" {
+		text += " · " + where
 	}
-	return string(m.Activity)
+	return b.style.Dim(text)
+}
+
+func (b board) head() []string {
+	c := b.s.Count()
+	left := " " + b.style.Bold(view.Clean(b.s.Team))
+	if b.s.Repo != "" {
+		left += "  " + b.style.Dim(view.Clean(b.s.Repo))
+	}
+	if len(b.s.Needs) > 0 {
+		left = " " + b.style.Yellow(fmt.Sprintf("!%d", len(b.s.Needs))) + left
+	}
+	counts := []string{"no tasks"}
+	if c.Total > 0 {
+		counts = []string{fmt.Sprintf("%d/%d done", c.Done, c.Total)}
+		if c.Done < c.Total {
+			counts = append(counts, countWords(c, b.style)...)
+		}
+	}
+	right := strings.Join(counts, " · ") + " "
+	gap := b.cols - view.Width(right)
+	if gap >= view.Width(left)+2 {
+		return []string{view.Pad(left, gap) + right}
+	}
+	for len(counts) > 1 && view.Width(strings.Join(counts, " · "))+1 > b.cols { // whole words only
+		counts = counts[:len(counts)-1]
+	}
+	return []string{left, " " + strings.Join(counts, " · ")}
+}
+
+// needs are the lines of what waits for a person: what, of whom, since when, and what to
+// type.
+func (b board) needs() []string {
+	name, who, command := 6, 0, 0
+	for _, n := range b.s.Needs {
+		command = max(command, min(40, view.Width(view.Clean(n.Command))))
+		name, who = max(name, view.Width(n.Name())), max(who, min(24, view.Width(view.Clean(n.Member))))
+	}
+	var out []string
+	for _, n := range b.s.Needs {
+		age := ""
+		if !n.Since.IsZero() {
+			age = view.Age(b.now.Sub(n.Since))
+		}
+		line := fmt.Sprintf("  %s %s  ", b.style.Yellow("!"), view.Pad(n.Name(), name))
+		if who > 0 {
+			line += view.Pad(view.Clean(n.Member), who) + "  "
+		}
+		tail := "  " + view.Pad(age, 4)
+		if b.cols >= 100 {
+			tail += "  " + b.style.Dim(view.Pad(view.Clean(n.Command), command))
+		}
+		room := b.cols - view.Width(line) - view.Width(tail)
+		if room < 8 { // a narrow one says who and what, and since when if there is room
+			tail, room = "", b.cols-view.Width(line)
+		}
+		out = append(out, line+view.Pad(view.Escape(strings.TrimSpace(n.Text)), room)+tail)
+	}
+	return out
 }
 
 func (b board) members() []string {
@@ -112,7 +226,7 @@ func (b board) members() []string {
 	doing := 8
 	for _, m := range b.s.Members {
 		if m.State == team.Running && !m.Lead {
-			doing = max(doing, Width(m.activity()))
+			doing = max(doing, view.Width(m.Doing()))
 		}
 	}
 	var out []string
@@ -121,7 +235,12 @@ func (b board) members() []string {
 			continue
 		}
 		dot := b.style.Dim("○")
-		state := Pad(string(m.State), 9)
+		state := view.Pad(string(m.State), 9)
+		if !b.s.Down.IsZero() && !m.State.Terminal() { // nobody stands behind it
+			out = append(out, fmt.Sprintf("  %s %s  %s", b.style.Yellow("?"), b.style.Member(m.Color, view.Pad(view.Clean(m.Name), wide)),
+				b.style.Dim(fmt.Sprintf("%s, %s at %s", m.State, m.Doing(), b.s.Down.Local().Format("15:04:05")))))
+			continue
+		}
 		switch m.State {
 		case team.Running:
 			dot = b.style.Member(m.Color, "●")
@@ -131,19 +250,19 @@ func (b board) members() []string {
 			state = b.style.Yellow(state)
 		default:
 		}
-		line := fmt.Sprintf("  %s %s  %s", dot, b.style.Member(m.Color, Pad(Clean(m.Name), wide)), state)
+		line := fmt.Sprintf("  %s %s  %s", dot, b.style.Member(m.Color, view.Pad(view.Clean(m.Name), wide)), state)
 		if m.State == team.Running {
-			line += "  " + Pad(m.activity(), doing)
+			line += "  " + view.Pad(m.Doing(), doing)
 		} else {
-			line += "  " + Pad("", doing)
+			line += "  " + view.Pad("", doing)
 		}
-		if t, ok := b.s.taskOf(m.Name); ok {
-			line += fmt.Sprintf("  %s %s  %s", t.ID, Cut(Clean(t.Subject), 40), Elapsed(t.Took(b.now))) + b.dimmed(t.Note)
-		} else if note := Clean(m.Note); note != "" && m.State != team.Running {
+		if t, ok := b.s.TaskOf(m.Name); ok {
+			line += fmt.Sprintf("  %s %s  %s", t.ID, view.Cut(view.Clean(t.Subject), 40), view.Elapsed(t.Took(b.now))) + b.dimmed(t.Note)
+		} else if note := view.Clean(m.Note); note != "" && m.State != team.Running {
 			line += "  " + b.style.Dim(note)
 		}
 		if !m.StalledSince.IsZero() {
-			line += b.style.Yellow("  stalled " + Elapsed(b.now.Sub(m.StalledSince)))
+			line += b.style.Yellow("  stalled " + view.Elapsed(b.now.Sub(m.StalledSince)))
 		}
 		if m.Restarts > 0 {
 			line += b.style.Yellow(fmt.Sprintf("  %d restarts", m.Restarts))
@@ -155,12 +274,12 @@ func (b board) members() []string {
 
 func (b board) widest(each func(yield func(string))) int {
 	wide := 6
-	each(func(s string) { wide = max(wide, min(24, Width(Clean(s)))) })
+	each(func(s string) { wide = max(wide, min(24, view.Width(view.Clean(s)))) })
 	return wide
 }
 
 // rank orders tasks by how much a person wants to see them.
-func rank(t Task) int {
+func rank(t view.Task) int {
 	switch {
 	case t.Active():
 		return 0
@@ -176,7 +295,7 @@ func rank(t Task) int {
 
 func (b board) tasks() []string {
 	sorted := slices.Clone(b.s.Tasks)
-	slices.SortStableFunc(sorted, func(x, y Task) int {
+	slices.SortStableFunc(sorted, func(x, y view.Task) int {
 		if c := cmp.Compare(rank(x), rank(y)); c != 0 || rank(x) != 4 {
 			return c
 		}
@@ -184,21 +303,21 @@ func (b board) tasks() []string {
 	})
 	idWide, subject := 1, 10
 	for _, t := range sorted {
-		idWide = max(idWide, Width(t.ID))
-		subject = max(subject, min(48, Width(Clean(t.Subject))))
+		idWide = max(idWide, view.Width(t.ID))
+		subject = max(subject, min(48, view.Width(view.Clean(t.Subject))))
 	}
 	subject = min(subject, max(10, b.cols-idWide-36))
 	var out []string
 	for _, t := range sorted {
-		id := strings.Repeat(" ", max(0, idWide-Width(t.ID))) + t.ID
-		line := fmt.Sprintf("%s %s  ", id, Pad(Clean(t.Subject), subject))
+		id := strings.Repeat(" ", max(0, idWide-view.Width(t.ID))) + t.ID
+		line := fmt.Sprintf("%s %s  ", id, view.Pad(view.Clean(t.Subject), subject))
 		switch {
 		case t.Active():
-			line = b.style.Cyan("▸") + " " + line + Pad(Clean(t.Owner), 14) + Elapsed(t.Took(b.now)) + b.dimmed(t.Note)
+			line = b.style.Cyan("▸") + " " + line + view.Pad(view.Clean(t.Owner), 14) + view.Elapsed(t.Took(b.now)) + b.dimmed(t.Note)
 		case t.Status == team.TaskCompleted:
-			line = b.style.Green("✓") + " " + line + Pad(Clean(t.Owner), 14) + b.style.Dim(Duration(t.Took(b.now)))
+			line = b.style.Green("✓") + " " + line + view.Pad(view.Clean(t.Owner), 14) + b.style.Dim(view.Duration(t.Took(b.now)))
 		case t.Status == team.TaskFailed:
-			line = b.style.Red("✗") + " " + line + Pad(Clean(t.Owner), 14) + b.style.Red(Clean(t.Note))
+			line = b.style.Red("✗") + " " + line + view.Pad(view.Clean(t.Owner), 14) + b.style.Red(view.Clean(t.Note))
 		case t.Stuck:
 			line = b.style.Yellow("!") + " " + line + b.style.Dim("stuck behind "+strings.Join(t.Waits, ", "))
 		case len(t.Waits) > 0:
@@ -216,20 +335,13 @@ func (b board) dimmed(note string) string {
 	if note == "" {
 		return ""
 	}
-	return "  " + b.style.Dim(Clean(note))
+	return "  " + b.style.Dim(view.Clean(note))
 }
 
 func (b board) events() []string {
 	var out []string
 	for _, e := range b.s.Events {
-		line := fmt.Sprintf("  %s  %s %s", b.style.Dim(e.At.Format("15:04:05")), Pad(Clean(e.Who), 14), Pad(Clean(e.What), 16))
-		if e.ID != "" {
-			line += " " + Clean(e.ID)
-		}
-		if note := Clean(e.Note); note != "" {
-			line += "  " + b.style.Dim(note)
-		}
-		out = append(out, line)
+		out = append(out, fmt.Sprintf("  %s  %s", b.style.Dim(e.At.Format("15:04:05")), view.Clean(e.Text)))
 	}
 	return out
 }

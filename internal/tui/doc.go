@@ -1,5 +1,5 @@
 // Package tui draws what a team does, read-only: Progress is the live view of
-// "wait --progress", Board the full screen of "board". Both draw a Snapshot, which
+// "wait --progress", Board the full screen of "board". Both draw a view.Snapshot, which
 // the caller makes from whatever it reads; the package knows no ledger.
 //
 // Drawing is a pure function of snapshot, size and time (golden-tested); only

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -43,10 +44,10 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func ago(d time.Duration) time.Time { return epoch.Add(-d) }
 
 // sample has a task in every state, and texts that try to leave their place.
-func sample() Snapshot {
-	return Snapshot{
+func sample() view.Snapshot {
+	return view.Snapshot{
 		Team: "demo", Repo: "/src/repo",
-		Tasks: []Task{
+		Tasks: []view.Task{
 			{ID: "1", Subject: "format", Status: team.TaskCompleted, Owner: "builder", Attempt: 1, Began: ago(90 * time.Second), Ended: ago(88800 * time.Millisecond)},
 			{ID: "2", Subject: "vet\x1b[2J\nall", Status: team.TaskFailed, Owner: "probe", Attempt: 2, Began: ago(80 * time.Second), Ended: ago(20 * time.Second), Note: "exit 1: main.go:3:\tundefined\x07: x"},
 			{ID: "3", Subject: "test ./ledger", Status: team.TaskInProgress, Owner: "builder", Attempt: 1, Began: ago(64 * time.Second)},
@@ -55,16 +56,20 @@ func sample() Snapshot {
 			{ID: "6", Subject: "deploy", Status: team.TaskPending, Waits: []string{"2"}, Stuck: true},
 			{ID: "10", Subject: "übersicht 数据", Status: team.TaskPending},
 		},
-		Members: []Member{
+		Members: []view.Member{
 			{Name: "team-lead", Lead: true},
 			{Name: "builder", Color: "blue", State: team.Running, Activity: team.Working},
 			{Name: "worker-2", Color: "green", State: team.Running, Activity: team.ActivityUnknown, Restarts: 2},
 			{Name: "probe", Color: "yellow", State: team.Failed, Note: "gave up after 8 failures"},
 		},
-		Events: []Event{
-			{At: ago(80 * time.Second), Who: "probe", What: "task.claimed", ID: "2"},
-			{At: ago(20 * time.Second), Who: "probe", What: "task.failed", ID: "2", Note: "exit 1"},
-			{At: ago(4 * time.Second), Who: "worker-2", What: "task.claimed", ID: "4"},
+		Needs: []view.Need{
+			{Kind: view.NeedPermission, Member: "worker-2", Approval: 3, Text: "Bash: npm publish --tag next", Since: ago(5 * time.Minute), Command: "teamctl show approval 3"},
+			{Kind: view.NeedMember, Member: "probe", Text: "gave up after 8 failures", Since: ago(40 * time.Second), Command: "teamctl show member probe"},
+		},
+		Events: []view.Event{
+			{At: ago(80 * time.Second), Who: "probe", What: "task.claimed", ID: "2", Text: "probe took 2"},
+			{At: ago(20 * time.Second), Who: "probe", What: "task.failed", ID: "2", Text: "2 failed: exit 1"},
+			{At: ago(4 * time.Second), Who: "worker-2", What: "task.claimed", ID: "4", Text: "worker-2 took 4"},
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -27,14 +28,14 @@ type Progress struct {
 	opt   Options
 	style Style
 
-	updates chan Snapshot
+	updates chan view.Snapshot
 	stop    chan struct{}
 	ended   sync.WaitGroup
 
 	// Owned by run.
 	seen  map[string]mark
 	done  int // of seen
-	last  Snapshot
+	last  view.Snapshot
 	lines int // of the live part on the screen
 	first time.Time
 }
@@ -54,7 +55,7 @@ func NewProgress(out io.Writer, opt Options) *Progress {
 	}
 	p := &Progress{
 		out: out, opt: opt, style: Style{On: opt.Color},
-		updates: make(chan Snapshot), stop: make(chan struct{}),
+		updates: make(chan view.Snapshot), stop: make(chan struct{}),
 		seen: map[string]mark{}, first: opt.Now(),
 	}
 	p.ended.Go(p.run)
@@ -64,7 +65,7 @@ func NewProgress(out io.Writer, opt Options) *Progress {
 // Update shows a new snapshot; it returns once the snapshot is taken. After the first,
 // one of a part of the board has what is in work and what has changed. It may not be
 // called after Close.
-func (p *Progress) Update(s Snapshot) {
+func (p *Progress) Update(s view.Snapshot) {
 	select {
 	case p.updates <- s:
 	case <-p.stop:
@@ -92,7 +93,7 @@ func (p *Progress) run() {
 			changes := p.changes(s)
 			p.last = s
 			p.draw(changes)
-			running := p.opt.Terminal && s.counts().Active > 0
+			running := p.opt.Terminal && s.Count().Active > 0
 			switch {
 			case running && tick == nil:
 				ticker.Reset(time.Second)
@@ -113,10 +114,10 @@ func (p *Progress) run() {
 }
 
 // changes are the lines for what is new in s, in the order in which it happened.
-func (p *Progress) changes(s Snapshot) []string {
+func (p *Progress) changes(s view.Snapshot) []string {
 	news := slices.Clone(s.Tasks)
-	slices.SortStableFunc(news, func(a, b Task) int { return when(a).Compare(when(b)) })
-	total := s.counts().Total
+	slices.SortStableFunc(news, func(a, b view.Task) int { return when(a).Compare(when(b)) })
+	total := s.Count().Total
 	var lines []string
 	for _, t := range news {
 		before, now := p.seen[t.ID], mark{t.Status, t.Attempt}
@@ -137,7 +138,7 @@ func (p *Progress) changes(s Snapshot) []string {
 	return lines
 }
 
-func when(t Task) time.Time {
+func when(t view.Task) time.Time {
 	if !t.Ended.IsZero() {
 		return t.Ended
 	}
@@ -146,24 +147,24 @@ func when(t Task) time.Time {
 
 // change is the line for one task that is not what it was, "" for what is not
 // worth one.
-func (p *Progress) change(t Task, before mark, done, total int) string {
+func (p *Progress) change(t view.Task, before mark, done, total int) string {
 	of := fmt.Sprintf("%d/%d", done, total)
-	who := Clean(t.Owner)
+	who := view.Clean(t.Owner)
 	switch {
 	case t.Status == team.TaskCompleted:
-		return fmt.Sprintf("%s %s %s  %s  %s", p.style.Green("✓"), of, Clean(t.Subject), who, Duration(t.Took(p.opt.Now())))
+		return fmt.Sprintf("%s %s %s  %s  %s", p.style.Green("✓"), of, view.Clean(t.Subject), who, view.Duration(t.Took(p.opt.Now())))
 	case t.Status == team.TaskFailed:
-		line := fmt.Sprintf("%s %s %s  %s  %s", p.style.Red("✗"), of, Clean(t.Subject), who, Duration(t.Took(p.opt.Now())))
-		if note := Clean(t.Note); note != "" {
-			line += ": " + Cut(note, 160)
+		line := fmt.Sprintf("%s %s %s  %s  %s", p.style.Red("✗"), of, view.Clean(t.Subject), who, view.Duration(t.Took(p.opt.Now())))
+		if note := view.Clean(t.Note); note != "" {
+			line += ": " + view.Cut(note, 160)
 		}
 		return line
 	case p.opt.Terminal:
 		return "" // the live part shows it
 	case t.Active() && (before.attempt != t.Attempt || before.status == team.TaskPending):
-		return fmt.Sprintf("▸ %s %s  %s", of, Clean(t.Subject), who)
+		return fmt.Sprintf("▸ %s %s  %s", of, view.Clean(t.Subject), who)
 	case t.Status == team.TaskPending && before.status != "":
-		return fmt.Sprintf("↺ %s %s  back on the board", of, Clean(t.Subject))
+		return fmt.Sprintf("↺ %s %s  back on the board", of, view.Clean(t.Subject))
 	}
 	return ""
 }
@@ -185,7 +186,7 @@ func (p *Progress) draw(changes []string) {
 	var b strings.Builder
 	b.WriteString(p.erase())
 	for _, c := range changes {
-		b.WriteString(Cut(c, cols-1) + "\n")
+		b.WriteString(view.Cut(c, cols-1) + "\n")
 	}
 	live := p.live(cols, rows)
 	// tmux tells a program its new size only a while after the pane has it: a line
@@ -207,17 +208,17 @@ func (p *Progress) erase() string {
 
 func (p *Progress) live(cols, rows int) []string {
 	now := p.opt.Now()
-	lines := []string{Cut(p.bar(), cols-1)}
-	active := p.last.active()
+	lines := []string{view.Cut(p.bar(), cols-1)}
+	active := p.last.Active()
 	room := max(1, rows-3)
 	for i, t := range active {
 		if i == room-1 && len(active) > room {
 			lines = append(lines, p.style.Dim(fmt.Sprintf("  … and %d more in work", len(active)-i)))
 			break
 		}
-		right := fmt.Sprintf("  %s  %s", Pad(Clean(t.Owner), 12), Elapsed(t.Took(now)))
-		left := fmt.Sprintf("  %s %s  %s", p.style.Cyan("▸"), t.ID, Clean(t.Subject))
-		lines = append(lines, Pad(left, max(10, min(60, cols-1-Width(right))))+right)
+		right := fmt.Sprintf("  %s  %s", view.Pad(view.Clean(t.Owner), 12), view.Elapsed(t.Took(now)))
+		left := fmt.Sprintf("  %s %s  %s", p.style.Cyan("▸"), t.ID, view.Clean(t.Subject))
+		lines = append(lines, view.Pad(left, max(10, min(60, cols-1-view.Width(right))))+right)
 	}
 	return lines
 }
@@ -225,7 +226,7 @@ func (p *Progress) live(cols, rows int) []string {
 const barCells = 24
 
 func (p *Progress) bar() string {
-	c := p.last.counts()
+	c := p.last.Count()
 	cells := func(n int) int {
 		if c.Total == 0 {
 			return 0
@@ -236,12 +237,12 @@ func (p *Progress) bar() string {
 	failed := cells(c.Done+c.Failed) - done
 	line := p.style.Green(strings.Repeat("█", done)) + p.style.Red(strings.Repeat("█", failed)) +
 		p.style.Dim(strings.Repeat("░", barCells-done-failed)) +
-		fmt.Sprintf(" %s  %s", p.style.Bold(fmt.Sprintf("%d/%d", c.Done, c.Total)), c.words(p.style))
-	return strings.TrimRight(line, " ") + "  " + p.style.Dim(Elapsed(p.opt.Now().Sub(p.first)))
+		fmt.Sprintf(" %s  %s", p.style.Bold(fmt.Sprintf("%d/%d", c.Done, c.Total)), strings.Join(countWords(c, p.style), " · "))
+	return strings.TrimRight(line, " ") + "  " + p.style.Dim(view.Elapsed(p.opt.Now().Sub(p.first)))
 }
 
-// words are the numbers that are not 0.
-func (c Counts) words(s Style) string {
+// countWords are the numbers that are not 0, the most important first.
+func countWords(c view.Counts, s Style) []string {
 	var w []string
 	add := func(n int, word string, paint func(string) string) {
 		if n > 0 {
@@ -255,9 +256,9 @@ func (c Counts) words(s Style) string {
 	add(c.Failed, "failed", s.Red)
 	add(c.Stuck, "stuck", s.Yellow)
 	if len(w) == 0 && c.Total > 0 {
-		return s.Green("all done")
+		return []string{s.Green("all done")}
 	}
-	return strings.Join(w, " · ")
+	return w
 }
 
 func (p *Progress) write(s string) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -31,8 +32,8 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func at(s Snapshot, id string, change func(*Task)) Snapshot {
-	s.Tasks = append([]Task(nil), s.Tasks...)
+func at(s view.Snapshot, id string, change func(*view.Task)) view.Snapshot {
+	s.Tasks = append([]view.Task(nil), s.Tasks...)
 	for i := range s.Tasks {
 		if s.Tasks[i].ID == id {
 			change(&s.Tasks[i])
@@ -42,29 +43,31 @@ func at(s Snapshot, id string, change func(*Task)) Snapshot {
 }
 
 // story is one run in snapshots: claims, a release, a failure, the end.
-func story() []Snapshot {
-	s := Snapshot{Tasks: []Task{
+func story() []view.Snapshot {
+	s := view.Snapshot{Tasks: []view.Task{
 		{ID: "1", Subject: "format", Status: team.TaskPending},
 		{ID: "2", Subject: "vet", Status: team.TaskPending},
 		{ID: "3", Subject: "report", Status: team.TaskPending, Waits: []string{"1", "2"}},
 	}}
-	steps := []Snapshot{s}
-	step := func(id string, change func(*Task)) {
+	steps := []view.Snapshot{s}
+	step := func(id string, change func(*view.Task)) {
 		s = at(s, id, change)
 		steps = append(steps, s)
 	}
-	claim := func(who string, attempt int, began time.Duration) func(*Task) {
-		return func(t *Task) {
+	claim := func(who string, attempt int, began time.Duration) func(*view.Task) {
+		return func(t *view.Task) {
 			t.Status, t.Owner, t.Attempt, t.Began = team.TaskInProgress, who, attempt, ago(began)
 		}
 	}
 	step("1", claim("builder", 1, 10*time.Second))
 	step("2", claim("probe", 1, 9*time.Second))
-	step("2", func(t *Task) { t.Status, t.Owner, t.Began = team.TaskPending, "", time.Time{} })
-	step("1", func(t *Task) { t.Status, t.Ended = team.TaskCompleted, ago(8800*time.Millisecond) })
+	step("2", func(t *view.Task) { t.Status, t.Owner, t.Began = team.TaskPending, "", time.Time{} })
+	step("1", func(t *view.Task) { t.Status, t.Ended = team.TaskCompleted, ago(8800*time.Millisecond) })
 	step("2", claim("builder", 2, 8*time.Second))
-	step("2", func(t *Task) { t.Status, t.Ended, t.Note = team.TaskFailed, ago(time.Second), "exit 1: boom\nsecond" })
-	step("3", func(t *Task) { t.Stuck = true })
+	step("2", func(t *view.Task) {
+		t.Status, t.Ended, t.Note = team.TaskFailed, ago(time.Second), "exit 1: boom\nsecond"
+	})
+	step("3", func(t *view.Task) { t.Stuck = true })
 	return append(steps, s)
 }
 
@@ -101,10 +104,10 @@ func TestProgressOfParts(t *testing.T) {
 		var out buffer
 		opt.Now = func() time.Time { return epoch }
 		p := NewProgress(&out, opt)
-		before := map[string]Task{}
+		before := map[string]view.Task{}
 		for i, s := range story() {
-			whole := s.counts()
-			part := Snapshot{Tasks: []Task{}, Whole: &whole}
+			whole := s.Count()
+			part := view.Snapshot{Tasks: []view.Task{}, Whole: &whole}
 			for _, task := range s.Tasks {
 				if task.Active() || !cmp.Equal(before[task.ID], task) {
 					part.Tasks = append(part.Tasks, task)

@@ -14,11 +14,13 @@ import (
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
+
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 // Source feeds a Screen: it calls each with a snapshot at once and after every
 // change, from one goroutine, until ctx ends.
-type Source func(ctx context.Context, each func(Snapshot)) error
+type Source func(ctx context.Context, each func(view.Snapshot)) error
 
 // Screen shows the board of a team full-screen on a terminal.
 type Screen struct {
@@ -47,12 +49,12 @@ func (s *Screen) Run(ctx context.Context, src Source) (err error) {
 
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	quit := make(chan struct{}, 1)
-	all.Go(func() { readKeys(keys, quit) })
-	snaps := make(chan Snapshot)
+	pressed := make(chan key)
+	all.Go(func() { readKeys(ctx, keys, pressed) })
+	snaps := make(chan view.Snapshot)
 	failed := make(chan error, 1)
 	all.Go(func() {
-		failed <- src(ctx, func(snap Snapshot) {
+		failed <- src(ctx, func(snap view.Snapshot) {
 			select {
 			case snaps <- snap:
 			case <-ctx.Done():
@@ -68,49 +70,74 @@ func (s *Screen) Run(ctx context.Context, src Source) (err error) {
 		s.write(leave)
 		err = errors.Join(err, keys.Close(), term.Restore(int(s.In.Fd()), old))
 	}()
-	return s.loop(ctx, snaps, failed, quit, resize)
+	return s.loop(ctx, snaps, failed, pressed, resize)
 }
 
-func (s *Screen) loop(ctx context.Context, snaps <-chan Snapshot, failed <-chan error, quit <-chan struct{}, resize <-chan os.Signal) error {
-	var last Snapshot
-	var tick <-chan time.Time
-	ticker := time.NewTicker(time.Hour)
-	ticker.Stop()
-	defer ticker.Stop()
+func (s *Screen) loop(ctx context.Context, snaps <-chan view.Snapshot, failed <-chan error, pressed <-chan key, resize <-chan os.Signal) error {
+	var last view.Snapshot
+	top := 0
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-quit:
-			return nil
+		case k := <-pressed:
+			if k == keyQuit {
+				return nil
+			}
+			cols, rows := s.size()
+			top = k.scrolled(top, rows-2, Lines(last, cols, time.Now()))
 		case err := <-failed:
 			if ctx.Err() != nil {
 				return nil
 			}
 			return err
 		case last = <-snaps:
-			running := last.counts().Active > 0
-			switch {
-			case running && tick == nil:
-				ticker.Reset(time.Second)
-				tick = ticker.C
-			case !running && tick != nil:
-				ticker.Stop()
-				tick = nil
-			}
-		case <-tick:
+		case <-timer.C:
 		case <-resize:
 		}
-		s.draw(last)
+		now := time.Now()
+		s.draw(last, top, now)
+		timer.Stop()
+		if p := period(last, now); p > 0 {
+			timer.Reset(p)
+		}
 	}
 }
 
-func (s *Screen) draw(snap Snapshot) {
+// period is when what is on the screen looks different though nothing has happened: a
+// second while a task is worked on or something waits for less than a minute, a minute
+// while anything waits, else never.
+func period(s view.Snapshot, now time.Time) time.Duration {
+	if s.Count().Active > 0 {
+		return time.Second
+	}
+	p := time.Duration(0)
+	for _, n := range s.Needs {
+		switch {
+		case n.Since.IsZero():
+		case now.Sub(n.Since) < time.Minute:
+			return time.Second
+		default:
+			p = time.Minute
+		}
+	}
+	return p
+}
+
+func (s *Screen) size() (cols, rows int) {
 	cols, rows, err := term.GetSize(int(s.Out.Fd()))
 	if err != nil || cols <= 0 || rows <= 0 {
-		cols, rows = 80, 24
+		return 80, 24
 	}
-	lines := Board(snap, cols, rows, time.Now(), Style{On: s.Color})
+	return cols, rows
+}
+
+func (s *Screen) draw(snap view.Snapshot, top int, now time.Time) {
+	cols, rows := s.size()
+	lines := Board(snap, cols, rows, top, now, Style{On: s.Color})
 	var b strings.Builder
 	b.WriteString("\x1b[H")
 	for i, l := range lines {
@@ -126,24 +153,4 @@ func (s *Screen) draw(snap Snapshot) {
 func (s *Screen) write(text string) {
 	// A terminal that is gone shows itself by the end of its input.
 	_, _ = io.WriteString(s.Out, text)
-}
-
-// readKeys reports q, Ctrl-C and the end of the input.
-func readKeys(in io.Reader, quit chan<- struct{}) {
-	buf := make([]byte, 64)
-	for {
-		n, err := in.Read(buf)
-		for _, c := range buf[:n] {
-			if c == 'q' || c == 'Q' || c == 3 {
-				quit <- struct{}{}
-				return
-			}
-		}
-		if err != nil {
-			if !errors.Is(err, cancelreader.ErrCanceled) {
-				quit <- struct{}{}
-			}
-			return
-		}
-	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/term"
+
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 // terminal is a pty whose output a test can wait on.
@@ -78,11 +80,11 @@ func TestScreen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	more := make(chan Snapshot)
+	more := make(chan view.Snapshot)
 	s := &Screen{In: x.tty, Out: x.tty}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.Run(t.Context(), func(ctx context.Context, each func(Snapshot)) error {
+		ended <- s.Run(t.Context(), func(ctx context.Context, each func(view.Snapshot)) error {
 			for {
 				select {
 				case snap := <-more:
@@ -127,9 +129,9 @@ func TestScreenEnds(t *testing.T) {
 		stop bool
 		want error
 	}{
-		"source fails": {src: func(context.Context, func(Snapshot)) error { return boom }, want: boom},
-		"context ends": {src: func(ctx context.Context, _ func(Snapshot)) error { <-ctx.Done(); return ctx.Err() }, stop: true},
-		"ctrl-c":       {src: func(ctx context.Context, _ func(Snapshot)) error { <-ctx.Done(); return ctx.Err() }, keys: "\x03"},
+		"source fails": {src: func(context.Context, func(view.Snapshot)) error { return boom }, want: boom},
+		"context ends": {src: func(ctx context.Context, _ func(view.Snapshot)) error { <-ctx.Done(); return ctx.Err() }, stop: true},
+		"ctrl-c":       {src: func(ctx context.Context, _ func(view.Snapshot)) error { <-ctx.Done(); return ctx.Err() }, keys: "\x03"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := openTerminal(t)

@@ -1,4 +1,4 @@
-package tui
+package view
 
 import (
 	"slices"
@@ -51,12 +51,26 @@ type Member struct {
 	Activity team.Activity `json:"activity"`
 	Since    time.Time     `json:"since,omitzero"`
 	Restarts int           `json:"restarts"`
-	Note     string        `json:"note,omitempty"` // why it is in this state
+	Note     string        `json:"note,omitempty"`     // why it is in this state
+	WaitsFor string        `json:"waitsFor,omitempty"` // where its activity is waiting: "permission 3", "dialog"
 
 	Paused bool `json:"paused,omitempty"` // its processes stand still
 	Plan   bool `json:"plan,omitempty"`   // in plan mode: it takes no tasks yet
 
 	StalledSince time.Time `json:"stalledSince,omitzero"` // last sign of one that works, where that is long ago
+}
+
+// Doing is what the member does, or what keeps it from doing anything.
+func (m Member) Doing() string {
+	switch {
+	case m.Paused:
+		return "paused"
+	case m.WaitsFor != "":
+		return "waiting (" + m.WaitsFor + ")"
+	case m.Plan:
+		return string(m.Activity) + ", plan mode"
+	}
+	return string(m.Activity)
 }
 
 // Event is one line of the log.
@@ -65,16 +79,20 @@ type Event struct {
 	Who  string    `json:"who"`
 	What string    `json:"what"`
 	ID   string    `json:"id"`
-	Note string    `json:"note,omitempty"`
+	Text string    `json:"text"` // a sentence, see Sentence
 }
 
 // Snapshot is the team at one moment. Events are in order, the newest last.
 type Snapshot struct {
-	Team    string   `json:"team"`
-	Repo    string   `json:"repo,omitempty"`
-	Tasks   []Task   `json:"tasks"`
-	Members []Member `json:"members"`
-	Events  []Event  `json:"events"`
+	Team string `json:"team"`
+	Repo string `json:"repo,omitempty"`
+	// Down is since when no supervisor stands behind what is said of the members, zero
+	// where one does or none is needed.
+	Down    time.Time `json:"supervisorDownSince,omitzero"`
+	Needs   []Need    `json:"needs"`
+	Tasks   []Task    `json:"tasks"`
+	Members []Member  `json:"members"`
+	Events  []Event   `json:"events"`
 	// Whole counts the board where Tasks are only those of it that a screen can show.
 	Whole *Counts `json:"-"`
 }
@@ -83,7 +101,8 @@ type Snapshot struct {
 // pending ones that wait for what has failed.
 type Counts struct{ Done, Failed, Active, Ready, Waiting, Stuck, Total int }
 
-func (s Snapshot) counts() Counts {
+// Count returns the board in numbers.
+func (s Snapshot) Count() Counts {
 	if s.Whole != nil {
 		return *s.Whole
 	}
@@ -110,8 +129,8 @@ func (s Snapshot) counts() Counts {
 	return c
 }
 
-// active are the tasks in work, the longest first.
-func (s Snapshot) active() []Task {
+// Active returns the tasks in work, the longest first.
+func (s Snapshot) Active() []Task {
 	var out []Task
 	for _, t := range s.Tasks {
 		if t.Active() {
@@ -122,8 +141,8 @@ func (s Snapshot) active() []Task {
 	return out
 }
 
-// taskOf is the task that the member works on, "" when none.
-func (s Snapshot) taskOf(name string) (Task, bool) {
+// TaskOf returns the task that a member works on.
+func (s Snapshot) TaskOf(name string) (Task, bool) {
 	for _, t := range s.Tasks {
 		if t.Active() && t.Owner == name {
 			return t, true

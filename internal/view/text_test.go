@@ -1,4 +1,4 @@
-package tui
+package view
 
 import (
 	"testing"
@@ -66,26 +66,35 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-func TestPadAndCut(t *testing.T) {
+func TestPlain(t *testing.T) {
 	t.Parallel()
-	style := Style{On: true}
-	for _, c := range []struct {
-		in    string
-		width int
-		want  string
-	}{
-		{"abc", 5, "abc  "},
-		{"abcdef", 4, "abc…"},
-		{"数据数据", 5, "数据…"},
-		{"abc", 0, ""},
-		{style.Red("abcdef"), 4, "\x1b[31mabc…\x1b[0m"},
+	for in, want := range map[string]string{
+		"plain\n":                  "plain\n",
+		"\x1b[32mgreen\x1b[0m\r\n": "green\n",
+		"10%\r50%\r100%\r\ndone\n": "100%\ndone\n",
+		"a\tb\x07\n":               "a\tb\n",
+		"\x1b]0;title\x07text\n":   "text\n",
+		"":                         "",
+		"no end":                   "no end",
+		"ü\u0085x\n":               "üx\n",
 	} {
-		got := Pad(c.in, c.width)
-		if got != c.want {
-			t.Errorf("Pad(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
+		if got := Plain(in); got != want {
+			t.Errorf("Plain(%q) = %q, want %q", in, got, want)
 		}
-		if Width(got) != c.width {
-			t.Errorf("Pad(%q, %d) is %d cells wide", c.in, c.width, Width(got))
+	}
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 59 * time.Second: "59s", 90 * time.Second: "1m", 119 * time.Minute: "1h", 50 * time.Hour: "2d",
+	} {
+		if got := Age(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+		next := AgeChanges(d)
+		if next <= 0 || Age(d+next-time.Nanosecond) != Age(max(0, d)) || Age(max(0, d)+next) == Age(max(0, d)) {
+			t.Errorf("%v: changes after %v", d, next)
 		}
 	}
 }

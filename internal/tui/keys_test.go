@@ -1,0 +1,51 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReadKeys(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string][]key{
+		"":                      {keyQuit}, // the end of the input
+		"jk\x1b[B\x1b[A":        {keyDown, keyUp, keyDown, keyUp, keyQuit},
+		"\x1bOBx\x1b[6~\x1b[5~": {keyDown, keyPageDown, keyPageUp, keyQuit},
+		"\x1b[1;5Cj":            {keyDown, keyQuit},
+		"gG\x1b[H\x1b[F":        {keyTop, keyBottom, keyTop, keyBottom, keyQuit},
+		"\x1bj":                 {keyQuit},
+		"jqk":                   {keyDown, keyQuit},
+		"\x03j":                 {keyQuit},
+	} {
+		pressed := make(chan key)
+		go func() {
+			defer close(pressed)
+			readKeys(context.Background(), strings.NewReader(in), pressed)
+		}()
+		var got []key
+		for k := range pressed {
+			got = append(got, k)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", in, got, want)
+		}
+	}
+}
+
+func TestScrolled(t *testing.T) {
+	t.Parallel()
+	top := 0
+	for i, step := range []struct {
+		k    key
+		want int
+	}{{keyUp, 0}, {keyDown, 1}, {keyPageDown, 11}, {keyBottom, 39}, {keyDown, 39}, {keyPageUp, 29}, {keyTop, 0}} {
+		if top = step.k.scrolled(top, 10, 50); top != step.want {
+			t.Errorf("step %d: %d, want %d", i, top, step.want)
+		}
+	}
+	if got := keyDown.scrolled(0, 20, 10); got != 0 {
+		t.Errorf("a short one scrolls to %d", got)
+	}
+}

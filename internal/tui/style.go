@@ -1,0 +1,93 @@
+package tui
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// Style colours text, or does nothing when it is off.
+type Style struct {
+	On bool
+
+	key string // what its sequences begin with, see NewStyle
+}
+
+func (s Style) sgr(code, text string) string {
+	if !s.On || text == "" {
+		return text
+	}
+	return "\x1b[" + s.key + code + "m" + text + "\x1b[" + s.key + "0m"
+}
+
+// NewStyle is a style whose sequences Show can tell from those in a text from elsewhere:
+// they begin with a random parameter, which Show takes out again.
+func NewStyle(on bool) Style {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return Style{On: on, key: strconv.FormatUint(binary.BigEndian.Uint64(b[:]), 10) + ";"}
+}
+
+// Show makes every character of a text visible, as Escape does, but for line breaks and
+// the sequences of this style.
+func (s Style) Show(text string) string {
+	if s.key == "" || !s.On || !strings.Contains(text, "\x1b["+s.key) {
+		return escapeLines(text)
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(text, "\x1b["+s.key) {
+		if i > 0 {
+			code, rest, ok := strings.Cut(part, "m")
+			if !ok || strings.Trim(code, "0123456789;") != "" {
+				continue // cut by the width of the terminal
+			}
+			b.WriteString("\x1b[" + code + "m")
+			part = rest
+		}
+		b.WriteString(escapeLines(part))
+	}
+	return b.String()
+}
+
+func escapeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = view.Escape(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Bold, Dim, Red, Green, Yellow and Cyan are what their names say.
+func (s Style) Bold(t string) string { return s.sgr("1", t) }
+
+// Dim is for what matters less.
+func (s Style) Dim(t string) string { return s.sgr("2", t) }
+
+// Red is for failures.
+func (s Style) Red(t string) string { return s.sgr("31", t) }
+
+// Green is for what is done.
+func (s Style) Green(t string) string { return s.sgr("32", t) }
+
+// Yellow is for what needs a look.
+func (s Style) Yellow(t string) string { return s.sgr("33", t) }
+
+// Cyan is for what is in work.
+func (s Style) Cyan(t string) string { return s.sgr("36", t) }
+
+var memberColors = map[string]string{
+	"blue": "34", "green": "32", "yellow": "33", "purple": "35",
+	"orange": "38;5;208", "pink": "38;5;213", "cyan": "36", "red": "31",
+}
+
+// Member colours a member's name in its colour, one of team.Colors.
+func (s Style) Member(color, name string) string {
+	code, ok := memberColors[color]
+	if !ok {
+		return name
+	}
+	return s.sgr(code, name)
+}

@@ -1,0 +1,87 @@
+package look
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/dirwatch"
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// pause is the shortest time between two looks: however busy a team is, a person reads
+// no faster.
+const pause = 200 * time.Millisecond
+
+// Follow gives each a Snapshot of the team now, and again whenever the team has changed,
+// its supervisor has ended or another has come, until ctx ends, which is no error. tasks
+// is asked before each look how many tasks to read, see Snapshot.
+func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.Snapshot)) error {
+	changes, stop, err := t.Ledger.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	hub := t.Env.Watch
+	if hub == nil {
+		hub = new(dirwatch.Hub)
+	}
+	comes := make(chan struct{}, 1)
+	pidFile := t.Layout.SupervisorPID()
+	forget, err := hub.Watch(filepath.Dir(pidFile), func(e dirwatch.Event) {
+		if !e.Lost && !e.Poll && filepath.Base(e.Name) != filepath.Base(pidFile) {
+			return
+		}
+		select {
+		case comes <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer forget()
+	for ctx.Err() == nil {
+		sup, err := t.Standing() // before the look, which might see one that ends right after it
+		if err != nil {
+			return err
+		}
+		s, due, err := Snapshot(ctx, t, tasks())
+		if err != nil {
+			sup.Close()
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		each(s)
+		wait(ctx, due, changes, comes, sup.Ended)
+		sup.Close()
+	}
+	return nil
+}
+
+// wait returns when it is time to look again, after pause at the soonest.
+func wait(ctx context.Context, due time.Duration, changes, comes, ended <-chan struct{}) {
+	rest := time.NewTimer(pause)
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-ctx.Done():
+		return
+	}
+	var again <-chan time.Time
+	if due > 0 {
+		timer := time.NewTimer(due)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-changes:
+	case <-comes:
+	case <-ended:
+	case <-again:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,233 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+const (
+	failedShown = 20  // of the failed tasks, the newest
+	mergesRead  = 50  // of the merges that have ended, the newest
+	pendingRead = 50  // of the pending tasks, the oldest
+	budgetShare = 0.8 // of a budget, from which on it is shown
+)
+
+// Needs returns what waits for a person in a team, without unread mail.
+func Needs(ctx context.Context, t *tool.Team) ([]view.Need, error) {
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	b, err := t.Ledger.Board(ctx, failedShown)
+	if err != nil {
+		return nil, err
+	}
+	s := filled(t.Layout.Key, b.Tasks, b.Stuck, members)
+	now := time.Now()
+	for i, m := range members {
+		s.Members[i].StalledSince = tool.Stalled(t.Layout, m, now)
+	}
+	if s.Down, err = down(ctx, t, members); err != nil {
+		return nil, err
+	}
+	return needs(ctx, t, members, s, now)
+}
+
+// needs is Needs for what has been read already.
+func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Snapshot, now time.Time) ([]view.Need, error) {
+	list := []view.Need{}
+	if !s.Down.IsZero() {
+		list = append(list, view.Need{Kind: view.NeedSupervisor, Since: s.Down, Command: "teamctl ps",
+			Text: "no supervisor is up: what is said of the members is of " + s.Down.Local().Format("15:04:05")})
+	}
+	for _, step := range []func() ([]view.Need, error){
+		func() ([]view.Need, error) { return requests(ctx, t) },
+		func() ([]view.Need, error) { return dialogs(ctx, t) },
+		func() ([]view.Need, error) { return troubled(members, s), nil },
+		func() ([]view.Need, error) { return failedTasks(s), nil },
+		func() ([]view.Need, error) { return merges(ctx, t) },
+		func() ([]view.Need, error) { return usage(ctx, t, now) },
+		func() ([]view.Need, error) { return stranded(ctx, t, members) },
+	} {
+		more, err := step()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	view.SortNeeds(list)
+	return list, nil
+}
+
+// WaitsOn returns what each waiting member waits for, "permission 3" or "trust", by name.
+func WaitsOn(ctx context.Context, t *tool.Team, members []ledger.Member) (map[string]string, error) {
+	if !slices.ContainsFunc(members, func(m ledger.Member) bool { return m.Observed == team.Running && m.Activity == team.Waiting }) {
+		return nil, nil
+	}
+	var s view.Snapshot
+	for _, m := range members {
+		s.Members = append(s.Members, view.Member{Name: m.Name, State: m.Observed, Activity: m.Activity})
+	}
+	for _, step := range []func(context.Context, *tool.Team) ([]view.Need, error){requests, dialogs} {
+		list, err := step(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		s.Needs = append(s.Needs, list...)
+	}
+	waitsFor(&s, members)
+	out := map[string]string{}
+	for _, m := range s.Members {
+		if m.WaitsFor != "" {
+			out[m.Name] = m.WaitsFor
+		}
+	}
+	return out, nil
+}
+
+func requests(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
+	open, err := t.Approvals(ctx, false)
+	for _, x := range open {
+		list = append(list, view.Need{Kind: view.NeedKind(x.Kind), Member: x.Name, Approval: x.ID, Text: x.Subject, Since: stamp(x.CreatedAt),
+			Command: "teamctl show approval " + ledgerID(x.ID)})
+	}
+	return list, err
+}
+
+func dialogs(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
+	screens, err := t.AtScreens(ctx)
+	for _, x := range screens {
+		text := x.Reason
+		if text == "" {
+			text = "waits at its own screen"
+		}
+		list = append(list, view.Need{Kind: view.NeedDialog, Member: x.Name, Text: text, Since: stamp(x.Since), Command: x.Attach})
+	}
+	return list, err
+}
+
+// troubled are the members that failed or have stalled.
+func troubled(members []ledger.Member, s view.Snapshot) (list []view.Need) {
+	for i, m := range members {
+		switch since := s.Members[i].StalledSince; {
+		case m.Observed == team.Failed:
+			text := Why(m)
+			if text == "" {
+				text = "it did not stay up"
+			}
+			list = append(list, view.Need{Kind: view.NeedMember, Member: m.Name, Text: text, Since: stamp(Since(m)), Command: "teamctl show member " + m.Name})
+		case !since.IsZero():
+			list = append(list, view.Need{Kind: view.NeedStalled, Member: m.Name, Text: "works and has shown nothing since " + since.Local().Format("15:04"),
+				Since: since, Command: "teamctl show member " + m.Name})
+		}
+	}
+	return list
+}
+
+func failedTasks(s view.Snapshot) (list []view.Need) {
+	for _, x := range s.Tasks {
+		if x.Status != team.TaskFailed || len(list) == failedShown {
+			continue
+		}
+		text := x.Subject
+		if x.Note != "" {
+			text += ": " + x.Note
+		}
+		list = append(list, view.Need{Kind: view.NeedTask, Member: x.Owner, Task: x.ID, Text: text, Since: x.Ended, Command: "teamctl show task " + x.ID})
+	}
+	return list
+}
+
+// merges are the branches whose newest merge has conflicts or a failed gate that is
+// nobody's task.
+func merges(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
+	queue, err := t.MergeQueue(ctx, true, mergesRead)
+	seen := map[string]bool{}
+	for i := len(queue) - 1; i >= 0; i-- {
+		m := queue[i]
+		branch := m.Branch + "\x00" + m.Target
+		if seen[branch] {
+			continue
+		}
+		seen[branch] = true
+		var text string
+		switch {
+		case m.Task != "":
+			continue
+		case m.State == ledger.MergeConflict:
+			text = fmt.Sprintf("%s conflicts with %s in %s", m.Branch, m.Target, strings.Join(m.Files, ", "))
+		case m.State == ledger.MergeRed:
+			text = fmt.Sprintf("a gate failed before %s went into %s: %s", m.Branch, m.Target, m.Why)
+		case m.State == ledger.MergeFailed:
+			text = fmt.Sprintf("%s was not merged into %s: %s", m.Branch, m.Target, m.Why)
+		default:
+			continue
+		}
+		list = append(list, view.Need{Kind: view.NeedMerge, Member: m.Member, Text: text, Since: stamp(m.EndedAt), Command: "teamctl merge queue --all"})
+	}
+	return list, err
+}
+
+// usage are the providers that take no more for now, and budgets that are nearly used.
+func usage(ctx context.Context, t *tool.Team, now time.Time) (list []view.Need, err error) {
+	u, err := t.Usage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range u.Limited {
+		if l.Ended != 0 {
+			continue
+		}
+		text := l.Agent + " has reached its usage limit"
+		if l.Until > now.UnixMilli() {
+			text += ", until " + stamp(l.Until).Local().Format("15:04")
+		}
+		list = append(list, view.Need{Kind: view.NeedLimit, Text: text, Command: "teamctl usage"})
+	}
+	for _, m := range append(u.Members, u.Team) {
+		if m.Share < budgetShare {
+			continue
+		}
+		who := "the team"
+		if m.Name != "" {
+			who = m.Name
+		}
+		list = append(list, view.Need{Kind: view.NeedBudget, Member: m.Name, Text: fmt.Sprintf("%s has used %.0f %% of its budget", who, 100*m.Share), Command: "teamctl usage"})
+	}
+	return list, nil
+}
+
+// stranded is work that is ready and that no member can take.
+func stranded(ctx context.Context, t *tool.Team, members []ledger.Member) ([]view.Need, error) {
+	if len(members) <= 1 { // nobody has been spawned yet, or all have left
+		return nil, nil
+	}
+	pending, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskPending, Limit: pendingRead})
+	if err != nil {
+		return nil, err
+	}
+	ready := slices.DeleteFunc(pending, func(x ledger.Task) bool { return len(x.BlockedBy) > 0 })
+	why := t.Stranded(ctx, members, ready)
+	if why == nil {
+		return nil, nil
+	}
+	if !team.IsCode(why, team.CodeUnavailable) {
+		return nil, why
+	}
+	command := team.HintOf(why)
+	if !strings.HasPrefix(command, "teamctl ") {
+		command = "teamctl ps"
+	}
+	return []view.Need{{Kind: view.NeedHands, Text: why.Error(), Command: command}}, nil
+}
+
+func ledgerID(id int64) string { return strconv.FormatInt(id, 10) }

@@ -1,0 +1,242 @@
+package look
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+const (
+	// eventsRead is how many of the newest events are read, and eventsKept how many of
+	// them are shown: most events are of no interest to people.
+	eventsRead = 200
+	eventsKept = 50
+)
+
+// Snapshot reads the team with at most tasks of the tasks that nobody works on (0: all of
+// them), so that a change of a long board does not read and sort the whole. due is when to
+// look again though nothing changes, 0 for never.
+func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, due time.Duration, err error) {
+	row, err := t.Ledger.Team(ctx)
+	if err != nil {
+		return s, 0, err
+	}
+	var members []ledger.Member
+	if tasks > 0 {
+		b, err := t.Ledger.Board(ctx, tasks)
+		if err != nil {
+			return s, 0, err
+		}
+		if members, err = t.Ledger.Members(ctx, false); err != nil {
+			return s, 0, err
+		}
+		s = filled(row.Name, b.Tasks, b.Stuck, members)
+		s.Whole = numbers(b)
+	} else {
+		p, err := t.Progress(ctx)
+		if err != nil {
+			return s, 0, err
+		}
+		members = p.Members
+		s = Progress(row.Name, p)
+	}
+	s.Repo = row.Repo
+	now := time.Now()
+	for i, m := range members {
+		s.Members[i].StalledSince = tool.Stalled(t.Layout, m, now)
+	}
+	if s.Down, err = down(ctx, t, members); err != nil {
+		return s, 0, err
+	}
+	if s.Needs, err = needs(ctx, t, members, s, now); err != nil {
+		return s, 0, err
+	}
+	waitsFor(&s, members)
+	if s.Events, err = events(ctx, t, s); err != nil {
+		return s, 0, err
+	}
+	return s, tool.StallDue(t.Layout, members, now), nil
+}
+
+// Progress returns a board as a Snapshot, without events and needs.
+func Progress(name string, p tool.Progress) view.Snapshot {
+	if p.Part != nil {
+		s := filled(name, p.Tasks, p.Part.Stuck, p.Members)
+		s.Whole = numbers(*p.Part)
+		return s
+	}
+	return filled(name, p.Tasks, stuck(p.Tasks), p.Members)
+}
+
+// down returns since when nobody stands behind what the ledger says of members that are
+// wanted running: the time of the last event, for it is true up to there.
+func down(ctx context.Context, t *tool.Team, members []ledger.Member) (since time.Time, err error) {
+	wanted := false
+	for _, m := range members {
+		wanted = wanted || m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
+	}
+	if !wanted {
+		return since, nil
+	}
+	sup, err := t.Standing()
+	if err != nil || sup.PID != 0 {
+		sup.Close()
+		return since, err
+	}
+	last, err := t.Ledger.LastEvent(ctx)
+	if err != nil {
+		return since, err
+	}
+	list, err := t.Ledger.Events(ctx, last-1, 0, ledger.EventFilter{})
+	if err != nil || len(list) == 0 {
+		return time.Now(), err
+	}
+	return stamp(list[len(list)-1].At), nil
+}
+
+// waitsFor names what each waiting member waits for, from the needs. A dialog has the name
+// that the members' rows give it, if any.
+func waitsFor(s *view.Snapshot, members []ledger.Member) {
+	for i, m := range s.Members {
+		if m.State != team.Running || m.Activity != team.Waiting {
+			continue
+		}
+		for _, n := range s.Needs {
+			if n.Member != m.Name || n.Approval == 0 && n.Kind != view.NeedDialog {
+				continue
+			}
+			s.Members[i].WaitsFor = n.Name() // a dialog comes last: it stops the member even beside requests
+			if w := members[i].WaitsFor; n.Kind == view.NeedDialog && w != "" {
+				s.Members[i].WaitsFor = string(w)
+			}
+		}
+	}
+}
+
+// events returns the newest events that people read about, in order.
+func events(ctx context.Context, t *tool.Team, s view.Snapshot) ([]view.Event, error) {
+	last, err := t.Ledger.LastEvent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := t.Ledger.Events(ctx, max(0, last-eventsRead), 0, ledger.EventFilter{})
+	if err != nil {
+		return nil, err
+	}
+	told := Told(s, list)
+	return told[max(0, len(told)-eventsKept):], nil
+}
+
+// Told returns those of a list of events that people read about, in sentences with the
+// subjects of the snapshot.
+func Told(s view.Snapshot, list []ledger.Event) []view.Event {
+	subjects := map[string]string{}
+	for _, x := range s.Tasks {
+		subjects[team.TaskEvents+x.ID] = x.Subject
+	}
+	for _, n := range s.Needs {
+		if n.Approval != 0 {
+			subjects[team.ApprovalEvents+ledgerID(n.Approval)] = n.Text
+		}
+	}
+	out := []view.Event{}
+	for _, e := range list {
+		h := view.Happened{Who: e.Who, What: e.What, ID: shortID(e.ID), Before: e.Before, After: e.After}
+		for _, kind := range []string{team.TaskEvents, team.ApprovalEvents} {
+			if len(e.What) > len(kind) && e.What[:len(kind)] == kind {
+				h.Subject = subjects[kind+e.ID]
+			}
+		}
+		if text := view.Sentence(h); text != "" {
+			out = append(out, view.Event{At: stamp(e.At), Who: e.Who, What: e.What, ID: h.ID, Text: text})
+		}
+	}
+	return out
+}
+
+func filled(name string, tasks []ledger.Task, stuck map[string]bool, members []ledger.Member) view.Snapshot {
+	s := view.Snapshot{Team: name, Tasks: []view.Task{}, Members: []view.Member{}, Events: []view.Event{}, Needs: []view.Need{}}
+	for _, t := range tasks {
+		s.Tasks = append(s.Tasks, Task(t, stuck[t.ID]))
+	}
+	for _, m := range members {
+		s.Members = append(s.Members, view.Member{
+			Name: m.Name, Color: m.Color, Lead: m.Name == team.LeadName, State: m.Observed, Activity: m.Activity,
+			Since: stamp(Since(m)), Restarts: m.Restarts, Note: Why(m),
+			Paused: Paused(m), Plan: m.Name != team.LeadName && m.Spec.Mode == team.ModePlan,
+		})
+	}
+	return s
+}
+
+// Task returns a task as screens show it.
+func Task(t ledger.Task, stuck bool) view.Task {
+	v := view.Task{
+		ID: t.ID, Subject: t.Subject, Status: t.Status, Owner: t.OwnerName, Waits: t.BlockedBy,
+		Stuck: stuck, Attempt: t.Attempt, Began: stamp(t.StartedAt), Ended: stamp(t.CompletedAt),
+	}
+	if v.Began.IsZero() {
+		v.Began = stamp(t.ClaimedAt)
+	}
+	if t.ActiveForm != "" && v.Active() {
+		v.Subject = t.ActiveForm
+	}
+	if t.Status == team.TaskFailed && t.Result != nil {
+		v.Note = Failure(*t.Result)
+	}
+	if v.Active() {
+		v.Note = HandedIn(t)
+	}
+	return v
+}
+
+// numbers are those of the whole board.
+func numbers(b ledger.Board) *view.Counts {
+	c := b.Counts
+	return &view.Counts{
+		Done: c.Completed, Failed: c.Failed, Active: c.Claimed + c.InProgress, Ready: b.Free,
+		Waiting: c.Pending - b.Free - c.Stuck, Stuck: c.Stuck, Total: c.Total(),
+	}
+}
+
+// stuck returns the pending tasks that depend, directly or not, on a failed one.
+func stuck(tasks []ledger.Task) map[string]bool {
+	byID := make(map[string]ledger.Task, len(tasks))
+	for _, t := range tasks {
+		byID[t.ID] = t
+	}
+	memo := map[string]bool{}
+	var visit func(ledger.Task) bool
+	visit = func(t ledger.Task) bool {
+		if known, ok := memo[t.ID]; ok {
+			return known
+		}
+		memo[t.ID] = false
+		for _, id := range t.BlockedBy {
+			dep := byID[id]
+			if dep.Status == team.TaskFailed || dep.Status == team.TaskPending && visit(dep) {
+				memo[t.ID] = true
+				break
+			}
+		}
+		return memo[t.ID]
+	}
+	for _, t := range tasks {
+		if t.Status == team.TaskPending {
+			visit(t)
+		}
+	}
+	return memo
+}
+
+// shortID is an id for people: of a uuid the first block is enough.
+func shortID(id string) string {
+	if len(id) == 36 && id[8] == '-' {
+		return id[:8]
+	}
+	return id
+}
