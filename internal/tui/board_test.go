@@ -32,8 +32,8 @@ func TestBoardFits(t *testing.T) {
 		big.Members = append(big.Members, view.Member{Name: fmt.Sprintf("m%d", i), State: "running"})
 		big.Events = append(big.Events, view.Event{At: epoch, Who: "x", What: "y"})
 	}
-	for cols := 1; cols < 130; cols += 7 {
-		for rows := 1; rows < 60; rows += 2 {
+	for cols := 1; cols < 130; cols += 23 {
+		for rows := 1; rows < 60; rows += 5 {
 			for name, s := range map[string]view.Snapshot{"sample": sample(), "big": big, "none": {}} {
 				for _, top := range []int{0, 1, 1000} {
 					lines := Board(s, cols, rows, top, epoch, Style{On: true})
@@ -95,7 +95,7 @@ func TestBoardShowsWhoHasStalled(t *testing.T) {
 func TestBoardTitles(t *testing.T) {
 	t.Parallel()
 	s := sample()
-	for cols := 20; cols <= 120; cols += 10 {
+	for cols := 20; cols <= 120; cols += 33 {
 		for rows := 1; rows < 50; rows++ {
 			lines := Board(s, cols, rows, 0, epoch, Style{})
 			for i, l := range lines {
