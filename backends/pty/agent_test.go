@@ -192,7 +192,7 @@ func captured(t *testing.T, a backends.Attached, want string) {
 	})
 }
 
-func shows(t *testing.T, want string, look func() string) {
+func shows(t *testing.T, want string, look func() string, more ...func() string) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -202,6 +202,9 @@ func shows(t *testing.T, want string, look func() string) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
+			for _, f := range more {
+				t.Log(f())
+			}
 			t.Fatalf("the screen does not show %q but\n%s", want, s)
 		}
 	}
@@ -300,7 +303,21 @@ func (q *person) text() string {
 
 func (q *person) sees(want string) {
 	q.t.Helper()
-	shows(q.t, want, q.text)
+	shows(q.t, want, q.text, q.attached)
+}
+
+// attached describes how far the attachment has come, for a test that fails.
+func (q *person) attached() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := fmt.Sprintf("attached, %d bytes came", q.raw.Len())
+	select {
+	case res := <-q.result:
+		q.result <- res
+		s = fmt.Sprintf("Attach returned %+v, %v, after %d bytes", res, q.err, q.raw.Len())
+	default:
+	}
+	return s
 }
 
 func (q *person) types(s string) {

@@ -125,6 +125,9 @@ func TestVim(t *testing.T) {
 	l := launch(t, r, "a")
 	l.Argv = []string{vim, "-u", "NONE", "-i", "NONE", "-n", "--cmd", "set nocompatible number ruler"}
 	l.Env = append(l.Env, "LC_ALL=C.UTF-8")
+	// The size does not change later: a Vim that learns of a new size while it
+	// draws keeps the old one.
+	l.Cols, l.Rows = 70, 20
 	a := start(t, r, l)
 	captured(t, a, "\n~\n~")
 	p := sit(t, a.Pane(), 70, 20)
