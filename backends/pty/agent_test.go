@@ -244,7 +244,7 @@ func sit(t *testing.T, p team.Pane, cols, rows int, change ...func(*AttachIn)) *
 		t: t, master: os.NewFile(uintptr(fd), "person"), slave: s, winch: make(chan struct{}, 1),
 		result: make(chan AttachResult, 1), screen: vt.New(cols, rows, 5000),
 	}
-	q.resize(cols, rows)
+	q.sizes(cols, rows)
 	q.reader.Go(q.look)
 	in := AttachIn{Socket: p.Socket, In: s, Out: s, Cols: cols, Rows: rows, Winch: q.winch}
 	for _, f := range change {
@@ -283,7 +283,8 @@ func (q *person) look() {
 	}
 }
 
-func (q *person) resize(cols, rows int) {
+// sizes sets the size of the person's terminal before anything is attached to it.
+func (q *person) sizes(cols, rows int) {
 	q.t.Helper()
 	ws := unix.Winsize{Col: uint16(cols), Row: uint16(rows)}
 	if err := unix.IoctlSetWinsize(int(q.slave.Fd()), unix.TIOCSWINSZ, &ws); err != nil {
@@ -292,6 +293,11 @@ func (q *person) resize(cols, rows int) {
 	q.mu.Lock()
 	q.screen.Resize(cols, rows)
 	q.mu.Unlock()
+}
+
+func (q *person) resize(cols, rows int) {
+	q.t.Helper()
+	q.sizes(cols, rows)
 	q.winch <- struct{}{}
 }
 
