@@ -56,13 +56,28 @@ func repositoryOf(file string) (string, error) {
 		return "", err
 	}
 	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		if is, err := isRepository(dir); err != nil {
 			return "", team.Errorf(team.CodeUnavailable, "look for the repository of %s: %w", file, err)
+		} else if is {
+			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
 			return "", nil
 		}
 	}
+}
+
+// isRepository reports whether a directory is the top of a repository. As for git, an
+// empty .git directory, as sandboxes of agents leave one in /tmp, is none.
+func isRepository(dir string) (bool, error) {
+	path := filepath.Join(dir, ".git")
+	fi, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !fi.IsDir() {
+		return err == nil, err
+	}
+	es, err := os.ReadDir(path)
+	return len(es) > 0, err
 }
