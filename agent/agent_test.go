@@ -90,7 +90,7 @@ func TestDiamondWithCommits(t *testing.T) {
 		task("left", "cat top; echo left > left", after("top")),
 		task("right", "cat top; echo right > right", after("top")),
 		task("check", "cat left right >/dev/null; echo both there", after("left", "right")),
-		task("join", `cat top left right > all; printf '%s %s %s %s\n' "$TEAMCTL_TEAM" "$TEAMCTL_AGENT_ID" "$TEAMCTL_AGENT_NAME" "$TEAMCTL_TASK_ID" > who`, after("check")),
+		task("join", `cat top left right > all; printf '%s %s %s %s.%s\n' "$TEAMCTL_TEAM" "$TEAMCTL_AGENT_ID" "$TEAMCTL_AGENT_NAME" "$TEAMCTL_TASK_ID" "$TEAMCTL_TASK_ATTEMPT" > who`, after("check")),
 	)
 	ann := r.start("ann", inWorktree(r.worktree(repo, "ann")))
 	bob := r.start("bob", inWorktree(r.worktree(repo, "bob")))
@@ -124,7 +124,7 @@ func TestDiamondWithCommits(t *testing.T) {
 		t.Errorf("the last task saw %q", got)
 	}
 	who := last.OwnerName
-	if got, want := git(t, repo, "show", last.Result.Commit+":who"), fmt.Sprintf("demo %s@demo %s %s", who, who, last.ID); got != want {
+	if got, want := git(t, repo, "show", last.Result.Commit+":who"), fmt.Sprintf("demo %s@demo %s %s.1", who, who, last.ID); got != want {
 		t.Errorf("environment %q, want %q", got, want)
 	}
 	msg := git(t, repo, "log", "-1", "--format=%B", last.Result.Commit)

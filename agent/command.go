@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -185,6 +186,7 @@ func (w *worker) environ(t ledger.Task) []string {
 		team.EnvAgentID+"="+w.id.AgentID,
 		team.EnvAgentName+"="+w.id.Name,
 		team.EnvTaskID+"="+t.ID,
+		team.EnvAttempt+"="+strconv.Itoa(t.Attempt),
 	)
 	if w.env.Dir != "" {
 		env = append(env, "PWD="+w.env.Dir)

@@ -16,6 +16,7 @@ const (
 	EnvAgentID   = "TEAMCTL_AGENT_ID"
 	EnvAgentName = "TEAMCTL_AGENT_NAME"
 	EnvTaskID    = "TEAMCTL_TASK_ID"
+	EnvAttempt   = "TEAMCTL_TASK_ATTEMPT" // 1 for the first
 	EnvRuntime   = "TEAMCTL_RUNTIME_DIR"
 	EnvGen       = "TEAMCTL_GENERATION"
 	EnvNotify    = "TEAMCTL_NOTIFY_SOCKET"

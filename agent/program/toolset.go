@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/agent/llm"
@@ -33,7 +34,7 @@ func (p *Program) space(session string, cfg *config.Config) (*tools.Space, error
 	}
 	s, err := tools.Open(tools.Config{
 		Dir: p.Env.Dir, Outputs: dir, Home: home.Dir, Open: []string{filepath.Join(home.Dir, "workspace")},
-		Rules: p.rules, Shell: tools.ShellConfig{Env: p.environ(cfg), Commands: p.Env.Commands},
+		Rules: p.rules, Shell: tools.ShellConfig{Env: p.environ(cfg), Commands: p.Env.Commands, Task: p.inHand},
 	})
 	if err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "open the worktree for tools: %w", err)
@@ -66,6 +67,16 @@ func (p *Program) environ(cfg *config.Config) []string {
 		return true
 	})
 	return append(env, "PWD="+p.Env.Dir)
+}
+
+// inHand are the variables of the task that the member works on.
+func (p *Program) inHand(ctx context.Context) ([]string, error) {
+	tasks, err := p.Team.Ledger.InHand(ctx, []string{p.id.Session})
+	t := tasks[p.id.Session]
+	if err != nil || t.Status != team.TaskClaimed && t.Status != team.TaskInProgress {
+		return nil, err
+	}
+	return []string{team.EnvTaskID + "=" + t.ID, team.EnvAttempt + "=" + strconv.Itoa(t.Attempt)}, nil
 }
 
 // rules are those of the team, and the member's mode, as they are now.

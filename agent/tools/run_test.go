@@ -248,3 +248,24 @@ func TestFilter(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandKnowsItsTask asks for the task when a command begins, not before.
+func TestCommandKnowsItsTask(t *testing.T) {
+	t.Parallel()
+	n, broken := 0, false
+	r := newRig(t, func(c *Config) {
+		c.Shell.Task = func(context.Context) ([]string, error) {
+			if n++; broken {
+				return nil, errors.New("no ledger")
+			}
+			return []string{fmt.Sprintf("TEAMCTL_TASK_ID=%d", n), "TEAMCTL_TASK_ATTEMPT=2"}, nil
+		}
+	})
+	command := map[string]any{"command": `echo "task $TEAMCTL_TASK_ID, attempt $TEAMCTL_TASK_ATTEMPT"`}
+	r.wants(r.call("shell", command), false, "task 1, attempt 2")
+	r.wants(r.call("shell", command), false, "task 2, attempt 2")
+	broken = true
+	if _, err := r.tool("shell").Run(context.Background(), Call{Input: json.RawMessage(`{"command":"echo ran"}`)}); err == nil {
+		t.Error("a command ran without the variables of its task")
+	}
+}

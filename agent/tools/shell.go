@@ -30,6 +30,8 @@ const maxBackground = 8
 type ShellConfig struct {
 	Env      []string // the whole environment: without keys of providers, without the member's token
 	Commands run.Book // where commands are recorded while they run
+	// Task adds the variables of the task that is in work; nil: none.
+	Task func(ctx context.Context) ([]string, error)
 	// Enter changes the thread that starts a command, to confine it; nil: nothing.
 	Enter func() error
 }
@@ -81,8 +83,21 @@ func (s *Space) execute(ctx context.Context, command string, limit time.Duration
 	if err != nil {
 		return run.Ended{}, err
 	}
-	end, err := scope.Run(ctx, run.Cmd{Command: command, Dir: s.dir, Env: s.cfg.Shell.Env, Stdout: out, Stderr: out, Limit: limit, Grace: shellGrace, Enter: s.cfg.Shell.Enter})
+	env, err := s.environ(ctx)
+	if err != nil {
+		return run.Ended{}, errors.Join(err, scope.Close())
+	}
+	end, err := scope.Run(ctx, run.Cmd{Command: command, Dir: s.dir, Env: env, Stdout: out, Stderr: out, Limit: limit, Grace: shellGrace, Enter: s.cfg.Shell.Enter})
 	return end, errors.Join(err, scope.Close())
+}
+
+// environ is the environment of a command that begins now.
+func (s *Space) environ(ctx context.Context) ([]string, error) {
+	if s.cfg.Shell.Task == nil {
+		return s.cfg.Shell.Env, nil
+	}
+	task, err := s.cfg.Shell.Task(ctx)
+	return slices.Concat(s.cfg.Shell.Env, task), err
 }
 
 // ended is the result of a command.

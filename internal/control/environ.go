@@ -119,7 +119,7 @@ func withoutOurs(env []string) []string {
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
-		case "TMUX", "TMUX_PANE", team.EnvTeam, team.EnvAgentID, team.EnvAgentName, team.EnvTaskID,
+		case "TMUX", "TMUX_PANE", team.EnvTeam, team.EnvAgentID, team.EnvAgentName, team.EnvTaskID, team.EnvAttempt,
 			team.EnvGen, team.EnvCommand, team.EnvNotify, team.EnvColor, team.EnvParent, team.EnvHome, team.EnvDetached, team.EnvToken, EnvReady:
 			continue
 		}

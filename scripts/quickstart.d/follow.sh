@@ -58,7 +58,7 @@ message() {
 		tell team-lead "is told: $v"
 	else
 		value text
-		tell "$who" "to $to: \"$v\""
+		tell "$who" "to ${to:-all}: \"$v\""
 	fi
 }
 
@@ -93,9 +93,11 @@ one_event() {
 		failed) tell "$id" "has failed: $tc logs $id" ;;
 		esac
 		;;
-	task.started)
+	task.claimed)
 		value attempt
-		if [ "${v:-1}" -gt 1 ]; then
+		if [ "$who" = team-lead ]; then
+			: # it says what it does
+		elif [ "${v:-1}" -gt 1 ]; then
 			tell "$who" "starts $(named "$id"), attempt $v"
 		else
 			tell "$who" "starts $(named "$id")"
@@ -127,13 +129,15 @@ one_event() {
 		value error
 		local why='FAIL: ([A-Za-z0-9_]+)'
 		[[ $event =~ $why ]] && why=${BASH_REMATCH[1]} || why=''
-		tell "$who" "fails $(named "$id"): $v${why:+ ($why)}"
+		local shown=$v
+		[ -z "$why" ] || [[ $v == *"$why"* ]] || shown="$v ($why)"
+		tell "$who" "fails $(named "$id"): $shown"
 		on_failed "$id" "$who" "$why" || lost_tasks=$((lost_tasks + 1))
 		;;
 	message.posted)
 		value kind
 		case $v in
-		message) message "$id" ;;
+		message | broadcast) message "$id" ;;
 		info)
 			value to
 			[ "$v" != team-lead ] || message "$id"

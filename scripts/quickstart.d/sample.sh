@@ -2,13 +2,28 @@
 # Sourced by scripts/quickstart: the story without REPO. The team of
 # examples/quickstart/plan.yaml works; this is its lead.
 
-about="three workers and a reviewer repair a small program"
+about="three agents and a reviewer repair a small program"
 project=tally
 own_task='go test ./...'
 longest_name=lead
 workers=(ann bob cid)
 
 resolve() { :; }
+
+# plan_for_models: the same plan for agents that have a model. Without a key it is a script,
+# which tells the lead what a worker's command tells the one beside it, and runs the command.
+# What such an agent runs has to be allowed.
+plan_for_models() {
+	sed -e 's/agent: worker/agent: llm/' \
+		-e 's/^    run: \(.*\) --beside [0-9]* "\(.*\)"'"'"'$/    run: \1'"'"'\
+    metadata: {tell: "\2"}/' \
+		"$root/examples/quickstart/plan.yaml" >"$work/plan.yaml"
+	cat >>"$work/plan.yaml" <<-'EOF'
+		permissions:
+		  allow:
+		    - {tool: shell, command: '"$TEAMCTL_REPO/../work/*'}
+	EOF
+}
 
 # tests: how many tests of the project pass and fail, as "PASS FAIL".
 tests() {
@@ -21,6 +36,7 @@ prepare() {
 	export CGO_ENABLED=0 GOWORK=off
 	step "preparing the project: tally, which counts the words of a text"
 	cp -R "$root/examples/quickstart/." "$work/"
+	[ "$agent" = worker ] || plan_for_models
 	local git=(git -C "$work/tally" -c init.defaultBranch=main)
 	"${git[@]}" init -q
 	"${git[@]}" symbolic-ref HEAD refs/heads/main

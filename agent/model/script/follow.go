@@ -31,16 +31,18 @@ const maxSummary = 400
 // member is what the conversation has come to.
 type member struct {
 	tasks []string // to be claimed
-	mails []mail   // to be answered
+	wrong []refused
+	mails []mail // to be answered
 	doing *task
 	did   []string
 	call  *model.Call // under way
-	wrong string      // what went wrong last
+	error string      // what went wrong last
 }
 
 // task is one that was claimed.
 type task struct {
 	id, run string
+	tell    string // to the lead, before the command runs
 	ran     bool
 	failed  bool
 	lost    bool // what became of the command is not known
@@ -48,6 +50,10 @@ type task struct {
 }
 
 type mail struct{ from, kind, id string }
+
+// refused is a task whose verification has failed. A script can do nothing about it: it
+// fails the task, with what the verification has said.
+type refused struct{ task, why string }
 
 // follow is the step of a member that has no script.
 func follow(msgs []model.Message, tools []model.Tool) script.Step {
@@ -62,7 +68,7 @@ func follow(msgs []model.Message, tools []model.Tool) script.Step {
 			case msg.Role == model.RoleUser:
 				m.read(p.Text)
 			default:
-				m.wrong = "" // told
+				m.error = "" // told
 			}
 		}
 	}
@@ -72,11 +78,14 @@ func follow(msgs []model.Message, tools []model.Tool) script.Step {
 	return m.next(has)
 }
 
-// named are the tasks that the team's mail offers or assigns; letter is a message of a
-// member.
+// named are the tasks that the team's mail offers or assigns; unverified are those that
+// have to be put right; letter is a message of a member.
 var (
 	named = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^Task #([A-Za-z0-9_.-]+)(?: is ready, and nobody works on it:|, which is assigned to you, is ready now:| is assigned to you:)`)
+	})
+	unverified = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^Task #([A-Za-z0-9_.-]+) is not completed: its verification failed `)
 	})
 	letter = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`<teammate-message teammate_id="([^"]+)"([^>]*)>`)
@@ -91,6 +100,11 @@ func (m *member) read(text string) {
 		if !slices.Contains(m.tasks, found[1]) {
 			m.tasks = append(m.tasks, found[1])
 		}
+	}
+	for _, at := range unverified().FindAllStringSubmatchIndex(text, -1) {
+		why, _, _ := strings.Cut(text[at[0]:], "\n</")
+		said, output, _ := strings.Cut(why, "\nThe end of its output:\n")
+		m.wrong = append(m.wrong, refused{text[at[2]:at[3]], or(cut(output), first(said))})
 	}
 	for _, found := range letter().FindAllStringSubmatch(text, -1) {
 		got := mail{from: found[1]}
@@ -117,11 +131,16 @@ func (m *member) begin(c *model.Call) {
 	switch {
 	case is(c, toolClaim):
 		m.tasks = slices.DeleteFunc(m.tasks, func(task string) bool { return task == id(c) })
+	case is(c, toolFail):
+		m.wrong = slices.DeleteFunc(m.wrong, func(r refused) bool { return r.task == id(c) })
 	case is(c, toolSend):
 		var in struct {
 			To string `json:"recipient"`
 		}
 		_ = json.Unmarshal(c.Input, &in) // the tool has refused it
+		if m.doing != nil {
+			m.doing.tell = ""
+		}
 		if i := slices.IndexFunc(m.mails, func(l mail) bool { return l.from == in.To }); i >= 0 {
 			m.mails = slices.Delete(m.mails, i, i+1)
 		}
@@ -154,7 +173,7 @@ func (m *member) end(r *model.Result) {
 			return
 		}
 		if r.Failed {
-			m.wrong = "A claim was refused: " + first(r.Text)
+			m.error = "A claim was refused: " + first(r.Text)
 			return
 		}
 		m.doing = claimed(r.Text)
@@ -196,10 +215,11 @@ func claimed(text string) *task {
 		return nil
 	}
 	var meta struct {
-		Run string `json:"run"`
+		Run  string `json:"run"`
+		Tell string `json:"tell"`
 	}
 	_ = json.Unmarshal(out.Task.Metadata, &meta) // none, or none that runs
-	return &task{id: out.Task.ID, run: meta.Run}
+	return &task{id: out.Task.ID, run: meta.Run, tell: meta.Tell}
 }
 
 // next is what to do now: first what was begun, then the next task, then the mail.
@@ -209,6 +229,8 @@ func (m *member) next(has func(string) bool) script.Step {
 		case t.run == "" && has(toolFail):
 			t.output = "the task has no command in metadata.run, and a script model can do nothing else"
 			return call(toolFail, map[string]any{"task_id": t.id, "error": t.output})
+		case t.tell != "" && !t.ran && has(toolSend):
+			return call(toolSend, map[string]any{"type": "message", "recipient": "team-lead", "summary": t.tell, "content": t.tell})
 		case t.run != "" && !t.ran:
 			return script.Step{Shell: t.run}
 		case t.lost && has(toolRelease):
@@ -218,6 +240,9 @@ func (m *member) next(has func(string) bool) script.Step {
 		case t.ran && !t.failed && has(toolComplete):
 			return call(toolComplete, map[string]any{"task_id": t.id, "summary": or(cut(t.output), "done")})
 		}
+	}
+	if len(m.wrong) > 0 && has(toolFail) {
+		return call(toolFail, map[string]any{"task_id": m.wrong[0].task, "error": m.wrong[0].why})
 	}
 	if len(m.tasks) > 0 && has(toolClaim) {
 		return call(toolClaim, map[string]any{"task_id": m.tasks[0]})
@@ -231,7 +256,7 @@ func (m *member) next(has func(string) bool) script.Step {
 		}
 		return call(toolSend, in)
 	}
-	return script.Step{Say: or(m.wrong, report)}
+	return script.Step{Say: or(m.error, report)}
 }
 
 func call(tool string, input map[string]any) script.Step {

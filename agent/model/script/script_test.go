@@ -76,6 +76,21 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	offer := "Task #3 is ready, and nobody works on it: tests\nYou are idle."
 	new := func(t *testing.T) *chat { return &chat{t: t} }
+	// A task whose verification failed is failed: a script cannot put anything right.
+	t.Run("not verified", func(t *testing.T) {
+		new(t).user(offer).want(`TaskClaim {"task_id":"3"}`).result(claimedTask, false).want(`shell {"command":"make test"}`).
+			result("ok\n[exit 0]", false).want(`TaskComplete {"summary":"ok\n[exit 0]","task_id":"3"}`).result(`{"success":true}`, false).
+			want("Task 3 completed: ok").
+			user("<teammate-message teammate_id=\"system\" type=\"info\">\nTask #3 is not completed: its verification failed (exit 1): make check\nIt is still yours.\nThe end of its output:\nFAIL: TestSum\n</teammate-message>").
+			want(`TaskFail {"error":"FAIL: TestSum","task_id":"3"}`).
+			result(`{"success":true}`, false).want("Task 3 completed: ok")
+	})
+	t.Run("something to tell", func(t *testing.T) {
+		told := strings.Replace(claimedTask, `"run":`, `"tell":"main.go is mine","run":`, 1)
+		new(t).user(offer).want(`TaskClaim {"task_id":"3"}`).result(told, false).
+			want(`SendMessage {"content":"main.go is mine","recipient":"team-lead","summary":"main.go is mine","type":"message"}`).
+			result("sent", false).want(`shell {"command":"make test"}`)
+	})
 	t.Run("offered", func(t *testing.T) {
 		new(t).user(offer).want(`TaskClaim {"task_id":"3"}`).
 			result(claimedTask, false).want(`shell {"command":"make test"}`).
