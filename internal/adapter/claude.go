@@ -75,7 +75,11 @@ func planClaude(exe string, in Input, v Version) (launch, error) {
 	settings, mcp := bundleFile(in, "settings.json"), bundleFile(in, "mcp.json")
 	l := launch{
 		link: Link{Ways: []Way{WayHooks, WayTyping}, Conversation: in.Mint.Conversation, Config: claudeConfig(in)},
-		env:  map[string]string{"DISABLE_AUTOUPDATER": "1"},
+		env: map[string]string{
+			"DISABLE_AUTOUPDATER": "1",
+			// A suggestion in the input box looks like a draft of the person, which mail waits for.
+			"CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
+		},
 		files: []File{
 			{"settings.json", claudeSettings(exe, v, in.VersionLate), 0o600},
 			{"mcp.json", jsonText(map[string]any{"mcpServers": map[string]any{"teamctl": map[string]any{
