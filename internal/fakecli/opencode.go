@@ -2,6 +2,7 @@ package fakecli
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -334,8 +335,7 @@ func (s *OpenCode) permissions(w http.ResponseWriter, _ *http.Request) {
 // allow asks and waits; the session stays busy.
 func (s *OpenCode) allow(ctx context.Context, call, tool string, input json.RawMessage) bool {
 	s.mu.Lock()
-	s.last++
-	id := fmt.Sprintf("per_%d", s.last)
+	id := "per_" + rand.Text() // no other, of an earlier process either
 	a := &approval{answer: make(chan bool, 1)}
 	ask := obj{"id": id, "sessionID": s.sessionID(), "permission": strings.ToLower(tool), "patterns": []string{commandOf(input)}, "metadata": obj{}, "tool": obj{"messageID": "msg_1", "callID": call}}
 	s.open[id], s.asked[id] = a, ask
