@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -17,19 +18,27 @@ type Lock struct{ f *os.File }
 var errHeld = errors.New("lock is held")
 
 func lock(path string, how int) (*Lock, error) {
+	return lockBy(path, func(fd int) error {
+		for {
+			err := unix.Flock(fd, how)
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return errHeld
+			}
+			if !errors.Is(err, unix.EINTR) {
+				return err
+			}
+		}
+	})
+}
+
+func lockBy(path string, take func(fd int) error) (*Lock, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	for {
-		err = unix.Flock(fd, how)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
+	if err := take(fd); err != nil {
 		_ = unix.Close(fd)
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, errHeld) {
 			return nil, errHeld
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -60,7 +69,12 @@ func AwaitStart(b team.Bundle) (*Lock, error) { return lock(b.StartLock(), unix.
 // LockRun takes run.lock, for as long as a generation is alive. It returns
 // CodeConflict if a generation is alive.
 func LockRun(b team.Bundle) (*Lock, error) {
-	l, err := lock(b.RunLock(), unix.LOCK_EX|unix.LOCK_NB)
+	l, err := lockBy(b.RunLock(), func(fd int) error {
+		if ok, err := filelock.TryExclusive(fd); ok || err != nil {
+			return err
+		}
+		return errHeld
+	})
 	if errors.Is(err, errHeld) {
 		return nil, team.Errorf(team.CodeConflict, "a generation of this member is running").WithReason(team.ReasonAlreadyRunning)
 	}

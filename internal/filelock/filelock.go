@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -98,9 +99,7 @@ func TryLock(path string) (l *Held, ok bool, err error) {
 }
 
 // IsHeld reports whether any process or goroutine holds the lock on path. A
-// missing file is not held. Probes do not disturb each other, but a TryLock at
-// the same instant as a probe finds the file locked: to take a lock that others
-// probe, use Lock with a deadline.
+// missing file is not held. Probes disturb neither each other nor TryLock.
 func IsHeld(path string) (bool, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -193,7 +192,7 @@ func tryFile(path string) (*os.File, bool, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		ok, err := tryFlock(fd)
+		ok, err := TryExclusive(fd)
 		if ok && err == nil {
 			err = sameFile(fd, path)
 		}
@@ -243,9 +242,26 @@ func sameFile(fd int, path string) error {
 	return err
 }
 
-func tryFlock(fd int) (bool, error) {
+// TryExclusive locks an open file if no other has it locked exclusively. A probe has
+// it locked too, shared and for an instant: that is waited for.
+func TryExclusive(fd int) (bool, error) {
 	for {
-		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if ok, err := tryFlock(fd, unix.LOCK_EX); ok || err != nil {
+			return ok, err
+		}
+		if ok, err := tryFlock(fd, unix.LOCK_SH); !ok || err != nil {
+			return false, err
+		}
+		if err := unix.Flock(fd, unix.LOCK_UN); err != nil {
+			return false, err
+		}
+		runtime.Gosched()
+	}
+}
+
+func tryFlock(fd, how int) (bool, error) {
+	for {
+		err := unix.Flock(fd, how|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return true, nil
@@ -262,7 +278,7 @@ func tryFlock(fd int) (bool, error) {
 // holder of the seat competes only with callers of TryLock.
 func waitFlock(ctx context.Context, fd int) error {
 	for n := 0; ; n++ {
-		ok, err := tryFlock(fd)
+		ok, err := tryFlock(fd, unix.LOCK_EX)
 		if err != nil || ok {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -503,5 +504,38 @@ func TestGivenUpPlace(t *testing.T) {
 		slots.mu.Lock()
 		n = len(slots.m)
 		slots.mu.Unlock()
+	}
+}
+
+// TestTryLockAmongProbes checks that a free lock is taken while others ask whether it is
+// held.
+func TestTryLockAmongProbes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	var stop atomic.Bool
+	var probes sync.WaitGroup
+	defer probes.Wait()
+	defer stop.Store(true)
+	for range 3 {
+		probes.Go(func() {
+			for !stop.Load() {
+				if _, err := IsHeld(path); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 300 {
+		l, ok, err := TryLock(path)
+		if !ok || err != nil {
+			t.Fatalf("a free lock: %v, %v", ok, err)
+		}
+		if _, again, err := TryLock(path); again || err != nil {
+			t.Fatalf("a held one: %v, %v", again, err)
+		}
+		if err := l.Unlock(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
