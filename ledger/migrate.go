@@ -109,7 +109,7 @@ func (db *DB) migrate(ctx context.Context, steps []migration) error {
 	}
 	return db.withoutForeignKeys(ctx, func() error {
 		for _, s := range steps {
-			if err := retryBusy(ctx, func() error { return db.step(ctx, s) }); err != nil {
+			if err := db.step(ctx, s); err != nil {
 				return fmt.Errorf("migration %s: %w", s.name, err)
 			}
 		}
@@ -129,8 +129,15 @@ func (db *DB) withoutForeignKeys(ctx context.Context, run func() error) error {
 	return errors.Join(err, on)
 }
 
+// step applies one step. Only the wait for a transaction has a limit.
 func (db *DB) step(ctx context.Context, s migration) (err error) {
-	if _, err := db.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
+	defer cancel()
+	err = retryBusy(bounded, func() error {
+		_, err := db.conn.ExecContext(bounded, "BEGIN IMMEDIATE")
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	defer func() {

@@ -140,13 +140,18 @@ func (db *DB) init(ctx context.Context, fresh bool, steps []migration) error {
 	if err != nil {
 		return busyOr(err, "wait for the ledger's lock")
 	}
-	if err == nil {
-		err = db.writer(bounded)
+	return errors.Join(db.upgrade(ctx, steps), lock.Unlock())
+}
+
+// upgrade connects the writer and applies the missing steps, which take as long as they
+// take: only waiting has a limit. The caller holds the fair lock.
+func (db *DB) upgrade(ctx context.Context, steps []migration) error {
+	bounded, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
+	defer cancel()
+	if err := db.writer(bounded); err != nil {
+		return err
 	}
-	if err == nil {
-		err = db.migrate(bounded, steps)
-	}
-	return errors.Join(err, lock.Unlock())
+	return db.migrate(ctx, steps)
 }
 
 // writer makes sure that there is a writer connection. The caller holds turn,
