@@ -89,17 +89,38 @@ func lost(r ledger.Member) bool {
 // dyingFor bounds the wait for a run lock that no process of the member explains.
 const dyingFor = 5 * time.Second
 
-// stillAlive is maybeAlive of a member whose processes may just have been killed: to the
-// process table such a one is a zombie, while its last thread still holds the run lock.
+// stillAlive is maybeAlive of a member whose processes may just have been killed: such a
+// one keeps its run lock until its last thread is gone, which a busy machine puts off.
 func (s *Supervisor) stillAlive(ctx context.Context, r ledger.Member) string {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for late := time.Now().Add(dyingFor); ; <-tick.C {
 		why := s.maybeAlive(r)
-		if why == "" || r.Generation == "" || len(proc.ByGeneration(r.Generation)) > 0 || time.Now().After(late) || ctx.Err() != nil {
+		if why == "" || r.Generation == "" || ctx.Err() != nil {
+			return why
+		}
+		switch lives, dies := s.processes(r); {
+		case lives:
+			return why
+		case dies:
+			late = time.Now().Add(dyingFor)
+		case time.Now().After(late):
 			return why
 		}
 	}
+}
+
+// processes reports whether a process of the member's generation lives, and whether one
+// was killed or has ended and is not gone yet: to the process table that is a zombie.
+func (s *Supervisor) processes(r ledger.Member) (lives, dies bool) {
+	for _, p := range proc.ByGeneration(r.Generation) {
+		if !proc.Dying(p.PID) {
+			return true, false
+		}
+		dies = true
+	}
+	pr, err := bundle.ReadProc(s.cfg.Layout.Bundle(r.Name), r.Generation)
+	return false, dies || err == nil && (proc.Zombie(pr.Shim) || proc.Zombie(pr.Agent))
 }
 
 // maybeAlive asks both probes; the text says what speaks for life.
