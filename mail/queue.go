@@ -15,7 +15,8 @@ import (
 // sender would wait for the mailbox's lock, and the kernel would wake one process after the
 // other.
 type Queue struct {
-	mailer Mailer
+	mailer   Mailer
+	patience time.Duration
 
 	mu         sync.Mutex
 	recipients map[string]*recipient // by session
@@ -34,7 +35,9 @@ type recipient struct {
 const queuePatience = 500 * time.Millisecond
 
 // NewQueue returns a queue that mails with m.
-func NewQueue(m Mailer) *Queue { return &Queue{mailer: m, recipients: map[string]*recipient{}} }
+func NewQueue(m Mailer) *Queue {
+	return &Queue{mailer: m, patience: queuePatience, recipients: map[string]*recipient{}}
+}
 
 // Settle mails a delivery that is only posted and returns its new state.
 func (q *Queue) Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery, error) {
@@ -45,7 +48,7 @@ func (q *Queue) Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery,
 }
 
 func (q *Queue) settle(ctx context.Context, d *ledger.Delivery) error {
-	ctx, cancel := context.WithTimeout(ctx, queuePatience)
+	ctx, cancel := context.WithTimeout(ctx, q.patience)
 	defer cancel()
 	to := q.recipient(d.Session)
 	select {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -47,6 +48,7 @@ func TestQueueMailsAllAtOnce(t *testing.T) {
 	_, to, box := r.mailed("0")
 	w := &counted{Writer: ledger.Direct(r.led.DB())}
 	q := NewQueue(Mailer{Layout: r.layout, Ledger: ledger.New(r.led.DB(), w)})
+	q.patience = time.Minute
 	want := []string{"0"}
 	var ds []ledger.Delivery
 	for i := range 8 {

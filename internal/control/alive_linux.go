@@ -74,14 +74,29 @@ func holder(path string) int {
 	if unix.Stat(path, &st) != nil {
 		return 0
 	}
-	b, err := os.ReadFile("/proc/locks")
-	if err != nil {
-		return 0
+	// The kernel gives the table page by page: a lock that is released between two pages
+	// hides another one.
+	for range tableReads {
+		table, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			return 0
+		}
+		if pid := holderIn(table, st.Ino, path); pid != 0 || len(table) < os.Getpagesize()/2 {
+			return pid
+		}
 	}
-	for line := range strings.Lines(string(b)) {
+	return 0
+}
+
+// tableReads is how often a table of more than a page is read before a lock counts as free.
+const tableReads = 5
+
+// holderIn finds the holder in the kernel's table of locks.
+func holderIn(table []byte, inode uint64, path string) int {
+	for line := range strings.Lines(string(table)) {
 		// 1: FLOCK  ADVISORY  WRITE 4711 08:01:1234567 0 EOF
 		f := strings.Fields(line)
-		if len(f) < 6 || f[1] != "FLOCK" || !strings.HasSuffix(f[5], ":"+strconv.FormatUint(st.Ino, 10)) {
+		if len(f) < 6 || f[1] != "FLOCK" || !strings.HasSuffix(f[5], ":"+strconv.FormatUint(inode, 10)) {
 			continue
 		}
 		// Some file systems show another device than in a file's status.

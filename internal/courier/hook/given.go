@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -126,7 +127,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 		g.Kept++
 	}
 	// From here on it goes through: what is claimed is given, or found unclaimed.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(r.within, giveWithin))
 	defer cancel()
 	from := r.transcriptSize()
 	g.Handed = slices.DeleteFunc(g.Handed, func(h handed) bool { return slices.Contains(ids, h.ID) })

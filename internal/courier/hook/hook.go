@@ -34,6 +34,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"path/filepath"
@@ -68,6 +69,8 @@ type In struct {
 	// Wrote writes the answer; it is called at most once, before the answer counts
 	// as given.
 	Write func(adapter.HookReply) error
+
+	within time.Duration // bounds each of its steps; 0: giveWithin
 }
 
 // run is a hook under way.
@@ -120,7 +123,7 @@ func firstError(list ...error) error {
 
 // event is a hook that answers at once.
 func (r *run) event(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, giveWithin)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.within, giveWithin))
 	defer cancel()
 	var gave bool
 	err := r.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {

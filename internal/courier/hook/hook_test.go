@@ -94,7 +94,7 @@ func (r *rig) post(text string) string {
 func (r *rig) in(event, input string, write func(adapter.HookReply) error) In {
 	return In{
 		CLI: cmp.Or(r.cli, adapter.Claude), Event: event, Input: []byte(input), Getenv: func(k string) string { return r.vars[k] },
-		Open: r.env.Open, Write: write,
+		Open: r.env.Open, Write: write, within: time.Minute,
 		Tell: func(_, _ string, o team.Observation) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
