@@ -64,15 +64,8 @@ func NewHome(ctx context.Context, dir, cache, url string, with []Client) (_ *Hom
 		"FAKE_API_KEY=x", "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + url,
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
 	}
-	h.Files = configs(url, h.Repo)
-	for name, text := range h.Files {
-		path := filepath.Join(h.User, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return nil, err
-		}
+	if h.Files, err = Configure(h.User, url, h.Repo); err != nil {
+		return nil, err
 	}
 	for _, argv := range [][]string{{"git", "init", "-q", "-b", "main"}, {"git", "commit", "-q", "--allow-empty", "-m", "begin"}} {
 		if _, err := h.Run(ctx, argv...); err != nil {
@@ -80,6 +73,22 @@ func NewHome(ctx context.Context, dir, cache, url string, with []Client) (_ *Hom
 		}
 	}
 	return h, nil
+}
+
+// Configure writes the files of a person who uses the CLIs and trusts the repository into
+// a home directory, with the model at url, and returns them by their path below it.
+func Configure(home, url, repo string) (map[string]string, error) {
+	files := configs(url, repo)
+	for name, text := range files {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 // configs are the persons' own files: what keeps each CLI from asking who they are,

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -18,7 +19,8 @@ import (
 // agentKind is a sort of member.
 type agentKind struct {
 	name    string
-	share   int // of twenty
+	share   int    // of twenty
+	program string // the CLI that it is a stand-in of
 	args    []string
 	restart string
 	// steady: it runs whenever it is wanted. Others come and go by themselves.
@@ -52,7 +54,7 @@ type agentPlan struct {
 	backend string
 }
 
-func (a *agentPlan) worker() bool { return a.args == nil }
+func (a *agentPlan) worker() bool { return a.args == nil && a.program == "" }
 
 // populate spawns the team, all kinds at once.
 func (w *world) populate(ctx context.Context) error {
@@ -63,7 +65,7 @@ func (w *world) populate(ctx context.Context) error {
 	var asked int
 	results := make(chan result)
 	n := 0
-	for _, k := range kinds {
+	for _, k := range slices.Concat(kinds, standInKinds(w.opt.programs)) {
 		count := max(1, k.share*w.opt.agents/20)
 		for i := range count {
 			a := &agentPlan{agentKind: k, name: k.name + strconv.Itoa(i+1), backend: w.backendFor(k, &n)}
@@ -103,7 +105,10 @@ func (a *agentPlan) process() bool { return a.backend != inproc.Name }
 
 func (w *world) spawnIn(a *agentPlan) tool.SpawnIn {
 	in := tool.SpawnIn{Name: a.name, Exact: true, Backend: a.backend, Restart: a.restart, Limits: a.limits}
-	if !a.worker() {
+	switch {
+	case a.program != "":
+		in.Agent, in.Worktree, in.Cwd, in.Prompt = a.program, "none", w.dir, "@@say here"
+	case !a.worker():
 		in.Agent, in.Command, in.Worktree, in.Cwd = "command", append([]string{w.self, "agent"}, a.args...), "none", w.dir
 	}
 	return in

@@ -199,6 +199,7 @@ func (w *world) pending(ctx context.Context) (not []string) {
 		func() []string { return w.strays(live) },
 		func() []string { return w.unfinished(ctx) },
 		func() []string { return w.undelivered(ctx) },
+		func() []string { return w.ungiven(ctx) },
 		func() []string { return w.litter(ctx) },
 	} {
 		if len(not) > 0 {
@@ -327,7 +328,7 @@ func (w *world) undelivered(ctx context.Context) (not []string) {
 				not = append(not, fmt.Sprintf("message %s to %s is %s (%s)", o.Message.ID, m.Name, s, o.Delivery.Reason))
 			case s == team.Mailed && a.worker():
 				not = append(not, fmt.Sprintf("message %s is in the mailbox of worker %s and was not read", o.Message.ID, m.Name))
-			case s == team.Mailed && boxes[m.Name][o.Message.ID] != 1:
+			case s == team.Mailed && a.program == "" && boxes[m.Name][o.Message.ID] != 1:
 				not = append(not, fmt.Sprintf("message %s was mailed to %s and stands %d times in its mailbox", o.Message.ID, m.Name, boxes[m.Name][o.Message.ID]))
 			}
 		}

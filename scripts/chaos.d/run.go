@@ -185,6 +185,9 @@ func (w *world) mend(ctx context.Context) error {
 			return fmt.Errorf("read the damaged mailbox of %s: %w", name, err)
 		}
 	}
+	if err := w.wake(c); err != nil {
+		return err
+	}
 	if w.excused {
 		return w.retryFailed(c)
 	}
@@ -270,6 +273,11 @@ func (w *world) left(ctx context.Context) (bad []string) {
 
 // remove takes the directory away.
 func (w *world) remove() error {
+	if w.given.model != nil {
+		if err := w.given.model.Close(); err != nil {
+			return err
+		}
+	}
 	if w.opt.keep {
 		fmt.Println("chaos: kept", w.dir)
 		return nil
@@ -343,8 +351,8 @@ func (w *world) total() (n int) {
 // summary of a run without a violation.
 func (w *world) summary(took time.Duration) {
 	posted, tasks, _ := w.traffic.snapshot()
-	fmt.Printf("chaos: ok: %d rounds in %s, %d messages delivered once (%d refused), %d tasks completed once; slowest fault %s %s\n",
-		w.total(), took.Round(time.Second/10), len(posted), w.traffic.refused, len(tasks), w.slowName, w.slowest.Round(time.Millisecond))
+	fmt.Printf("chaos: ok: %d rounds in %s, %d messages delivered once (%d refused), %d receipts true, %d tasks completed once; slowest fault %s %s\n",
+		w.total(), took.Round(time.Second/10), len(posted), w.traffic.refused, len(w.given.whole), len(tasks), w.slowName, w.slowest.Round(time.Millisecond))
 	var parts []string
 	for _, f := range faults {
 		if n := w.counts[f.name]; n > 0 {

@@ -33,6 +33,7 @@ type world struct {
 	team *tool.Team
 
 	members []*agentPlan
+	given   given
 	traffic *traffic
 	base    baseline
 
@@ -84,6 +85,9 @@ func newWorld(ctx context.Context, opt options) (w *world, err error) {
 		}
 	}
 	w.setenv()
+	if err := w.startModel(); err != nil {
+		return nil, err
+	}
 	if err := w.makeRepo(ctx); err != nil {
 		return nil, err
 	}
