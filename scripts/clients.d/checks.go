@@ -308,6 +308,19 @@ func interrupted(ctx context.Context, w *world, _ agentlab.Client) (string, erro
 	return "", err
 }
 
+// supervisor is the process of the team's supervisor.
+func (w *world) supervisor() (int, error) {
+	b, err := os.ReadFile(team.Home{Dir: w.Teams}.Team("demo").SupervisorPID())
+	if err != nil {
+		return 0, err
+	}
+	pid, _, err := team.ParseSupervisorPID(b)
+	if err != nil {
+		return 0, fmt.Errorf("read %q: %w", b, err)
+	}
+	return pid, nil
+}
+
 func supervisorKilled(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	before, err := w.member(ctx, "mate")
 	if err != nil {
@@ -320,13 +333,9 @@ func supervisorKilled(ctx context.Context, w *world, _ agentlab.Client) (string,
 	if _, err := w.send(ctx, "first "+one); err != nil {
 		return "", err
 	}
-	b, err := os.ReadFile(filepath.Join(w.Dir, "t/teams/demo/supervisor.pid"))
+	pid, err := w.supervisor()
 	if err != nil {
 		return "", err
-	}
-	pid, _, err := team.ParseSupervisorPID(b)
-	if err != nil {
-		return "", fmt.Errorf("read %q: %w", b, err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return "", fmt.Errorf("kill the supervisor %d: %w", pid, err)

@@ -114,8 +114,23 @@ func mailInterrupted(ctx context.Context, w *world, _ agentlab.Client) (string, 
 		if _, err := w.teamctl(ctx, "interrupt", "mate"); err != nil {
 			return "", err
 		}
+		if err := w.goOn(ctx); err != nil {
+			return "", err
+		}
 	}
 	return w.compared(ctx, letters)
+}
+
+// goOn gives an agent a message without a script after an interrupt. Claude Code before
+// 2.1.329 puts what a hook adds before the mark of the interrupt, and what stands before
+// that mark in the same stretch is none of the scripts that the model carries out.
+func (w *world) goOn(ctx context.Context) error {
+	token := w.token("go-on")
+	if _, err := w.send(ctx, token); err != nil {
+		return err
+	}
+	_, err := w.asked(ctx, token)
+	return err
 }
 
 // compared has the agent answer once more, so that its model gets what it has, and

@@ -19,20 +19,19 @@ import (
 
 // options are the flags.
 type options struct {
-	exe, cache, only, rows, out string
-	limit                       time.Duration
-	wait                        time.Duration // of teamctl stop, its own default where it is 0
-	keep, hold                  bool
-	busy                        int // seconds that a turn works in which something happens
-	letters, rounds             int // messages that each row of mail sends, kills or interrupts of an agent
+	exe, cache, only, out string
+	limit                 time.Duration
+	wait                  time.Duration // of teamctl stop, its own default where it is 0
+	keep, hold            bool
+	busy                  int // seconds that a turn works in which something happens
+	letters, rounds       int // messages that each row of mail sends, kills or interrupts of an agent
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.exe, "teamctl", "", "`path` of the program under test")
 	flag.StringVar(&o.cache, "clients", "", "`directory` that the CLIs are installed in")
-	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, NAME@VERSION for an older one, mixed for the mixed team")
-	flag.StringVar(&o.rows, "rows", "", "run only the first row and those whose names contain `TEXT`")
+	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, NAME@VERSION for an older one, mixed for the mixed team, and texts of which one has to be in a row's name, but the first one's")
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "`bound` of every wait: a CLI takes a minute to start on a small machine that is busy")
 	flag.IntVar(&o.busy, "busy", 8, "`seconds` that a turn works in which something happens")
@@ -60,21 +59,22 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 	if o.hold {
 		return true, hold(ctx, o, clients)
 	}
-	wanted := func(name string) bool { return o.only == "" || has(strings.Split(o.only, ","), name) }
+	programs, texts, err := chosen(o.only)
+	if err != nil {
+		return false, err
+	}
+	wanted := func(name string) bool { return len(programs) == 0 || has(programs, name) }
 	for _, c := range slices.Concat(clients, agentlab.Older()) {
 		if !wanted(c.Label()) {
 			continue
 		}
-		rows := checks
-		if c.Older {
-			rows = mailChecks
-		}
+		rows := rowsOf(c, texts)
 		if err := runClient(ctx, o, c, rows, &t); err != nil {
 			return false, fmt.Errorf("%s: %w", c.Label(), err)
 		}
 		fmt.Fprint(os.Stderr, t.column(c.Label()))
 	}
-	if wanted("mixed") {
+	if wanted("mixed") && (len(texts) == 0 || len(programs) > 0) {
 		if err := runMixed(ctx, o, clients, &t); err != nil {
 			return false, fmt.Errorf("mixed team: %w", err)
 		}
@@ -85,6 +85,46 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		err = os.WriteFile(o.out, []byte(text), 0o644)
 	}
 	return t.passed(), err
+}
+
+// chosen tells the names of programs from texts of rows; each has to be one of them.
+func chosen(only string) (programs, texts []string, err error) {
+	known := []string{"mixed"}
+	for _, c := range slices.Concat(agentlab.Clients(), agentlab.Older()) {
+		known = append(known, c.Label())
+	}
+	for word := range strings.SplitSeq(only, ",") {
+		isRow := func(k check) bool { return strings.Contains(k.name, word) }
+		switch {
+		case word == "":
+		case has(known, word):
+			programs = append(programs, word)
+		case slices.ContainsFunc(slices.Concat(checks, mailChecks), isRow):
+			texts = append(texts, word)
+		default:
+			return nil, nil, fmt.Errorf("--only: %q is no program and in no row's name; programs are %s", word, strings.Join(known, ", "))
+		}
+	}
+	return programs, texts, nil
+}
+
+// rowsOf are the rows of a program: all, or, where there are texts, the
+// first and each that has one of them in its name.
+func rowsOf(c agentlab.Client, texts []string) []check {
+	rows := checks
+	if c.Older {
+		rows = mailChecks
+	}
+	if len(texts) == 0 {
+		return rows
+	}
+	out := slices.Clone(rows[:1])
+	for _, k := range rows[1:] {
+		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(k.name, t) }) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // hold makes the world of a run and leaves it to a person.
@@ -110,10 +150,7 @@ func runClient(ctx context.Context, o options, c agentlab.Client, checks []check
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close(o.keep)) }()
-	for i, k := range checks {
-		if i > 0 && !strings.Contains(k.name, o.rows) {
-			continue
-		}
+	for _, k := range checks {
 		var note string
 		err := w.lives()
 		if err == nil {
