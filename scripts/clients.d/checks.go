@@ -37,6 +37,8 @@ var checks = []check{
 	{"it commits as its person", commits},
 	{rowKilled, mailKilled},
 	{rowInterrupted, mailInterrupted},
+	{rowDialog, mailBehindDialog},
+	{rowDraft, mailBehindDraft},
 	{rowBusy, mailBusy}, // with long messages, which each later request of a conversation has
 	{rowIdle, mailIdle},
 	{"asked to stop, it ends by itself within 10 s", shutsDown},

@@ -104,6 +104,8 @@ func TestFakes(t *testing.T) {
 var withOne = map[string]string{
 	rowIdle:                            "claude",
 	rowBusy:                            "codex",
+	rowDialog:                          "codex",
+	rowDraft:                           "claude",
 	"a plan is shown and answered":     "claude",
 	"a question is asked and answered": "claude",
 	"a rule of the team answers for a person":                          "opencode",

@@ -16,6 +16,8 @@ const (
 	rowBusy        = "messages of any content in mid-turn"
 	rowKilled      = "killed with what it was given"
 	rowInterrupted = "interrupted with what it was given"
+	rowDialog      = "messages of any content behind a dialog"
+	rowDraft       = "messages of any content behind a draft"
 )
 
 // mailChecks are the rows of an older version.
@@ -23,6 +25,8 @@ var mailChecks = []check{
 	{"the prompt arrives", promptArrives},
 	{rowIdle, mailIdle},
 	{rowBusy, mailBusy},
+	{rowDialog, mailBehindDialog},
+	{rowDraft, mailBehindDraft},
 	{rowKilled, mailKilled},
 	{rowInterrupted, mailInterrupted},
 	{rowServers, ownServers},
