@@ -37,6 +37,7 @@ var checks = []check{
 	{"it commits as its person", commits},
 	{rowKilled, mailKilled},
 	{rowInterrupted, mailInterrupted},
+	{rowAmid, mailAmidKills},
 	{rowDialog, mailBehindDialog},
 	{rowDraft, mailBehindDraft},
 	{rowBusy, mailBusy}, // with long messages, which each later request of a conversation has

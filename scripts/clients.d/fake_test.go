@@ -106,6 +106,7 @@ var withOne = map[string]string{
 	rowBusy:                            "codex",
 	rowDialog:                          "codex",
 	rowDraft:                           "claude",
+	rowAmid:                            "opencode",
 	"a plan is shown and answered":     "claude",
 	"a question is asked and answered": "claude",
 	"a rule of the team answers for a person":                          "opencode",

@@ -16,6 +16,7 @@ const (
 	rowBusy        = "messages of any content in mid-turn"
 	rowKilled      = "killed with what it was given"
 	rowInterrupted = "interrupted with what it was given"
+	rowAmid        = "supervisor, agent, shim and tmux killed amid a delivery"
 	rowDialog      = "messages of any content behind a dialog"
 	rowDraft       = "messages of any content behind a draft"
 )
@@ -29,8 +30,12 @@ var mailChecks = []check{
 	{rowDraft, mailBehindDraft},
 	{rowKilled, mailKilled},
 	{rowInterrupted, mailInterrupted},
+	{rowAmid, mailAmidKills},
 	{rowServers, ownServers},
 }
+
+// byHand are the rows that are run only where they are named.
+var byHand = []check{{"a thousand messages, and kills", mailThousand}}
 
 // mailIdle: messages with all kinds of content reach an agent that is idle, whole and in
 // order, and each receipt is true.

@@ -24,7 +24,7 @@ type options struct {
 	wait                  time.Duration // of teamctl stop, its own default where it is 0
 	keep, hold            bool
 	busy                  int // seconds that a turn works in which something happens
-	letters, rounds       int // messages that each row of mail sends, kills or interrupts of an agent
+	letters, rounds, many int // messages that each row of mail sends, kills or interrupts of an agent, messages of the row by hand
 }
 
 func main() {
@@ -37,6 +37,7 @@ func main() {
 	flag.IntVar(&o.busy, "busy", 8, "`seconds` that a turn works in which something happens")
 	flag.IntVar(&o.letters, "letters", 50, "how many messages a row of mail sends")
 	flag.IntVar(&o.rounds, "rounds", 15, "how often a row kills or interrupts an agent that was just given a message")
+	flag.IntVar(&o.many, "many", 1000, "how many messages the row by hand sends")
 	flag.DurationVar(&o.wait, "wait", 0, "how long `teamctl stop` waits for an answer, instead of its own default")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
 	flag.BoolVar(&o.hold, "hold", false, "check nothing: print the environment of a run, to try things in by hand, and wait")
@@ -99,7 +100,7 @@ func chosen(only string) (programs, texts []string, err error) {
 		case word == "":
 		case has(known, word):
 			programs = append(programs, word)
-		case slices.ContainsFunc(slices.Concat(checks, mailChecks), isRow):
+		case slices.ContainsFunc(slices.Concat(checks, mailChecks, byHand), isRow):
 			texts = append(texts, word)
 		default:
 			return nil, nil, fmt.Errorf("--only: %q is no program and in no row's name; programs are %s", word, strings.Join(known, ", "))
@@ -108,7 +109,7 @@ func chosen(only string) (programs, texts []string, err error) {
 	return programs, texts, nil
 }
 
-// rowsOf are the rows of a program: all, or, where there are texts, the
+// rowsOf are the rows of a program: all but those by hand, or, where there are texts, the
 // first and each that has one of them in its name.
 func rowsOf(c agentlab.Client, texts []string) []check {
 	rows := checks
@@ -119,7 +120,7 @@ func rowsOf(c agentlab.Client, texts []string) []check {
 		return rows
 	}
 	out := slices.Clone(rows[:1])
-	for _, k := range rows[1:] {
+	for _, k := range slices.Concat(rows[1:], byHand) {
 		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(k.name, t) }) {
 			out = append(out, k)
 		}

@@ -27,11 +27,12 @@ type world struct {
 	busy    int
 	letters int
 	rounds  int
+	many    int
 	wait    time.Duration
 }
 
 func newWorld(ctx context.Context, o options, with []agentlab.Client) (_ *world, err error) {
-	w := &world{exe: o.exe, limit: o.limit, busy: o.busy, letters: o.letters, rounds: o.rounds, wait: o.wait, started: time.Now()}
+	w := &world{exe: o.exe, limit: o.limit, busy: o.busy, letters: o.letters, rounds: o.rounds, many: o.many, wait: o.wait, started: time.Now()}
 	if w.model, err = fakemodel.Start("", nil); err != nil {
 		return nil, err
 	}
