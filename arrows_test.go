@@ -62,6 +62,10 @@ var rooms = map[string]room{
 		never: noSQL,
 		why:   "internal packages are leaf utilities: they know nothing of teams",
 	},
+	"internal/openpty": {
+		libs: []string{xsys, "github.com/creack/pty"}, never: noExec,
+		why: "a pseudoterminal, and what a library gets wrong about it, in one place",
+	},
 	"internal/fakecli": {
 		libs: []string{"github.com/coder/websocket", "github.com/coder/acp-go-sdk", "github.com/modelcontextprotocol/go-sdk", xterm}, never: noSQL,
 		why: "stand-ins for agent CLIs, for tests and benchmarks only: no program that people get links them",
@@ -100,7 +104,7 @@ var rooms = map[string]room{
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/pty": {
-		may: []string{"team", leaf, "backends", "internal/proc", "backends/bundle", "backends/holder", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xterm, "github.com/creack/pty", "github.com/clipperhouse/displaywidth"}, never: noSQL,
+		may: []string{"team", leaf, "internal/openpty", "backends", "internal/proc", "backends/bundle", "backends/holder", "backends/shim", "internal/cgroup"}, libs: []string{xsys, xterm, "github.com/clipperhouse/displaywidth"}, never: noSQL,
 		why: "a backend knows no other backend and nothing of tasks or messages",
 	},
 	"backends/inproc": {
@@ -279,7 +283,6 @@ var rooms = map[string]room{
 // testLibs are for test files, on top of the libraries of their room.
 var testLibs = []string{
 	yaml,                                     // recorded exchanges
-	"github.com/creack/pty",                  // programs that want a terminal
 	fsnotify,                                 // the watcher that a test makes fail
 	"github.com/google/go-cmp",               // differences that can be read
 	"github.com/google/jsonschema-go",        // what the MCP SDK takes as a schema
@@ -298,11 +301,12 @@ var testRooms = map[string][]string{
 	"backends/shim":             {leaf, "backends/holder"}, // what ends a shim that a test killed; another user's copy of the program
 	"internal/fakecli":          {leaf},                    // the stand-in for a model's provider
 	"internal/hooks":            {"internal/proc"},         // to see that nothing is left of a command
-	"internal/courier":          {"internal/courier/couriertest"},
+	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
+	"internal/tui":              {"internal/openpty"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
-	"cmd":                       {"mail"},
+	"cmd":                       {"internal/openpty", "mail"},
 	"internal/courier/hook":     {"mail"},
 	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"agent/tools":               {"internal/proc"},                // likewise

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/teamctl/teamctl/backends/backendtest"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty/vt"
+	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -228,20 +228,12 @@ type person struct {
 // sit attaches a user.
 func sit(t *testing.T, p team.Pane, cols, rows int, change ...func(*AttachIn)) *person {
 	t.Helper()
-	m, s, err := pty.Open()
+	m, s, err := openpty.Open()
 	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.Dup(int(m.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = m.Close()
-	if err := unix.SetNonblock(fd, true); err != nil {
 		t.Fatal(err)
 	}
 	q := &person{
-		t: t, master: os.NewFile(uintptr(fd), "person"), slave: s, winch: make(chan struct{}, 1),
+		t: t, master: m, slave: s, winch: make(chan struct{}, 1),
 		result: make(chan AttachResult, 1), screen: vt.New(cols, rows, 5000),
 	}
 	q.sizes(cols, rows)

@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/creack/pty"
-
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -60,9 +59,9 @@ func (b *Backend) Name() string { return Name }
 
 // Check opens a pseudoterminal and closes it again.
 func (b *Backend) Check(context.Context) error {
-	m, s, err := pty.Open()
+	m, s, err := openpty.Open()
 	if err != nil {
-		return team.Errorf(team.CodeUnavailable, "open a pseudoterminal: %w", err).
+		return team.Errorf(team.CodeUnavailable, "%w", err).
 			WithHint("is /dev/pts mounted, and is there room in /proc/sys/kernel/pty/max?")
 	}
 	_ = m.Close()

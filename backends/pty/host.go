@@ -10,13 +10,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty/vt"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -97,32 +97,11 @@ func orDefault(n, def int) int {
 }
 
 func (h *host) openTerminal() error {
-	master, slave, err := pty.Open()
+	master, slave, err := openpty.Open()
 	if err != nil {
-		return fmt.Errorf("open a pseudoterminal: %w", err)
+		return err
 	}
-	// creack/pty leaves the master blocking, and Close does not unblock a Read
-	// that blocks in the kernel. The flag belongs to the open file and is
-	// shared with the duplicate; it must be set before the runtime creates the
-	// File.
-	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	_ = master.Close()
-	if err == nil {
-		if err = unix.SetNonblock(fd, true); err != nil {
-			_ = unix.Close(fd)
-		}
-	}
-	// The agent gets a blocking terminal, as any program expects.
-	if err == nil {
-		if err = unix.SetNonblock(int(slave.Fd()), false); err != nil {
-			_ = unix.Close(fd)
-		}
-	}
-	if err != nil {
-		_ = slave.Close()
-		return fmt.Errorf("open a pseudoterminal: %w", err)
-	}
-	h.master, h.slave = os.NewFile(uintptr(fd), "pty"), slave
+	h.master, h.slave = master, slave
 	return h.setSize()
 }
 

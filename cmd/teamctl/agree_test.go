@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/creack/pty"
 )
 
 // At a terminal up shows the commands of a file in a repository, all that is in them, and
@@ -23,10 +21,7 @@ func TestUpAsksAtATerminal(t *testing.T) {
 		t.Helper()
 		c := exec.Command(r.exe, "up", "-f", r.dir+"/repo/teamctl.yaml")
 		c.Dir, c.Env = r.dir, r.env
-		tty, err := pty.Start(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tty := startOnTerminal(t, c, 80, 24)
 		defer func() { _ = tty.Close() }()
 		if _, err := io.WriteString(tty, answer); err != nil { // it waits in the terminal
 			t.Fatal(err)

@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -201,10 +202,7 @@ func TestSupervisorGoneUnderBoard(t *testing.T) {
 	r.agent("a", "never", "fakeagent", "hold")
 	c := exec.Command(r.exe, "board")
 	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
-	tty, err := pty.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tty := startOnTerminal(t, c, 80, 24)
 	go func() { // what is drawn has to be taken
 		buf := make([]byte, 4096)
 		for {
@@ -233,10 +231,7 @@ func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
 	r.agent("a", "never", "fakeagent", "hold")
 	c := exec.Command(r.exe, "board")
 	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color", team.EnvDetached+"=1")
-	tty, err := pty.StartWithSize(c, &pty.Winsize{Cols: 100, Rows: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tty := startOnTerminal(t, c, 100, 30)
 	var mu sync.Mutex
 	var drawn []byte // since the last change that is waited for
 	go func() {
@@ -303,4 +298,25 @@ func TestSupervisorGoneUnderLogs(t *testing.T) {
 		t.Error(err)
 	}
 	_ = c.Wait() // it ends by the signal
+}
+
+// startOnTerminal starts a command that has a new terminal of its own.
+func startOnTerminal(t *testing.T, c *exec.Cmd, cols, rows uint16) (master *os.File) {
+	t.Helper()
+	master, slave, err := openpty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: cols, Row: rows})
+	if err == nil {
+		c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		err = c.Start()
+	}
+	_ = slave.Close()
+	if err != nil {
+		_ = master.Close()
+		t.Fatal(err)
+	}
+	return master
 }

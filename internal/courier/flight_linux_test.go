@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
+	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -19,7 +19,7 @@ import (
 // waits in its terminal is not, however long it takes.
 func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	t.Parallel()
-	master, slave, err := pty.Open()
+	master, slave, err := openpty.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/term"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/internal/view"
 )
 
@@ -25,11 +27,11 @@ type terminal struct {
 
 func openTerminal(t *testing.T) *terminal {
 	t.Helper()
-	master, tty, err := pty.Open()
+	master, tty, err := openpty.Open()
 	if err != nil {
 		t.Skipf("no pty: %v", err)
 	}
-	if err := pty.Setsize(master, &pty.Winsize{Cols: 60, Rows: 12}); err != nil {
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 60, Row: 12}); err != nil {
 		t.Fatal(err)
 	}
 	x := &terminal{master: master, tty: tty, bell: make(chan struct{}, 1), done: make(chan struct{})}
