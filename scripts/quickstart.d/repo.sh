@@ -10,6 +10,8 @@ max_test_tasks=12
 max_vet_files=300 # to vet is to compile: more than these take minutes
 left_out=()
 
+started() { :; }
+
 resolve() {
 	case $repo in
 	*://*) return ;;

@@ -64,6 +64,9 @@ on_failed() {
 	run_teamctl task retry "$1" >/dev/null 2>&1
 }
 
+# started: the merge is for the lead, so that it is offered to nobody else.
+started() { bg "$tc" task assign 9 team-lead >>"$work/records/up.log"; }
+
 # on_ready ID: a task that nobody waits for any more. The merge is the lead's.
 on_ready() {
 	[ "${subject[$1]-}" = "merge all branches into main" ] || return 0
