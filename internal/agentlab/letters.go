@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
@@ -40,6 +42,16 @@ type Tally struct {
 func Compare(letters []Letter, requests []fakemodel.Request, shown func(text string) string) Tally {
 	t := Tally{Sent: len(letters)}
 	came := map[int]string{}
+	cameOf := func(i int) string {
+		if _, ok := came[i]; !ok {
+			came[i] = requests[i].Came()
+		}
+		return came[i]
+	}
+	last := len(requests) - 1
+	for last >= 0 && requests[last].Side {
+		last--
+	}
 	lastSeq, lastAt := 0, 0
 	for _, l := range letters {
 		want := shown(l.Text)
@@ -49,11 +61,18 @@ func Compare(letters []Letter, requests []fakemodel.Request, shown func(text str
 				continue
 			}
 			part, newest = true, i
-			plain, any := contains(r.New, want)
+			plain, any := contains(r, want)
 			raw = raw || plain
 			if any && !whole {
 				whole, first, at = true, r.Seq, begins(r.New, l.Token)
 			}
+		}
+		// Claude Code answers for the model what a process that was killed had not yet asked:
+		// from then on it is in every request, and newly in none.
+		if !whole && last >= 0 && strings.Contains(cameOf(last), l.Token) {
+			part, newest = true, last
+			raw, whole = contains(fakemodel.Request{Protocol: requests[last].Protocol, New: cameOf(last)}, want)
+			first, at = lastSeq, lastAt
 		}
 		switch {
 		case !whole:
@@ -76,11 +95,8 @@ func Compare(letters []Letter, requests []fakemodel.Request, shown func(text str
 		} else {
 			lastSeq, lastAt = first, at
 		}
-		if _, ok := came[newest]; !ok {
-			came[newest] = requests[newest].Came()
-		}
 		// The words of its summary begin a line nowhere.
-		if n := strings.Count(came[newest], "\n"+l.Token) + strings.Count(came[newest], `\n`+l.Token); n > 1 {
+		if n := strings.Count(cameOf(newest), "\n"+l.Token) + strings.Count(cameOf(newest), `\n`+l.Token); n > 1 {
 			t.Doubled = append(t.Doubled, fmt.Sprintf("%s %d times", l.Token, n))
 		}
 	}
@@ -97,28 +113,49 @@ func begins(came, token string) int {
 	return strings.Index(came, token)
 }
 
-// contains reports whether a text is in what came in: as it is, or at all, with what
-// programs and protocols escape undone.
-func contains(came, text string) (plain, any bool) {
-	if strings.Contains(came, text) {
+// contains reports whether a text is in what came in: as its program gives it, or at all,
+// with what programs and protocols escape undone. Gemini CLI gives what a hook adds with
+// the angle brackets as entities, and the result of a tool as JSON.
+func contains(r fakemodel.Request, text string) (plain, any bool) {
+	if strings.Contains(r.New, text) {
 		return true, true
 	}
-	for _, undone := range []string{html.UnescapeString(came), unquoted(came)} {
-		if strings.Contains(undone, text) || strings.Contains(undone, html.UnescapeString(text)) {
+	said := []string{r.New, unquoted(r.New)}
+	if r.Protocol == "gemini" {
+		for _, s := range said {
+			if strings.Contains(angles(s), angles(text)) {
+				return true, true
+			}
+		}
+	}
+	for _, s := range append(said, html.UnescapeString(r.New)) {
+		if strings.Contains(s, text) || strings.Contains(s, html.UnescapeString(text)) {
 			return false, true
 		}
 	}
 	return false, false
 }
 
+// angles undoes the entities of angle brackets.
+func angles(text string) string {
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(text)
+}
+
+// escaped matches the escapes of JSON, those of one character together.
+var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]`) })
+
 // unquoted undoes the escapes of JSON in a text of which a part is JSON.
 func unquoted(text string) string {
-	var out string
-	quoted := `"` + strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(text) + `"`
-	if json.Unmarshal([]byte(quoted), &out) != nil { // not all of it
-		return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(text)
+	if !strings.Contains(text, `\`) {
+		return text
 	}
-	return out
+	return escaped().ReplaceAllStringFunc(text, func(s string) string {
+		var out string
+		if json.Unmarshal([]byte(`"`+s+`"`), &out) != nil {
+			return s
+		}
+		return out
+	})
 }
 
 // Err is nil where nothing was lost, cut, changed or accepted without being there, nothing

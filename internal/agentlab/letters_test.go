@@ -51,6 +51,18 @@ func TestCompare(t *testing.T) {
 	if got := Compare(letters[2:3], []fakemodel.Request{requestOf(t, 1, escaped)}, asItIs); len(got.Changed) != 1 || got.Lost != nil {
 		t.Errorf("escaped: %+v", got)
 	}
+	// What the program itself has answered is new in no request.
+	if got := Compare(letters[:2], []fakemodel.Request{requestOf(t, 1, all[0], all[1])}, asItIs); got.Err(false) != nil {
+		t.Errorf("answered by the program: %+v", got)
+	}
+	// Gemini CLI escapes angle brackets of what a hook adds, and has results of tools as JSON.
+	quoted, err := json.Marshal(strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(strings.Join(all, "\n\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Compare(letters, []fakemodel.Request{{Seq: 1, Protocol: "gemini", New: `{"output":` + string(quoted) + `}`}}, asItIs); got.Err(true) != nil {
+		t.Errorf("by Gemini CLI: %+v", got)
+	}
 	if err := got.Err(true); err == nil || !strings.Contains(err.Error(), "lost 2") || strings.Contains(err.Error(), "doubled") {
 		t.Errorf("its error: %v", err)
 	}

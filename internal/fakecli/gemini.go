@@ -118,12 +118,12 @@ func gemini(args []string) error {
 	e.Compact = compactFile("gemini")
 	e.Keeps = func(talk []message) []message { return talk[len(talk)-1:] } // what is about to be sent
 	e.Prompted = func(ctx context.Context, text string) string {
-		return h.run(ctx, "BeforeAgent", obj{"prompt": text}).context
+		return angles(h.run(ctx, "BeforeAgent", obj{"prompt": text}).context)
 	}
 	e.Calls = func(tool string) { h.run(ctx, "BeforeTool", obj{"tool_name": tool}) }
 	e.AfterTool = func(ctx context.Context, tool string) string {
 		if c := h.run(ctx, "AfterTool", obj{"tool_name": tool}).context; c != "" {
-			return "<hook_context>" + c + "</hook_context>"
+			return "<hook_context>" + angles(c) + "</hook_context>"
 		}
 		return ""
 	}
@@ -257,4 +257,9 @@ func (s geminiSettings) environment(server bool) []string {
 		}
 		return slices.ContainsFunc(secret, func(word string) bool { return strings.Contains(strings.ToUpper(name), word) })
 	})
+}
+
+// angles is what a hook adds as it is given to the model.
+func angles(text string) string {
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text)
 }

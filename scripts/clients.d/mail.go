@@ -130,9 +130,9 @@ func mailInterrupted(ctx context.Context, w *world, _ agentlab.Client) (string, 
 	return w.compared(ctx, letters)
 }
 
-// goOn gives an agent a message without a script after an interrupt. Claude Code before
-// 2.1.329 puts what a hook adds before the mark of the interrupt, and what stands before
-// that mark in the same stretch is none of the scripts that the model carries out.
+// goOn gives an agent a message without a script, and waits for it in a request: amid what
+// an agent still has of a turn that was cut off, a script need not be the one that the model
+// carries out.
 func (w *world) goOn(ctx context.Context) error {
 	token := w.token("go-on")
 	if _, err := w.send(ctx, token); err != nil {
@@ -142,10 +142,10 @@ func (w *world) goOn(ctx context.Context) error {
 	return err
 }
 
-// compared has the agent answer once more, so that its model gets what it has, and
+// compared has the model asked once more, so that its model gets what it has, and
 // compares. A letter that was given to a process that is gone may come twice.
 func (w *world) compared(ctx context.Context, letters []agentlab.Letter) (string, error) {
-	if _, err := w.say(ctx, "afterwards"); err != nil {
+	if err := w.goOn(ctx); err != nil {
 		return "", err
 	}
 	t, err := w.settled(ctx, letters)
