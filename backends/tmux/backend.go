@@ -45,6 +45,7 @@ type Backend struct {
 	place    sync.Mutex
 	queue    queue // launches for the private server's windows
 	removals removals
+	resizes  resizes
 
 	// asking is held while querying tmux's version: concurrent starts and
 	// adoptions share one answer.
@@ -169,6 +170,7 @@ func (b *Backend) Close() error {
 		a.Detach()
 	}
 	b.queue.close()
+	b.resizes.close()
 	b.mu.Lock()
 	servers := b.servers
 	b.servers = map[string]*server{}

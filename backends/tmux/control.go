@@ -41,7 +41,9 @@ type answer struct {
 // dial attaches to a session. no-output suppresses pane output, so a busy pane
 // costs nothing; ignore-size keeps this client from shrinking the session's
 // windows.
-func dial(ctx context.Context, tmux, socket, session string) (*control, error) {
+//
+// Each notification of tmux goes to notified, which must not wait for an answer.
+func dial(ctx context.Context, tmux, socket, session string, notified func(line string)) (*control, error) {
 	// -N: attaching would start a server if none is listening.
 	cmd := exec.Command(tmux, "-u", "-N", "-S", socket, "-f", "/dev/null", "-C",
 		"attach-session", "-f", "no-output,ignore-size", "-t", session)
@@ -61,7 +63,7 @@ func dial(ctx context.Context, tmux, socket, session string) (*control, error) {
 	}
 	c := &control{cmd: cmd, in: in, out: out, done: make(chan struct{})}
 	first := make(chan answer, 1) // the block of attach-session itself
-	go c.read(bufio.NewReaderSize(out, 64<<10), first)
+	go c.read(bufio.NewReaderSize(out, 64<<10), first, notified)
 	select {
 	case a := <-first:
 		if a.err != nil {
@@ -165,7 +167,7 @@ func (c *control) send(cmds ...[]string) (<-chan answer, error) {
 
 // read parses the stream: a block from %begin to the %end or %error with the
 // same number answers a request if its flags mark it as this client's.
-func (c *control) read(r *bufio.Reader, first chan<- answer) {
+func (c *control) read(r *bufio.Reader, first chan<- answer, notified func(line string)) {
 	defer close(c.done)
 	var (
 		body   strings.Builder
@@ -183,8 +185,10 @@ func (c *control) read(r *bufio.Reader, first chan<- answer) {
 			if f, ok := guard(l, "%begin"); ok {
 				inside, number, mine = true, f.number, f.mine
 				body.Reset()
+			} else {
+				notified(l)
 			}
-			continue // %exit and other notifications
+			continue
 		}
 		f, ok := guard(l, "%end")
 		bad := false

@@ -135,17 +135,10 @@ func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error
 	if s, err := b.existing(ctx, r); !errors.Is(err, errNoSession) {
 		return s, err
 	}
-	lead := b.opt.LeadArgv
-	if len(lead) == 0 {
-		lead = []string{"cat", "/dev/null"} // an empty pane: it stays, dead
-	}
-	if len(lead) == 1 { // a single word would be run by a shell
-		lead = []string{"/usr/bin/env", lead[0]}
-	}
 	args := []string{"new-session", "-d", "-s", b.session(), "-n", "team",
 		"-x", strconv.Itoa(b.opt.Cols), "-y", strconv.Itoa(b.opt.Rows),
 		"-P", "-F", "#{pid} #{session_id} #{pane_id}", "--"}
-	out, err := r.run(ctx, append(args, lead...)...)
+	out, err := r.run(ctx, append(args, b.leadArgv()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +157,18 @@ func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error
 		[]string{"select-pane", "-t", f[2], "-T", team.LeadName},
 		[]string{"set-option", "-w", "-t", f[2], "@teamctl_grid", "1"},
 	)...)
+}
+
+// leadArgv returns the command of the lead's pane.
+func (b *Backend) leadArgv() []string {
+	switch lead := b.opt.LeadArgv; len(lead) {
+	case 0:
+		return []string{"cat", "/dev/null"} // an empty pane: it stays, dead
+	case 1:
+		return []string{"/usr/bin/env", lead[0]} // a single word would be run by a shell
+	default:
+		return lead
+	}
 }
 
 func (b *Backend) pin(socket, pid, session string) (*server, error) {

@@ -30,6 +30,8 @@ type server struct {
 	mute    bool     // tmux informs a program of its size only while a client shows it
 	size    []string // size of a new window, for resize-window; nil: tmux creates it as requested
 
+	backend *Backend // notices other sizes of its windows
+
 	reaching sync.Mutex // held while the socket is checked and restored
 
 	mu   sync.Mutex
@@ -58,7 +60,7 @@ func (s *server) ask(ctx context.Context) (runner, error) {
 		s.conn.close()
 		s.conn = nil
 	}
-	c, err := dial(ctx, s.tmux, s.socket, s.session)
+	c, err := dial(ctx, s.tmux, s.socket, s.session, func(line string) { s.backend.notified(s, line) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -66,6 +68,7 @@ func (s *server) ask(ctx context.Context) (runner, error) {
 		return s.exec, nil // for example, the session was closed meanwhile
 	}
 	s.conn = c
+	s.backend.look(ctx, s, c)
 	return c, nil
 }
 
@@ -171,10 +174,11 @@ func (b *Backend) adoptServer(socket string, id backends.ProcID, session string)
 			return s
 		}
 		s.close()
+		b.resizes.forget(s)
 	}
 	private := socket == b.opt.Layout.TmuxSocket()
 	s := &server{
-		socket: socket, id: id, private: private, session: session, tmux: b.opt.Tmux,
+		socket: socket, id: id, private: private, session: session, tmux: b.opt.Tmux, backend: b,
 		exec:    &execRunner{tmux: b.opt.Tmux, socket: socket},
 		control: private && b.version.atLeast(3, 2), // attach -f requires 3.2
 		mute:    b.version.major == 3 && b.version.minor == 0,

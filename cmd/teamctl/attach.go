@@ -27,7 +27,7 @@ func newAttach(a *app) *cobra.Command {
 		Long: `Go to the pane of a member; without a name to the team's session, where the
 board is. Ctrl-b d leaves it again, in tmux and in a terminal of its own (--backend
 pty) alike; the team goes on. What you type in a pane goes
-to the agent.
+to the agent. Where the board has ended it is started again.
 
 In iTerm2, --cc shows every member as a native split pane of its own: iTerm2
 drives the team's tmux session by control mode (tmux -CC).`,
@@ -156,7 +156,11 @@ func (a *app) attachTo(ctx context.Context, args []string) (pane team.Pane, l te
 
 // attachArgv is the command that shows a pane.
 func attachArgv(ctx context.Context, l team.Layout, pane team.Pane) (argv, env []string, err error) {
-	b := tmux.New(tmux.Options{Layout: l})
+	exe, err := executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := tmux.New(tmux.Options{Layout: l, LeadArgv: leadArgv(exe, l)})
 	argv, env, err = b.AttachArgv(ctx, pane, os.Environ())
 	return argv, env, errors.Join(err, b.Close())
 }

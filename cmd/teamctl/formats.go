@@ -51,7 +51,7 @@ var shapes = map[string]shape{
 	},
 	"show": {
 		name: "kind", reads: true, watch: true,
-		note: "`kind` is `member`, `task`, `approval` or `message`, and under that key is what ps, task show, approvals show and message show write of it.",
+		note: "`kind` is `team`, `member`, `task`, `approval` or `message`, and under that key is what board, ps, task show, approvals show and message show write of it.",
 	},
 	"delete": {name: "team_name"},
 	"down":   {name: "team_name"},

@@ -17,7 +17,8 @@ import (
 
 // shown is what show writes: one thing, under the word for it.
 type shown struct {
-	Kind     string            `json:"kind"` // member, task, approval or message
+	Kind     string            `json:"kind"` // team, member, task, approval or message
+	Team     *view.Snapshot    `json:"team,omitempty"`
 	Member   *psMember         `json:"member,omitempty"`
 	Task     *ledger.Task      `json:"task,omitempty"`
 	Approval *ledger.Approval  `json:"approval,omitempty"`
@@ -29,16 +30,27 @@ var showKinds = []string{"member", "task", "approval", "message"}
 
 func newShow(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show NAME | show ID | show member|task|approval|message NAME-OR-ID",
+		Use:   "show [NAME | ID | member|task|approval|message NAME-OR-ID]",
 		Short: "Show a member, a task, an approval or a message",
 		Long: `Show one thing in full: a member by its name, a task by its number, an approval, or a
 message by the first characters of its id. A number is a task where there is one, else
-an approval; the kind before it says which.`,
-		Example:           "  teamctl show builder\n  teamctl show 1\n  teamctl show approval 3",
-		Args:              takes(1, 2, "a name or an id, and before it the kind where two fit"),
+an approval; the kind before it says which. Alone it shows what waits for you, the
+members, the tasks and what happened last, as the board does. A pane of tmux that is
+hidden comes back with teamctl pane unhide.`,
+		Example:           "  teamctl show builder\n  teamctl show 1\n  teamctl show approval 3\n  teamctl show",
+		Args:              takes(0, 2, "a name or an id, and before it the kind where two fit"),
 		ValidArgsFunction: a.completeShow,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if len(args) == 0 {
+				return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+					s, _, err := look.Snapshot(ctx, t, 0)
+					if err == nil && !a.out.value(shown{Kind: "team", Team: &s}) {
+						a.showBoard(s)
+					}
+					return err
+				})
+			}
 			kind, name := "", args[0]
 			if len(args) == 2 {
 				kind, name = args[0], args[1]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,9 +80,25 @@ func (a *app) welcome(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.showStatus(s)
+	_, rows := a.out.size()
+	a.showStatus(within(s, rows))
 	a.out.line("\nteamctl --help lists the commands of a day.")
 	return nil
+}
+
+// within leaves out of what waits for the person what would push the rest of a status past
+// the top of a terminal with so many rows.
+func within(s status, rows int) status {
+	// Around the two lines of each: three of the team, a blank line and a title twice, the
+	// line about the help after a blank one, and the next prompt.
+	room := (rows - 10 - len(s.Next)) / 2
+	if n := len(s.Waiting); n > room {
+		kept := max(1, room-1)
+		if kept < n {
+			s.Waiting = append(slices.Clone(s.Waiting[:kept]), waitingItem{fmt.Sprintf("and %d more", n-kept), "teamctl status"})
+		}
+	}
+	return s
 }
 
 // statusNow reads everything. That there is no team, or more than one to choose from, is

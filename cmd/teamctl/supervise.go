@@ -137,6 +137,11 @@ func (a *app) completeEnv(l team.Layout) error {
 	return control.Complete(l)
 }
 
+// leadArgv is the program in the lead's pane of a team's own tmux session.
+func leadArgv(exe string, l team.Layout) []string {
+	return []string{exe, "board", "--pane", "--team", l.Key}
+}
+
 // parts makes what a supervisor works with.
 type parts struct {
 	exe    string
@@ -158,7 +163,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 		p.log.Warn("in-process workers cannot watch for changes: they look once a second", "err", reason, "hint", dirwatch.Advice)
 	}}
 	tm := tmux.New(tmux.Options{
-		Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, LeadArgv: []string{p.exe, "board", "--team", p.layout.Key},
+		Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, LeadArgv: leadArgv(p.exe, p.layout),
 		Notifier: notifier, Log: p.log,
 	})
 	if from := cfg.Before.From; from != "" && from != p.layout.Dir {

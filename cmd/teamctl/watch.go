@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,6 +182,7 @@ func (a *app) wait(ctx context.Context, t *tool.Team, in tool.WaitIn, progress b
 }
 
 func newBoard(a *app) *cobra.Command {
+	var pane bool
 	cmd := &cobra.Command{
 		Use:   "board",
 		Short: "Watch members, tasks and events on a full screen",
@@ -191,10 +193,12 @@ no terminal it prints the board once.`,
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
-				return a.board(cmd.Context(), t)
+				return a.board(cmd.Context(), t, pane)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&pane, "pane", false, "in the team's own tmux session: q detaches, and the board goes on")
+	_ = cmd.Flags().MarkHidden("pane")
 	return cmd
 }
 
@@ -202,19 +206,20 @@ no terminal it prints the board once.`,
 // more than most have lines, so that one that grows has something to show.
 const boardTasks = 100
 
-func (a *app) board(ctx context.Context, t *tool.Team) error {
+func (a *app) board(ctx context.Context, t *tool.Team, pane bool) error {
 	in, ok := a.stdin.(*os.File)
 	if a.out.json || a.out.screen == nil || !ok || !term.IsTerminal(int(in.Fd())) {
 		s, _, err := look.Snapshot(ctx, t, 0)
 		if err != nil || a.out.value(s) {
 			return err
 		}
-		for _, l := range tui.Board(s, 100, 0, 0, time.Now(), tui.Style{}) {
-			a.out.line("%s", l)
-		}
+		a.showBoard(s)
 		return nil
 	}
 	screen := &tui.Screen{In: in, Out: a.out.screen, Color: a.out.style.On}
+	if pane {
+		screen.Leave = detachClient
+	}
 	err := screen.Run(ctx, func(ctx context.Context, each func(view.Snapshot)) error {
 		if a.origin(t.Layout) == control.FromPerson { // the one in the lead's pane is part of the team
 			defer keepAttended(ctx, t)()
@@ -228,6 +233,26 @@ func (a *app) board(ctx context.Context, t *tool.Team) error {
 		return nil
 	}
 	return err
+}
+
+// showBoard prints the board once.
+func (a *app) showBoard(s view.Snapshot) {
+	cols := 100
+	if a.out.screen != nil {
+		cols, _ = a.out.size()
+	}
+	for _, l := range tui.Board(s, cols, 0, 0, time.Now(), a.out.style) {
+		a.out.line("%s", l)
+	}
+}
+
+// detachClient detaches the client of tmux that was used last in the session of this
+// process.
+func detachClient(ctx context.Context) error {
+	if os.Getenv("TMUX") == "" {
+		return errors.New("not inside tmux")
+	}
+	return exec.CommandContext(ctx, "tmux", "detach-client").Run()
 }
 
 // attendedAgain is the pause of a screen after a supervisor did not answer or could not be

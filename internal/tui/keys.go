@@ -12,7 +12,8 @@ import (
 type key int
 
 const (
-	keyQuit key = iota // also the end of the input
+	keyQuit key = iota
+	keyEnd      // the end of the input
 	keyDown
 	keyUp
 	keyPageDown
@@ -47,18 +48,18 @@ func (k key) scrolled(top, page, lines int) int {
 		top = 0
 	case keyBottom:
 		top = lines
-	case keyQuit:
+	case keyQuit, keyEnd:
 	}
 	return max(0, min(top, lines-page-1))
 }
 
-// readKeys sends what is pressed until the input ends, which is keyQuit too. An escape
+// readKeys sends what is pressed until the input ends, which is keyEnd. An escape
 // sequence comes in one read; one that is not known is nothing.
 func readKeys(ctx context.Context, in io.Reader, pressed chan<- key) {
 	send := func(k key) bool {
 		select {
 		case pressed <- k:
-			return k != keyQuit
+			return true
 		case <-ctx.Done():
 			return false
 		}
@@ -74,7 +75,7 @@ func readKeys(ctx context.Context, in io.Reader, pressed chan<- key) {
 		}
 		if err != nil {
 			if !errors.Is(err, cancelreader.ErrCanceled) {
-				send(keyQuit)
+				send(keyEnd)
 			}
 			return
 		}

@@ -10,14 +10,14 @@ import (
 func TestReadKeys(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string][]key{
-		"":                      {keyQuit}, // the end of the input
-		"jk\x1b[B\x1b[A":        {keyDown, keyUp, keyDown, keyUp, keyQuit},
-		"\x1bOBx\x1b[6~\x1b[5~": {keyDown, keyPageDown, keyPageUp, keyQuit},
-		"\x1b[1;5Cj":            {keyDown, keyQuit},
-		"gG\x1b[H\x1b[F":        {keyTop, keyBottom, keyTop, keyBottom, keyQuit},
-		"\x1bj":                 {keyQuit},
-		"jqk":                   {keyDown, keyQuit},
-		"\x03j":                 {keyQuit},
+		"":                      {keyEnd}, // the end of the input
+		"jk\x1b[B\x1b[A":        {keyDown, keyUp, keyDown, keyUp, keyEnd},
+		"\x1bOBx\x1b[6~\x1b[5~": {keyDown, keyPageDown, keyPageUp, keyEnd},
+		"\x1b[1;5Cj":            {keyDown, keyEnd},
+		"gG\x1b[H\x1b[F":        {keyTop, keyBottom, keyTop, keyBottom, keyEnd},
+		"\x1bj":                 {keyEnd},
+		"jqk":                   {keyDown, keyQuit, keyUp, keyEnd},
+		"\x03j":                 {keyQuit, keyDown, keyEnd},
 	} {
 		pressed := make(chan key)
 		go func() {

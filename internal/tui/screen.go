@@ -26,6 +26,9 @@ type Source func(ctx context.Context, each func(view.Snapshot)) error
 type Screen struct {
 	In, Out *os.File // both the terminal
 	Color   bool
+	// Leave, where it is set, takes the person away from the screen, which goes on. If it
+	// fails, or without it, the screen ends.
+	Leave func(context.Context) error
 }
 
 const (
@@ -84,7 +87,7 @@ func (s *Screen) loop(ctx context.Context, snaps <-chan view.Snapshot, failed <-
 		case <-ctx.Done():
 			return nil
 		case k := <-pressed:
-			if k == keyQuit {
+			if k == keyEnd || k == keyQuit && (s.Leave == nil || s.Leave(ctx) != nil) {
 				return nil
 			}
 			cols, rows := s.size()

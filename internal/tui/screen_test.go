@@ -121,6 +121,34 @@ func TestScreen(t *testing.T) {
 	}
 }
 
+// Where there is a way to leave, q takes it and the screen goes on; the end of the input
+// and a failure to leave end it.
+func TestScreenLeave(t *testing.T) {
+	t.Parallel()
+	x := openTerminal(t)
+	left := make(chan error) // what leaving returns
+	s := &Screen{In: x.tty, Out: x.tty, Leave: func(context.Context) error { return <-left }}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Run(t.Context(), func(ctx context.Context, _ func(view.Snapshot)) error { <-ctx.Done(); return ctx.Err() })
+	}()
+	x.await(t, enter)
+	for _, answer := range []error{nil, errors.New("no client")} {
+		if _, err := x.master.WriteString("q"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case left <- answer:
+		case err := <-ended:
+			t.Fatalf("ended instead: %v", err)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	x.await(t, leave)
+}
+
 // Whatever ends the screen, it leaves the terminal, and says why.
 func TestScreenEnds(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/proc"
+)
+
+// TestLeaveTeamSession: q on the board of the team's own session takes the person out of the
+// session, and the board stays. Where the board has died, attach starts it again.
+func TestLeaveTeamSession(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "a", "--backend", "tmux", "--", "sleep", "10000")
+	_, pane := r.server("a")
+	tmux := func(args ...string) string {
+		t.Helper()
+		return strings.TrimSpace(r.command(append([]string{"tmux", "-u", "-S", pane.Socket}, args...)...))
+	}
+	lead := func() (pid string, dead bool) {
+		at, pid, _ := strings.Cut(tmux("display-message", "-p", "-t", "teamctl-f:0.0", "#{pane_dead} #{pane_pid}"), " ")
+		return pid, at == "1"
+	}
+	drawn := func() bool {
+		return strings.Contains(tmux("capture-pane", "-p", "-t", "teamctl-f:0.0"), "q quits")
+	}
+	visit := func(act func()) {
+		c := exec.Command(r.exe, "attach")
+		c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
+		tty := startOnTerminal(t, c, 120, 36)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = io.Copy(io.Discard, tty) // until the client has gone
+		}()
+		r.until("a client in the session", func() bool {
+			return strings.Contains(tmux("list-clients", "-F", "#{client_width}"), "120")
+		})
+		r.until("the board", drawn)
+		act()
+		if _, err := tty.WriteString("q"); err != nil {
+			t.Error(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Errorf("attach: %v", err)
+		}
+		_ = tty.Close()
+		<-done
+	}
+	toBoard := func() { tmux("select-pane", "-t", "teamctl-f:0.0") }
+	visit(toBoard)
+	pid, dead := lead()
+	if dead {
+		t.Fatal("q ended the board")
+	}
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := proc.Identify(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kill(id)
+	r.until("the dead pane", func() bool { _, dead := lead(); return dead })
+	visit(toBoard)
+	if again, dead := lead(); dead || again == pid {
+		t.Errorf("after attach: pane of %s, dead %v; was %s", again, dead, pid)
+	}
+}
