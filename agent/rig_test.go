@@ -50,7 +50,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) openLedger(create bool) *ledger.Ledger {
 	r.t.Helper()
-	db, err := ledger.Open(r.t.Context(), filepath.Join(r.dir, "ledger.db"), ledger.Options{Create: create})
+	db, err := ledger.Open(r.t.Context(), filepath.Join(r.dir, "ledger.db"), ledger.Options{Create: create, BusyTimeout: time.Minute})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mattn/go-sqlite3"
@@ -149,7 +150,7 @@ func TestOpenAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
-			db, err := Open(ctxFor(t), path, Options{Create: true})
+			db, err := Open(ctxFor(t), path, Options{Create: true, BusyTimeout: time.Minute})
 			if err != nil {
 				t.Error(err)
 				return
@@ -210,6 +211,37 @@ func TestMigrateOlder(t *testing.T) {
 	if got := ids(must[[]Task](t)(New(old, Direct(old)).Tasks(ctxFor(t), TaskFilter{}))); !cmp.Equal(got, []string{"1"}) {
 		t.Errorf("backup has tasks %v", got)
 	}
+}
+
+// TestMigrateDeliveries checks that the table that is made anew has everything that the
+// former one had.
+func TestMigrateDeliveries(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db, err := open(ctxFor(t), path, Options{Create: true}, migrations()[:20])
+	ok(t, err)
+	const row = "SELECT message || recipient || session || seq || rank || state || reason || evidence || at FROM deliveries"
+	for _, stmt := range []string{
+		"INSERT INTO runs(id, startedAt) VALUES (7, 1)",
+		"INSERT INTO messages(id, run, kind, fromAgent, toAgent, text, at, seq, hop) VALUES ('m', 7, 'message', 'a', 'b', 'x', 1, 1, 0)",
+		"INSERT INTO deliveries(message, recipient, session, seq, rank, state, reason, evidence, at) VALUES ('m', 'B', 's', 7, 2, 'injected', 'r', 'e', 6)",
+	} {
+		must[sql.Result](t)(db.conn.ExecContext(ctxFor(t), stmt))
+	}
+	was := sqlRow[string](t, db, row)
+	ok(t, db.Close())
+	db = openAt(t, path)
+	if now := sqlRow[string](t, db, row); now != was {
+		t.Errorf("%q became %q", was, now)
+	}
+	if sqlRow[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE tbl_name = 'deliveries' AND sql IS NOT NULL") != 4 {
+		t.Error("an index is missing")
+	}
+	moved, err := New(db, Direct(db)).Mark(ctxFor(t), DeliveryMark{MessageID: "m", Recipient: "b", State: team.Unknown, Reason: "nothing shows it"})
+	if err != nil || !moved {
+		t.Errorf("moved %v, %v", moved, err)
+	}
+	ok(t, db.Close())
 }
 
 // A copy gets its name only once it is complete; an interrupted one is not

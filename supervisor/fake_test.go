@@ -175,7 +175,7 @@ func newRig(t *testing.T) *rig {
 	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
 		mkdir(t, d)
 	}
-	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock()})
+	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock(), BusyTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

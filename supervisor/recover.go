@@ -42,9 +42,18 @@ func (s *Supervisor) RecoverMembers(ctx context.Context, names []string) ([]team
 	return out, nil
 }
 
-func (s *Supervisor) recover(ctx context.Context, r ledger.Member, named bool) team.Recovered {
-	res := team.Recovered{Name: r.Name, Outcome: "left", Reason: r.Reason}
+func (s *Supervisor) recover(ctx context.Context, was ledger.Member, named bool) team.Recovered {
+	res := team.Recovered{Name: was.Name, Outcome: "left"}
+	r, starting, err := s.present(ctx, was)
+	if err != nil {
+		res.Outcome, res.Reason = "failed", err.Error()
+		return res
+	}
+	res.Reason = r.Reason
 	switch {
+	case r.Observed == team.Running && was.Observed != team.Running: // its restart policy was faster
+		res.Outcome, res.Reason = "started", ""
+		return res
 	case r.Observed == team.Running:
 		res.Outcome, res.Reason = "running", ""
 		return res
@@ -53,9 +62,11 @@ func (s *Supervisor) recover(ctx context.Context, r ledger.Member, named bool) t
 	case !named && r.Observed.Terminal() && !lost(r):
 		return res // it ended by itself, and somebody saw how: that was its policy's to decide
 	}
-	if why := s.stillAlive(ctx, r); why != "" {
-		res.Outcome, res.Reason = "alive", why
-		return res
+	if !starting {
+		if why := s.stillAlive(ctx, r); why != "" && why != startedAgain {
+			res.Outcome, res.Reason = "alive", why
+			return res
+		}
 	}
 	if _, err := s.StartMembers(ctx, []string{r.Name}); err != nil {
 		res.Outcome, res.Reason = "failed", err.Error()
@@ -86,8 +97,25 @@ func lost(r ledger.Member) bool {
 		strings.Contains(r.Reason, backends.ReasonTerminalGone)
 }
 
+// startedAgain is why a member is alive whose restart policy has started it meanwhile.
+const startedAgain = "it is started again"
+
 // dyingFor bounds the wait for a run lock that no process of the member explains.
 const dyingFor = 5 * time.Second
+
+// present is a member as it is now, and whether a start of it is under way.
+func (s *Supervisor) present(ctx context.Context, r ledger.Member) (now ledger.Member, starting bool, err error) {
+	_, err = ask(ctx, s, func(reply func(struct{}, error)) {
+		m := s.members[r.SessionKey]
+		if m == nil {
+			reply(struct{}{}, team.Errorf(team.CodeNotFound, "%s has left the team", r.Name))
+			return
+		}
+		now, starting = m.row, m.step == "starting"
+		reply(struct{}{}, nil)
+	})
+	return now, starting, err
+}
 
 // stillAlive is maybeAlive of a member whose processes may just have been killed: such a
 // one keeps its run lock until its last thread is gone, which a busy machine puts off.
@@ -98,6 +126,9 @@ func (s *Supervisor) stillAlive(ctx context.Context, r ledger.Member) string {
 		why := s.maybeAlive(r)
 		if why == "" || r.Generation == "" || ctx.Err() != nil {
 			return why
+		}
+		if now, starting, err := s.present(ctx, r); err == nil && (starting || now.Generation != r.Generation) {
+			return startedAgain
 		}
 		switch lives, dies := s.processes(r); {
 		case lives:

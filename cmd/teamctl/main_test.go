@@ -104,7 +104,7 @@ func mustWd() string {
 }
 
 // patience bounds every wait of the scripts.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
