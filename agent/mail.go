@@ -158,7 +158,7 @@ func accepted(s team.DeliveryState) bool {
 	switch s {
 	case team.Accepted, team.Read, team.Answered, team.Dropped:
 		return true
-	case team.Posted, team.Mailed, team.Held, team.Injected:
+	case team.Posted, team.Mailed, team.Held, team.Injected, team.Unknown:
 	}
 	return false
 }
@@ -172,7 +172,7 @@ func (w *worker) rebuilt(ctx context.Context) ([]inbox.Entry, error) {
 	}
 	var out []inbox.Entry
 	for _, o := range all {
-		if o.Delivery.State == team.Mailed || o.Delivery.State == team.Injected {
+		if o.Delivery.State == team.Mailed || o.Delivery.State.HandedOver() {
 			out = append(out, inbox.Entry{ID: o.Message.ID, From: o.Message.From, Text: o.Message.Text})
 		}
 	}

@@ -20,17 +20,17 @@ const (
 		AND d.session IN (SELECT session FROM renames WHERE was = ?2 AND state <> 'begun')`
 	sqlDeliverySet  = `UPDATE deliveries SET state = ?, reason = ?, evidence = ?, at = ? WHERE message = ? AND recipient = ?`
 	sqlDeliveryOpen = `SELECT message FROM deliveries INDEXED BY idx_deliveries_open
-		WHERE session = ? AND state IN ('posted', 'mailed', 'held', 'injected') ORDER BY seq`
+		WHERE session = ? AND state IN ('posted', 'mailed', 'held', 'injected', 'unknown') ORDER BY seq`
 	sqlShutdownOpen = `SELECT d.message FROM deliveries d INDEXED BY idx_deliveries_open
-		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected')
+		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected', 'unknown')
 		AND m.kind = 'shutdown_request' ORDER BY d.seq`
 	sqlOutbox = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_posted
 		JOIN messages m ON m.id = d.message WHERE d.state = 'posted' ORDER BY d.rank, d.seq, d.recipient`
 	sqlWaiting = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_open
-		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected')
+		JOIN messages m ON m.id = d.message WHERE d.session = ? AND d.state IN ('posted', 'mailed', 'held', 'injected', 'unknown')
 		ORDER BY d.rank, d.seq`
 	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_open
-		WHERE state IN ('posted', 'mailed', 'held', 'injected') GROUP BY session`
+		WHERE state IN ('posted', 'mailed', 'held', 'injected', 'unknown') GROUP BY session`
 	// The limit suffices: an unread message of a member is among its newest,
 	// and a session may have had any number of messages.
 	sqlNewestMailed = `SELECT message FROM (SELECT message, state, seq FROM deliveries INDEXED BY idx_deliveries_session
@@ -44,7 +44,7 @@ const (
 // deliveryOrder ranks the states. Held is a stop: it is left for any state that
 // the message had not reached before.
 var deliveryOrder = map[team.DeliveryState]int{
-	team.Posted: 0, team.Held: 0, team.Mailed: 1, team.Injected: 2, team.Accepted: 3, team.Read: 4, team.Answered: 5,
+	team.Posted: 0, team.Held: 0, team.Mailed: 1, team.Injected: 2, team.Unknown: 2, team.Accepted: 3, team.Read: 4, team.Answered: 5,
 }
 
 // Outgoing is a delivery with its message.
@@ -59,7 +59,7 @@ type DeliveryMark struct {
 	MessageID string               `json:"messageId"`
 	Recipient string               `json:"recipient"` // agent name
 	State     team.DeliveryState   `json:"state"`
-	Reason    string               `json:"reason,omitempty"`   // required for held and dropped
+	Reason    string               `json:"reason,omitempty"`   // required for held, unknown and dropped
 	Evidence  string               `json:"evidence,omitempty"` // required for accepted and later
 	IfStates  []team.DeliveryState `json:"ifStates,omitempty"`
 	IfKnown   bool                 `json:"ifKnown,omitempty"` // skip an unknown delivery
@@ -227,7 +227,7 @@ type markData struct {
 func (m DeliveryMark) check() error {
 	switch m.State {
 	case team.Mailed, team.Injected:
-	case team.Held, team.Dropped:
+	case team.Held, team.Dropped, team.Unknown:
 		if m.Reason == "" {
 			return team.Errorf(team.CodeInvalid, "state %s requires a reason", m.State)
 		}
@@ -251,6 +251,10 @@ func canDeliver(from, to team.DeliveryState) bool {
 		return false
 	case to == team.Held || to == team.Dropped:
 		return deliveryOrder[from] < deliveryOrder[team.Accepted]
+	case to == team.Unknown: // nothing became of what was handed over
+		return from == team.Injected
+	case from == team.Unknown && to == team.Injected: // handed over again
+		return true
 	default:
 		return deliveryOrder[to] > deliveryOrder[from]
 	}

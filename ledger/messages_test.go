@@ -243,12 +243,13 @@ func TestMark(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")
 	ctx := ctxFor(t)
-	all := []team.DeliveryState{team.Posted, team.Held, team.Mailed, team.Injected, team.Accepted, team.Read, team.Answered, team.Dropped}
+	all := []team.DeliveryState{team.Posted, team.Held, team.Mailed, team.Injected, team.Unknown, team.Accepted, team.Read, team.Answered, team.Dropped}
 	allowed := map[team.DeliveryState]string{
 		team.Posted:   "held mailed injected accepted read answered dropped",
 		team.Held:     "mailed injected accepted read answered dropped",
 		team.Mailed:   "held injected accepted read answered dropped",
-		team.Injected: "held accepted read answered dropped",
+		team.Injected: "held unknown accepted read answered dropped",
+		team.Unknown:  "held injected accepted read answered dropped",
 		team.Accepted: "read answered",
 		team.Read:     "answered",
 	}
@@ -260,6 +261,10 @@ func TestMark(t *testing.T) {
 			}
 			m := post(t, l, NewMessage{From: "a", To: "b"})
 			mark := DeliveryMark{MessageID: m.ID, Recipient: "b", Reason: "r", Evidence: "e"}
+			if from == team.Unknown { // of what was handed over only
+				mark.State = team.Injected
+				must[bool](t)(l.Mark(ctx, mark))
+			}
 			if from != team.Posted {
 				mark.State = from
 				must[bool](t)(l.Mark(ctx, mark))
@@ -274,7 +279,7 @@ func TestMark(t *testing.T) {
 		}
 	}
 	m := post(t, l, NewMessage{From: "a", To: "b"})
-	for _, bad := range []team.DeliveryState{team.Posted, team.Held, team.Dropped, team.Accepted, team.Read, team.Answered, "lost"} {
+	for _, bad := range []team.DeliveryState{team.Posted, team.Held, team.Unknown, team.Dropped, team.Accepted, team.Read, team.Answered, "lost"} {
 		_, err := l.Mark(ctx, DeliveryMark{MessageID: m.ID, Recipient: "b", State: bad})
 		refused(t, err, team.CodeInvalid, "")
 	}

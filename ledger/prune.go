@@ -17,7 +17,7 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.run = r.id AND (m.at >= ?1 OR m.seq > ?2))
 		AND NOT EXISTS (SELECT 1 FROM messages m JOIN deliveries d ON d.message = m.id
 			LEFT JOIN members to_ ON to_.sessionKey = d.session
-			WHERE m.run = r.id AND d.state IN ('posted', 'mailed', 'held', 'injected') AND to_.sessionKey IS NOT NULL AND to_.removedAt IS NULL)`
+			WHERE m.run = r.id AND d.state IN ('posted', 'mailed', 'held', 'injected', 'unknown') AND to_.sessionKey IS NOT NULL AND to_.removedAt IS NULL)`
 	pruneMessages = `m.run IN (` + pruneRuns + `)`
 
 	sqlPruneMsgList    = `SELECT ` + messageCols + ` FROM messages m WHERE ` + pruneMessages + ` ORDER BY m.seq`

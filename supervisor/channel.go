@@ -234,6 +234,15 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 	if err != nil {
 		return true, s.policy.Evidence, err
 	}
+	if left, next, err = s.handOverTo(ctx, l, row, out); err != nil {
+		return left, next, err
+	}
+	due, err := s.giveUpHope(ctx, l, row, out, time.Now())
+	return left, sooner(next, due), err
+}
+
+// handOverTo is handOver of what waits.
+func (s *Supervisor) handOverTo(ctx context.Context, l *line, row ledger.Member, out []ledger.Outgoing) (left bool, next time.Duration, err error) {
 	asking := !l.settled && l.settles()
 	doubt, next := s.askAbout(l, out, asking, time.Now()) // handed over before, and not known to be accepted
 	var mail []team.Mail
@@ -250,7 +259,7 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 			}
 			mail = append(mail, MailOf(ctx, s.cfg.Ledger, o.Message))
 		case team.Posted: // its poster mails it, and that wakes us
-		case team.Injected:
+		case team.Injected, team.Unknown:
 			if doubt[o.Message.ID] {
 				again := MailOf(ctx, s.cfg.Ledger, o.Message)
 				again.Again = true
@@ -284,8 +293,8 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 		switch o.State {
 		case team.Injected, team.Accepted:
 			got = append(got, o.ID)
-			if o.State == team.Injected && l.settles() && (next == 0 || next > s.policy.Evidence) {
-				next = s.policy.Evidence
+			if o.State == team.Injected {
+				next = sooner(next, s.lookAgain(l))
 			}
 		default:
 			left = true

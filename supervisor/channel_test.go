@@ -29,6 +29,7 @@ type fakeCourier struct {
 	answers  bool          // its agent answers a shutdown request
 	grace    time.Duration // of the policy, where it is not the rig's
 	evidence time.Duration // as grace
+	doubt    time.Duration // as grace
 	s        *Supervisor
 }
 
@@ -85,7 +86,7 @@ func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) 
 	if c.grace > 0 {
 		r.policy.Grace = c.grace
 	}
-	r.policy.Evidence = c.evidence
+	r.policy.Evidence, r.policy.Doubt = c.evidence, c.doubt
 	c.s = r.supervisor()
 	r.spawn(c.s, "a", "never")
 	return r, (<-c.opened).Report

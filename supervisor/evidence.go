@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -48,7 +49,7 @@ func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time
 	}
 	still := map[string]askedAbout{}
 	for _, o := range out {
-		if o.Delivery.State != team.Injected {
+		if !o.Delivery.State.HandedOver() {
 			continue
 		}
 		id := o.Message.ID
@@ -67,6 +68,55 @@ func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time
 	}
 	l.askedAbout = still
 	return ids, next
+}
+
+// unknownAfter is how long a message that was handed over is left before it is unknown.
+// A channel that can be asked has been asked twice by then.
+func (s *Supervisor) unknownAfter(l *line) time.Duration {
+	if l.settles() {
+		return 4 * s.policy.Evidence
+	}
+	return s.policy.Doubt
+}
+
+// lookAgain is how long after a hand-over its evidence is looked for.
+func (s *Supervisor) lookAgain(l *line) time.Duration {
+	if l.settles() {
+		return s.policy.Evidence
+	}
+	return s.policy.Doubt
+}
+
+// giveUpHope notes as unknown what was handed over for longer than its way takes and is
+// not shown to have arrived. It returns when the next one is due; 0 for never.
+func (s *Supervisor) giveUpHope(ctx context.Context, l *line, row ledger.Member, out []ledger.Outgoing, now time.Time) (next time.Duration, err error) {
+	most := s.unknownAfter(l)
+	var marks []ledger.DeliveryMark
+	for _, o := range out {
+		if o.Delivery.State != team.Injected {
+			continue
+		}
+		left := most - now.Sub(time.UnixMilli(o.Delivery.At))
+		if left > 0 {
+			if next == 0 || left < next {
+				next = left
+			}
+			continue
+		}
+		marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: row.Name, State: team.Unknown,
+			Reason: "nothing shows it since " + time.UnixMilli(o.Delivery.At).Format(time.TimeOnly), Evidence: o.Delivery.Evidence,
+			IfStates: []team.DeliveryState{team.Injected}})
+	}
+	_, err = s.cfg.Ledger.MarkMany(ctx, marks)
+	return next, err
+}
+
+// sooner is the shorter of two waits, of which 0 is for ever.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // lookForEvidence asks about what is still injected.

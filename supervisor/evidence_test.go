@@ -2,10 +2,12 @@ package supervisor
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -47,5 +49,43 @@ func TestInjectedIsAskedAbout(t *testing.T) {
 		if n := asked.Load(); n != 3 {
 			t.Errorf("asked %d times", n)
 		}
+	}
+}
+
+// TestUnknown checks that a message that was handed over and is not shown to have arrived
+// does not pass for one that is on its way, that its evidence is kept, and that a receipt
+// which comes later counts.
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	for _, settles := range []bool{true, false} {
+		c := &fakeCourier{settles: settles, evidence: 20 * time.Millisecond, doubt: 50 * time.Millisecond}
+		var shown atomic.Bool
+		c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+			for _, m := range mail {
+				o := team.Outcome{ID: m.ID, State: team.Injected, Evidence: "handed over"}
+				if m.Again && shown.Load() {
+					o.State, o.Evidence = team.Accepted, "the session has it"
+				}
+				out = append(out, o)
+			}
+			return out
+		}
+		r, _ := talking(t, c)
+		id := r.post("lost")
+		r.until("it is in doubt", func() bool { return r.delivery(id).State == team.Unknown })
+		if d := r.delivery(id); !strings.HasPrefix(d.Reason, "nothing shows it since ") || d.Evidence != "handed over" {
+			t.Errorf("it is %+v", d)
+		}
+		waiting, err := r.led.Waiting(t.Context(), r.delivery(id).Session)
+		if err != nil || len(waiting) != 1 {
+			t.Errorf("%d wait, %v: a message in doubt has not arrived", len(waiting), err)
+		}
+		shown.Store(true)
+		if !settles { // a hook
+			if _, err := r.led.Mark(t.Context(), ledger.DeliveryMark{MessageID: id, Recipient: "a", State: team.Accepted, Evidence: "the session has it"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.until("it has arrived", func() bool { return r.delivery(id).State == team.Accepted })
 	}
 }

@@ -35,6 +35,7 @@ type ServicePolicy struct {
 	Offer      time.Duration // 2 s before an idle agent is told of a task that is ready
 	OfferAgain time.Duration // 2 min for it to think about that before another one is told
 	Evidence   time.Duration // 30 s before a channel is asked about what it has handed over
+	Doubt      time.Duration // 10 min before what a channel that cannot be asked has handed over is unknown
 	CopyEvery  time.Duration // 1 h: the ledger has no changes that are older and in no copy
 	CopyRest   time.Duration // 1 min between two copies, however many runs end
 }
@@ -58,6 +59,7 @@ func (p Policy) withDefaults() Policy {
 	def(&p.Offer, 2*time.Second)
 	def(&p.OfferAgain, 2*time.Minute)
 	def(&p.Evidence, 30*time.Second)
+	def(&p.Doubt, 10*time.Minute)
 	def(&p.CopyEvery, time.Hour)
 	def(&p.CopyRest, time.Minute)
 	def(&p.Settle, 300*time.Millisecond)

@@ -83,6 +83,7 @@ const (
 	EventMessageMailed    = "message.mailed"
 	EventMessageHeld      = "message.held"
 	EventMessageInjected  = "message.injected"
+	EventMessageUnknown   = "message.unknown"
 	EventMessageAccepted  = "message.accepted"
 	EventMessageRead      = "message.read"
 	EventMessageAnswered  = "message.answered"
@@ -207,6 +208,7 @@ var events = []Word{
 	{EventMessageMailed, "A message was written to its recipient's mailbox."},
 	{EventMessageHeld, "The delivery of a message waits until its recipient can take it."},
 	{EventMessageInjected, "A message was handed to the recipient's agent."},
+	{EventMessageUnknown, "Nothing tells what became of a message that was handed to the recipient's agent."},
 	{EventMessageAccepted, "The recipient's agent took a message into a turn."},
 	{EventMessageRead, "The recipient read a message."},
 	{EventMessageAnswered, "The recipient answered a message."},

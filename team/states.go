@@ -250,17 +250,24 @@ const (
 // DeliveryState is how far one message has come to one recipient.
 type DeliveryState string
 
-// Delivery states. Accepted needs evidence that the agent has the message.
+// Delivery states. Accepted needs evidence that the agent has the message. Unknown was
+// injected, and nothing has told what became of it for longer than that takes; evidence
+// that comes later still counts.
 const (
 	Posted   DeliveryState = "posted"
 	Mailed   DeliveryState = "mailed"
 	Held     DeliveryState = "held"
 	Injected DeliveryState = "injected"
+	Unknown  DeliveryState = "unknown"
 	Accepted DeliveryState = "accepted"
 	Read     DeliveryState = "read"
 	Answered DeliveryState = "answered"
 	Dropped  DeliveryState = "dropped"
 )
+
+// HandedOver reports whether the message was handed to the agent and is not known to have
+// arrived.
+func (s DeliveryState) HandedOver() bool { return s == Injected || s == Unknown }
 
 // Limits (REQUIREMENTS, "where the documents disagree").
 const (

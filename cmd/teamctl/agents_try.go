@@ -286,7 +286,7 @@ func (s *sandbox) sent(ctx context.Context, t trial, text string, far team.Deliv
 			return true, "", nil
 		case team.Dropped:
 			return false, "", errors.New("it was dropped: " + d.Reason)
-		case team.Posted, team.Mailed, team.Held, team.Injected:
+		case team.Posted, team.Mailed, team.Held, team.Injected, team.Unknown:
 		}
 		seen := string(d.State)
 		if d.Reason != "" {

@@ -178,7 +178,7 @@ func (a *app) send(ctx context.Context, in tool.SendIn, want team.DeliveryState,
 func delivered(d ledger.Delivery) string {
 	text := map[team.DeliveryState]string{
 		team.Posted: "posted, not in the mailbox yet", team.Mailed: "in the mailbox", team.Held: "held back",
-		team.Injected: "put into the conversation", team.Accepted: "accepted", team.Read: "read",
+		team.Injected: "put into the conversation", team.Unknown: "unknown: it was put into the conversation, and nothing shows it there", team.Accepted: "accepted", team.Read: "read",
 		team.Answered: "answered", team.Dropped: "dropped",
 	}[d.State]
 	if text == "" {

@@ -144,7 +144,7 @@ func readPart(file string, most int64) (data []byte, err error) {
 func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting []ledger.Outgoing) (_ []ledger.Outgoing, taking bool, err error) {
 	var open []ledger.Outgoing
 	for _, o := range waiting {
-		if o.Delivery.State == team.Injected {
+		if o.Delivery.State.HandedOver() {
 			open = append(open, o)
 		}
 	}
@@ -166,7 +166,7 @@ func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting
 			continue
 		}
 		m := ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted,
-			Evidence: "its program took it from the mailbox", IfStates: []team.DeliveryState{team.Injected}}
+			Evidence: "its program took it from the mailbox", IfStates: []team.DeliveryState{team.Injected, team.Unknown}}
 		if text, _ := p.wordsThere(o.Message); !isFrame(text) { // its program itself acts on the others, and shows its model none
 			if talk == nil {
 				r, err := p.record(p.cfg, there)

@@ -121,6 +121,7 @@ var sentences = map[string]string{
 	team.EventMessageMailed:    "",
 	team.EventMessageHeld:      "",
 	team.EventMessageInjected:  "",
+	team.EventMessageUnknown:   "nothing tells what became of a message that {who} was handed",
 	team.EventMessageAccepted:  "",
 	team.EventMessageRead:      "",
 	team.EventMessageAnswered:  "",

@@ -184,7 +184,7 @@ func (o *Offers) offer(ctx context.Context, rows []ledger.Member, in ledger.Offe
 // wakes reports whether mail begins a turn of its recipient in a while, or has just
 // been handed over.
 func (o *Offers) wakes(m ledger.Outgoing) bool {
-	return m.Delivery.State != team.Injected || time.Since(time.UnixMilli(m.Delivery.At)) < o.again
+	return !m.Delivery.State.HandedOver() || m.Delivery.State == team.Injected && time.Since(time.UnixMilli(m.Delivery.At)) < o.again
 }
 
 // offered is called after a look with what was offered, and when the next task is due, in Unix

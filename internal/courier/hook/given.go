@@ -101,7 +101,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 		if len(texts) > 0 {
 			text = strings.TrimPrefix(text, inbox.Notice+"\n\n")
 		}
-		if o.Delivery.State == team.Injected {
+		if o.Delivery.State.HandedOver() {
 			text = knownAlready + "\n\n" + text
 		}
 		need := adapter.Characters(text + "\n\n")

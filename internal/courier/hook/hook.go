@@ -226,7 +226,7 @@ func (r *run) untyped(waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(waiting, func(o ledger.Outgoing) bool { return typed[o.Message.ID] && o.Delivery.State != team.Injected }), nil
+	return slices.DeleteFunc(waiting, func(o ledger.Outgoing) bool { return typed[o.Message.ID] && !o.Delivery.State.HandedOver() }), nil
 }
 
 // converse notes the conversation and whether its agent is in a turn.

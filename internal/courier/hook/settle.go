@@ -62,7 +62,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	}
 	var marks []ledger.DeliveryMark
 	for _, o := range waiting {
-		if o.Delivery.State != team.Injected {
+		if !o.Delivery.State.HandedOver() {
 			open = append(open, o)
 			continue
 		}
@@ -83,7 +83,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	}
 	// What is not injected any more was settled by this hook or another one.
 	stays := func(id string) bool {
-		return slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.ID == id && o.Delivery.State == team.Injected }) &&
+		return slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.ID == id && o.Delivery.State.HandedOver() }) &&
 			!slices.ContainsFunc(marks, func(m ledger.DeliveryMark) bool { return m.MessageID == id })
 	}
 	if n := len(g.Handed); n > 0 {
