@@ -84,11 +84,16 @@ func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration)
 	if err := on.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		return fmt.Errorf("read schema: %w", err)
 	}
-	if v != 0 || tables != 0 {
-		return team.Errorf(team.CodeUnavailable, "%s is a database, but not a ledger", db.path).
+	if v == 0 && tables == 0 {
+		return nil
+	}
+	// Another process may have made the ledger between the two questions.
+	_, app, err := version(ctx, on)
+	if err == nil && app != appID {
+		err = team.Errorf(team.CodeUnavailable, "%s is a database, but not a ledger", db.path).
 			WithReason(team.ReasonNotALedger).WithHint(hintRecover(db.path))
 	}
-	return nil
+	return err
 }
 
 // migrate applies the missing steps, each in its own transaction that reads the

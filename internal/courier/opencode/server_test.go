@@ -1,11 +1,13 @@
 package opencode
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,12 +57,19 @@ func openCodeRig(t *testing.T) (r *rig, addr string) {
 
 func startOpenCode(t *testing.T, r *rig, addr string, approve bool) *fakecli.OpenCode {
 	t.Helper()
-	s, err := fakecli.StartOpenCode(addr, "pw", fakecli.NewEngine(r.Model.URL, r.Dir), approve)
-	if err != nil {
-		t.Fatal(err)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+		s, err := fakecli.StartOpenCode(addr, "pw", fakecli.NewEngine(r.Model.URL, r.Dir), approve)
+		if err == nil {
+			t.Cleanup(s.Close)
+			return s
+		}
+		// A process that a parallel test starts has the listener of this one from its fork to its exec.
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
-	t.Cleanup(s.Close)
-	return s
 }
 
 func up(o team.Observation) bool {
