@@ -51,14 +51,27 @@ type waitingItem struct {
 const waitingShown = 3
 
 func newStatus(a *app) *cobra.Command {
-	return &cobra.Command{
+	var line statusLine
+	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show where you are, what runs and what waits for you",
 		Long: `Show the team that commands work on here, what its members and tasks do, what waits
-for you, and what to type next. teamctl alone, in a terminal, shows the same.`,
-		Example: "  teamctl status\n  teamctl status --watch",
-		Args:    takes(0, 0, ""),
+for you, and what to type next. teamctl alone, in a terminal, shows the same.
+
+With --format it is one line for prompts and status bars, "demo !4 ▸4 ·1 ✗1 5/12": four
+things wait for you, four tasks are in work, one is ready, one has failed, five of twelve
+are done. What is 0 is left out, and it starts nothing. --follow writes the line again
+whenever it changes; with --tmux it is the option @teamctl of the tmux server that you
+are in, as long as the command runs.`,
+		Example: `  teamctl status
+  teamctl status --watch
+  teamctl status --format plain --all
+  teamctl status --follow --tmux       # and '#{@teamctl}' in status-right of tmux`,
+		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if line.asked(cmd) {
+				return a.statusLine(cmd, line)
+			}
 			s, err := a.statusNow(cmd.Context())
 			if err == nil && !a.out.value(s) {
 				a.showStatus(s)
@@ -66,6 +79,13 @@ for you, and what to type next. teamctl alone, in a terminal, shows the same.`,
 			return err
 		},
 	}
+	f := cmd.Flags()
+	f.StringVar(&line.format, "format", "", "one line: plain, tmux (escaped for its status line) or json")
+	f.BoolVar(&line.all, "all", false, "one line about all teams")
+	f.BoolVar(&line.follow, "follow", false, "one line, again whenever it changes, until interrupted")
+	f.BoolVar(&line.tmux, "tmux", false, "with --follow: set @teamctl of the tmux server that you are in")
+	a.complete(cmd, "format", words("plain", "tmux", "json"))
+	return cmd
 }
 
 // atTerminal reports whether a person looks at what is written, and types.

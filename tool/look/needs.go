@@ -23,23 +23,37 @@ const (
 
 // Needs returns what waits for a person in a team, without unread mail.
 func Needs(ctx context.Context, t *tool.Team) ([]view.Need, error) {
+	s, err := brief(ctx, t)
+	return s.Needs, err
+}
+
+// Glance returns a team in one line.
+func Glance(ctx context.Context, t *tool.Team) (view.Glance, error) {
+	s, err := brief(ctx, t)
+	return view.GlanceOf(s), err
+}
+
+// brief reads a Snapshot without events, whose tasks are few but counted as a whole.
+func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
-		return nil, err
+		return view.Snapshot{}, err
 	}
 	b, err := t.Ledger.Board(ctx, failedShown)
 	if err != nil {
-		return nil, err
+		return view.Snapshot{}, err
 	}
 	s := filled(t.Layout.Key, b.Tasks, b.Stuck, members)
+	s.Whole = numbers(b)
 	now := time.Now()
 	for i, m := range members {
 		s.Members[i].StalledSince = tool.Stalled(t.Layout, m, now)
 	}
 	if s.Down, err = down(ctx, t, members); err != nil {
-		return nil, err
+		return view.Snapshot{}, err
 	}
-	return needs(ctx, t, members, s, now)
+	s.Needs, err = needs(ctx, t, members, s, now)
+	return s, err
 }
 
 // needs is Needs for what has been read already.

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
+)
+
+// statusLine is what is asked of status as one line.
+type statusLine struct {
+	format            string
+	all, follow, tmux bool
+}
+
+var statusFormats = []string{"plain", "tmux", "json"}
+
+func (l statusLine) asked(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("format") || l.all || l.follow || l.tmux
+}
+
+func (a *app) statusLine(cmd *cobra.Command, l statusLine) error {
+	switch {
+	case l.format != "" && !slices.Contains(statusFormats, l.format):
+		return usage(cmd, "--format is plain, tmux or json, not %q", l.format)
+	case l.tmux && !l.follow:
+		return usage(cmd, "--tmux goes with --follow")
+	case l.tmux && l.format != "":
+		return usage(cmd, "--tmux and --format do not go together")
+	case l.tmux && os.Getenv("TMUX") == "":
+		return team.Errorf(team.CodeInvalid, "--tmux needs tmux: this terminal is not in one").WithReason(team.ReasonNotInTmux)
+	case l.format == "" && a.out.json:
+		l.format = "json"
+	}
+	ctx := cmd.Context()
+	put := func(list []view.Glance) error { a.putGlances(l, list); return a.out.failed }
+	if l.tmux {
+		put = func(list []view.Glance) error { return setTmuxOption(ctx, view.ForTmux(view.Glances(list))) }
+		defer func() {
+			_ = exec.CommandContext(context.WithoutCancel(ctx), "tmux", "set-option", "-gu", tmuxOption).Run() // its server may have ended
+		}()
+	}
+	if !l.follow {
+		list, err := a.glances(ctx, l.all)
+		if err != nil {
+			return err
+		}
+		return put(list)
+	}
+	err := a.followGlances(ctx, l.all, distinct(put))
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// putGlances writes one line.
+func (a *app) putGlances(l statusLine, list []view.Glance) {
+	switch {
+	case l.format == "json" && l.all:
+		a.out.encode(map[string]any{"teams": list}, "")
+	case l.format == "json":
+		for _, g := range list {
+			a.out.encode(g, "")
+		}
+	case len(list) == 0: // an empty bar
+	case l.format == "tmux":
+		a.out.line("%s", view.ForTmux(view.Glances(list)))
+	default:
+		a.out.line("%s", view.Glances(list))
+	}
+}
+
+// distinct calls put with what differs from the one before.
+func distinct(put func([]view.Glance) error) func([]view.Glance) error {
+	var last []view.Glance
+	shown := false
+	return func(list []view.Glance) error {
+		if shown && slices.Equal(list, last) {
+			return nil
+		}
+		shown, last = true, list
+		return put(list)
+	}
+}
+
+// glances reads the team that commands work on, none where there is no team, or all. It
+// starts no supervisor: a bar asks every few seconds.
+func (a *app) glances(ctx context.Context, all bool) ([]view.Glance, error) {
+	env, err := a.tools()
+	if err != nil {
+		return nil, err
+	}
+	keys, err := env.Keys()
+	if err != nil {
+		return nil, err
+	}
+	if !all && (len(keys) > 0 || a.team != "") {
+		key, err := a.key(ctx, env)
+		if err != nil {
+			return nil, err
+		}
+		keys = []string{key}
+	}
+	list := make([]view.Glance, 0, len(keys))
+	for _, key := range keys {
+		g, err := glance(ctx, env, key)
+		if err != nil && !all {
+			return nil, err
+		}
+		if err != nil { // the others are told all the same
+			g = view.Glance{Team: key, Unread: err.Error()}
+		}
+		list = append(list, g)
+	}
+	return list, nil
+}
+
+func glance(ctx context.Context, env *tool.Env, key string) (view.Glance, error) {
+	t, err := env.Open(ctx, key)
+	if err != nil {
+		return view.Glance{}, err
+	}
+	g, err := look.Glance(ctx, t)
+	return g, errors.Join(err, t.Close())
+}
+
+// followGlances calls put now and after every change until it fails or ctx ends.
+func (a *app) followGlances(ctx context.Context, all bool, put func([]view.Glance) error) (err error) {
+	if !all {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		err := a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+			return look.Follow(ctx, t, func() int { return boardTasks }, func(s view.Snapshot) {
+				if err := put([]view.Glance{view.GlanceOf(s)}); err != nil {
+					cancel(err)
+				}
+			})
+		})
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	changes, stop, err := a.teamsChange(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changes:
+		}
+		list, err := a.glances(ctx, true)
+		if err != nil {
+			return err
+		}
+		if err := put(list); err != nil {
+			return err
+		}
+		pause := time.NewTimer(relookPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// tmuxOption is the user option of tmux that has the line.
+const tmuxOption = "@teamctl"
+
+func setTmuxOption(ctx context.Context, line string) error {
+	if err := exec.CommandContext(ctx, "tmux", "set-option", "-g", tmuxOption, line).Run(); err != nil {
+		return team.Errorf(team.CodeUnavailable, "set %s of tmux: %w", tmuxOption, err)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Glance is a team in one line.
+type Glance struct {
+	Team   string `json:"team"`
+	Needs  int    `json:"needs"` // what waits for a person
+	Active int    `json:"active"`
+	Ready  int    `json:"ready"`
+	Failed int    `json:"failed"`
+	Stuck  int    `json:"stuck"`
+	Done   int    `json:"done"`
+	Total  int    `json:"total"`
+	// Down is since when no supervisor is up although members are wanted running.
+	Down time.Time `json:"supervisorDownSince,omitzero"`
+	// Unread says why nothing is known of the team.
+	Unread string `json:"unread,omitempty"`
+}
+
+// GlanceOf returns a snapshot in one line.
+func GlanceOf(s Snapshot) Glance {
+	c := s.Count()
+	return Glance{
+		Team: s.Team, Needs: len(s.Needs), Active: c.Active, Ready: c.Ready, Failed: c.Failed, Stuck: c.Stuck, Done: c.Done, Total: c.Total,
+		Down: s.Down,
+	}
+}
+
+// String returns the line, "demo !4 ▸4 ·1 ✗1 5/12": what waits for a person, tasks in
+// work, ready ones, failed ones, and how many of all are done. What is 0 is left out, and a
+// team of which nothing is known has a question mark.
+func (g Glance) String() string {
+	parts := []string{Clean(g.Team)}
+	if g.Unread != "" {
+		return parts[0] + " ?"
+	}
+	for _, p := range []struct {
+		sign string
+		n    int
+	}{{"!", g.Needs}, {"▸", g.Active}, {"·", g.Ready}, {"✗", g.Failed}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s%d", p.sign, p.n))
+		}
+	}
+	if g.Total > 0 {
+		parts = append(parts, fmt.Sprintf("%d/%d", g.Done, g.Total))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Glances returns several teams in one line.
+func Glances(list []Glance) string {
+	lines := make([]string, len(list))
+	for i, g := range list {
+		lines[i] = g.String()
+	}
+	return strings.Join(lines, "  ")
+}
+
+// ForTmux escapes a text for the status line of tmux, which reads #[...] as a style and
+// #(...) as a command.
+func ForTmux(s string) string { return strings.ReplaceAll(Clean(s), "#", "##") }
