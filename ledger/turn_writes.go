@@ -16,9 +16,12 @@ const (
 	// The call of an answer by its id; a call that has its result is found, too.
 	sqlCallLatest = `SELECT ` + callCols + ` FROM tool_calls WHERE session = ? AND call_id = ? ORDER BY id DESC LIMIT 1`
 	sqlCallsOpen  = `SELECT ` + callCols + ` FROM tool_calls WHERE session = ? AND state IN ('asked', 'begun') ORDER BY id`
-	sqlCallsJob   = `SELECT ` + callCols + ` FROM tool_calls WHERE job = ? ORDER BY id`
-	sqlCallBegin  = `UPDATE tool_calls SET state = 'begun', begun_at = ?, job = ? WHERE id = ?`
-	sqlCallEnd    = `UPDATE tool_calls SET state = ?, entry = ?, ended_at = ? WHERE id = ?`
+	// The newest that did not fail, from the end of the session's calls.
+	sqlCallNewest = `SELECT input FROM tool_calls WHERE session = ?1 AND name = ?2 AND state = 'ended' AND begun_at > 0 AND EXISTS (SELECT 1 FROM session_entries e
+		WHERE e.session = ?1 AND e.seq = tool_calls.entry AND coalesce(json_extract(e.meta_json, '$.failed'), 0) = 0) ORDER BY asked DESC, id DESC LIMIT 1`
+	sqlCallsJob  = `SELECT ` + callCols + ` FROM tool_calls WHERE job = ? ORDER BY id`
+	sqlCallBegin = `UPDATE tool_calls SET state = 'begun', begun_at = ?, job = ? WHERE id = ?`
+	sqlCallEnd   = `UPDATE tool_calls SET state = ?, entry = ?, ended_at = ? WHERE id = ?`
 )
 
 // TurnAnswer is a complete answer of the model to one request of a turn.
@@ -70,6 +73,22 @@ func (l *Ledger) OpenCalls(ctx context.Context, session string) ([]ToolCall, err
 // ToolCalls returns the calls of a turn in order.
 func (l *Ledger) ToolCalls(ctx context.Context, job int64) ([]ToolCall, error) {
 	return read(ctx, l.db, "read calls of turn "+itoa(job), scanCall, sqlCallsJob, job)
+}
+
+// NewestInput returns what the newest call of a tool in a session was given, of those that
+// began and did not fail; ok is false without one.
+func (l *Ledger) NewestInput(ctx context.Context, session, tool string) (input json.RawMessage, ok bool, err error) {
+	list, err := read(ctx, l.db, "read the newest call of "+tool, scanInput, sqlCallNewest, session, tool)
+	if err != nil || len(list) == 0 {
+		return nil, false, err
+	}
+	return list[0], true, nil
+}
+
+func scanInput(r *sql.Rows) (json.RawMessage, error) {
+	var text string
+	err := r.Scan(&text)
+	return json.RawMessage(text), err
 }
 
 type beginArgs struct {

@@ -199,6 +199,9 @@ type Bundle string
 // Launch is what to start, written before anything is started.
 func (b Bundle) Launch() string { return filepath.Join(string(b), "launch.json") }
 
+// Outputs is the directory of results that are too long for a conversation.
+func (b Bundle) Outputs() string { return filepath.Join(string(b), "outputs") }
+
 // Proc is the identity of the shim and the agent, written by the shim.
 func (b Bundle) Proc() string { return filepath.Join(string(b), "proc.json") }
 

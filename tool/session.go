@@ -2,6 +2,11 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -24,6 +29,37 @@ func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) 
 		key = m.SessionKey
 	}
 	return t.Ledger.Session(ctx, key)
+}
+
+// Transcript returns the entries of a session, with the texts that stand in files. Where
+// a file is gone the entry says which one it was.
+func (t *Team) Transcript(ctx context.Context, s ledger.Session) ([]ledger.Entry, error) {
+	list, err := t.Ledger.Entries(ctx, s.Key, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	var dir string
+	for i, e := range list {
+		var meta struct{ Long string }
+		if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &meta) != nil || meta.Long == "" {
+			continue
+		}
+		if dir == "" {
+			m, err := t.Ledger.MemberBySession(ctx, s.Member)
+			if err != nil {
+				return nil, err
+			}
+			dir = t.Layout.Bundle(m.Name).Outputs()
+		}
+		b, err := os.ReadFile(filepath.Join(dir, filepath.Base(meta.Long)))
+		switch {
+		case err == nil:
+			list[i].Content = string(b)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, team.Errorf(team.CodeUnavailable, "read entry %d of %s: %w", e.Seq, s.Key, err)
+		}
+	}
+	return list, nil
 }
 
 // mayChange refuses to change sessions that are not the caller's: a member has its own

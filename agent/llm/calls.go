@@ -98,11 +98,29 @@ func (t *turn) result(ctx context.Context, c model.Call, m meta, text string) er
 	if !m.Failed {
 		t.shrunk = 0
 	}
+	text, m.Long = t.keep(text)
 	return t.commit(ctx, "record the result of a call", func(w context.Context) ([]ledger.Entry, error) {
 		return t.Sessions.EndCalls(w, ledger.TurnResults{Ref: t.ref, Results: []ledger.CallResult{{
 			CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()},
 		}}})
 	})
+}
+
+// maxEntry is how many bytes of a result stand in its entry.
+const maxEntry = 32 << 10
+
+// keep writes a text that is too long for an entry to a file, and returns what the entry
+// has in its place.
+func (t *turn) keep(text string) (short, name string) {
+	if len(text) <= maxEntry || t.Texts == nil {
+		return text, ""
+	}
+	name, err := t.Texts.Keep(t.Job.Session, text)
+	if err != nil || name == "" {
+		t.desk.Line("[a result of %d bytes stands in the ledger: %v]", len(text), err)
+		return text, ""
+	}
+	return fmt.Sprintf("%s\n[%d bytes, in the file %s]", cutRunes(text, shortResult), len(text), name), name
 }
 
 func (t *turn) tool(name string) *Tool {

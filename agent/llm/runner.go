@@ -126,11 +126,20 @@ type Runner struct {
 	Sessions Sessions
 	// Resolve decides what a turn of the session works with. Its error ends the turn.
 	Resolve func(ctx context.Context, s ledger.Session, turn ledger.ClaimedTurn) (Setup, error)
-	// Spill writes a text that is too long for an entry to a file that survives, and
-	// returns its path; nil: everything stands in its entry.
-	Spill func(ctx context.Context, session, text string) (path string, err error)
+	// Texts keeps results that are too long for an entry; nil: everything stands in its
+	// entry.
+	Texts Texts
 	// Jitter is the part of a pause that is waited, 0 to 1; nil is random.
 	Jitter func() float64
+}
+
+// Texts keeps long texts outside of the ledger.
+type Texts interface {
+	// Keep writes a text of the session to a file that survives a power failure, and
+	// returns the file's name.
+	Keep(session, text string) (name string, err error)
+	// Read returns the text in the file of that name.
+	Read(name string) (string, error)
 }
 
 // Outcome is what became of a turn.

@@ -27,6 +27,7 @@ type meta struct {
 	Asked  bool         `json:"compact,omitempty"` // of an event: somebody wants the conversation compacted
 	Task   string       `json:"task,omitempty"`    // of a user entry: what is asked, in the sender's own words
 	File   string       `json:"file,omitempty"`    // where a long text is
+	Long   string       `json:"long,omitempty"`    // the file of Texts that has the entry's text
 	Usage  *team.Usage  `json:"usage,omitempty"`   // of the request that an assistant entry answers
 }
 
@@ -53,11 +54,12 @@ func (m meta) raw() json.RawMessage {
 type transcript struct {
 	entries []ledger.Entry
 	metas   []meta
+	texts   Texts
 }
 
 // readTranscript reads what requests of a session are made from.
-func readTranscript(ctx context.Context, s Sessions, session string) (*transcript, error) {
-	var t transcript
+func readTranscript(ctx context.Context, s Sessions, texts Texts, session string) (*transcript, error) {
+	t := transcript{texts: texts}
 	c, compacted, err := s.NewestEntry(ctx, session, ledger.EntryCompaction)
 	if err != nil {
 		return nil, err
@@ -93,6 +95,11 @@ func (t *transcript) add(list ...ledger.Entry) error {
 		m, err := metaOf(e)
 		if err != nil {
 			return err
+		}
+		if m.Long != "" && t.texts != nil {
+			if text, err := t.texts.Read(m.Long); err == nil {
+				e.Content = text
+			} // else the entry says where its text was
 		}
 		t.entries, t.metas = append(t.entries, e), append(t.metas, m)
 	}

@@ -117,7 +117,7 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 
 // read reads the conversation anew.
 func (t *turn) read(ctx context.Context) (err error) {
-	t.entries, err = readTranscript(ctx, t.Sessions, t.Job.Session)
+	t.entries, err = readTranscript(ctx, t.Sessions, t.Texts, t.Job.Session)
 	return err
 }
 

@@ -51,7 +51,7 @@ func (p *Program) call(ctx context.Context, c llm.Call) (llm.Result, error) {
 	if err != nil {
 		return refused(err), nil
 	}
-	return llm.Result{Text: string(out)}, nil
+	return llm.Result{Text: p.secrets.Hide(string(out))}, nil
 }
 
 // refused is an error of an operation as the model sees it.

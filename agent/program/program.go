@@ -34,8 +34,14 @@ type Program struct {
 
 // Run serves the sessions of the member until a shutdown was approved or ctx ends.
 func (p *Program) Run(ctx context.Context, id agent.Identity) error {
-	p.id, p.work, p.spaces = id, agent.NewWork(id, p.Env), map[string]*tools.Space{}
+	p.begin(id)
 	defer p.close()
+	if p.Env.Out != nil {
+		screen := p.secrets.Writer(p.Env.Out)
+		defer func() { _ = screen.Close() }() // a screen that is gone
+		p.Env.Out = screen
+	}
+	p.work = agent.NewWork(id, p.Env)
 	who := func(ctx context.Context, t *tool.Team) (tool.Caller, error) {
 		return t.Identify(ctx, id.AgentID, p.Token)
 	}
@@ -46,10 +52,13 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	}
 	mine := p.Team.Ledger.As(p.Member.Name)
 	return agent.Serve(ctx, id, p.Env, agent.ServeIn{
-		Sessions: mine, Turns: &llm.Runner{Sessions: mine, Resolve: p.resolve}, Model: ref,
+		Sessions: mine, Turns: &llm.Runner{Sessions: mine, Resolve: p.resolve, Texts: texts{p}}, Model: ref,
 		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: account{p},
 	})
 }
+
+// begin makes what sessions need.
+func (p *Program) begin(id agent.Identity) { p.id, p.spaces = id, map[string]*tools.Space{} }
 
 // birthModel is the model that a spawn has asked for, as the override that a new session
 // begins with.

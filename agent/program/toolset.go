@@ -3,6 +3,7 @@ package program
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,27 +18,35 @@ import (
 )
 
 // outputs is where results are that are too long for a conversation.
-const outputs = "outputs"
+func (p *Program) outputs() string { return p.Team.Layout.Bundle(p.Member.Name).Outputs() }
 
 // space is where the tools of a session work. It is opened with the session's first turn
 // and remembers what the session has read.
-func (p *Program) space(session string, cfg *config.Config) (*tools.Space, error) {
+func (p *Program) space(ctx context.Context, session string, cfg *config.Config) (*tools.Space, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.spaces[session]; s != nil {
 		return s, nil
 	}
 	home := p.Team.Layout.Home
-	dir := filepath.Join(string(p.Team.Layout.Bundle(p.Member.Name)), outputs)
+	dir := p.outputs()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "make the directory of long results: %w", err)
 	}
+	env := p.environ(cfg) // its secrets are known before a tool runs
 	s, err := tools.Open(tools.Config{
 		Dir: p.Env.Dir, Outputs: dir, Home: home.Dir, Open: []string{filepath.Join(home.Dir, "workspace")},
-		Rules: p.rules, Shell: tools.ShellConfig{Env: p.environ(cfg), Commands: p.Env.Commands, Task: p.inHand},
+		Rules: p.rules, Shell: tools.ShellConfig{Env: env, Commands: p.Env.Commands, Task: p.inHand}, Secrets: &p.secrets,
 	})
 	if err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "open the worktree for tools: %w", err)
+	}
+	todo, ok, err := p.Team.Ledger.NewestInput(ctx, session, "todo")
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if ok {
+		s.RestoreTodo(todo)
 	}
 	p.spaces[session] = s
 	return s, nil
@@ -91,7 +100,7 @@ func (p *Program) rules(ctx context.Context) (tools.Rules, error) {
 
 // toolset is what a turn of the session lists and can call, by name.
 func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, cfg *config.Config) ([]llm.Tool, *tools.Space, error) {
-	space, err := p.space(s.Key, cfg)
+	space, err := p.space(ctx, s.Key, cfg)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -96,6 +96,9 @@ func (w *writer) Close() error {
 // open is the length of the longest end of text that must be held back: from there on it
 // is the beginning of a secret, and no secret that ends before reaches into it.
 func (s *Set) open(text string) int {
+	if s == nil {
+		return 0
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for i := max(0, len(text)-s.longest+1); i < len(text); i++ {

@@ -87,8 +87,9 @@ func (s *Space) execute(ctx context.Context, command string, limit time.Duration
 	if err != nil {
 		return run.Ended{}, errors.Join(err, scope.Close())
 	}
-	end, err := scope.Run(ctx, run.Cmd{Command: command, Dir: s.dir, Env: env, Stdout: out, Stderr: out, Limit: limit, Grace: shellGrace, Enter: s.cfg.Shell.Enter})
-	return end, errors.Join(err, scope.Close())
+	safe := s.cfg.Secrets.Writer(out)
+	end, err := scope.Run(ctx, run.Cmd{Command: command, Dir: s.dir, Env: env, Stdout: safe, Stderr: safe, Limit: limit, Grace: shellGrace, Enter: s.cfg.Shell.Enter})
+	return end, errors.Join(err, safe.Close(), scope.Close())
 }
 
 // environ is the environment of a command that begins now.

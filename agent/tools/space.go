@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/teamctl/teamctl/agent/secrets"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 )
 
@@ -26,6 +27,9 @@ type Config struct {
 	// Rules returns the team's rules and the member's mode as they are now; nil: no rules.
 	Rules func(context.Context) (Rules, error)
 	Shell ShellConfig
+	// Secrets are hidden in what commands and pages say, before anything of it is
+	// written; nil hides nothing.
+	Secrets *secrets.Set
 }
 
 // Space is where the tools of one session work. It remembers what the session has read.

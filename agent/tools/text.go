@@ -44,6 +44,7 @@ func cutLine(line string) string {
 // fit makes an Out of a text: all of it, or its beginning with the name of the file that
 // has the rest.
 func (s *Space) fit(tool, text string) (Out, error) {
+	text = s.cfg.Secrets.Hide(text)
 	if len(text) <= MaxBytes && strings.Count(text, "\n") <= MaxLines {
 		return Out{Text: text}, nil
 	}

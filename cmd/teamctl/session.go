@@ -90,7 +90,7 @@ func (a *app) readTranscript(ctx context.Context, t *tool.Team, who string) (out
 	if out.Waiting, err = t.Ledger.Backlog(ctx, out.Session.Key); err != nil {
 		return out, err
 	}
-	out.Entries, err = t.Ledger.Entries(ctx, out.Session.Key, 0, 0)
+	out.Entries, err = t.Transcript(ctx, out.Session)
 	if out.Turns == nil {
 		out.Turns = []ledger.TurnJob{}
 	}
