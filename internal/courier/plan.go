@@ -34,7 +34,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 		in.VersionLate = team.ReasonOf(err) == ReasonVersionLate && !assumedInVain(in.Layout.Bundle(in.Name), in.Agent)
 	}
 	c, err := ReadConversation(in.Layout.Bundle(in.Name), in.Session)
-	if err == nil && c.Began && c.ID != "" && c.Agent == in.Agent {
+	if err == nil && c.Began && c.ID != "" && c.Agent == in.Agent && !refused(in.Layout.Bundle(in.Name), c) {
 		in.Resume, in.Interrupted = c.ID, c.Working
 	}
 	in.Git = gitIdentity(ctx, in.Dir, in.Env)
