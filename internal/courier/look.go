@@ -124,7 +124,7 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 		for _, o := range d.saw(seen, time.Now()) {
 			r(o)
 		}
-		if same(seen, lastSeen) {
+		if l.rules == nil || same(seen, lastSeen) {
 			return
 		}
 		lastSeen = seen

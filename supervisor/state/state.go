@@ -7,8 +7,9 @@
 // said something counts, with one exception. Some things happen without a word of
 // the better source: no hook fires when a person interrupts a turn, dismisses a
 // dialog, or is shown one before the session has begun. There a worse source that is
-// newer by Settle overrules it (overrules). What nobody has said is unknown, which
-// is never idle.
+// newer by Settle overrules it (overrules). A screen that shows a dialog, or what no
+// rule knows, keeps a hook's word from making the agent idle (doubts). What nobody has said is
+// unknown, which is never idle.
 package state
 
 import (
@@ -82,9 +83,9 @@ func (e *Engine) Verdict(now time.Time) team.Verdict {
 	var best team.Observation
 	for _, o := range e.tiers() {
 		switch {
-		case o.Activity == team.ActivityUnknown: // a word, but none that says anything
+		case o.Activity == team.ActivityUnknown && !doubts(o, best): // a word, but none that says anything
 		case o.Activity == team.Limited && (!o.Until.IsZero() && !now.Before(o.Until) || !o.Began().After(e.Ended)): // over
-		case best.Activity == "" || overrules(o, best):
+		case best.Activity == "" || doubts(o, best) || overrules(o, best):
 			best = o
 		}
 	}
@@ -123,6 +124,15 @@ func (e *Engine) tiers() []team.Observation {
 		}
 	}
 	return out
+}
+
+// doubts reports whether a screen stands against a hook's word that the turn is over: it
+// shows a dialog, or nothing that a rule knows. Some dialogs come with the end of a turn,
+// before or after that word, and no hook tells of them. Whatever comes to rest on the screen
+// is read, so what it showed before the word is over as soon as anything else is drawn.
+func doubts(o, best team.Observation) bool {
+	return o.Tier == team.TierScreen && best.Tier == team.TierHook && best.Activity == team.Idle &&
+		(o.Activity == team.ActivityUnknown || o.Activity == team.Waiting)
 }
 
 // overrules reports whether a less trusted observation counts against a better one.
