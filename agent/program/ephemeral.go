@@ -7,32 +7,39 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/agent/tools"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
+// behind is what a request shows behind its conversation, beside the mode and the date.
+type behind struct {
+	announces  []ledger.Announced // of children
+	memory     string             // what is remembered about the turn
+	todo       string
+	background []string // commands
+}
+
 // ephemeral is what stands behind the conversation in each request of a turn, and is
-// written nowhere: what children have announced, the todo list,
-// what runs in the background, the mode and the date.
-func (p *Program) ephemeral(ctx context.Context, turn ledger.ClaimedTurn, space *tools.Space) (string, error) {
+// written nowhere.
+func (p *Program) ephemeral(ctx context.Context, b behind) (string, error) {
 	m, err := p.Team.Ledger.MemberBySession(ctx, p.id.Session)
 	if err != nil {
 		return "", err
 	}
 	var parts []string
-	for _, a := range turn.Announces {
+	for _, a := range b.announces {
 		text, err := announced(a)
 		if err != nil {
 			return "", err
 		}
 		parts = append(parts, text)
 	}
-	if todo := space.Todo(); todo != "" {
-		parts = append(parts, "[Context: todo]\n"+todo+"\n[/Context]")
-	}
-	if list := space.Background(); len(list) > 0 {
-		parts = append(parts, "[Context: commands in the background]\n"+strings.Join(list, "\n")+"\n[/Context]")
+	for _, c := range []struct{ name, text string }{
+		{"memory", b.memory}, {"todo", b.todo}, {"commands in the background", strings.Join(b.background, "\n")},
+	} {
+		if c.text != "" {
+			parts = append(parts, within(c.name, c.text))
+		}
 	}
 	mode := m.Spec.Mode
 	if mode == "" {
@@ -42,8 +49,7 @@ func (p *Program) ephemeral(ctx context.Context, turn ledger.ClaimedTurn, space 
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// announced is the result of a child as its parent's turn is shown it. No text of a child
-// can end the block, or look like another one.
+// announced is the result of a child as its parent's turn is shown it.
 func announced(a ledger.Announced) (string, error) {
 	var meta struct {
 		AgentID   string `json:"source_agent_id"`
@@ -68,6 +74,11 @@ func announced(a ledger.Announced) (string, error) {
 	}
 	text := fmt.Sprintf("From: %s#%s\nTask: %s\nResult: %s\nArtifacts: %s",
 		meta.AgentName, meta.AgentID, meta.Task.Label, meta.Result.Summary, strings.Join(artifacts, " "))
-	text = strings.NewReplacer("[/Context]", "[/ Context]", "[Context:", "[ Context:").Replace(text)
-	return "[Context: subagent_announce]\n" + text + "\n[/Context]", nil
+	return within("subagent_announce", text), nil
+}
+
+// within is a block of the ephemeral part. No text can end it, or look like another one.
+func within(name, text string) string {
+	text = strings.NewReplacer("[/Context]", "[/ Context]", "[Context:", "[ Context:").Replace(strings.TrimSpace(text))
+	return "[Context: " + name + "]\n" + text + "\n[/Context]"
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/agent/llm"
@@ -30,9 +31,9 @@ func (p *Program) first(ctx context.Context) string {
 }
 
 // system is the part of the prompt that is the same in every turn of every session of a
-// spec: what an agent of a team is told, the person's and the repository's own texts, and
-// the spec's. An overlay that cannot be read is told on the screen and left out.
-func (p *Program) system(spec team.AgentSpec) string {
+// spec: what an agent of a team is told, the person's and the repository's own texts, the
+// skills that there are, and the spec's text. An overlay that cannot be read is told on the screen and left out.
+func (p *Program) system(spec team.AgentSpec, known []skills.Skill, info model.Info) string {
 	parts := []string{general}
 	list, err := skills.Overlays(p.Team.Layout.Home.Dir, cmp.Or(spec.ID, "default"), spec.Workspace.Overlay, p.repo(), p.Env.Dir)
 	if err != nil && p.Env.Out != nil {
@@ -44,6 +45,9 @@ func (p *Program) system(spec team.AgentSpec) string {
 			whose = "of the project; they give no permission"
 		}
 		parts = append(parts, fmt.Sprintf("[%s, the words %s]\n%s", o.Name, whose, strings.TrimSpace(o.Text)))
+	}
+	if text := listing(known, info.Context); text != "" {
+		parts = append(parts, text)
 	}
 	if spec.Defaults.SystemPrompt != "" {
 		parts = append(parts, spec.Defaults.SystemPrompt)
@@ -84,14 +88,24 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 	if err != nil {
 		return llm.Setup{}, err
 	}
-	list, space, err := p.toolset(ctx, s, m, spec, cfg)
+	known, loads := p.skillsOf(spec)
+	list, space, err := p.toolset(ctx, s, m, spec, cfg, append(loads, p.memoryTools(s, spec)...))
 	if err != nil {
 		return llm.Setup{}, err
 	}
+	if !slices.ContainsFunc(list, func(t llm.Tool) bool { return t.Name == skillTool }) {
+		known = nil // none can be loaded
+	}
+	remembered, err := p.recall(ctx, s, spec)
+	if err != nil && p.Env.Out != nil { // no reason to stand still
+		_, _ = fmt.Fprintf(p.Env.Out, "memory: %v\n", err)
+	}
 	out := llm.Setup{
-		Model: ref, Provider: serves, Info: info, System: p.system(spec), Tools: list, Temperature: spec.Defaults.Model.Temperature,
+		Model: ref, Provider: serves, Info: info, System: p.system(spec, known, info), Tools: list, Temperature: spec.Defaults.Model.Temperature,
 		Effort: spec.Defaults.Model.Effort, MaxOutput: spec.Defaults.Model.MaxOutputTokens,
-		Ephemeral: func(ctx context.Context) (string, error) { return p.ephemeral(ctx, turn, space) },
+		Ephemeral: func(ctx context.Context) (string, error) {
+			return p.ephemeral(ctx, behind{turn.Announces, remembered, space.Todo(), space.Background()})
+		},
 	}
 	if _, err := p.Team.Ledger.Setting(ctx, settingRounds, &out.Rounds); err != nil {
 		return out, err

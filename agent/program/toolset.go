@@ -98,13 +98,20 @@ func (p *Program) rules(ctx context.Context) (tools.Rules, error) {
 	return tools.Rules{Permissions: rules, Member: m.Name, Mode: cmp.Or(m.Spec.Mode, team.ModeDefault)}, err
 }
 
-// toolset is what a turn of the session lists and can call, by name.
-func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, cfg *config.Config) ([]llm.Tool, *tools.Space, error) {
+// policyOf bounds the tools of a session.
+func policyOf(s ledger.Session, m ledger.Member, spec team.AgentSpec) (tools.Policy, error) {
+	key, err := team.ParseSessionKey(s.Key)
+	return tools.Policy{Spec: spec.Policy.Tools, Kind: key.Kind, Mode: m.Spec.Mode}, err
+}
+
+// toolset is what a turn of the session lists and can call, by name: the tools of its
+// worktree, the team's operations and more.
+func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, cfg *config.Config, more []tools.Tool) ([]llm.Tool, *tools.Space, error) {
 	space, err := p.space(ctx, s.Key, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	all := space.Tools()
+	all := append(space.Tools(), more...)
 	ops, err := p.operations(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -114,11 +121,10 @@ func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member
 		all = append(all, tools.Tool{Tool: o.Tool, Class: tools.Team, ReadOnly: o.ReadOnly})
 		run[o.Name] = o
 	}
-	key, err := team.ParseSessionKey(s.Key)
+	policy, err := policyOf(s, m, spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	policy := tools.Policy{Spec: spec.Policy.Tools, Kind: key.Kind, Mode: m.Spec.Mode}
 	var out []llm.Tool
 	for _, t := range policy.Filter(all) {
 		if o, ok := run[t.Name]; ok {

@@ -33,6 +33,9 @@ type Skill struct {
 	root        string // the repository that it came with
 }
 
+// Project reports whether the skill came with the repository: its text is not the person's.
+func (s Skill) Project() bool { return s.root != "" }
+
 // Broken is a directory that should be a skill and is none.
 type Broken struct {
 	File string

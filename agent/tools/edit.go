@@ -33,7 +33,7 @@ type editPart struct {
 }
 
 func (s *Space) writeTool() Tool {
-	return typed("write", "Create a file, or replace the whole of one that was read before.", Edit, false,
+	return Typed("write", "Create a file, or replace the whole of one that was read before.", Edit, false,
 		func(in writeIn) Subject { return paths(in.Path) },
 		func(ctx context.Context, _ Call, in writeIn) (Out, error) {
 			p, old, mode, err := s.target(ctx, "write", in.Path)
@@ -55,7 +55,7 @@ func (s *Space) writeTool() Tool {
 }
 
 func (s *Space) editTool() Tool {
-	return typed("edit", "Change parts of a file that was read before. Each old text must be in the file exactly once, unless all is set.", Edit, false,
+	return Typed("edit", "Change parts of a file that was read before. Each old text must be in the file exactly once, unless all is set.", Edit, false,
 		func(in editIn) Subject { return paths(in.Path) },
 		func(ctx context.Context, _ Call, in editIn) (Out, error) {
 			p, old, mode, err := s.target(ctx, "edit", in.Path)

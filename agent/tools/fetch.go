@@ -34,7 +34,7 @@ type fetchIn struct {
 }
 
 func (s *Space) fetchTool() Tool {
-	return typed("fetch", "Get a page by its address: at most 1 MB, as text.", Fetch, true,
+	return Typed("fetch", "Get a page by its address: at most 1 MB, as text.", Fetch, true,
 		func(in fetchIn) Subject {
 			u, err := url.Parse(in.URL)
 			if err != nil {

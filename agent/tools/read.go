@@ -30,7 +30,7 @@ func paths(list ...string) Subject {
 }
 
 func (s *Space) readTool() Tool {
-	return typed("read", "Read a text file. Lines are shown with their numbers. A file must be read before it can be changed.", Read, true,
+	return Typed("read", "Read a text file. Lines are shown with their numbers. A file must be read before it can be changed.", Read, true,
 		func(in readIn) Subject { return paths(in.Path) },
 		func(_ context.Context, _ Call, in readIn) (Out, error) {
 			p, b, err := s.load(in.Path)
@@ -77,7 +77,7 @@ func showLines(in readIn, text string) (Out, error) {
 }
 
 func (s *Space) lsTool() Tool {
-	return typed("ls", "List a directory: names, with / behind directories, @ behind links, and the sizes of files.", Read, true,
+	return Typed("ls", "List a directory: names, with / behind directories, @ behind links, and the sizes of files.", Read, true,
 		func(in lsIn) Subject { return paths(in.Path) },
 		func(ctx context.Context, _ Call, in lsIn) (Out, error) {
 			rules, err := s.rules(ctx)

@@ -31,7 +31,7 @@ type grepIn struct {
 }
 
 func (s *Space) globTool() Tool {
-	return typed("glob", "Find files by a pattern of their paths. Files that git ignores are left out.", Read, true,
+	return Typed("glob", "Find files by a pattern of their paths. Files that git ignores are left out.", Read, true,
 		func(in globIn) Subject { return paths(in.Path) },
 		func(ctx context.Context, _ Call, in globIn) (Out, error) {
 			if !doublestar.ValidatePattern(in.Pattern) {
@@ -56,7 +56,7 @@ func (s *Space) globTool() Tool {
 }
 
 func (s *Space) grepTool() Tool {
-	return typed("grep", "Search files for lines that match a regular expression. Files that git ignores and binary files are left out.", Read, true,
+	return Typed("grep", "Search files for lines that match a regular expression. Files that git ignores and binary files are left out.", Read, true,
 		func(in grepIn) Subject { return paths(in.Path) },
 		func(ctx context.Context, _ Call, in grepIn) (Out, error) {
 			pattern := in.Pattern

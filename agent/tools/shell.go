@@ -47,7 +47,7 @@ type shellIDIn struct {
 }
 
 func (s *Space) shellTool() Tool {
-	return typed("shell", "Run a command line with bash in the worktree, without a terminal. Everything that it starts ends with it.", Shell, false,
+	return Typed("shell", "Run a command line with bash in the worktree, without a terminal. Everything that it starts ends with it.", Shell, false,
 		func(in shellIn) Subject { return Subject{Command: in.Command} },
 		func(ctx context.Context, c Call, in shellIn) (Out, error) {
 			if strings.TrimSpace(in.Command) == "" {
@@ -205,7 +205,7 @@ func (s *Space) Background() []string {
 }
 
 func (s *Space) shellOutputTool() Tool {
-	return typed("shell_output", "Show what a command in the background has written since the last look, and whether it still runs.", Own, true, nil,
+	return Typed("shell_output", "Show what a command in the background has written since the last look, and whether it still runs.", Own, true, nil,
 		func(_ context.Context, _ Call, in shellIDIn) (Out, error) {
 			j, err := s.back.find(in.ID)
 			if err != nil {
@@ -224,7 +224,7 @@ func (s *Space) shellOutputTool() Tool {
 }
 
 func (s *Space) shellKillTool() Tool {
-	return typed("shell_kill", "End a command in the background with everything that it has started.", Own, false, nil,
+	return Typed("shell_kill", "End a command in the background with everything that it has started.", Own, false, nil,
 		func(ctx context.Context, _ Call, in shellIDIn) (Out, error) {
 			j, err := s.back.find(in.ID)
 			if err != nil {

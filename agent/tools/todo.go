@@ -18,7 +18,7 @@ type todoIn struct {
 }
 
 func (s *Space) todoTool() Tool {
-	return typed("todo", "Keep a list of what is to be done in this session. The list is shown with every request.", Own, false, nil,
+	return Typed("todo", "Keep a list of what is to be done in this session. The list is shown with every request.", Own, false, nil,
 		func(_ context.Context, _ Call, in todoIn) (Out, error) {
 			done := 0
 			for i, item := range in.Items {
@@ -53,11 +53,21 @@ func (s *Space) RestoreTodo(input json.RawMessage) {
 func (s *Space) Todo() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.todo) == 0 {
+	return todoText(s.todo)
+}
+
+// TodoText is the list that a call of todo has kept, from the call's input, as text.
+func TodoText(input json.RawMessage) string {
+	in, err := decode[todoIn](input)
+	if err != nil {
 		return ""
 	}
+	return todoText(in.Items)
+}
+
+func todoText(items []TodoItem) string {
 	var out strings.Builder
-	for _, item := range s.todo {
+	for _, item := range items {
 		mark := map[string]string{"pending": "[ ]", "doing": "[>]", "done": "[x]"}[item.State]
 		fmt.Fprintf(&out, "%s %s\n", mark, item.Text)
 	}

@@ -77,9 +77,9 @@ func (w wrong) Error() string { return w.text }
 
 func wrongf(format string, args ...any) error { return wrong{fmt.Sprintf(format, args...)} }
 
-// typed makes a tool of a function with a typed input. The schema comes from the type:
+// Typed makes a tool of a function with a typed input. The schema comes from the type:
 // its json and jsonschema tags.
-func typed[In any](name, description string, class Class, readOnly bool, about func(In) Subject, run func(context.Context, Call, In) (Out, error)) Tool {
+func Typed[In any](name, description string, class Class, readOnly bool, about func(In) Subject, run func(context.Context, Call, In) (Out, error)) Tool {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		panic(err) // a type of this package

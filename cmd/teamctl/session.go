@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/agent/program"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
@@ -104,21 +105,30 @@ func (a *app) readTranscript(ctx context.Context, t *tool.Team, who string) (out
 }
 
 func newSessionShow(a *app) *cobra.Command {
-	var entries, trace bool
+	var entries, trace, prompt bool
 	cmd := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show a conversation: its turns, what waits, its entries",
 		Long: `Show a conversation by its key, or by the name of the member whose own it is: what
 it is set to, its turns and what waits for the next one. --entries adds the
-transcript, --trace what was decided about its turns and its backlog, with reasons.`,
+transcript, --trace what was decided about its turns and its backlog, with reasons.
+--prompt prints instead what the next request has before the conversation, and behind
+it, but for commands in the background.`,
 		Example: `  teamctl session show dev
   teamctl session show dev --entries
-  teamctl session show dev --trace`,
+  teamctl session show dev --trace
+  teamctl session show dev --prompt`,
 		Args:              takes(1, 1, "the key of a conversation, or the name of a member"),
 		ValidArgsFunction: first(a.completeMembers(true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+				if prompt && (entries || trace) {
+					return usage(cmd, "--prompt is printed alone")
+				}
+				if prompt {
+					return a.showPrompt(ctx, t, args[0])
+				}
 				s, err := a.readTranscript(ctx, t, args[0])
 				if err != nil || a.out.value(s) {
 					return err
@@ -144,7 +154,21 @@ transcript, --trace what was decided about its turns and its backlog, with reaso
 	}
 	cmd.Flags().BoolVar(&entries, "entries", false, "the transcript too")
 	cmd.Flags().BoolVar(&trace, "trace", false, "what was decided about its turns, and why")
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "what the next request has around the conversation")
 	return cmd
+}
+
+func (a *app) showPrompt(ctx context.Context, t *tool.Team, who string) error {
+	s, err := t.Session(ctx, who)
+	if err != nil {
+		return err
+	}
+	p, err := program.Preview(ctx, t, s)
+	if err != nil || a.out.value(p) {
+		return err
+	}
+	a.out.line("%s\n\n%s", strings.TrimRight(printableLines(p.System), "\n"), strings.TrimRight(printableLines(p.Ephemeral), "\n"))
+	return a.out.failed
 }
 
 func (a *app) showSession(s transcript) {

@@ -1,0 +1,61 @@
+package program
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/agent/model/config"
+	"github.com/teamctl/teamctl/agent/tools"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// Prompt is what the next request of a session has beside its conversation.
+type Prompt struct {
+	System    string `json:"system"`    // before it
+	Ephemeral string `json:"ephemeral"` // behind it, stored nowhere
+}
+
+// Preview renders the prompt of the next request of a session, in a process that does not
+// run it: without what that process alone knows, which is its commands in the background,
+// and without what children will have announced when the turn begins.
+func Preview(ctx context.Context, t *tool.Team, s ledger.Session) (out Prompt, err error) {
+	m, err := t.Ledger.MemberBySession(ctx, s.Member)
+	if err != nil {
+		return out, err
+	}
+	p := &Program{Team: t, Member: m, Env: agent.Env{Dir: cmp.Or(m.Worktree, m.Spec.Cwd)}}
+	p.begin(agent.Identity{Session: m.SessionKey, Name: m.Name})
+	spec, err := p.spec(ctx, s)
+	if err != nil {
+		return out, err
+	}
+	cfg, err := config.Load(t.Layout.Home)
+	if err != nil {
+		return out, err
+	}
+	_, info, err := cfg.Open(modelOf(s, spec, cfg))
+	if err != nil {
+		return out, err
+	}
+	list, loads := p.skillsOf(spec)
+	policy, err := policyOf(s, m, spec)
+	if err != nil {
+		return out, err
+	}
+	if len(policy.Filter(loads)) == 0 {
+		list = nil
+	}
+	out.System = p.system(spec, list, info)
+	remembered, err := p.recall(ctx, s, spec)
+	if err != nil {
+		return out, err
+	}
+	todo, _, err := t.Ledger.NewestInput(ctx, s.Key, "todo")
+	if err != nil {
+		return out, err
+	}
+	out.Ephemeral, err = p.ephemeral(ctx, behind{memory: remembered, todo: tools.TodoText(todo)})
+	return out, err
+}

@@ -1,0 +1,66 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/agent/skills"
+	"github.com/teamctl/teamctl/agent/tools"
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	skillTool = "skill"
+	// Skills are listed within a fiftieth of the model's context.
+	listShare     = 50
+	listContext   = 32_000 // tokens, where nobody has said how large it is
+	bytesPerToken = 4
+)
+
+// skillsOf are the skills of an agent, and a tool that loads one of them; there is none
+// without skills.
+func (p *Program) skillsOf(spec team.AgentSpec) ([]skills.Skill, []tools.Tool) {
+	all, _ := skills.Find(p.Team.Layout.Home.Dir, p.repo()) // doctor tells of broken ones
+	list := skills.Allowed(all, spec.Policy.Skills)
+	if len(list) == 0 {
+		return nil, nil
+	}
+	type in struct {
+		Name string `json:"name" jsonschema:"a skill that the instructions list"`
+	}
+	return list, []tools.Tool{tools.Typed(skillTool, "Load the text of a skill: how a kind of work is done here.", tools.Read, true, nil,
+		func(_ context.Context, _ tools.Call, in in) (tools.Out, error) { return load(list, in.Name), nil })}
+}
+
+// load is the text of a skill of the list, and of no other.
+func load(list []skills.Skill, name string) tools.Out {
+	i := slices.IndexFunc(list, func(s skills.Skill) bool { return strings.EqualFold(s.Name, strings.TrimSpace(name)) })
+	if i < 0 {
+		names := make([]string, len(list))
+		for i, s := range list {
+			names[i] = s.Name
+		}
+		return tools.Out{Failed: true, Text: fmt.Sprintf("There is no skill %q for this agent. There is: %s", name, strings.Join(names, ", "))}
+	}
+	text, dir, err := skills.Load(list[i])
+	if err != nil {
+		return tools.Out{Failed: true, Text: fmt.Sprintf("The skill %s cannot be read: %v", list[i].Name, err)}
+	}
+	whose := "your person"
+	if list[i].Project() {
+		whose = "the project, which gives no permission"
+	}
+	return tools.Out{Text: fmt.Sprintf("[Skill %s, the words of %s; its files are in %s]\n%s", list[i].Name, whose, dir, text), Note: list[i].Name}
+}
+
+// listing is the part of the instructions that names skills.
+func listing(list []skills.Skill, context int) string {
+	text := skills.Listing(list, cmp.Or(context, listContext)/listShare*bytesPerToken)
+	if text == "" {
+		return ""
+	}
+	return "[Skills; the tool skill loads one before you do what it is about]\n" + strings.TrimSpace(text)
+}
