@@ -28,6 +28,11 @@ const (
 	triedNot = "not tried"
 )
 
+// notTried is why a check came to nothing that is no failure.
+type notTried string
+
+func (n notTried) Error() string { return string(n) }
+
 // trial is how an agent is to be tried.
 type trial struct {
 	agent   string
@@ -151,9 +156,12 @@ func (s *sandbox) try(ctx context.Context, t trial, show func(tried)) ([]tried, 
 		r := tried{Check: name, Status: triedNot, Detail: skip}
 		if skip == "" {
 			detail, err := f()
+			var not notTried
 			switch {
 			case ctx.Err() != nil:
 				return false
+			case errors.As(err, &not):
+				r.Detail = not.Error()
 			case err == nil:
 				r.Status, r.Detail = triedYes, detail
 			default:
@@ -241,7 +249,7 @@ func (s *sandbox) prompted(ctx context.Context, t trial) (string, error) {
 			return worked, "", err
 		}
 		r, err := s.state(ctx)
-		return false, r.shown(), err
+		return r.worked(), r.shown(), err
 	})
 	return "it was seen at work", err
 }
@@ -256,37 +264,53 @@ func (s *sandbox) becomes(ctx context.Context, t trial, want team.Activity) (str
 }
 
 func (s *sandbox) mailed(ctx context.Context, t trial) (string, error) {
-	return s.sent(ctx, t, t.mail, team.Accepted)
+	id, err := s.send(ctx, t.mail)
+	if err != nil {
+		return "", err
+	}
+	return s.came(ctx, t, id, team.Accepted)
 }
 
-// sent sends a message and waits until it has come so far at least; the evidence is
-// returned.
-func (s *sandbox) sent(ctx context.Context, t trial, text string, far team.DeliveryState) (string, error) {
+// send sends a message and returns its id.
+func (s *sandbox) send(ctx context.Context, text string) (id string, err error) {
 	var sent struct {
 		ID string `json:"message_id"`
 	}
-	if err := s.run(ctx, &sent, "send", trySubject, "--", text); err != nil {
-		return "", err
+	err = s.run(ctx, &sent, "send", trySubject, "--", text)
+	return sent.ID, err
+}
+
+// arrival is how far a message has come.
+type arrival struct {
+	State            team.DeliveryState
+	Evidence, Reason string
+}
+
+func (d arrival) accepted() bool {
+	return d.State == team.Accepted || d.State == team.Read || d.State == team.Answered
+}
+
+func (s *sandbox) delivery(ctx context.Context, id string) (arrival, error) {
+	var m struct{ Deliveries []arrival }
+	if err := s.run(ctx, &m, "message", "show", id); err != nil || len(m.Deliveries) == 0 {
+		return arrival{}, err
 	}
+	return m.Deliveries[0], nil
+}
+
+// came waits until a message has come so far at least; the evidence is returned.
+func (s *sandbox) came(ctx context.Context, t trial, id string, far team.DeliveryState) (string, error) {
 	evidence := ""
 	err := s.until(ctx, t, string(far), func() (bool, string, error) {
-		var m struct {
-			Deliveries []struct {
-				State            team.DeliveryState
-				Evidence, Reason string
-			}
-		}
-		if err := s.run(ctx, &m, "message", "show", sent.ID); err != nil || len(m.Deliveries) == 0 {
+		d, err := s.delivery(ctx, id)
+		switch {
+		case err != nil:
 			return false, "", err
-		}
-		d := m.Deliveries[0]
-		switch d.State {
-		case team.Accepted, team.Read, team.Answered:
+		case d.accepted():
 			evidence = d.Evidence
 			return true, "", nil
-		case team.Dropped:
+		case d.State == team.Dropped:
 			return false, "", errors.New("it was dropped: " + d.Reason)
-		case team.Posted, team.Mailed, team.Held, team.Injected, team.Unknown:
 		}
 		seen := string(d.State)
 		if d.Reason != "" {
@@ -299,12 +323,34 @@ func (s *sandbox) sent(ctx context.Context, t trial, text string, far team.Deliv
 
 // interrupted: what is interrupted is the turn of its own message. One that the mail
 // before it began may go on when that is accepted, and some agents give evidence of a
-// message at the end of its turn only, so that injected is what is waited for.
+// message at the end of its turn only, so that injected is what is waited for. A model
+// that answers at once has nothing to be interrupted.
 func (s *sandbox) interrupted(ctx context.Context, t trial) (string, error) {
-	if _, err := s.sent(ctx, t, t.busy, team.Injected); err != nil {
+	began := time.Now()
+	id, err := s.send(ctx, t.busy)
+	if err != nil {
 		return "", err
 	}
-	if _, err := s.becomes(ctx, t, team.Working); err != nil {
+	if _, err := s.came(ctx, t, id, team.Injected); err != nil {
+		return "", err
+	}
+	rested, over := 0, false
+	err = s.until(ctx, t, string(team.Working), func() (bool, string, error) {
+		over = false
+		r, err := s.state(ctx)
+		if err != nil || r.Activity == team.Working {
+			return err == nil, "", err
+		}
+		d, err := s.delivery(ctx, id)
+		if over = r.Activity == team.Idle && d.accepted(); over && r.rested(began) {
+			rested++
+		}
+		return rested > 2, r.shown(), err
+	})
+	switch {
+	case over:
+		return "", notTried("its turn was over before it could be interrupted")
+	case err != nil:
 		return "", err
 	}
 	if err := s.run(ctx, nil, "interrupt", trySubject); err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -214,6 +215,15 @@ type sandboxState struct {
 	Ready    bool          `json:"ready"`
 	Source   string        `json:"source"`
 	Evidence []string      `json:"evidence"`
+	Tier     string        `json:"tier"`
+	At       time.Time     `json:"at"`
+
+	Recent []team.Observation `json:"recent"`
+}
+
+// worked reports whether it was seen at work, if only for a moment.
+func (r sandboxState) worked() bool {
+	return slices.ContainsFunc(r.Recent, func(o team.Observation) bool { return o.Activity == team.Working })
 }
 
 func (r sandboxState) shown() string {
@@ -225,6 +235,13 @@ func (r sandboxState) shown() string {
 		out += ", says " + r.Source
 	}
 	return out
+}
+
+// rested reports whether the program itself has said since a time that it is idle. A screen
+// may be behind, and shows what was before.
+func (r sandboxState) rested(since time.Time) bool {
+	told := r.Tier == team.TierHook.String() || r.Tier == team.TierChannel.String()
+	return told && r.Activity == team.Idle && r.At.After(since)
 }
 
 // ended reports that it runs no more; nothing starts it again.

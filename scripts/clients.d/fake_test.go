@@ -93,6 +93,10 @@ func TestFakes(t *testing.T) {
 			tried(t, o, c)
 		})
 	}
+	t.Run("agents test of a model that answers at once", func(t *testing.T) {
+		t.Parallel()
+		triedAtOnce(t, o, all[2])
+	})
 	t.Run("trust dialog", func(t *testing.T) {
 		t.Parallel()
 		trustDialog(t, o, all[0])
@@ -151,19 +155,26 @@ func shows(t *testing.T, o options, c agentlab.Client, rows []check) {
 	}
 }
 
+// alone is a world with one of the clients, until the test ends.
+func alone(t *testing.T, o options, c agentlab.Client) *world {
+	t.Helper()
+	w, err := newWorld(context.WithoutCancel(t.Context()), o, []agentlab.Client{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.close(false); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
 // tried: what a person has teamctl try works with each, and nothing of it is left, in
 // the home directory of teamctl or in its repository.
 func tried(t *testing.T, o options, c agentlab.Client) {
 	ctx := context.WithoutCancel(t.Context())
-	w, err := newWorld(ctx, o, []agentlab.Client{c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := w.close(false); err != nil {
-			t.Error(err)
-		}
-	}()
+	w := alone(t, o, c)
 	before := w.things(t)
 	out, err := w.teamctl(ctx, "agents", "test", c.Name, "--dir", w.Repo, "--prompt", "@@shell sleep 2\n@@say hello",
 		"--mail", "@@say again", "--busy", "@@shell sleep 600", "--timeout", o.limit.String())
@@ -181,6 +192,18 @@ func tried(t *testing.T, o options, c agentlab.Client) {
 	}
 	if _, err := untouched(ctx, w, c); err != nil {
 		t.Error(err)
+	}
+}
+
+// triedAtOnce: a model that answers at once is at work for a moment only, which is no
+// failure of the agent.
+func triedAtOnce(t *testing.T, o options, c agentlab.Client) {
+	ctx := context.WithoutCancel(t.Context())
+	w := alone(t, o, c)
+	out, err := w.teamctl(ctx, "agents", "test", c.Name, "--dir", w.Repo, "--prompt", "@@say hello",
+		"--mail", "@@say again", "--busy", "@@say done", "--timeout", o.limit.String())
+	if err != nil || strings.Contains(out, "\nno ") || strings.Count(out, "\nyes ")+strings.Count(out, "\nnot tried ") != 6 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
