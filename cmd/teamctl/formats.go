@@ -56,7 +56,11 @@ var shapes = map[string]shape{
 	"delete": {name: "team_name"},
 	"down":   {name: "team_name"},
 	"up":     {list: "members", name: "name"},
-	"board":  {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
+	"graph": {
+		list: "nodes", name: "id", reads: true, watch: true,
+		note: "`nodes` are tasks as of board with `dependsOn`, their `layer` and `row` in the drawing, and `critical`; `edges` lead `from` a task `to` one that depends on it over `rows`, one of each layer; `crossings` counts edges that cross; `criticalPath` are ids.",
+	},
+	"board": {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
 	"wait": {
 		list: "tasks", name: "id", reads: true,
 		note: "With `--member` it is `member`, a [Member](#member); with `--mail` `inbox`, entries as of inbox.",

@@ -173,6 +173,16 @@ func filled(name string, tasks []ledger.Task, stuck map[string]bool, members []l
 	return s
 }
 
+// Tasks returns tasks as screens show them; which are stuck is judged among them.
+func Tasks(list []ledger.Task) []view.Task {
+	behind := stuck(list)
+	out := make([]view.Task, len(list))
+	for i, t := range list {
+		out[i] = Task(t, behind[t.ID])
+	}
+	return out
+}
+
 // Task returns a task as screens show it.
 func Task(t ledger.Task, stuck bool) view.Task {
 	v := view.Task{

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
+)
+
+var graphFormats = []string{"text", "mermaid", "dot", "svg", "json"}
+
+func newGraph(a *app) *cobra.Command {
+	var (
+		format, task string
+		depth        int
+	)
+	cmd := &cobra.Command{
+		Use:   "graph",
+		Short: "Show what tasks depend on, as a drawing",
+		Long: `Show the tasks and what they depend on, drawn from left to right, with the chain that has taken
+longest as the critical path: as text, for Mermaid or Graphviz, as a picture, or as data
+with the place of each task. The same tasks give the same drawing. --task draws those
+around one only.`,
+		Example: `  teamctl graph
+  teamctl graph --task 5 --depth 1
+  teamctl graph --format svg > tasks.svg`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case !slices.Contains(graphFormats, format):
+				return usage(cmd, "--format is text, mermaid, dot, svg or json, not %q", format)
+			case depth < 0:
+				return usage(cmd, "--depth must not be negative")
+			case task == "" && cmd.Flags().Changed("depth"):
+				return usage(cmd, "--depth goes with --task")
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+				now := time.Now()
+				g, err := graph(cmd.Context(), t, taskID(task), depth, now)
+				if err != nil || a.out.value(g) {
+					return err
+				}
+				a.putGraph(g, format, now)
+				return nil
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", "text", "text, mermaid, dot, svg or json")
+	f.StringVar(&task, "task", "", "only the tasks around this one")
+	f.IntVar(&depth, "depth", 2, "with --task: how many dependencies away")
+	a.complete(cmd, "format", words(graphFormats...))
+	a.complete(cmd, "task", a.completeTasks(ledger.TaskFilter{Newest: true}))
+	return cmd
+}
+
+// graph lays out the tasks of a team, or those around one.
+func graph(ctx context.Context, t *tool.Team, around string, depth int, now time.Time) (view.Graph, error) {
+	list, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
+	if err != nil {
+		return view.Graph{}, err
+	}
+	deps := map[string][]string{}
+	for _, x := range list {
+		deps[x.ID] = x.DependsOn
+	}
+	if around != "" {
+		if _, ok := deps[around]; !ok {
+			_, err := t.Ledger.Task(ctx, around)
+			return view.Graph{}, err
+		}
+	}
+	tasks := look.Tasks(list)
+	if around != "" {
+		near := view.Around(around, depth, deps)
+		tasks = slices.DeleteFunc(tasks, func(x view.Task) bool { return !near[x.ID] })
+	}
+	g, err := view.NewGraph(tasks, deps, now)
+	if err != nil {
+		return view.Graph{}, team.Errorf(team.CodeLimit, "draw %d tasks: %w", len(tasks), err).WithHint("teamctl graph --task ID draws those around one")
+	}
+	return g, nil
+}
+
+func (a *app) putGraph(g view.Graph, format string, now time.Time) {
+	switch format {
+	case "mermaid":
+		a.out.text(g.Mermaid(now))
+	case "dot":
+		a.out.text(g.DOT(now))
+	case "svg":
+		a.out.text(g.SVG(now))
+	case "json":
+		a.out.encode(g, "  ")
+	default:
+		if len(g.Nodes) == 0 {
+			a.out.note("no tasks")
+			return
+		}
+		for _, l := range g.Text(now) {
+			a.out.line("%s", l)
+		}
+	}
+}

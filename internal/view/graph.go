@@ -1,0 +1,189 @@
+package view
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Graph is the dependencies of tasks, drawn in layers from left to right: every task is to
+// the right of all that it depends on. The same tasks give the same Graph.
+type Graph struct {
+	Nodes     []GraphNode `json:"nodes"` // as the tasks came
+	Edges     []GraphEdge `json:"edges"`
+	Layers    int         `json:"layers"`
+	Rows      int         `json:"rows"`
+	Crossings int         `json:"crossings"` // of edges
+	Critical  []string    `json:"criticalPath"`
+
+	lanes [][]lane // of each layer, from the top
+	hops  []hop
+}
+
+// GraphNode is a task with its place. No two of a layer have the same row.
+type GraphNode struct {
+	Task
+	DependsOn []string `json:"dependsOn"` // those that are in the graph
+	Layer     int      `json:"layer"`
+	Row       int      `json:"row"`
+	Critical  bool     `json:"critical"`
+}
+
+// GraphEdge leads from a dependency to what waits for it. Rows are those that it passes,
+// from the layer of From to that of To.
+type GraphEdge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Rows []int  `json:"rows"`
+}
+
+// lane is a place in a layer: a node, or an edge that passes.
+type lane struct {
+	node int // -1 for an edge
+	row  int
+}
+
+// hop is the part of an edge between a layer and the next, by the places of its ends in
+// their layers.
+type hop struct{ layer, from, to, edge int }
+
+// maxGraph is how many nodes, and layers that edges pass, a Graph has at most.
+const maxGraph = 20_000
+
+// ErrLargeGraph is the error for tasks whose drawing would be too large to be of use.
+var ErrLargeGraph = errors.New("the graph is too large to be drawn")
+
+// NewGraph lays out tasks. deps are the ids that each depends on; those that are not among
+// the tasks are left out, and so is what would close a cycle.
+func NewGraph(tasks []Task, deps map[string][]string, now time.Time) (Graph, error) {
+	g := Graph{Nodes: make([]GraphNode, len(tasks)), Edges: []GraphEdge{}, Critical: []string{}}
+	at := make(map[string]int, len(tasks))
+	for i, t := range tasks {
+		g.Nodes[i] = GraphNode{Task: t, DependsOn: []string{}}
+		at[t.ID] = i
+	}
+	from := make([][]int, len(tasks)) // dependencies of each
+	for i, t := range tasks {
+		for _, id := range deps[t.ID] {
+			if d, ok := at[id]; ok && !slices.Contains(from[i], d) {
+				from[i] = append(from[i], d)
+			}
+		}
+	}
+	order := g.rank(from)
+	size := len(tasks)
+	for _, i := range order {
+		for _, d := range from[i] {
+			size += g.Nodes[i].Layer - g.Nodes[d].Layer
+			g.Nodes[i].DependsOn = append(g.Nodes[i].DependsOn, tasks[d].ID)
+		}
+	}
+	if size > maxGraph {
+		return Graph{}, ErrLargeGraph
+	}
+	g.critical(from, order, now)
+	g.arrange(from)
+	return g, nil
+}
+
+// rank gives every node the layer behind its last dependency, drops from from what would
+// close a cycle, and returns the nodes in an order in which each follows what it depends on.
+func (g *Graph) rank(from [][]int) (order []int) {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	state := make([]int, len(from))
+	next := make([]int, len(from)) // dependency to go to
+	for start := range from {
+		for path := []int{start}; len(path) > 0 && state[start] != done; {
+			i := path[len(path)-1]
+			state[i] = open
+			if next[i] < len(from[i]) {
+				d := from[i][next[i]]
+				switch state[d] {
+				case fresh:
+					path = append(path, d)
+				case open:
+					from[i] = slices.Delete(from[i], next[i], next[i]+1)
+				default:
+					next[i]++
+				}
+				continue
+			}
+			for _, d := range from[i] {
+				g.Nodes[i].Layer = max(g.Nodes[i].Layer, g.Nodes[d].Layer+1)
+			}
+			g.Layers = max(g.Layers, g.Nodes[i].Layer+1)
+			state[i] = done
+			order = append(order, i)
+			path = path[:len(path)-1]
+		}
+	}
+	return order
+}
+
+// critical marks the chain whose tasks have taken longest; of equals the one with more
+// tasks, and of these the first.
+func (g *Graph) critical(from [][]int, order []int, now time.Time) {
+	type chain struct {
+		took time.Duration
+		n    int
+		prev int
+	}
+	longer := func(a, b chain) int { return cmp.Or(cmp.Compare(a.took, b.took), cmp.Compare(a.n, b.n)) }
+	best := make([]chain, len(from))
+	last := -1
+	for _, i := range order {
+		best[i] = chain{prev: -1}
+		for _, d := range from[i] {
+			if c := (chain{best[d].took, best[d].n, d}); best[i].prev < 0 || longer(c, best[i]) > 0 {
+				best[i] = c
+			}
+		}
+		best[i].took += max(0, g.Nodes[i].Took(now))
+		best[i].n++
+		if last < 0 || longer(best[i], best[last]) > 0 {
+			last = i
+		}
+	}
+	if last < 0 || best[last].n < 2 {
+		return
+	}
+	for i := last; i >= 0; i = best[i].prev {
+		g.Nodes[i].Critical = true
+		g.Critical = append(g.Critical, g.Nodes[i].ID)
+	}
+	slices.Reverse(g.Critical)
+}
+
+// Around returns the ids of the tasks that are at most depth dependencies away from a task
+// in either direction, itself included.
+func Around(id string, depth int, deps map[string][]string) map[string]bool {
+	back := map[string][]string{}
+	for t, list := range deps {
+		for _, d := range list {
+			back[d] = append(back[d], t)
+		}
+	}
+	out := map[string]bool{id: true}
+	for _, way := range []map[string][]string{deps, back} {
+		level := []string{id}
+		seen := map[string]bool{id: true}
+		for range depth {
+			var next []string
+			for _, t := range level {
+				for _, d := range way[t] {
+					if !seen[d] {
+						seen[d], out[d] = true, true
+						next = append(next, d)
+					}
+				}
+			}
+			level = next
+		}
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+package view
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+const (
+	graphSubject = 28 // cells of a subject in a drawing
+	graphNote    = 20 // cells of why a task failed
+)
+
+// Sign is a task's state in one character.
+func (t Task) Sign() string {
+	switch {
+	case t.Active():
+		return "▸"
+	case t.Status == team.TaskCompleted:
+		return "✓"
+	case t.Status == team.TaskFailed:
+		return "✗"
+	case t.Stuck:
+		return "!"
+	}
+	return "·"
+}
+
+// label is what a drawing says of a task in one line.
+func (n GraphNode) label(now time.Time) string {
+	parts := []string{n.Sign(), Clean(n.ID), Cut(Clean(n.Subject), graphSubject)}
+	switch {
+	case n.Active():
+		parts = append(parts, Elapsed(n.Took(now)), Clean(n.Owner))
+	case n.Status == team.TaskCompleted:
+		parts = append(parts, Duration(n.Took(now)))
+	case n.Status == team.TaskFailed:
+		parts = append(parts, Cut(Clean(n.Note), graphNote))
+	}
+	return strings.TrimSpace(strings.Join(parts, " "))
+}
+
+// Text draws the graph with box-drawing characters, one line per row. Lines that only cross
+// show as a gap in the horizontal one.
+func (g Graph) Text(now time.Time) []string {
+	channels := make([]channel, max(0, g.Layers-1))
+	line := func(_, row int) int { return row }
+	height := g.Rows
+	if !g.route(channels, line) {
+		// Two edges that exchange their rows would be drawn over each other: each second
+		// layer moves down by half a row.
+		line = func(layer, row int) int { return 2*row + layer%2 }
+		height = 2 * g.Rows
+		g.route(channels, line)
+	}
+	out := make([]strings.Builder, height)
+	for layer, lanes := range g.lanes {
+		wide := 0
+		for _, l := range lanes {
+			if l.node >= 0 {
+				wide = max(wide, Width(g.Nodes[l.node].label(now))+2)
+			}
+		}
+		cells := make([]string, height)
+		for place, l := range lanes {
+			fill, text := " ", ""
+			if layer < len(channels) && channels[layer].leaves[place] {
+				fill = "─"
+			}
+			if l.node >= 0 {
+				text = " " + g.Nodes[l.node].label(now) + " "
+			}
+			cells[line(layer, l.row)] = text + strings.Repeat(fill, wide-Width(text))
+		}
+		for i := range out {
+			out[i].WriteString(Pad(cells[i], wide))
+			if layer < len(channels) {
+				out[i].WriteString(channels[layer].text(i))
+			}
+		}
+	}
+	lines := make([]string, 0, height+2)
+	for i := range out {
+		if s := strings.TrimRight(out[i].String(), " "); s != "" {
+			lines = append(lines, s)
+		}
+	}
+	if len(g.Critical) > 0 {
+		lines = append(lines, "", " critical path "+Clean(strings.Join(g.Critical, "-")))
+	}
+	return lines
+}
+
+// channel is the room between a layer and the next, in which edges change their lines. All
+// edges of one source share a track, a vertical line.
+type channel struct {
+	tracks []track
+	wide   int
+	leaves map[int]bool // places of the layer from which an edge leaves
+}
+
+type track struct {
+	from   int   // line
+	to     []int // lines
+	column int   // -1 for an edge that changes no line
+}
+
+func (t track) span() (top, bottom int) {
+	return min(t.from, slices.Min(t.to)), max(t.from, slices.Max(t.to))
+}
+
+// route fills the channels; ok is false where edges cannot be kept apart.
+func (g Graph) route(channels []channel, line func(layer, row int) int) (ok bool) {
+	for layer := range channels {
+		c := channel{leaves: map[int]bool{}}
+		index := map[int]int{}
+		for _, h := range g.hops {
+			if h.layer != layer {
+				continue
+			}
+			i, known := index[h.from]
+			if !known {
+				i = len(c.tracks)
+				index[h.from] = i
+				c.tracks = append(c.tracks, track{from: line(layer, g.lanes[layer][h.from].row)})
+				c.leaves[h.from] = true
+			}
+			c.tracks[i].to = append(c.tracks[i].to, line(layer+1, g.lanes[layer+1][h.to].row))
+		}
+		slices.SortFunc(c.tracks, func(a, b track) int { return a.from - b.from })
+		if !c.columns() {
+			return false
+		}
+		channels[layer] = c
+	}
+	return true
+}
+
+// columns gives the tracks columns: one is to the left of every other that arrives on the
+// line on which it leaves, and tracks in one column do not touch.
+func (c *channel) columns() (ok bool) {
+	used, left := 0, 0
+	for i, t := range c.tracks {
+		c.tracks[i].column = -1
+		if top, bottom := t.span(); top < bottom {
+			c.tracks[i].column = -2 // not given yet
+			left++
+		}
+	}
+	for ; left > 0; left-- {
+		next, column := -1, 0
+		for i, t := range c.tracks {
+			if t.column != -2 {
+				continue
+			}
+			free, at := true, 0
+			for j, other := range c.tracks {
+				if i == j || other.column == -1 || !slices.Contains(t.to, other.from) {
+					continue
+				}
+				free = free && other.column >= 0
+				at = max(at, other.column+1)
+			}
+			if free {
+				next, column = i, at
+				break
+			}
+		}
+		if next < 0 {
+			return false
+		}
+		top, bottom := c.tracks[next].span()
+		for slices.ContainsFunc(c.tracks, func(t track) bool {
+			a, b := t.span()
+			return t.column == column && a <= bottom && top <= b
+		}) {
+			column++
+		}
+		c.tracks[next].column = column
+		used = max(used, column+1)
+	}
+	c.wide = 2*used + 3
+	return true
+}
+
+// Parts of a character that draws lines.
+const (
+	up = 1 << iota
+	down
+	toLeft
+	toRight
+)
+
+var boxes = [16]string{
+	0: " ", up: "│", down: "│", up | down: "│", toLeft: "─", toRight: "─", toLeft | toRight: "─",
+	up | toLeft: "┘", up | toRight: "└", down | toLeft: "┐", down | toRight: "┌",
+	up | down | toLeft: "┤", up | down | toRight: "├", up | toLeft | toRight: "┴", down | toLeft | toRight: "┬", 15: "┼",
+}
+
+// text is one line of the channel.
+func (c channel) text(line int) string {
+	cells := make([]int, c.wide)
+	across := func(from, to int) {
+		for x := from; x < to; x++ {
+			cells[x] |= toLeft | toRight
+		}
+	}
+	at := func(t track) int { return 2 + 2*t.column }
+	for _, t := range c.tracks {
+		switch {
+		case t.column < 0:
+			if t.from == line {
+				across(0, c.wide)
+			}
+		default:
+			if t.from == line {
+				across(0, at(t))
+				cells[at(t)] |= toLeft
+			}
+			if slices.Contains(t.to, line) {
+				cells[at(t)] |= toRight
+				across(at(t)+1, c.wide)
+			}
+		}
+	}
+	for _, t := range c.tracks {
+		top, bottom := t.span()
+		if t.column < 0 || line < top || line > bottom {
+			continue
+		}
+		if t.from != line && !slices.Contains(t.to, line) {
+			cells[at(t)] = up | down // whatever crosses it
+			continue
+		}
+		if line > top {
+			cells[at(t)] |= up
+		}
+		if line < bottom {
+			cells[at(t)] |= down
+		}
+	}
+	var b strings.Builder
+	for _, x := range cells {
+		b.WriteString(boxes[x])
+	}
+	return b.String()
+}
