@@ -58,8 +58,12 @@ func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledge
 		}
 	}
 	in := ledger.AskIn{Session: row.SessionKey, Kind: kind, RequestID: a.ID, Subject: a.Tool}
-	if a.Description != "" {
-		in.Subject = strings.TrimPrefix(in.Subject+": "+inbox.Summary("", a.Description), ": ")
+	words := a.Description
+	if a.Screen { // after its question all that is on the screen, conversation included
+		words, _, _ = strings.Cut(words, "\n")
+	}
+	if words != "" {
+		in.Subject = strings.TrimPrefix(in.Subject+": "+inbox.Summary("", words), ": ")
 	}
 	if kind == ledger.ApprovePlan {
 		in.Subject = inbox.Summary("", a.Plan)
