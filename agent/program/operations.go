@@ -33,12 +33,17 @@ func (p *Program) operations(ctx context.Context) ([]llm.Tool, error) {
 			return nil, fmt.Errorf("schema of %s: %w", o.Name, err)
 		}
 		t := llm.Tool{Tool: model.Tool{Name: o.Name, Description: o.Doc(), Schema: raw}, ReadOnly: o.ReadOnly}
-		t.Run = func(ctx context.Context, c llm.Call) (llm.Result, error) { return p.call(ctx, c) }
+		run := p.call
 		switch o.Name {
 		case "TaskClaim":
-			t.Run = p.claim
+			run = p.claim
 		case "TaskComplete":
-			t.Run = p.complete
+			run = p.complete
+		}
+		t.Run = func(ctx context.Context, c llm.Call) (llm.Result, error) {
+			r, err := run(ctx, c)
+			r.Text = p.secrets.Hide(r.Text)
+			return r, err
 		}
 		tools = append(tools, t)
 	}
@@ -51,7 +56,7 @@ func (p *Program) call(ctx context.Context, c llm.Call) (llm.Result, error) {
 	if err != nil {
 		return refused(err), nil
 	}
-	return llm.Result{Text: p.secrets.Hide(string(out))}, nil
+	return llm.Result{Text: string(out)}, nil
 }
 
 // refused is an error of an operation as the model sees it.
