@@ -205,7 +205,7 @@ var rooms = map[string]room{
 		why: "calls other people's MCP servers, where tool/mcp serves; no other room sees the SDK",
 	},
 	"agent": {
-		may: []string{"team", "internal/run", "tool", "ledger", "inbox", "agent/llm"}, never: noSQL,
+		may: []string{"team", "internal/run", "ledger", "inbox", "agent/llm"}, never: noSQL,
 		why: "an agent works through the tools, like any other agent, and its commands through the one runner: it never sees the backends, the supervisor or git worktrees",
 	},
 	"agent/llm": {

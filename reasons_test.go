@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"strings"
 	"testing"
 
 	"github.com/teamctl/teamctl/team"
@@ -23,6 +24,13 @@ func TestReasonsAreConstants(t *testing.T) {
 		}
 		for _, at := range literalReasons(file) {
 			t.Errorf("%s: the reason of an error as a literal: use a constant of team/reasons.go", fset.Position(at))
+		}
+		// The rooms of backends name why a process has ended, in words.
+		if room, _, _ := strings.Cut(f.path, "/"); room == "team" || room == "backends" {
+			continue
+		}
+		for _, at := range reasonsOfItsOwn(file) {
+			t.Errorf("%s: a reason of an error belongs in team/reasons.go", fset.Position(at))
 		}
 	}
 }
@@ -44,6 +52,21 @@ func literalReasons(file *ast.File) (found []token.Pos) {
 	return found
 }
 
+// reasonsOfItsOwn finds the constants that a file declares for reasons.
+func reasonsOfItsOwn(file *ast.File) (found []token.Pos) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		c, ok := n.(*ast.ValueSpec)
+		if !ok || len(c.Names) != 1 || len(c.Values) != 1 || !strings.HasPrefix(c.Names[0].Name, "Reason") {
+			return true
+		}
+		if _, ok := c.Values[0].(*ast.BasicLit); ok {
+			found = append(found, c.Pos())
+		}
+		return true
+	})
+	return found
+}
+
 // TestLiteralReasons shows that TestReasonsAreConstants would notice.
 func TestLiteralReasons(t *testing.T) {
 	for code, want := range map[string]int{`err.WithReason("x").WithHint("y")`: 1, `err.WithReason(team.ReasonRole)`: 0, `err.WithHint("y")`: 0} {
@@ -54,6 +77,10 @@ func TestLiteralReasons(t *testing.T) {
 		if got := literalReasons(file); len(got) != want {
 			t.Errorf("%s: %d literals, want %d", code, len(got), want)
 		}
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nconst ReasonX = \"x\"\nconst Why = \"y\"", 0)
+	if err != nil || len(reasonsOfItsOwn(file)) != 1 {
+		t.Errorf("%d reasons, want 1; %v", len(reasonsOfItsOwn(file)), err)
 	}
 }
 

@@ -220,7 +220,7 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 		_, err := s.in.Sessions.SteerTurn(c, in)
 		return err
 	})
-	if team.ReasonOf(err) == ledger.ReasonBacklogFull { // it waits for the end of the turn
+	if team.ReasonOf(err) == team.ReasonBacklogFull { // it waits for the end of the turn
 		for _, l := range steer {
 			s.hold(ctx, l, "backlog full")
 		}
@@ -257,7 +257,7 @@ func (s *server) takeLate(ctx context.Context) error {
 	}
 	byArrival(steer)
 	err := s.takeLetters(ctx, steer, nil)
-	if team.ReasonOf(err) == ledger.ReasonBacklogFull {
+	if team.ReasonOf(err) == team.ReasonBacklogFull {
 		return nil // it stays unread, and begins a turn of its own
 	}
 	if err != nil {

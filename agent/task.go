@@ -10,7 +10,6 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 const (
@@ -264,7 +263,7 @@ func (w *worker) resolve(ctx context.Context, o *outcome) error {
 		if err == nil {
 			o.waits = w.waitsFor(ctx, ref)
 		}
-		if !team.IsCode(err, team.CodeInvalid) && !team.IsCode(err, team.CodeLimit) && team.ReasonOf(err) != tool.ReasonHookBlocked {
+		if !team.IsCode(err, team.CodeInvalid) && !team.IsCode(err, team.CodeLimit) && team.ReasonOf(err) != team.ReasonHookBlocked {
 			return err
 		}
 		*o = failed(o.task, ledger.Result{Commit: o.res.Commit}, "the result was refused: "+err.Error())

@@ -141,7 +141,7 @@ type lossy struct {
 func (l lossy) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
 	out, err := l.Writer.Write(ctx, op)
 	if (op.Name == "task.claim" || op.Name == "task.complete") && l.left.Add(-1) >= 0 {
-		return nil, team.Errorf(team.CodeTimeout, "the ledger is busy").WithReason(ledger.ReasonBusy)
+		return nil, team.Errorf(team.CodeTimeout, "the ledger is busy").WithReason(team.ReasonBusy)
 	}
 	return out, err
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -34,7 +33,7 @@ func childMerge(ctx context.Context, a childArgs) (func() (time.Duration, bool, 
 				return 0, false, err
 			}
 			_, err = led.MergeScratchpad(ctx, patch, pad.Version)
-			if team.ReasonOf(err) == ledger.ReasonScratchpad {
+			if team.ReasonOf(err) == team.ReasonScratchpad {
 				continue // somebody was faster
 			}
 			return 0, true, err

@@ -17,10 +17,6 @@ import (
 // unreadable file at this moment; and reading takes no lock, because some
 // clients drop their write if they find one.
 
-// ReasonUnsettled is the reason of the error for a mailbox that is currently
-// incomplete.
-const ReasonUnsettled = "mailbox_unsettled"
-
 // Look returns the entries, oldest first, without taking a lock. A missing file
 // has none. Text that is not a complete mailbox is CodeUnavailable
 // (mailbox_unsettled): a write may be in progress.
@@ -50,7 +46,7 @@ func (h *holding) settled() ([]byte, fs.FileInfo, []element, error) {
 		bad = &scanError{0, errTruncated}
 	}
 	if bad != nil {
-		return nil, nil, nil, team.Errorf(team.CodeUnavailable, "it is incomplete: %w", bad).WithReason(ReasonUnsettled)
+		return nil, nil, nil, team.Errorf(team.CodeUnavailable, "it is incomplete: %w", bad).WithReason(team.ReasonUnsettled)
 	}
 	return data, info, elems, nil
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReasonCorruptMailbox is the reason of a CorruptError.
-const ReasonCorruptMailbox = "corrupt_mailbox"
-
 // CorruptError reports that a mailbox file could not be read to its end and was
 // repaired: its former content is at Moved, and the readable entries are in the
 // file again. The operation that found the damage was not performed.
@@ -24,7 +21,7 @@ type CorruptError struct {
 	Offset   int    // offset of the first byte that could not be read
 	Salvaged int    // entries kept
 	Torn     bool   // the text only ended early, as after a killed writer
-	Err      error  // a *team.Error: CodeInternal, ReasonCorruptMailbox
+	Err      error  // a *team.Error: CodeInternal, team.ReasonCorruptMailbox
 }
 
 // Error describes the damage and the repair.
@@ -82,7 +79,7 @@ func (h *holding) repair(data []byte, elems []element, bad *scanError) error {
 		Salvaged: len(elems),
 		Torn:     errors.Is(bad, errTruncated),
 		Err: team.Errorf(team.CodeInternal, "%s's mailbox is damaged %w", h.box.agent, bad).
-			WithReason(ReasonCorruptMailbox).
+			WithReason(team.ReasonCorruptMailbox).
 			WithHint("run \"teamctl doctor --repair\" to restore the messages that the ledger has"),
 	}
 }

@@ -63,7 +63,7 @@ func TestDamagedFileIsSetAsideAndSalvaged(t *testing.T) {
 				if !errors.As(err, &corrupt) {
 					t.Fatalf("%s: %v", op, err)
 				}
-				if team.CodeOf(err) != team.CodeInternal || team.ReasonOf(err) != ReasonCorruptMailbox || team.HintOf(err) == "" {
+				if team.CodeOf(err) != team.CodeInternal || team.ReasonOf(err) != team.ReasonCorruptMailbox || team.HintOf(err) == "" {
 					t.Errorf("%s: code %s, reason %q", op, team.CodeOf(err), team.ReasonOf(err))
 				}
 				if corrupt.Torn != tc.torn || corrupt.Path != b.Path() {

@@ -22,13 +22,6 @@ const (
 	sqlSpecUsed = `SELECT session_key FROM sessions WHERE active_agent_id = ? AND state = 'open' LIMIT 1`
 )
 
-// Reasons of errors about agent specs.
-const (
-	ReasonSpecNotFound = "agent_not_found"
-	ReasonSpecTaken    = "agent_name_taken"
-	ReasonSpecInUse    = "agent_in_use"
-)
-
 // Spec is an agent spec of the team with its times.
 type Spec struct {
 	team.AgentSpec
@@ -85,7 +78,7 @@ func (l *Ledger) Spec(ctx context.Context, idOrName string) (Spec, error) {
 }
 
 func noSpec(name string) error {
-	return team.Errorf(team.CodeNotFound, "no agent %q", name).WithReason(ReasonSpecNotFound).WithHint("teamctl agents")
+	return team.Errorf(team.CodeNotFound, "no agent %q", name).WithReason(team.ReasonSpecNotFound).WithHint("teamctl agents")
 }
 
 func putSpec(t *tx, in PutSpecIn) (none, error) {
@@ -94,14 +87,14 @@ func putSpec(t *tx, in PutSpecIn) (none, error) {
 		return none{}, err
 	}
 	taken := func(what string) error {
-		return team.Errorf(team.CodeConflict, "another agent has the %s %q", what, s.Name).WithReason(ReasonSpecTaken).WithHint("teamctl agents")
+		return team.Errorf(team.CodeConflict, "another agent has the %s %q", what, s.Name).WithReason(team.ReasonSpecTaken).WithHint("teamctl agents")
 	}
 	known, _, err := value[bool](t, sqlSpecExists, s.ID)
 	if err != nil {
 		return none{}, err
 	}
 	if known && in.New {
-		return none{}, team.Errorf(team.CodeConflict, "another agent has the id %q", s.ID).WithReason(ReasonSpecTaken).WithHint("teamctl agents")
+		return none{}, team.Errorf(team.CodeConflict, "another agent has the id %q", s.ID).WithReason(team.ReasonSpecTaken).WithHint("teamctl agents")
 	}
 	owner, found, err := value[string](t, sqlSpecID, s.Name)
 	switch {
@@ -131,7 +124,7 @@ func deleteSpec(t *tx, id string) (none, error) {
 		return none{}, err
 	}
 	if used {
-		return none{}, team.Errorf(team.CodeConflict, "session %s uses agent %s", user, id).WithReason(ReasonSpecInUse).
+		return none{}, team.Errorf(team.CodeConflict, "session %s uses agent %s", user, id).WithReason(team.ReasonSpecInUse).
 			WithHint("teamctl session close " + user)
 	}
 	n, err := t.exec(sqlSpecDrop, id)

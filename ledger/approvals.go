@@ -167,5 +167,5 @@ func scanApproval(r *sql.Rows) (Approval, error) {
 }
 
 func errNoApproval(id string) error {
-	return team.Errorf(team.CodeNotFound, "no approval %q", id).WithReason(ReasonNoApproval).WithHint("teamctl approvals")
+	return team.Errorf(team.CodeNotFound, "no approval %q", id).WithReason(team.ReasonNoApproval).WithHint("teamctl approvals")
 }

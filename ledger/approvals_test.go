@@ -43,7 +43,7 @@ func TestPlanApproval(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 	_, err := l.Ask(ctx, planOf("a", "plan-2"))
-	refused(t, err, team.CodeConflict, ReasonPlanPending)
+	refused(t, err, team.CodeConflict, team.ReasonPlanPending)
 	_, err = l.Ask(ctx, planOf("b", "plan-1"))
 	refused(t, err, team.CodeConflict, "request_taken")
 	must[Settled](t)(l.Ask(ctx, planOf("b", "plan-3")))
@@ -51,7 +51,7 @@ func TestPlanApproval(t *testing.T) {
 	own := yes(ap.ID)
 	own.By = "A"
 	_, err = l.Answer(ctx, own)
-	refused(t, err, team.CodeDenied, ReasonOwnRequest)
+	refused(t, err, team.CodeDenied, team.ReasonOwnRequest)
 	done := must[Settled](t)(l.Answer(ctx, yes(ap.ID)))
 	if done.Approval.State != ApprovalApproved || done.Message.To != "a" || done.Message.Parent != ap.Message {
 		t.Errorf("%+v", done)
@@ -69,7 +69,7 @@ func TestPlanApproval(t *testing.T) {
 	no := yes(ap.ID)
 	no.Approve = false
 	_, err = l.Answer(ctx, no)
-	refused(t, err, team.CodeConflict, ReasonAlreadyResolved)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	must[Settled](t)(l.Ask(ctx, planOf("a", "plan-4"))) // another plan is possible now
 }
 
@@ -78,7 +78,7 @@ func TestApprovalIsNoMail(t *testing.T) {
 	l := newTeam(t, "a")
 	for _, k := range []team.Kind{team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse} {
 		_, _, err := l.Post(ctxFor(t), NewMessage{Kind: k, From: team.LeadName, To: "a", Text: "{}", RequestID: "x"})
-		refused(t, err, team.CodeDenied, ReasonApprovalOnly)
+		refused(t, err, team.CodeDenied, team.ReasonApprovalOnly)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestApprovalDeadline(t *testing.T) {
 	refused(t, err, team.CodeConflict, "not_yet")
 	c.advance(time.Minute)
 	_, err = l.Answer(ctx, yes(ap.ID))
-	refused(t, err, team.CodeConflict, ReasonExpired)
+	refused(t, err, team.CodeConflict, team.ReasonExpired)
 	if got := must[Settled](t)(l.Answer(ctx, late)).Approval.State; got != ApprovalExpired {
 		t.Errorf("%s", got)
 	}
@@ -121,15 +121,15 @@ func TestApprovalsAreRejectedAtExit(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		_, err := l.Answer(ctx, yes(id))
-		refused(t, err, team.CodeConflict, ReasonAlreadyResolved)
+		refused(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	}
 	_, err := l.Ask(ctx, planOf("b", "plan-9"))
-	refused(t, err, team.CodeDenied, ReasonMemberRemoved)
+	refused(t, err, team.CodeDenied, team.ReasonMemberRemoved)
 	if diff := cmp.Diff(exit.ID, must[Approval](t)(l.Approval(ctx, "plan-1")).ID); diff != "" {
 		t.Error(diff)
 	}
 	_, err = l.Approval(ctx, "99")
-	refused(t, err, team.CodeNotFound, ReasonNoApproval)
+	refused(t, err, team.CodeNotFound, team.ReasonNoApproval)
 }
 
 // reviewed returns a team in which rev reviews the work of a, with a completed
@@ -163,7 +163,7 @@ func TestReviewApproved(t *testing.T) {
 	// The work is done: neither the exit of its owner nor a later call of the
 	// owner undoes it.
 	for _, err := range []error{l.Fail(ctx, ref, Result{}), l.Release(ctx, ref), l.Start(ctx, ref)} {
-		refused(t, err, team.CodeConflict, ReasonInReview)
+		refused(t, err, team.CodeConflict, team.ReasonInReview)
 	}
 	must[int64](t)(l.RenewLeases(ctx, []string{"s-a"}, 0))
 	ok(t, l.RemoveMember(ctx, "s-a"))
@@ -200,7 +200,7 @@ func TestReviewRejected(t *testing.T) {
 	if task.Status != team.TaskPending || task.Owner != "s-a" || meta.Review.Feedback != "add tests" || meta.Review.By != "rev" {
 		t.Errorf("%+v", task)
 	}
-	refused(t, l.Fail(ctx, ref, Result{}), team.CodeConflict, ReasonNotOwner)
+	refused(t, l.Fail(ctx, ref, Result{}), team.CodeConflict, team.ReasonNotOwner)
 	again := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
 	if again == nil || again.ID != "1" || again.Attempt != 2 {
 		t.Fatalf("%+v", again)

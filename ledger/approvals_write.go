@@ -91,7 +91,7 @@ func (l *Ledger) Answer(ctx context.Context, in AnswerIn) (Settled, error) {
 // component that found out.
 func (l *Ledger) Withdraw(ctx context.Context, id int64, by, why string) error {
 	_, err := l.As(by).Answer(ctx, AnswerIn{ID: id, Elsewhere: true, By: by, Feedback: why})
-	if team.ReasonOf(err) == ReasonAlreadyResolved {
+	if team.ReasonOf(err) == team.ReasonAlreadyResolved {
 		return nil
 	}
 	return err
@@ -117,7 +117,7 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 		return Settled{}, err
 	}
 	if m.RemovedAt != 0 {
-		return Settled{}, team.Errorf(team.CodeDenied, "%s has left the team", m.Name).WithReason(ReasonMemberRemoved)
+		return Settled{}, team.Errorf(team.CodeDenied, "%s has left the team", m.Name).WithReason(team.ReasonMemberRemoved)
 	}
 	var first Approval
 	there, err := t.one(sqlApprovalReq, func(r *sql.Rows) (err error) {
@@ -134,7 +134,7 @@ func askApproval(t *tx, a askArgs) (Settled, error) {
 	}
 	if a.Kind == ApprovePlan {
 		err := t.onePlan(m)
-		if a.Refusal != nil && team.ReasonOf(err) == ReasonPlanPending {
+		if a.Refusal != nil && team.ReasonOf(err) == team.ReasonPlanPending {
 			return t.refuseAsk(a, m, err.Error())
 		}
 		if err != nil {
@@ -205,7 +205,7 @@ func (t *tx) onePlan(m Member) error {
 	}, m.SessionKey)
 	if err == nil && pending != "" {
 		err = team.Errorf(team.CodeConflict, "%s already has a plan that awaits approval (%s)", m.Name, pending).
-			WithReason(ReasonPlanPending).WithHint("teamctl approvals")
+			WithReason(team.ReasonPlanPending).WithHint("teamctl approvals")
 	}
 	return err
 }
@@ -251,14 +251,14 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 	switch {
 	case ap.State != ApprovalPending:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d was already %s by %s", ap.Kind, ap.ID, ap.State, ap.AnsweredBy).
-			WithReason(ReasonAlreadyResolved)
+			WithReason(team.ReasonAlreadyResolved)
 	case a.Elsewhere: // even after the deadline
 	case a.Expired && !lapsed:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has not reached its deadline", ap.Kind, ap.ID).WithReason(team.ReasonNotYet)
 	case !a.Expired && lapsed:
-		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has expired", ap.Kind, ap.ID).WithReason(ReasonExpired)
+		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has expired", ap.Kind, ap.ID).WithReason(team.ReasonExpired)
 	case !a.Expired && strings.EqualFold(a.By, ap.Name):
-		return Settled{}, team.Errorf(team.CodeDenied, "%s cannot answer its own request", a.By).WithReason(ReasonOwnRequest)
+		return Settled{}, team.Errorf(team.CodeDenied, "%s cannot answer its own request", a.By).WithReason(team.ReasonOwnRequest)
 	}
 	m, err := t.memberBySession(ap.Session)
 	if team.IsCode(err, team.CodeNotFound) {

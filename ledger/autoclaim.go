@@ -87,7 +87,7 @@ func autoClaimOn(text, name string) (bool, error) {
 func (t *tx) checkBusy(in ClaimIn) error {
 	id, busy, err := value[string](t, sqlOwnerBusy, in.Owner, in.ID)
 	if err == nil && busy {
-		err = team.Errorf(team.CodeConflict, "this agent works on task %s", id).WithReason(ReasonAgentBusy).
+		err = team.Errorf(team.CodeConflict, "this agent works on task %s", id).WithReason(team.ReasonAgentBusy).
 			WithHint("complete or release it first: teamctl task show " + id)
 	}
 	return err

@@ -15,7 +15,7 @@ func TestTheLeadHearsOfTheCap(t *testing.T) {
 	for range team.MaxMessagesPerRun + 1 {
 		_, _, last = l.Post(ctxFor(t), NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a", Text: "x"})
 	}
-	if team.ReasonOf(last) != ReasonMessagesCap || team.HintOf(last) != "teamctl run start" {
+	if team.ReasonOf(last) != team.ReasonMessagesCap || team.HintOf(last) != "teamctl run start" {
 		t.Errorf("beyond the cap: %v, hint %q", last, team.HintOf(last))
 	}
 	told, err := read(ctxFor(t), l.DB(), "notices", scanOne[string], "SELECT text FROM messages WHERE fromAgent = ? AND kind = ?", team.SystemName, string(team.KindInfo))

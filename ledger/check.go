@@ -71,7 +71,7 @@ func (l *Ledger) Checkpoint(ctx context.Context) error {
 		return db.asCoded("checkpoint", err)
 	}
 	if busy {
-		return team.Errorf(team.CodeTimeout, "checkpoint: blocked by a reader").WithReason(ReasonBusy)
+		return team.Errorf(team.CodeTimeout, "checkpoint: blocked by a reader").WithReason(team.ReasonBusy)
 	}
 	return nil
 }

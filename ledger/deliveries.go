@@ -112,7 +112,7 @@ func (l *Ledger) Delivery(ctx context.Context, messageID, recipient string) (Del
 		ds, err = read(ctx, l.db, "read delivery of "+messageID, scanDelivery, sqlDeliveryWas, messageID, recipient)
 	}
 	if err == nil && len(ds) == 0 {
-		err = team.Errorf(team.CodeNotFound, "message %s was not sent to %q", messageID, recipient).WithReason(ReasonMessageNotFound)
+		err = team.Errorf(team.CodeNotFound, "message %s was not sent to %q", messageID, recipient).WithReason(team.ReasonMessageNotFound)
 	}
 	if err != nil {
 		return Delivery{}, err
@@ -193,7 +193,7 @@ func (t *tx) mark(m DeliveryMark) (bool, error) {
 	}
 	if !found {
 		return false, team.Errorf(team.CodeNotFound, "message %s was not sent to %q", m.MessageID, m.Recipient).
-			WithReason(ReasonMessageNotFound)
+			WithReason(team.ReasonMessageNotFound)
 	}
 	if len(m.IfStates) > 0 && !slices.Contains(m.IfStates, d.State) || !canDeliver(d.State, m.State) {
 		return false, nil

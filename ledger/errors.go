@@ -13,50 +13,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Reasons of coded errors, for programs.
-const (
-	ReasonTaskNotFound    = "task_not_found"
-	ReasonAlreadyClaimed  = "already_claimed"
-	ReasonAlreadyResolved = "already_resolved"
-	ReasonBlocked         = "blocked"
-	ReasonNotYet          = "not_yet"
-	ReasonAgentBusy       = "agent_busy"
-	ReasonNotOwner        = "not_owner"
-	ReasonStaleAttempt    = "stale_attempt"
-	ReasonCycle           = "dependency_cycle"
-	ReasonBadStatus       = "bad_status"
-	ReasonMemberNotFound  = "member_not_found"
-	ReasonMemberRemoved   = "member_removed"
-	ReasonMemberRunning   = "member_running"
-	ReasonNameTaken       = "name_taken"
-	ReasonStaleGeneration = "stale_generation"
-	ReasonMessageNotFound = "message_not_found"
-	ReasonMessagesCap     = "team_messages_cap_exceeded"
-	ReasonHopLimit        = "hop_limit"
-	ReasonReservedSender  = "reserved_sender"
-	ReasonNotAMember      = "not_a_member"
-	ReasonSelfSend        = "self_send"
-	ReasonSettingChanged  = "setting_changed"
-	ReasonScratchpad      = "scratchpad_version_conflict"
-	ReasonBusy            = "busy"
-	ReasonTeamNotFound    = "team_not_found"
-	ReasonTeamExists      = "team_exists"
-	ReasonNoApproval      = "approval_not_found"
-	ReasonApprovalOnly    = "approval_only"
-	ReasonPlanPending     = "plan_pending"
-	ReasonOwnRequest      = "own_request"
-	ReasonExpired         = "expired"
-	ReasonInReview        = "in_review"
-	ReasonVerifying       = "verifying"
-)
-
 // sqliteCodes maps SQLite's errors to codes.
 var sqliteCodes = map[sqlite3.ErrNo]struct {
 	code         team.Code
 	reason, hint string
 }{
-	sqlite3.ErrBusy:     {team.CodeTimeout, ReasonBusy, "try again"},
-	sqlite3.ErrLocked:   {team.CodeTimeout, ReasonBusy, "try again"},
+	sqlite3.ErrBusy:     {team.CodeTimeout, team.ReasonBusy, "try again"},
+	sqlite3.ErrLocked:   {team.CodeTimeout, team.ReasonBusy, "try again"},
 	sqlite3.ErrNotADB:   {team.CodeUnavailable, reasonCorrupt, ""}, // see hintRecover
 	sqlite3.ErrCorrupt:  {team.CodeUnavailable, reasonCorrupt, ""},
 	sqlite3.ErrReadonly: {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
@@ -120,7 +83,7 @@ func isSQLite(err error) bool {
 func busyOr(err error, doing string) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return team.Errorf(team.CodeTimeout, "the ledger is busy: %s: %w", doing, err).
-			WithReason(ReasonBusy).WithHint("try again")
+			WithReason(team.ReasonBusy).WithHint("try again")
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

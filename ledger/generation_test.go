@@ -42,5 +42,5 @@ func TestShutdownRequestIsForOneGeneration(t *testing.T) {
 	}
 	ask.Text = "late"
 	_, _, err := l.Post(ctx, ask)
-	refused(t, err, team.CodeConflict, ReasonStaleGeneration)
+	refused(t, err, team.CodeConflict, team.ReasonStaleGeneration)
 }

@@ -35,7 +35,7 @@ func TestReleaseHold(t *testing.T) {
 	}
 	free(taken("s-a"))
 	_, err := l.Claim(ctx, ClaimIn{Owner: "s-a", ID: "1"})
-	refused(t, err, team.CodeConflict, ReasonNotYet)
+	refused(t, err, team.CodeConflict, team.ReasonNotYet)
 	free(taken("s-b"))
 	free(taken("s-c"))
 	c.advance(ReleaseHold)
@@ -45,7 +45,7 @@ func TestReleaseHold(t *testing.T) {
 	// A claim does not shorten a backoff.
 	ok(t, l.Fail(ctx, ref(ptr(must[Task](t)(l.Task(ctx, "1")))), Result{}))
 	_, err = l.Claim(ctx, ClaimIn{Owner: "s-b", ID: "1"})
-	refused(t, err, team.CodeConflict, ReasonNotYet)
+	refused(t, err, team.CodeConflict, team.ReasonNotYet)
 	c.advance(time.Second)
 	free(taken("s-b"))
 	sound(t, l)

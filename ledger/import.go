@@ -18,10 +18,6 @@ const (
 	sqlTaskExists  = `SELECT count(*) FROM tasks WHERE id = ?`
 )
 
-// ReasonIDTaken is the reason of an import whose ids are or were in use in this
-// ledger.
-const ReasonIDTaken = "id_taken"
-
 // TaskIDPattern returns the pattern of a task id, also as part of a file name.
 var TaskIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]{0,17}$`) })
 
@@ -121,7 +117,7 @@ func (t *tx) importID(task Task, seen map[string]int, renumber bool, last int64,
 	}
 	id := seqNumber(task.ID)
 	if id <= last {
-		return 0, team.Errorf(team.CodeConflict, "task id %s is or was in use in this team", task.ID).WithReason(ReasonIDTaken).
+		return 0, team.Errorf(team.CodeConflict, "task id %s is or was in use in this team", task.ID).WithReason(team.ReasonIDTaken).
 			WithHint("teamctl task import --renumber gives the tasks new ids")
 	}
 	return id, nil

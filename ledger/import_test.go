@@ -81,7 +81,7 @@ func TestImportIntoAFullBoard(t *testing.T) {
 		{ID: "1", Subject: "one", Status: team.TaskCompleted},
 	}}
 	_, err := l.ImportTasks(ctx, in)
-	refused(t, err, team.CodeConflict, ReasonIDTaken)
+	refused(t, err, team.CodeConflict, team.ReasonIDTaken)
 	in.Renumber = true
 	got := must[Imported](t)(l.ImportTasks(ctx, in))
 	if d := cmp.Diff(map[string]string{"2": "7", "1": "8"}, got.IDs); d != "" {
@@ -114,10 +114,10 @@ func TestImportRefuses(t *testing.T) {
 		{with(func(x *Task) { x.Subject = " " }), team.CodeInvalid, ""},
 		{with(func(x *Task) { x.Status = "deleted" }), team.CodeInvalid, ""},
 		{with(func(x *Task) { x.Metadata = raw(`[]`) }), team.CodeInvalid, ""},
-		{with(func(x *Task) { x.DependsOn = []string{"1"} }), team.CodeInvalid, ReasonCycle},
+		{with(func(x *Task) { x.DependsOn = []string{"1"} }), team.CodeInvalid, team.ReasonCycle},
 		{[]Task{with(func(x *Task) { x.DependsOn = []string{"#2"} })[0], {ID: "2", Subject: "s", Status: team.TaskPending,
-			DependsOn: []string{"#1"}}}, team.CodeInvalid, ReasonCycle},
-		{with(func(x *Task) { x.DependsOn = []string{"7"} }), team.CodeNotFound, ReasonTaskNotFound},
+			DependsOn: []string{"#1"}}}, team.CodeInvalid, team.ReasonCycle},
+		{with(func(x *Task) { x.DependsOn = []string{"7"} }), team.CodeNotFound, team.ReasonTaskNotFound},
 	} {
 		_, err := l.ImportTasks(ctxFor(t), ImportIn{Tasks: append([]Task{{ID: "5", Subject: "good", Status: team.TaskPending}}, tt.tasks...)})
 		refused(t, err, tt.code, tt.reason)

@@ -26,7 +26,7 @@ func TestIntents(t *testing.T) {
 		t.Fatalf("%+v", open)
 	}
 	_, err := l.Intent(ctx, no)
-	refused(t, err, team.CodeNotFound, ReasonNoApproval)
+	refused(t, err, team.CodeNotFound, team.ReasonNoApproval)
 
 	done := FinishIn{Approval: yes, Outcome: Outcome{Text: "it failed", Error: team.Errorf(team.CodeLimit, "too many").WithReason("most")}}
 	first := must[Settled](t)(l.FinishIntent(ctx, done))

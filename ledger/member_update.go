@@ -71,7 +71,7 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 	}
 	if p.IfGeneration != nil && *p.IfGeneration != m.Generation {
 		return m, team.Errorf(team.CodeConflict, "%s is of generation %q, not %q", m.Name, m.Generation, *p.IfGeneration).
-			WithReason(ReasonStaleGeneration)
+			WithReason(team.ReasonStaleGeneration)
 	}
 	before := m
 	if p.Observed != nil && *p.Observed != m.Observed {

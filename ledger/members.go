@@ -190,7 +190,7 @@ func freeName(asked string, roster []Member, open []Rename, exact bool) (string,
 	taken := func(name string) bool { return nameUsed(name, roster, open) }
 	if exact && taken(asked) {
 		return "", team.Errorf(team.CodeConflict, "the name %q is taken; members: %s", asked, names(roster)).
-			WithReason(ReasonNameTaken).WithHint("choose another name")
+			WithReason(team.ReasonNameTaken).WithHint("choose another name")
 	}
 	return team.UniqueName(asked, taken), nil
 }
@@ -286,7 +286,7 @@ func scanMember(r *sql.Rows) (Member, error) {
 }
 
 func errNoMember(name string, roster []Member) error {
-	e := team.Errorf(team.CodeNotFound, "no member %q", name).WithReason(ReasonMemberNotFound)
+	e := team.Errorf(team.CodeNotFound, "no member %q", name).WithReason(team.ReasonMemberNotFound)
 	if len(roster) == 0 {
 		return e
 	}

@@ -15,11 +15,11 @@ func TestTeamRow(t *testing.T) {
 	l := New(db, Direct(db))
 	ctx := ctxFor(t)
 	_, err := l.Team(ctx)
-	refused(t, err, team.CodeNotFound, ReasonTeamNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonTeamNotFound)
 	_, err = l.UpdateTeam(ctx, TeamPatch{})
-	refused(t, err, team.CodeNotFound, ReasonTeamNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonTeamNotFound)
 	_, err = l.CurrentRun(ctx)
-	refused(t, err, team.CodeNotFound, ReasonTeamNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonTeamNotFound)
 	_, err = l.CreateTeam(ctx, TeamRow{Key: "k"})
 	refused(t, err, team.CodeInvalid, "")
 	made := must[TeamRow](t)(l.CreateTeam(ctx, TeamRow{Key: "k", Name: "K k", LeadSession: "s", Repo: "/r", CreatedAt: 5}))
@@ -27,7 +27,7 @@ func TestTeamRow(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err = l.CreateTeam(ctx, TeamRow{Key: "other", LeadSession: "s"})
-	refused(t, err, team.CodeConflict, ReasonTeamExists)
+	refused(t, err, team.CodeConflict, team.ReasonTeamExists)
 	_, err = l.UpdateTeam(ctx, TeamPatch{Status: ptr("asleep")})
 	refused(t, err, team.CodeInvalid, "")
 	got := must[TeamRow](t)(l.UpdateTeam(ctx, TeamPatch{Status: ptr("shutdown"), Hidden: &[]string{"%3"}, Base: ptr("main")}))
@@ -50,7 +50,7 @@ func TestAddMember(t *testing.T) {
 		t.Errorf("%+v", lead)
 	}
 	_, _, err = l.AddMember(ctx, Member{Name: team.LeadName}, false)
-	refused(t, err, team.CodeConflict, ReasonNameTaken)
+	refused(t, err, team.CodeConflict, team.ReasonNameTaken)
 	spec := team.MemberSpec{Agent: "worker", Backend: "tmux", Command: []string{"a", "b"}, Env: map[string]string{"K": "v"}, Cwd: "/r"}
 	one, renamed, err := l.AddMember(ctx, Member{Name: "Builder", Spec: spec}, false)
 	ok(t, err)
@@ -67,7 +67,7 @@ func TestAddMember(t *testing.T) {
 		t.Errorf("%+v", two)
 	}
 	_, _, err = l.AddMember(ctx, Member{Name: "BUILDER"}, true)
-	refused(t, err, team.CodeConflict, ReasonNameTaken)
+	refused(t, err, team.CodeConflict, team.ReasonNameTaken)
 	if !strings.Contains(err.Error(), "team-lead, Builder, builder-2") {
 		t.Errorf("does not name the members: %v", err)
 	}
@@ -86,12 +86,12 @@ func TestFindMember(t *testing.T) {
 		}
 	}
 	_, err := l.Member(ctx, "c")
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 	if got := team.HintOf(err); got != "members: team-lead, a, b" {
 		t.Errorf("hint %q", got)
 	}
 	_, err = l.MemberBySession(ctx, "a")
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 }
 
 // A name is available again after its member has left; the old row stays.
@@ -104,7 +104,7 @@ func TestRemoveMember(t *testing.T) {
 	must[Task](t)(l.UpdateTask(ctx, TaskPatch{ID: "2", Owner: ptr("s-a")}))
 	ok(t, l.RemoveMember(ctx, "s-a"))
 	ok(t, l.RemoveMember(ctx, "s-a"))
-	refused(t, l.RemoveMember(ctx, "s-zzz"), team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, l.RemoveMember(ctx, "s-zzz"), team.CodeNotFound, team.ReasonMemberNotFound)
 	if n := must[Counts](t)(l.Counts(ctx)); n != (Counts{Pending: 2, Ready: 2}) {
 		t.Errorf("%+v", n)
 	}
@@ -151,14 +151,14 @@ func TestUpdateMember(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := l.UpdateMember(ctx, MemberPatch{SessionKey: "s-a", IfGeneration: ptr("g0"), Observed: ptr(team.Running)})
-	refused(t, err, team.CodeConflict, ReasonStaleGeneration)
+	refused(t, err, team.CodeConflict, team.ReasonStaleGeneration)
 	_, err = l.UpdateMember(ctx, MemberPatch{SessionKey: "s-a", Observed: ptr(team.Completed), Color: ptr("x")})
 	refused(t, err, team.CodeInternal, "illegal_transition")
 	if !strings.Contains(err.Error(), "starting") || !strings.Contains(err.Error(), "completed") {
 		t.Errorf("does not name both states: %v", err)
 	}
 	_, err = l.UpdateMember(ctx, MemberPatch{SessionKey: "nobody"})
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 	got = must[Member](t)(l.UpdateMember(ctx, MemberPatch{SessionKey: "s-a", IfGeneration: ptr("g1"), Observed: ptr(team.Running), PID: ptr(0)}))
 	if got.Observed != team.Running || got.PID != 0 || got.Color != "red" {
 		t.Errorf("%+v", got)
@@ -231,7 +231,7 @@ func TestScratchpad(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := l.MergeScratchpad(ctx, raw(`{"a":1}`), 1)
-	refused(t, err, team.CodeConflict, ReasonScratchpad)
+	refused(t, err, team.CodeConflict, team.ReasonScratchpad)
 	if err.Error() != "scratchpad_version_conflict: expected 1 current 2" {
 		t.Errorf("text: %v", err)
 	}

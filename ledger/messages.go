@@ -134,7 +134,7 @@ func scanMessageAnd(r *sql.Rows, more ...any) (Message, error) {
 }
 
 func errNoMessage(id string) error {
-	return team.Errorf(team.CodeNotFound, "no message %q", id).WithReason(ReasonMessageNotFound).WithHint("teamctl message ls --newest")
+	return team.Errorf(team.CodeNotFound, "no message %q", id).WithReason(team.ReasonMessageNotFound).WithHint("teamctl message ls --newest")
 }
 
 // conversation reports whether a kind counts against the message limit of a

@@ -72,15 +72,15 @@ func TestPostRefuses(t *testing.T) {
 		reason string
 		says   string
 	}{
-		{"unknown", NewMessage{To: "zzz"}, team.CodeNotFound, ReasonMemberNotFound, "zzz"},
-		{"self", NewMessage{To: "A"}, team.CodeInvalid, ReasonSelfSend, "Cannot send a message to yourself"},
-		{"another session", NewMessage{To: "b", ToSession: "s-old"}, team.CodeNotFound, ReasonMemberNotFound, "a different agent"},
+		{"unknown", NewMessage{To: "zzz"}, team.CodeNotFound, team.ReasonMemberNotFound, "zzz"},
+		{"self", NewMessage{To: "A"}, team.CodeInvalid, team.ReasonSelfSend, "Cannot send a message to yourself"},
+		{"another session", NewMessage{To: "b", ToSession: "s-old"}, team.CodeNotFound, team.ReasonMemberNotFound, "a different agent"},
 		{"kind", NewMessage{To: "b", Kind: "gossip"}, team.CodeInvalid, "invalid_kind", "invalid kind: gossip"},
 		{"size", NewMessage{To: "b", Text: strings.Repeat("x", team.MaxMessageBytes+1)}, team.CodeLimit, "too_long", "102400"},
-		{"hops", NewMessage{To: "b", Hop: team.MaxHops + 1}, team.CodeLimit, ReasonHopLimit, "4 hops"},
+		{"hops", NewMessage{To: "b", Hop: team.MaxHops + 1}, team.CodeLimit, team.ReasonHopLimit, "4 hops"},
 		{"payload", NewMessage{To: "b", Payload: raw(`"`)}, team.CodeInvalid, "", "encode"},
 		{"response", NewMessage{To: "b", Kind: team.KindTaskResponse}, team.CodeInvalid, "parent_required", "task_response"},
-		{"parent", NewMessage{To: "b", Parent: "no"}, team.CodeNotFound, ReasonMessageNotFound, "no"},
+		{"parent", NewMessage{To: "b", Parent: "no"}, team.CodeNotFound, team.ReasonMessageNotFound, "no"},
 		{"other run", NewMessage{To: "b", Kind: team.KindTaskResponse, Parent: first.ID}, team.CodeInvalid, "parent_of_other_run", "run 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestStrangersSendNothing(t *testing.T) {
 	for _, from := range []string{"stranger", "b", "s-a", "a@demo"} {
 		for _, n := range []NewMessage{{From: from, To: "a", Kind: team.KindMessage, Text: "x"}, {From: from, Kind: team.KindBroadcast, Text: "x"}} {
 			_, _, err := l.Post(ctx, n)
-			refused(t, err, team.CodeDenied, ReasonNotAMember)
+			refused(t, err, team.CodeDenied, team.ReasonNotAMember)
 		}
 	}
 	if n := len(must[[]Message](t)(l.Messages(ctx, MessageFilter{}))); n != 0 {
@@ -187,7 +187,7 @@ func TestCap(t *testing.T) {
 				switch {
 				case err == nil:
 					posted.Add(1)
-				case team.ReasonOf(err) == ReasonMessagesCap && team.CodeOf(err) == team.CodeLimit &&
+				case team.ReasonOf(err) == team.ReasonMessagesCap && team.CodeOf(err) == team.CodeLimit &&
 					err.Error() == "team_messages_cap_exceeded: team_run 1 already has 1000 messages (cap 1000)":
 					refusedN.Add(1)
 				default:
@@ -284,7 +284,7 @@ func TestMark(t *testing.T) {
 		refused(t, err, team.CodeInvalid, "")
 	}
 	_, err := l.Mark(ctx, DeliveryMark{MessageID: m.ID, Recipient: "a", State: team.Mailed})
-	refused(t, err, team.CodeNotFound, ReasonMessageNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMessageNotFound)
 	if must[bool](t)(l.Mark(ctx, DeliveryMark{MessageID: m.ID, Recipient: "b", State: team.Injected, IfStates: []team.DeliveryState{team.Mailed}})) {
 		t.Error("moved from another state than asked for")
 	}
@@ -293,7 +293,7 @@ func TestMark(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	_, err = l.MarkMany(ctx, []DeliveryMark{{MessageID: m.ID, Recipient: "b", State: team.Injected}, {MessageID: "no", Recipient: "b", State: team.Injected}})
-	refused(t, err, team.CodeNotFound, ReasonMessageNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMessageNotFound)
 	if d := must[[]Delivery](t)(l.Deliveries(ctx, m.ID))[0]; d.State != team.Mailed {
 		t.Errorf("half of a refused batch was kept: %+v", d)
 	}
@@ -342,7 +342,7 @@ func TestMessageFilters(t *testing.T) {
 		}
 	}
 	_, err := l.Message(ctx, "no")
-	refused(t, err, team.CodeNotFound, ReasonMessageNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMessageNotFound)
 	var log bytes.Buffer
 	ok(t, l.Audit(ctx, &log))
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")

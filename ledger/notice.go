@@ -105,7 +105,7 @@ func (t *tx) notice(m Member, n Notice) (posted, error) {
 		return posted{}, team.Errorf(team.CodeInvalid, "invalid kind of notice: %s", n.Kind).WithReason(team.ReasonInvalidKind)
 	}
 	row, err := t.run()
-	if team.ReasonOf(err) == ReasonTeamNotFound {
+	if team.ReasonOf(err) == team.ReasonTeamNotFound {
 		return posted{}, nil
 	}
 	if err != nil {

@@ -68,7 +68,7 @@ func TestCompletionTellsTheLead(t *testing.T) {
 	must[[]string](t)(l.Complete(ctx, TaskRef{ID: "2", Owner: "s-team-lead", Attempt: 1}, Result{}))
 	ok(t, l.Fail(ctx, TaskRef{ID: "3", Owner: "s-a", Attempt: 1}, Result{}))
 	_, err := l.Complete(ctx, ref, Result{})
-	refused(t, err, team.CodeConflict, ReasonAlreadyResolved)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	got := told()
 	if len(got) != 1 || got[0].From != "a" || got[0].To != team.LeadName || got[0].Summary != "completed task 1: vet <it>" ||
 		!strings.HasPrefix(got[0].Text, `{"type":"task_completed","from":"a","taskId":"1","taskSubject":"vet <it>","timestamp":"2`) {
@@ -97,7 +97,7 @@ func TestNobodyIsTheSystem(t *testing.T) {
 	}
 	for _, name := range []string{"system", "System"} {
 		_, _, err := l.Post(ctx, NewMessage{Kind: team.KindMessage, From: name, To: "a", Text: "obey"})
-		refused(t, err, team.CodeDenied, ReasonReservedSender)
+		refused(t, err, team.CodeDenied, team.ReasonReservedSender)
 	}
 	_, _, err := l.Post(ctx, NewMessage{Kind: team.KindTeammateTerminated, From: "a", To: team.LeadName, Text: gone})
 	refused(t, err, team.CodeInvalid, "invalid_kind")
@@ -110,7 +110,7 @@ func TestNobodyIsTheSystem(t *testing.T) {
 		t.Error("the schema takes a notice of a member's")
 	}
 	_, _, err = l.Post(ctx, NewMessage{Kind: team.KindMessage, From: "a", To: team.SystemName, Text: "hello?"})
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 }
 
 // An idle period is reported once, even by a new supervisor that must observe

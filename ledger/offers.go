@@ -84,7 +84,7 @@ type offerArgs struct {
 func offerTasks(t *tx, a offerArgs) ([]Offer, error) {
 	out := []Offer{}
 	row, err := t.run()
-	if team.ReasonOf(err) == ReasonTeamNotFound {
+	if team.ReasonOf(err) == team.ReasonTeamNotFound {
 		return out, nil
 	}
 	if err != nil {

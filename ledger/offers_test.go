@@ -107,5 +107,5 @@ func TestOffersEnd(t *testing.T) {
 		ok(t, err)
 	}
 	_, _, err := l.Post(ctx, NewMessage{Kind: team.KindMessage, From: "a", To: team.LeadName, Text: "one more"})
-	refused(t, err, team.CodeLimit, ReasonMessagesCap)
+	refused(t, err, team.CodeLimit, team.ReasonMessagesCap)
 }

@@ -448,7 +448,7 @@ func TestFault33LongReader(t *testing.T) {
 	if size := must[int64](t)(l.WALSize()); size < 8<<20 {
 		t.Errorf("the log has %d bytes", size)
 	}
-	refused(t, l.Checkpoint(ctx), team.CodeTimeout, ReasonBusy)
+	refused(t, l.Checkpoint(ctx), team.CodeTimeout, team.ReasonBusy)
 	ok(t, reader.Rollback())
 	ok(t, l.Checkpoint(ctx))
 	if size := must[int64](t)(l.WALSize()); size != 0 {

@@ -17,13 +17,8 @@ import (
 // device numbers change at a boot and a directory restored from a backup has
 // another inode. Any other path is accepted if it leads to the same directory.
 
-// Reasons of ledgers that cannot be written at their present location.
-const (
-	ReasonTeamCopied = "team_copied"      // the original is where the ledger says
-	ReasonTeamMoved  = "team_moved"       // there is nothing at that location any more
-	ReasonReplaced   = "ledger_replaced"  // another file now has the name of the open one
-	settingPlace     = "ledger.directory" // holds the Place
-)
+// settingPlace holds the Place.
+const settingPlace = "ledger.directory"
 
 // Place is the directory that a ledger belongs to.
 type Place struct {
@@ -99,10 +94,10 @@ func (p Place) Refusal(dir string) error {
 	key := filepath.Base(dir)
 	if _, err := os.Lstat(filepath.Join(p.Path, "ledger.db")); err == nil {
 		return team.Errorf(team.CodeConflict, "%s is a copy of the team in %s and can only be read", dir, p.Path).
-			WithReason(ReasonTeamCopied).WithHint("work on the original: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir)
+			WithReason(team.ReasonTeamCopied).WithHint("work on the original: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir)
 	}
 	return team.Errorf(team.CodeConflict, "the team in %s was moved from %s and can only be read", dir, p.Path).
-		WithReason(ReasonTeamMoved).WithHint("teamctl relocate " + key + ", if it was moved here")
+		WithReason(team.ReasonTeamMoved).WithHint("teamctl relocate " + key + ", if it was moved here")
 }
 
 // Place returns the directory to which the ledger belongs; it is empty in a
@@ -175,10 +170,10 @@ func (db *DB) Replaced() error {
 		return nil
 	case err == nil:
 		return team.Errorf(team.CodeUnavailable, "the ledger %s was replaced by another file", db.path).
-			WithReason(ReasonReplaced).WithHint("try again")
+			WithReason(team.ReasonLedgerReplaced).WithHint("try again")
 	case errors.Is(err, os.ErrNotExist):
 		return team.Errorf(team.CodeUnavailable, "the ledger %s was removed", db.path).
-			WithReason(ReasonReplaced).WithHint("teamctl ls; teamctl doctor")
+			WithReason(team.ReasonLedgerReplaced).WithHint("teamctl ls; teamctl doctor")
 	}
 	return team.Errorf(team.CodeUnavailable, "find ledger: %w", err)
 }

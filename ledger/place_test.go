@@ -92,13 +92,13 @@ func TestPlace(t *testing.T) {
 	if _, err := c.Team(t.Context()); err != nil {
 		t.Errorf("a copy cannot be read: %v", err)
 	}
-	if _, err := c.Event(t.Context(), Event{What: "x"}); team.ReasonOf(err) != ReasonTeamCopied || !team.IsCode(err, team.CodeConflict) || team.HintOf(err) == "" {
+	if _, err := c.Event(t.Context(), Event{What: "x"}); team.ReasonOf(err) != team.ReasonTeamCopied || !team.IsCode(err, team.CodeConflict) || team.HintOf(err) == "" {
 		t.Errorf("a copy is written to: %v", err)
 	}
 	if err := os.Rename(dir, dir+"-away"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Event(t.Context(), Event{What: "x"}); team.ReasonOf(err) != ReasonTeamMoved || team.HintOf(err) == "" {
+	if _, err := c.Event(t.Context(), Event{What: "x"}); team.ReasonOf(err) != team.ReasonTeamMoved || team.HintOf(err) == "" {
 		t.Errorf("a copy without an original is written to: %v", err)
 	}
 	now, err := PlaceAt(copied, copied)
@@ -132,10 +132,10 @@ func TestReplacedLedger(t *testing.T) {
 	gone := func(when string) {
 		t.Helper()
 		_, err := l.Event(t.Context(), Event{What: "after"})
-		if team.ReasonOf(err) != ReasonReplaced || !team.IsCode(err, team.CodeUnavailable) {
+		if team.ReasonOf(err) != team.ReasonLedgerReplaced || !team.IsCode(err, team.CodeUnavailable) {
 			t.Errorf("%s it is written to: %v", when, err)
 		}
-		if _, err := l.Team(t.Context()); team.ReasonOf(err) != ReasonReplaced {
+		if _, err := l.Team(t.Context()); team.ReasonOf(err) != team.ReasonLedgerReplaced {
 			t.Errorf("%s it is read: %v", when, err)
 		}
 	}

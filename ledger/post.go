@@ -58,7 +58,7 @@ func postMessage(t *tx, a postArgs) (posted, error) {
 	}
 	if approvalKind(n.Kind) {
 		return posted{}, team.Errorf(team.CodeDenied, "a %s cannot be sent as mail: use the approval queue", n.Kind).
-			WithReason(ReasonApprovalOnly).WithHint("teamctl approvals")
+			WithReason(team.ReasonApprovalOnly).WithHint("teamctl approvals")
 	}
 	row, err := t.run()
 	if err != nil {
@@ -208,7 +208,7 @@ func (n NewMessage) check() error {
 		return team.Errorf(team.CodeInvalid, "a message needs a sender")
 	}
 	if strings.EqualFold(n.From, team.SystemName) {
-		return team.Errorf(team.CodeDenied, "the sender name %s is reserved", team.SystemName).WithReason(ReasonReservedSender)
+		return team.Errorf(team.CodeDenied, "the sender name %s is reserved", team.SystemName).WithReason(team.ReasonReservedSender)
 	}
 	if !slices.Contains(kinds, n.Kind) {
 		return team.Errorf(team.CodeInvalid, "invalid kind: %s", n.Kind).WithReason(team.ReasonInvalidKind)
@@ -225,7 +225,7 @@ func (n NewMessage) check() error {
 	}
 	if n.Hop < 0 || n.Hop > team.MaxHops {
 		return team.Errorf(team.CodeLimit, "the message has made %d hops, the limit is %d", n.Hop, team.MaxHops).
-			WithReason(ReasonHopLimit)
+			WithReason(team.ReasonHopLimit)
 	}
 	if n.Kind == team.KindTaskResponse && n.Parent == "" {
 		return team.Errorf(team.CodeInvalid, "a task_response needs the message that it answers").WithReason(team.ReasonParentRequired)
@@ -239,7 +239,7 @@ func onRoster(from string, roster []Member) error {
 	if slices.ContainsFunc(roster, func(m Member) bool { return strings.EqualFold(m.Name, from) }) {
 		return nil
 	}
-	return team.Errorf(team.CodeDenied, "%s is not on the roster and cannot send", from).WithReason(ReasonNotAMember)
+	return team.Errorf(team.CodeDenied, "%s is not on the roster and cannot send", from).WithReason(team.ReasonNotAMember)
 }
 
 // recipients finds the recipients on the roster, and the name to which To
@@ -255,9 +255,9 @@ func (n NewMessage) recipients(roster []Member) (to string, who []Member, err er
 	case i < 0:
 		return "", nil, errNoMember(n.To, roster)
 	case n.ToSession != "" && roster[i].SessionKey != n.ToSession:
-		return "", nil, team.Errorf(team.CodeNotFound, "%s is now a different agent", roster[i].Name).WithReason(ReasonMemberNotFound)
+		return "", nil, team.Errorf(team.CodeNotFound, "%s is now a different agent", roster[i].Name).WithReason(team.ReasonMemberNotFound)
 	case n.ToGen != "" && roster[i].Generation != n.ToGen:
-		return "", nil, team.Errorf(team.CodeConflict, "%s has been restarted meanwhile", roster[i].Name).WithReason(ReasonStaleGeneration)
+		return "", nil, team.Errorf(team.CodeConflict, "%s has been restarted meanwhile", roster[i].Name).WithReason(team.ReasonStaleGeneration)
 	case strings.EqualFold(roster[i].Name, n.From):
 		return "", nil, ErrSelfSend()
 	}
@@ -272,7 +272,7 @@ func (n NewMessage) andLead(to string, who, roster []Member, err error) (string,
 	switch {
 	case i < 0 || strings.EqualFold(n.From, team.LeadName):
 		return to, who, err
-	case team.ReasonOf(err) == ReasonMemberNotFound:
+	case team.ReasonOf(err) == team.ReasonMemberNotFound:
 		return team.LeadName, roster[i : i+1], nil
 	case err != nil || slices.ContainsFunc(who, func(m Member) bool { return m.Name == team.LeadName }):
 		return to, who, err
@@ -283,7 +283,7 @@ func (n NewMessage) andLead(to string, who, roster []Member, err error) (string,
 // ErrSelfSend returns the error for a message to its own sender: CodeInvalid
 // self_send.
 func ErrSelfSend() error {
-	return team.Errorf(team.CodeInvalid, "Cannot send a message to yourself").WithReason(ReasonSelfSend)
+	return team.Errorf(team.CodeInvalid, "Cannot send a message to yourself").WithReason(team.ReasonSelfSend)
 }
 
 func (t *tx) checkParent(n NewMessage, run int64) error {
@@ -312,7 +312,7 @@ func (t *tx) checkCap(k team.Kind, run int64) (before int, err error) {
 	n, _, err := value[int](t, sqlMessageCount, run)
 	if err == nil && n >= team.MaxMessagesPerRun {
 		return n, team.Errorf(team.CodeLimit, "team_messages_cap_exceeded: team_run %d already has %d messages (cap %d)",
-			run, n, team.MaxMessagesPerRun).WithReason(ReasonMessagesCap).WithHint(nextRun)
+			run, n, team.MaxMessagesPerRun).WithReason(team.ReasonMessagesCap).WithHint(nextRun)
 	}
 	return n, err
 }

@@ -62,7 +62,7 @@ func (t *tx) reassign(a reassignArgs) (Task, error) {
 	by := orDefault(a.By, t.who)
 	switch task.Status {
 	case team.TaskCompleted, team.TaskFailed:
-		return task, team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(ReasonAlreadyResolved).
+		return task, team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(team.ReasonAlreadyResolved).
 			WithHint(map[team.TaskStatus]string{team.TaskFailed: "teamctl task retry " + task.ID, team.TaskCompleted: "teamctl task show " + task.ID}[task.Status])
 	case team.TaskClaimed, team.TaskInProgress:
 		if err := t.free(task, by, "reassigned by "+by); err != nil {

@@ -141,7 +141,7 @@ func beginRename(t *tx, a renameArgs) (Rename, error) {
 			return r, nil
 		}
 		if strings.EqualFold(r.Was, m.Name) || strings.EqualFold(r.Name, m.Name) {
-			return Rename{}, team.Errorf(team.CodeConflict, "%s is being renamed to %s", r.Was, r.Name).WithReason(ReasonBusy).WithHint("teamctl ps")
+			return Rename{}, team.Errorf(team.CodeConflict, "%s is being renamed to %s", r.Was, r.Name).WithReason(team.ReasonBusy).WithHint("teamctl ps")
 		}
 	}
 	if err := t.renamable(m, a.Name); err != nil {
@@ -170,7 +170,7 @@ func (t *tx) renamable(m Member, name string) error {
 	case m.RemovedAt != 0:
 		roster, err := t.members()
 		if err == nil && slices.ContainsFunc(roster, func(o Member) bool { return strings.EqualFold(o.Name, m.Name) }) {
-			err = team.Errorf(team.CodeConflict, "%s is on the roster again", m.Name).WithReason(ReasonNameTaken).
+			err = team.Errorf(team.CodeConflict, "%s is on the roster again", m.Name).WithReason(team.ReasonNameTaken).
 				WithHint("teamctl rename " + m.Name + " " + name + " renames both")
 		}
 		return err
@@ -187,7 +187,7 @@ func (t *tx) renamable(m Member, name string) error {
 // know their name. CodeConflict member_running.
 func ErrRunning(m Member, name string) error {
 	return team.Errorf(team.CodeConflict, "%s is %s: a member is renamed while it is stopped", m.Name, m.Observed).
-		WithReason(ReasonMemberRunning).
+		WithReason(team.ReasonMemberRunning).
 		WithHint("teamctl stop " + m.Name + " && teamctl rename " + m.Name + " " + name + " && teamctl start " + name)
 }
 
@@ -206,7 +206,7 @@ func (t *tx) nameFree(m Member, name string, open []Rename) error {
 		return n > 0
 	}
 	used := func(name string) bool { return nameUsed(name, roster, open) || left(name) }
-	taken := team.Errorf(team.CodeConflict, "the name %q is taken; members: %s", name, names(roster)).WithReason(ReasonNameTaken)
+	taken := team.Errorf(team.CodeConflict, "the name %q is taken; members: %s", name, names(roster)).WithReason(team.ReasonNameTaken)
 	switch {
 	case !used(name):
 		return err
@@ -214,7 +214,7 @@ func (t *tx) nameFree(m Member, name string, open []Rename) error {
 		return taken.WithHint("teamctl rename " + m.Name + " " + team.UniqueName(name, used))
 	}
 	other := team.UniqueName(name, used)
-	return team.Errorf(team.CodeConflict, "the name %q belongs to a member that has left, and to its worktree and log", name).WithReason(ReasonNameTaken).
+	return team.Errorf(team.CodeConflict, "the name %q belongs to a member that has left, and to its worktree and log", name).WithReason(team.ReasonNameTaken).
 		WithHint("teamctl rename " + name + " " + other + " && teamctl rename " + m.Name + " " + name)
 }
 

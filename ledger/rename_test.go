@@ -123,12 +123,12 @@ func TestRenameIsTakenUp(t *testing.T) {
 	for _, state := range []RenameState{RenameBegun, RenameApplied} {
 		for _, name := range []string{"old", "new"} {
 			_, _, err := l.AddMember(ctx, Member{Name: name}, true)
-			refused(t, err, team.CodeConflict, ReasonNameTaken)
+			refused(t, err, team.CodeConflict, team.ReasonNameTaken)
 		}
 		_, err := l.BeginRename(ctx, m.SessionKey, "other")
-		refused(t, err, team.CodeConflict, ReasonBusy)
+		refused(t, err, team.CodeConflict, team.ReasonBusy)
 		_, err = l.BeginRename(ctx, stopped(t, l, "peer").SessionKey, "old")
-		refused(t, err, team.CodeConflict, ReasonNameTaken)
+		refused(t, err, team.CodeConflict, team.ReasonNameTaken)
 		if open := must[[]Rename](t)(l.OpenRenames(ctx)); len(open) != 1 || open[0].State != state {
 			t.Errorf("%+v", open)
 		}
@@ -150,7 +150,7 @@ func TestRenameIsTakenUp(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	_, err := l.Member(ctx, "newer")
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 }
 
 func TestRenameIsRefused(t *testing.T) {
@@ -160,11 +160,11 @@ func TestRenameIsRefused(t *testing.T) {
 	lead := must[Member](t)(l.Member(ctx, team.LeadName))
 	m := must[Member](t)(l.Member(ctx, "old"))
 	_, err := l.BeginRename(ctx, "nobody", "new")
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 	_, err = l.BeginRename(ctx, lead.SessionKey, "new")
 	refused(t, err, team.CodeInvalid, "lead")
 	_, err = l.BeginRename(ctx, m.SessionKey, "new") // it is to be started
-	refused(t, err, team.CodeConflict, ReasonMemberRunning)
+	refused(t, err, team.CodeConflict, team.ReasonMemberRunning)
 	if want := "teamctl stop old && teamctl rename old new && teamctl start new"; team.HintOf(err) != want {
 		t.Errorf("hint %q", team.HintOf(err))
 	}
@@ -175,7 +175,7 @@ func TestRenameIsRefused(t *testing.T) {
 		"gone": "teamctl rename gone gone-2 && teamctl rename old gone",
 	} {
 		_, err := l.BeginRename(ctx, m.SessionKey, name)
-		refused(t, err, team.CodeConflict, ReasonNameTaken)
+		refused(t, err, team.CodeConflict, team.ReasonNameTaken)
 		if team.HintOf(err) != hint {
 			t.Errorf("%s: hint %q", name, team.HintOf(err))
 		}
@@ -188,7 +188,7 @@ func TestRenameIsRefused(t *testing.T) {
 	r := must[Rename](t)(l.BeginRename(ctx, m.SessionKey, "new"))
 	ok(t, move(t, l, m, team.Starting))
 	_, err = l.ApplyRename(ctx, r.ID)
-	refused(t, err, team.CodeConflict, ReasonMemberRunning)
+	refused(t, err, team.CodeConflict, team.ReasonMemberRunning)
 	joined, _, err := l.AddMember(ctx, Member{Name: "joined", Desired: team.WantStopped, Spec: team.MemberSpec{Agent: team.AgentExternal}}, true)
 	ok(t, err)
 	_, err = l.BeginRename(ctx, joined.SessionKey, "other")
@@ -211,7 +211,7 @@ func TestRenameOfLives(t *testing.T) {
 	again, _, err := l.AddMember(ctx, Member{Name: "old"}, true)
 	ok(t, err)
 	_, err = l.BeginRename(ctx, first.SessionKey, "new")
-	refused(t, err, team.CodeConflict, ReasonNameTaken)
+	refused(t, err, team.CodeConflict, team.ReasonNameTaken)
 	ok(t, l.RemoveMember(ctx, stopped(t, l, "old").SessionKey))
 	renamed(t, l, again, "new")
 	if got := sqlRow[int](t, l.DB(), "SELECT count(*) FROM members WHERE name = 'new' AND startedAt > 0"); got != 2 {

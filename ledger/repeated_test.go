@@ -38,7 +38,7 @@ func TestRepeated(t *testing.T) {
 		t.Errorf("ids %q", ids)
 	}
 	_, err := w.Claim(again, ClaimIn{Owner: "s-a", OneOnly: true})
-	refused(t, err, team.CodeConflict, ReasonAgentBusy) // not an attempt at the same operation
+	refused(t, err, team.CodeConflict, team.ReasonAgentBusy) // not an attempt at the same operation
 	up = false
 	for range 2 {
 		if got := must[*Task](t)(w.Claim(Repeated(again), in)); got.ID != "1" || got.Attempt != 1 {

@@ -45,7 +45,7 @@ func TestRetriesWithBackoffAndCap(t *testing.T) {
 			t.Fatalf("claimed before its time: %+v", early)
 		}
 		_, err := l.Claim(ctx, ClaimIn{Owner: "s-a", ID: "1"})
-		refused(t, err, team.CodeConflict, ReasonNotYet)
+		refused(t, err, team.CodeConflict, team.ReasonNotYet)
 		c.advance(wait)
 		if k := must[Counts](t)(l.Counts(ctx)); k.Ready != 1 {
 			t.Errorf("not ready when its time has come: %+v", k)
@@ -198,9 +198,9 @@ func TestAgentBusy(t *testing.T) {
 	must[[]Task](t)(l.CreateTasks(ctx, make12(), "lead"))
 	one := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", OneOnly: true}))
 	_, err := l.Claim(ctx, ClaimIn{Owner: "s-a", OneOnly: true})
-	refused(t, err, team.CodeConflict, ReasonAgentBusy)
+	refused(t, err, team.CodeConflict, team.ReasonAgentBusy)
 	_, err = l.Claim(ctx, ClaimIn{Owner: "s-a", ID: one.ID, OneOnly: true})
-	refused(t, err, team.CodeConflict, ReasonAlreadyClaimed)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyClaimed)
 	must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"})) // only if requested
 }
 
@@ -215,7 +215,7 @@ func TestReassign(t *testing.T) {
 		t.Fatalf("%+v", now)
 	}
 	_, err := l.Complete(ctx, ref(held), Result{})
-	refused(t, err, team.CodeConflict, ReasonNotOwner)
+	refused(t, err, team.CodeConflict, team.ReasonNotOwner)
 	if task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-b"})); task.ID != held.ID || task.Attempt != 2 {
 		t.Errorf("%+v", task)
 	}
@@ -224,10 +224,10 @@ func TestReassign(t *testing.T) {
 		t.Errorf("%+v", task)
 	}
 	_, err = l.Reassign(ctx, "2", "s-nobody", "lead")
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 	ok(t, l.Fail(ctx, TaskRef{ID: "2"}, Result{Error: "no"}))
 	_, err = l.Reassign(ctx, "2", "s-a", "lead")
-	refused(t, err, team.CodeConflict, ReasonAlreadyResolved)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	sound(t, l)
 }
 
@@ -260,7 +260,7 @@ func TestAssignTells(t *testing.T) {
 		t.Errorf("it was reassigned untold: %+v", now)
 	}
 	_, _, _, err = l.Assign(ctx, "99", "s-b", "a", tell)
-	refused(t, err, team.CodeNotFound, ReasonTaskNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonTaskNotFound)
 	if n := count(); n != 1 {
 		t.Errorf("%d assignments were told", n)
 	}

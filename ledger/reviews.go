@@ -91,7 +91,7 @@ type reviewData struct {
 func (t *tx) tell(from, to, request, text, summary string) error {
 	n := NewMessage{Kind: team.KindInfo, From: from, To: to, RequestID: request, Text: text, Summary: summary}
 	_, err := t.approvalMail(n, team.NewUUID())
-	if team.ReasonOf(err) == ReasonSelfSend || team.ReasonOf(err) == ReasonMemberNotFound {
+	if team.ReasonOf(err) == team.ReasonSelfSend || team.ReasonOf(err) == team.ReasonMemberNotFound {
 		return nil
 	}
 	return err

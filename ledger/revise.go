@@ -42,7 +42,7 @@ func Revise[T any](ctx context.Context, l *Ledger, name string, change func(*T) 
 			return team.Errorf(team.CodeInvalid, "set %s: %w", name, err)
 		}
 		r.Event = e
-		if _, err = write[none](ctx, l, opSettingRevise, r); team.ReasonOf(err) != ReasonSettingChanged {
+		if _, err = write[none](ctx, l, opSettingRevise, r); team.ReasonOf(err) != team.ReasonSettingChanged {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func reviseSetting(t *tx, r revision) (none, error) {
 		return none{}, err
 	}
 	if is != r.Was {
-		return none{}, team.Errorf(team.CodeConflict, "set %s: it was changed meanwhile", r.Name).WithReason(ReasonSettingChanged)
+		return none{}, team.Errorf(team.CodeConflict, "set %s: it was changed meanwhile", r.Name).WithReason(team.ReasonSettingChanged)
 	}
 	if _, err := putSetting(t, r.setting); err != nil {
 		return none{}, err

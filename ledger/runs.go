@@ -102,7 +102,7 @@ func mergeScratchpad(t *tx, a padArgs) (Scratchpad, error) {
 	pad := row.pad
 	if pad.Version != a.Expected {
 		return Scratchpad{}, team.Errorf(team.CodeConflict, "scratchpad_version_conflict: expected %d current %d", a.Expected, pad.Version).
-			WithReason(ReasonScratchpad).WithHint("read the scratchpad again and repeat the change")
+			WithReason(team.ReasonScratchpad).WithHint("read the scratchpad again and repeat the change")
 	}
 	doc, err := object("the scratchpad", pad.Doc)
 	if err != nil {
@@ -128,5 +128,5 @@ func scanRun(r *sql.Rows) (runRow, error) {
 }
 
 func errNoRun() error {
-	return team.Errorf(team.CodeNotFound, "the team has no run").WithReason(ReasonTeamNotFound)
+	return team.Errorf(team.CodeNotFound, "the team has no run").WithReason(team.ReasonTeamNotFound)
 }

@@ -24,14 +24,6 @@ const (
 // MaxRunDepth is the maximum depth of sub-runs.
 const MaxRunDepth = 8
 
-// ReasonRunNotFound and ReasonRunClosed are reasons of errors from CloseRun,
-// ReasonRunDepth from BeginRun.
-const (
-	ReasonRunNotFound = "run_not_found"
-	ReasonRunClosed   = "run_closed"
-	ReasonRunDepth    = "run_depth"
-)
-
 // maxRunName is the maximum length of a run's name, in characters.
 const maxRunName = 100
 
@@ -113,7 +105,7 @@ func startRun(t *tx, in RunStart) (Run, error) {
 		run.Parent, run.Depth = in.ID, in.Depth+1
 		if run.Depth > MaxRunDepth {
 			return Run{}, team.Errorf(team.CodeLimit, "run %d is at depth %d, the maximum for sub-runs", in.ID, in.Depth).
-				WithReason(ReasonRunDepth).WithHint("close one: teamctl run close")
+				WithReason(team.ReasonRunDepth).WithHint("close one: teamctl run close")
 		}
 	} else if _, err := t.endRuns(0); err != nil {
 		return Run{}, err
@@ -145,7 +137,7 @@ func closeRun(t *tx, id int64) (RunsClosed, error) {
 		return RunsClosed{}, err
 	}
 	if row.EndedAt != 0 {
-		return RunsClosed{}, team.Errorf(team.CodeConflict, "run %d is already closed", row.ID).WithReason(ReasonRunClosed)
+		return RunsClosed{}, team.Errorf(team.CodeConflict, "run %d is already closed", row.ID).WithReason(team.ReasonRunClosed)
 	}
 	out := RunsClosed{}
 	if out.Closed, err = t.endRuns(row.Depth); err != nil {
@@ -183,5 +175,5 @@ func scanRunInfo(r *sql.Rows) (RunInfo, error) {
 }
 
 func errNoSuchRun(id int64) error {
-	return team.Errorf(team.CodeNotFound, "no run %d", id).WithReason(ReasonRunNotFound).WithHint("teamctl run list")
+	return team.Errorf(team.CodeNotFound, "no run %d", id).WithReason(team.ReasonRunNotFound).WithHint("teamctl run list")
 }

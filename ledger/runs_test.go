@@ -52,11 +52,11 @@ func TestRuns(t *testing.T) {
 		t.Errorf("%+v", pad)
 	}
 	_, err = l.CloseRun(ctx, 3)
-	refused(t, err, team.CodeConflict, ReasonRunClosed)
+	refused(t, err, team.CodeConflict, team.ReasonRunClosed)
 	_, err = l.CloseRun(ctx, 99)
-	refused(t, err, team.CodeNotFound, ReasonRunNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonRunNotFound)
 	_, err = l.RunInfo(ctx, 99)
-	refused(t, err, team.CodeNotFound, ReasonRunNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonRunNotFound)
 
 	// Closing the outermost run starts the next: there is always one.
 	done = must[RunsClosed](t)(l.CloseRun(ctx, 2))
@@ -85,7 +85,7 @@ func TestSubRunsHaveADepth(t *testing.T) {
 		}
 	}
 	_, err := l.BeginRun(ctx, RunStart{Sub: true})
-	refused(t, err, team.CodeLimit, ReasonRunDepth)
+	refused(t, err, team.CodeLimit, team.ReasonRunDepth)
 	// A run is closed with all its sub-runs.
 	if done := must[RunsClosed](t)(l.CloseRun(ctx, 3)); len(done.Closed) != 7 || done.Current.ID != 2 {
 		t.Errorf("%+v", done)
@@ -111,14 +111,14 @@ func TestCapIsOfTheRun(t *testing.T) {
 		ok(t, post())
 	}
 	err := post()
-	refused(t, err, team.CodeLimit, ReasonMessagesCap)
+	refused(t, err, team.CodeLimit, team.ReasonMessagesCap)
 	if want := fmt.Sprintf("team_messages_cap_exceeded: team_run 1 already has %d messages (cap %[1]d)", team.MaxMessagesPerRun); err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	must[Run](t)(l.BeginRun(ctx, RunStart{Sub: true}))
 	ok(t, post())
 	must[RunsClosed](t)(l.CloseRun(ctx, 0))
-	refused(t, post(), team.CodeLimit, ReasonMessagesCap)
+	refused(t, post(), team.CodeLimit, team.ReasonMessagesCap)
 	must[Run](t)(l.StartRun(ctx))
 	ok(t, post())
 }

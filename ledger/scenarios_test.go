@@ -113,7 +113,7 @@ func TestClaimWaitsForAForeignWriter(t *testing.T) {
 			won++
 			continue
 		}
-		refused(t, c.err, team.CodeConflict, ReasonAlreadyClaimed)
+		refused(t, c.err, team.CodeConflict, team.ReasonAlreadyClaimed)
 	}
 	if won != 1 {
 		t.Errorf("%d have the task", won)
@@ -146,7 +146,7 @@ func TestCompletionFreesWhatWaits(t *testing.T) {
 		for _, later := range []string{"2", "3", "4"} {
 			if !strings.Contains(step.before, later+"< ") {
 				_, err := l.Claim(ctx, ClaimIn{Owner: "s-a", ID: later})
-				refused(t, err, team.CodeConflict, ReasonBlocked)
+				refused(t, err, team.CodeConflict, team.ReasonBlocked)
 			}
 		}
 		task := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: step.id}))

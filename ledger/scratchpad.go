@@ -30,7 +30,7 @@ func (l *Ledger) UpdateScratchpad(ctx context.Context, change func(Scratchpad) (
 			return pad, err
 		}
 		out, err := l.MergeScratchpad(ctx, patch, pad.Version)
-		if team.ReasonOf(err) != ReasonScratchpad || n == padAttempts {
+		if team.ReasonOf(err) != team.ReasonScratchpad || n == padAttempts {
 			return out, err
 		}
 		pause := time.NewTimer(rand.N(time.Duration(min(n, 10)) * time.Millisecond)) // jitter

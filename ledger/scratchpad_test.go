@@ -37,7 +37,7 @@ func TestOneMergeWinsPerVersion(t *testing.T) {
 					won.Add(1)
 				case err == nil:
 					t.Errorf("%+v", pad)
-				case team.ReasonOf(err) != ReasonScratchpad || err.Error() != fmt.Sprintf("scratchpad_version_conflict: expected %d current %d", v, v+1):
+				case team.ReasonOf(err) != team.ReasonScratchpad || err.Error() != fmt.Sprintf("scratchpad_version_conflict: expected %d current %d", v, v+1):
 					t.Error(err)
 				}
 			})
@@ -55,10 +55,10 @@ func TestScratchpadWithoutARun(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
 	l := New(db, Direct(db))
 	_, err := l.MergeScratchpad(ctxFor(t), raw(`{"a":1}`), 0)
-	refused(t, err, team.CodeNotFound, ReasonTeamNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonTeamNotFound)
 	calls := 0
 	_, err = l.UpdateScratchpad(ctxFor(t), func(Scratchpad) (json.RawMessage, error) { calls++; return raw(`{}`), nil })
-	refused(t, err, team.CodeNotFound, ReasonTeamNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonTeamNotFound)
 	if calls != 0 {
 		t.Errorf("computed %d times", calls)
 	}
@@ -80,7 +80,7 @@ func TestScratchpadGivesUp(t *testing.T) {
 		must[Scratchpad](t)(l.MergeScratchpad(ctx, raw(`{"other":true}`), p.Version)) // another writer is faster
 		return raw(`{"mine":true}`), nil
 	})
-	refused(t, err, team.CodeConflict, ReasonScratchpad)
+	refused(t, err, team.CodeConflict, team.ReasonScratchpad)
 	if tries != padAttempts {
 		t.Errorf("%d tries", tries)
 	}

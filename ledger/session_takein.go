@@ -168,7 +168,7 @@ func (t *tx) backlog(session string, b BacklogItem) error {
 		return err
 	}
 	if n >= MaxBacklog {
-		return team.Errorf(team.CodeLimit, "the backlog of session %s is full (%d items)", session, n).WithReason(ReasonBacklogFull)
+		return team.Errorf(team.CodeLimit, "the backlog of session %s is full (%d items)", session, n).WithReason(team.ReasonBacklogFull)
 	}
 	if _, err := t.exec(sqlBacklogPut, session, b.Kind, b.Text, jsonOrNull(b.Meta), jsonOrNull(b.Provenance), orNull(b.Source),
 		orNull(b.Message), orNull(b.Recipient), b.Hop, t.now); err != nil {
@@ -233,7 +233,7 @@ func (t *tx) hop(s Session, hop int) error {
 	if err != nil || hop <= most {
 		return err
 	}
-	return team.Errorf(team.CodeLimit, "session %s: %d injections in a row, at most %d are passed on", s.Key, hop, most).WithReason(ReasonHopLimit)
+	return team.Errorf(team.CodeLimit, "session %s: %d injections in a row, at most %d are passed on", s.Key, hop, most).WithReason(team.ReasonHopLimit)
 }
 
 func laneOf(session string) team.Lane {

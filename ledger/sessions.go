@@ -26,18 +26,6 @@ const (
 	sqlSessionOpenKids = `SELECT count(*) FROM sessions WHERE owner_session_key = ? AND state = 'open'`
 )
 
-// Reasons of errors about sessions and their turns.
-const (
-	ReasonSessionNotFound = "session_not_found"
-	ReasonSessionClosed   = "session_closed"
-	ReasonTurnNotFound    = "turn_not_found"
-	ReasonStaleTurn       = "stale_turn"
-	ReasonBacklogFull     = "backlog_full"
-	ReasonOpenCalls       = "open_calls"
-	ReasonTooDeep         = "session_depth"
-	ReasonTooManyChildren = "too_many_children"
-)
-
 // Settings of sessions and their defaults.
 const (
 	SettingLane         = "lane."            // with the name of the lane: how many of its turns run at once
@@ -126,7 +114,7 @@ type closeArgs struct {
 }
 
 func noSession(key string) error {
-	return team.Errorf(team.CodeNotFound, "no session %q", key).WithReason(ReasonSessionNotFound).WithHint("teamctl session ls")
+	return team.Errorf(team.CodeNotFound, "no session %q", key).WithReason(team.ReasonSessionNotFound).WithHint("teamctl session ls")
 }
 
 func openSession(t *tx, in NewSession) (Session, error) {
@@ -191,7 +179,7 @@ func (t *tx) adoptChild(s *Session) error {
 		return err
 	}
 	if s.Depth > deepest {
-		return team.Errorf(team.CodeLimit, "session_spawn is not allowed at this depth (current depth: %d, max: %d)", parent.Depth, deepest).WithReason(ReasonTooDeep)
+		return team.Errorf(team.CodeLimit, "session_spawn is not allowed at this depth (current depth: %d, max: %d)", parent.Depth, deepest).WithReason(team.ReasonTooDeep)
 	}
 	most, err := t.number(SettingChildren, defaultChildren, maxChildren)
 	if err != nil {
@@ -202,7 +190,7 @@ func (t *tx) adoptChild(s *Session) error {
 		return err
 	}
 	if n >= most {
-		return team.Errorf(team.CodeLimit, "session_spawn has reached max active children for this session (%d/%d)", n, most).WithReason(ReasonTooManyChildren)
+		return team.Errorf(team.CodeLimit, "session_spawn has reached max active children for this session (%d/%d)", n, most).WithReason(team.ReasonTooManyChildren)
 	}
 	return nil
 }
@@ -282,7 +270,7 @@ func (t *tx) openSession(key string, before error) (Session, error) {
 	case !found:
 		return s, noSession(key)
 	case s.State != SessionOpen:
-		return s, team.Errorf(team.CodeConflict, "session %s is closed", key).WithReason(ReasonSessionClosed)
+		return s, team.Errorf(team.CodeConflict, "session %s is closed", key).WithReason(team.ReasonSessionClosed)
 	}
 	return s, nil
 }

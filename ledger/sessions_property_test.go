@@ -48,7 +48,7 @@ func (c *sessionModel) try(err error, reasons ...string) bool {
 func (c *sessionModel) say(turn *TurnRef) {
 	text := c.next("message")
 	in := TakeIn{Session: devKey, Turn: turn, Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: text, Source: text}}}}
-	if _, err := c.TakeIn(c.ctx, in); c.try(err, ReasonBacklogFull) {
+	if _, err := c.TakeIn(c.ctx, in); c.try(err, team.ReasonBacklogFull) {
 		c.texts = append(c.texts, text)
 		_, err = c.TakeIn(c.ctx, in)
 		c.try(err)
@@ -73,7 +73,7 @@ func (c *sessionModel) answer() {
 		a.Calls = append(a.Calls, NewCall{CallID: c.next("call"), Name: "shell", Input: "{}", ReadOnly: rapid.Bool().Draw(c.T, "reads")})
 	}
 	waits := len(c.open()) > 0
-	if _, err := c.Answered(c.ctx, a); c.try(err, ReasonOpenCalls) == waits {
+	if _, err := c.Answered(c.ctx, a); c.try(err, team.ReasonOpenCalls) == waits {
 		c.Fatalf("an answer was taken: %v, with open calls: %v", !waits, waits)
 	}
 }
@@ -102,7 +102,7 @@ func (c *sessionModel) steer() {
 	text, token := c.next("steer"), c.next("resume")
 	_, err := c.SteerTurn(c.ctx, TurnSteer{Ref: c.turn.Job.Ref(), Resume: BacklogItem{Text: token, Source: token},
 		Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: text, Source: text}}}})
-	if c.try(err, ReasonBacklogFull) {
+	if c.try(err, team.ReasonBacklogFull) {
 		c.texts, c.turn = append(c.texts, text, token), nil
 	}
 }
@@ -122,7 +122,7 @@ func (c *sessionModel) kill() {
 	if was == nil {
 		return
 	}
-	if _, err := c.EndTurn(c.ctx, TurnEnd{Ref: was.Job.Ref(), State: team.TurnDone}); c.try(err, ReasonStaleTurn) {
+	if _, err := c.EndTurn(c.ctx, TurnEnd{Ref: was.Job.Ref(), State: team.TurnDone}); c.try(err, team.ReasonStaleTurn) {
 		c.Fatal("a dead process ended its turn")
 	}
 }

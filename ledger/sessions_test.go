@@ -209,9 +209,9 @@ func TestBacklogFull(t *testing.T) {
 		r.says(devKey, fmt.Sprint("m", i))
 	}
 	_, err := r.TakeIn(r.ctx, TakeIn{Session: devKey, Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "one more"}}}})
-	r.refused(err, team.CodeLimit, ReasonBacklogFull)
+	r.refused(err, team.CodeLimit, team.ReasonBacklogFull)
 	_, err = r.SteerTurn(r.ctx, TurnSteer{Ref: c.Job.Ref(), Resume: BacklogItem{Text: "resume: work"}, Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "now"}}}})
-	r.refused(err, team.CodeLimit, ReasonBacklogFull)
+	r.refused(err, team.CodeLimit, team.ReasonBacklogFull)
 	if j, err := r.TurnJob(r.ctx, c.Job.ID); err != nil || j.State != team.TurnRunning {
 		t.Errorf("a refused steer changed the turn: %+v, %v", j, err)
 	}
@@ -248,7 +248,7 @@ func TestSteer(t *testing.T) {
 		t.Errorf("%+v, %v", open, err)
 	}
 	_, err := r.EndTurn(r.ctx, TurnEnd{Ref: c.Job.Ref(), State: team.TurnDone})
-	r.refused(err, team.CodeConflict, ReasonStaleTurn)
+	r.refused(err, team.CodeConflict, team.ReasonStaleTurn)
 
 	c = r.mustClaim(devKey, "g1")
 	if c.Job.ID != next || !c.Job.First || len(c.Entries) != 0 {
@@ -306,13 +306,13 @@ func TestRecoverTurn(t *testing.T) {
 		t.Errorf("%+v, %v", open, err)
 	}
 	_, err = r.EndCalls(r.ctx, TurnResults{Ref: c.Job.Ref(), Results: []CallResult{{"r", NewEntry{Content: "late"}}}})
-	r.refused(err, team.CodeConflict, ReasonStaleTurn)
+	r.refused(err, team.CodeConflict, team.ReasonStaleTurn)
 	c = r.mustClaim(devKey, "g2")
 	if c.Job.Attempt != 2 {
 		t.Errorf("%+v", c.Job)
 	}
 	_, err = r.Answered(r.ctx, TurnAnswer{Ref: c.Job.Ref(), Entry: NewEntry{Kind: EntryAssistant, Content: "too soon"}})
-	r.refused(err, team.CodeConflict, ReasonOpenCalls)
+	r.refused(err, team.CodeConflict, team.ReasonOpenCalls)
 	for _, id := range []string{"r", "asked"} {
 		if _, err := r.EndCalls(r.ctx, TurnResults{Ref: c.Job.Ref(), Results: []CallResult{{id, NewEntry{Content: "result of " + id}}}}); err != nil {
 			t.Fatal(err)
@@ -421,9 +421,9 @@ func TestChildSessions(t *testing.T) {
 		}
 	}
 	_, err := r.OpenSession(r.ctx, NewSession{Key: "agent:scout:subagent:x", Owner: devKey})
-	r.refused(err, team.CodeLimit, ReasonTooManyChildren)
+	r.refused(err, team.CodeLimit, team.ReasonTooManyChildren)
 	_, err = r.OpenSession(r.ctx, NewSession{Key: "agent:scout:subagent:y", Owner: "agent:scout:subagent:0"})
-	r.refused(err, team.CodeLimit, ReasonTooDeep)
+	r.refused(err, team.CodeLimit, team.ReasonTooDeep)
 	if err.Error() != "session_spawn is not allowed at this depth (current depth: 1, max: 1)" {
 		t.Error(err)
 	}
@@ -443,7 +443,7 @@ func TestChildSessions(t *testing.T) {
 		t.Errorf("%+v, %v", jobs, err)
 	}
 	_, err = r.TakeIn(r.ctx, TakeIn{Session: devKey, Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "x"}}}})
-	r.refused(err, team.CodeConflict, ReasonSessionClosed)
+	r.refused(err, team.CodeConflict, team.ReasonSessionClosed)
 }
 
 // The result of a child is told once, shown to one turn, and waits where the parent is
@@ -511,7 +511,7 @@ func TestHops(t *testing.T) {
 	}
 	in.Hop++
 	_, err := r.TakeIn(r.ctx, in)
-	r.refused(err, team.CodeLimit, ReasonHopLimit)
+	r.refused(err, team.CodeLimit, team.ReasonHopLimit)
 }
 
 func TestTranscriptIsAppendOnly(t *testing.T) {
@@ -558,8 +558,8 @@ func TestSpecs(t *testing.T) {
 	if err := put("default", "Default", true); err != nil {
 		t.Fatal(err)
 	}
-	r.refused(put("default", "Other", true), team.CodeConflict, ReasonSpecTaken)
-	r.refused(put("other", "DEFAULT", false), team.CodeConflict, ReasonSpecTaken)
+	r.refused(put("default", "Other", true), team.CodeConflict, team.ReasonSpecTaken)
+	r.refused(put("other", "DEFAULT", false), team.CodeConflict, team.ReasonSpecTaken)
 	r.refused(put("Other", "x", false), team.CodeInvalid, "bad_spec")
 	if err := put("default", "Changed", false); err != nil {
 		t.Fatal(err)
@@ -567,14 +567,14 @@ func TestSpecs(t *testing.T) {
 	if s, err := r.Spec(r.ctx, "changed"); err != nil || s.ID != "default" || s.CreatedAt == 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	r.refused(r.DeleteSpec(r.ctx, "default"), team.CodeConflict, ReasonSpecInUse)
+	r.refused(r.DeleteSpec(r.ctx, "default"), team.CodeConflict, team.ReasonSpecInUse)
 	if err := put("spare", "Spare", true); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.DeleteSpec(r.ctx, "spare"); err != nil {
 		t.Fatal(err)
 	}
-	r.refused(r.DeleteSpec(r.ctx, "spare"), team.CodeNotFound, ReasonSpecNotFound)
+	r.refused(r.DeleteSpec(r.ctx, "spare"), team.CodeNotFound, team.ReasonSpecNotFound)
 }
 
 // A wake that is not due yet does not keep back what waits.

@@ -66,7 +66,7 @@ func cancelTask(t *tx, a cancelArgs) (Task, error) {
 	by := orDefault(t.who, team.SystemName)
 	switch task.Status {
 	case team.TaskCompleted, team.TaskFailed:
-		return task, team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(ReasonAlreadyResolved)
+		return task, team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(team.ReasonAlreadyResolved)
 	case team.TaskClaimed, team.TaskInProgress:
 		if err := t.free(task, by, "canceled by "+by); err != nil {
 			return task, err

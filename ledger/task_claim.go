@@ -181,22 +181,22 @@ func (t *tx) whyNot(in ClaimIn) error {
 	}
 	switch task.Status {
 	case team.TaskCompleted, team.TaskFailed:
-		return team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(ReasonAlreadyResolved)
+		return team.Errorf(team.CodeConflict, "task %s is %s already", task.ID, task.Status).WithReason(team.ReasonAlreadyResolved)
 	case team.TaskClaimed, team.TaskInProgress:
 		if task.Owner == in.Owner {
-			return team.Errorf(team.CodeConflict, "task %s is already claimed by this agent", task.ID).WithReason(ReasonAlreadyClaimed)
+			return team.Errorf(team.CodeConflict, "task %s is already claimed by this agent", task.ID).WithReason(team.ReasonAlreadyClaimed)
 		}
 	case team.TaskPending:
 		if len(task.BlockedBy) > 0 {
-			return team.Errorf(team.CodeConflict, "task %s depends on %s, not completed yet", task.ID, strings.Join(task.BlockedBy, ", ")).WithReason(ReasonBlocked)
+			return team.Errorf(team.CodeConflict, "task %s depends on %s, not completed yet", task.ID, strings.Join(task.BlockedBy, ", ")).WithReason(team.ReasonBlocked)
 		}
 		if task.NotBefore > t.now {
 			wait := time.Duration(task.NotBefore-t.now) * time.Millisecond
 			return team.Errorf(team.CodeConflict, "task %s cannot be claimed for another %v: it was just released, or waits for its retry", task.ID, wait).
-				WithReason(ReasonNotYet).WithHint("teamctl task retry " + task.ID + " makes it ready now")
+				WithReason(team.ReasonNotYet).WithHint("teamctl task retry " + task.ID + " makes it ready now")
 		}
 	}
-	e := team.Errorf(team.CodeConflict, "Task already claimed by another agent").WithReason(ReasonAlreadyClaimed)
+	e := team.Errorf(team.CodeConflict, "Task already claimed by another agent").WithReason(team.ReasonAlreadyClaimed)
 	if task.OwnerName != "" {
 		e = e.WithHint("task " + task.ID + " belongs to " + task.OwnerName)
 	}
@@ -204,5 +204,5 @@ func (t *tx) whyNot(in ClaimIn) error {
 }
 
 func errHasLeft(name string) error {
-	return team.Errorf(team.CodeDenied, "%s has left the team", name).WithReason(ReasonMemberRemoved)
+	return team.Errorf(team.CodeDenied, "%s has left the team", name).WithReason(team.ReasonMemberRemoved)
 }

@@ -230,5 +230,5 @@ func walkCycle(tasks []NewTask, refs map[string]int, needs []int) []string {
 
 func errCycle(path []string) error {
 	return team.Errorf(team.CodeInvalid, "the dependencies would form a cycle: %s", strings.Join(path, " -> ")).
-		WithReason(ReasonCycle)
+		WithReason(team.ReasonCycle)
 }

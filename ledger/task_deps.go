@@ -152,7 +152,7 @@ func deleteTask(t *tx, id string) ([]string, error) {
 	}
 	if task.Status == team.TaskClaimed || task.Status == team.TaskInProgress {
 		return nil, team.Errorf(team.CodeConflict, "task %s is %s by %s", id, task.Status, task.OwnerName).
-			WithReason(ReasonAlreadyClaimed).WithHint("teamctl task cancel " + id)
+			WithReason(team.ReasonAlreadyClaimed).WithHint("teamctl task cancel " + id)
 	}
 	dependents, err := column[string](t, sqlDependents, id)
 	if err != nil {

@@ -232,24 +232,24 @@ func (t *tx) fencedFor(ref TaskRef, review bool) (Task, error) {
 	}
 	switch {
 	case task.Status == team.TaskCompleted || task.Status == team.TaskFailed:
-		return refuse(ReasonAlreadyResolved, "task %s is %s already", task.ID, task.Status)
+		return refuse(team.ReasonAlreadyResolved, "task %s is %s already", task.ID, task.Status)
 	case task.Status == team.TaskPending && task.Attempt == 0:
-		return task, team.Errorf(team.CodeConflict, "task %s was never claimed", task.ID).WithReason(ReasonNotOwner).
+		return task, team.Errorf(team.CodeConflict, "task %s was never claimed", task.ID).WithReason(team.ReasonNotOwner).
 			WithHint("teamctl task claim " + task.ID)
 	case task.Status == team.TaskPending:
 		return task, team.Errorf(team.CodeConflict, "task %s is not claimed: the claim was released or has expired", task.ID).
-			WithReason(ReasonNotOwner).WithHint("teamctl task claim " + task.ID)
+			WithReason(team.ReasonNotOwner).WithHint("teamctl task claim " + task.ID)
 	case task.Owner != ref.Owner:
 		return task, team.Errorf(team.CodeConflict, "task %s belongs to %s", task.ID, task.OwnerName).
-			WithReason(ReasonNotOwner).WithHint("teamctl task show " + task.ID)
+			WithReason(team.ReasonNotOwner).WithHint("teamctl task show " + task.ID)
 	case task.Attempt != ref.Attempt:
-		return refuse(ReasonStaleAttempt, "task %s is at attempt %d, not %d", task.ID, task.Attempt, ref.Attempt)
+		return refuse(team.ReasonStaleAttempt, "task %s is at attempt %d, not %d", task.ID, task.Attempt, ref.Attempt)
 	case task.Review != 0 && !review:
-		return refuse(ReasonInReview, "task %s is being reviewed (approval %d)", task.ID, task.Review)
+		return refuse(team.ReasonInReview, "task %s is being reviewed (approval %d)", task.ID, task.Review)
 	}
 	return task, nil
 }
 
 func errStatus(task Task, rule string) *team.Error {
-	return team.Errorf(team.CodeConflict, "task %s is %s: %s", task.ID, task.Status, rule).WithReason(ReasonBadStatus)
+	return team.Errorf(team.CodeConflict, "task %s is %s: %s", task.ID, task.Status, rule).WithReason(team.ReasonBadStatus)
 }

@@ -103,7 +103,7 @@ func changes(was, is Task) (before, after map[string]any) {
 func (t *tx) assign(task *Task, owner string) error {
 	if task.Status != team.TaskPending {
 		return team.Errorf(team.CodeConflict, "task %s is %s: only a pending task can be assigned", task.ID, task.Status).
-			WithReason(ReasonAlreadyClaimed)
+			WithReason(team.ReasonAlreadyClaimed)
 	}
 	task.Owner, task.OwnerName = owner, ""
 	if owner == "" {
@@ -114,7 +114,7 @@ func (t *tx) assign(task *Task, owner string) error {
 		return err
 	}
 	if m.RemovedAt != 0 {
-		return team.Errorf(team.CodeConflict, "%s has left the team", m.Name).WithReason(ReasonMemberRemoved)
+		return team.Errorf(team.CodeConflict, "%s has left the team", m.Name).WithReason(team.ReasonMemberRemoved)
 	}
 	task.OwnerName = m.Name
 	return nil

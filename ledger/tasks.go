@@ -159,7 +159,7 @@ func errNoCounts() *team.Error {
 
 func errNoTask(id string) *team.Error {
 	return team.Errorf(team.CodeNotFound, "no task %q", id).
-		WithReason(ReasonTaskNotFound).WithHint("teamctl task ls")
+		WithReason(team.ReasonTaskNotFound).WithHint("teamctl task ls")
 }
 
 func itoa[T int | int64](n T) string { return strconv.FormatInt(int64(n), 10) }

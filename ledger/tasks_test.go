@@ -57,14 +57,14 @@ func TestCreateTasksRefuses(t *testing.T) {
 		{"description", []NewTask{{Subject: "s", Description: long(10_001)}}, team.CodeLimit, "too_long", "10000"},
 		{"activeForm", []NewTask{{Subject: "s", ActiveForm: long(101)}}, team.CodeLimit, "too_long", "activeForm"},
 		{"metadata", []NewTask{{Subject: "s", Metadata: raw(`[1]`)}}, team.CodeInvalid, "", "object"},
-		{"unknown", []NewTask{{Subject: "s", DependsOn: []string{"99"}}}, team.CodeNotFound, ReasonTaskNotFound, "99"},
-		{"an id of the batch", []NewTask{{Subject: "s"}, {Subject: "t", DependsOn: []string{"2"}}}, team.CodeNotFound, ReasonTaskNotFound, "2"},
-		{"self", []NewTask{{Ref: "a", Subject: "s", DependsOn: []string{"a"}}}, team.CodeInvalid, ReasonCycle, "a -> a"},
+		{"unknown", []NewTask{{Subject: "s", DependsOn: []string{"99"}}}, team.CodeNotFound, team.ReasonTaskNotFound, "99"},
+		{"an id of the batch", []NewTask{{Subject: "s"}, {Subject: "t", DependsOn: []string{"2"}}}, team.CodeNotFound, team.ReasonTaskNotFound, "2"},
+		{"self", []NewTask{{Ref: "a", Subject: "s", DependsOn: []string{"a"}}}, team.CodeInvalid, team.ReasonCycle, "a -> a"},
 		{"cycle", []NewTask{
 			{Ref: "z", Subject: "s", DependsOn: []string{"a"}},
 			{Ref: "a", Subject: "s", DependsOn: []string{"1", "b"}},
 			{Ref: "b", Subject: "s", DependsOn: []string{"a"}},
-		}, team.CodeInvalid, ReasonCycle, "a -> b -> a"},
+		}, team.CodeInvalid, team.ReasonCycle, "a -> b -> a"},
 		{"two of one ref", []NewTask{{Ref: "a", Subject: "s"}, {Ref: "a", Subject: "s"}}, team.CodeInvalid, "", "a"},
 	}
 	for _, tt := range tests {
@@ -163,15 +163,15 @@ func TestClaimByIDRefuses(t *testing.T) {
 		code      team.Code
 		reason    string
 	}{
-		{"1", "s-b", team.CodeConflict, ReasonAlreadyClaimed},
-		{"1", "s-a", team.CodeConflict, ReasonAlreadyClaimed},
-		{"2", "s-b", team.CodeConflict, ReasonAlreadyResolved},
-		{"3", "s-b", team.CodeConflict, ReasonAlreadyResolved},
-		{"4", "s-b", team.CodeConflict, ReasonBlocked},
-		{"5", "s-b", team.CodeConflict, ReasonAlreadyClaimed},
-		{"9", "s-b", team.CodeNotFound, ReasonTaskNotFound},
-		{"../x", "s-b", team.CodeNotFound, ReasonTaskNotFound},
-		{"5", "s-gone", team.CodeDenied, ReasonMemberRemoved},
+		{"1", "s-b", team.CodeConflict, team.ReasonAlreadyClaimed},
+		{"1", "s-a", team.CodeConflict, team.ReasonAlreadyClaimed},
+		{"2", "s-b", team.CodeConflict, team.ReasonAlreadyResolved},
+		{"3", "s-b", team.CodeConflict, team.ReasonAlreadyResolved},
+		{"4", "s-b", team.CodeConflict, team.ReasonBlocked},
+		{"5", "s-b", team.CodeConflict, team.ReasonAlreadyClaimed},
+		{"9", "s-b", team.CodeNotFound, team.ReasonTaskNotFound},
+		{"../x", "s-b", team.CodeNotFound, team.ReasonTaskNotFound},
+		{"5", "s-gone", team.CodeDenied, team.ReasonMemberRemoved},
 		{"5", "", team.CodeInvalid, ""},
 	} {
 		_, err := l.Claim(ctx, ClaimIn{Owner: tt.owner, ID: tt.id})
@@ -223,16 +223,16 @@ func TestFence(t *testing.T) {
 			refused(t, write(r), code, reason)
 		}
 	}
-	all(TaskRef{"1", "s-b", 1}, team.CodeConflict, ReasonNotOwner)
-	all(TaskRef{"2", "s-a", 1}, team.CodeNotFound, ReasonTaskNotFound)
+	all(TaskRef{"1", "s-b", 1}, team.CodeConflict, team.ReasonNotOwner)
+	all(TaskRef{"2", "s-a", 1}, team.CodeNotFound, team.ReasonTaskNotFound)
 	ok(t, l.As("a").Release(ctx, ref(first)))
-	all(ref(first), team.CodeConflict, ReasonNotOwner)
+	all(ref(first), team.CodeConflict, team.ReasonNotOwner)
 	second := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
-	all(ref(first), team.CodeConflict, ReasonStaleAttempt)
+	all(ref(first), team.CodeConflict, team.ReasonStaleAttempt)
 	must[[]string](t)(l.Complete(ctx, ref(second), Result{}))
-	all(ref(second), team.CodeConflict, ReasonAlreadyResolved)
-	refused(t, l.RetryTask(ctx, "1"), team.CodeConflict, ReasonBadStatus)
-	refused(t, l.Fail(ctx, TaskRef{ID: "1"}, Result{}), team.CodeConflict, ReasonBadStatus)
+	all(ref(second), team.CodeConflict, team.ReasonAlreadyResolved)
+	refused(t, l.RetryTask(ctx, "1"), team.CodeConflict, team.ReasonBadStatus)
+	refused(t, l.Fail(ctx, TaskRef{ID: "1"}, Result{}), team.CodeConflict, team.ReasonBadStatus)
 }
 
 func TestLeases(t *testing.T) {
@@ -316,14 +316,14 @@ func TestUpdateTask(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := l.UpdateTask(ctx, TaskPatch{ID: "1", Owner: ptr("nobody")})
-	refused(t, err, team.CodeNotFound, ReasonMemberNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 	_, err = l.UpdateTask(ctx, TaskPatch{ID: "1", Subject: ptr("")})
 	refused(t, err, team.CodeInvalid, "")
 	_, err = l.UpdateTask(ctx, TaskPatch{ID: "1", Metadata: raw(`3`)})
 	refused(t, err, team.CodeInvalid, "")
 	must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
 	_, err = l.UpdateTask(ctx, TaskPatch{ID: "1", Owner: ptr("")})
-	refused(t, err, team.CodeConflict, ReasonAlreadyClaimed)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyClaimed)
 }
 
 func TestDependencies(t *testing.T) {
@@ -337,13 +337,13 @@ func TestDependencies(t *testing.T) {
 		{"1", "1", "1 -> 1"}, {"1", "2", "1 -> 2 -> 1"}, {"1", "3", "1 -> 3 -> 1"},
 	} {
 		_, err := l.AddDeps(ctx, tt.id, []string{"4", tt.dep}, "lead")
-		refused(t, err, team.CodeInvalid, ReasonCycle)
+		refused(t, err, team.CodeInvalid, team.ReasonCycle)
 		if !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%v does not say %s", err, tt.says)
 		}
 	}
 	_, err := l.AddDeps(ctx, "1", []string{"99"}, "lead")
-	refused(t, err, team.CodeNotFound, ReasonTaskNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonTaskNotFound)
 	if got := must[Task](t)(l.Task(ctx, "1")); len(got.DependsOn) != 0 {
 		t.Errorf("a refused change left %v", got.DependsOn)
 	}
@@ -356,9 +356,9 @@ func TestDependencies(t *testing.T) {
 	sound(t, l)
 	one := must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a"}))
 	_, err = l.DeleteTask(ctx, one.ID)
-	refused(t, err, team.CodeConflict, ReasonAlreadyClaimed)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyClaimed)
 	_, err = l.AddDeps(ctx, one.ID, []string{"4"}, "lead")
-	refused(t, err, team.CodeConflict, ReasonBadStatus)
+	refused(t, err, team.CodeConflict, team.ReasonBadStatus)
 	must[[]string](t)(l.DeleteTask(ctx, "4"))
 	if made := must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "5"}}, "lead")); made[0].ID != "5" {
 		t.Errorf("id %s was given out again", made[0].ID)

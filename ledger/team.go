@@ -58,7 +58,7 @@ func createTeam(t *tx, row TeamRow) (TeamRow, error) {
 		return row, err
 	}
 	if found {
-		return row, team.Errorf(team.CodeConflict, "team %s already exists", there).WithReason(ReasonTeamExists)
+		return row, team.Errorf(team.CodeConflict, "team %s already exists", there).WithReason(team.ReasonTeamExists)
 	}
 	if row.Key == "" || row.LeadSession == "" {
 		return row, team.Errorf(team.CodeInvalid, "a team needs a key and a lead session")
@@ -131,5 +131,5 @@ func scanTeam(r *sql.Rows) (TeamRow, error) {
 
 func errNoTeam() error {
 	return team.Errorf(team.CodeNotFound, "the ledger has no team yet").
-		WithReason(ReasonTeamNotFound).WithHint("teamctl doctor shows what is in its directory")
+		WithReason(team.ReasonTeamNotFound).WithHint("teamctl doctor shows what is in its directory")
 }

@@ -37,7 +37,7 @@ func TestThread(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := l.Thread(ctx, "nothing")
-	refused(t, err, team.CodeNotFound, ReasonMessageNotFound)
+	refused(t, err, team.CodeNotFound, team.ReasonMessageNotFound)
 }
 
 func TestThreadIsBounded(t *testing.T) {
@@ -82,7 +82,7 @@ func TestFindMessage(t *testing.T) {
 	}
 	for _, id := range []string{"", m.ID[:3], m.ID + "x", "%%%%", "zzzz"} {
 		_, err := l.FindMessage(ctx, id)
-		refused(t, err, team.CodeNotFound, ReasonMessageNotFound)
+		refused(t, err, team.CodeNotFound, team.ReasonMessageNotFound)
 	}
 }
 

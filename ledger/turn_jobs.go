@@ -154,7 +154,7 @@ type turnWhy struct {
 }
 
 func noTurn(id int64) error {
-	return team.Errorf(team.CodeNotFound, "no turn %d", id).WithReason(ReasonTurnNotFound)
+	return team.Errorf(team.CodeNotFound, "no turn %d", id).WithReason(team.ReasonTurnNotFound)
 }
 
 // widths are the lanes' own widths, for a statement.
@@ -333,7 +333,7 @@ func (t *tx) fencedTurn(ref TurnRef) (TurnJob, error) {
 	}
 	j := list[0]
 	if j.State != team.TurnRunning || j.Attempt != ref.Attempt || j.Generation != ref.Generation {
-		return j, team.Errorf(team.CodeConflict, "turn %d is %s, attempt %d: attempt %d is over", j.ID, j.State, j.Attempt, ref.Attempt).WithReason(ReasonStaleTurn)
+		return j, team.Errorf(team.CodeConflict, "turn %d is %s, attempt %d: attempt %d is over", j.ID, j.State, j.Attempt, ref.Attempt).WithReason(team.ReasonStaleTurn)
 	}
 	return j, nil
 }

@@ -109,7 +109,7 @@ func answerTurn(t *tx, a TurnAnswer) (Entry, error) {
 		return Entry{}, err
 	}
 	if len(open) > 0 {
-		return Entry{}, team.Errorf(team.CodeConflict, "session %s: call %s has no result yet", j.Session, open[0].CallID).WithReason(ReasonOpenCalls)
+		return Entry{}, team.Errorf(team.CodeConflict, "session %s: call %s has no result yet", j.Session, open[0].CallID).WithReason(team.ReasonOpenCalls)
 	}
 	e, fresh, err := t.entry(j.Session, a.Entry, j.ID)
 	if err != nil || !fresh {

@@ -239,7 +239,7 @@ func notVerifying(task Task) error {
 	if task.Verification == 0 {
 		return nil
 	}
-	return team.Errorf(team.CodeConflict, "task %s is being verified", task.ID).WithReason(ReasonVerifying).
+	return team.Errorf(team.CodeConflict, "task %s is being verified", task.ID).WithReason(team.ReasonVerifying).
 		WithHint("wait: its owner is notified if it fails; teamctl task release " + task.ID + " cancels it")
 }
 
@@ -268,7 +268,7 @@ func beginVerification(t *tx, a verifyBegin) (none, error) {
 	}
 	n, err := t.exec(sqlVerifyBegin, a.Generation, a.Place, a.ID)
 	if err == nil && n == 0 {
-		err = team.Errorf(team.CodeConflict, "verification %d is %s, or already running", v.ID, v.State).WithReason(ReasonBadStatus)
+		err = team.Errorf(team.CodeConflict, "verification %d is %s, or already running", v.ID, v.State).WithReason(team.ReasonBadStatus)
 	}
 	if err != nil {
 		return none{}, err
@@ -365,7 +365,7 @@ func (t *tx) verifyFailed(a verifyEnd, v Verification, task Task) error {
 		return err
 	}
 	run, err := t.run()
-	if team.ReasonOf(err) == ReasonTeamNotFound {
+	if team.ReasonOf(err) == team.ReasonTeamNotFound {
 		return nil // no messages without a run
 	}
 	if err != nil {

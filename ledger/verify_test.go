@@ -78,7 +78,7 @@ func TestVerifiedThenCompleted(t *testing.T) {
 	_, again := l.Complete(ctx, ref, Result{})
 	_, person := l.As(team.LeadName).CompleteReviewed(ctx, ref, Result{})
 	for _, err := range []error{again, person, l.Start(ctx, ref)} {
-		refused(t, err, team.CodeConflict, ReasonVerifying)
+		refused(t, err, team.CodeConflict, team.ReasonVerifying)
 	}
 	must[int64](t)(l.RenewLeases(ctx, []string{"s-a"}, 0))
 	ok(t, sqlExec(t, l.DB(), "UPDATE tasks SET leaseUntil = 1 WHERE id = '1'"))
@@ -217,7 +217,7 @@ func TestVerifyIsFenced(t *testing.T) {
 			if waits := name == "again" || name == "changed"; waits != (len(todo) == 1) || waits && (todo[0].ID != before.Verification || todo[0].Generation != "") {
 				t.Errorf("to be done: %+v", todo)
 			}
-			refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, ReasonBadStatus)
+			refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, team.ReasonBadStatus)
 			sound(t, l)
 		})
 	}
@@ -230,9 +230,9 @@ func TestVerifyIsBegunOnce(t *testing.T) {
 	l, _, v := verifying(t)
 	ctx := ctxFor(t)
 	ok(t, l.BeginVerification(ctx, v.ID, "g", ""))
-	refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, ReasonBadStatus)
+	refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, team.ReasonBadStatus)
 	ok(t, l.AbandonVerification(ctx, v.ID, "other"))
-	refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, ReasonBadStatus)
+	refused(t, l.BeginVerification(ctx, v.ID, "h", ""), team.CodeConflict, team.ReasonBadStatus)
 	ok(t, l.AbandonVerification(ctx, v.ID, "g"))
 	if out := must[Verified](t)(l.EndVerification(ctx, VerifyEnd{ID: v.ID, Generation: "g", Passed: true})); out.Counts {
 		t.Errorf("the word of a run that was abandoned counts: %+v", out)
@@ -251,7 +251,7 @@ func TestVerifyTakenAway(t *testing.T) {
 	if task.Status != team.TaskCompleted || task.Result.Summary != "all green" || task.VerifyBy != "" || task.Verification != 0 {
 		t.Errorf("%+v", task)
 	}
-	refused(t, l.BeginVerification(ctx, v.ID, "g", ""), team.CodeConflict, ReasonBadStatus)
+	refused(t, l.BeginVerification(ctx, v.ID, "g", ""), team.CodeConflict, team.ReasonBadStatus)
 	sound(t, l)
 }
 

@@ -59,7 +59,7 @@ func TestOpIsAppliedOnce(t *testing.T) {
 	// A refusal is not stored: the same operation may succeed later.
 	blocked := Op{ID: "three", Name: opTaskClaim, Args: raw(`{"owner":"s-b","id":"1"}`)}
 	_, err := g.Write(ctx, blocked)
-	refused(t, err, team.CodeConflict, ReasonAlreadyClaimed)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyClaimed)
 	must[[]string](t)(l.ReleaseOwner(ctx, "s-a", "test"))
 	if res := must[json.RawMessage](t)(g.Write(ctx, blocked)); taskID(t, res) != "1" {
 		t.Errorf("%s", res)
@@ -139,7 +139,7 @@ func TestGroupRollsBackOneOnly(t *testing.T) {
 		{op: Op{Name: opTasksCreate, Args: raw(`{"tasks":[{"subject":"4"}]}`)}},
 	}
 	ok(t, l.DB().transact(ctx, batch))
-	refused(t, batch[1].err, team.CodeNotFound, ReasonTaskNotFound)
+	refused(t, batch[1].err, team.CodeNotFound, team.ReasonTaskNotFound)
 	refused(t, batch[2].err, team.CodeInvalid, "")
 	refused(t, batch[3].err, team.CodeInvalid, "")
 	ok(t, batch[0].err)
@@ -169,10 +169,10 @@ func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	defer func() { ok(t, db.Close()) }()
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), db.opts.LockPath))
 	_, err := Direct(db).Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)})
-	refused(t, err, team.CodeTimeout, ReasonBusy)
+	refused(t, err, team.CodeTimeout, team.ReasonBusy)
 	g := startGroup(t, db)
 	_, err = g.Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)})
-	refused(t, err, team.CodeTimeout, ReasonBusy)
+	refused(t, err, team.CodeTimeout, team.ReasonBusy)
 	ok(t, lock.Unlock())
 	must[json.RawMessage](t)(g.Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)}))
 }
@@ -187,7 +187,7 @@ func TestFault33ForeignTransaction(t *testing.T) {
 	ok(t, sqlExec(t, other, "BEGIN IMMEDIATE"))
 	op := Op{Name: opEvent, Args: raw(`{"what":"x"}`)}
 	_, err := Direct(db).Write(ctxFor(t), op)
-	refused(t, err, team.CodeTimeout, ReasonBusy)
+	refused(t, err, team.CodeTimeout, team.ReasonBusy)
 	ok(t, sqlExec(t, other, "COMMIT"))
 	must[json.RawMessage](t)(Direct(db).Write(ctxFor(t), op))
 }

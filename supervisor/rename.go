@@ -48,7 +48,7 @@ func (s *Supervisor) rename(session, name string, reply func(ledger.Member, erro
 			reply(m.row, ledger.ErrRunning(m.row, name))
 			return
 		case m.step != "" || m.stop != nil:
-			reply(m.row, team.Errorf(team.CodeConflict, "%s is %s", m.row.Name, m.busy()).WithReason(ledger.ReasonBusy).
+			reply(m.row, team.Errorf(team.CodeConflict, "%s is %s", m.row.Name, m.busy()).WithReason(team.ReasonBusy).
 				WithHint("teamctl rename "+m.row.Name+" "+name+", once that is over"))
 			return
 		}
@@ -119,7 +119,7 @@ func (s *Supervisor) renameTo(ctx context.Context, session, name string) error {
 		return err
 	}
 	if why := s.stillAlive(ctx, row); why != "" {
-		return team.Errorf(team.CodeConflict, "%s cannot be renamed: %s", row.Name, why).WithReason(ledger.ReasonMemberRunning).
+		return team.Errorf(team.CodeConflict, "%s cannot be renamed: %s", row.Name, why).WithReason(team.ReasonMemberRunning).
 			WithHint("teamctl explain " + row.Name)
 	}
 	r, err := s.cfg.Ledger.BeginRename(ctx, session, name)
@@ -129,7 +129,7 @@ func (s *Supervisor) renameTo(ctx context.Context, session, name string) error {
 	s.passed("begun")
 	if held, err := bundle.Running(s.cfg.Layout.Bundle(name)); r.State == ledger.RenameBegun && (err != nil || held) {
 		return errors.Join(team.Errorf(team.CodeConflict, "an earlier member called %s still has processes", name).
-			WithReason(ledger.ReasonNameTaken).WithHint("teamctl doctor"), err, s.cfg.Ledger.DropRename(ctx, r.ID))
+			WithReason(team.ReasonNameTaken).WithHint("teamctl doctor"), err, s.cfg.Ledger.DropRename(ctx, r.ID))
 	}
 	if err := s.dispose(ctx, row); err != nil { // the dead pane has the old name
 		s.log.Warn("dispose", "member", row.Name, "err", err)

@@ -147,7 +147,7 @@ func TestRenameOfOneThatRuns(t *testing.T) {
 	s := r.supervisor()
 	m := r.spawn(s, "old", team.RestartNever)
 	_, err := s.RenameMember(t.Context(), m.SessionKey, "new")
-	if team.ReasonOf(err) != ledger.ReasonMemberRunning || team.HintOf(err) != "teamctl stop old && teamctl rename old new && teamctl start new" {
+	if team.ReasonOf(err) != team.ReasonMemberRunning || team.HintOf(err) != "teamctl stop old && teamctl rename old new && teamctl start new" {
 		t.Errorf("%v: %s", err, team.HintOf(err))
 	}
 	if open, err := r.led.OpenRenames(t.Context()); err != nil || len(open) > 0 {
@@ -193,7 +193,7 @@ func TestRenameKilled(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 			for _, name := range []string{"old", "new"} {
-				if _, _, err := r.led.AddMember(t.Context(), ledger.Member{Name: name}, true); team.ReasonOf(err) != ledger.ReasonNameTaken {
+				if _, _, err := r.led.AddMember(t.Context(), ledger.Member{Name: name}, true); team.ReasonOf(err) != team.ReasonNameTaken {
 					t.Errorf("%s is free: %v", name, err)
 				}
 			}

@@ -42,7 +42,7 @@ func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut,
 	}
 	var about started
 	if row.RemovedAt != 0 { // an approval lets it be spawned once
-		return SpawnOut{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(ledger.ReasonMemberRemoved)
+		return SpawnOut{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(team.ReasonMemberRemoved)
 	}
 	type answer struct {
 		row ledger.Member

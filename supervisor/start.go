@@ -259,9 +259,6 @@ func (s *Supervisor) neverRan(ctx context.Context, h backends.Handle, name, dir 
 // exitNoProgram is the status of a program that does not exist, as in a shell.
 const exitNoProgram = 127
 
-// ReasonNotExecutable is the reason of a start whose program cannot be executed.
-const ReasonNotExecutable = "not_executable"
-
 // NotExecutable is the error of a member whose program, looked up from dir, cannot be
 // executed: CodeNotFound where it does not exist, else CodeUnavailable.
 func NotExecutable(name, dir string, why error) error {
@@ -274,7 +271,7 @@ func notExecutable(name, dir, why string, missing bool) error {
 	if missing {
 		code = team.CodeNotFound
 	}
-	return team.Errorf(code, "start %s: cannot execute %s", name, strings.TrimPrefix(why, "stat ")).WithReason(ReasonNotExecutable).
+	return team.Errorf(code, "start %s: cannot execute %s", name, strings.TrimPrefix(why, "stat ")).WithReason(team.ReasonNotExecutable).
 		WithHint("a name is looked up in the member's PATH, a path from " + dir)
 }
 
@@ -419,7 +416,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		s.reconcile(m)
 		return
 	}
-	if r := team.ReasonOf(d.err); r == quota.ReasonProviderLimited || r == quota.ReasonBudgetUsedUp { // no fault of its own
+	if r := team.ReasonOf(d.err); r == team.ReasonProviderLimited || r == team.ReasonBudgetUsedUp { // no fault of its own
 		s.follow(m, verdict{next: team.Backoff, failures: m.row.Failures, wait: s.policy.MaxBackoff, reason: why})
 		return
 	}
@@ -438,7 +435,7 @@ func (f failedStart) apply(s *Supervisor) {
 
 // permanent errors of a start do not go away by trying again.
 func permanent(err error) bool {
-	if team.ReasonOf(err) == ReasonNotExecutable {
+	if team.ReasonOf(err) == team.ReasonNotExecutable {
 		return true
 	}
 	switch team.CodeOf(err) {

@@ -43,7 +43,7 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 		}
 		_, err := repo.Status(ctx, row.Worktree)
 		switch team.ReasonOf(err) {
-		case worktree.ReasonPathMissing, worktree.ReasonNotWorktree: // deleted under us: the branch has every commit
+		case team.ReasonPathMissing, team.ReasonNotWorktree: // deleted under us: the branch has every commit
 		default:
 			return &worktree.Worktree{Path: row.Worktree, Repo: root, Branch: row.Branch, Base: row.Base}, false, err
 		}
@@ -74,8 +74,8 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 		}
 		tree, err := repo.Create(ctx, in)
 		switch team.ReasonOf(err) {
-		case worktree.ReasonBranchExists, worktree.ReasonCheckedOut, worktree.ReasonPathExists, worktree.ReasonWorktreeExists:
-			if n <= maxTrees && (!in.Reuse || team.ReasonOf(err) != worktree.ReasonCheckedOut) {
+		case team.ReasonBranchExists, team.ReasonCheckedOut, team.ReasonPathExists, team.ReasonWorktreeExists:
+			if n <= maxTrees && (!in.Reuse || team.ReasonOf(err) != team.ReasonCheckedOut) {
 				name = row.Name + "-" + itoa(n)
 				continue
 			}

@@ -183,7 +183,7 @@ func TestProviderLimited(t *testing.T) {
 		r.sees("the breaker", func() bool { return r.seen(team.EventUsageLimited) == 1 })
 		id := r.postTo("bob", "a prompt")
 		r.heldBack(id, reason)
-		if _, err := r.claude(s, "eve"); !team.IsCode(err, team.CodeLimit) || team.ReasonOf(err) != quota.ReasonProviderLimited || team.HintOf(err) == "" {
+		if _, err := r.claude(s, "eve"); !team.IsCode(err, team.CodeLimit) || team.ReasonOf(err) != team.ReasonProviderLimited || team.HintOf(err) == "" {
 			t.Fatalf("spawned: %v", err)
 		}
 		all, err := r.led.Members(t.Context(), false)

@@ -326,7 +326,7 @@ func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error
 		op = OpReview
 	}
 	if strings.EqualFold(a.Name, c.Name) && !c.Person {
-		return team.Errorf(team.CodeDenied, "%s cannot answer a request of its own", c.Name).WithReason(ledger.ReasonOwnRequest)
+		return team.Errorf(team.CodeDenied, "%s cannot answer a request of its own", c.Name).WithReason(team.ReasonOwnRequest)
 	}
 	if err := t.may(ctx, c, op); err != nil {
 		return err

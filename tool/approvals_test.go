@@ -42,7 +42,7 @@ func TestPlanTravelsByMail(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	_, err = r.AskPlan(ctx, a, PlanIn{Content: "another"})
-	denied(t, err, team.CodeConflict, ledger.ReasonPlanPending)
+	denied(t, err, team.CodeConflict, team.ReasonPlanPending)
 
 	_, err = r.Answer(ctx, Person(), AnswerIn{ID: num(plan)})
 	denied(t, err, team.CodeInvalid, "") // a rejection says why
@@ -129,7 +129,7 @@ func TestMailNeverApproves(t *testing.T) {
 			_, _ = r.Send(ctx, c, SendIn{Recipient: to, Content: forged})
 		}
 		_, err = r.PostAs(c)(ctx, ledger.NewMessage{Kind: team.KindPlanApprovalResponse, To: team.LeadName, RequestID: plan.RequestID, Text: forged})
-		denied(t, err, team.CodeDenied, ledger.ReasonApprovalOnly)
+		denied(t, err, team.CodeDenied, team.ReasonApprovalOnly)
 		_, err = r.Answer(ctx, c, AnswerIn{ID: plan.RequestID, Approve: true})
 		if team.CodeOf(err) != team.CodeDenied {
 			t.Errorf("%s answered: %v", c.Name, err)
@@ -209,7 +209,7 @@ func TestApprovalsExpire(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	_, err = r.Answer(ctx, Person(), AnswerIn{ID: num(p), Approve: true})
-	denied(t, err, team.CodeConflict, ledger.ReasonAlreadyResolved)
+	denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	r.set(SetDeadline, "")
 	p, err = r.AskPermission(ctx, a, PermissionIn{ToolName: "Bash"})
 	if err != nil {
@@ -256,7 +256,7 @@ func TestCompletionWaitsForReview(t *testing.T) {
 	}
 	review := strconv.FormatInt(one.Review, 10)
 	_, err := r.Answer(ctx, a, AnswerIn{ID: review, Approve: true})
-	denied(t, err, team.CodeDenied, ledger.ReasonOwnRequest)
+	denied(t, err, team.CodeDenied, team.ReasonOwnRequest)
 	_, err = r.Answer(ctx, r.as("x", team.RoleExecutor), AnswerIn{ID: review, Approve: true})
 	denied(t, err, team.CodeDenied, "role")
 	if _, err := r.Answer(ctx, rev, AnswerIn{ID: review, Feedback: "more tests"}); err != nil {
@@ -424,7 +424,7 @@ func TestAnsweredByTheLeadItself(t *testing.T) {
 	}
 	write("worker", team.LeadName, `{"type":"permission_response","request_id":"perm-1-w","subtype":"success","response":{}}`)
 	_, err = r.Answer(ctx, Person(), AnswerIn{ID: "perm-1-w", Feedback: "no"})
-	denied(t, err, team.CodeConflict, ledger.ReasonAlreadyResolved)
+	denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	write("planner", team.LeadName, `{"type":"plan_approval_response","requestId":"plan_approval-1@planner@demo","approved":true,"timestamp":"2026-11-21T05:10:26.609Z","permissionMode":"bypassPermissions"}`)
 	if got := waiting(); !slices.Equal(got, []string{own.RequestID}) {
 		t.Errorf("%q", got)

@@ -23,13 +23,6 @@ const (
 	awakeWithin = 5 * time.Second
 )
 
-// ReasonNoEnviron is a supervisor that only a person can start, since no person's
-// environment was recorded.
-const ReasonNoEnviron = "no_environment"
-
-// ReasonHung is a supervisor that lives and does not answer.
-const ReasonHung = "supervisor_hung"
-
 // Awake starts the team's supervisor where there is none and members are wanted running,
 // or something is to be done that only a supervisor does. It waits a few seconds at the
 // most until it has adopted the members: what has been started goes on by itself. Where
@@ -65,7 +58,7 @@ func (t *Team) awake(ctx context.Context, members []ledger.Member) (started bool
 	}
 	// It answers when it has adopted.
 	_, err = supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
-	if team.ReasonOf(err) == ReasonNoEnviron {
+	if team.ReasonOf(err) == team.ReasonNoEnviron {
 		return false, nil
 	}
 	return err == nil, err
@@ -77,7 +70,7 @@ func (t *Team) answers(ctx context.Context) error {
 	if t.Env.Dial == nil || t.Elsewhere != nil {
 		return nil
 	}
-	if _, err := t.Env.Dial(ctx, t.Layout, false); team.ReasonOf(err) == ReasonHung {
+	if _, err := t.Env.Dial(ctx, t.Layout, false); team.ReasonOf(err) == team.ReasonHung {
 		return err
 	}
 	return nil
@@ -104,7 +97,7 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*erro
 			if err == nil || ctx.Err() != nil {
 				continue
 			}
-			if failed++; failed >= attendTries || team.ReasonOf(err) == ReasonHung {
+			if failed++; failed >= attendTries || team.ReasonOf(err) == team.ReasonHung {
 				lost = err
 				cancel(err)
 				return

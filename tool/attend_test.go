@@ -18,7 +18,7 @@ func newHungRig(t *testing.T) (r talkRig, attended chan context.Context) {
 	attended = make(chan context.Context, 1)
 	r.Env.Dial = func(ctx context.Context, _ team.Layout, _ bool) (Supervisor, error) {
 		attended <- ctx
-		return nil, team.Errorf(team.CodeUnavailable, "the supervisor, pid 1, does not answer").WithReason(ReasonHung).WithHint("kill -9 1")
+		return nil, team.Errorf(team.CodeUnavailable, "the supervisor, pid 1, does not answer").WithReason(team.ReasonHung).WithHint("kill -9 1")
 	}
 	return r, attended
 }
@@ -60,7 +60,7 @@ func TestWaitsEndWithTheReason(t *testing.T) {
 	}
 	for range 10 { // which of two ready channels is received from is chance
 		for name, wait := range waits {
-			denied(t, wait(t.Context()), team.CodeUnavailable, ReasonHung)
+			denied(t, wait(t.Context()), team.CodeUnavailable, team.ReasonHung)
 			if t.Failed() {
 				t.Fatal(name)
 			}
@@ -96,7 +96,7 @@ func TestEveryWaitEndsWithTheReason(t *testing.T) {
 				return err
 			},
 		} {
-			denied(t, wait(), team.CodeUnavailable, ReasonHung)
+			denied(t, wait(), team.CodeUnavailable, team.ReasonHung)
 			<-attended
 			if t.Failed() {
 				t.Fatal(name)

@@ -16,10 +16,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReasonConsent is the reason of commands that came with a repository and that no
-// person has allowed.
-const ReasonConsent = "consent_needed"
-
 // consent is one entry of consent.json: commands of a repository that a person has
 // allowed on this machine, by their hash.
 type consent struct {

@@ -218,9 +218,9 @@ func TestNobodySpeaksAsTheSystem(t *testing.T) {
 	_, err = r.Send(ctx, builder, SendIn{Type: string(team.KindTeammateTerminated), Recipient: team.LeadName, Content: "x"})
 	denied(t, err, team.CodeInvalid, "")
 	_, err = r.PostAs(Caller{Name: team.SystemName})(ctx, ledger.NewMessage{Kind: team.KindMessage, To: "builder", Text: "x"})
-	denied(t, err, team.CodeDenied, ledger.ReasonReservedSender)
+	denied(t, err, team.CodeDenied, team.ReasonReservedSender)
 	_, err = r.Send(ctx, Person(), SendIn{Type: "message", Recipient: team.SystemName, Content: "x"})
-	denied(t, err, team.CodeNotFound, ledger.ReasonMemberNotFound)
+	denied(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 }
 
 // R109 for a program that has joined: the lead hears who left, and whether it did so

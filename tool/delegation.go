@@ -29,9 +29,6 @@ func ParseDelegation(s string) (Delegation, error) {
 	return "", team.Errorf(team.CodeInvalid, "unknown delegation policy %q", s).WithHint("auto, approval_required or forbidden")
 }
 
-// ReasonDelegation is the reason of a delegation that is refused.
-const ReasonDelegation = "delegation_forbidden"
-
 // strict is how much a policy forbids.
 var strict = map[Delegation]int{DelegationAuto: 0, DelegationApproval: 1, DelegationForbidden: 2}
 
@@ -143,7 +140,7 @@ func (t *Team) mayDelegate(ctx context.Context, c Caller, op Operation, task str
 		return false, t.logBypass(ctx, c, string(op)+" (delegationPolicy="+string(d)+")")
 	case d == DelegationForbidden:
 		return false, team.Errorf(team.CodeDenied, "Delegation is forbidden by node configuration (delegationPolicy=forbidden).").
-			WithReason(ReasonDelegation).WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
+			WithReason(team.ReasonDelegation).WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
 	case d == DelegationApproval && g == policy:
 		return true, nil
 	}

@@ -74,7 +74,7 @@ func TestDelegationPolicy(t *testing.T) {
 					t.Errorf("%+v, %v, %d in the mailbox", sent, err, mail)
 				}
 			case "forbidden":
-				denied(t, err, team.CodeDenied, ReasonDelegation)
+				denied(t, err, team.CodeDenied, team.ReasonDelegation)
 				if err.Error() != "Delegation is forbidden by node configuration (delegationPolicy=forbidden)." || mail != 0 {
 					t.Errorf("%v, %d in the mailbox", err, mail)
 				}
@@ -114,7 +114,7 @@ func TestDelegationOfTheTaskInHand(t *testing.T) {
 	}
 	for _, task := range []string{"", "1", "2"} {
 		_, err := r.request(a, "b", task)
-		denied(t, err, team.CodeDenied, ReasonDelegation)
+		denied(t, err, team.CodeDenied, team.ReasonDelegation)
 	}
 	for _, patch := range []string{`{"delegationPolicy":null}`, `{"delegationPolicy":"auto"}`} {
 		_, err := r.TaskUpdate(ctx, a, TaskUpdateIn{TaskID: "1", Metadata: json.RawMessage(patch)})
@@ -146,10 +146,10 @@ func TestNothingPointlessIsApproved(t *testing.T) {
 	r.set(SetDelegation, "approval_required")
 	r.set(SetMaxHops, "0")
 	_, err := r.request(a, "A", "")
-	denied(t, err, team.CodeInvalid, ledger.ReasonSelfSend)
+	denied(t, err, team.CodeInvalid, team.ReasonSelfSend)
 	first := r.say(Person(), "a", "pass it on")
 	_, err = r.Send(ctx, a, SendIn{Type: "task_request", Recipient: "b", Forward: first.MessageID})
-	denied(t, err, team.CodeLimit, ledger.ReasonHopLimit)
+	denied(t, err, team.CodeLimit, team.ReasonHopLimit)
 	if len(r.events("message.dropped")) != 1 {
 		t.Error("the dropped message is not in the log")
 	}
@@ -172,12 +172,12 @@ func TestApprovedDelegation(t *testing.T) {
 		}
 		in := AnswerIn{ID: strconv.FormatInt(sent.Approval, 10), Approve: approve, Feedback: "because"}
 		_, err = r.Answer(t.Context(), a, in)
-		denied(t, err, team.CodeDenied, ledger.ReasonOwnRequest)
+		denied(t, err, team.CodeDenied, team.ReasonOwnRequest)
 		if _, err := r.Answer(t.Context(), Person(), in); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Answer(t.Context(), Person(), in)
-		denied(t, err, team.CodeConflict, ledger.ReasonAlreadyResolved)
+		denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	}
 	mail := r.inbox("b")
 	if len(mail) != 1 || mail[0].From != "a" || mail[0].Text != "please" {
@@ -217,5 +217,5 @@ func TestMembersSpawnBySetting(t *testing.T) {
 	}
 	r.set(SetDelegation, "forbidden")
 	_, err = r.Spawn(ctx, a, SpawnIn{Name: "x"})
-	denied(t, err, team.CodeDenied, ReasonDelegation)
+	denied(t, err, team.CodeDenied, team.ReasonDelegation)
 }

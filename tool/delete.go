@@ -23,10 +23,6 @@ type DeleteIn struct {
 	Late  func() // called once if ctx ends after the removal has begun, which completes nonetheless; nil: not
 }
 
-// ReasonMembersEnded is the reason of a deletion that was given up after its members
-// had been asked to end.
-const ReasonMembersEnded = "members_ended"
-
 // Delete removes a team: it refuses while members live, programs that have joined
 // have not left, a merge is under way, and while a worktree has work that is nowhere else. With force members are ended first and unsaved work
 // is snapshotted to a rescue ref, which is told. Branches with commits of their
@@ -40,7 +36,7 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, in DeleteIn) (Te
 	ended, err := e.delete(ctx, c, key, in, &out)
 	if ended && err != nil && ctx.Err() != nil && !out.begun {
 		err = team.Errorf(team.CodeUnavailable, "members of team %s were asked to end, nothing was deleted: %w", key, context.Cause(ctx)).
-			WithReason(ReasonMembersEnded).WithHint("teamctl delete " + key + " --force    # or teamctl start --team " + key + ", to go on with it")
+			WithReason(team.ReasonMembersEnded).WithHint("teamctl delete " + key + " --force    # or teamctl start --team " + key + ", to go on with it")
 	}
 	return out, err
 }
@@ -262,7 +258,7 @@ func checkTrees(ctx context.Context, key string, trees []treesAt, force bool) er
 	hint := "commit or move that work, or teamctl delete --force (which keeps a snapshot)"
 	for _, err := range bad {
 		switch team.ReasonOf(err) {
-		case worktree.ReasonDirty, worktree.ReasonBusy, worktree.ReasonLockFile:
+		case team.ReasonWorktreeDirty, team.ReasonWorktreeBusy, team.ReasonLockFile:
 		default:
 			hint = team.HintOf(err) // force would be refused, too
 		}

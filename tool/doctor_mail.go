@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -51,7 +50,7 @@ func (t *Team) lostMail(ctx context.Context) (string, error) {
 	for _, to := range members {
 		n, err := t.mailer(Caller{}).Lost(ctx, to)
 		switch {
-		case team.ReasonOf(err) == inbox.ReasonUnsettled:
+		case team.ReasonOf(err) == team.ReasonUnsettled:
 		case err != nil:
 			return "", err
 		case n > 0:

@@ -39,7 +39,7 @@ func TestEdges(t *testing.T) {
 		{judge, team.Edge{From: "judge", Type: team.EdgeReviews, To: "worker"}, team.CodeDenied, "role"},
 		{boss, team.Edge{From: "judge", Type: "likes", To: "worker"}, team.CodeInvalid, ""},
 		{boss, team.Edge{From: "judge", Type: team.EdgeReviews, To: "Judge"}, team.CodeInvalid, "self_loop"},
-		{boss, team.Edge{From: "judge", Type: team.EdgeReviews, To: "ghost"}, team.CodeNotFound, ledger.ReasonMemberNotFound},
+		{boss, team.Edge{From: "judge", Type: team.EdgeReviews, To: "ghost"}, team.CodeNotFound, team.ReasonMemberNotFound},
 	} {
 		_, _, err := r.EdgeAdd(ctx, c.by, c.e)
 		denied(t, err, c.code, c.reason)
@@ -82,7 +82,7 @@ func TestSetRole(t *testing.T) {
 		{boss, "root", team.RoleExecutor, team.CodeDenied, "role"},
 		{Person(), team.LeadName, team.RoleObserver, team.CodeDenied, "role"},
 		{Person(), "worker", "boss", team.CodeInvalid, ""},
-		{Person(), "ghost", team.RoleObserver, team.CodeNotFound, ledger.ReasonMemberNotFound},
+		{Person(), "ghost", team.RoleObserver, team.CodeNotFound, team.ReasonMemberNotFound},
 	} {
 		_, err := r.SetRole(ctx, c.by, c.name, c.role)
 		denied(t, err, c.code, c.reason)

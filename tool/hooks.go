@@ -10,9 +10,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReasonHookBlocked is the reason of what a person's own hook has refused.
-const ReasonHookBlocked = "hook_blocked"
-
 // HooksOut is the hooks that hold for a team.
 type HooksOut struct {
 	Hooks   []HookInfo `json:"hooks"`
@@ -106,7 +103,7 @@ func (t *Team) HooksAllow(ctx context.Context, c Caller) (HooksOut, error) {
 
 // blocked is the error of what a hook refused.
 func blocked(format string, args ...any) error {
-	return team.Errorf(team.CodeDenied, format, args...).WithReason(ReasonHookBlocked).WithHint("teamctl hooks ls shows the hooks, teamctl events what they said")
+	return team.Errorf(team.CodeDenied, format, args...).WithReason(team.ReasonHookBlocked).WithHint("teamctl hooks ls shows the hooks, teamctl events what they said")
 }
 
 // askCreated asks the hooks about tasks that are to be put on the board.

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -21,7 +20,7 @@ func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, err
 	}
 	m, err := t.Member(ctx, name)
 	if team.IsCode(err, team.CodeNotFound) || err == nil && m.RemovedAt != 0 {
-		return Caller{}, team.Errorf(team.CodeDenied, "%s is not on the roster", team.AgentID(name, key)).WithReason(ledger.ReasonNotAMember)
+		return Caller{}, team.Errorf(team.CodeDenied, "%s is not on the roster", team.AgentID(name, key)).WithReason(team.ReasonNotAMember)
 	}
 	if err != nil {
 		return Caller{}, err

@@ -107,7 +107,7 @@ func TestJoinAndLeave(t *testing.T) {
 		t.Errorf("the token file is there: %v", err)
 	}
 	_, err = r.Leave(ctx, Person(), "guest")
-	denied(t, err, team.CodeConflict, ledger.ReasonMemberRemoved)
+	denied(t, err, team.CodeConflict, team.ReasonMemberRemoved)
 }
 
 func TestSettings(t *testing.T) {
@@ -126,7 +126,7 @@ func TestSettings(t *testing.T) {
 	for _, name := range []string{"nosuch", "delegation.", "answerer.", "answerer.coffee", ""} {
 		denied(t, r.Set(ctx, Person(), name, "auto"), team.CodeNotFound, "setting_not_found")
 	}
-	denied(t, r.Set(ctx, Person(), "delegation.ghost", "auto"), team.CodeNotFound, ledger.ReasonMemberNotFound)
+	denied(t, r.Set(ctx, Person(), "delegation.ghost", "auto"), team.CodeNotFound, team.ReasonMemberNotFound)
 	r.set(SetDelegationOf+"a", "auto")
 	r.set(SetDeadline, "10m")
 	values := func() map[string]string {
@@ -168,7 +168,7 @@ func TestScratchpadVerbs(t *testing.T) {
 		t.Fatalf("%+v, %v", pad, err)
 	}
 	_, err = r.ScratchpadMerge(ctx, a, json.RawMessage(`{"n":1}`), &nine)
-	denied(t, err, team.CodeConflict, ledger.ReasonScratchpad)
+	denied(t, err, team.CodeConflict, team.ReasonScratchpad)
 	if err.Error() != "scratchpad_version_conflict: expected 9 current 1" {
 		t.Errorf("%v", err)
 	}

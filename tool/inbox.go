@@ -137,7 +137,7 @@ func (t *Team) InboxAck(ctx context.Context, c Caller, evidence string, ids ...s
 		}
 		if i := slices.IndexFunc(foreign, func(id string) bool { return !there[id] }); i >= 0 {
 			return team.Errorf(team.CodeNotFound, "no message %q in the mailbox of %s", foreign[i], c.Name).
-				WithReason(ledger.ReasonMessageNotFound).WithHint("the ids are the msg_id of each entry of \"teamctl inbox --json\"")
+				WithReason(team.ReasonMessageNotFound).WithHint("the ids are the msg_id of each entry of \"teamctl inbox --json\"")
 		}
 	}
 	led := t.as(c)

@@ -63,7 +63,7 @@ func (t *Team) rejectPlan(ctx context.Context, c Caller, m ledger.Member) error 
 	}
 	for _, p := range plans {
 		_, err := t.Ledger.Answer(ctx, ledger.AnswerIn{ID: p.ID, By: c.Name, Feedback: "its turn was interrupted"})
-		if err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved && team.ReasonOf(err) != ledger.ReasonExpired {
+		if err != nil && team.ReasonOf(err) != team.ReasonAlreadyResolved && team.ReasonOf(err) != team.ReasonExpired {
 			return err
 		}
 	}

@@ -113,7 +113,7 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 	}
 	switch {
 	case m.RemovedAt != 0:
-		return m, team.Errorf(team.CodeConflict, "%s has left already", m.Name).WithReason(ledger.ReasonMemberRemoved)
+		return m, team.Errorf(team.CodeConflict, "%s has left already", m.Name).WithReason(team.ReasonMemberRemoved)
 	case !team.KindOf(m.Spec.Agent).External:
 		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason(team.ReasonSupervised).
 			WithHint("teamctl shutdown " + m.Name)

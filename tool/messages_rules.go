@@ -79,7 +79,7 @@ func (t *Team) checkHops(ctx context.Context, c Caller, m ledger.NewMessage) err
 		return err
 	}
 	return team.Errorf(team.CodeLimit, "the message was dropped: it has made %d hops, the limit is %d", m.Hop, most).
-		WithReason(ledger.ReasonHopLimit).WithHint("teamctl settings " + SetMaxHops)
+		WithReason(team.ReasonHopLimit).WithHint("teamctl settings " + SetMaxHops)
 }
 
 // routing is what a sender is shown; colours are missing where nobody has one.
@@ -135,7 +135,7 @@ func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, e
 	out.Kind = frame.Kind()
 	posted, ds, err := t.mailer(c).Post(ctx, out)
 	if err == nil && posted.Kind != out.Kind {
-		err = team.Errorf(team.CodeConflict, "the shutdown request was answered already: %s", posted.Summary).WithReason(ledger.ReasonAlreadyResolved)
+		err = team.Errorf(team.CodeConflict, "the shutdown request was answered already: %s", posted.Summary).WithReason(team.ReasonAlreadyResolved)
 	}
 	if err != nil {
 		return Sent{}, err
@@ -177,7 +177,7 @@ func (t *Team) answerPlan(ctx context.Context, c Caller, in SendIn) (Sent, error
 	}
 	a, err := t.Ledger.Approval(ctx, in.RequestID)
 	if err == nil && a.Kind != ledger.ApprovePlan {
-		err = team.Errorf(team.CodeNotFound, "no plan %q waits for approval", in.RequestID).WithReason(ledger.ReasonNoApproval)
+		err = team.Errorf(team.CodeNotFound, "no plan %q waits for approval", in.RequestID).WithReason(team.ReasonNoApproval)
 	}
 	if err != nil {
 		return Sent{}, err

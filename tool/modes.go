@@ -84,16 +84,13 @@ func (t *Team) policyAllows(ctx context.Context, c Caller, op Operation) (bool, 
 // MayOutside is May for a caller without a team: only creating one is decided there.
 func MayOutside(c Caller, op Operation) bool { return op == OpTeamCreate && granted(c, op) == yes }
 
-// ReasonBypass is the reason of a mode that needs to be asked for at spawn.
-const ReasonBypass = "bypass"
-
 // mayBypass refuses mode bypassPermissions to a member that was not spawned for it.
 func mayBypass(m ledger.Member) error {
 	if m.Spec.Bypass {
 		return nil
 	}
 	return team.Errorf(team.CodeDenied, "%s was not spawned to skip permissions: the mode is not available to it", m.Name).
-		WithReason(ReasonBypass).WithHint("teamctl spawn " + m.Name + "-2 --dangerously-skip-permissions starts one to which it is")
+		WithReason(team.ReasonBypass).WithHint("teamctl spawn " + m.Name + "-2 --dangerously-skip-permissions starts one to which it is")
 }
 
 // personOnly refuses a mode that skips every question to everybody but a person.
@@ -101,7 +98,7 @@ func personOnly(c Caller, mode team.Mode) error {
 	if c.Person {
 		return nil
 	}
-	return team.Errorf(team.CodeDenied, "only a person sets mode %s", mode).WithReason(ReasonBypass).
+	return team.Errorf(team.CodeDenied, "only a person sets mode %s", mode).WithReason(team.ReasonBypass).
 		WithHint("a person sets it at a shell: teamctl mode --help")
 }
 

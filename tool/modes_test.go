@@ -116,7 +116,7 @@ func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
 		t.Errorf("the same mode: %v, wrote %v", err, wrote)
 	}
 	wrote, err := set("nobody", team.ModeDefault)
-	if denied(t, err, team.CodeNotFound, ledger.ReasonMemberNotFound); wrote {
+	if denied(t, err, team.CodeNotFound, team.ReasonMemberNotFound); wrote {
 		t.Error("an unknown member: config.json was written")
 	}
 	wrote, err = set("bob", "root")
@@ -124,7 +124,7 @@ func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
 		t.Errorf("an unknown mode: %v, wrote %v, %q", err, wrote, inFile())
 	}
 	wrote, err = set("bob", team.ModeBypass) // it was not spawned for it
-	if denied(t, err, team.CodeDenied, ReasonBypass); wrote || inFile() != "plan" {
+	if denied(t, err, team.CodeDenied, team.ReasonBypass); wrote || inFile() != "plan" {
 		t.Errorf("bypass: wrote %v, %q", wrote, inFile())
 	}
 }

@@ -57,7 +57,7 @@ func TestRulesAnswer(t *testing.T) {
 		t.Errorf("the lead has %d entries, had %d", after, before)
 	}
 	_, err = r.Answer(ctx, Person(), AnswerIn{ID: num(no), Approve: true})
-	denied(t, err, team.CodeConflict, ledger.ReasonAlreadyResolved)
+	denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	for _, what := range []string{"approval.approved", "approval.rejected"} {
 		if e := r.events(what); len(e) != 1 || e[0].Who != permit.By {
 			t.Errorf("%s: %+v", what, e)

@@ -209,13 +209,13 @@ func TestSendRefuses(t *testing.T) {
 		"kind":            {SendIn{Type: "gossip", Recipient: "a", Content: "x"}, team.CodeInvalid, ""},
 		"no recipient":    {SendIn{Content: "x"}, team.CodeInvalid, ""},
 		"empty":           {SendIn{Recipient: "a", Content: " "}, team.CodeInvalid, ""},
-		"unknown":         {SendIn{Recipient: "ghost", Content: "x"}, team.CodeNotFound, ledger.ReasonMemberNotFound},
+		"unknown":         {SendIn{Recipient: "ghost", Content: "x"}, team.CodeNotFound, team.ReasonMemberNotFound},
 		"other team":      {SendIn{Recipient: "a@x", Content: "x"}, team.CodeInvalid, ""},
-		"self":            {SendIn{Recipient: team.LeadName, Content: "x"}, team.CodeInvalid, ledger.ReasonSelfSend},
+		"self":            {SendIn{Recipient: team.LeadName, Content: "x"}, team.CodeInvalid, team.ReasonSelfSend},
 		"permission":      {SendIn{Type: "permission_response", Recipient: "a", Content: `{"type":"permission_response"}`}, team.CodeInvalid, ""},
-		"plan":            {SendIn{Type: "plan_approval_response", RequestID: "nosuch", Approve: &no, Content: "x"}, team.CodeNotFound, ledger.ReasonNoApproval},
+		"plan":            {SendIn{Type: "plan_approval_response", RequestID: "nosuch", Approve: &no, Content: "x"}, team.CodeNotFound, team.ReasonNoApproval},
 		"shutdown answer": {SendIn{Type: "shutdown_response", RequestID: "x", Approve: &no, Content: "x"}, team.CodeInvalid, ""},
-		"parent":          {SendIn{Recipient: "a", Content: "x", Parent: "nosuch"}, team.CodeNotFound, ledger.ReasonMessageNotFound},
+		"parent":          {SendIn{Recipient: "a", Content: "x", Parent: "nosuch"}, team.CodeNotFound, team.ReasonMessageNotFound},
 		"task":            {SendIn{Recipient: "a", Content: "x", Task: "1"}, team.CodeInvalid, ""},
 	} {
 		_, err := r.Send(ctx, Person(), tt.in)
@@ -250,7 +250,7 @@ func TestHops(t *testing.T) {
 	}
 	from := c[(team.MaxHops)%2]
 	_, err := r.Send(ctx, from, SendIn{Recipient: c[(team.MaxHops+1)%2].Name, Forward: id})
-	denied(t, err, team.CodeLimit, ledger.ReasonHopLimit)
+	denied(t, err, team.CodeLimit, team.ReasonHopLimit)
 	dropped := r.events("message.dropped")
 	if len(dropped) != 1 || dropped[0].Who != from.Name || !strings.Contains(string(dropped[0].Data), `"hop":4`) {
 		t.Errorf("%+v", dropped)
@@ -287,7 +287,7 @@ func TestShutdownResponse(t *testing.T) {
 	}
 	in.Approve = &yes
 	_, err = r.Send(ctx, a, in)
-	denied(t, err, team.CodeConflict, ledger.ReasonAlreadyResolved)
+	denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	mail := r.inbox(team.LeadName)
 	if len(mail) != 1 || mail[0].Kind != "shutdown_rejected" || mail[0].From != "a" {
 		t.Fatalf("%+v", mail)

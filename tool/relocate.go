@@ -36,7 +36,7 @@ func (e *Env) Moved(ctx context.Context) ([]string, error) {
 		if err != nil {
 			continue // it is told of by whoever asks for it
 		}
-		if team.ReasonOf(t.Elsewhere) == ledger.ReasonTeamMoved {
+		if team.ReasonOf(t.Elsewhere) == team.ReasonTeamMoved {
 			moved = append(moved, k)
 		}
 		if err := t.Close(); err != nil {
@@ -82,7 +82,7 @@ func (t *Team) relocate(ctx context.Context, out *Relocated) error {
 	switch team.ReasonOf(t.Elsewhere) {
 	case "":
 		out.From, out.Status = "", "already_here"
-	case ledger.ReasonTeamCopied:
+	case team.ReasonTeamCopied:
 		if err := t.otherTeam(ctx, p); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (t *Team) otherTeam(ctx context.Context, p ledger.Place) error {
 	db, err := ledger.Open(ctx, team.Layout{Dir: p.Path}.Ledger(), ledger.Options{})
 	if err != nil {
 		return team.Errorf(team.CodeConflict, "what is in %s cannot be read, and may be the original of this copy: %w", p.Path, err).
-			WithReason(ledger.ReasonTeamCopied).WithHint("move it away")
+			WithReason(team.ReasonTeamCopied).WithHint("move it away")
 	}
 	there, err := ledger.New(db, nil).Place(ctx)
 	if err = errors.Join(err, db.Close()); err != nil {
@@ -129,7 +129,7 @@ func (t *Team) otherTeam(ctx context.Context, p ledger.Place) error {
 	if there.ID != p.ID {
 		return nil
 	}
-	return team.Errorf(team.CodeConflict, "%s is a copy: the team itself is in %s", t.Layout.Dir, p.Path).WithReason(ledger.ReasonTeamCopied).
+	return team.Errorf(team.CodeConflict, "%s is a copy: the team itself is in %s", t.Layout.Dir, p.Path).WithReason(team.ReasonTeamCopied).
 		WithHint("to go on here instead, move the original away, or: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir + " teamctl delete " + t.Layout.Key)
 }
 

@@ -57,7 +57,7 @@ func (t *Team) freeTasks(ctx context.Context, c Caller, m ledger.Member) error {
 		if task.Review != 0 || task.Verification != 0 {
 			continue
 		}
-		if _, err := t.as(c).Reassign(ctx, task.ID, "", c.Name); err != nil && team.ReasonOf(err) != ledger.ReasonAlreadyResolved {
+		if _, err := t.as(c).Reassign(ctx, task.ID, "", c.Name); err != nil && team.ReasonOf(err) != team.ReasonAlreadyResolved {
 			return err
 		}
 	}

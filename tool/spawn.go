@@ -85,7 +85,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 	}
 	if (mode == team.ModeBypass) != in.Bypass {
 		return none, team.Errorf(team.CodeInvalid, "mode bypassPermissions and dangerously_skip_permissions go together: one without the other is refused").
-			WithReason(ReasonBypass).WithHint("teamctl spawn " + in.Name + " --dangerously-skip-permissions")
+			WithReason(team.ReasonBypass).WithHint("teamctl spawn " + in.Name + " --dangerously-skip-permissions")
 	}
 	restart, err := team.ParseRestartPolicy(in.Restart)
 	if err != nil {

@@ -29,7 +29,7 @@ func (t *Team) existingBranch(ctx context.Context, root, teamBase, tree, name st
 		from = teamBase
 	}
 	base, err = repo.BranchBase(ctx, in.Branch, from)
-	if team.ReasonOf(err) != worktree.ReasonCheckedOut || in.Fresh {
+	if team.ReasonOf(err) != team.ReasonCheckedOut || in.Fresh {
 		return base, err
 	}
 	left, lerr := t.leftTrees(ctx)

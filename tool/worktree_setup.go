@@ -95,7 +95,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 	}
 	if setup, _ := b.Commands(); !b.Allowed() && len(setup) > 0 {
 		return nil, team.Errorf(team.CodeDenied, "the setup commands came with the repository: %s", services.FileList(setup)).
-			WithReason(ReasonConsent).WithHint("read them, then: teamctl worktree prepare --allow")
+			WithReason(team.ReasonConsent).WithHint("read them, then: teamctl worktree prepare --allow")
 	}
 	groups, err := t.treesByRepo(ctx, in.Members, false)
 	if err != nil {

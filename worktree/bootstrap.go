@@ -39,9 +39,6 @@ func (in SetupIn) command(t tree, scope *run.Scope, command string) Command {
 	return Command{Run: command, Dir: t.path, Env: in.Env, Limit: in.Limit, Log: in.Log, Scope: scope}
 }
 
-// ReasonSetup is the reason of a failed setup command. The error names the log.
-const ReasonSetup = "setup_failed"
-
 // Setup adds to a worktree what git does not: the ignored files that the main
 // worktree's .worktreeinclude names, dependency directories, and the results of
 // the setup commands. It never overwrites an existing file, and never adds a
@@ -149,7 +146,7 @@ func (r *Repo) included(ctx context.Context) ([]string, error) {
 	if info, err := os.Lstat(patterns); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil, nil
 	} else if err != nil {
-		return nil, conflict(ReasonUnknown, "check %s: %w", patterns, err)
+		return nil, conflict(team.ReasonWorktreeUnknown, "check %s: %w", patterns, err)
 	}
 	out, err := r.read(ctx, "ls-files", "--others", "--ignored", "--exclude-from="+patterns, "-z")
 	if err != nil {
@@ -192,7 +189,7 @@ func (r *Repo) wanted(ctx context.Context, t tree, from *os.Root, name string) (
 		return nil, name + " is not in " + r.root, nil
 	}
 	if err != nil {
-		return nil, "", conflict(ReasonUnknown, "read %s: %w", filepath.Join(r.root, clean), err)
+		return nil, "", conflict(team.ReasonWorktreeUnknown, "read %s: %w", filepath.Join(r.root, clean), err)
 	}
 	ignored, err := ignoredOf(ctx, t.readCall(), files)
 	if err == nil && len(ignored) < len(files) {
@@ -206,7 +203,7 @@ func inside(name string) (string, error) {
 	clean := filepath.Clean(name)
 	first, _, _ := strings.Cut(filepath.ToSlash(clean), "/")
 	if name == "" || clean == "." || !filepath.IsLocal(clean) || strings.EqualFold(first, ".git") {
-		return "", invalid(ReasonBadPath, "%q is not a path inside the repository", name)
+		return "", invalid(team.ReasonInvalidPath, "%q is not a path inside the repository", name)
 	}
 	return clean, nil
 }
@@ -340,5 +337,5 @@ func setupFailed(r team.Ran, dir, log string) error {
 	if last := lastLine(r.Tail); last != "" {
 		why += ": " + last
 	}
-	return conflict(ReasonSetup, "the command %q failed in %s: %s", r.Run, dir, why).WithHint("see " + log)
+	return conflict(team.ReasonSetup, "the command %q failed in %s: %s", r.Run, dir, why).WithHint("see " + log)
 }

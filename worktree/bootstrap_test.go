@@ -69,18 +69,18 @@ func TestSetup(t *testing.T) {
 	}
 	in.Run = []string{"echo broken >&2; false", "touch never"}
 	_, err = f.repo.Setup(f.ctx(), in)
-	wantErr(t, err, team.CodeConflict, ReasonSetup)
+	wantErr(t, err, team.CodeConflict, team.ReasonSetup)
 	if log, e := os.ReadFile(in.Log); e != nil || !strings.Contains(string(log), "broken\n# exit status 1") || f.exists(filepath.Join(w.Path, "never")) ||
 		!strings.HasSuffix(err.Error(), "broken") {
 		t.Errorf("%v %s", err, log)
 	}
 	ran, err := f.repo.Teardown(f.ctx(), SetupIn{Path: w.Path, Run: []string{"false", "touch build/torn"}, Log: in.Log})
-	wantErr(t, err, team.CodeConflict, ReasonSetup)
+	wantErr(t, err, team.CodeConflict, team.ReasonSetup)
 	if len(ran) != 2 || !f.exists(filepath.Join(w.Path, "build/torn")) {
 		t.Errorf("%+v", ran)
 	}
 	_, err = f.repo.Setup(f.ctx(), SetupIn{Path: f.root})
-	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+	wantErr(t, err, team.CodeDenied, team.ReasonMainWorktree)
 }
 
 // Neither a path nor a link leads out of the worktree.
@@ -96,7 +96,7 @@ func TestSetupStaysInside(t *testing.T) {
 	for _, bad := range []string{"../outside", "/etc", ".git", ".git/hooks", "", "."} {
 		for _, in := range []SetupIn{{Path: w.Path, Copy: []string{bad}}, {Path: w.Path, Link: []string{bad}}} {
 			_, err := f.repo.Setup(f.ctx(), in)
-			wantErr(t, err, team.CodeInvalid, ReasonBadPath)
+			wantErr(t, err, team.CodeInvalid, team.ReasonInvalidPath)
 		}
 	}
 	_, err := f.repo.Setup(f.ctx(), SetupIn{Path: w.Path, Copy: []string{"out"}})

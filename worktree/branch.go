@@ -14,11 +14,11 @@ import (
 // found), unborn_head (invalid), branch_checked_out (conflict).
 func (r *Repo) BranchBase(ctx context.Context, branch, from string) (base string, err error) {
 	if err := checkBranch(branch); err != nil || branch == "" {
-		return "", invalid(ReasonBadBranch, "invalid branch name %q", branch)
+		return "", invalid(team.ReasonBadBranch, "invalid branch name %q", branch)
 	}
 	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
-	if team.ReasonOf(err) == ReasonUnknownRev {
-		return "", notFound(ReasonUnknownBranch, "no branch %s in %s", branch, r.root).
+	if team.ReasonOf(err) == team.ReasonUnknownRev {
+		return "", notFound(team.ReasonUnknownBranch, "no branch %s in %s", branch, r.root).
 			WithHint("git -C " + r.root + " branch --list")
 	}
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // busy returns the PIDs of the processes, other than this one, whose working
@@ -14,7 +16,7 @@ import (
 func busy(_ context.Context, dirs ...string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil, conflict(ReasonUnknown, "list processes: %w", err)
+		return nil, conflict(team.ReasonWorktreeUnknown, "list processes: %w", err)
 	}
 	var pids []int
 	for _, e := range entries {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // busy returns the PIDs of the processes, other than this one, whose working
@@ -23,7 +25,7 @@ func busy(ctx context.Context, dirs ...string) ([]int, error) {
 	var exit *exec.ExitError
 	// lsof exits with status 1 if it could not inspect some process.
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || stdout.Len() == 0) {
-		return nil, conflict(ReasonUnknown, "list processes with lsof: %w", err)
+		return nil, conflict(team.ReasonWorktreeUnknown, "list processes with lsof: %w", err)
 	}
 	var pids []int
 	pid := 0

@@ -63,7 +63,7 @@ func RunCommand(ctx context.Context, c Command) (team.Ran, error) {
 	case end.Cut:
 		return ran, ended(c.Run, c.Dir, ctx.Err())
 	case err != nil:
-		return ran, team.Errorf(team.CodeUnavailable, "run %q in %s: %w", c.Run, c.Dir, err).WithReason(ReasonCommand)
+		return ran, team.Errorf(team.CodeUnavailable, "run %q in %s: %w", c.Run, c.Dir, err).WithReason(team.ReasonCommandFailed)
 	}
 	if _, err := fmt.Fprintf(out, "# exit status %d after %s\n", ran.Status, ran.Took.Round(time.Millisecond)); err != nil {
 		return ran, noSpace(err)
@@ -87,7 +87,7 @@ func runAll(book run.Book, kind, dir string, list []string, each func(*run.Scope
 		}
 	}
 	if e := scope.Close(); err == nil && e != nil {
-		err = team.Errorf(team.CodeUnavailable, "end the commands of %s: %w", dir, e).WithReason(ReasonCommand)
+		err = team.Errorf(team.CodeUnavailable, "end the commands of %s: %w", dir, e).WithReason(team.ReasonCommandFailed)
 	}
 	return err
 }

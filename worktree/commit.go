@@ -3,6 +3,8 @@ package worktree
 import (
 	"context"
 	"strings"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // CommitIn is a commit to make. Without an author, Commit uses the user's
@@ -28,7 +30,7 @@ const (
 // unmerged_files, operation_in_progress, lock_file (conflict); disk_full.
 func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string, files []string, changed bool, err error) {
 	if strings.TrimSpace(in.Message) == "" || strings.Contains(in.Message, "\x00") {
-		return "", nil, false, invalid(ReasonBadInput, "a commit in %s needs a message", path)
+		return "", nil, false, invalid(team.ReasonBadInput, "a commit in %s needs a message", path)
 	}
 	t, err := r.tree(path)
 	if err == nil {
@@ -43,7 +45,7 @@ func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string
 	}
 	switch {
 	case st.Unmerged > 0:
-		return "", nil, false, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
+		return "", nil, false, conflict(team.ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
 			WithHint("resolve them and git add the files, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
 	case st.Operation == "rebase":
 		return "", nil, false, underWay(t, st.Operation)
@@ -101,7 +103,7 @@ func orMerge(operation string) string {
 }
 
 func underWay(t tree, operation string) error {
-	return conflict(ReasonOperation, "a %s is in progress in %s", operation, t.path).
+	return conflict(team.ReasonOperationInProgress, "a %s is in progress in %s", operation, t.path).
 		WithHint("finish it, or git -C " + t.path + " " + operation + " --abort")
 }
 

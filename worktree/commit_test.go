@@ -83,12 +83,12 @@ func TestCommitRefuses(t *testing.T) {
 		return err
 	}
 	f.write("main/mine.txt", "the person's")
-	wantErr(t, commit(f.root, "m"), team.CodeDenied, ReasonMainWorktree)
-	wantErr(t, commit(w.Path, " \n"), team.CodeInvalid, ReasonBadInput)
+	wantErr(t, commit(f.root, "m"), team.CodeDenied, team.ReasonMainWorktree)
+	wantErr(t, commit(w.Path, " \n"), team.CodeInvalid, team.ReasonBadInput)
 	f.write("wt/w/a.txt", "w\n")
 	f.write("main/.git/worktrees/w/index.lock", "")
 	err := commit(w.Path, "m")
-	wantErr(t, err, team.CodeConflict, ReasonLockFile)
+	wantErr(t, err, team.CodeConflict, team.ReasonLockFile)
 	if !strings.Contains(err.Error(), "index.lock") {
 		t.Error(err)
 	}
@@ -99,7 +99,7 @@ func TestCommitRefuses(t *testing.T) {
 		t.Fatal("no rebase under way")
 	}
 	f.write("wt/w/x.txt", "x\n")
-	wantErr(t, commit(w.Path, "m"), team.CodeConflict, ReasonOperation)
+	wantErr(t, commit(w.Path, "m"), team.CodeConflict, team.ReasonOperationInProgress)
 	f.git(w.Path, "rebase", "--abort")
 	f.must(os.Remove(f.path("wt/w/x.txt")))
 
@@ -109,7 +109,7 @@ func TestCommitRefuses(t *testing.T) {
 	if _, err := f.tryGit(w.Path, "merge", "main"); err == nil {
 		t.Fatal("no conflict")
 	}
-	wantErr(t, commit(w.Path, "m"), team.CodeConflict, ReasonUnmerged)
+	wantErr(t, commit(w.Path, "m"), team.CodeConflict, team.ReasonUnmerged)
 	f.write("wt/w/a.txt", "both\n")
 	f.git(w.Path, "add", "a.txt")
 	f.must(commit(w.Path, "resolved"))

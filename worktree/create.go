@@ -71,14 +71,14 @@ func (r *Repo) Create(ctx context.Context, in CreateIn) (Worktree, error) {
 
 func (r *Repo) newPath(in string) (string, error) {
 	if !filepath.IsAbs(in) {
-		return "", invalid(ReasonBadPath, "the path of a worktree must be absolute: %q", in)
+		return "", invalid(team.ReasonInvalidPath, "the path of a worktree must be absolute: %q", in)
 	}
 	path, err := cleanPath(in)
 	if err != nil {
 		return "", err
 	}
 	if path == r.common || strings.HasPrefix(path, r.common+string(filepath.Separator)) {
-		return "", invalid(ReasonBadPath, "%s is inside the git directory of the repository", path)
+		return "", invalid(team.ReasonInvalidPath, "%s is inside the git directory of the repository", path)
 	}
 	return path, nil
 }
@@ -91,15 +91,15 @@ func vacant(path string) (stood bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, team.Errorf(team.CodeUnavailable, "check %s: %w", path, err).WithReason(ReasonBadPath)
+		return false, team.Errorf(team.CodeUnavailable, "check %s: %w", path, err).WithReason(team.ReasonInvalidPath)
 	}
-	taken := conflict(ReasonPathExists, "%s already exists", path).WithHint("choose another path, or move it away")
+	taken := conflict(team.ReasonPathExists, "%s already exists", path).WithHint("choose another path, or move it away")
 	if !info.IsDir() {
 		return false, taken
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return false, team.Errorf(team.CodeUnavailable, "read %s: %w", path, err).WithReason(ReasonBadPath)
+		return false, team.Errorf(team.CodeUnavailable, "read %s: %w", path, err).WithReason(team.ReasonInvalidPath)
 	}
 	if len(entries) > 0 {
 		return false, taken
@@ -299,7 +299,7 @@ func (r *Repo) lookup(ctx context.Context, in CreateIn) (base, tip string, err e
 	}
 	answers := lines(out, '\n')
 	if len(answers) != strings.Count(ask, "\n") {
-		return "", "", team.Errorf(team.CodeInternal, "look up %s in %s: git answered %q", rev, r.root, out).WithReason(ReasonGitFailed)
+		return "", "", team.Errorf(team.CodeInternal, "look up %s in %s: git answered %q", rev, r.root, out).WithReason(team.ReasonGitFailed)
 	}
 	if base = commitIn(answers[0]); base == "" {
 		if in.Base == "" {
@@ -354,7 +354,7 @@ func checkBranch(name string) error {
 		return nil
 	}
 	bad := func(why string) error {
-		return invalid(ReasonBadBranch, "%q cannot be the name of a branch: %s", name, why).
+		return invalid(team.ReasonBadBranch, "%q cannot be the name of a branch: %s", name, why).
 			WithHint("use letters, digits, '-', '_', '.' and '/'")
 	}
 	for _, c := range name {

@@ -114,44 +114,44 @@ func TestFault40CreateRefuses(t *testing.T) {
 		reason string
 	}{
 		{"branch exists", func(f *fixture) { f.git(f.root, "branch", "b") },
-			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, ReasonBranchExists},
+			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, team.ReasonBranchExists},
 		{"branch checked out", nil,
-			CreateIn{Path: "wt/w", Branch: "main"}, team.CodeConflict, ReasonCheckedOut},
+			CreateIn{Path: "wt/w", Branch: "main"}, team.CodeConflict, team.ReasonCheckedOut},
 		{"branch checked out, reuse", nil,
-			CreateIn{Path: "wt/w", Branch: "main", Reuse: true}, team.CodeConflict, ReasonCheckedOut},
+			CreateIn{Path: "wt/w", Branch: "main", Reuse: true}, team.CodeConflict, team.ReasonCheckedOut},
 		{"ref below", func(f *fixture) { f.git(f.root, "branch", "team/alice") },
-			CreateIn{Path: "wt/w", Branch: "team"}, team.CodeConflict, ReasonRefConflict},
+			CreateIn{Path: "wt/w", Branch: "team"}, team.CodeConflict, team.ReasonRefConflict},
 		{"ref above", func(f *fixture) { f.git(f.root, "branch", "team") },
-			CreateIn{Path: "wt/w", Branch: "team/alice"}, team.CodeConflict, ReasonRefConflict},
+			CreateIn{Path: "wt/w", Branch: "team/alice"}, team.CodeConflict, team.ReasonRefConflict},
 		{"path is a file", func(f *fixture) { f.write("wt/w", "x") },
-			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, ReasonPathExists},
+			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, team.ReasonPathExists},
 		{"path is not empty", func(f *fixture) { f.write("wt/w/x", "x") },
-			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, ReasonPathExists},
+			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, team.ReasonPathExists},
 		{"path is a link", func(f *fixture) { f.write("wt/x", ""); f.must(os.Symlink("nowhere", f.path("wt/w"))) },
-			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, ReasonPathExists},
+			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, team.ReasonPathExists},
 		{"path is a worktree", func(f *fixture) { f.create("w") },
-			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, ReasonWorktreeExists},
+			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, team.ReasonWorktreeExists},
 		{"path in .git", nil,
-			CreateIn{Path: "main/.git/w", Branch: "b"}, team.CodeInvalid, ReasonBadPath},
+			CreateIn{Path: "main/.git/w", Branch: "b"}, team.CodeInvalid, team.ReasonInvalidPath},
 		{"base unknown", nil,
-			CreateIn{Path: "wt/w", Branch: "b", Base: "nope"}, team.CodeNotFound, ReasonUnknownRev},
+			CreateIn{Path: "wt/w", Branch: "b", Base: "nope"}, team.CodeNotFound, team.ReasonUnknownRev},
 		{"base is an option", nil,
-			CreateIn{Path: "wt/w", Branch: "b", Base: "--force"}, team.CodeInvalid, ReasonUnknownRev},
+			CreateIn{Path: "wt/w", Branch: "b", Base: "--force"}, team.CodeInvalid, team.ReasonUnknownRev},
 		{"bad branch", nil,
-			CreateIn{Path: "wt/w", Branch: "a..b"}, team.CodeInvalid, ReasonBadBranch},
+			CreateIn{Path: "wt/w", Branch: "a..b"}, team.CodeInvalid, team.ReasonBadBranch},
 		{"ref lock left over", func(f *fixture) { f.write("main/.git/refs/heads/b.lock", "") },
-			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, ReasonLockFile},
+			CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, team.ReasonLockFile},
 		{"stale but locked", func(f *fixture) {
 			w := f.create("w")
 			f.git(f.root, "worktree", "lock", "--reason", "on a disk", w.Path)
 			f.must(os.RemoveAll(w.Path))
-		}, CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, ReasonLocked},
+		}, CreateIn{Path: "wt/w", Branch: "b"}, team.CodeConflict, team.ReasonWorktreeLocked},
 		{"checkout fails", func(f *fixture) {
 			f.write("main/.gitattributes", "*.txt filter=broken\n")
 			f.commitMain("filter")
 			f.git(f.root, "config", "filter.broken.smudge", "false")
 			f.git(f.root, "config", "filter.broken.required", "true")
-		}, CreateIn{Path: "wt/w", Branch: "b"}, team.CodeInternal, ReasonGitFailed},
+		}, CreateIn{Path: "wt/w", Branch: "b"}, team.CodeInternal, team.ReasonGitFailed},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestFault40CreateRefuses(t *testing.T) {
 	t.Run("relative", func(t *testing.T) {
 		f := newFixture(t)
 		_, err := f.repo.Create(f.ctx(), CreateIn{Path: "wt", Branch: "b"})
-		wantErr(t, err, team.CodeInvalid, ReasonBadPath)
+		wantErr(t, err, team.CodeInvalid, team.ReasonInvalidPath)
 	})
 }
 
@@ -193,7 +193,7 @@ func TestFault40LeftOverLock(t *testing.T) {
 	old := time.Now().Add(-3 * time.Hour)
 	f.must(os.Chtimes(f.path("main/.git/packed-refs.lock"), old, old))
 	_, err := f.repo.Create(f.ctx(), CreateIn{Path: f.path("wt/w"), Branch: "b"})
-	wantErr(t, err, team.CodeConflict, ReasonLockFile)
+	wantErr(t, err, team.CodeConflict, team.ReasonLockFile)
 	if !strings.Contains(err.Error(), "packed-refs.lock") || !strings.Contains(err.Error(), "(3h0m") || team.HintOf(err) == "" {
 		t.Error(err)
 	}
@@ -367,7 +367,7 @@ func TestCreateGivenUp(t *testing.T) {
 	started()
 	cancel()
 	err := <-done
-	wantErr(t, err, team.CodeUnavailable, ReasonCanceled)
+	wantErr(t, err, team.CodeUnavailable, team.ReasonCanceled)
 	if f.exists(f.path("wt/w")) || f.git(f.root, "for-each-ref") != refs {
 		t.Error("not rolled back")
 	}
@@ -421,7 +421,7 @@ func TestFault13CreateDiskFull(t *testing.T) {
 	switch status := cmd.ProcessState.ExitCode(); {
 	case status == 77 || strings.Contains(string(out), "unshare failed"):
 		t.Skipf("no mount namespace: %s", out)
-	case status != team.ExitStatus(team.Errorf(team.CodeUnavailable, "")) || !strings.HasPrefix(string(out), ReasonDiskFull):
+	case status != team.ExitStatus(team.Errorf(team.CodeUnavailable, "")) || !strings.HasPrefix(string(out), team.ReasonDiskFull):
 		t.Errorf("%v %s", err, out)
 	}
 	if f.git(f.root, "for-each-ref") != refs || f.exists(f.path("main/.git/worktrees")) {
@@ -488,7 +488,7 @@ func TestCheckBranch(t *testing.T) {
 	}
 	for _, name := range []string{"-a", "HEAD", "@", "a b", "a..b", "a@{1}", "a~1", "a^", "a:b", "a?", "a*", "a[b", `a\b`,
 		"/a", "a/", "a//b", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "a\n", "a\x7f"} {
-		if err := checkBranch(name); team.ReasonOf(err) != ReasonBadBranch {
+		if err := checkBranch(name); team.ReasonOf(err) != team.ReasonBadBranch {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // cutFile, in the admin directory, records that Merge or Commit is at work
@@ -57,7 +59,7 @@ func (t tree) readDoing() (d doing, ok bool, err error) {
 		return d, false, nil
 	}
 	if err != nil {
-		return d, false, conflict(ReasonUnknown, "read %s: %w", name, err)
+		return d, false, conflict(team.ReasonWorktreeUnknown, "read %s: %w", name, err)
 	}
 	if json.Unmarshal(data, &d) != nil || d.Kind == "" {
 		return doing{}, false, os.Remove(name)

@@ -30,13 +30,13 @@ func (r *Repo) explain(ctx context.Context, o *op, cause error) error {
 	if err := lockFile(r.lockFiles(o)); err != nil {
 		return err
 	}
-	if _, err := r.Resolve(ctx, o.Base); team.ReasonOf(err) == ReasonUnknownRev {
-		return invalid(ReasonUnreadableRepo, "create the worktree %s: the commit %s cannot be read: %w", o.Path, o.Base, cause).
+	if _, err := r.Resolve(ctx, o.Base); team.ReasonOf(err) == team.ReasonUnknownRev {
+		return invalid(team.ReasonUnreadableRepo, "create the worktree %s: the commit %s cannot be read: %w", o.Path, o.Base, cause).
 			WithHint("git -C " + r.root + " fsck")
 	}
 	if err := full(filepath.Dir(o.Path), r.common); err != nil {
 		return team.Errorf(team.CodeOf(err), "create the worktree %s: %w: %v", o.Path, err, cause).
-			WithReason(ReasonDiskFull).WithHint(team.HintOf(err))
+			WithReason(team.ReasonDiskFull).WithHint(team.HintOf(err))
 	}
 	return failed("create the worktree "+o.Path, cause)
 }
@@ -55,7 +55,7 @@ func full(dirs ...string) error {
 		}
 		if uint64(st.Bavail)*uint64(st.Bsize) < fullBelow || st.Files > 0 && st.Ffree == 0 {
 			return team.Errorf(team.CodeUnavailable, "no space left on the disk of %s", d).
-				WithReason(ReasonDiskFull).WithHint("free some space, then try again")
+				WithReason(team.ReasonDiskFull).WithHint("free some space, then try again")
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ func (r *Repo) branchTaken(ctx context.Context, branch string) error {
 	if err := r.checkedOut(ctx, branch, ""); err != nil {
 		return err
 	}
-	return conflict(ReasonBranchExists, "the branch %s already exists", branch).
+	return conflict(team.ReasonBranchExists, "the branch %s already exists", branch).
 		WithHint("reuse it (it is not checked out), or choose another name")
 }
 
@@ -82,7 +82,7 @@ func (r *Repo) checkedOut(ctx context.Context, branch, at string) error {
 		if w.Branch != branch || w.Path == at {
 			continue
 		}
-		e := conflict(ReasonCheckedOut, "the branch %s is checked out in %s", branch, w.Path).
+		e := conflict(team.ReasonCheckedOut, "the branch %s is checked out in %s", branch, w.Path).
 			WithHint("choose another branch, or detach that worktree: git -C " + w.Path + " switch --detach")
 		if w.Missing {
 			e = e.WithHint("that directory no longer exists: git -C " + r.root + " worktree remove " + w.Path)
@@ -110,7 +110,7 @@ func (r *Repo) refConflict(ctx context.Context, branch string) error {
 	for _, other := range lines(out, '\n') {
 		// The pattern also matches branches below it.
 		if above[other] || strings.HasPrefix(other, branch+"/") {
-			return conflict(ReasonRefConflict, "the branch %s conflicts with the existing branch %s", branch, other).
+			return conflict(team.ReasonRefConflict, "the branch %s conflicts with the existing branch %s", branch, other).
 				WithHint("choose another name")
 		}
 	}
@@ -132,7 +132,7 @@ func (r *Repo) lockFiles(o *op) []string {
 func lockFile(files []string) error {
 	for _, f := range files {
 		if _, err := os.Lstat(f); err == nil {
-			return conflict(ReasonLockFile, "%s exists (%s old): another git is running, or has crashed", f, age(f)).
+			return conflict(team.ReasonLockFile, "%s exists (%s old): another git is running, or has crashed", f, age(f)).
 				WithHint("when no git is running in the repository: rm " + f)
 		}
 	}
@@ -161,13 +161,13 @@ func (t tree) lockedOr(what string, err error) error {
 // nameWorktree turns path_exists into worktree_exists if the path is a worktree
 // of this repository.
 func (r *Repo) nameWorktree(path string, err error) error {
-	if team.ReasonOf(err) != ReasonPathExists {
+	if team.ReasonOf(err) != team.ReasonPathExists {
 		return err
 	}
 	if _, at := r.tree(path); at != nil {
 		return err
 	}
-	return conflict(ReasonWorktreeExists, "%s is already a worktree of %s", path, r.root).
+	return conflict(team.ReasonWorktreeExists, "%s is already a worktree of %s", path, r.root).
 		WithHint("git -C " + path + " status")
 }
 
@@ -175,9 +175,9 @@ func (r *Repo) nameWorktree(path string, err error) error {
 func noSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return team.Errorf(team.CodeUnavailable, "no space left on the disk: %w", err).
-			WithReason(ReasonDiskFull).WithHint("free some space, then try again")
+			WithReason(team.ReasonDiskFull).WithHint("free some space, then try again")
 	}
-	return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(ReasonBadPath)
+	return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(team.ReasonInvalidPath)
 }
 
 // lastCoded gives a joined error (failures of the rollback, then the cause) the

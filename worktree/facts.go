@@ -32,11 +32,11 @@ func (r *Repo) inspect(ctx context.Context, t tree, wait time.Duration) (facts, 
 		return f, err
 	}
 	switch team.ReasonOf(err) {
-	case ReasonNested, ReasonUnknown, ReasonLocked:
+	case team.ReasonWorktreeNested, team.ReasonWorktreeUnknown, team.ReasonWorktreeLocked:
 		return f, err
 	}
 	return f, team.Errorf(team.CodeConflict, "%s is kept, because it could not be inspected: %w", t.at, err).
-		WithReason(ReasonUnknown).WithHint("git -C " + t.at + " status")
+		WithReason(team.ReasonWorktreeUnknown).WithHint("git -C " + t.at + " status")
 }
 
 func (r *Repo) tryInspect(ctx context.Context, t tree, wait time.Duration) (f facts, err error) {
@@ -95,7 +95,7 @@ func (r *Repo) CheckRemove(ctx context.Context, paths []string, in RemoveIn) []e
 			if err = t.notMain("remove the worktree"); err == nil {
 				_, err = r.inspectFor(ctx, t, in)
 			}
-		case team.ReasonOf(err) == ReasonPathMissing, in.Force && r.orphaned(p):
+		case team.ReasonOf(err) == team.ReasonPathMissing, in.Force && r.orphaned(p):
 			err = nil
 		}
 		errs[i] = err
@@ -110,15 +110,15 @@ func (t tree) refusal(f facts) error {
 	force := "commit the work, or force the removal: a snapshot is taken first"
 	switch {
 	case !f.status.Clean():
-		return conflict(ReasonDirty, "%s has uncommitted changes: %s", t.at, summary(f.status)).WithHint(force)
+		return conflict(team.ReasonWorktreeDirty, "%s has uncommitted changes: %s", t.at, summary(f.status)).WithHint(force)
 	case len(f.ignored) > 0:
-		return conflict(ReasonDirty, "%s has ignored files that exist nowhere else: %s", t.at, names(f.ignored)).
+		return conflict(team.ReasonWorktreeDirty, "%s has ignored files that exist nowhere else: %s", t.at, names(f.ignored)).
 			WithHint("move them away, or force the removal: a snapshot with them is taken first")
 	case f.loose > 0:
-		return conflict(ReasonDirty, "%s has %d commits on no branch", t.at, f.loose).
+		return conflict(team.ReasonWorktreeDirty, "%s has %d commits on no branch", t.at, f.loose).
 			WithHint("git -C " + t.at + " branch NAME, or force the removal: a snapshot is taken first")
 	case len(f.busy) > 0:
-		return conflict(ReasonBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("end the processes, or force the removal")
+		return conflict(team.ReasonWorktreeBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("end the processes, or force the removal")
 	}
 	return lockFile(t.locks())
 }
@@ -178,7 +178,7 @@ func (t tree) nested(ctx context.Context, entries []entry, changes []team.FileCh
 			stake = "it could not be inspected: " + err.Error()
 		}
 		if stake != "" {
-			return conflict(ReasonNested, "%s contains a repository, %s: %s", t.at, p, stake).
+			return conflict(team.ReasonWorktreeNested, "%s contains a repository, %s: %s", t.at, p, stake).
 				WithHint("push its commits or move it away")
 		}
 	}
@@ -207,7 +207,7 @@ func (t tree) modules(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
-			return conflict(ReasonNested, "%s has a submodule, %s, with commits that are on no remote", t.at, filepath.Base(p)).
+			return conflict(team.ReasonWorktreeNested, "%s has a submodule, %s, with commits that are on no remote", t.at, filepath.Base(p)).
 				WithHint("push its commits")
 		}
 		return nil // a submodule's submodules are below it

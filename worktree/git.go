@@ -119,17 +119,17 @@ func git(ctx context.Context, c call) ([]byte, error) {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, team.Errorf(team.CodeUnavailable, "run git %s: %w", verb, err).
-			WithReason(ReasonGitMissing).WithHint("install git 2.17 or newer")
+			WithReason(team.ReasonGitMissing).WithHint("install git 2.17 or newer")
 	case errors.As(err, &exit):
 		g := &gitError{verb: verb, dir: c.dir, status: exit.ExitCode(), stderr: strings.TrimSpace(stderr.String())}
 		if diskFull(g.stderr) {
 			return nil, team.Errorf(team.CodeUnavailable, "no space left on the disk: %w", g).
-				WithReason(ReasonDiskFull).WithHint("free some space, then try again")
+				WithReason(team.ReasonDiskFull).WithHint("free some space, then try again")
 		}
 		return stdout.Bytes(), g
 	default:
 		return nil, team.Errorf(team.CodeUnavailable, "run git %s in %s: %w", verb, c.dir, err).
-			WithReason(ReasonGitFailed)
+			WithReason(team.ReasonGitFailed)
 	}
 }
 
@@ -142,10 +142,10 @@ func diskFull(stderr string) bool {
 func ended(verb, dir string, cause error) error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return team.Errorf(team.CodeTimeout, "git %s in %s took too long: %w", verb, dir, cause).
-			WithReason(ReasonTimeout)
+			WithReason(team.ReasonTimeout)
 	}
 	return team.Errorf(team.CodeUnavailable, "git %s in %s was cancelled: %w", verb, dir, cause).
-		WithReason(ReasonCanceled)
+		WithReason(team.ReasonCanceled)
 }
 
 // keptVars are the GIT_* variables of the caller's environment that git still
@@ -225,11 +225,11 @@ func Check(ctx context.Context) (version string, err error) {
 	b, errB := strconv.Atoi(minor)
 	if errA != nil || errB != nil {
 		return version, team.Errorf(team.CodeUnavailable, "cannot parse git version %q", version).
-			WithReason(ReasonGitFailed)
+			WithReason(team.ReasonGitFailed)
 	}
 	if a < oldestGit[0] || a == oldestGit[0] && b < oldestGit[1] {
 		return version, team.Errorf(team.CodeUnavailable, "git %s is too old", version).
-			WithReason(ReasonGitTooOld).WithHint("install git 2.17 or newer")
+			WithReason(team.ReasonGitTooOld).WithHint("install git 2.17 or newer")
 	}
 	return version, nil
 }

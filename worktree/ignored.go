@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // ignoredRepos returns the repositories below paths that git ignores in t,
@@ -43,7 +45,7 @@ func (t tree) ignoredRepos(ctx context.Context) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, conflict(ReasonUnknown, "list ignored files of %s: %w", t.at, err)
+			return nil, conflict(team.ReasonWorktreeUnknown, "list ignored files of %s: %w", t.at, err)
 		}
 	}
 	return found, nil

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // rebuildable are directories whose contents tools generate from the
@@ -86,7 +88,7 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 			return add(rel, d.Type())
 		})
 		if err != nil && ctx.Err() == nil {
-			return nil, conflict(ReasonUnknown, "list ignored files of %s: %w", t.at, err)
+			return nil, conflict(team.ReasonWorktreeUnknown, "list ignored files of %s: %w", t.at, err)
 		}
 	}
 	slices.Sort(found)

@@ -40,13 +40,13 @@ func TestIgnoredWork(t *testing.T) {
 	f.must(os.Symlink("data/run.sh", f.path("wt/w/link")))
 	f.write("wt/w/node_modules/a/b.log", "x")
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-	wantErr(t, err, team.CodeConflict, ReasonDirty)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeDirty)
 	for _, name := range []string{".env.local", "app.db", "data/deep/set.bin"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not named: %v", name, err)
 		}
 	}
-	if errs := f.repo.CheckRemove(f.ctx(), []string{w.Path, f.path("wt/none")}, RemoveIn{}); team.ReasonOf(errs[0]) != ReasonDirty || errs[1] != nil {
+	if errs := f.repo.CheckRemove(f.ctx(), []string{w.Path, f.path("wt/none")}, RemoveIn{}); team.ReasonOf(errs[0]) != team.ReasonWorktreeDirty || errs[1] != nil {
 		t.Errorf("looked at beforehand: %v", errs)
 	}
 	in := RemoveIn{Force: true, Team: "t", Agent: "a"}

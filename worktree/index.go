@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // tempIndex returns a copy of the index file from ("" for an empty one) that
@@ -103,7 +105,7 @@ func (t tree) entries(ctx context.Context, index string) ([]entry, error) {
 		head, path, ok := strings.Cut(l, "\t")
 		f := strings.Fields(head)
 		if !ok || len(f) != 4 {
-			return nil, conflict(ReasonUnknown, "read the index of %s: git answered %q", t.at, l)
+			return nil, conflict(team.ReasonWorktreeUnknown, "read the index of %s: git answered %q", t.at, l)
 		}
 		list = append(list, entry{flag: f[0], mode: f[1], sha: f[2], stage: f[3], path: path})
 	}

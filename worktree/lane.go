@@ -44,15 +44,6 @@ type LaneIn struct {
 	Note func(context.Context, team.LaneNote) error `json:"-"`
 }
 
-// Reasons of lane errors.
-const (
-	ReasonTargetDirty      = "target_dirty"       // conflict: checked out somewhere, with changes
-	ReasonTargetCheckedOut = "target_checked_out" // conflict: checked out somewhere, and UpdateCheckout is not set
-	ReasonTargetMoves      = "target_moves"       // conflict: other processes keep moving it
-	ReasonTargetRed        = "target_red"         // conflict: the gates fail on the target itself
-	ReasonCommand          = "command_failed"     // unavailable: it could not be run
-)
-
 // lane is the state of one run.
 type lane struct {
 	r       *Repo
@@ -81,10 +72,10 @@ func (r *Repo) RunLane(ctx context.Context, in LaneIn) (err error) {
 	switch in.Strategy {
 	case StrategyMerge, StrategyRebase, StrategySquash:
 	default:
-		return invalid(ReasonBadInput, "unknown merge strategy %q", in.Strategy).WithHint("merge, rebase or squash")
+		return invalid(team.ReasonBadInput, "unknown merge strategy %q", in.Strategy).WithHint("merge, rebase or squash")
 	}
 	if err := checkBranch(in.Target); err != nil || in.Target == "" {
-		return invalid(ReasonBadBranch, "invalid target branch %q", in.Target)
+		return invalid(team.ReasonBadBranch, "invalid target branch %q", in.Target)
 	}
 	l := &lane{r: r, in: in, gated: map[string]gated{}}
 	if l.plan, err = l.target(ctx); err != nil {
@@ -149,7 +140,7 @@ func (l *lane) try(ctx context.Context, batch []team.LaneItem) (again []team.Lan
 		}
 		if !moved {
 			if l.moves++; l.moves > maxMoves {
-				return nil, conflict(ReasonTargetMoves, "%s keeps being moved by other processes", l.in.Target).WithHint("try again")
+				return nil, conflict(team.ReasonTargetMoves, "%s keeps being moved by other processes", l.in.Target).WithHint("try again")
 			}
 			return append(stacked, later...), nil
 		}
@@ -173,7 +164,7 @@ func (l *lane) try(ctx context.Context, batch []team.LaneItem) (again []team.Lan
 		return nil, err
 	}
 	if !before.ran.OK() {
-		return nil, conflict(ReasonTargetRed, "%q fails on %s itself: %s", before.ran.Run, l.in.Target, before.ran.Why()).
+		return nil, conflict(team.ReasonTargetRed, "%q fails on %s itself: %s", before.ran.Run, l.in.Target, before.ran.Why()).
 			WithHint("fix it first; the output is in " + before.log)
 	}
 	return later, l.note(ctx, team.LaneNote{State: team.LaneRed, Items: stacked, Ran: g.ran, Log: g.log})

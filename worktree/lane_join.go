@@ -121,5 +121,5 @@ func (l *lane) inConflict(ctx context.Context, t tree, it team.LaneItem, cause e
 	if *files = lines(out, 0); len(*files) > 0 {
 		return nil
 	}
-	return team.Errorf(team.CodeConflict, "git refuses to merge %s into %s: %w", it.Branch, l.in.Target, cause).WithReason(ReasonMergeRefused)
+	return team.Errorf(team.CodeConflict, "git refuses to merge %s into %s: %w", it.Branch, l.in.Target, cause).WithReason(team.ReasonMergeRefused)
 }

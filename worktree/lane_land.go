@@ -42,11 +42,11 @@ func (r *Repo) MayMove(ctx context.Context, branch string, update bool) error {
 			return err
 		}
 		if st.Staged+st.Unstaged+st.Unmerged > 0 || st.Operation != "" {
-			return conflict(ReasonTargetDirty, "%s is checked out in %s, which has uncommitted changes: %s", branch, w.Path, summary(st)).
+			return conflict(team.ReasonTargetDirty, "%s is checked out in %s, which has uncommitted changes: %s", branch, w.Path, summary(st)).
 				WithHint("commit or stash them first, or merge into another branch: --into BRANCH")
 		}
 		if !update {
-			return conflict(ReasonTargetCheckedOut, "%s is checked out in %s", branch, w.Path).
+			return conflict(team.ReasonTargetCheckedOut, "%s is checked out in %s", branch, w.Path).
 				WithHint("leave out --update-checkout=false to fast-forward it; or merge into another branch: --into BRANCH")
 		}
 	}
@@ -129,7 +129,7 @@ func (r *Repo) forward(ctx context.Context, w Registered, old, new string) (bool
 	if now, e := t.head(ctx); e == nil && now != old {
 		return now == new, nil
 	}
-	return false, team.Errorf(team.CodeConflict, "git refuses to fast-forward %s: %w", w.Path, err).WithReason(ReasonMergeRefused).
+	return false, team.Errorf(team.CodeConflict, "git refuses to fast-forward %s: %w", w.Path, err).WithReason(team.ReasonMergeRefused).
 		WithHint("move the conflicting files away, or merge into another branch: --into BRANCH")
 }
 
@@ -203,7 +203,7 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 	}
 	if head != was.Head || st.Operation != "" || !onlyOurs(have, want, untracked) {
 		t.forget()
-		return conflict(ReasonTargetDirty, "a fast-forward of %s was interrupted, and its files have changed since; its state is saved in %s", t.path, ref).
+		return conflict(team.ReasonTargetDirty, "a fast-forward of %s was interrupted, and its files have changed since; its state is saved in %s", t.path, ref).
 			WithHint("git -C " + t.path + " status")
 	}
 	if _, err := r.dropLocks(ctx, t); err != nil {

@@ -118,7 +118,7 @@ func (r *Repo) removeScratch(ctx context.Context, dir string, doomed func(genera
 		errs = append(errs, r.deleteAside(o))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return len(ops), team.Errorf(team.CodeUnavailable, "clear %s: %w", dir, err).WithReason(ReasonUnknown)
+		return len(ops), team.Errorf(team.CodeUnavailable, "clear %s: %w", dir, err).WithReason(team.ReasonWorktreeUnknown)
 	}
 	return len(ops), nil
 }

@@ -222,20 +222,20 @@ func TestLaneRefuses(t *testing.T) {
 	}
 	main := func(in *LaneIn) { in.Target = "main" }
 	both := func(in *LaneIn) { in.Target, in.UpdateCheckout = "main", true }
-	wantErr(t, run(main), team.CodeConflict, ReasonTargetCheckedOut)
+	wantErr(t, run(main), team.CodeConflict, team.ReasonTargetCheckedOut)
 	f.write("main/a.txt", "the person's own\n")
-	wantErr(t, run(main), team.CodeConflict, ReasonTargetDirty)
-	wantErr(t, run(both), team.CodeConflict, ReasonTargetDirty)
+	wantErr(t, run(main), team.CodeConflict, team.ReasonTargetDirty)
+	wantErr(t, run(both), team.CodeConflict, team.ReasonTargetDirty)
 	if f.git(f.root, "status", "--porcelain") != "M a.txt" && f.git(f.root, "diff", "--name-only") != "a.txt" {
 		t.Error("the person's work was touched")
 	}
 	f.git(f.root, "checkout", "--quiet", "a.txt")
 	f.write("main/new.txt", "untracked, in the way")
-	wantErr(t, run(both), team.CodeConflict, ReasonMergeRefused)
+	wantErr(t, run(both), team.CodeConflict, team.ReasonMergeRefused)
 	f.must(os.Remove(f.path("main/new.txt")))
-	wantErr(t, run(func(in *LaneIn) { in.Target = "nowhere" }), team.CodeNotFound, ReasonUnknownRev)
-	wantErr(t, run(func(in *LaneIn) { in.Strategy = "octopus" }), team.CodeInvalid, ReasonBadInput)
-	wantErr(t, run(func(in *LaneIn) { in.Gates = []string{"false"} }), team.CodeConflict, ReasonTargetRed)
+	wantErr(t, run(func(in *LaneIn) { in.Target = "nowhere" }), team.CodeNotFound, team.ReasonUnknownRev)
+	wantErr(t, run(func(in *LaneIn) { in.Strategy = "octopus" }), team.CodeInvalid, team.ReasonBadInput)
+	wantErr(t, run(func(in *LaneIn) { in.Gates = []string{"false"} }), team.CodeConflict, team.ReasonTargetRed)
 	wantErr(t, run(func(in *LaneIn) { in.Note = func(context.Context, team.LaneNote) error { return errNotDir } }), team.CodeInternal, "")
 	if f.git(f.root, "rev-parse", "release") != f.git(f.root, "rev-parse", "main") {
 		t.Error("it was moved")
@@ -378,7 +378,7 @@ func TestLaneForwardKilled(t *testing.T) {
 			}
 			err := f.repo.RunLane(f.ctx(), in)
 			if touched {
-				wantErr(t, err, team.CodeConflict, ReasonTargetDirty)
+				wantErr(t, err, team.CodeConflict, team.ReasonTargetDirty)
 				data, rerr := os.ReadFile(f.path("main/sub/b.txt"))
 				if rerr != nil || string(data) != "the person's\n" {
 					t.Errorf("%q %v", data, rerr)
@@ -411,11 +411,11 @@ func TestRunCommand(t *testing.T) {
 		t.Errorf("%v %+v", err, ran)
 	}
 	_, err = RunCommand(f.ctx(), Command{Run: "true", Dir: f.path("nowhere"), Scope: scope})
-	wantErr(t, err, team.CodeUnavailable, ReasonCommand)
+	wantErr(t, err, team.CodeUnavailable, team.ReasonCommandFailed)
 	ctx, cancel := context.WithCancel(f.ctx())
 	cancel()
 	_, err = RunCommand(ctx, Command{Run: "true", Dir: f.root, Scope: scope})
-	wantErr(t, err, team.CodeUnavailable, ReasonCanceled)
+	wantErr(t, err, team.CodeUnavailable, team.ReasonCanceled)
 }
 
 // hide leaves a process in a session of its own that ignores SIGTERM, and its
@@ -463,7 +463,7 @@ func TestCommandsEndWhole(t *testing.T) {
 			case "late":
 				in.Run[0], in.Limit = hide+"wait", time.Second
 				_, err = f.repo.Setup(ctx, in)
-				wantErr(t, err, team.CodeConflict, ReasonSetup)
+				wantErr(t, err, team.CodeConflict, team.ReasonSetup)
 				err = nil
 			case "cut":
 				in.Run[0] = hide + "wait"
@@ -474,7 +474,7 @@ func TestCommandsEndWhole(t *testing.T) {
 				}()
 				f.hidden(pids)
 				cancel()
-				wantErr(t, <-done, team.CodeUnavailable, ReasonCanceled)
+				wantErr(t, <-done, team.CodeUnavailable, team.ReasonCanceled)
 			}
 			f.must(err)
 			if pid := f.hidden(pids); !isEnded(pid) {
@@ -580,13 +580,13 @@ func TestRefresh(t *testing.T) {
 	}
 	before := f.state(a.Path)
 	res, err = f.repo.Refresh(f.ctx(), a.Path, "main")
-	wantErr(t, err, team.CodeConflict, ReasonMergeConflict)
+	wantErr(t, err, team.CodeConflict, team.ReasonMergeConflict)
 	if !cmp.Equal(before, f.state(a.Path)) || !cmp.Equal(res.Conflicts, []string{"a.txt"}) {
 		t.Errorf("%+v", res)
 	}
 	f.write("wt/a/x", "x")
 	_, err = f.repo.Refresh(f.ctx(), a.Path, "main")
-	wantErr(t, err, team.CodeConflict, ReasonDirty)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeDirty)
 	_, err = f.repo.Refresh(f.ctx(), f.root, "main")
-	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+	wantErr(t, err, team.CodeDenied, team.ReasonMainWorktree)
 }

@@ -157,7 +157,7 @@ func (r *Repo) view(ctx context.Context, in LookIn, v *team.WorktreeView) error 
 	v.ToTarget, v.FromTarget, v.Unpushed = -1, -1, -1
 	if in.Disk {
 		if v.DiskBytes, err = diskUse(t.path); err != nil {
-			return conflict(ReasonUnknown, "count the files of %s: %w", t.at, err)
+			return conflict(team.ReasonWorktreeUnknown, "count the files of %s: %w", t.at, err)
 		}
 	}
 	return nil
@@ -176,7 +176,7 @@ func (r *Repo) compare(ctx context.Context, v *team.WorktreeView, target string,
 			return failed("count the unpushed commits of "+v.Path, err)
 		}
 		if v.Unpushed, err = strconv.Atoi(oneLine(out)); err != nil {
-			return team.Errorf(team.CodeInternal, "count the unpushed commits of %s: git answered %q", v.Path, out).WithReason(ReasonGitFailed)
+			return team.Errorf(team.CodeInternal, "count the unpushed commits of %s: git answered %q", v.Path, out).WithReason(team.ReasonGitFailed)
 		}
 	}
 	if !foresee {
@@ -228,7 +228,7 @@ func (r *Repo) mergeTree(ctx context.Context, ours, theirs string) (tree string,
 	}
 	fields := lines(out, 0)
 	if len(fields) == 0 || len(fields[0]) < 40 {
-		return "", nil, team.Errorf(team.CodeInternal, "merge %s into %s: git answered %q", short(theirs), short(ours), out).WithReason(ReasonGitFailed)
+		return "", nil, team.Errorf(team.CodeInternal, "merge %s into %s: git answered %q", short(theirs), short(ours), out).WithReason(team.ReasonGitFailed)
 	}
 	if err == nil {
 		return fields[0], nil, nil

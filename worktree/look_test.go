@@ -39,7 +39,7 @@ func TestLook(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if team.ReasonOf(views[3].Err) != ReasonPathMissing || views[3].Problem == "" {
+	if team.ReasonOf(views[3].Err) != team.ReasonPathMissing || views[3].Problem == "" {
 		t.Errorf("%+v", views[3])
 	}
 	f.git(f.root, "update-ref", "refs/remotes/origin/b", b.Branch+"~1")
@@ -48,7 +48,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("%v %+v", err, views)
 	}
 	_, err = f.repo.Look(f.ctx(), LookIn{Paths: []string{b.Path}, Target: "nowhere"})
-	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+	wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
 }
 
 func TestStatusAll(t *testing.T) {
@@ -66,7 +66,7 @@ func TestStatusAll(t *testing.T) {
 			t.Errorf("%d: %v %+v", i, errs[i], st)
 		}
 	}
-	wantErr(t, errs[7], team.CodeNotFound, ReasonPathMissing)
+	wantErr(t, errs[7], team.CodeNotFound, team.ReasonPathMissing)
 }
 
 // What a member merged from another member is not its own change.

@@ -51,15 +51,15 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 	res.Before, res.Head = st.Head, st.Head
 	switch {
 	case st.Unmerged > 0:
-		return res, conflict(ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
+		return res, conflict(team.ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
 			WithHint("resolve them, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
 	case st.Operation != "":
 		return res, underWay(t, st.Operation)
 	case st.Staged+st.Unstaged > 0:
-		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, summary(st)).
+		return res, conflict(team.ReasonWorktreeDirty, "%s has uncommitted changes: %s", t.path, summary(st)).
 			WithHint("commit them first")
 	case st.Head == "":
-		return res, invalid(ReasonUnbornHead, "the worktree %s has no commit yet", t.path)
+		return res, invalid(team.ReasonUnbornHead, "the worktree %s has no commit yet", t.path)
 	}
 	env, err := t.author(ctx, t.call().env, "", "")
 	if err != nil {
@@ -120,14 +120,14 @@ func (t tree) mergeOne(ctx context.Context, commit, message string, env []string
 		return nil, failed("list the conflicts in "+t.path, listErr)
 	}
 	if conflicts = lines(out, 0); len(conflicts) > 0 {
-		return conflicts, conflict(ReasonMergeConflict, "merging %s into %s conflicts in %s", short(commit), t.path, strings.Join(conflicts, ", ")).
+		return conflicts, conflict(team.ReasonMergeConflict, "merging %s into %s conflicts in %s", short(commit), t.path, strings.Join(conflicts, ", ")).
 			WithHint("git -C " + t.path + " merge " + short(commit) + ", then resolve and commit")
 	}
 	if locked := lockFile(t.locks()); locked != nil {
 		return nil, locked
 	}
 	return nil, team.Errorf(team.CodeConflict, "git refuses to merge %s into %s: %w", short(commit), t.path, err).
-		WithReason(ReasonMergeRefused)
+		WithReason(team.ReasonMergeRefused)
 }
 
 // backTo restores the worktree to its state before the merge, and returns the
@@ -170,7 +170,7 @@ func cut(err error) bool {
 		return g.status < 0
 	}
 	switch team.ReasonOf(err) {
-	case ReasonTimeout, ReasonCanceled, ReasonDiskFull:
+	case team.ReasonTimeout, team.ReasonCanceled, team.ReasonDiskFull:
 		return true
 	}
 	return false

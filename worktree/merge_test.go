@@ -60,7 +60,7 @@ func TestMergeConflict(t *testing.T) {
 	f.write("wt/c/untracked.txt", "stays")
 	before, head := contents(t, c.Path), f.git(c.Path, "rev-parse", "HEAD")
 	res, err := f.repo.Merge(f.ctx(), c.Path, []string{"team/a", "team/b"}, "m")
-	wantErr(t, err, team.CodeConflict, ReasonMergeConflict)
+	wantErr(t, err, team.CodeConflict, team.ReasonMergeConflict)
 	if d := cmp.Diff([]string{"a.txt", "sub/b.txt"}, res.Conflicts); d != "" {
 		t.Error(d)
 	}
@@ -82,19 +82,19 @@ func TestMergeRefuses(t *testing.T) {
 		_, err := f.repo.Merge(f.ctx(), path, []string{commit}, "")
 		return err
 	}
-	wantErr(t, merge(f.root, "team/a"), team.CodeDenied, ReasonMainWorktree)
-	wantErr(t, merge(c.Path, "nope"), team.CodeNotFound, ReasonUnknownRev)
+	wantErr(t, merge(f.root, "team/a"), team.CodeDenied, team.ReasonMainWorktree)
+	wantErr(t, merge(c.Path, "nope"), team.CodeNotFound, team.ReasonUnknownRev)
 	f.write("wt/c/new.txt", "untracked, and would be overwritten")
-	wantErr(t, merge(c.Path, "team/a"), team.CodeConflict, ReasonMergeRefused)
+	wantErr(t, merge(c.Path, "team/a"), team.CodeConflict, team.ReasonMergeRefused)
 	if got := contents(t, c.Path)["new.txt"]; got != "---------- untracked, and would be overwritten" {
 		t.Error(got)
 	}
 	f.write("wt/c/a.txt", "changed")
-	wantErr(t, merge(c.Path, "team/a"), team.CodeConflict, ReasonDirty)
+	wantErr(t, merge(c.Path, "team/a"), team.CodeConflict, team.ReasonWorktreeDirty)
 	// Unrelated history is refused.
 	f.commitAll(c.Path, "clean")
 	f.git(f.root, "branch", "alien", f.git(f.root, "commit-tree", "-m", "alien", "HEAD^{tree}"))
-	wantErr(t, merge(c.Path, "alien"), team.CodeConflict, ReasonMergeRefused)
+	wantErr(t, merge(c.Path, "alien"), team.CodeConflict, team.ReasonMergeRefused)
 	if st, err := f.repo.Status(f.ctx(), c.Path); err != nil || !st.Clean() {
 		t.Errorf("%v %+v", err, st)
 	}
@@ -123,7 +123,7 @@ func TestMergeGivenUp(t *testing.T) {
 	started()
 	f.git(f.root, "config", "filter.slow.smudge", "cat") // for the restore
 	cancel()
-	wantErr(t, <-done, team.CodeUnavailable, ReasonCanceled)
+	wantErr(t, <-done, team.CodeUnavailable, team.ReasonCanceled)
 	if d := cmp.Diff(before, contents(t, c.Path)); d != "" {
 		t.Error(d)
 	}

@@ -221,7 +221,7 @@ func (t tree) quiet(ctx context.Context) error {
 		return err
 	}
 	if list = gitsAmong(ctx, list); len(list) > 0 {
-		return conflict(ReasonBusy, "git is still running in %s: %s", t.path, pids(list)).WithHint("wait for it, or end it")
+		return conflict(team.ReasonWorktreeBusy, "git is still running in %s: %s", t.path, pids(list)).WithHint("wait for it, or end it")
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func (r *Repo) dropLocks(ctx context.Context, t tree) ([]string, error) {
 		case err == nil:
 			notes = append(notes, "removed "+f+" ("+old+" old): the git that made it is dead")
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotDir):
-			return notes, conflict(ReasonLockFile, "remove %s: %w", f, err)
+			return notes, conflict(team.ReasonLockFile, "remove %s: %w", f, err)
 		}
 	}
 	return notes, nil

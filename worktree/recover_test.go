@@ -192,7 +192,7 @@ func TestRecoverLeavesOrderAlone(t *testing.T) {
 		t.Errorf("%v %v", notes, err)
 	}
 	_, err = f.repo.Recover(f.ctx(), f.root, "demo", "c")
-	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+	wantErr(t, err, team.CodeDenied, team.ReasonMainWorktree)
 }
 
 // After a killed rebase by Refresh the branch has not moved.

@@ -39,7 +39,7 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 	}
 	res.Before, res.Head = st.Head, st.Head
 	if !st.Clean() {
-		return res, conflict(ReasonDirty, "%s has uncommitted changes: %s", t.path, summary(st)).WithHint("commit it first")
+		return res, conflict(team.ReasonWorktreeDirty, "%s has uncommitted changes: %s", t.path, summary(st)).WithHint("commit it first")
 	}
 	if in, err := isAncestor(ctx, t.readCall(), to, st.Head); err != nil || in {
 		return res, err
@@ -71,10 +71,10 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 		}
 		done()
 		if len(res.Conflicts) > 0 {
-			return res, conflict(ReasonMergeConflict, "rebasing %s onto %s conflicts in %s", t.path, short(to), strings.Join(res.Conflicts, ", ")).
+			return res, conflict(team.ReasonMergeConflict, "rebasing %s onto %s conflicts in %s", t.path, short(to), strings.Join(res.Conflicts, ", ")).
 				WithHint("git -C " + t.path + " rebase " + short(to))
 		}
-		return res, team.Errorf(team.CodeConflict, "git refuses to rebase %s: %w", t.path, err).WithReason(ReasonMergeRefused)
+		return res, team.Errorf(team.CodeConflict, "git refuses to rebase %s: %w", t.path, err).WithReason(team.ReasonMergeRefused)
 	}
 	done()
 	rec := t.recorded()

@@ -104,7 +104,7 @@ func TestCreateFromLostCommit(t *testing.T) {
 	lost := f.path("main/.git/objects/" + first[:2] + "/" + first[2:])
 	f.must(os.Rename(lost, f.path("lost")))
 	_, err := f.repo.Create(f.ctx(), CreateIn{Path: f.path("wt/a"), Branch: "team/a"})
-	wantErr(t, err, team.CodeInvalid, ReasonUnreadableRepo)
+	wantErr(t, err, team.CodeInvalid, team.ReasonUnreadableRepo)
 	f.must(os.Rename(f.path("lost"), lost))
 	if f.exists(f.path("wt/a")) || f.branches() != "main" {
 		t.Errorf("left over: %v %s", f.exists(f.path("wt/a")), f.branches())

@@ -125,12 +125,12 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 	}
 	t, err := r.tree(p) // again: repair may have restored it
 	switch {
-	case team.ReasonOf(err) == ReasonPathMissing:
+	case team.ReasonOf(err) == team.ReasonPathMissing:
 		return r.removeMissing(ctx, res, in)
 	case err != nil && r.orphaned(p):
 		t, err = tree{path: p, at: p, dir: r.common}, nil
 		if !in.Force {
-			return res, nil, conflict(ReasonUnknown, "%s is kept: it is no longer registered, so its changes are unknown", p).
+			return res, nil, conflict(team.ReasonWorktreeUnknown, "%s is kept: it is no longer registered, so its changes are unknown", p).
 				WithHint("git -C " + r.root + " worktree repair " + p + ", or force the removal: a snapshot is taken first")
 		}
 	case err == nil:
@@ -162,7 +162,7 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 	}
 	if err := os.Rename(p, o.Aside); err != nil {
 		o.end()
-		return res, nil, conflict(ReasonUnknown, "%s is kept: it cannot be moved: %w", p, err)
+		return res, nil, conflict(team.ReasonWorktreeUnknown, "%s is kept: it cannot be moved: %w", p, err)
 	}
 	r.step("moved")
 	t.path = o.Aside
@@ -307,7 +307,7 @@ func (r *Repo) unregister(ctx context.Context, o *op, res *Removed) error {
 // branch, a tag, a remote branch or the HEAD of a worktree.
 func (r *Repo) dropContained(ctx context.Context, branch string) (deleted bool, kept string, err error) {
 	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
-	if team.ReasonOf(err) == ReasonUnknownRev {
+	if team.ReasonOf(err) == team.ReasonUnknownRev {
 		return false, "", nil
 	}
 	if err != nil {

@@ -66,28 +66,28 @@ func TestRemoveKeeps(t *testing.T) {
 		reason string
 		force  bool // also kept with Force
 	}{
-		{"untracked", func(f *fixture, w Worktree) { f.write("wt/w/new", "n") }, team.CodeConflict, ReasonDirty, false},
-		{"staged", func(f *fixture, w Worktree) { f.write("wt/w/new", "n"); f.git(w.Path, "add", "new") }, team.CodeConflict, ReasonDirty, false},
-		{"changed", func(f *fixture, w Worktree) { f.write("wt/w/a.txt", "n") }, team.CodeConflict, ReasonDirty, false},
-		{"deleted", func(f *fixture, w Worktree) { f.must(os.Remove(f.path("wt/w/a.txt"))) }, team.CodeConflict, ReasonDirty, false},
+		{"untracked", func(f *fixture, w Worktree) { f.write("wt/w/new", "n") }, team.CodeConflict, team.ReasonWorktreeDirty, false},
+		{"staged", func(f *fixture, w Worktree) { f.write("wt/w/new", "n"); f.git(w.Path, "add", "new") }, team.CodeConflict, team.ReasonWorktreeDirty, false},
+		{"changed", func(f *fixture, w Worktree) { f.write("wt/w/a.txt", "n") }, team.CodeConflict, team.ReasonWorktreeDirty, false},
+		{"deleted", func(f *fixture, w Worktree) { f.must(os.Remove(f.path("wt/w/a.txt"))) }, team.CodeConflict, team.ReasonWorktreeDirty, false},
 		{"assumed unchanged", func(f *fixture, w Worktree) {
 			f.git(w.Path, "update-index", "--assume-unchanged", "a.txt")
 			f.write("wt/w/a.txt", "n")
-		}, team.CodeConflict, ReasonDirty, false},
+		}, team.CodeConflict, team.ReasonWorktreeDirty, false},
 		{"skip-worktree", func(f *fixture, w Worktree) {
 			f.git(w.Path, "update-index", "--skip-worktree", "a.txt")
 			f.write("wt/w/a.txt", "n")
-		}, team.CodeConflict, ReasonDirty, false},
+		}, team.CodeConflict, team.ReasonWorktreeDirty, false},
 		{"loose commits", func(f *fixture, w Worktree) {
 			f.git(w.Path, "checkout", "--quiet", "--detach")
 			f.git(w.Path, "commit", "--quiet", "--allow-empty", "-m", "loose")
-		}, team.CodeConflict, ReasonDirty, false},
-		{"operation", func(f *fixture, w Worktree) { f.git(w.Path, "bisect", "start") }, team.CodeConflict, ReasonDirty, false},
-		{"index.lock", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/index.lock", "") }, team.CodeConflict, ReasonLockFile, false},
-		{"locked", func(f *fixture, w Worktree) { f.git(f.root, "worktree", "lock", w.Path) }, team.CodeConflict, ReasonLocked, true},
-		{"broken index", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/index", "junk") }, team.CodeConflict, ReasonUnknown, true},
-		{"broken head", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/HEAD", "junk") }, team.CodeConflict, ReasonUnknown, true},
-		{"clone with commits", func(f *fixture, w Worktree) { clone(f, "wt/w/clone") }, team.CodeConflict, ReasonDirty, true},
+		}, team.CodeConflict, team.ReasonWorktreeDirty, false},
+		{"operation", func(f *fixture, w Worktree) { f.git(w.Path, "bisect", "start") }, team.CodeConflict, team.ReasonWorktreeDirty, false},
+		{"index.lock", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/index.lock", "") }, team.CodeConflict, team.ReasonLockFile, false},
+		{"locked", func(f *fixture, w Worktree) { f.git(f.root, "worktree", "lock", w.Path) }, team.CodeConflict, team.ReasonWorktreeLocked, true},
+		{"broken index", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/index", "junk") }, team.CodeConflict, team.ReasonWorktreeUnknown, true},
+		{"broken head", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/HEAD", "junk") }, team.CodeConflict, team.ReasonWorktreeUnknown, true},
+		{"clone with commits", func(f *fixture, w Worktree) { clone(f, "wt/w/clone") }, team.CodeConflict, team.ReasonWorktreeDirty, true},
 		{"clone with a stash", func(f *fixture, w Worktree) {
 			c := clone(f, "wt/w/clone")
 			f.write("wt/w/clone/x", "x")
@@ -95,7 +95,7 @@ func TestRemoveKeeps(t *testing.T) {
 			f.git(c, "push", "--quiet", "origin", "HEAD:main")
 			f.write("wt/w/clone/x", "y")
 			f.git(c, "stash", "--quiet")
-		}, team.CodeConflict, ReasonDirty, true},
+		}, team.CodeConflict, team.ReasonWorktreeDirty, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRemoveKeeps(t *testing.T) {
 			c.given(f, w)
 			want, list := contents(t, w.Path), f.git(f.root, "worktree", "list", "--porcelain")
 			_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-			if !c.force || team.ReasonOf(err) != ReasonNested {
+			if !c.force || team.ReasonOf(err) != team.ReasonWorktreeNested {
 				wantErr(t, err, c.code, c.reason)
 			}
 			if team.HintOf(err) == "" {
@@ -139,7 +139,7 @@ func TestRemoveBusy(t *testing.T) {
 	f.must(err)
 	f.must(cmd.Start())
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-	wantErr(t, err, team.CodeConflict, ReasonBusy)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeBusy)
 	f.write("wt/w/new", "n")
 	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
 	f.must(err)
@@ -158,7 +158,7 @@ func TestRemoveForcedKeepsLooseCommits(t *testing.T) {
 	f.git(w.Path, "commit", "--quiet", "--allow-empty", "-m", "loose")
 	loose := f.git(w.Path, "rev-parse", "HEAD")
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true})
-	wantErr(t, err, team.CodeInvalid, ReasonBadInput)
+	wantErr(t, err, team.CodeInvalid, team.ReasonBadInput)
 	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
 	f.must(err)
 	if f.git(f.root, "rev-parse", res.RescueRef) != loose {
@@ -178,14 +178,14 @@ func TestRemoveNotOurs(t *testing.T) {
 	f := newFixture(t)
 	force := RemoveIn{Force: true, Team: "t", Agent: "a"}
 	_, err := f.repo.Remove(f.ctx(), f.root, force)
-	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+	wantErr(t, err, team.CodeDenied, team.ReasonMainWorktree)
 	f.write("plain/file", "x")
 	f.git(f.dir, "clone", "--quiet", f.root, f.path("clone"))
 	f.git(f.path("clone"), "worktree", "add", "--quiet", f.path("theirs"))
 	f.must(os.Symlink(f.path("plain"), f.path("link")))
 	for _, p := range []string{"plain", "clone", "theirs", "link", "main/sub"} {
 		_, err := f.repo.Remove(f.ctx(), f.path(p), force)
-		wantErr(t, err, team.CodeInvalid, ReasonNotWorktree)
+		wantErr(t, err, team.CodeInvalid, team.ReasonNotWorktree)
 		if !f.exists(f.path(p)) {
 			t.Errorf("%s is gone", p)
 		}
@@ -202,7 +202,7 @@ func TestRemoveOrphan(t *testing.T) {
 	f.git(f.root, "worktree", "prune")
 	f.must(os.Rename(f.path("away"), w.Path))
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-	wantErr(t, err, team.CodeConflict, ReasonUnknown)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeUnknown)
 	want := contents(t, w.Path)
 	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
 	f.must(err)
@@ -247,14 +247,14 @@ func TestRemoveSubmodules(t *testing.T) {
 	lib := filepath.Join(w.Path, "lib")
 	f.write("wt/w/lib/new", "n")
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-	wantErr(t, err, team.CodeConflict, ReasonNested)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeNested)
 	sha := f.commitAll(lib, "not pushed")
 	f.git(w.Path, "commit", "--quiet", "-am", "bump")
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
-	wantErr(t, err, team.CodeConflict, ReasonNested)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeNested)
 	f.git(w.Path, "submodule", "deinit", "--quiet", "--all") // its git directory stays
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-	wantErr(t, err, team.CodeConflict, ReasonNested)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeNested)
 	f.git(w.Path, "submodule", "update", "--init", "--quiet")
 	f.git(lib, "push", "--quiet", "origin", sha+":refs/heads/pushed")
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
@@ -272,7 +272,7 @@ func TestRemoveWithoutGitFile(t *testing.T) {
 	w := f.create("w")
 	f.must(os.Remove(filepath.Join(w.Path, ".git")))
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "a"})
-	wantErr(t, err, team.CodeInvalid, ReasonNotWorktree)
+	wantErr(t, err, team.CodeInvalid, team.ReasonNotWorktree)
 	hint := strings.Fields(strings.TrimPrefix(team.HintOf(err), "git "))
 	if len(hint) == 0 {
 		t.Fatal("no hint")
@@ -300,7 +300,7 @@ func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 		t.Helper()
 		for _, in := range []RemoveIn{{}, {Force: true, Team: "t", Agent: "a"}} {
 			_, err := f.repo.Remove(f.ctx(), w.Path, in)
-			wantErr(t, err, team.CodeConflict, ReasonNested)
+			wantErr(t, err, team.CodeConflict, team.ReasonWorktreeNested)
 			if err == nil || !strings.Contains(err.Error(), "build/deep/lib: "+why) {
 				t.Fatalf("%s: %v", state, err)
 			}
@@ -314,7 +314,7 @@ func TestRemoveKeepsIgnoredRepository(t *testing.T) {
 	f.git(f.root, "worktree", "add", "--quiet", "--detach", filepath.Join(w.Path, "build", "inner"))
 	f.write("wt/w/build/inner/new", "new")
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-	wantErr(t, err, team.CodeConflict, ReasonNested)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeNested)
 	f.git(f.root, "worktree", "remove", "--force", filepath.Join(w.Path, "build", "inner"))
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
 	f.must(err)

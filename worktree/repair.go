@@ -108,7 +108,7 @@ func (t tree) unusedSince(ctx context.Context, base string) (bool, error) {
 		return false, err
 	}
 	head, err := t.head(ctx)
-	if team.ReasonOf(err) == ReasonUnbornHead {
+	if team.ReasonOf(err) == team.ReasonUnbornHead {
 		return true, nil // the branch was not created
 	}
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *Repo) saveForeign(ctx context.Context, t tree, o *op) (ref string, err 
 		return "", err // unusedSince has found it complete and clean
 	}
 	head, err := t.head(ctx)
-	if team.ReasonOf(err) == ReasonUnbornHead {
+	if team.ReasonOf(err) == team.ReasonUnbornHead {
 		head = o.Base
 	} else if err != nil {
 		return "", err
@@ -261,7 +261,7 @@ func (r *Repo) admins() ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, conflict(ReasonUnknown, "read the registrations of %s: %w", r.root, err)
+		return nil, conflict(team.ReasonWorktreeUnknown, "read the registrations of %s: %w", r.root, err)
 	}
 	var list []string
 	for _, e := range entries {

@@ -43,19 +43,19 @@ type Repo struct {
 func OpenRepo(ctx context.Context, path string) (*Repo, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {
-		return nil, invalid(ReasonBadPath, "open the repository at %s: %w", path, err)
+		return nil, invalid(team.ReasonInvalidPath, "open the repository at %s: %w", path, err)
 	}
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, notFound(ReasonPathMissing, "open the repository at %s: no such directory", dir).
+		return nil, notFound(team.ReasonPathMissing, "open the repository at %s: no such directory", dir).
 			WithHint("give the path of a git repository")
 	case err != nil:
-		return nil, team.Errorf(team.CodeUnavailable, "open the repository at %s: %w", dir, err).WithReason(ReasonBadPath)
+		return nil, team.Errorf(team.CodeUnavailable, "open the repository at %s: %w", dir, err).WithReason(team.ReasonInvalidPath)
 	case !info.IsDir():
-		return nil, invalid(ReasonBadPath, "open the repository at %s: not a directory", dir)
+		return nil, invalid(team.ReasonInvalidPath, "open the repository at %s: not a directory", dir)
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, invalid(ReasonBadPath, "open the repository at %s: %w", path, err)
+		return nil, invalid(team.ReasonInvalidPath, "open the repository at %s: %w", path, err)
 	}
 	r := &Repo{checkouts: make(chan struct{}, runtime.NumCPU()), clone: reflink, step: stepsOf(ctx)}
 	if err := r.find(ctx, dir); err != nil {
@@ -81,14 +81,14 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 			return failed("open the repository at "+dir, err)
 		}
 		if above := gitAbove(dir); above != "" {
-			return invalid(ReasonUnreadableRepo, "open the repository at %s: git rejects %s: %w", dir, above, err).
+			return invalid(team.ReasonUnreadableRepo, "open the repository at %s: git rejects %s: %w", dir, above, err).
 				WithHint("git -C " + dir + " status")
 		}
-		return invalid(ReasonNotRepository, "%s is not in a git repository", dir).
+		return invalid(team.ReasonNotRepository, "%s is not in a git repository", dir).
 			WithHint("git -C " + dir + " init && git -C " + dir + " commit --allow-empty -m start")
 	}
 	if len(ln) < 3 || ln[2] != "true" && ln[2] != "false" {
-		return team.Errorf(team.CodeInternal, "open the repository at %s: git answered %q", dir, out).WithReason(ReasonGitFailed)
+		return team.Errorf(team.CodeInternal, "open the repository at %s: git answered %q", dir, out).WithReason(team.ReasonGitFailed)
 	}
 	gitdir, err := realPath(dir, ln[0])
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 		return failed("open the repository at "+dir, err)
 	}
 	if len(list) == 0 {
-		return team.Errorf(team.CodeInternal, "open the repository at %s: git lists no worktree", dir).WithReason(ReasonGitFailed)
+		return team.Errorf(team.CodeInternal, "open the repository at %s: git lists no worktree", dir).WithReason(team.ReasonGitFailed)
 	}
 	// In a linked worktree, --is-bare-repository describes that worktree.
 	r.bare = list[0].Bare
@@ -159,7 +159,7 @@ func (r *Repo) Head(ctx context.Context) (string, error) {
 	out, err := r.read(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	switch {
 	case exitStatus(err) == 1:
-		return "", invalid(ReasonUnbornHead, "the repository %s has no commit yet", r.root).
+		return "", invalid(team.ReasonUnbornHead, "the repository %s has no commit yet", r.root).
 			WithHint("git -C " + r.root + " commit --allow-empty -m 'first commit'")
 	case err != nil:
 		return "", failed("read HEAD of "+r.root, err)
@@ -183,13 +183,13 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 }
 
 func unknownRev(root, rev string) error {
-	return notFound(ReasonUnknownRev, "%q is not a commit in %s", rev, root).
+	return notFound(team.ReasonUnknownRev, "%q is not a commit in %s", rev, root).
 		WithHint("git -C " + root + " branch --all")
 }
 
 func checkRev(rev string) error {
 	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\n\x00") {
-		return invalid(ReasonUnknownRev, "%q is not a revision", rev)
+		return invalid(team.ReasonUnknownRev, "%q is not a revision", rev)
 	}
 	return nil
 }
@@ -265,5 +265,5 @@ func (r *Repo) lock(ctx context.Context) (*filelock.Held, error) {
 		return nil, ended("lock", r.common, cause)
 	}
 	return nil, team.Errorf(team.CodeUnavailable, "lock the repository %s: %w", r.common, err).
-		WithReason(ReasonReadOnly).WithHint("make " + r.common + " writable")
+		WithReason(team.ReasonReadOnly).WithHint("make " + r.common + " writable")
 }

@@ -36,15 +36,15 @@ func TestOpenRepo(t *testing.T) {
 		code   team.Code
 		reason string
 	}{
-		{"nope", team.CodeNotFound, ReasonPathMissing},
-		{"file", team.CodeInvalid, ReasonBadPath},
-		{"empty", team.CodeInvalid, ReasonNotRepository},
-		{"unborn", team.CodeInvalid, ReasonUnbornHead},
-		{"broken", team.CodeInvalid, ReasonUnreadableRepo},
+		{"nope", team.CodeNotFound, team.ReasonPathMissing},
+		{"file", team.CodeInvalid, team.ReasonInvalidPath},
+		{"empty", team.CodeInvalid, team.ReasonNotRepository},
+		{"unborn", team.CodeInvalid, team.ReasonUnbornHead},
+		{"broken", team.CodeInvalid, team.ReasonUnreadableRepo},
 	} {
 		_, err := OpenRepo(f.ctx(), f.path(c.path))
 		wantErr(t, err, c.code, c.reason)
-		if c.reason != ReasonBadPath && team.HintOf(err) == "" {
+		if c.reason != team.ReasonInvalidPath && team.HintOf(err) == "" {
 			t.Errorf("%s: no hint", c.path)
 		}
 	}
@@ -55,13 +55,13 @@ func TestGitMissing(t *testing.T) {
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", f.dir)
 	_, err := OpenRepo(f.ctx(), f.root)
-	wantErr(t, err, team.CodeUnavailable, ReasonGitMissing)
+	wantErr(t, err, team.CodeUnavailable, team.ReasonGitMissing)
 	_, err = Check(f.ctx())
-	wantErr(t, err, team.CodeUnavailable, ReasonGitMissing)
+	wantErr(t, err, team.CodeUnavailable, team.ReasonGitMissing)
 	f.write("git", "#!/bin/sh\necho git version 2.11.0\n")
 	f.must(os.Chmod(f.path("git"), 0o755))
 	v, err := Check(f.ctx())
-	wantErr(t, err, team.CodeUnavailable, ReasonGitTooOld)
+	wantErr(t, err, team.CodeUnavailable, team.ReasonGitTooOld)
 	if v != "2.11.0" {
 		t.Error(v)
 	}
@@ -111,11 +111,11 @@ func TestRevisions(t *testing.T) {
 	}
 	for _, rev := range []string{"nope", strings.Repeat("1", 40), "HEAD:a.txt"} {
 		_, err := f.repo.Resolve(f.ctx(), rev)
-		wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+		wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
 	}
 	for _, rev := range []string{"", "--all", "a\nb"} {
 		_, err := f.repo.Resolve(f.ctx(), rev)
-		wantErr(t, err, team.CodeInvalid, ReasonUnknownRev)
+		wantErr(t, err, team.CodeInvalid, team.ReasonUnknownRev)
 	}
 	for _, c := range []struct {
 		a, b string
@@ -152,9 +152,9 @@ func TestTimeout(t *testing.T) {
 	ctx, cancel := context.WithDeadline(f.ctx(), time.Now().Add(-time.Second))
 	defer cancel()
 	_, err := f.repo.Head(ctx)
-	wantErr(t, err, team.CodeTimeout, ReasonTimeout)
+	wantErr(t, err, team.CodeTimeout, team.ReasonTimeout)
 	_, err = f.repo.Create(ctx, CreateIn{Path: f.path("wt/w"), Branch: "b"})
-	wantErr(t, err, team.CodeTimeout, ReasonTimeout)
+	wantErr(t, err, team.CodeTimeout, team.ReasonTimeout)
 }
 
 func TestList(t *testing.T) {

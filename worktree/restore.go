@@ -33,7 +33,7 @@ func (r *Repo) Restore(ctx context.Context, in RestoreIn) (Worktree, error) {
 	if in.Reuse && in.Branch != "" {
 		tip, err := r.Resolve(ctx, "refs/heads/"+in.Branch)
 		if err == nil && tip != head {
-			return Worktree{}, conflict(ReasonBranchExists, "the branch %s has moved on since %s was taken", in.Branch, in.Ref).
+			return Worktree{}, conflict(team.ReasonBranchExists, "the branch %s has moved on since %s was taken", in.Branch, in.Ref).
 				WithHint("choose another branch, then merge")
 		}
 	}

@@ -111,7 +111,7 @@ func (r *Repo) Saved(ctx context.Context, ref string) (team.SavedWork, error) {
 			return s, nil
 		}
 	}
-	return team.SavedWork{}, notFound(ReasonUnknownRev, "no saved state %s in %s", ref, r.root).
+	return team.SavedWork{}, notFound(team.ReasonUnknownRev, "no saved state %s in %s", ref, r.root).
 		WithHint("git -C " + r.root + " for-each-ref " + refsRoot)
 }
 
@@ -132,7 +132,7 @@ func (r *Repo) SavedChanges(ctx context.Context, s team.SavedWork, patch bool) (
 // DropSaved deletes a saved state if its ref has not moved since it was read.
 func (r *Repo) DropSaved(ctx context.Context, s team.SavedWork) error {
 	if !strings.HasPrefix(s.Ref, refsRoot) || s.Commit == "" {
-		return invalid(ReasonBadInput, "%q is not a saved state", s.Ref)
+		return invalid(team.ReasonBadInput, "%q is not a saved state", s.Ref)
 	}
 	_, err := git(ctx, call{dir: r.root, args: []string{"update-ref", "-d", s.Ref, s.Commit}})
 	return failed("drop "+s.Ref, err)
@@ -220,7 +220,7 @@ func (r *Repo) RestoreInto(ctx context.Context, path, ref, teamKey, agent string
 		return "", err
 	}
 	if len(f.busy) > 0 {
-		return "", conflict(ReasonBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("stop the member first")
+		return "", conflict(team.ReasonWorktreeBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("stop the member first")
 	}
 	if err := lockFile(t.locks()); err != nil {
 		return "", err

@@ -97,7 +97,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("the newest is %s", got)
 	}
 	_, _, err = f.repo.Checkpoint(f.ctx(), f.root, "demo", "w", "a test")
-	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+	wantErr(t, err, team.CodeDenied, team.ReasonMainWorktree)
 }
 
 // A killed checkpoint is either complete or absent.
@@ -165,11 +165,11 @@ func TestRestoreIntoRefuses(t *testing.T) {
 	_, err = f.repo.RestoreInto(f.ctx(), w.Path, ref, "demo", "w")
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
-	wantErr(t, err, team.CodeConflict, ReasonBusy)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeBusy)
 	_, err = f.repo.RestoreInto(f.ctx(), f.root, ref, "demo", "w")
-	wantErr(t, err, team.CodeDenied, ReasonMainWorktree)
+	wantErr(t, err, team.CodeDenied, team.ReasonMainWorktree)
 	_, err = f.repo.RestoreInto(f.ctx(), w.Path, "refs/teamctl/none", "demo", "w")
-	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+	wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
 }
 
 func TestSaves(t *testing.T) {
@@ -206,5 +206,5 @@ func TestSaves(t *testing.T) {
 	}
 	f.must(f.repo.DropSaved(f.ctx(), s))
 	_, err = f.repo.Saved(f.ctx(), s.Ref)
-	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+	wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
 }

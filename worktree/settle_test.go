@@ -149,7 +149,7 @@ func TestRemoveWaitsForGit(t *testing.T) {
 	ctx, cancel := context.WithTimeout(f.ctx(), 50*time.Millisecond)
 	defer cancel()
 	_, err := f.repo.Remove(ctx, x.Path, RemoveIn{})
-	wantErr(t, err, team.CodeTimeout, ReasonTimeout)
+	wantErr(t, err, team.CodeTimeout, team.ReasonTimeout)
 	res, err := f.repo.Remove(f.ctx(), x.Path, RemoveIn{Force: true, Team: "demo", Agent: "x"})
 	f.must(err)
 	if len(res.Busy) != 1 {

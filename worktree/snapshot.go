@@ -297,7 +297,7 @@ func checkOwner(teamKey, agent string) error {
 	for _, n := range []string{teamKey, agent} {
 		if n == "" || strings.Contains(n, "/") || checkBranch(n) != nil {
 			return team.Errorf(team.CodeInvalid, "team %q or agent %q cannot be part of a ref name", teamKey, agent).
-				WithReason(ReasonBadInput)
+				WithReason(team.ReasonBadInput)
 		}
 	}
 	return nil

@@ -166,7 +166,7 @@ func TestForcedRemovalAndRestore(t *testing.T) {
 	f.git(w.Path, "update-index", "--assume-unchanged", "hidden.txt")
 
 	_, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{})
-	wantErr(t, err, team.CodeConflict, ReasonDirty)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeDirty)
 	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{Force: true, Team: "t", Agent: "alice", DeleteBranch: true})
 	f.must(err)
 	if !strings.HasPrefix(res.RescueRef, "refs/teamctl/rescue/t/alice/20") || !res.BranchDeleted || f.exists(w.Path) {
@@ -370,9 +370,9 @@ func TestRestore(t *testing.T) {
 	f.commitAll(w.Path, "moved on")
 	f.git(w.Path, "checkout", "--quiet", "--detach")
 	_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: sha, Path: f.path("wt/back"), Branch: "team/w", Reuse: true})
-	wantErr(t, err, team.CodeConflict, ReasonBranchExists)
+	wantErr(t, err, team.CodeConflict, team.ReasonBranchExists)
 	_, err = f.repo.Restore(f.ctx(), RestoreIn{Ref: "nope", Path: f.path("wt/back")})
-	wantErr(t, err, team.CodeNotFound, ReasonUnknownRev)
+	wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
 	// A plain commit becomes a clean worktree.
 	w2, err := f.repo.Restore(f.ctx(), RestoreIn{Ref: "main", Path: f.path("wt/back")})
 	f.must(err)

@@ -39,7 +39,7 @@ func (r *Repo) pruneAdmin(ctx context.Context, admin, path, teamKey, agent strin
 		return "", lockedError(r.root, path, strings.TrimSpace(string(reason)))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", conflict(ReasonUnknown, "read the registration of %s: %w", path, err)
+		return "", conflict(team.ReasonWorktreeUnknown, "read the registration of %s: %w", path, err)
 	}
 	sha, err := r.adminStake(ctx, admin, path)
 	if err != nil {
@@ -64,7 +64,7 @@ func lockedError(root, path, why string) error {
 	if why != "" {
 		why = ": " + why
 	}
-	return conflict(ReasonLocked, "the worktree %s is locked%s", path, why).
+	return conflict(team.ReasonWorktreeLocked, "the worktree %s is locked%s", path, why).
 		WithHint("git -C " + root + " worktree unlock " + path)
 }
 
@@ -73,7 +73,7 @@ func (r *Repo) adminStake(ctx context.Context, admin, path string) (string, erro
 	c := call{dir: admin, env: []string{"GIT_DIR=" + admin, "GIT_WORK_TREE=" + admin}}
 	t := tree{path: admin, at: path, dir: admin}
 	head, err := t.head(ctx)
-	if team.ReasonOf(err) == ReasonUnbornHead {
+	if team.ReasonOf(err) == team.ReasonUnbornHead {
 		head, err = "", nil
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Repo) adminStake(ctx context.Context, admin, path string) (string, erro
 			return "", failed("read what was staged in "+path, err)
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", conflict(ReasonUnknown, "read the registration of %s: %w", path, err)
+		return "", conflict(team.ReasonWorktreeUnknown, "read the registration of %s: %w", path, err)
 	}
 	if treeID != "" {
 		same := false

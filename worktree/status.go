@@ -56,7 +56,7 @@ func (t tree) statusWith(ctx context.Context, index string) (team.WorktreeStatus
 	}
 	s, err := parseStatus(out)
 	if err != nil {
-		return team.WorktreeStatus{}, team.Errorf(team.CodeInternal, "read the status of %s: %w", t.at, err).WithReason(ReasonGitFailed)
+		return team.WorktreeStatus{}, team.Errorf(team.CodeInternal, "read the status of %s: %w", t.at, err).WithReason(team.ReasonGitFailed)
 	}
 	s.Path = t.at
 	if s.Operation, err = t.operation(); err != nil {
@@ -80,7 +80,7 @@ func (t tree) leftRight(ctx context.Context, a, b string) (left, right int, err 
 		return 0, 0, failed("compare "+t.at+" with its base", err)
 	}
 	if _, err := fmt.Sscan(string(out), &left, &right); err != nil {
-		return 0, 0, team.Errorf(team.CodeInternal, "compare %s with its base: git answered %q", t.at, out).WithReason(ReasonGitFailed)
+		return 0, 0, team.Errorf(team.CodeInternal, "compare %s with its base: git answered %q", t.at, out).WithReason(team.ReasonGitFailed)
 	}
 	return left, right, nil
 }

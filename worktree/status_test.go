@@ -120,21 +120,21 @@ func TestStatusUnknown(t *testing.T) {
 		code   team.Code
 		reason string
 	}{
-		{"gone", func(f *fixture, w Worktree) { f.must(os.RemoveAll(w.Path)) }, team.CodeNotFound, ReasonPathMissing},
+		{"gone", func(f *fixture, w Worktree) { f.must(os.RemoveAll(w.Path)) }, team.CodeNotFound, team.ReasonPathMissing},
 		// Inside the main worktree, git would climb to it and report its
 		// status.
-		{"no .git file", func(f *fixture, w Worktree) { f.must(os.Remove(filepath.Join(w.Path, ".git"))) }, team.CodeInvalid, ReasonNotWorktree},
-		{"registration gone", func(f *fixture, w Worktree) { f.must(os.RemoveAll(f.path("main/.git/worktrees"))) }, team.CodeConflict, ReasonUnknown},
-		{"broken index", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/index", "junk") }, team.CodeInternal, ReasonGitFailed},
+		{"no .git file", func(f *fixture, w Worktree) { f.must(os.Remove(filepath.Join(w.Path, ".git"))) }, team.CodeInvalid, team.ReasonNotWorktree},
+		{"registration gone", func(f *fixture, w Worktree) { f.must(os.RemoveAll(f.path("main/.git/worktrees"))) }, team.CodeConflict, team.ReasonWorktreeUnknown},
+		{"broken index", func(f *fixture, w Worktree) { f.write("main/.git/worktrees/w/index", "junk") }, team.CodeInternal, team.ReasonGitFailed},
 		{"of another repository", func(f *fixture, w Worktree) {
 			f.git(f.dir, "clone", "--quiet", f.root, f.path("other"))
 			f.must(os.RemoveAll(w.Path))
 			f.git(f.path("other"), "worktree", "add", "--quiet", w.Path)
-		}, team.CodeInvalid, ReasonNotWorktree},
+		}, team.CodeInvalid, team.ReasonNotWorktree},
 		{"a link", func(f *fixture, w Worktree) {
 			f.must(os.Rename(w.Path, f.path("elsewhere")))
 			f.must(os.Symlink(f.path("elsewhere"), w.Path))
-		}, team.CodeInvalid, ReasonNotWorktree},
+		}, team.CodeInvalid, team.ReasonNotWorktree},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestStatusUnknown(t *testing.T) {
 	w := f.create("w")
 	f.must(os.CopyFS(f.path("copy"), os.DirFS(w.Path)))
 	_, err := f.repo.Status(f.ctx(), f.path("copy"))
-	wantErr(t, err, team.CodeConflict, ReasonUnknown)
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeUnknown)
 }
 
 func TestParseStatus(t *testing.T) {

@@ -64,12 +64,12 @@ func (r *Repo) tree(path string) (tree, error) {
 	info, err := os.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tree{}, notFound(ReasonPathMissing, "the worktree %s does not exist", p).
+		return tree{}, notFound(team.ReasonPathMissing, "the worktree %s does not exist", p).
 			WithHint("git -C " + r.root + " worktree list")
 	case err != nil:
-		return tree{}, conflict(ReasonUnknown, "check the worktree %s: %w", p, err)
+		return tree{}, conflict(team.ReasonWorktreeUnknown, "check the worktree %s: %w", p, err)
 	case !info.IsDir():
-		return tree{}, invalid(ReasonNotWorktree, "%s is not a directory", p)
+		return tree{}, invalid(team.ReasonNotWorktree, "%s is not a directory", p)
 	case p == r.root && !r.bare:
 		return tree{path: p, at: p, dir: r.common, main: true}, nil
 	}
@@ -82,17 +82,17 @@ func (r *Repo) tree(path string) (tree, error) {
 		return tree{}, err
 	}
 	if filepath.Dir(admin) != filepath.Join(r.common, "worktrees") {
-		return tree{}, invalid(ReasonNotWorktree, "%s is not a worktree of %s: its git directory is %s", p, r.root, admin)
+		return tree{}, invalid(team.ReasonNotWorktree, "%s is not a worktree of %s: its git directory is %s", p, r.root, admin)
 	}
 	back, err := backlink(admin)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tree{}, conflict(ReasonUnknown, "%s is a worktree that is no longer registered", p).
+		return tree{}, conflict(team.ReasonWorktreeUnknown, "%s is a worktree that is no longer registered", p).
 			WithHint("git -C " + r.root + " worktree repair " + p)
 	case err != nil:
-		return tree{}, conflict(ReasonUnknown, "read the registration of %s: %w", p, err)
+		return tree{}, conflict(team.ReasonWorktreeUnknown, "read the registration of %s: %w", p, err)
 	case back != p:
-		return tree{}, conflict(ReasonUnknown, "%s is a copy of, or was moved from, the worktree %s", p, back).
+		return tree{}, conflict(team.ReasonWorktreeUnknown, "%s is a copy of, or was moved from, the worktree %s", p, back).
 			WithHint("git -C " + r.root + " worktree repair " + p)
 	}
 	return tree{path: p, at: p, dir: admin}, nil
@@ -104,21 +104,21 @@ func adminOf(path string) (string, error) {
 	gitfile := filepath.Join(path, ".git")
 	info, err := os.Lstat(gitfile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", invalid(ReasonNotWorktree, "%s is not a worktree: it has no .git file", path)
+		return "", invalid(team.ReasonNotWorktree, "%s is not a worktree: it has no .git file", path)
 	}
 	if err != nil {
-		return "", conflict(ReasonUnknown, "check %s: %w", gitfile, err)
+		return "", conflict(team.ReasonWorktreeUnknown, "check %s: %w", gitfile, err)
 	}
 	if !info.Mode().IsRegular() {
-		return "", invalid(ReasonNotWorktree, "%s is not a linked worktree: its .git is not a file", path)
+		return "", invalid(team.ReasonNotWorktree, "%s is not a linked worktree: its .git is not a file", path)
 	}
 	data, err := os.ReadFile(gitfile)
 	if err != nil {
-		return "", conflict(ReasonUnknown, "read %s: %w", gitfile, err)
+		return "", conflict(team.ReasonWorktreeUnknown, "read %s: %w", gitfile, err)
 	}
 	to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
 	if !ok {
-		return "", invalid(ReasonNotWorktree, "%s is not a worktree: %s names no git directory", path, gitfile)
+		return "", invalid(team.ReasonNotWorktree, "%s is not a worktree: %s names no git directory", path, gitfile)
 	}
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(path, to)
@@ -171,10 +171,10 @@ func backlink(admin string) (string, error) {
 func cleanPath(path string) (string, error) {
 	p, err := filepath.Abs(path)
 	if err != nil {
-		return "", invalid(ReasonBadPath, "resolve %q: %w", path, err)
+		return "", invalid(team.ReasonInvalidPath, "resolve %q: %w", path, err)
 	}
 	if path == "" || strings.ContainsAny(path, "\n\x00") {
-		return "", invalid(ReasonBadPath, "%q cannot be the path of a worktree", path)
+		return "", invalid(team.ReasonInvalidPath, "%q cannot be the path of a worktree", path)
 	}
 	var rest []string
 	for dir := filepath.Dir(p); ; dir = filepath.Dir(dir) {
@@ -183,7 +183,7 @@ func cleanPath(path string) (string, error) {
 			return filepath.Join(append([]string{real}, append(rest, filepath.Base(p))...)...), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return "", invalid(ReasonBadPath, "resolve %s: %w", p, err)
+			return "", invalid(team.ReasonInvalidPath, "resolve %s: %w", p, err)
 		}
 		rest = append([]string{filepath.Base(dir)}, rest...)
 	}
@@ -207,7 +207,7 @@ func (t tree) read(ctx context.Context, args ...string) ([]byte, error) {
 func (t tree) head(ctx context.Context) (string, error) {
 	out, err := t.read(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if exitStatus(err) == 1 {
-		return "", invalid(ReasonUnbornHead, "the worktree %s has no commit yet", t.path)
+		return "", invalid(team.ReasonUnbornHead, "the worktree %s has no commit yet", t.path)
 	}
 	if err != nil {
 		return "", failed("read HEAD of "+t.path, err)
@@ -232,7 +232,7 @@ func (t tree) branch(ctx context.Context) (string, error) {
 func (t tree) notMain(verb string) error {
 	if t.main {
 		return team.Errorf(team.CodeDenied, "cannot %s in %s: it is the main worktree", verb, t.path).
-			WithReason(ReasonMainWorktree)
+			WithReason(team.ReasonMainWorktree)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (t tree) operation() (string, error) {
 			return o.name, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return "", conflict(ReasonUnknown, "read %s: %w", t.dir, err)
+			return "", conflict(team.ReasonWorktreeUnknown, "read %s: %w", t.dir, err)
 		}
 	}
 	return "", nil

@@ -122,7 +122,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *
 }
 
 // drainWithin limits the wait for the last output to reach the log.
-const drainWithin = time.Second
+const drainWithin = 10 * time.Second
 
 // drain waits for the log of a generation that has ended.
 func (b *Backend) drain(l backends.Launch) {

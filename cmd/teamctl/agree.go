@@ -45,7 +45,7 @@ func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file stri
 		}
 	}
 	return false, team.Errorf(team.CodeDenied, "nobody has agreed to the %d commands of %s", len(commands), file).
-		WithReason(tool.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
+		WithReason(team.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
 }
 
 // repositoryOf is the top directory of the repository that a file lies in; "" where it

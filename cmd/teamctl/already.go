@@ -52,7 +52,7 @@ type answeredApproval struct {
 
 // alreadyAnswered forgives an answer that was given in the same way before.
 func alreadyAnswered(ctx context.Context, t *tool.Team, in tool.AnswerIn, err error) (answeredApproval, error) {
-	if team.ReasonOf(err) != ledger.ReasonAlreadyResolved {
+	if team.ReasonOf(err) != team.ReasonAlreadyResolved {
 		return answeredApproval{}, err
 	}
 	want := ledger.ApprovalRejected
@@ -127,7 +127,7 @@ type closedRuns struct {
 
 // alreadyClosed forgives the closing of a run that is closed.
 func alreadyClosed(ctx context.Context, t *tool.Team, err error) (closedRuns, error) {
-	if team.ReasonOf(err) != ledger.ReasonRunClosed {
+	if team.ReasonOf(err) != team.ReasonRunClosed {
 		return closedRuns{}, err
 	}
 	now, err := t.Ledger.CurrentRun(ctx)

@@ -142,7 +142,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	var sig signalError
 	if err != nil && !a.past && errors.As(context.Cause(ctx), &sig) {
-		if team.ReasonOf(err) == tool.ReasonMembersEnded {
+		if team.ReasonOf(err) == team.ReasonMembersEnded {
 			a.out.error(err)
 		} else { // it came of the interruption, or does not matter now
 			a.out.interrupted()
@@ -286,7 +286,7 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 		}
 	}()
 	switch err := t.Awake(ctx); {
-	case team.ReasonOf(err) == tool.ReasonHung:
+	case team.ReasonOf(err) == team.ReasonHung:
 		return err
 	case err != nil: // the command may well do without one
 		a.out.note("members should run, and no supervisor is up yet: %v", err)

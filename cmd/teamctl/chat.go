@@ -82,7 +82,7 @@ func (ch *chat) once(ctx context.Context, text string, timeout time.Duration) er
 	if err != nil {
 		return err
 	}
-	if _, err := ch.team.Session(ctx, s.Name); err != nil && team.ReasonOf(err) != ledger.ReasonSessionNotFound {
+	if _, err := ch.team.Session(ctx, s.Name); err != nil && team.ReasonOf(err) != team.ReasonSessionNotFound {
 		return err
 	}
 	sent, err := ch.team.Send(ctx, ch.caller, tool.SendIn{Type: string(team.KindMessage), Recipient: s.Name, Content: text})
@@ -184,7 +184,7 @@ func (ch *chat) follow(ctx context.Context) error {
 	seq := int64(0)
 	if s, err := ch.team.Session(ctx, m.Name); err == nil {
 		seq = max(0, s.LastSeq-chatBack)
-	} else if team.ReasonOf(err) != ledger.ReasonSessionNotFound {
+	} else if team.ReasonOf(err) != team.ReasonSessionNotFound {
 		return err
 	}
 	err = ch.team.OnChange(ctx, func() error {

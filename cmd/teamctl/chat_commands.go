@@ -165,7 +165,7 @@ func (ch *chat) agent(ctx context.Context, member, text string) error {
 		return nil
 	}
 	_, spec, err := ch.team.SetAgent(ctx, ch.caller, member, text, true)
-	if team.ReasonOf(err) == ledger.ReasonSpecNotFound {
+	if team.ReasonOf(err) == team.ReasonSpecNotFound {
 		ch.out.line("No agent found for `%s`. Use /agents to list (match by id or name).", printable(text))
 		return nil
 	}

@@ -89,7 +89,7 @@ func cliJSON() ([]byte, error) {
 		}
 	}
 	writeWords(&b, "Events", "The key `what` of an event is one of these names; more may come.", team.Events())
-	writeWords(&b, "Reasons", "The `reason` of an error is one of these names or one of a single package, such as the ledger; more may come.", team.Reasons())
+	writeWords(&b, "Reasons", "The `reason` of an error is one of these names; more may come.", team.Reasons())
 	b.WriteString("\n# Types\n")
 	for _, e := range elements {
 		t := reflect.TypeOf(e)

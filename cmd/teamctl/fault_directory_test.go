@@ -235,7 +235,7 @@ func TestCopiedHome(t *testing.T) {
 		{"task", "add", "x"}, {"send", "a", "x"}, {"spawn", "b"}, {"kill", "a", "--force"}, {"stop", "a"}, {"restart", "a"}, {"shutdown"},
 		{"merge", "a"}, {"delete"}, {"delete", "--force"}, {"relocate", "f"},
 	} {
-		r.fails(team.CodeConflict, ledger.ReasonTeamCopied, args...)
+		r.fails(team.CodeConflict, team.ReasonTeamCopied, args...)
 	}
 	if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "is a copy of the team in") {
 		t.Errorf("the doctor says nothing of the copy:\n%s", out)
@@ -266,7 +266,7 @@ func TestMovedHome(t *testing.T) {
 	if got := r.subjects(); !slices.Equal(got, []string{"before"}) {
 		t.Errorf("tasks: %v", got)
 	}
-	if text := r.fails(team.CodeConflict, ledger.ReasonTeamMoved, "task", "add", "x"); !strings.Contains(text, "teamctl relocate f") {
+	if text := r.fails(team.CodeConflict, team.ReasonTeamMoved, "task", "add", "x"); !strings.Contains(text, "teamctl relocate f") {
 		t.Errorf("no word of what to do: %s", text)
 	}
 	r.teamctl("relocate")

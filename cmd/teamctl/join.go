@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -67,7 +66,7 @@ and its token is worth nothing any more. Its process, if any, is yours to end.`,
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				m, err := t.Leave(cmd.Context(), c, name)
 				outcome := "left"
-				if m.RemovedAt != 0 && team.ReasonOf(err) == ledger.ReasonMemberRemoved {
+				if m.RemovedAt != 0 && team.ReasonOf(err) == team.ReasonMemberRemoved {
 					outcome, err = "already_left", nil
 				}
 				if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/view"
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -59,7 +58,7 @@ func (a *app) relook(cmd *cobra.Command, look func() error) (err error) {
 			return ctx.Err()
 		}
 		text, notes, err := a.captured(look)
-		if r.shown && team.ReasonOf(err) == ledger.ReasonTeamNotFound {
+		if r.shown && team.ReasonOf(err) == team.ReasonTeamNotFound {
 			a.out.note("the team is gone")
 			return nil
 		}

@@ -16,7 +16,7 @@ import (
 // people write the words of its subject for its number.
 func (a *app) suggestTask(ctx context.Context, t *tool.Team, err error) error {
 	var e *team.Error
-	if team.ReasonOf(err) != ledger.ReasonTaskNotFound || !errors.As(err, &e) || e.Error() != err.Error() {
+	if team.ReasonOf(err) != team.ReasonTaskNotFound || !errors.As(err, &e) || e.Error() != err.Error() {
 		return err
 	}
 	tasks, lerr := t.Ledger.Tasks(ctx, ledger.TaskFilter{Newest: true, Limit: 1000})

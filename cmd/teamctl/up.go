@@ -93,7 +93,7 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 	for _, m := range f.Members {
 		if m.Mode == team.ModeBypass && !from.bypass {
 			return team.Errorf(team.CodeDenied, "%s of %s would ask nobody: its mode is %s", m.Name, file, m.Mode).
-				WithReason(tool.ReasonBypass).WithHint("teamctl up -f " + file + " --dangerously-skip-permissions, if you mean it")
+				WithReason(team.ReasonBypass).WithHint("teamctl up -f " + file + " --dangerously-skip-permissions, if you mean it")
 		}
 		if m.Agent == "" {
 			continue
@@ -171,8 +171,8 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 			return err
 		}
 		a.takeBack(ctx, env, c, made.TeamName)
-		if team.ReasonOf(err) == worktree.ReasonSetup { // its log went with the team
-			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(worktree.ReasonSetup).
+		if team.ReasonOf(err) == team.ReasonSetup { // its log went with the team
+			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonSetup).
 				WithHint("try the command in a checkout of the repository, then teamctl up -f " + file)
 		}
 		return err
@@ -338,7 +338,7 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 		applied, err := t.Apply(ctx, c, diff)
 		out.Tasks, out.Members = append(out.Tasks, applied.Tasks...), append(out.Members, applied.Members...)
 		// The last request of an up that was killed may be carried out only now.
-		if team.ReasonOf(err) != ledger.ReasonNameTaken || try == 3 {
+		if team.ReasonOf(err) != team.ReasonNameTaken || try == 3 {
 			return err
 		}
 	}

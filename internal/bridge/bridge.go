@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
@@ -396,4 +395,4 @@ func refusal(err error) bool {
 }
 
 // notWhole reports text that its writer has not finished.
-func notWhole(err error) bool { return team.ReasonOf(err) == inbox.ReasonUnsettled }
+func notWhole(err error) bool { return team.ReasonOf(err) == team.ReasonUnsettled }

@@ -98,7 +98,7 @@ var errGone = errors.New("the team is gone")
 
 // unsettled is an error that the next change of a file ends.
 func unsettled(err error) error {
-	return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(inbox.ReasonUnsettled)
+	return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(team.ReasonUnsettled)
 }
 
 // parseNative reads a config of the program.

@@ -118,7 +118,7 @@ func reachAfter(ctx context.Context, socket, ledger string, waited time.Duration
 	mine := fileIDAt(ledger)
 	p, err := ping(ctx, conn, socket, pid, mine, waited)
 	switch {
-	case err != nil && (ctx.Err() != nil || team.ReasonOf(err) == tool.ReasonHung):
+	case err != nil && (ctx.Err() != nil || team.ReasonOf(err) == team.ReasonHung):
 		return nobody, err
 	case err != nil: // it ended while it was asked
 		return nobody, nil
@@ -281,7 +281,7 @@ func (s *silences) patience(socket string) time.Duration {
 
 // hung is the error for a supervisor that lives and does not answer.
 func hung(pid int, why string) error {
-	e := team.Errorf(team.CodeUnavailable, "the supervisor, pid %d, does not answer: %s%s", pid, why, descriptors(pid)).WithReason(tool.ReasonHung)
+	e := team.Errorf(team.CodeUnavailable, "the supervisor, pid %d, does not answer: %s%s", pid, why, descriptors(pid)).WithReason(team.ReasonHung)
 	if activity(pid) == doingStopped {
 		return e.WithHint(fmt.Sprintf("kill -CONT %d lets it go on; kill -9 %d ends it: the members go on, and the next command starts another", pid, pid))
 	}
@@ -309,7 +309,7 @@ func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc, wai
 		if err == nil && who == nobody { // that it is gone is seen by the request itself
 			err = silently(ctx, c.lock)
 		}
-		if team.ReasonOf(err) == tool.ReasonHung {
+		if team.ReasonOf(err) == team.ReasonHung {
 			cancel(err)
 			return
 		}

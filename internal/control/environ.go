@@ -10,7 +10,6 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 // A supervisor has the environment that it is started with, and the agents that it starts
@@ -64,7 +63,7 @@ func personEnv(l team.Layout, from Origin, own []string) (env []string, record b
 		return env, false, nil
 	case from == FromMember:
 		return nil, false, team.Errorf(team.CodeUnavailable, "no supervisor of team %q is up, and a member cannot start the first one: it would have the member's environment", l.Key).
-			WithReason(tool.ReasonNoEnviron).WithHint("teamctl ps, in a shell of your own, starts it")
+			WithReason(team.ReasonNoEnviron).WithHint("teamctl ps, in a shell of your own, starts it")
 	}
 	return own, true, nil
 }

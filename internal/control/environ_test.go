@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 func TestOriginOf(t *testing.T) {
@@ -40,7 +39,7 @@ func TestPersonEnv(t *testing.T) {
 			t.Errorf("%q, recorded %v, %v; want %q, %v", env, rec, err, want, record)
 		}
 	}
-	if _, _, err := personEnv(l, FromMember, member); !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != tool.ReasonNoEnviron {
+	if _, _, err := personEnv(l, FromMember, member); !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != team.ReasonNoEnviron {
 		t.Errorf("a member, and nothing recorded: %v", err)
 	}
 	check(FromProgram, person, []string{"HOME=/h", "KEY=a\nb"}, true) // there is none better
@@ -59,7 +58,7 @@ func TestPersonEnv(t *testing.T) {
 	if err := os.WriteFile(l.SupervisorEnv(), []byte("HOME=/h\x00KEY=a"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := personEnv(l, FromMember, member); team.ReasonOf(err) != tool.ReasonNoEnviron {
+	if _, _, err := personEnv(l, FromMember, member); team.ReasonOf(err) != team.ReasonNoEnviron {
 		t.Errorf("a member, and half a record: %v", err)
 	}
 }

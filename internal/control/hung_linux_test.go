@@ -13,7 +13,6 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 // mute asks a supervisor that does not answer in every way there is: each has to end
@@ -35,7 +34,7 @@ func mute(t *testing.T, l team.Layout, c *Client, pid int, why string) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			err := ask()
-			if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != tool.ReasonHung || errors.Is(err, ledger.ErrWriterGone) {
+			if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != team.ReasonHung || errors.Is(err, ledger.ErrWriterGone) {
 				t.Fatalf("%v (reason %q)", err, team.ReasonOf(err))
 			}
 			if !strings.Contains(err.Error(), strconv.Itoa(pid)) || !strings.Contains(err.Error(), why) || !strings.Contains(team.HintOf(err), strconv.Itoa(pid)) {
@@ -164,7 +163,7 @@ func TestClaimAtAStoppedSupervisor(t *testing.T) {
 	defer goOn()
 	ctx, in := ledger.Repeated(t.Context()), ledger.ClaimIn{Owner: "ann"}
 	for range 2 {
-		if task, err := led.Claim(ctx, in); team.ReasonOf(err) != tool.ReasonHung {
+		if task, err := led.Claim(ctx, in); team.ReasonOf(err) != team.ReasonHung {
 			t.Fatalf("%+v, %v", task, err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 // A supervisor that is stopped while it starts keeps nobody, whether he has started it or
@@ -25,7 +24,7 @@ func TestStoppedWhileItStarts(t *testing.T) {
 				if err == nil {
 					_, err = s.Status(t.Context())
 				}
-				if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != tool.ReasonHung || !strings.Contains(err.Error(), "it is stopped") {
+				if !team.IsCode(err, team.CodeUnavailable) || team.ReasonOf(err) != team.ReasonHung || !strings.Contains(err.Error(), "it is stopped") {
 					t.Errorf("%v (reason %q)", err, team.ReasonOf(err))
 					return
 				}
@@ -42,7 +41,7 @@ func TestStoppedWhileItStarts(t *testing.T) {
 			wg.Wait()
 			ask()
 			if where == "locked" {
-				if s, err := Dialer([]string{os.Args[0]})(t.Context(), l, false); s != nil || team.ReasonOf(err) != tool.ReasonHung {
+				if s, err := Dialer([]string{os.Args[0]})(t.Context(), l, false); s != nil || team.ReasonOf(err) != team.ReasonHung {
 					t.Errorf("who starts none: %v, %v", s, err)
 				}
 			}
@@ -110,7 +109,7 @@ func TestStoppedIsWaitedForOnce(t *testing.T) {
 		c := newClient(l)
 		_, err := c.StopMembers(t.Context(), team.StopRequest{})
 		c.Close()
-		if team.ReasonOf(err) != tool.ReasonHung {
+		if team.ReasonOf(err) != team.ReasonHung {
 			t.Fatal(err)
 		}
 	}

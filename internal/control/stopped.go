@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 // A supervisor that is stopped before it listens, or once it has closed its socket, is
@@ -62,7 +61,7 @@ func (w *startWatch) stop(err *error) {
 func (w *startWatch) why(pid int) error {
 	if pid == holder(w.layout.StartingLock()) {
 		return team.Errorf(team.CodeUnavailable, "process %d, which starts the supervisor, is stopped", pid).
-			WithReason(tool.ReasonHung).WithHint(fmt.Sprintf("kill -CONT %d lets it go on; kill -9 %d ends it", pid, pid))
+			WithReason(team.ReasonHung).WithHint(fmt.Sprintf("kill -CONT %d lets it go on; kill -9 %d ends it", pid, pid))
 	}
 	return hung(pid, "it is stopped")
 }

@@ -95,7 +95,7 @@ func (l *learner) run(ctx context.Context) {
 		case ok:
 			l.is(v)
 			return
-		case err == nil || team.ReasonOf(err) != ReasonVersionLate: // asked again it says the same
+		case err == nil || team.ReasonOf(err) != team.ReasonVersionLate: // asked again it says the same
 			l.f.Log.Info("version not learned", "member", l.f.Name, "text", text, "err", err)
 			return
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // late is the error of a program that has not answered in time.
-var errLate = team.Errorf(team.CodeUnavailable, "late").WithReason(ReasonVersionLate)
+var errLate = team.Errorf(team.CodeUnavailable, "late").WithReason(team.ReasonVersionLate)
 
 // learning has a generation without a version ask, and returns how often it did within a
 // day, and what was reported.

@@ -31,7 +31,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 			return in, e.WithHint("install it, or say where it is: spawn --env " + adapter.ProgramVariable(in.Agent) + "=/path/to/" + filepath.Base(argv[0]))
 		}
 		in.Version = text // one that does not say it is unknown
-		in.VersionLate = team.ReasonOf(err) == ReasonVersionLate && !assumedInVain(in.Layout.Bundle(in.Name), in.Agent)
+		in.VersionLate = team.ReasonOf(err) == team.ReasonVersionLate && !assumedInVain(in.Layout.Bundle(in.Name), in.Agent)
 	}
 	c, err := ReadConversation(in.Layout.Bundle(in.Name), in.Session)
 	if err == nil && c.Began && c.ID != "" && c.Agent == in.Agent && !refused(in.Layout.Bundle(in.Name), c) {

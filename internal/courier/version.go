@@ -22,10 +22,6 @@ import (
 // machine. One that takes longer is asked again while it runs.
 const versionWithin = 20 * time.Second
 
-// ReasonVersionLate is the reason of an error of Version where the program has not answered
-// in time; it may on a machine that has less to do.
-const ReasonVersionLate = "version_late"
-
 type cachedVersion struct {
 	Size    int64  `json:"size"`
 	ModTime int64  `json:"modTime"`
@@ -35,7 +31,7 @@ type cachedVersion struct {
 // Version asks a program for its version, or a note of an earlier answer of the
 // same file: some take half a second to say it. env is the environment that it is
 // looked up and run in, within bounds the answer. The error is CodeNotFound when there is
-// no such program, and has ReasonVersionLate when there is no answer in time.
+// no such program, and has team.ReasonVersionLate when there is no answer in time.
 func Version(ctx context.Context, home team.Home, argv, env []string, within time.Duration) (string, error) {
 	path, err := LookPath(argv[0], env)
 	if err != nil {
@@ -72,7 +68,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string, within tim
 	if err != nil || text == "" {
 		failed := team.Errorf(team.CodeUnavailable, "%s does not say its version: %w", path, errors.Join(err, ctx.Err()))
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			failed = failed.WithReason(ReasonVersionLate)
+			failed = failed.WithReason(team.ReasonVersionLate)
 		}
 		return "", failed
 	}

@@ -21,12 +21,6 @@ const (
 	SettingLimited = "limited" // map[agent]Limited
 )
 
-// Reasons of CodeLimit.
-const (
-	ReasonProviderLimited = "provider_limited"
-	ReasonBudgetUsedUp    = "budget_used_up"
-)
-
 // WarnAt is the share of a budget at which people are told.
 const WarnAt = 0.8
 
@@ -107,30 +101,30 @@ func (q Quota) Team() (u team.Usage) {
 }
 
 // Blocks says why a member gets no prompts and is not started now: CodeLimit with
-// ReasonProviderLimited or ReasonBudgetUsedUp. Nil: nothing is in the way.
+// team.ReasonProviderLimited or team.ReasonBudgetUsedUp. Nil: nothing is in the way.
 func (q Quota) Blocks(row ledger.Member, now time.Time) *team.Error {
 	if l, ok := q.Limited[row.Spec.Agent]; ok {
 		until := time.UnixMilli(l.Until)
 		switch {
 		case l.Until == 0:
 			return team.Errorf(team.CodeLimit, "%s has reached a usage limit, and has not said until when", row.Spec.Agent).
-				WithReason(ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
+				WithReason(team.ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
 		case now.Before(until):
 			return team.Errorf(team.CodeLimit, "%s has reached a usage limit until %s", row.Spec.Agent, until.Local().Format("Mon 15:04")).
-				WithReason(ReasonProviderLimited).WithHint("wait, or teamctl usage resume " + row.Spec.Agent)
+				WithReason(team.ReasonProviderLimited).WithHint("wait, or teamctl usage resume " + row.Spec.Agent)
 		case !q.Budgets.Resume:
 			return team.Errorf(team.CodeLimit, "%s had reached a usage limit until %s", row.Spec.Agent, until.Local().Format("Mon 15:04")).
-				WithReason(ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
+				WithReason(team.ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
 		}
 	}
 	used, counted := q.Used(row.SessionKey)
 	if share := q.Budgets.Members[row.Name].Share(used); share >= 1 {
 		return team.Errorf(team.CodeLimit, "the budget of %s is used up", row.Name).
-			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget " + row.Name + " --tokens N")
+			WithReason(team.ReasonBudgetUsedUp).WithHint("teamctl usage budget " + row.Name + " --tokens N")
 	}
 	if q.Budgets.Team.Share(q.Team()) >= 1 && (counted || !team.KindOf(row.Spec.Agent).NoModel) {
 		return team.Errorf(team.CodeLimit, "the budget of the team is used up").
-			WithReason(ReasonBudgetUsedUp).WithHint("teamctl usage budget --tokens N")
+			WithReason(team.ReasonBudgetUsedUp).WithHint("teamctl usage budget --tokens N")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func Expire(ctx context.Context, m mail.Mailer, a ledger.Approval) error {
 	}
 	out, err := m.Ledger.Answer(ctx, ledger.AnswerIn{ID: a.ID, Expired: true, Feedback: why, By: "supervisor", Message: n})
 	switch team.ReasonOf(err) {
-	case ledger.ReasonAlreadyResolved, ledger.ReasonNotYet:
+	case team.ReasonAlreadyResolved, team.ReasonNotYet:
 		return nil // somebody was faster
 	}
 	if err == nil && out.Message != nil {

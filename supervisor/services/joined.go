@@ -73,7 +73,7 @@ func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) erro
 		return err
 	}
 	_, ds, err := m.Ledger.Leave(ctx, of.SessionKey, ledger.Notice{Kind: f.Kind(), Text: text, Summary: inbox.Summary("", f.Message)})
-	if err != nil && team.ReasonOf(err) != ledger.ReasonMemberRemoved {
+	if err != nil && team.ReasonOf(err) != team.ReasonMemberRemoved {
 		return err
 	}
 	m.Deliver(ctx, ds)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -51,7 +50,7 @@ func (w *WALWatch) cut() {
 		size, serr := w.team.Ledger.WALSize()
 		switch {
 		case ctx.Err() != nil:
-		case team.ReasonOf(err) == ledger.ReasonBusy:
+		case team.ReasonOf(err) == team.ReasonBusy:
 			w.team.Log.Warn("the ledger's log grows: a program reads the ledger and does not end", "bytes", size)
 		case err != nil || serr != nil:
 			w.team.Log.Warn("empty the ledger's log", "err", errors.Join(err, serr))

@@ -145,7 +145,7 @@ type TeammateOutputOut struct {
 func teammateOutput(ctx context.Context, s *Session, in TeammateOutputIn) (TeammateOutputOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (TeammateOutputOut, error) {
 		if in.Lines < 0 {
-			return TeammateOutputOut{}, team.Errorf(team.CodeInvalid, "lines must be 0 or more").WithReason(ReasonInput)
+			return TeammateOutputOut{}, team.Errorf(team.CodeInvalid, "lines must be 0 or more").WithReason(team.ReasonInput)
 		}
 		m, err := t.Member(ctx, in.Name)
 		if err != nil {

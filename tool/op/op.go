@@ -61,7 +61,7 @@ func with[In, Out any](o Op, run func(context.Context, *Session, In) (Out, error
 		dec := json.NewDecoder(bytes.NewReader(raw))
 		dec.UseNumber()
 		if err := dec.Decode(&in); err != nil {
-			return nil, team.Errorf(team.CodeInvalid, "%s: %w", o.Name, err).WithReason(ReasonInput)
+			return nil, team.Errorf(team.CodeInvalid, "%s: %w", o.Name, err).WithReason(team.ReasonInput)
 		}
 		return run(ctx, s, in)
 	}

@@ -191,7 +191,7 @@ func pass(t *testing.T, s *Session, o Op, in json.RawMessage) string {
 	_, err := s.Call(t.Context(), o.Name, in)
 	switch {
 	case !team.IsCode(err, team.CodeDenied):
-		if team.IsCode(err, team.CodeInvalid) && team.ReasonOf(err) == ReasonInput {
+		if team.IsCode(err, team.CodeInvalid) && team.ReasonOf(err) == team.ReasonInput {
 			t.Errorf("%s: the test's input: %v", o.Name, err)
 		}
 		return "+"

@@ -15,9 +15,6 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ReasonInput is the reason of an input that does not fit its schema.
-const ReasonInput = "input"
-
 // schemaFor is the schema of a type. Raw JSON may be anything in a result and is
 // an object in an input. What the library lets be null because a Go slice or
 // pointer can be is no null here: in an input null is the same as not given, and
@@ -94,7 +91,7 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	var in map[string]any
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, team.Errorf(team.CodeInvalid, "the input of %s is no JSON object: %w", o.Name, err).WithReason(ReasonInput)
+		return nil, team.Errorf(team.CodeInvalid, "the input of %s is no JSON object: %w", o.Name, err).WithReason(team.ReasonInput)
 	}
 	maps.DeleteFunc(in, func(_ string, v any) bool { return v == nil })
 	schema, err := o.InputSchema()
@@ -103,12 +100,12 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if _, ok := schema.Properties[name]; !ok {
-			return nil, team.Errorf(team.CodeInvalid, "%s has no parameter %q", o.Name, name).WithReason(ReasonInput).WithHint(o.parameters(schema))
+			return nil, team.Errorf(team.CodeInvalid, "%s has no parameter %q", o.Name, name).WithReason(team.ReasonInput).WithHint(o.parameters(schema))
 		}
 	}
 	for _, name := range schema.Required {
 		if _, ok := in[name]; !ok {
-			return nil, team.Errorf(team.CodeInvalid, "%s is required", name).WithReason(ReasonInput).WithHint(o.parameters(schema))
+			return nil, team.Errorf(team.CodeInvalid, "%s is required", name).WithReason(team.ReasonInput).WithHint(o.parameters(schema))
 		}
 	}
 	for _, name := range ids {
@@ -122,7 +119,7 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 			err = r.Validate(in[name])
 		}
 		if err != nil {
-			return nil, team.Errorf(team.CodeInvalid, "%s: %s", name, plain(err)).WithReason(ReasonInput)
+			return nil, team.Errorf(team.CodeInvalid, "%s: %s", name, plain(err)).WithReason(team.ReasonInput)
 		}
 	}
 	out, err := json.Marshal(in)

@@ -83,7 +83,7 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 	}
 	if err == nil {
 		// A call may well do without a supervisor, but not with one that does not answer.
-		if awake := t.Awake(ctx); team.ReasonOf(awake) == tool.ReasonHung {
+		if awake := t.Awake(ctx); team.ReasonOf(awake) == team.ReasonHung {
 			err = awake
 		}
 	}

@@ -125,7 +125,7 @@ type TaskSummary struct {
 func taskList(ctx context.Context, s *Session, in TaskListIn) (TaskListOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (TaskListOut, error) {
 		if in.Limit < 0 {
-			return TaskListOut{}, team.Errorf(team.CodeInvalid, "limit must be 0 or more").WithReason(ReasonInput)
+			return TaskListOut{}, team.Errorf(team.CodeInvalid, "limit must be 0 or more").WithReason(team.ReasonInput)
 		}
 		f := ledger.TaskFilter{Status: in.Status, Newest: in.Newest, Metadata: in.Metadata}
 		if in.Owner != "" {

@@ -122,7 +122,7 @@ const maxSeconds = 24 * 60 * 60
 
 func seconds(name string, n int) (time.Duration, error) {
 	if n < 0 || n > maxSeconds {
-		return 0, team.Errorf(team.CodeInvalid, "%s must be 0 to %d", name, maxSeconds).WithReason(ReasonInput)
+		return 0, team.Errorf(team.CodeInvalid, "%s must be 0 to %d", name, maxSeconds).WithReason(team.ReasonInput)
 	}
 	return time.Duration(n) * time.Second, nil
 }

@@ -48,10 +48,10 @@ func wait(ctx context.Context, s *Session, in WaitIn) (WaitOut, error) {
 		}
 	}
 	if n > 1 {
-		return WaitOut{}, team.Errorf(team.CodeInvalid, "wait for one thing: task_ids, member or message").WithReason(ReasonInput)
+		return WaitOut{}, team.Errorf(team.CodeInvalid, "wait for one thing: task_ids, member or message").WithReason(team.ReasonInput)
 	}
 	if in.State != "" && in.Member == "" {
-		return WaitOut{}, team.Errorf(team.CodeInvalid, "state is for member").WithReason(ReasonInput)
+		return WaitOut{}, team.Errorf(team.CodeInvalid, "state is for member").WithReason(team.ReasonInput)
 	}
 	if in.TimeoutSeconds == 0 {
 		in.TimeoutSeconds = defaultWait
@@ -131,10 +131,10 @@ func events(ctx context.Context, s *Session, in EventsIn) (EventsOut, error) {
 		return EventsOut{}, err
 	}
 	if in.Limit < 0 {
-		return EventsOut{}, team.Errorf(team.CodeInvalid, "limit must be 0 or more").WithReason(ReasonInput)
+		return EventsOut{}, team.Errorf(team.CodeInvalid, "limit must be 0 or more").WithReason(team.ReasonInput)
 	}
 	if in.WaitSeconds > 0 && in.After == nil {
-		return EventsOut{}, team.Errorf(team.CodeInvalid, "wait_seconds needs after").WithReason(ReasonInput)
+		return EventsOut{}, team.Errorf(team.CodeInvalid, "wait_seconds needs after").WithReason(team.ReasonInput)
 	}
 	if in.Limit == 0 {
 		in.Limit = defaultEvents
