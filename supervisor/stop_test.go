@@ -62,6 +62,7 @@ func TestGracefulStop(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.plans.answers = true
+	r.policy.Grace = time.Minute // it ends by itself, however slow the machine is
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
 	done := r.stop(s, team.StopRequest{Names: []string{"a"}, Reason: "all done", Wait: time.Hour, Remove: true})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os/exec"
 	"strconv"
@@ -28,7 +29,9 @@ func TestLeaveTeamSession(t *testing.T) {
 		return strings.Contains(tmux("capture-pane", "-p", "-t", "teamctl-f:0.0"), "q quits")
 	}
 	visit := func(act func()) {
-		c := exec.Command(r.exe, "attach")
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		c := exec.CommandContext(ctx, r.exe, "attach")
 		c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
 		tty := startOnTerminal(t, c, 120, 36)
 		done := make(chan struct{})
