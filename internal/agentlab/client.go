@@ -20,7 +20,10 @@ type Client struct {
 	AsksTrust bool
 	Trusts    string
 	Asks      string // its tool that asks its person something; "" where teamctl is told of none
-	Older     bool   // not the newest version: it is tried with mail only
+	// Escapes: what a hook adds reaches the model with its angle brackets as entities, the
+	// result of a tool as JSON.
+	Escapes bool
+	Older   bool // not the newest version: it is tried with mail only
 	// AsksInWorktree: its person's trust of a repository does not cover the worktrees.
 	AsksInWorktree bool
 }
@@ -61,7 +64,7 @@ func Clients() []Client {
 		{
 			Name: "gemini", Version: "0.61.0", Tool: "mcp_teamctl_",
 			Program: []string{"node", "google-gemini-cli-0.61.0/node_modules/@google/gemini-cli/bundle/gemini.js"},
-			Ask:     "@@shell touch asked", AsksTrust: true, Trusts: "Enter",
+			Ask:     "@@shell touch asked", AsksTrust: true, Trusts: "Enter", Escapes: true,
 		},
 		{
 			Name: "opencode", Version: "1.18.33", Tool: "teamctl_",

@@ -36,10 +36,10 @@ type Tally struct {
 	Order   []string // came in before a letter that was sent earlier
 }
 
-// Compare compares receipts with the requests that a model received. Letters are in the
-// order in which they were sent to one recipient; shown gives a text as it stands in the
-// frame of a message.
-func Compare(letters []Letter, requests []fakemodel.Request, shown func(text string) string) Tally {
+// Compare compares receipts with the requests that a model received of a client. Letters
+// are in the order in which they were sent to one recipient; shown gives a text as it
+// stands in the frame of a message.
+func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown func(text string) string) Tally {
 	t := Tally{Sent: len(letters)}
 	came := map[int]string{}
 	cameOf := func(i int) string {
@@ -61,7 +61,7 @@ func Compare(letters []Letter, requests []fakemodel.Request, shown func(text str
 				continue
 			}
 			part, newest = true, i
-			plain, any := contains(r, want)
+			plain, any := c.contains(r.New, want)
 			raw = raw || plain
 			if any && !whole {
 				whole, first, at = true, r.Seq, begins(r.New, l.Token)
@@ -71,7 +71,7 @@ func Compare(letters []Letter, requests []fakemodel.Request, shown func(text str
 		// from then on it is in every request, and newly in none.
 		if !whole && last >= 0 && strings.Contains(cameOf(last), l.Token) {
 			part, newest = true, last
-			raw, whole = contains(fakemodel.Request{Protocol: requests[last].Protocol, New: cameOf(last)}, want)
+			raw, whole = c.contains(cameOf(last), want)
 			first, at = lastSeq, lastAt
 		}
 		switch {
@@ -113,22 +113,21 @@ func begins(came, token string) int {
 	return strings.Index(came, token)
 }
 
-// contains reports whether a text is in what came in: as its program gives it, or at all,
-// with what programs and protocols escape undone. Gemini CLI gives what a hook adds with
-// the angle brackets as entities, and the result of a tool as JSON.
-func contains(r fakemodel.Request, text string) (plain, any bool) {
-	if strings.Contains(r.New, text) {
+// contains reports whether a text is in what came in: as the client gives it, or at all,
+// with what clients and protocols escape undone.
+func (c Client) contains(came, text string) (plain, any bool) {
+	if strings.Contains(came, text) {
 		return true, true
 	}
-	said := []string{r.New, unquoted(r.New)}
-	if r.Protocol == "gemini" {
+	said := []string{came, unquoted(came)}
+	if c.Escapes {
 		for _, s := range said {
 			if strings.Contains(angles(s), angles(text)) {
 				return true, true
 			}
 		}
 	}
-	for _, s := range append(said, html.UnescapeString(r.New)) {
+	for _, s := range append(said, html.UnescapeString(came)) {
 		if strings.Contains(s, text) || strings.Contains(s, html.UnescapeString(text)) {
 			return false, true
 		}

@@ -28,6 +28,7 @@ func requestOf(t *testing.T, seq int, texts ...string) fakemodel.Request {
 func asItIs(s string) string { return s }
 
 func TestCompare(t *testing.T) {
+	var client Client
 	letters := Nasty("n", 30)
 	var all []string
 	for i := range letters {
@@ -35,24 +36,24 @@ func TestCompare(t *testing.T) {
 		all = append(all, "<teammate-message>\n"+letters[i].Text+"\n</teammate-message>")
 	}
 	whole := requestOf(t, 1, strings.Join(all, "\n\n"))
-	if got := Compare(letters, []fakemodel.Request{whole}, asItIs); got.Err(false) != nil || got.Sent != 30 {
+	if got := client.Compare(letters, []fakemodel.Request{whole}, asItIs); got.Err(false) != nil || got.Sent != 30 {
 		t.Errorf("whole: %+v", got)
 	}
 	bad := append([]Letter(nil), letters[:5]...)
 	bad[3].State = "injected"
 	second := strings.Join([]string{all[4], all[3], bad[2].Token + ": if a", all[1]}, "\n")
-	got := Compare(bad, []fakemodel.Request{requestOf(t, 1, all[1]), requestOf(t, 2, all[1], second)}, asItIs)
+	got := client.Compare(bad, []fakemodel.Request{requestOf(t, 1, all[1]), requestOf(t, 2, all[1], second)}, asItIs)
 	want := Tally{Sent: 5, Lost: []string{"n-001", "n-003"}, False: []string{"n-001 is accepted", "n-003 is accepted"}, Open: []string{"n-004 is injected"},
 		Cut: []string{"n-003"}, Doubled: []string{"n-002 2 times"}, Order: []string{"n-005"}}
 	if g, w := mustJSON(t, got), mustJSON(t, want); g != w {
 		t.Errorf("got  %s\nwant %s", g, w)
 	}
 	escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(all[2])
-	if got := Compare(letters[2:3], []fakemodel.Request{requestOf(t, 1, escaped)}, asItIs); len(got.Changed) != 1 || got.Lost != nil {
+	if got := client.Compare(letters[2:3], []fakemodel.Request{requestOf(t, 1, escaped)}, asItIs); len(got.Changed) != 1 || got.Lost != nil {
 		t.Errorf("escaped: %+v", got)
 	}
 	// What the program itself has answered is new in no request.
-	if got := Compare(letters[:2], []fakemodel.Request{requestOf(t, 1, all[0], all[1])}, asItIs); got.Err(false) != nil {
+	if got := client.Compare(letters[:2], []fakemodel.Request{requestOf(t, 1, all[0], all[1])}, asItIs); got.Err(false) != nil {
 		t.Errorf("answered by the program: %+v", got)
 	}
 	// Gemini CLI escapes angle brackets of what a hook adds, and has results of tools as JSON.
@@ -60,7 +61,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Compare(letters, []fakemodel.Request{{Seq: 1, Protocol: "gemini", New: `{"output":` + string(quoted) + `}`}}, asItIs); got.Err(true) != nil {
+	if got := (Client{Escapes: true}).Compare(letters, []fakemodel.Request{{Seq: 1, New: `{"output":` + string(quoted) + `}`}}, asItIs); got.Err(true) != nil {
 		t.Errorf("by Gemini CLI: %+v", got)
 	}
 	if err := got.Err(true); err == nil || !strings.Contains(err.Error(), "lost 2") || strings.Contains(err.Error(), "doubled") {

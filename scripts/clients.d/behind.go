@@ -44,7 +44,7 @@ func mailBehindDialog(ctx context.Context, w *world, c agentlab.Client) (string,
 	if err := w.allow(ctx, c); err != nil {
 		return "", err
 	}
-	return w.compared(ctx, letters)
+	return w.compared(ctx, c, letters)
 }
 
 // allow says yes to what the program asks: in the queue, or where its version asks at its
@@ -63,7 +63,7 @@ func (w *world) allow(ctx context.Context, c agentlab.Client) error {
 
 // mailBehindDraft: what a person has begun to write is neither sent nor changed by the
 // messages that come, whichever way they come, and all of them are there once it is sent.
-func mailBehindDraft(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func mailBehindDraft(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
@@ -97,7 +97,7 @@ func mailBehindDraft(ctx context.Context, w *world, _ agentlab.Client) (string, 
 	if err != nil {
 		return "", err
 	}
-	note, err := w.compared(ctx, letters)
+	note, err := w.compared(ctx, c, letters)
 	if n := w.model.Arrivals(draft); err == nil && n != 1 {
 		err = fmt.Errorf("the draft came %d times: %q", n, r.New)
 	}

@@ -23,7 +23,7 @@ var victims = []string{"supervisor", "agent", "shim", "tmux"}
 // mailAmidKills: supervisor, agent, shim and tmux server are killed by turns as soon as a message
 // was sent, every other time in mid-turn. Each message reaches the model, and no receipt
 // is false.
-func mailAmidKills(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func mailAmidKills(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	letters := agentlab.Nasty(w.token("amid"), max(w.rounds, len(victims)))
 	for i := range letters {
 		if err := w.idle(ctx, "mate"); err != nil {
@@ -41,7 +41,7 @@ func mailAmidKills(ctx context.Context, w *world, _ agentlab.Client) (string, er
 			return "", err
 		}
 	}
-	return w.compared(ctx, letters)
+	return w.compared(ctx, c, letters)
 }
 
 // killAny kills a victim and has the member run again where it ends by that.
@@ -106,7 +106,7 @@ const perRun = 200
 
 // mailThousand: a thousand messages, of which every twentieth is followed by a kill of
 // the agent, the supervisor, the shim or the tmux server, or by an interrupt.
-func mailThousand(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func mailThousand(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	const every = 20
 	letters := agentlab.Nasty(w.token("thousand"), w.many)
 	for i := range letters { // short: each request has the whole conversation
@@ -140,5 +140,5 @@ func mailThousand(ctx context.Context, w *world, _ agentlab.Client) (string, err
 			return "", err
 		}
 	}
-	return w.compared(ctx, letters)
+	return w.compared(ctx, c, letters)
 }

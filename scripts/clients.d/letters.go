@@ -49,7 +49,7 @@ func (w *world) receipts(ctx context.Context, letters []agentlab.Letter, all boo
 // settled waits until every letter has a receipt and stands in a request of the model, and
 // compares receipts with requests. What an agent has is asked of the model a moment later;
 // a letter that never gets there is in the tally.
-func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentlab.Tally, error) {
+func (w *world) settled(ctx context.Context, c agentlab.Client, letters []agentlab.Letter) (agentlab.Tally, error) {
 	var t agentlab.Tally
 	err := w.until(ctx, "accepted, and in a request", func() (bool, error) {
 		if err := w.receipts(ctx, letters, false); err != nil {
@@ -60,7 +60,7 @@ func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentla
 				return false, fmt.Errorf("%s is %q", l.Token, l.State)
 			}
 		}
-		t = agentlab.Compare(letters, w.model.Requests(), inbox.Body)
+		t = c.Compare(letters, w.model.Requests(), inbox.Body)
 		return len(t.Lost) == 0, t.Err(true)
 	})
 	if err == nil || ctx.Err() != nil {
@@ -69,7 +69,7 @@ func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentla
 	if err := w.receipts(ctx, letters, true); err != nil {
 		return t, err
 	}
-	if t = agentlab.Compare(letters, w.model.Requests(), inbox.Body); t.Err(true) == nil {
+	if t = c.Compare(letters, w.model.Requests(), inbox.Body); t.Err(true) == nil {
 		return t, err
 	}
 	return t, nil
@@ -77,11 +77,11 @@ func (w *world) settled(ctx context.Context, letters []agentlab.Letter) (agentla
 
 // exchange sends letters to an agent and compares what its model got with the receipts.
 // again tells that a letter may come twice.
-func (w *world) exchange(ctx context.Context, name string, letters []agentlab.Letter, again bool) (string, error) {
+func (w *world) exchange(ctx context.Context, c agentlab.Client, name string, letters []agentlab.Letter, again bool) (string, error) {
 	if err := w.post(ctx, name, letters); err != nil {
 		return "", err
 	}
-	t, err := w.settled(ctx, letters)
+	t, err := w.settled(ctx, c, letters)
 	if err == nil {
 		err = t.Err(again)
 	}

@@ -39,15 +39,15 @@ var byHand = []check{{"a thousand messages, and kills", mailThousand}}
 
 // mailIdle: messages with all kinds of content reach an agent that is idle, whole and in
 // order, and each receipt is true.
-func mailIdle(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func mailIdle(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
-	return w.exchange(ctx, "mate", agentlab.Nasty(w.token("idle"), w.letters), false)
+	return w.exchange(ctx, c, "mate", agentlab.Nasty(w.token("idle"), w.letters), false)
 }
 
 // mailBusy: so they do in mid-turn.
-func mailBusy(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func mailBusy(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ func mailBusy(ctx context.Context, w *world, _ agentlab.Client) (string, error) 
 	if err := w.long(ctx, 2*w.busy, then); err != nil {
 		return "", err
 	}
-	return w.exchange(ctx, "mate", agentlab.Nasty(w.token("busy"), w.letters), false)
+	return w.exchange(ctx, c, "mate", agentlab.Nasty(w.token("busy"), w.letters), false)
 }
 
 // handed waits until a message was handed over.
@@ -71,7 +71,7 @@ func (w *world) handed(ctx context.Context, id string) error {
 
 // mailKilled: an agent is killed as soon as it was given a message, again and again. Each
 // message is in the conversation that goes on, or is given again.
-func mailKilled(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func mailKilled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	letters := agentlab.Nasty(w.token("killed"), w.rounds)
 	for i := range letters {
 		if err := w.idle(ctx, "mate"); err != nil {
@@ -99,11 +99,11 @@ func mailKilled(ctx context.Context, w *world, _ agentlab.Client) (string, error
 			return "", err
 		}
 	}
-	return w.compared(ctx, letters)
+	return w.compared(ctx, c, letters)
 }
 
 // mailInterrupted: the turn of an agent is interrupted as soon as it was given a message.
-func mailInterrupted(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func mailInterrupted(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	letters := agentlab.Nasty(w.token("interrupted"), w.rounds)
 	for i := range letters {
 		if err := w.idle(ctx, "mate"); err != nil {
@@ -127,7 +127,7 @@ func mailInterrupted(ctx context.Context, w *world, _ agentlab.Client) (string, 
 			return "", err
 		}
 	}
-	return w.compared(ctx, letters)
+	return w.compared(ctx, c, letters)
 }
 
 // goOn gives an agent a message without a script, and waits for it in a request: amid what
@@ -144,13 +144,13 @@ func (w *world) goOn(ctx context.Context) error {
 
 // compared has the model asked once more, so that its model gets what it has, and
 // compares. A letter that was given to a process that is gone may come twice.
-func (w *world) compared(ctx context.Context, letters []agentlab.Letter) (string, error) {
+func (w *world) compared(ctx context.Context, c agentlab.Client, letters []agentlab.Letter) (string, error) {
 	if err := w.goOn(ctx); err != nil {
 		return "", err
 	}
-	t, err := w.settled(ctx, letters)
+	t, err := w.settled(ctx, c, letters)
 	if err == nil {
-		t = agentlab.Compare(letters, w.model.Requests(), inbox.Body)
+		t = c.Compare(letters, w.model.Requests(), inbox.Body)
 		err = t.Err(true)
 	}
 	return t.String(), err
