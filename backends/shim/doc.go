@@ -19,8 +19,9 @@
 //     group of its own, move it to the terminal's foreground, write proc.json,
 //     send "up".
 //  6. reap. When the agent ends: end what it left (SIGTERM, grace, SIGKILL until
-//     no child is left), write exit.json with fsync, only then send "exited" and
-//     exit with the same status, 128+n for signal n.
+//     no child is left), write exit.json with fsync, only then send "exited". In
+//     a pane of tmux, wait until the log writer has ended. Exit with the same
+//     status, 128+n for signal n.
 //
 // If the agent does not use the terminal in which the shim runs, the shim holds
 // one for it (Terminal, implemented by package pty; Main gets it as an

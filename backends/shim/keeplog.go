@@ -2,6 +2,7 @@ package shim
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os/signal"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -53,6 +55,20 @@ func markEnd(gen string) {
 			return
 		}
 	}
+}
+
+// readWithin limits the wait for the output to be read: the terminal may be stopped, or
+// its program frozen.
+const readWithin = 10 * time.Second
+
+// awaitLog returns when the log writer has ended, at the mark or with the pane. Until the
+// shim exits, tmux keeps the terminal open. When it exits, tmux closes the terminal, even if
+// there is output that the kernel has not passed on yet: on a busy machine it passes on
+// late, and a program that ends at once would leave nothing on its screen or in its log.
+func (s *state) awaitLog() {
+	ctx, cancel := context.WithTimeout(context.Background(), readWithin)
+	defer cancel()
+	holder.AwaitLog(ctx, s.bundle, s.launch.Generation)
 }
 
 // keepLog implements bundle.StepLog.

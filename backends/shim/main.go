@@ -46,6 +46,9 @@ func Main(args []string, own ...Opener) int {
 	if err == nil {
 		s.notify(bundle.EventExited)
 	}
+	if s.tty {
+		s.awaitLog()
+	}
 	if s.own != nil {
 		signal.Ignore(unix.SIGHUP) // closing the terminal sends SIGHUP to its session, which contains the shim
 		s.own.Close(e)
