@@ -34,6 +34,10 @@ const (
 	// readStatements is the number of prepared queries kept per reader:
 	// preparing a query costs several times as much as running it.
 	readStatements = "16"
+	// cacheKiB bounds the pages that a connection keeps, in KiB (negative, as SQLite has
+	// it): the kernel has the pages that are in use anyway, and what a process keeps too is
+	// memory that grows for an hour.
+	cacheKiB = "-512"
 )
 
 // Options configures Open. The zero value opens an existing ledger.
@@ -196,7 +200,7 @@ func (db *DB) connect(ctx context.Context) error {
 	// Every RETURNING creates a temporary table for one row. For a table that
 	// may become a file, SQLite allocates a cache of 20 pages at once, which
 	// costs more than the rest of a claim.
-	setup := "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY"
+	setup := "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = " + cacheKiB + "; PRAGMA temp_store = MEMORY"
 	if runtime.GOOS == "darwin" {
 		setup += "; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1"
 	}
@@ -247,7 +251,7 @@ func (db *DB) reader() (*sql.DB, error) {
 }
 
 func (db *DB) readerDSN() string {
-	return db.dsn(url.Values{"_txlock": {"deferred"}, "_query_only": {"1"}, "_stmt_cache_size": {readStatements}})
+	return db.dsn(url.Values{"_txlock": {"deferred"}, "_query_only": {"1"}, "_cache_size": {cacheKiB}, "_stmt_cache_size": {readStatements}})
 }
 
 // Path returns the absolute path of the database file.
