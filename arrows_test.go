@@ -92,8 +92,8 @@ var rooms = map[string]room{
 		why: "files and datagrams about a member, for whoever writes or reads one: it starts, watches and ends no process",
 	},
 	"backends/shim": {
-		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle", "backends/holder"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
-		why: "one shim lives per agent: every import costs memory two hundred times; holder, to wait for the log writer, brings no other",
+		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
+		why: "one shim lives per agent: every import costs memory two hundred times",
 	},
 	"backends/holder": {
 		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "os/exec", "net"},
@@ -298,9 +298,9 @@ var testRooms = map[string][]string{
 	"backends/tmux":             {"backends/backendtest"},
 	"backends/pty":              {"backends/backendtest"},
 	"backends/inproc":           {"backends/backendtest"},
-	"backends/shim":             {leaf},            // another user's copy of the program
-	"internal/fakecli":          {leaf},            // the stand-in for a model's provider
-	"internal/hooks":            {"internal/proc"}, // to see that nothing is left of a command
+	"backends/shim":             {leaf, "backends/holder"}, // what ends a shim that a test killed; another user's copy of the program
+	"internal/fakecli":          {leaf},                    // the stand-in for a model's provider
+	"internal/hooks":            {"internal/proc"},         // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
 	"internal/tui":              {"internal/openpty"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},

@@ -20,7 +20,7 @@
 //     send "up".
 //  6. reap. When the agent ends: end what it left (SIGTERM, grace, SIGKILL until
 //     no child is left), write exit.json with fsync, only then send "exited". In
-//     a pane of tmux, wait until the log writer has ended. Exit with the same
+//     a pane of tmux, wait until tmux has read the output. Exit with the same
 //     status, 128+n for signal n.
 //
 // If the agent does not use the terminal in which the shim runs, the shim holds

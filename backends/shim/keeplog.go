@@ -2,7 +2,6 @@ package shim
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os/signal"
 	"runtime/debug"
@@ -11,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -26,49 +24,102 @@ import (
 // implements, and that therefore shows nothing.
 func endMark(gen string) []byte { return []byte("\x1b]7705;teamctl-end;" + gen + "\x1b\\") }
 
-// markWithin limits the time for writing the mark: a terminal may be stopped
-// (Ctrl-S).
-const markWithin = 300 * time.Millisecond
+// askRead asks the terminal for its status. tmux answers with allRead when it has read
+// everything before the question, on whatever the pane shows.
+const askRead, allRead = "\x1b[5n", "\x1b[0n"
 
-// markEnd writes the mark to the shim's terminal.
-func markEnd(gen string) {
+const (
+	// markWithin limits the time for writing the mark: a terminal may be stopped
+	// (Ctrl-S).
+	markWithin = 300 * time.Millisecond
+	// readWithin limits the wait for the answer: the program of the terminal may be
+	// frozen.
+	readWithin = 10 * time.Second
+)
+
+// markEnd writes the mark to the shim's terminal, and asks whether everything is read.
+// awaitRead waits for the answer.
+func (s *state) markEnd() {
 	// Opened again, so that non-blocking mode affects no other descriptor.
-	fd, err := unix.Open("/dev/tty", unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	defer func() { _ = unix.Close(fd) }()
-	deadline := time.Now().Add(markWithin)
-	for p := endMark(gen); len(p) > 0; {
+	quiet(fd)
+	if writeWithin(fd, append(endMark(s.launch.Generation), askRead...), markWithin) {
+		s.asked = fd
+		return
+	}
+	_ = unix.Close(fd)
+}
+
+// quiet has a terminal pass on what comes in as it is, and echo nothing. Only the
+// foreground may read it.
+func quiet(fd int) {
+	signal.Ignore(unix.SIGTTOU, unix.SIGTTIN)
+	_ = unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, unix.Getpgrp())
+	if t, err := unix.IoctlGetTermios(fd, getTermios); err == nil {
+		t.Lflag &^= unix.ICANON | unix.ECHO | unix.ECHONL | unix.ISIG | unix.IEXTEN
+		t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+		_ = unix.IoctlSetTermios(fd, setTermios, t)
+	}
+}
+
+// writeWithin writes to a terminal, and reports whether it has taken everything.
+func writeWithin(fd int, p []byte, within time.Duration) bool {
+	for deadline := time.Now().Add(within); len(p) > 0; {
 		n, err := unix.Write(fd, p)
 		switch {
 		case err == nil:
 			p = p[n:]
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN):
-			left := time.Until(deadline)
-			if left <= 0 {
+			if !ready(fd, unix.POLLOUT, deadline) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// ready waits until a descriptor can be read or written; it returns false at the deadline.
+func ready(fd int, event int16, deadline time.Time) bool {
+	left := time.Until(deadline)
+	if left <= 0 {
+		return false
+	}
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: event}}, int(left.Milliseconds())+1)
+	return true
+}
+
+// awaitRead returns when the terminal has read everything. Until the shim exits, tmux keeps
+// the terminal open. When it exits, tmux closes the terminal, even if there is output that
+// the kernel has not passed on yet: on a busy machine it passes on late, and a program that
+// ends at once would leave nothing on its screen or in its log.
+func (s *state) awaitRead() {
+	if s.asked == 0 {
+		return
+	}
+	defer func() { _ = unix.Close(s.asked) }()
+	deadline := time.Now().Add(readWithin)
+	var said []byte
+	buf := make([]byte, 512)
+	for !bytes.Contains(said, []byte(allRead)) {
+		n, err := unix.Read(s.asked, buf)
+		switch {
+		case err == nil && n > 0:
+			said = append(said[max(0, len(said)-len(allRead)):], buf[:n]...)
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if !ready(s.asked, unix.POLLIN, deadline) {
 				return
 			}
-			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(left.Milliseconds())+1)
-		default:
+		default: // the terminal is gone
 			return
 		}
 	}
-}
-
-// readWithin limits the wait for the output to be read: the terminal may be stopped, or
-// its program frozen.
-const readWithin = 10 * time.Second
-
-// awaitLog returns when the log writer has ended, at the mark or with the pane. Until the
-// shim exits, tmux keeps the terminal open. When it exits, tmux closes the terminal, even if
-// there is output that the kernel has not passed on yet: on a busy machine it passes on
-// late, and a program that ends at once would leave nothing on its screen or in its log.
-func (s *state) awaitLog() {
-	ctx, cancel := context.WithTimeout(context.Background(), readWithin)
-	defer cancel()
-	holder.AwaitLog(ctx, s.bundle, s.launch.Generation)
 }
 
 // keepLog implements bundle.StepLog.

@@ -46,9 +46,7 @@ func Main(args []string, own ...Opener) int {
 	if err == nil {
 		s.notify(bundle.EventExited)
 	}
-	if s.tty {
-		s.awaitLog()
-	}
+	s.awaitRead()
 	if s.own != nil {
 		signal.Ignore(unix.SIGHUP) // closing the terminal sends SIGHUP to its session, which contains the shim
 		s.own.Close(e)
@@ -98,6 +96,7 @@ type state struct {
 	tty     bool
 	own     Terminal // nil if the agent uses the shim's terminal
 	agent   int      // pid
+	asked   int      // the terminal that was asked whether it has read everything; 0 for none
 	command []string // the command with which this shim was started, without its arguments
 
 	group       group  // nil if the agent has none

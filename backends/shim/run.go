@@ -43,7 +43,7 @@ func (s *state) run() backends.Exit {
 		}
 		_ = s.recordProc(backends.ProcID{})
 		if s.tty {
-			markEnd(s.launch.Generation)
+			s.markEnd()
 		}
 		s.ungroup()
 		return e
@@ -93,7 +93,7 @@ func (s *state) run() backends.Exit {
 	if s.own != nil {
 		e.Tail = s.own.Drain() // no process is left that could write
 	} else if s.tty {
-		markEnd(s.launch.Generation)
+		s.markEnd()
 	}
 	return e
 }
