@@ -1,6 +1,9 @@
 package adapter
 
-import "unicode/utf16"
+import (
+	"strings"
+	"unicode/utf16"
+)
 
 // form is a shape of the answer with which a hook hands text over.
 type form string
@@ -16,8 +19,18 @@ const (
 // giving is one form of answer and the most characters that a finished answer may have,
 // below what the program was seen to take whole. A program counts in UTF-16.
 type giving struct {
-	form form
-	most int
+	form     form
+	most     int
+	entities bool // angle brackets of what is handed over are made entities before it is cut
+}
+
+// count is how many characters a part of an answer has for the program.
+func (g giving) count(s string) int {
+	n := characters(s)
+	if g.entities {
+		n += (len("&lt;") - 1) * (strings.Count(s, "<") + strings.Count(s, ">"))
+	}
+	return n
 }
 
 // What the programs were seen to show their model whole, less what a frame of theirs takes.
@@ -37,22 +50,22 @@ func givings(cli, event string, v Version) []giving {
 		return nil
 	case cli == Claude && kind == formContext:
 		if event == "PostToolUse" && v == claudeOldest {
-			return []giving{{formContext, wholeMessage}}
+			return []giving{{form: formContext, most: wholeMessage}}
 		}
-		return []giving{{formContext, claudeContext}}
+		return []giving{{form: formContext, most: claudeContext}}
 	case cli == Claude && kind == formBlock && !v.Known():
-		return []giving{{formBlock, claudeContext}}
+		return []giving{{form: formBlock, most: claudeContext}}
 	case cli == Claude && kind == formBlock && v.atLeast(claudeDecides):
 		// Its model gets the reason of a block twice. What is longer goes by the hook that waits.
-		return []giving{{formContext, claudeContext}}
+		return []giving{{form: formContext, most: claudeContext}}
 	case cli == Claude && kind == formBlock && v.atLeast(claudeRewake):
 		// It draws the reason of a block before it records it, which takes up to half a minute for
 		// a long one under load. What is longer goes by the hook that waits, which it notes at once.
-		return []giving{{formBlock, claudeContext}}
+		return []giving{{form: formBlock, most: claudeContext}}
 	case cli == Gemini && event == "AfterTool":
-		return []giving{{formContext, geminiContext}}
+		return []giving{{form: formContext, most: geminiContext, entities: true}}
 	}
-	return []giving{{kind, wholeMessage}}
+	return []giving{{form: kind, most: wholeMessage}}
 }
 
 // reply is an answer of the form.
@@ -78,7 +91,7 @@ func GiveMail(cli, event string, v Version, text string) (reply HookReply, ok bo
 		return HookReply{}, false
 	}
 	for _, g := range givings(cli, event, v) {
-		if r := g.reply(cli, event, text); characters(r.Stdout)+characters(r.Stderr) <= g.most {
+		if r := g.reply(cli, event, text); g.count(r.Stdout)+g.count(r.Stderr) <= g.most {
 			return r, true
 		}
 	}
@@ -86,28 +99,35 @@ func GiveMail(cli, event string, v Version, text string) (reply HookReply, ok bo
 }
 
 // MostGiven is how many characters of text the largest answer at an event takes, and
-// Characters is what a text counts there.
+// Characters is what a text counts there, its escapes included.
 func MostGiven(cli, event string, v Version) int {
 	most := 0
 	for _, g := range givings(cli, event, v) {
 		r := g.reply(cli, event, "")
-		most = max(most, g.most-characters(r.Stdout)-characters(r.Stderr))
+		most = max(most, g.most-g.count(r.Stdout)-g.count(r.Stderr))
 	}
 	return most
 }
 
-// Characters is what a text counts in an answer, its escapes included.
-func Characters(text string) int { return characters(oneLine(text)) - 2 }
+// Characters is told at MostGiven.
+func Characters(cli, event string, v Version, text string) int {
+	text = oneLine(text)
+	n := characters(text)
+	for _, g := range givings(cli, event, v) {
+		n = max(n, g.count(text))
+	}
+	return n - 2
+}
 
-// MostAtEnd is MostGiven at the end of a turn, where a message goes that fits nowhere before.
-func MostAtEnd(cli string, v Version) int {
-	most := 0
+// FitsAtEnd reports whether a text fits into an answer at the end of a turn, where a message
+// goes that fits nowhere before.
+func FitsAtEnd(cli string, v Version, text string) bool {
 	for event := range hookTables[cli] {
-		if EndsTurn(cli, event) {
-			most = max(most, MostGiven(cli, event, v))
+		if EndsTurn(cli, event) && Characters(cli, event, v, text) <= MostGiven(cli, event, v) {
+			return true
 		}
 	}
-	return most
+	return false
 }
 
 // EndsKept is how many ends of turns in a row a version lets a hook keep going; then it

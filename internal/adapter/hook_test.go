@@ -49,6 +49,29 @@ func TestNothingToGiveIsNoAnswer(t *testing.T) {
 	}
 }
 
+// Gemini CLI makes entities of angle brackets before it cuts a tool's output.
+func TestEntitiesCount(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		event, text string
+		ok          bool
+	}{
+		{"AfterTool", strings.Repeat("x", 25_000), true},
+		{"AfterTool", strings.Repeat("<", 7_000), true},
+		{"AfterTool", strings.Repeat("<", 8_000), false},
+		{"AfterTool", strings.Repeat("<T>", 5_000), false},
+		{"AfterAgent", strings.Repeat("<T>", 5_000), true},
+	} {
+		fits := Characters(Gemini, c.event, Version{}, c.text) <= MostGiven(Gemini, c.event, Version{})
+		if _, ok := GiveMail(Gemini, c.event, Version{}, c.text); ok != c.ok || fits != c.ok {
+			t.Errorf("%d characters at %s: given %v, fit %v, want %v", len(c.text), c.event, ok, fits, c.ok)
+		}
+	}
+	if !FitsAtEnd(Gemini, Version{}, strings.Repeat("<T>", 5_000)) {
+		t.Error("it fits nowhere")
+	}
+}
+
 func TestHookSees(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -220,6 +220,7 @@ func Nasty(tag string, n int) []Letter {
 		long(12_000),
 		long(20_000),
 		long(100_000),
+		strings.Repeat("<T>", 5_000), // as entities three times as long
 		"'", "\"", "&", "<", ">",
 	}
 	out := make([]Letter, n)

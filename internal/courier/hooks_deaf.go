@@ -74,7 +74,7 @@ func (h *hooks) keepFromHooks(mail []team.Mail) (err error) {
 // with its own.
 func (h *hooks) tooLong(m team.Mail) bool {
 	l := h.f.Link
-	return l.Assumed != "" && !h.f.version().Known() && adapter.Characters(m.Text+"\n\n") > adapter.MostAtEnd(l.Agent, h.f.version())
+	return l.Assumed != "" && !h.f.version().Known() && !adapter.FitsAtEnd(l.Agent, h.f.version(), m.Text+"\n\n")
 }
 
 // typeMail types some of the mail; the rest waits behind it.

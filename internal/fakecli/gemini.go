@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf16"
 )
 
 // envRelaunched marks the second of the two processes of Gemini CLI.
@@ -123,7 +124,7 @@ func gemini(args []string) error {
 	e.Calls = func(tool string) { h.run(ctx, "BeforeTool", obj{"tool_name": tool}) }
 	e.AfterTool = func(ctx context.Context, tool string) string {
 		if c := h.run(ctx, "AfterTool", obj{"tool_name": tool}).context; c != "" {
-			return "<hook_context>" + angles(c) + "</hook_context>"
+			return geminiShown("<hook_context>" + angles(c) + "</hook_context>")
 		}
 		return ""
 	}
@@ -257,6 +258,16 @@ func (s geminiSettings) environment(server bool) []string {
 		}
 		return slices.ContainsFunc(secret, func(word string) bool { return strings.Contains(strings.ToUpper(name), word) })
 	})
+}
+
+// geminiShown is what its model gets of a tool's output: of a long one the begin and the end.
+func geminiShown(text string) string {
+	const most, begin, end = 40_000, 8_000, 32_000
+	units := utf16.Encode([]rune(text))
+	if len(units) <= most {
+		return text
+	}
+	return string(utf16.Decode(units[:begin])) + "\n... [output truncated] ...\n" + string(utf16.Decode(units[len(units)-end:]))
 }
 
 // angles is what a hook adds as it is given to the model.

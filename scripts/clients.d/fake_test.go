@@ -56,7 +56,7 @@ func TestFakes(t *testing.T) {
 		t.Skip("no tmux")
 	}
 	dir := t.TempDir()
-	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute, wait: 5 * time.Minute, busy: 2, letters: 25, rounds: 4}
+	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute, wait: 5 * time.Minute, busy: 2, letters: 26, rounds: 4}
 	if testing.Short() {
 		o.busy, o.letters, o.rounds = 1, 8, 2
 	}

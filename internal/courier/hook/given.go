@@ -104,7 +104,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 		if o.Delivery.State.HandedOver() {
 			text = knownAlready + "\n\n" + text
 		}
-		need := adapter.Characters(text + "\n\n")
+		need := adapter.Characters(r.CLI, r.Event, r.version, text+"\n\n")
 		if size+need > min(most, maxGiven) && (len(texts) > 0 || need > most) {
 			if told := r.waits(&g, o, len(waiting)-i, most-size); told != "" {
 				texts = append(texts, told)
@@ -177,7 +177,7 @@ func (r *run) waits(g *given, o ledger.Outgoing, n, room int) string {
 	}
 	text := fmt.Sprintf("%s\n\nA message of %d bytes from %q (message_id %q) is too long to be shown here. It comes by itself when your turn ends%s; InboxRead shows it now.",
 		inbox.Notice, len(o.Message.Text), o.Message.From, id, map[bool]string{true: fmt.Sprintf(", with %d more", n-1)}[n > 1])
-	if adapter.Characters(text) > room {
+	if adapter.Characters(r.CLI, r.Event, r.version, text) > room {
 		return ""
 	}
 	g.Told = append(g.Told, id)
