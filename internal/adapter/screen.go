@@ -33,6 +33,9 @@ type Rules struct {
 	Input string `yaml:"input"`
 	Below string `yaml:"below"`
 	Above string `yaml:"above"`
+	// Inside matches every line under the first one of an input box that is as high as what
+	// stands in it.
+	Inside string `yaml:"inside"`
 	// Frame matches the line under an input box that has more lines than those of the text:
 	// Input matches all of them, and the last one is not of the text. Turn matches each line
 	// of what begins a turn then.
@@ -47,8 +50,8 @@ type Rules struct {
 	// Titles read the terminal's title.
 	Titles []TitleRule `yaml:"titles"`
 
-	turn, input, below, above, frame *regexp.Regexp
-	empty, home                      []*regexp.Regexp
+	turn, input, below, above, inside, frame *regexp.Regexp
+	empty, home                              []*regexp.Regexp
 }
 
 // Enter is what a CLI needs between a paste and its Enter.
@@ -153,7 +156,7 @@ func (r *Rules) compile() error {
 		return out
 	}
 	r.turn, r.input, r.below, r.above = one("turn", r.Turn), one("input", r.Input), one("below", r.Below), one("above", r.Above)
-	r.frame = one("frame", r.Frame)
+	r.inside, r.frame = one("inside", r.Inside), one("frame", r.Frame)
 	if r.Frame != "" && (r.Turn == "" || r.Input == "") {
 		errs = append(errs, errors.New("frame: turn and input match the lines of what it ends"))
 	}
@@ -241,9 +244,18 @@ func (r *Rules) LookPast(screen string, v Version, now time.Time) Seen {
 
 func (r *Rules) look(screen string, v Version, now time.Time, past bool) Seen {
 	lines := trimBottom(strings.Split(strings.ReplaceAll(screen, "\r\n", "\n"), "\n"))
-	seen := Seen{Activity: team.ActivityUnknown}
+	seen := r.judge(lines, v, now, past)
+	if low := r.lowered(lines); seen.Rule == "" && len(low) < len(lines) {
+		seen = r.judge(low, v, now, past)
+	}
 	seen.Input, seen.HasInput = r.inputOf(lines)
 	seen.Home = r.isHome(lines)
+	return seen
+}
+
+// judge is what the first rule that matches says of lines.
+func (r *Rules) judge(lines []string, v Version, now time.Time, past bool) Seen {
+	seen := Seen{Activity: team.ActivityUnknown}
 	turn, busy := r.newestTurn(lines)
 	for i := range r.List {
 		l := &r.List[i]
@@ -395,14 +407,46 @@ func (l *Rule) matches(region []string) (matched []string, ok bool) {
 // CLI shows ten lines of a long text, and three more stand below it.
 const inputWithin = 16
 
+// underInput is how many lines are left under a high input box that is lowered.
+const underInput = 3
+
+// lowered is a screen with its input box as high as one line of text leaves it: rules count
+// lines from the bottom.
+func (r *Rules) lowered(lines []string) []string {
+	box := r.highInput(lines)
+	if box < 0 || len(lines)-box-1 <= underInput {
+		return lines
+	}
+	return slices.Concat(lines[:box+1], lines[len(lines)-underInput:])
+}
+
 // inputLine is the line of the input box, the lowest that looks like one; -1 for none.
 func (r *Rules) inputLine(lines []string) int {
 	if r.input == nil {
 		return -1
 	}
+	if i := r.highInput(lines); i >= 0 {
+		return i
+	}
 	for i := len(lines) - 1; i >= max(0, len(lines)-inputWithin); i-- {
 		if r.input.MatchString(lines[i]) {
 			return i
+		}
+	}
+	return -1
+}
+
+// highInput is the first line of an input box of any height: everything under it is inside.
+func (r *Rules) highInput(lines []string) int {
+	if r.inside == nil || r.input == nil {
+		return -1
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if r.input.MatchString(lines[i]) {
+			return i
+		}
+		if !r.inside.MatchString(lines[i]) {
+			break
 		}
 	}
 	return -1

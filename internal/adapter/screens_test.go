@@ -184,3 +184,31 @@ func TestFramedBox(t *testing.T) {
 		t.Errorf("a frame without turn and input: %v", err)
 	}
 }
+
+// The input box of Codex is as high as what stands in it; one of few lines shows the end,
+// with an arrow at its right edge.
+func TestHighInput(t *testing.T) {
+	t.Parallel()
+	rules, _, err := BuiltinRules(Codex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const footer = "\n\n  fake-model default · /home/ann/projects/parser\n  ← for agents · ? for shortcuts"
+	draft := "› The following is from a teammate"
+	for range 40 {
+		draft += "\n  one more line\n"
+	}
+	for _, c := range []struct {
+		screen, rule, input string
+	}{
+		{"• hi\n\n\n" + draft + footer, "prompt", "The following is from a teammate\none more line"},
+		{"› go on\n\n• Working (3s • esc to interrupt)\n\n" + draft + footer, "busy", "The following is from a teammate\none more line"},
+		{"• hi\n\n\n› summary=\"@@call exec_command        ↑\n  {&quot;cmd" + footer, "prompt", "summary=\"@@call exec_command\n{&quot;cmd"},
+		{"• Running touch asked\n\n  Would you like to run the following command?\n\n› 1. Yes, proceed (y)\n" + strings.Repeat("  more\n", 5) + "  3. No, and tell Codex what to do differently (esc)\n\n  Press enter to confirm or esc to cancel", "permission-dialog", "1. Yes, proceed (y)\nmore"},
+		{draft + "\n─ Something that is not known\n  more", "", ""},
+	} {
+		if got := rules.Look(c.screen, Version{}, time.Now()); got.Rule != c.rule || got.Input != c.input {
+			t.Errorf("by rule %q it is %s with %q in its input box, want rule %q with %q", got.Rule, got.Activity, got.Input, c.rule, c.input)
+		}
+	}
+}

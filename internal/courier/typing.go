@@ -283,7 +283,8 @@ func (t *typist) ours(input, text string) bool {
 	if pasted().MatchString(input) {
 		return true
 	}
-	in, want := strings.Join(strings.Fields(input), " "), strings.Join(strings.Fields(text), " ")
+	// A box breaks long words, too.
+	in, want := strings.Join(strings.Fields(input), ""), strings.Join(strings.Fields(text), "")
 	if in == "" || want == "" {
 		return false
 	}
