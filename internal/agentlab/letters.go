@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,10 +49,7 @@ func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown fu
 		}
 		return came[i]
 	}
-	last := len(requests) - 1
-	for last >= 0 && requests[last].Side {
-		last--
-	}
+	answered := c.answered(letters, requests, shown)
 	lastSeq, lastAt := 0, 0
 	for _, l := range letters {
 		want := shown(l.Text)
@@ -67,12 +65,8 @@ func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown fu
 				whole, first, at = true, r.Seq, begins(r.New, l.Token)
 			}
 		}
-		// Claude Code answers for the model what a process that was killed had not yet asked:
-		// from then on it is in every request, and newly in none.
-		if !whole && last >= 0 && strings.Contains(cameOf(last), l.Token) {
-			part, newest = true, last
-			raw, whole = c.contains(cameOf(last), want)
-			first, at = lastSeq, lastAt
+		if a, ok := answered[l.Token]; ok && !whole {
+			part, newest, raw, whole, first, at = true, a.request, a.plain, a.whole, lastSeq, lastAt
 		}
 		switch {
 		case !whole:
@@ -101,6 +95,51 @@ func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown fu
 		}
 	}
 	return t
+}
+
+// old is a letter that stands in what came before the newest of a request.
+type old struct {
+	request      int
+	plain, whole bool
+}
+
+// answered finds the letters that are newly in no request: Claude Code answers for the model
+// what a process that was killed had not yet asked. From then on they are in every request,
+// until the conversation is made shorter.
+func (c Client) answered(letters []Letter, requests []fakemodel.Request, shown func(text string) string) map[string]old {
+	missing := map[string]string{}
+	for _, l := range letters {
+		want := shown(l.Text)
+		if !slices.ContainsFunc(requests, func(r fakemodel.Request) bool {
+			if r.Side || !strings.Contains(r.New, l.Token) {
+				return false
+			}
+			_, whole := c.contains(r.New, want)
+			return whole
+		}) {
+			missing[l.Token] = want
+		}
+	}
+	found := map[string]old{}
+	for i := len(requests) - 1; i >= 0 && len(missing) > 0; i-- {
+		if requests[i].Side {
+			continue
+		}
+		came := requests[i].Came()
+		for token, want := range missing {
+			if !strings.Contains(came, token) {
+				continue
+			}
+			plain, whole := c.contains(came, want)
+			if _, known := found[token]; whole || !known {
+				found[token] = old{i, plain, whole}
+			}
+			if whole {
+				delete(missing, token)
+			}
+		}
+	}
+	return found
 }
 
 // begins is where the text of a letter begins in what came in.

@@ -56,6 +56,10 @@ func TestCompare(t *testing.T) {
 	if got := client.Compare(letters[:2], []fakemodel.Request{requestOf(t, 1, all[0], all[1])}, asItIs); got.Err(false) != nil {
 		t.Errorf("answered by the program: %+v", got)
 	}
+	shorter := []fakemodel.Request{requestOf(t, 1, all[0], all[1]), requestOf(t, 2, "a summary", "go on")}
+	if got := client.Compare(letters[:2], shorter, asItIs); got.Err(false) != nil {
+		t.Errorf("answered by the program, which then made the conversation shorter: %+v", got)
+	}
 	// Gemini CLI escapes angle brackets of what a hook adds, and has results of tools as JSON.
 	quoted, err := json.Marshal(strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(strings.Join(all, "\n\n")))
 	if err != nil {

@@ -130,7 +130,8 @@ func mailThousand(ctx context.Context, w *world, c agentlab.Client) (string, err
 		var err error
 		switch h := harm[i/every%len(harm)]; h {
 		case "interrupt":
-			if _, err = w.teamctl(ctx, "interrupt", "mate"); err == nil {
+			// After a kill the program may not be reached yet.
+			if err = w.until(ctx, "interrupted", func() (bool, error) { _, err := w.teamctl(ctx, "interrupt", "mate"); return err == nil, err }); err == nil {
 				err = w.goOn(ctx)
 			}
 		default:
