@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
@@ -49,6 +52,7 @@ type AppServer struct {
 	flags   []string
 	open    *approval
 	last    int
+	shells  map[string]shell // commands that run, by item
 	used    Used
 	// The error that ended the last turn, and when.
 	broken   obj
@@ -76,12 +80,13 @@ func StartAppServer(socket string, e *Engine, thread, cwd string, approve bool) 
 		return nil, fmt.Errorf("serve a fake app-server: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &AppServer{Engine: e, Thread: thread, Cwd: cwd, Approve: approve, clients: map[*client]bool{}, ctx: ctx, stop: stop}
+	s := &AppServer{Engine: e, Thread: thread, Cwd: cwd, Approve: approve, clients: map[*client]bool{}, shells: map[string]shell{}, ctx: ctx, stop: stop}
 	e.Seen = s.seen
 	e.Active = s.active
 	e.Said = func(text string) { s.item("agentMessage", obj{"text": text}) }
 	e.Wrote = s.wrote
 	e.Failed = s.failed
+	e.Runs = s.runs
 	e.Drops = true // what was steered into an interrupted turn and not come to
 	e.Ended = func(turn string, err error) {
 		if errors.Is(err, context.Canceled) {
@@ -121,6 +126,17 @@ func (s *AppServer) Close() {
 func (s *AppServer) Policy() string {
 	last, _ := s.policy.Load().(string)
 	return last
+}
+
+// Commands are the command lines that run, sorted.
+func (s *AppServer) Commands() (lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.shells {
+		lines = append(lines, c.line)
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // Content is what the last form was filled in with, as JSON; "" for nothing.
@@ -292,6 +308,7 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 		TurnID              string
 		ClientUserMessageID string
 		Input               []struct{ Text string }
+		ProcessID           string
 		ApprovalPolicy      string
 		SandboxPolicy       obj
 	}
@@ -385,6 +402,23 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 		}
 		turn := s.Engine.Send(Text{ID: p.ClientUserMessageID, Text: text}, true)
 		return obj{"turn": obj{"id": turn, "status": "inProgress"}}, ""
+	case "thread/backgroundTerminals/list":
+		list := []obj{}
+		s.mu.Lock()
+		for item, c := range s.shells {
+			list = append(list, obj{"itemId": item, "processId": strconv.Itoa(c.pid), "command": c.line, "cwd": s.Cwd})
+		}
+		s.mu.Unlock()
+		return obj{"data": list, "nextCursor": nil}, ""
+	case "thread/backgroundTerminals/terminate":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, c := range s.shells {
+			if strconv.Itoa(c.pid) == p.ProcessID {
+				return obj{"terminated": syscall.Kill(-c.pid, syscall.SIGKILL) == nil}, ""
+			}
+		}
+		return obj{"terminated": false}, ""
 	case "turn/interrupt":
 		if p.TurnID != s.Engine.Turn() || !s.Engine.Interrupt() {
 			return nil, "no active turn to interrupt"
@@ -392,6 +426,34 @@ func (s *AppServer) call(c *client, method string, params json.RawMessage) (resu
 		return obj{}, ""
 	}
 	return nil, "unknown method " + method
+}
+
+// shell is a command of a turn.
+type shell struct {
+	line string
+	pid  int // of its group
+}
+
+// runs tells of a command of a turn, which an interrupt leaves and Close ends.
+func (s *AppServer) runs(line string, pid int) (ended func()) {
+	s.mu.Lock()
+	s.last++
+	i := obj{"type": "commandExecution", "id": fmt.Sprintf("item-%d", s.last), "command": line}
+	id := i["id"].(string)
+	s.shells[id] = shell{line, pid}
+	s.mu.Unlock()
+	turn := s.Engine.Turn()
+	s.tell(false, "item/started", obj{"threadId": s.thread(), "turnId": turn, "item": i})
+	s.done.Add(1)
+	stop := context.AfterFunc(s.ctx, func() { _ = syscall.Kill(-pid, syscall.SIGKILL) })
+	return func() {
+		defer s.done.Done()
+		stop()
+		s.mu.Lock()
+		delete(s.shells, id)
+		s.mu.Unlock()
+		s.tell(false, "item/completed", obj{"threadId": s.thread(), "turnId": turn, "item": i})
+	}
 }
 
 func (s *AppServer) item(typ string, more obj) {

@@ -45,6 +45,9 @@ type Engine struct {
 	// Failed is called with the words of a model that does not answer, and says whether
 	// it is to be asked again; nil shows them.
 	Failed func(ctx context.Context, words string) (again bool)
+	// Runs is called with each command that begins, and what it returns with the end; where
+	// it is set, an interrupt leaves what a turn runs.
+	Runs func(line string, pid int) (ended func())
 	// Calls is called before a tool runs.
 	Calls func(tool string)
 	// Compact is a file: where it is, the conversation is replaced by a summary before the
@@ -378,16 +381,41 @@ func commandOf(input json.RawMessage) string {
 
 // bash runs a command line and returns what it has said, and how it failed.
 func (e *Engine) bash(ctx context.Context, line string) string {
-	cmd := exec.CommandContext(ctx, "bash", "-c", line)
+	run := ctx
+	if e.Runs != nil {
+		run = context.WithoutCancel(ctx)
+	}
+	cmd := exec.CommandContext(run, "bash", "-c", line)
 	cmd.Dir, cmd.Env = e.Dir, e.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt ends what it has started too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		out = append(out, []byte(err.Error())...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		return err.Error()
 	}
-	return string(out)
+	ended := func() {}
+	if e.Runs != nil {
+		ended = e.Runs(line, cmd.Process.Pid)
+	}
+	done := make(chan string, 1)
+	go func() {
+		if err := cmd.Wait(); err != nil {
+			out.WriteString(err.Error())
+		}
+		done <- out.String()
+		ended()
+	}()
+	if e.Runs == nil {
+		return <-done
+	}
+	select {
+	case said := <-done:
+		return said
+	case <-ctx.Done():
+		return "aborted"
+	}
 }
 
 // ask has the model answer.

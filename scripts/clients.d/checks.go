@@ -293,12 +293,24 @@ func ruled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	return "", err
 }
 
+// interrupted: a turn ends when it is interrupted, and so does the command that it runs.
 func interrupted(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
 	then := w.token("never")
-	if err := w.long(ctx, 600, then); err != nil {
+	if err := w.long(ctx, 601, then); err != nil {
+		return "", err
+	}
+	command := func() (found []int) {
+		for _, pid := range w.Processes() {
+			if argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && string(argv) == "sleep\x00601\x00" {
+				found = append(found, pid)
+			}
+		}
+		return found
+	}
+	if err := w.until(ctx, "its command runs", func() (bool, error) { return len(command()) > 0, nil }); err != nil {
 		return "", err
 	}
 	if _, err := w.teamctl(ctx, "interrupt", "mate"); err != nil {
@@ -307,7 +319,15 @@ func interrupted(ctx context.Context, w *world, _ agentlab.Client) (string, erro
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
-	_, err := w.say(ctx, "after-interrupt")
+	err := w.until(ctx, "its command has ended", func() (bool, error) {
+		if left := command(); len(left) > 0 {
+			return false, fmt.Errorf("processes %v are left", left)
+		}
+		return true, nil
+	})
+	if err == nil {
+		_, err = w.say(ctx, "after-interrupt")
+	}
 	return "", err
 }
 

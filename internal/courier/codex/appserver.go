@@ -58,6 +58,7 @@ type appServer struct {
 	// off last.
 	steered   []steered
 	brokenOff string
+	commands  map[string]string // commands that run: item -> its turn
 	limit     *team.Observation // the usage limit that ended the last turn
 	broken    bool              // an error ended the last turn, and was told
 	unsaid    bool              // the thread is at rest by an error that was not told yet
@@ -113,7 +114,7 @@ func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report
 		given: given,
 		f:     f, report: r, cancel: cancel,
 		mode: f.Mode, moved: !adapter.SameMode(f.Link, f.Link.Mode, f.Mode),
-		seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
+		commands: map[string]string{}, seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
 	}
 	a.done.Go(func() { courier.KeepUp(ctx, a.session) })
 	return a, nil
@@ -170,6 +171,7 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 		a.steered[i].lost = true
 	}
 	clear(a.asks) // open ones are sent again
+	clear(a.commands)
 	a.mu.Unlock()
 	if ctx.Err() == nil {
 		a.see(team.Observation{Activity: team.ActivityUnknown, Source: "app-server connection ended"})
@@ -512,6 +514,9 @@ func (a *appServer) Interrupt(ctx context.Context) error {
 	if no := (*rpcError)(nil); errors.As(err, &no) {
 		a.f.Log.Info("nothing interrupted", "member", a.f.Name, "err", no) // it had just ended
 		return nil
+	}
+	if err == nil {
+		err = a.endCommands(ctx, conn, id, turn)
 	}
 	if err != nil {
 		return fmt.Errorf("interrupt %s: %w", a.f.AgentID, err)

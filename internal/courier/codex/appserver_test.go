@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -269,6 +270,34 @@ func TestAppServerForm(t *testing.T) {
 			t.Errorf("filled in %q, want %q", got, c.want)
 		}
 		r.Wait(t, "idle", from, couriertest.Is(team.Idle))
+	}
+}
+
+// An interrupt ends the command of its turn; one that the turn before has left in the
+// background goes on.
+func TestInterruptEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	r := codexRig(t)
+	s := startCodex(t, r, false)
+	r.open(t)
+	r.Wait(t, "the thread", 0, ready)
+	for turn := range 2 {
+		id := fmt.Sprint("m", turn)
+		from := r.Mark()
+		r.Deliver(t, false, id, fmt.Sprintf("@@shell sleep 60%d\n@@say never", turn))
+		r.Wait(t, "working", from, couriertest.Is(team.Working))
+		for tick := couriertest.Ticker(t); len(s.Commands()) != turn+1; {
+			tick(len(s.Commands()))
+		}
+		if turn == 0 {
+			s.Engine.Interrupt() // by a person, at its own screen
+		} else if err := r.Ch.Interrupt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.Wait(t, "idle", from, couriertest.Is(team.Idle))
+	}
+	for tick := couriertest.Ticker(t); !slices.Equal(s.Commands(), []string{"sleep 600"}); {
+		tick(len(s.Commands()))
 	}
 }
 

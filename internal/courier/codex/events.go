@@ -96,6 +96,7 @@ func (a *appServer) take(m rpcMessage) {
 		}
 	case "item/started", "item/completed":
 		a.has(p.Item)
+		a.runs(p.TurnID, p.Item, m.Method == "item/completed")
 	case "thread/tokenUsage/updated":
 		u := p.TokenUsage.Total
 		a.see(team.Observation{Source: m.Method, Usage: &team.Usage{
