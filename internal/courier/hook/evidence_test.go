@@ -149,6 +149,39 @@ func TestKilledWithWhatItWasGiven(t *testing.T) {
 	}
 }
 
+// A process that is killed with a message in the prompt of its turn, which it has not
+// recorded, takes that along.
+func TestKilledWithItInThePrompt(t *testing.T) {
+	for _, c := range []struct{ cli, version, gives, prompts string }{
+		{adapter.Claude, "2.1.34", "Stop", "UserPromptSubmit"},
+		{adapter.Claude, "2.1.112", "Wait", "UserPromptSubmit"},
+		{adapter.Claude, "2.1.329", "Wait", "UserPromptSubmit"},
+		{adapter.Gemini, "0.61.0", "AfterAgent", "BeforeAgent"},
+	} {
+		t.Run(c.cli+" "+c.version, func(t *testing.T) {
+			r := newRig(t)
+			r.cli = c.cli
+			p := r.program()
+			p.version(c.version)
+			id := r.post("important")
+			prompt, err := json.Marshal(text(t, r.call(c.gives, p.input(""))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.call(c.prompts, p.input(`,"prompt":`+string(prompt))); got != (adapter.HookReply{}) {
+				t.Errorf("given twice: %+v", got)
+			}
+			r.want(id, team.Injected)
+			p.restarted()
+			r.call("SessionStart", p.input(`,"source":"resume"`))
+			r.want(id, team.Injected)
+			if got := text(t, r.call(c.prompts, p.input(""))); !strings.Contains(got, "important") || !strings.Contains(got, "may know") {
+				t.Errorf("the next process gets %q", got)
+			}
+		})
+	}
+}
+
 // What the transcript of the conversation holds whole the resumed process has.
 func TestKilledAndInTheTranscript(t *testing.T) {
 	r := newRig(t)
@@ -476,6 +509,10 @@ func TestPromptIsEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.call("BeforeAgent", string(prompt)); got.Stdout != "" {
+		t.Errorf("given again: %q", got.Stdout)
+	}
+	r.want(id, team.Injected)
+	if got := r.call("BeforeTool", `{"session_id":"s1"}`); got.Stdout != "" {
 		t.Errorf("given again: %q", got.Stdout)
 	}
 	r.want(id, team.Accepted)

@@ -17,10 +17,11 @@
 //   - where the program writes what its hooks hand over to its transcript, as its model
 //     gets it (adapter.Records), the transcript holds the message. A resumed conversation
 //     has what its transcript has, so that counts for every generation.
-//   - the prompt of a turn that begins holds it, as where an answer at the end of one comes
-//     back as the prompt of the next.
 //   - elsewhere a hook of the same generation and conversation shows that the model has
 //     answered since.
+//
+// An answer at the end of a turn may come back as the prompt of the next: it is judged as
+// given by the hook of that prompt. A process that is killed then takes it along.
 //
 // What an earlier generation was given and its transcript lacks is given again, with the
 // words that it may be known. So is what a turn left behind that has ended or was

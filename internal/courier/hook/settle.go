@@ -40,6 +40,7 @@ type verdict struct {
 	state    state
 	evidence string
 	queued   bool // pending in a queue of the program's own
+	prompted bool // pending as the prompt of the turn that begins
 }
 
 type state int
@@ -54,6 +55,7 @@ const (
 // what is to be given, and what may still arrive.
 func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (open []ledger.Outgoing, pending []handed, err error) {
 	r.read = nil // the hook that waits comes here more than once
+	from := r.transcriptSize()
 	g := r.readGiven()
 	if adapter.Compacts(r.CLI, r.Event, r.hook) {
 		if err := r.lose(&g); err != nil {
@@ -61,6 +63,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 		}
 	}
 	var marks []ledger.DeliveryMark
+	changed := false
 	for _, o := range waiting {
 		if !o.Delivery.State.HandedOver() {
 			open = append(open, o)
@@ -73,6 +76,9 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 		case isOpen:
 			open = append(open, o)
 		case isPending:
+			if v.prompted {
+				h, changed = r.prompted(&g, o.Message.ID, from), true
+			}
 			wait := *h
 			wait.queued = v.queued
 			pending = append(pending, wait)
@@ -86,12 +92,26 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 		return slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.ID == id && o.Delivery.State.HandedOver() }) &&
 			!slices.ContainsFunc(marks, func(m ledger.DeliveryMark) bool { return m.MessageID == id })
 	}
-	if n := len(g.Handed); n > 0 {
-		if g.Handed = slices.DeleteFunc(g.Handed, func(h handed) bool { return !stays(h.ID) }); len(g.Handed) < n {
-			err = r.writeGiven(g)
-		}
+	n := len(g.Handed)
+	if g.Handed = slices.DeleteFunc(g.Handed, func(h handed) bool { return !stays(h.ID) }); len(g.Handed) < n || changed {
+		err = r.writeGiven(g)
 	}
 	return open, pending, err
+}
+
+// prompted notes that a message is in the prompt of the turn that begins: from here on it is
+// judged as one that this hook has given. The transcript, of the length from, does not hold
+// it yet.
+func (r *run) prompted(g *given, id string, from int64) *handed {
+	h := g.find(id)
+	if h == nil {
+		g.Handed = append(g.Handed, handed{})
+		h = &g.Handed[len(g.Handed)-1]
+	}
+	if h.ID != id || h.Event != r.Event || h.Generation != r.gen {
+		*h = handed{ID: id, Generation: r.gen, Conversation: r.hook.Conversation, Event: r.Event, At: r.now, From: from, Out: true}
+	}
+	return h
 }
 
 // judge says what is known of a message that was handed over; h is nil where no note says
@@ -115,9 +135,10 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 		}
 		return verdict{state: isAccepted, evidence: evidence}
 	}
-	// An answer at the end of a turn may come back as the prompt of the next.
+	// An answer at the end of a turn may come back as the prompt of the next. The program has
+	// it in its memory alone until it records it, or asks its model.
 	if adapter.PromptHolds(r.CLI, r.Event, r.hook, parts...) {
-		return verdict{state: isAccepted, evidence: "the prompt of " + r.Event + " holds it"}
+		return verdict{prompted: true}
 	}
 	switch {
 	case !same || !h.Out: // its process is gone, its conversation over, or its hook died
