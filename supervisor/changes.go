@@ -62,7 +62,8 @@ func (changed) apply(s *Supervisor) {
 				s.resumed(e)
 			case e.What == team.EventUsageLimited: // an agent that says itself what it does has written it
 				limitsOver{}.apply(s)
-			case e.What == team.EventMessageMailed:
+			case e.What == team.EventMessageMailed,
+				e.What == team.EventMessageHeld && e.Before == string(team.Injected): // it is to be given again
 				if m := s.find(e.Who); m != nil {
 					s.deliver(m)
 				}

@@ -52,6 +52,29 @@ func TestInjectedIsAskedAbout(t *testing.T) {
 	}
 }
 
+// TestHeldAfterItWasHandedOver checks that a message which comes back from an agent, because the
+// turn that had it was cancelled, is handed over again.
+func TestHeldAfterItWasHandedOver(t *testing.T) {
+	t.Parallel()
+	c := &fakeCourier{}
+	var given atomic.Int32
+	c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+		for _, m := range mail {
+			given.Add(1)
+			out = append(out, team.Outcome{ID: m.ID, State: team.Injected})
+		}
+		return out
+	}
+	r, _ := talking(t, c)
+	id := r.post("cancelled")
+	r.until("handed over", func() bool { return r.delivery(id).State == team.Injected })
+	d := r.delivery(id)
+	if _, err := r.led.Mark(t.Context(), ledger.DeliveryMark{MessageID: id, Recipient: d.Recipient, State: team.Held, Reason: "the turn that had it was cancelled"}); err != nil {
+		t.Fatal(err)
+	}
+	r.until("handed over again", func() bool { return given.Load() == 2 && r.delivery(id).State == team.Injected })
+}
+
 // TestUnknown checks that a message that was handed over and is not shown to have arrived
 // does not pass for one that is on its way, that its evidence is kept, and that a receipt
 // which comes later counts.

@@ -41,3 +41,11 @@ func FailedTurn(tail []byte) string {
 	}
 	return ""
 }
+
+// Unanswered reports whether the hook of the end of a turn shows that the model has not
+// answered what the turn had last: Gemini CLI calls it for a turn that was cancelled, too.
+// Its answer is that of the whole prompt, with what was said before an earlier hook had the
+// turn go on; same tells that nothing was said since.
+func Unanswered(cli string, in HookIn, same bool) bool {
+	return cli == Gemini && (in.Answer == "[no response text]" || in.StopActive && same)
+}

@@ -37,8 +37,9 @@ type HookIn struct {
 	Details        json.RawMessage `json:"details"`   // of a notification
 	Timestamp      string          `json:"timestamp"` // of the event
 	PermissionMode string          `json:"permission_mode"`
-	Prompt         string          `json:"prompt"` // that a turn begins with
-	Failed         string          `json:"-"`      // what its transcript says that the turn has failed of
+	Prompt         string          `json:"prompt"`          // that a turn begins with
+	Answer         string          `json:"prompt_response"` // of the model, at the end of a turn
+	Failed         string          `json:"-"`               // what its transcript says that the turn has failed of
 }
 
 // HookReply is what a hook writes and how it exits.

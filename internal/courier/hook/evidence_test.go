@@ -149,6 +149,38 @@ func TestKilledWithWhatItWasGiven(t *testing.T) {
 	}
 }
 
+// Gemini CLI calls the hook of the end of a turn for one that was cancelled, too: nobody has
+// answered what that had last.
+func TestCancelledTurnIsNoEvidence(t *testing.T) {
+	r := newRig(t)
+	r.cli = adapter.Gemini
+	call := func(event string, in map[string]any) string {
+		in["session_id"] = "s1"
+		b, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(t, r.call(event, string(b)))
+	}
+	id := r.post("important")
+	got := call("AfterAgent", map[string]any{"prompt_response": "done"})
+	call("BeforeAgent", map[string]any{"prompt": got})
+	again := call("AfterAgent", map[string]any{"prompt_response": "done", "stop_hook_active": true})
+	r.want(id, team.Held) // so that the agent is woken for it
+	if again != "" {
+		t.Errorf("a turn that was cancelled goes on with %q", again)
+	}
+	if got := call("BeforeAgent", map[string]any{"prompt": "There is mail from your team."}); !strings.Contains(got, "important") || !strings.Contains(got, "may know") {
+		t.Errorf("not given again with the next prompt: %q", got)
+	}
+	r.want(id, team.Injected)
+	call("AfterAgent", map[string]any{"prompt_response": "[no response text]"})
+	r.want(id, team.Held)
+	call("BeforeAgent", map[string]any{"prompt": "There is mail from your team."})
+	call("AfterAgent", map[string]any{"prompt_response": "yes"})
+	r.want(id, team.Accepted)
+}
+
 // A process that is killed with a message in the prompt of its turn, which it has not
 // recorded, takes that along.
 func TestKilledWithItInThePrompt(t *testing.T) {

@@ -3,6 +3,8 @@ package hook
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -33,6 +35,8 @@ type given struct {
 	ToldGeneration string   `json:"told_generation,omitempty"`
 	// Kept is how many ends of turns in a row a hook has kept going.
 	Kept int `json:"kept,omitempty"`
+	// Said is the digest of what the model had answered when a hook had its turn go on last.
+	Said string `json:"said,omitempty"`
 }
 
 // handed is a message that was handed over.
@@ -63,6 +67,12 @@ func (r *run) writeGiven(g given) error {
 		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
 	}
 	return err
+}
+
+// digest stands for a text in given.json.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // find is the entry of a message; nil where there is none.
@@ -101,7 +111,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 		if len(texts) > 0 {
 			text = strings.TrimPrefix(text, inbox.Notice+"\n\n")
 		}
-		if o.Delivery.State.HandedOver() {
+		if o.Delivery.State.HandedOver() || g.find(o.Message.ID) != nil {
 			text = knownAlready + "\n\n" + text
 		}
 		need := adapter.Characters(r.CLI, r.Event, r.version, text+"\n\n")
@@ -125,6 +135,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	}
 	if adapter.EndsTurn(r.CLI, r.Event) {
 		g.Kept++
+		g.Said = digest(r.hook.Answer)
 	}
 	// From here on it goes through: what is claimed is given, or found unclaimed.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(r.within, giveWithin))

@@ -86,6 +86,7 @@ type run struct {
 
 	version adapter.Version // of the program
 	read    *transcript     // what settle has read of the transcript; nil before
+	said    string          // given.Said, before this hook
 }
 
 // Run runs one hook and writes its answer. Its error is for a log only: the answer
@@ -214,6 +215,9 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	}
 	if slices.ContainsFunc(pending, r.holdsUp) || adapter.WokenByMail(r.CLI, r.Event, r.Input) {
 		return false, nil
+	}
+	if r.cancelled() { // it goes on with nothing
+		return false, r.turnEnds()
 	}
 	if no, err := r.blocked(ctx, t, c.Session); no || err != nil {
 		return false, err

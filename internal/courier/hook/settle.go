@@ -57,6 +57,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	r.read = nil // the hook that waits comes here more than once
 	from := r.transcriptSize()
 	g := r.readGiven()
+	r.said = g.Said
 	if adapter.Compacts(r.CLI, r.Event, r.hook) {
 		if err := r.lose(&g); err != nil {
 			return nil, nil, err
@@ -75,6 +76,9 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 			marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted, Evidence: v.evidence})
 		case isOpen:
 			open = append(open, o)
+			if r.cancelled() { // nothing of it goes on: the supervisor wakes the agent for what is held
+				marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Held, Reason: "the turn that had it was cancelled"})
+			}
 		case isPending:
 			if v.prompted {
 				h, changed = r.prompted(&g, o.Message.ID, from), true
@@ -87,10 +91,12 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
 		return nil, nil, err
 	}
-	// What is not injected any more was settled by this hook or another one.
+	// What is not injected any more was settled by this hook or another one; what was held
+	// since may be known.
 	stays := func(id string) bool {
-		return slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.ID == id && o.Delivery.State.HandedOver() }) &&
-			!slices.ContainsFunc(marks, func(m ledger.DeliveryMark) bool { return m.MessageID == id })
+		return slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool {
+			return o.Message.ID == id && (o.Delivery.State.HandedOver() || o.Delivery.State == team.Held)
+		}) && !slices.ContainsFunc(marks, func(m ledger.DeliveryMark) bool { return m.MessageID == id && m.State == team.Accepted })
 	}
 	n := len(g.Handed)
 	if g.Handed = slices.DeleteFunc(g.Handed, func(h handed) bool { return !stays(h.ID) }); len(g.Handed) < n || changed {
@@ -180,6 +186,8 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 		return verdict{state: isOpen}
 	case r.hook.Helper != "":
 		return verdict{}
+	case r.cancelled():
+		return verdict{state: isOpen}
 	case adapter.EndsTurn(r.CLI, r.Event), tr.Answered && r.Event != adapter.Wait:
 		return took
 	case adapter.BeginsTurn(r.CLI, h.Event) && adapter.BeginsTool(r.CLI, r.Event):
@@ -188,6 +196,11 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 		return verdict{state: isOpen}
 	}
 	return verdict{}
+}
+
+// cancelled reports whether this hook tells of the end of a turn that was cancelled.
+func (r *run) cancelled() bool {
+	return adapter.EndsTurn(r.CLI, r.Event) && adapter.Unanswered(r.CLI, r.hook, r.said == digest(r.hook.Answer))
 }
 
 // afterLoss judges what was given before the conversation was compacted: it is not in what
