@@ -179,6 +179,13 @@ func TestCancelledTurnIsNoEvidence(t *testing.T) {
 	call("BeforeAgent", map[string]any{"prompt": "There is mail from your team."})
 	call("AfterAgent", map[string]any{"prompt_response": "yes"})
 	r.want(id, team.Accepted)
+
+	id = r.post("before an error")
+	p := r.program()
+	p.write(map[string]any{"type": "error", "content": "[API Error: no]"})
+	call("BeforeAgent", map[string]any{"prompt": "There is mail from your team."})
+	call("AfterAgent", map[string]any{"prompt_response": "[no response text]", "transcript_path": p.file})
+	r.want(id, team.Accepted) // its model was asked
 }
 
 // A process that is killed with a message in the prompt of its turn, which it has not

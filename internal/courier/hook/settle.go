@@ -198,9 +198,11 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 	return verdict{}
 }
 
-// cancelled reports whether this hook tells of the end of a turn that was cancelled.
+// cancelled reports whether this hook tells of the end of a turn that was cancelled. One that
+// has failed has asked its model.
 func (r *run) cancelled() bool {
-	return adapter.EndsTurn(r.CLI, r.Event) && adapter.Unanswered(r.CLI, r.hook, r.said == digest(r.hook.Answer))
+	return adapter.EndsTurn(r.CLI, r.Event) && adapter.Unanswered(r.CLI, r.hook, r.said == digest(r.hook.Answer)) &&
+		adapter.FailedTurn(r.tail(failedTail, 0)) == ""
 }
 
 // afterLoss judges what was given before the conversation was compacted: it is not in what
