@@ -7,9 +7,10 @@
 // said something counts, with one exception. Some things happen without a word of
 // the better source: no hook fires when a person interrupts a turn, dismisses a
 // dialog, or is shown one before the session has begun. There a worse source that is
-// newer by Settle overrules it (overrules). A screen that shows a dialog, or what no
-// rule knows, keeps a hook's word from making the agent idle (doubts). What nobody has said is
-// unknown, which is never idle.
+// newer by Settle overrules it (overrules), but not a channel that says the agent waits:
+// it tells the end of each dialog, and a screen may not show one. A screen that shows a
+// dialog, or what no rule knows, keeps a hook's word from making the agent idle (doubts).
+// What nobody has said is unknown, which is never idle.
 package state
 
 import (
@@ -149,7 +150,8 @@ func overrules(worse, better team.Observation) bool {
 	case team.Waiting, team.Limited: // a dialog that the better source does not know of
 		return true
 	case team.Idle, team.Working: // the end of something that ends without a word
-		return better.Activity == team.Waiting || better.Activity == team.Limited && worse.Activity == team.Working ||
+		return better.Activity == team.Waiting && better.Tier != team.TierChannel ||
+			better.Activity == team.Limited && worse.Activity == team.Working ||
 			better.Activity == team.Working && worse.Activity == team.Idle
 	case team.ActivityUnknown:
 	}

@@ -37,6 +37,8 @@ func TestVerdict(t *testing.T) {
 		{"a screen of which nothing is known, amid a turn", []team.Observation{seen(team.TierHook, 0, team.Working), seen(team.TierScreen, 3*s, team.ActivityUnknown)}, team.Working, team.TierHook},
 		{"a screen does not make an idle agent work", []team.Observation{seen(team.TierHook, 0, team.Idle), seen(team.TierScreen, 9*s, team.Working)}, team.Idle, team.TierHook},
 		{"a dialog that was dismissed", []team.Observation{seen(team.TierHook, 0, team.Waiting), seen(team.TierScreen, 9*s, team.Working)}, team.Working, team.TierScreen},
+		{"a dialog of a program with a channel, whose screen does not show it", []team.Observation{seen(team.TierChannel, 0, team.Waiting), seen(team.TierScreen, 9*s, team.Working)}, team.Waiting, team.TierChannel},
+		{"a dialog whose end the channel tells", []team.Observation{seen(team.TierChannel, 0, team.Waiting), seen(team.TierScreen, s, team.Waiting), seen(team.TierChannel, 9*s, team.Idle)}, team.Idle, team.TierChannel},
 		{"at rest because of a limit", []team.Observation{seen(team.TierHook, 0, team.Limited), seen(team.TierChannel, s, team.Idle)}, team.Limited, team.TierHook},
 		{"a screen that shows a limited agent at rest", []team.Observation{seen(team.TierHook, 0, team.Limited), seen(team.TierScreen, 9*s, team.Idle)}, team.Limited, team.TierHook},
 		{"a turn after a limit", []team.Observation{seen(team.TierScreen, 0, team.Limited), seen(team.TierHook, 3*s, team.Idle)}, team.Idle, team.TierHook},
