@@ -71,6 +71,14 @@ type approval struct {
 	answer chan bool
 }
 
+// give answers unless it is answered already.
+func (a *approval) give(ok bool) {
+	select {
+	case a.answer <- ok:
+	default:
+	}
+}
+
 type obj = map[string]any
 
 // StartAppServer serves on the socket until Close.
@@ -581,9 +589,6 @@ func (s *AppServer) settle(id string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open != nil && fmt.Sprint(s.open.id) == id {
-		select {
-		case s.open.answer <- ok:
-		default: // answered already
-		}
+		s.open.give(ok)
 	}
 }

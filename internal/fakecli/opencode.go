@@ -46,8 +46,9 @@ type OpenCode struct {
 	ending   bool     // its turn was broken and is not over
 	stores   func(id string) (keep bool)
 
-	posts chan obj // in the order in which they are stored
-	keep  func()   // called when the session has another message
+	posts  chan obj // in the order in which they are stored
+	keep   func()   // called when the session has another message
+	dialog func(ctx context.Context, command string) bool
 }
 
 // endTakes is how long a turn that was broken goes on.
@@ -332,7 +333,8 @@ func (s *OpenCode) permissions(w http.ResponseWriter, _ *http.Request) {
 	s.write(w, out)
 }
 
-// allow asks and waits; the session stays busy.
+// allow asks, over HTTP and by the dialog of its terminal if there is one, and waits for
+// the first answer; the session stays busy.
 func (s *OpenCode) allow(ctx context.Context, call, tool string, input json.RawMessage) bool {
 	s.mu.Lock()
 	id := "per_" + rand.Text() // no other, of an earlier process either
@@ -341,11 +343,23 @@ func (s *OpenCode) allow(ctx context.Context, call, tool string, input json.RawM
 	s.open[id], s.asked[id] = a, ask
 	s.mu.Unlock()
 	s.tell("permission.asked", ask)
+	asking, end := context.WithCancel(ctx)
+	var shown sync.WaitGroup
+	if s.dialog != nil {
+		shown.Go(func() {
+			ok := s.dialog(asking, commandOf(input))
+			if asking.Err() == nil {
+				a.give(ok)
+			}
+		})
+	}
 	ok := false
 	select {
 	case ok = <-a.answer:
 	case <-ctx.Done():
 	}
+	end()
+	shown.Wait()
 	s.mu.Lock()
 	delete(s.open, id)
 	delete(s.asked, id)
@@ -364,10 +378,7 @@ func (s *OpenCode) reply(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	select {
-	case a.answer <- in.Reply != "reject":
-	default:
-	}
+	a.give(in.Reply != "reject")
 	s.write(w, true)
 }
 

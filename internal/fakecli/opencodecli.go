@@ -78,6 +78,12 @@ func opencode(args []string) error {
 		s.keep()
 	}
 	e.Said = func(text string) { t.say("  ", text) }
+	s.dialog = func(ctx context.Context, command string) bool {
+		return t.ask(ctx, []string{
+			"", "┃", "┃  △ Permission required", "┃    # Shell command", "┃", "┃  $ " + command, "┃",
+			"┃   Allow once   Allow always   Reject             ctrl+f fullscreen  ⇆ select  enter confirm", "┃",
+		}) == "1" // Enter, on the first choice
+	}
 	told := e.Active
 	e.Active = func(turn string) {
 		t.working(turn != "")
