@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +57,47 @@ func (r *faultRig) fails(code team.Code, reason string, args ...string) string {
 // backUp copies the team's directory as a person would.
 func (r *faultRig) backUp() {
 	r.Helper()
-	r.command("cp", "-a", r.layout.Dir, r.dir+"/bk")
+	r.copyLive(r.layout.Dir, r.dir+"/bk")
+}
+
+// copyLive copies a directory in which processes write. A temporary file may be renamed
+// between cp's look at the directory and at the file: cp copies everything else then, and
+// the file is there under its own name or will be.
+func (r *faultRig) copyLive(from, to string) {
+	r.Helper()
+	_, err := r.try("env", "LC_ALL=C", "cp", "-a", from, to)
+	var failed *runError
+	if err == nil || errors.As(err, &failed) && onlyVanished(failed.stderr) {
+		return
+	}
+	r.Fatal(err)
+}
+
+// onlyVanished reports whether cp failed for nothing but temporary files that were gone.
+func onlyVanished(stderr string) bool {
+	for line := range strings.Lines(stderr) {
+		if !strings.HasPrefix(line, "cp: cannot ") || !strings.HasSuffix(line, ".tmp': No such file or directory\n") &&
+			!strings.HasSuffix(line, ".tmp' for reading: No such file or directory\n") {
+			return false
+		}
+	}
+	return stderr != ""
+}
+
+func TestOnlyVanished(t *testing.T) {
+	t.Parallel()
+	const vanished = "cp: cannot stat '/t/members/a/logger.json.2100763866.tmp': No such file or directory\n"
+	for stderr, want := range map[string]bool{
+		vanished: true,
+		vanished + "cp: cannot open '/t/x.json.1.tmp' for reading: No such file or directory\n": true,
+		vanished + "cp: cannot stat '/t/ledger.db': No such file or directory\n":                false,
+		"cp: error writing '/t2/x.json.1.tmp': No space left on device\n":                       false,
+		"": false,
+	} {
+		if got := onlyVanished(stderr); got != want {
+			t.Errorf("%q: %v", stderr, got)
+		}
+	}
 }
 
 // remove removes a directory as rm -rf does that is repeated while something in it still
@@ -224,7 +265,7 @@ func TestCopiedHome(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "--restart", "never", "--", "fakeagent", "hold")
 	before, sup := r.members()["a"], r.supervisor()
-	r.command("cp", "-a", r.dir+"/t", r.dir+"/copy")
+	r.copyLive(r.dir+"/t", r.dir+"/copy")
 	original := r.env
 	r.env = append(slices.Clone(original), team.EnvHome+"="+r.dir+"/copy")
 	t.Cleanup(func() { r.env = original }) // before the team is deleted
@@ -298,9 +339,9 @@ func TestCopyTakesOver(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
 	old := r.proc("a").Agent
-	r.command("cp", "-a", r.dir+"/t", r.dir+"/t2")
+	r.copyLive(r.dir+"/t", r.dir+"/t2")
 	r.kill(r.supervisor())
-	r.command("rm", "-rf", r.dir+"/t")
+	r.remove(r.dir + "/t")
 	r.env = append(r.env, team.EnvHome+"="+r.dir+"/t2")
 	r.layout = team.Home{Dir: r.dir + "/t2"}.Team("f")
 	r.teamctl("relocate", "f")
