@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 // docs/cli.md is generated from the table of commands, docs/cli-json.md from its
@@ -63,8 +65,47 @@ func generated() (map[string][]byte, error) {
 	if err == nil {
 		files["docs/cli-json.md"], err = cliJSON()
 	}
+	if err == nil {
+		files["docs/ui.md"], err = withActions(filepath.Join("..", "..", "docs", "ui.md"))
+	}
 	files["docs/cli.md"] = append(bytes.TrimRight(ref.Bytes(), "\n"), '\n')
 	return files, err
+}
+
+// withActions is docs/ui.md with the list of actions of now in its place.
+func withActions(path string) ([]byte, error) {
+	const begin, end = "<!-- actions -->\n", "<!-- end of actions -->\n"
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return nil, fmt.Errorf("%s has no place for the actions", path)
+	}
+	return []byte(before + begin + actionTable() + end + after), nil
+}
+
+// actionTable is everything that can be done on a screen, for docs/ui.md.
+func actionTable() string {
+	var b strings.Builder
+	b.WriteString("| key | on | action | at a shell | page |\n|---|---|---|---|---|\n")
+	for _, x := range view.Actions() {
+		things := make([]string, len(x.On))
+		for i, t := range x.On {
+			things[i] = string(t)
+		}
+		key, page := "`o`", ""
+		if x.Key != "" {
+			key = "`" + x.Key + "`"
+		}
+		if x.Page {
+			page = "yes"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` | %s |\n", key, strings.Join(things, ", "), x.Title, x.Command, page)
+	}
+	return b.String()
 }
 
 const cliHead = `# Commands

@@ -43,6 +43,8 @@ type Need struct {
 	Text     string    `json:"text"`               // what is asked, or what is wrong
 	Since    time.Time `json:"since,omitzero"`
 	Command  string    `json:"command"` // that shows it, or leads there
+
+	Question bool `json:"question,omitempty"` // a permission that asks for more than a yes or no
 }
 
 // Name is what the need is called in a list: "permission 3", "dialog".

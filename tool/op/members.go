@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -13,6 +14,10 @@ func memberOps() []Op {
 		with(Op{Name: "TeammateSpawn", Verb: "spawn", Gates: []tool.Operation{tool.OpSpawn}, Long: true}, spawn),
 		with(Op{Name: "TeammateStop", Verb: "stop", Gates: rule, Destructive: true, Idempotent: true, Long: true}, teammateStop),
 		with(Op{Name: "TeammateRestart", Verb: "restart", Gates: rule, Destructive: true, Long: true}, teammateRestart),
+		with(Op{Name: "TeammateStart", Verb: "start", Gates: rule, Idempotent: true, Long: true}, teammateStart),
+		with(Op{Name: "TeammatePause", Verb: "pause", Gates: rule, Idempotent: true}, teammatePause),
+		with(Op{Name: "TeammateResume", Verb: "resume", Gates: rule, Idempotent: true}, teammateResume),
+		with(Op{Name: "TeammateInterrupt", Verb: "interrupt", Gates: rule}, teammateInterrupt),
 		with(Op{Name: "TeammateRename", Verb: "rename", Gates: rule, Idempotent: true}, teammateRename),
 		with(Op{Name: "TeammateMode", Verb: "mode", Gates: []tool.Operation{tool.OpMode}, Idempotent: true}, teammateMode),
 		with(Op{Name: "TeammateOutput", Verb: "capture", ReadOnly: true, Idempotent: true}, teammateOutput),
@@ -82,23 +87,64 @@ func teammateStop(ctx context.Context, s *Session, in TeammateStopIn) (StopOut, 
 	})
 }
 
-// TeammateRestartIn restarts one member.
-type TeammateRestartIn struct {
+func teammateRestart(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
+	return one(ctx, s, in, "restart", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+		progress(ctx, 0, 1, "restarting %s", in.Name)
+		return t.Restart(ctx, c, names)
+	})
+}
+
+// TeammateIn names one member.
+type TeammateIn struct {
 	TeamRef
 	Name string `json:"name" jsonschema:"Name of the member, or its agent id."`
 }
 
-func teammateRestart(ctx context.Context, s *Session, in TeammateRestartIn) (MemberInfo, error) {
+// one calls an operation on members for a single one.
+func one(ctx context.Context, s *Session, in TeammateIn, what string, f func(*tool.Team, tool.Caller, []string) ([]ledger.Member, error)) (MemberInfo, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (MemberInfo, error) {
-		progress(ctx, 0, 1, "restarting %s", in.Name)
-		list, err := t.Restart(ctx, c, []string{in.Name})
+		list, err := f(t, c, []string{in.Name})
 		if err != nil {
 			return MemberInfo{}, err
 		}
 		if len(list) != 1 {
-			return MemberInfo{}, team.Errorf(team.CodeInternal, "restart of %s: %d members came back", in.Name, len(list))
+			return MemberInfo{}, team.Errorf(team.CodeInternal, "%s of %s: %d members came back", what, in.Name, len(list))
 		}
 		return memberInfo(list[0]), nil
+	})
+}
+
+func teammateStart(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
+	return one(ctx, s, in, "start", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+		progress(ctx, 0, 1, "starting %s", in.Name)
+		return t.Start(ctx, c, names)
+	})
+}
+
+func teammatePause(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
+	return one(ctx, s, in, "pause", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+		return t.Pause(ctx, c, names, true)
+	})
+}
+
+func teammateResume(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
+	return one(ctx, s, in, "resume", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+		return t.Pause(ctx, c, names, false)
+	})
+}
+
+// TeammateInterruptOut says that the interrupt was given.
+type TeammateInterruptOut struct {
+	Success bool   `json:"success"`
+	Message string `json:"message"`
+}
+
+func teammateInterrupt(ctx context.Context, s *Session, in TeammateIn) (TeammateInterruptOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TeammateInterruptOut, error) {
+		if err := t.Interrupt(ctx, c, in.Name); err != nil {
+			return TeammateInterruptOut{}, err
+		}
+		return TeammateInterruptOut{Success: true, Message: "Interrupted " + in.Name}, nil
 	})
 }
 

@@ -107,10 +107,10 @@ func TestRefusalsByRole(t *testing.T) {
 	const everybody = "+++++"
 	want := map[string]string{
 		"TeamCreate": "+---- ++", "TeamDelete": "+---+ -+", "TeamShutdown": "+---+ --", "TeamStatus": everybody + " +-",
-		"TeammateSpawn": "+---+ --", "TeammateStop": "+---+ --", "TeammateRestart": "+---+ --", "TeammateRename": "+---+ --", "TeammateMode": "+---+ --",
+		"TeammateSpawn": "+---+ --", "TeammateStop": "+---+ --", "TeammateRestart": "+---+ --", "TeammateStart": "+---+ --", "TeammatePause": "+---+ --", "TeammateResume": "+---+ --", "TeammateInterrupt": "+---+ --", "TeammateRename": "+---+ --", "TeammateMode": "+---+ --",
 		"TeammateOutput": everybody + " +-",
 		"TaskCreate":     "+++-+ -+", "TaskGet": everybody + " ++", "TaskList": everybody + " ++", "TaskUpdate": "+---+ -+",
-		"TaskClaim": "++--+ --", "TaskComplete": "++--+ --", "TaskFail": "++--+ --", "TaskRelease": "++--+ --",
+		"TaskClaim": "++--+ --", "TaskComplete": "++--+ --", "TaskFail": "++--+ --", "TaskRelease": "++--+ --", "TaskRetry": "+++-+ --",
 		"SendMessage": "+++-+ ++", "InboxRead": everybody + " +-", "ThreadShow": everybody + " +-",
 		"PlanSubmit": everybody + " +-", "ApprovalList": everybody + " +-", "ApprovalAnswer": "+---+ --",
 		"ScratchpadGet": everybody + " +-", "ScratchpadMerge": "+++-+ --", "WorktreeStatus": everybody + " +-", "WorktreeDiff": everybody + " +-",

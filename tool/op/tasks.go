@@ -23,6 +23,7 @@ func taskOps() []Op {
 		with(Op{Name: "TaskComplete", Verb: "task complete", Gates: work}, taskComplete),
 		with(Op{Name: "TaskFail", Verb: "task fail", Gates: work}, taskFail),
 		with(Op{Name: "TaskRelease", Verb: "task release", Gates: work}, taskRelease),
+		with(Op{Name: "TaskRetry", Verb: "task retry", Gates: []tool.Operation{tool.OpTaskRetry}}, taskRetry),
 	}
 }
 
@@ -328,5 +329,18 @@ func taskRelease(ctx context.Context, s *Session, in TaskReleaseIn) (TaskOut, er
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
 		task, err := t.TaskRelease(ctx, c, taskID(in.TaskID), in.Attempt)
 		return taskOut(task, err, "Released task #%s: %s", task.ID, task.Subject)
+	})
+}
+
+// TaskRetryIn names a task that has ended.
+type TaskRetryIn struct {
+	TeamRef
+	TaskID string `json:"task_id" jsonschema:"Id of the task."`
+}
+
+func taskRetry(ctx context.Context, s *Session, in TaskRetryIn) (TaskOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
+		task, err := t.TaskRetry(ctx, c, taskID(in.TaskID))
+		return taskOut(task, err, "Task #%s is pending again", task.ID)
 	})
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/tool/op"
+)
+
+// TestActions: everything that can be done on a screen is an operation that other programs
+// call, or changes nothing, and has a command line that is one.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	ids, keys := map[string]bool{}, map[string]string{}
+	for _, x := range view.Actions() {
+		if ids[x.ID] {
+			t.Errorf("two actions are called %q", x.ID)
+		}
+		ids[x.ID] = true
+		for _, on := range x.On {
+			if at := x.Key + " on " + string(on); x.Key != "" {
+				if other := keys[at]; other != "" {
+					t.Errorf("%s: %s and %s", at, other, x.ID)
+				}
+				keys[at] = x.ID
+			}
+		}
+		if x.Operation == "" && (x.Page || x.Confirm || !x.Terminal) {
+			t.Errorf("%s changes nothing, and its flags say it does", x.ID)
+		}
+		if x.Operation != "" {
+			o, err := op.Find(x.Operation)
+			if err != nil || o.ReadOnly || o.Unavailable {
+				t.Errorf("%s: %s is no operation that changes anything: %v", x.ID, x.Operation, err)
+			}
+		}
+		if len(x.On) == 0 || x.Title == "" || strings.Contains(x.Command, "{text}") && x.Asks == "" {
+			t.Errorf("%s is incomplete: %+v", x.ID, x)
+		}
+		line := x.Line(view.Deed{Member: "builder", Task: "5", Approval: 3, Message: "0194", Merge: 7, Text: "1"})
+		words := strings.Fields(line)
+		if words[0] != "teamctl" || strings.ContainsAny(line, "{}") {
+			t.Errorf("%s: %s", x.ID, line)
+			continue
+		}
+		a := &app{out: newOutput(os.Stdout, os.Stderr, false)}
+		cmd, rest, err := a.root(words[1:]).Find(words[1:])
+		if err == nil && cmd.Hidden {
+			t.Errorf("%s: %s is hidden", x.ID, line)
+		}
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err == nil {
+			err = cmd.ValidateArgs(cmd.Flags().Args())
+		}
+		if err != nil || cmd.RunE == nil {
+			t.Errorf("%s: %s: %v", x.ID, line, err)
+		}
+	}
+	if !slices.ContainsFunc(view.Actions(), func(x view.Action) bool { return x.Page }) {
+		t.Error("the page offers nothing")
+	}
+}

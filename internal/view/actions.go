@@ -1,0 +1,217 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Action is one thing that a person can do on a screen. Palette, key help, footers,
+// buttons of the page and docs/ui.md come from the one list of them.
+type Action struct {
+	ID    string
+	Title string // an imperative, "approve"
+	Key   string // "" where it is in the menu and the palette only
+	On    []Thing
+	// Operation of tool/op that it calls; "" changes nothing of the team.
+	Operation string
+	// Command is the same at a shell, with {member}, {task}, {approval}, {message}, {merge}
+	// and {text} to be filled in.
+	Command string
+	Asks    string // what it asks a person for, "" for nothing
+	Long    bool   // what it asks for may have several lines
+	Confirm bool   // it cannot be taken back: the person types the name of the thing
+	// Terminal: it needs the screen's own terminal while it runs.
+	Terminal bool
+	Page     bool // the page offers it
+	When     func(Target) bool
+}
+
+// Thing is a kind of what an Action is about.
+type Thing string
+
+// Things.
+const (
+	OnTeam     Thing = "team"
+	OnApproval Thing = "approval"
+	OnMember   Thing = "member"
+	OnTask     Thing = "task"
+	OnMessage  Thing = "message"
+	OnMerge    Thing = "merge"
+)
+
+// Target is one thing of a team. Of Need, Member, Task, Message and Merge those are set
+// that it has something to do with.
+type Target struct {
+	Thing   Thing
+	Need    *Need
+	Member  *Member
+	Task    *Task
+	Message *Message
+	Merge   *Merge
+}
+
+// Actions is everything that can be done, in the order in which it is offered.
+func Actions() []Action {
+	approval, member, task := []Thing{OnApproval}, []Thing{OnMember}, []Thing{OnTask}
+	return []Action{
+		{ID: "approve", Title: "approve", Key: "a", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval}", Page: true, When: Target.answerable},
+		{ID: "reject", Title: "reject", Key: "x", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals reject {approval} --feedback {text}",
+			Asks: "why, or what is to be changed", Long: true, Page: true},
+		{ID: "approve-edited", Title: "edit, then approve", Key: "e", On: approval, Operation: "ApprovalAnswer",
+			Command: "teamctl approvals approve {approval} --input {text}", Asks: "the input that may be used instead, JSON", Long: true, When: Target.permission},
+		{ID: "answer", Title: "answer", Key: "i", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval} --answer {text}",
+			Asks: "the answer, one line for each question", Long: true, Page: true, When: Target.question},
+
+		{ID: "message", Title: "message", Key: "m", On: []Thing{OnMember, OnApproval, OnTask}, Operation: "SendMessage", Command: "teamctl send {member} {text}",
+			Asks: "what to tell it", Long: true, Page: true, When: Target.hasMember},
+		{ID: "reply", Title: "reply", Key: "r", On: []Thing{OnMessage}, Operation: "SendMessage", Command: "teamctl send {member} {text} --parent {message}",
+			Asks: "the answer", Long: true, Page: true, When: Target.fromOther},
+		{ID: "broadcast", Title: "message to all", On: []Thing{OnTeam}, Operation: "SendMessage", Command: "teamctl broadcast {text}", Asks: "what to tell all members", Long: true, Page: true},
+
+		{ID: "attach", Title: "attach", On: []Thing{OnMember, OnApproval}, Command: "teamctl attach {member}", Terminal: true, When: Target.running},
+		{ID: "restart", Title: "restart", Key: "r", On: member, Operation: "TeammateRestart", Command: "teamctl restart {member}", Page: true, When: Target.hasMember},
+		{ID: "start", Title: "start", On: member, Operation: "TeammateStart", Command: "teamctl start {member}", Page: true, When: Target.ended},
+		{ID: "pause", Title: "pause", On: member, Operation: "TeammatePause", Command: "teamctl pause {member}", Page: true, When: func(t Target) bool { return t.running() && !t.paused() }},
+		{ID: "resume", Title: "resume", On: member, Operation: "TeammateResume", Command: "teamctl resume {member}", Page: true, When: Target.paused},
+		{ID: "interrupt", Title: "interrupt its turn", On: member, Operation: "TeammateInterrupt", Command: "teamctl interrupt {member}", Page: true, When: Target.running},
+		{ID: "stop", Title: "stop", On: member, Operation: "TeammateStop", Command: "teamctl stop {member}", Page: true, When: Target.up},
+		{ID: "kill", Title: "kill", On: member, Operation: "TeammateStop", Command: "teamctl kill {member}", Confirm: true, When: Target.up},
+		{ID: "plan-mode", Title: "put into plan mode", On: member, Operation: "TeammateMode", Command: "teamctl mode {member} plan", When: func(t Target) bool { return t.inPlan(false) }},
+		{ID: "default-mode", Title: "take out of plan mode", On: member, Operation: "TeammateMode", Command: "teamctl mode {member} default", When: func(t Target) bool { return t.inPlan(true) }},
+
+		{ID: "add-task", Title: "add a task", Key: "t", On: []Thing{OnTeam}, Operation: "TaskCreate", Command: "teamctl task add {text}", Asks: "what is to be done, the details below it", Long: true, Page: true},
+		{ID: "assign", Title: "assign", On: task, Operation: "TaskUpdate", Command: "teamctl task assign {task} {text}", Asks: "the member that shall do it", Page: true, When: Target.open},
+		{ID: "release", Title: "take from its owner", On: task, Operation: "TaskUpdate", Command: "teamctl task assign {task} --nobody", When: func(t Target) bool { return t.Task != nil && t.Task.Active() }},
+		{ID: "retry", Title: "retry", Key: "r", On: task, Operation: "TaskRetry", Command: "teamctl task retry {task}", Page: true, When: Target.failed},
+		{ID: "rename-task", Title: "edit the subject", Key: "e", On: task, Operation: "TaskUpdate", Command: "teamctl task edit {task} --subject {text}",
+			Asks: "the new subject", When: Target.open},
+		{ID: "depend", Title: "depend on another", On: task, Operation: "TaskUpdate", Command: "teamctl task edit {task} --depends-on {text}",
+			Asks: "the ids of the tasks that must be completed first", When: Target.open},
+		{ID: "prioritize", Title: "set the priority", On: task, Operation: "TaskUpdate", Command: "teamctl task edit {task} --priority {text}",
+			Asks: "a number; higher is taken first", When: Target.open},
+		{ID: "delete-task", Title: "delete", On: task, Operation: "TaskUpdate", Command: "teamctl task rm {task}", Confirm: true, When: Target.hasTask},
+	}
+}
+
+// ActionsOn returns what can be done with a target, in order.
+func ActionsOn(t Target) []Action {
+	return slices.DeleteFunc(Actions(), func(a Action) bool {
+		return !slices.Contains(a.On, t.Thing) || a.When != nil && !a.When(t)
+	})
+}
+
+// ActionByID returns an action by its ID.
+func ActionByID(id string) (Action, bool) {
+	for _, a := range Actions() {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return Action{}, false
+}
+
+// Line is the command of an action with what a deed fills in, as a shell reads it. What
+// the person has yet to type stays as it is in Command.
+func (a Action) Line(d Deed) string {
+	words := []string{}
+	for _, w := range strings.Fields(a.Command) {
+		for name, value := range map[string]string{
+			"{member}": d.Member, "{task}": d.Task, "{message}": d.Message, "{text}": d.Text,
+			"{approval}": number(d.Approval), "{merge}": number(d.Merge),
+		} {
+			if w == name && value != "" {
+				w = quoted(value)
+				break
+			}
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ")
+}
+
+func number(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// quoted is a word for a POSIX shell.
+func quoted(s string) string {
+	s = Escape(s)
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Deed is an action on the target, without what the person types for it.
+func (t Target) Deed(a Action) Deed {
+	d := Deed{Action: a.ID, Member: t.memberName()}
+	if t.Need != nil {
+		d.Approval, d.Task = t.Need.Approval, t.Need.Task
+	}
+	if t.Task != nil {
+		d.Task = t.Task.ID
+	}
+	if t.Message != nil {
+		d.Message = t.Message.ID
+	}
+	if t.Merge != nil {
+		d.Merge = t.Merge.ID
+	}
+	return d
+}
+
+func (t Target) memberName() string {
+	switch {
+	case t.Member != nil:
+		return t.Member.Name
+	case t.Need != nil && t.Need.Member != "":
+		return t.Need.Member
+	case t.Task != nil:
+		return t.Task.Owner
+	case t.Message != nil:
+		return t.Message.From
+	case t.Merge != nil:
+		return t.Merge.Member
+	}
+	return ""
+}
+
+// answerable: a question is no yes or no.
+func (t Target) answerable() bool { return t.Need != nil && !t.Need.Question }
+
+func (t Target) permission() bool {
+	return t.Need != nil && t.Need.Kind == NeedPermission && !t.Need.Question
+}
+
+func (t Target) question() bool { return t.Need != nil && t.Need.Question }
+
+func (t Target) hasMember() bool { return cmp.Or(t.memberName(), team.LeadName) != team.LeadName }
+
+func (t Target) fromOther() bool { return t.Message != nil && t.Message.From != team.LeadName }
+
+func (t Target) hasTask() bool { return t.Task != nil }
+
+func (t Target) open() bool { return t.Task != nil && !t.Task.Finished() }
+
+func (t Target) running() bool {
+	return t.hasMember() && (t.Member == nil || t.Member.State == team.Running)
+}
+
+func (t Target) ended() bool {
+	return t.hasMember() && t.Member != nil && t.Member.State.Terminal()
+}
+
+func (t Target) paused() bool { return t.hasMember() && t.Member != nil && t.Member.Paused }
+
+func (t Target) failed() bool { return t.Task != nil && t.Task.Status == team.TaskFailed }
+
+func (t Target) up() bool { return t.hasMember() && t.Member != nil && !t.Member.State.Terminal() }
+
+func (t Target) inPlan(in bool) bool { return t.hasMember() && t.Member != nil && t.Member.Plan == in }
