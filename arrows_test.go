@@ -148,8 +148,16 @@ var rooms = map[string]room{
 		may: []string{"team"}, libs: []string{"github.com/bmatcuk/doublestar"}, never: append([]string{"net"}, noExec...),
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
+	"supervisor/loop": {
+		may: []string{"team", "ledger", "mail"}, never: append([]string{"net"}, noExec...),
+		why: "what the supervisor's loop offers its parts, in types: it runs nothing",
+	},
+	"supervisor/looptest": {
+		may: []string{"team", "ledger", "supervisor/loop"}, never: noExec,
+		why: "a loop that tests run: no program links it",
+	},
 	"supervisor": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/loop", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
@@ -312,6 +320,7 @@ var testRooms = map[string][]string{
 	"agent/tools":               {"internal/proc"},                // likewise
 	"agent/confine":             {"team", "internal/run"},         // to confine a real command
 	"scripts":                   {"mail"},
+	"supervisor":                {"supervisor/looptest"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/teamctl/teamctl/supervisor/services"
+	"github.com/teamctl/teamctl/supervisor/loop"
 )
 
 // bus is the supervisor as its services see it.
@@ -45,22 +45,22 @@ func (b bus) Armed(name string) bool { return b.s.timers[name] != nil }
 
 func (b bus) Send(what string, f func()) bool { return b.s.send(job{what, f}) }
 
-func (b bus) Members() []services.Member {
-	out := make([]services.Member, 0, len(b.s.members))
+func (b bus) Members() []loop.Member {
+	out := make([]loop.Member, 0, len(b.s.members))
 	for _, m := range b.s.members {
 		out = append(out, view(m))
 	}
 	return out
 }
 
-func (b bus) Find(name string) (services.Member, bool) {
+func (b bus) Find(name string) (loop.Member, bool) {
 	m := b.s.find(name)
 	if m == nil {
-		return services.Member{}, false
+		return loop.Member{}, false
 	}
 	return view(m), true
 }
 
-func view(m *member) services.Member {
-	return services.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: paused(m.row)}
+func view(m *member) loop.Member {
+	return loop.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: paused(m.row)}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/services"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -481,7 +481,7 @@ func (idleQuit) apply(s *Supervisor) {
 }
 
 func (s *Supervisor) idle() bool {
-	if slices.ContainsFunc(s.services, services.Service.Busy) {
+	if slices.ContainsFunc(s.services, loop.Service.Busy) {
 		return false
 	}
 	for _, m := range s.members {

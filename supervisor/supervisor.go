@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
@@ -91,7 +92,7 @@ type serving struct {
 	joined      *services.Joined
 	offers      *services.Offers
 	intents     *services.Intents
-	services    []services.Service // all of them
+	services    []loop.Service // all of them
 }
 
 // ErrStopped says that the supervisor has ended.
@@ -120,7 +121,7 @@ func New(cfg Config) *Supervisor {
 
 // serve makes the services.
 func (s *Supervisor) serve() {
-	t := services.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
+	t := loop.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
 	git := services.NewSlots()
 	s.checkpoints = services.NewCheckpoints(t, git)
 	s.publisher, s.copies = services.NewPublisher(t), services.NewCopies(t, s.policy.CopyEvery, s.policy.CopyRest)
@@ -131,7 +132,7 @@ func (s *Supervisor) serve() {
 		id, _, err := s.clock.SinceBoot()
 		return id, err
 	}
-	s.services = []services.Service{
+	s.services = []loop.Service{
 		services.NewMailboxes(t, s.policy.Repair, s.cfg.LeadMail, boot), services.NewLitter(t), services.NewExpiry(t), s.joined,
 		s.publisher, s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits), services.NewNotifications(t),
 		services.NewWALWatch(t, s.policy.Log, s.policy.LogPause, s.policy.LogRest), s.copies, services.NewLeftovers(t),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -35,14 +36,14 @@ func (s Slots) give() { <-s }
 
 // Checkpoints saves the state of worktrees whose members have come to rest.
 type Checkpoints struct {
-	quiet
-	team   Team
+	loop.Quiet
+	team   loop.Team
 	slots  Slots
 	saving map[string]string // under way, by session: why one more is wanted, or ""
 }
 
 // NewCheckpoints returns the service.
-func NewCheckpoints(t Team, slots Slots) *Checkpoints {
+func NewCheckpoints(t loop.Team, slots Slots) *Checkpoints {
 	return &Checkpoints{team: t, slots: slots, saving: map[string]string{}}
 }
 
@@ -58,7 +59,7 @@ func (c *Checkpoints) Event(e ledger.Event) {
 	default:
 		return
 	}
-	if m, ok := c.bus.Find(name); ok && !team.KindOf(m.Spec.Agent).Worker {
+	if m, ok := c.Bus.Find(name); ok && !team.KindOf(m.Spec.Agent).Worker {
 		c.Save(m.Member, why)
 	}
 }
@@ -74,7 +75,7 @@ func (c *Checkpoints) Save(row ledger.Member, why string) {
 		return
 	}
 	c.saving[row.SessionKey] = ""
-	c.bus.Go("checkpoint", func(ctx context.Context) func() {
+	c.Bus.Go("checkpoint", func(ctx context.Context) func() {
 		if !c.slots.take(ctx) {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,8 +15,8 @@ const CopiesKept = 3
 // Copies makes copies of the ledger when a run has ended, and at least once in a period while
 // it changes. Nothing is armed while nothing changes.
 type Copies struct {
-	quiet
-	team        Team
+	loop.Quiet
+	team        loop.Team
 	every, rest time.Duration
 
 	last    time.Time // the newest; zero: not looked at yet, or none
@@ -26,7 +27,7 @@ type Copies struct {
 
 // NewCopies returns the service: no change stays in no copy for longer than every, and two
 // copies are rest apart.
-func NewCopies(t Team, every, rest time.Duration) *Copies {
+func NewCopies(t loop.Team, every, rest time.Duration) *Copies {
 	return &Copies{team: t, every: every, rest: rest}
 }
 
@@ -42,7 +43,7 @@ func (c *Copies) Looked(bool) { c.later() }
 
 func (c *Copies) later() {
 	c.changed = true
-	if !c.bus.Armed("copy") {
+	if !c.Bus.Armed("copy") {
 		c.at(c.every)
 	}
 }
@@ -63,7 +64,7 @@ func (c *Copies) at(age time.Duration) {
 	if !c.last.IsZero() {
 		since = max(0, time.Since(c.last))
 	}
-	c.bus.After("copy", max(time.Millisecond, age-since), c.copy)
+	c.Bus.After("copy", max(time.Millisecond, age-since), c.copy)
 }
 
 func (c *Copies) copy() {
@@ -71,7 +72,7 @@ func (c *Copies) copy() {
 		return
 	}
 	c.running, c.changed = true, false
-	c.bus.Go("copy the ledger", func(ctx context.Context) func() {
+	c.Bus.Go("copy the ledger", func(ctx context.Context) func() {
 		if _, err := c.team.Ledger.CopyTo(ctx, c.team.Layout.Copies(), CopiesKept); err != nil && ctx.Err() == nil {
 			c.team.Log.Warn("copy the ledger", "err", err)
 		}
@@ -96,7 +97,7 @@ func (c *Copies) Last() bool {
 	if !c.changed || !c.last.IsZero() && time.Since(c.last) < c.rest {
 		return false
 	}
-	c.bus.After("copy", 0, nil)
+	c.Bus.After("copy", 0, nil)
 	c.copy()
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -47,12 +48,12 @@ func Expire(ctx context.Context, m mail.Mailer, a ledger.Approval) error {
 
 // Expiry ends the approvals that nobody answered by their deadline.
 type Expiry struct {
-	quiet
-	team Team
+	loop.Quiet
+	team loop.Team
 }
 
 // NewExpiry returns the service.
-func NewExpiry(t Team) *Expiry { return &Expiry{team: t} }
+func NewExpiry(t loop.Team) *Expiry { return &Expiry{team: t} }
 
 // Ready looks at what is pending.
 func (x *Expiry) Ready() { x.look() }
@@ -60,13 +61,13 @@ func (x *Expiry) Ready() { x.look() }
 // Event looks at a new approval.
 func (x *Expiry) Event(e ledger.Event) {
 	if e.What == team.EventApprovalAsked {
-		x.bus.After("approvals", time.Millisecond, x.look)
+		x.Bus.After("approvals", time.Millisecond, x.look)
 	}
 }
 
 // look ends what is over, and comes again at the next deadline.
 func (x *Expiry) look() {
-	x.bus.Go("expire approvals", func(ctx context.Context) func() {
+	x.Bus.Go("expire approvals", func(ctx context.Context) func() {
 		pending, err := x.team.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
 		if err != nil {
 			x.team.Log.Warn("read approvals", "err", err)
@@ -89,8 +90,8 @@ func (x *Expiry) look() {
 			}
 		}
 		return func() {
-			if !x.bus.Armed("approvals") { // else one was asked for meanwhile: that look comes first
-				x.bus.After("approvals", next, x.look)
+			if !x.Bus.Armed("approvals") { // else one was asked for meanwhile: that look comes first
+				x.Bus.After("approvals", next, x.look)
 			}
 		}
 	})

@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
 // An approval that nobody answers ends at its deadline, and the asker hears of it.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	tm, members := newTeam(t, "ann")
-	b := newBus(t, members...)
+	tm, members := looptest.NewTeam(t, "ann")
+	b := looptest.NewBus(t, members...)
 	x := NewExpiry(tm)
-	b.start(x)
-	b.next()
+	b.StartService(x)
+	b.Next()
 	if b.Armed("approvals") {
 		t.Error("armed without an approval")
 	}
@@ -35,14 +36,14 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	ask("later", time.Now().Add(time.Hour))
-	b.fire("approvals")
-	b.next()
-	if d := b.periods["approvals"]; d < 50*time.Minute || !b.Armed("approvals") {
+	b.Fire("approvals")
+	b.Next()
+	if d := b.Periods["approvals"]; d < 50*time.Minute || !b.Armed("approvals") {
 		t.Errorf("looks again in %s", d)
 	}
 	pending(1)
 	ask("soon", time.Now().Add(time.Millisecond))
-	b.until("it ends", func() bool {
+	b.Until("it ends", func() bool {
 		list, err := tm.Ledger.Messages(t.Context(), ledger.MessageFilter{Recipient: "ann"})
 		return err == nil && len(list) == 1 && list[0].Kind == team.KindPermissionResponse
 	})
@@ -53,16 +54,16 @@ func TestExpiry(t *testing.T) {
 // roster; until then the supervisor stays.
 func TestJoined(t *testing.T) {
 	t.Parallel()
-	tm, _ := newTeam(t)
+	tm, _ := looptest.NewTeam(t)
 	now := time.Now()
 	m, _, err := tm.Ledger.AddMember(t.Context(), ledger.Member{Name: "guest", Role: team.RoleExecutor, Desired: team.WantStopped, Spec: team.MemberSpec{Agent: team.AgentExternal}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBus(t)
+	b := looptest.NewBus(t)
 	j := NewJoined(tm, func() time.Time { return now })
-	b.start(j)
-	b.next()
+	b.StartService(j)
+	b.Next()
 	if j.Busy() {
 		t.Error("it waits for nobody and stays")
 	}
@@ -74,14 +75,14 @@ func TestJoined(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Asked()
-	b.fire(joinedTimer)
-	b.next()
-	if d := b.periods[joinedTimer]; !j.Busy() || d < time.Minute || d > time.Minute+time.Second {
+	b.Fire(joinedTimer)
+	b.Next()
+	if d := b.Periods[joinedTimer]; !j.Busy() || d < time.Minute || d > time.Minute+time.Second {
 		t.Fatalf("busy %v, again in %s", j.Busy(), d)
 	}
 	now = now.Add(2 * time.Minute)
-	b.fire(joinedTimer)
-	b.next()
+	b.Fire(joinedTimer)
+	b.Next()
 	if row, err := tm.Ledger.MemberBySession(t.Context(), m.SessionKey); err != nil || row.RemovedAt == 0 || j.Busy() {
 		t.Errorf("%+v, %v; busy %v", row, err, j.Busy())
 	}

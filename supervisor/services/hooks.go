@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -22,15 +23,15 @@ const (
 // Hooks asks people's own hooks about what happens to members, and sends the feedback of a
 // block to the member.
 type Hooks struct {
-	quiet
-	team   Team
+	loop.Quiet
+	team   loop.Team
 	env    []string
 	asking chan struct{}  // limits hooks asked at once
 	blocks map[string]int // times in a row that a hook has kept a member from being idle, by session
 }
 
 // NewHooks returns the service; env is the environment of hooks.
-func NewHooks(t Team, env []string) *Hooks {
+func NewHooks(t loop.Team, env []string) *Hooks {
 	return &Hooks{team: t, env: env, asking: make(chan struct{}, MaxAsking), blocks: map[string]int{}}
 }
 
@@ -40,7 +41,7 @@ func (h *Hooks) Event(e ledger.Event) {
 	name := e.ID
 	switch {
 	case e.What == team.EventTaskClaimed:
-		if m, ok := h.bus.Find(e.Who); ok {
+		if m, ok := h.Bus.Find(e.Who); ok {
 			delete(h.blocks, m.SessionKey)
 		}
 		return
@@ -56,13 +57,13 @@ func (h *Hooks) Event(e ledger.Event) {
 	default:
 		return
 	}
-	m, ok := h.bus.Find(name)
+	m, ok := h.Bus.Find(name)
 	if !ok {
 		return
 	}
 	row, blocks := m.Member, h.blocks[m.SessionKey]
 	in.About(row)
-	h.bus.Go("ask hooks", func(ctx context.Context) func() {
+	h.Bus.Go("ask hooks", func(ctx context.Context) func() {
 		select {
 		case h.asking <- struct{}{}:
 			defer func() { <-h.asking }()
@@ -85,7 +86,7 @@ func (h *Hooks) Event(e ledger.Event) {
 
 // asked takes what the hooks said of a member's idleness.
 func (h *Hooks) asked(session string, blocked bool) {
-	if _, ok := h.bus.Find(session); ok && blocked {
+	if _, ok := h.Bus.Find(session); ok && blocked {
 		h.blocks[session]++
 	} else {
 		delete(h.blocks, session)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -13,19 +14,19 @@ import (
 // row; a task that the member claims begins anew.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	tm, members := newTeam(t, "ann")
+	tm, members := looptest.NewTeam(t, "ann")
 	text := "hooks: {TeammateIdle: 'echo go on >&2; exit 2'}\n"
 	if err := os.WriteFile(filepath.Join(tm.Layout.Home.Dir, "config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := newBus(t, members...)
+	b := looptest.NewBus(t, members...)
 	h := NewHooks(tm, os.Environ())
-	b.start(h)
+	b.StartService(h)
 	session := members[0].SessionKey
 	idle := func() {
 		t.Helper()
 		h.Event(ledger.Event{What: "member.activity", ID: "ann", After: string(team.Idle)})
-		b.next()
+		b.Next()
 	}
 	fed := func(want int) {
 		t.Helper()
@@ -47,7 +48,7 @@ func TestHooks(t *testing.T) {
 	fed(2)
 	h.Event(ledger.Event{What: "member.activity", ID: "ann", After: string(team.Working)})
 	h.Event(ledger.Event{What: "member.activity", ID: "nobody", After: string(team.Idle)})
-	if len(b.queue) != 0 {
+	if b.Waiting() != 0 {
 		t.Error("asked about what has no hook")
 	}
 }

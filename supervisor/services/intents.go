@@ -10,14 +10,15 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Intents does what approvals let happen. Whoever asks, and however often, it happens once: what
 // came of it is noted in the ledger.
 type Intents struct {
-	quiet
-	team  Team
+	loop.Quiet
+	team  loop.Team
 	again time.Duration
 	do    func(ctx context.Context, approval int64, what json.RawMessage) (names []string, err error)
 	// under way, by approval: who waits for the outcome
@@ -26,7 +27,7 @@ type Intents struct {
 
 // NewIntents returns the service. do carries out what was approved and finds what it has done
 // before; it is called again after the pause again where the outcome could not be noted.
-func NewIntents(t Team, again time.Duration, do func(ctx context.Context, approval int64, what json.RawMessage) (names []string, err error)) *Intents {
+func NewIntents(t loop.Team, again time.Duration, do func(ctx context.Context, approval int64, what json.RawMessage) (names []string, err error)) *Intents {
 	return &Intents{team: t, again: again, do: do, carrying: map[int64][]func(ledger.Outcome, error){}}
 }
 
@@ -36,7 +37,7 @@ func (i *Intents) Ready() { i.look() }
 // Event takes up what is approved.
 func (i *Intents) Event(e ledger.Event) {
 	if e.What == team.ApprovalEvents+string(ledger.ApprovalApproved) {
-		i.bus.After("intents", time.Millisecond, i.look)
+		i.Bus.After("intents", time.Millisecond, i.look)
 	}
 }
 
@@ -54,7 +55,7 @@ func (i *Intents) CarryOut(approval int64, reply func(ledger.Outcome, error)) {
 	if under {
 		return
 	}
-	i.bus.Go("carry out an approval", func(ctx context.Context) func() {
+	i.Bus.Go("carry out an approval", func(ctx context.Context) func() {
 		out, err := i.carry(ctx, approval)
 		return func() { i.carried(approval, out, err) }
 	})
@@ -69,14 +70,14 @@ func (i *Intents) carried(approval int64, out ledger.Outcome, err error) {
 	}
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		i.team.Log.Warn("carry out an approval", "id", approval, "err", err)
-		i.bus.After("intents", i.again, i.look)
+		i.Bus.After("intents", i.again, i.look)
 	}
 }
 
 // look takes up what was approved and is not done: by a process that was killed meanwhile, or
 // a moment ago.
 func (i *Intents) look() {
-	i.bus.Go("read intents", func(ctx context.Context) func() {
+	i.Bus.Go("read intents", func(ctx context.Context) func() {
 		open, err := i.team.Ledger.Intents(ctx)
 		if err != nil {
 			i.team.Log.Warn("read what was approved", "err", err)

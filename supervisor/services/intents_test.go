@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -16,7 +17,7 @@ import (
 // and done again.
 func TestIntents(t *testing.T) {
 	t.Parallel()
-	tm, members := newTeam(t, "ann")
+	tm, members := looptest.NewTeam(t, "ann")
 	a, err := tm.Ledger.Ask(t.Context(), ledger.AskIn{RequestID: "d", Kind: ledger.ApproveDelegation, Session: members[0].SessionKey, Subject: "spawn"})
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +27,7 @@ func TestIntents(t *testing.T) {
 		t.Fatal(err)
 	}
 	var did atomic.Int32
-	b := newBus(t, members...)
+	b := looptest.NewBus(t, members...)
 	in := NewIntents(tm, time.Minute, func(_ context.Context, approval int64, what json.RawMessage) ([]string, error) {
 		did.Add(1)
 		if approval != id || string(what) != `{"n":1}` {
@@ -41,15 +42,15 @@ func TestIntents(t *testing.T) {
 		}
 		outs = append(outs, out)
 	}
-	b.start(in)
+	b.StartService(in)
 	in.CarryOut(id, reply)
 	in.CarryOut(id, reply)
 	if !in.Busy() {
 		t.Error("a supervisor may leave amid it")
 	}
-	b.until("done", func() bool { return len(outs) == 2 && !in.Busy() && len(b.queue) == 0 })
+	b.Until("done", func() bool { return len(outs) == 2 && !in.Busy() && b.Waiting() == 0 })
 	in.CarryOut(id, reply)
-	b.until("found", func() bool { return len(outs) == 3 })
+	b.Until("found", func() bool { return len(outs) == 3 })
 	if did.Load() != 1 || outs[0].Error != nil || outs[2].Text != outs[0].Text {
 		t.Errorf("done %d times: %+v", did.Load(), outs)
 	}
@@ -58,7 +59,7 @@ func TestIntents(t *testing.T) {
 			t.Errorf("without an intent: %v", err)
 		}
 	})
-	b.until("refused", func() bool { return !in.Busy() })
+	b.Until("refused", func() bool { return !in.Busy() })
 	if b.Armed("intents") {
 		t.Error("what nobody has approved is tried again")
 	}

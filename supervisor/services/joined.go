@@ -11,6 +11,7 @@ import (
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -86,36 +87,36 @@ func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) erro
 // Joined takes off the roster the programs that were asked to leave and have not answered by
 // the deadline.
 type Joined struct {
-	quiet
-	team  Team
+	loop.Quiet
+	team  loop.Team
 	wall  func() time.Time
 	looks int // under way
 }
 
 // NewJoined returns the service; wall is the clock of deadlines.
-func NewJoined(t Team, wall func() time.Time) *Joined { return &Joined{team: t, wall: wall} }
+func NewJoined(t loop.Team, wall func() time.Time) *Joined { return &Joined{team: t, wall: wall} }
 
 // Ready looks at what an earlier supervisor was asked.
 func (j *Joined) Ready() { j.look() }
 
 // Asked is called when a program may have been asked to leave.
-func (j *Joined) Asked() { j.bus.After(joinedTimer, time.Millisecond, j.look) }
+func (j *Joined) Asked() { j.Bus.After(joinedTimer, time.Millisecond, j.look) }
 
 // Busy reports that a program has yet to answer.
-func (j *Joined) Busy() bool { return j.looks > 0 || j.bus.Armed(joinedTimer) }
+func (j *Joined) Busy() bool { return j.looks > 0 || j.Bus.Armed(joinedTimer) }
 
 // look ends what is over, and comes again at the next deadline.
 func (j *Joined) look() {
 	j.looks++
-	j.bus.Go("look at joined programs", func(ctx context.Context) func() {
+	j.Bus.Go("look at joined programs", func(ctx context.Context) func() {
 		next, err := j.expire(ctx)
 		if err != nil && ctx.Err() == nil {
 			j.team.Log.Warn("look at the shutdown requests of joined programs", "err", err)
 			next = time.Second
 		}
 		return func() {
-			if j.looks--; !j.bus.Armed(joinedTimer) { // else one was asked for meanwhile
-				j.bus.After(joinedTimer, next, j.look)
+			if j.looks--; !j.Bus.Armed(joinedTimer) { // else one was asked for meanwhile
+				j.Bus.After(joinedTimer, next, j.look)
 			}
 		}
 	})

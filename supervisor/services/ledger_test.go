@@ -6,39 +6,40 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 )
 
 // The log of the ledger is emptied a pause after it has grown; with another process in the way
 // the next attempt comes after a rest.
 func TestWALWatch(t *testing.T) {
 	t.Parallel()
-	tm, _ := newTeam(t)
-	b := newBus(t)
+	tm, _ := looptest.NewTeam(t)
+	b := looptest.NewBus(t)
 	w := NewWALWatch(tm, 1, time.Second, time.Minute)
-	b.start(w)
+	b.StartService(w)
 	w.Looked(false)
-	if b.periods["log"] != time.Second {
-		t.Fatalf("armed %v", b.periods)
+	if b.Periods["log"] != time.Second {
+		t.Fatalf("armed %v", b.Periods)
 	}
 	held, err := filelock.Lock(t.Context(), tm.Layout.LedgerLock())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.fire("log")
+	b.Fire("log")
 	w.Looked(false)
 	if b.Armed("log") {
 		t.Error("armed while the log is being emptied")
 	}
-	b.next()
-	if b.periods["log"] != time.Minute || !b.Armed("log") {
-		t.Fatalf("after a failure: %v", b.periods)
+	b.Next()
+	if b.Periods["log"] != time.Minute || !b.Armed("log") {
+		t.Fatalf("after a failure: %v", b.Periods)
 	}
 	if err := held.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	b.fire("log") // looks again
-	b.fire("log")
-	b.next()
+	b.Fire("log") // looks again
+	b.Fire("log")
+	b.Next()
 	if size, err := tm.Ledger.WALSize(); err != nil || size > 1 || b.Armed("log") {
 		t.Errorf("%d bytes, %v; armed %v", size, err, b.Armed("log"))
 	}
@@ -47,32 +48,32 @@ func TestWALWatch(t *testing.T) {
 // Copies are made a rest after the end of a run, and a period after a change; none without one.
 func TestCopies(t *testing.T) {
 	t.Parallel()
-	tm, _ := newTeam(t)
-	b := newBus(t)
+	tm, _ := looptest.NewTeam(t)
+	b := looptest.NewBus(t)
 	c := NewCopies(tm, time.Hour, time.Minute)
-	b.start(c)
+	b.StartService(c)
 	if b.Armed("copy") || c.Last() {
 		t.Error("a copy is due without a change")
 	}
 	c.Looked(false)
-	if d := b.periods["copy"]; d != time.Minute { // a new team
+	if d := b.Periods["copy"]; d != time.Minute { // a new team
 		t.Errorf("due in %s", d)
 	}
 	c.Event(ledger.Event{What: "run.closed"})
-	if d := b.periods["copy"]; d != time.Millisecond {
+	if d := b.Periods["copy"]; d != time.Millisecond {
 		t.Errorf("due in %s after a run", d)
 	}
-	b.fire("copy")
+	b.Fire("copy")
 	if !c.Busy() {
 		t.Error("a supervisor may leave while it copies")
 	}
 	c.Looked(false) // meanwhile
-	b.next()
+	b.Next()
 	list, err := ledger.Copies(tm.Layout.Copies())
 	if err != nil || len(list) != 1 || c.Busy() {
 		t.Fatalf("%d copies, %v; busy %v", len(list), err, c.Busy())
 	}
-	if d := b.periods["copy"]; d < 50*time.Minute {
+	if d := b.Periods["copy"]; d < 50*time.Minute {
 		t.Errorf("the next is due in %s", d)
 	}
 	if c.Last() { // the newest is too young

@@ -4,20 +4,21 @@ import (
 	"context"
 
 	"github.com/teamctl/teamctl/internal/run"
+	"github.com/teamctl/teamctl/supervisor/loop"
 )
 
 // Leftovers ends what the set-up commands and hooks of an earlier supervisor, and the gates of
 // a merge that was killed, have left running.
 type Leftovers struct {
-	quiet
-	team Team
+	loop.Quiet
+	team loop.Team
 }
 
 // NewLeftovers returns the service.
-func NewLeftovers(t Team) *Leftovers { return &Leftovers{team: t} }
+func NewLeftovers(t loop.Team) *Leftovers { return &Leftovers{team: t} }
 
 // Start ends them, beside the loop.
-func (l *Leftovers) Start(_ context.Context, bus Bus) error {
+func (l *Leftovers) Start(_ context.Context, bus loop.Bus) error {
 	bus.Go("end commands that were cut short", func(ctx context.Context) func() {
 		left, err := run.BookOf(l.team.Layout).Sweep(ctx)
 		for _, c := range left {

@@ -10,6 +10,7 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/publish"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -19,21 +20,21 @@ const litterAge = time.Minute
 // Litter removes the temporary files of killed writers, at the start and, what is too young
 // then, once more later.
 type Litter struct {
-	quiet
-	team Team
+	loop.Quiet
+	team loop.Team
 }
 
 // NewLitter returns the service.
-func NewLitter(t Team) *Litter { return &Litter{team: t} }
+func NewLitter(t loop.Team) *Litter { return &Litter{team: t} }
 
 // Ready looks for litter.
 func (l *Litter) Ready() {
 	l.sweep()
-	l.bus.After("litter", litterAge+time.Second, l.sweep)
+	l.Bus.After("litter", litterAge+time.Second, l.sweep)
 }
 
 func (l *Litter) sweep() {
-	l.bus.Go("remove what killed writers left", func(ctx context.Context) func() {
+	l.Bus.Go("remove what killed writers left", func(ctx context.Context) func() {
 		n, err := inbox.Sweep(l.team.Layout.Inboxes(), l.team.Layout.Locks(), litterAge)
 		c, cerr := publish.Sweep(ctx, l.team.Layout)
 		b, berr := sweepBundles(l.team.Layout, litterAge)

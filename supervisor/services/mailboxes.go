@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -13,8 +14,8 @@ import (
 // mailed, restores what a mailbox lacks, prunes what was read, and follows the files that other
 // programs change.
 type Mailboxes struct {
-	quiet
-	team   Team
+	loop.Quiet
+	team   loop.Team
 	repair time.Duration // from a post to the look whether it was mailed
 	lead   func(context.Context) error
 	boot   func() (string, error)
@@ -26,13 +27,13 @@ type Mailboxes struct {
 // NewMailboxes returns the service. What is posted and not mailed after repair is mailed. lead
 // is called when the lead's mailbox has changed, and may be nil. boot names the boot of the
 // machine.
-func NewMailboxes(t Team, repair time.Duration, lead func(context.Context) error, boot func() (string, error)) *Mailboxes {
+func NewMailboxes(t loop.Team, repair time.Duration, lead func(context.Context) error, boot func() (string, error)) *Mailboxes {
 	return &Mailboxes{team: t, repair: repair, lead: lead, boot: boot}
 }
 
 // Start follows the mailboxes.
-func (m *Mailboxes) Start(ctx context.Context, bus Bus) error {
-	m.bus = bus
+func (m *Mailboxes) Start(ctx context.Context, bus loop.Bus) error {
+	m.Bus = bus
 	ready := make(chan error, 1)
 	bus.Go("watch the mailboxes", func(ctx context.Context) func() {
 		wait, err := m.team.Mailer().Watch(ctx, m.team.Log, m.lead)
@@ -53,7 +54,7 @@ func (m *Mailboxes) Start(ctx context.Context, bus Bus) error {
 // Ready does what an earlier supervisor has left.
 func (m *Mailboxes) Ready() {
 	m.sweep()
-	m.bus.Go("rebuild mailboxes", func(ctx context.Context) func() {
+	m.Bus.Go("rebuild mailboxes", func(ctx context.Context) func() {
 		mailer := m.team.Mailer()
 		boot, err := m.boot()
 		if err == nil {
@@ -69,8 +70,8 @@ func (m *Mailboxes) Ready() {
 
 // Event looks after a post whether it was mailed.
 func (m *Mailboxes) Event(e ledger.Event) {
-	if e.What == team.EventMessagePosted && !m.bus.Armed("repair") {
-		m.bus.After("repair", m.repair, m.look)
+	if e.What == team.EventMessagePosted && !m.Bus.Armed("repair") {
+		m.Bus.After("repair", m.repair, m.look)
 	}
 }
 
@@ -81,7 +82,7 @@ func (m *Mailboxes) look() {
 
 // sweep mails every message that is posted and not mailed.
 func (m *Mailboxes) sweep() {
-	m.bus.Go("mail posted messages", func(ctx context.Context) func() {
+	m.Bus.Go("mail posted messages", func(ctx context.Context) func() {
 		n, again, err := m.team.Mailer().Sweep(ctx)
 		if err != nil && ctx.Err() == nil {
 			m.team.Log.Warn("mail posted messages", "err", err)
@@ -92,7 +93,7 @@ func (m *Mailboxes) sweep() {
 		if again <= 0 {
 			return nil
 		}
-		return func() { m.bus.After("repair", again, m.look) }
+		return func() { m.Bus.After("repair", again, m.look) }
 	})
 }
 
@@ -103,7 +104,7 @@ func (m *Mailboxes) prune() {
 	}
 	m.pruning = true
 	sizes := m.sizes
-	m.bus.Go("prune mailboxes", func(ctx context.Context) func() {
+	m.Bus.Go("prune mailboxes", func(ctx context.Context) func() {
 		next, err := m.team.Mailer().PruneGrown(ctx, sizes)
 		if err != nil && ctx.Err() == nil {
 			m.team.Log.Warn("prune mailboxes", "err", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,7 +15,7 @@ import (
 // at the start, and the lead's mailbox is followed.
 func TestMailboxes(t *testing.T) {
 	t.Parallel()
-	tm, _ := newTeam(t, "ann")
+	tm, _ := looptest.NewTeam(t, "ann")
 	post := func(text string) {
 		t.Helper()
 		if _, _, err := tm.Ledger.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: text}); err != nil {
@@ -39,19 +40,19 @@ func TestMailboxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	looks := make(chan struct{}, 10)
-	b := newBus(t)
+	b := looptest.NewBus(t)
 	m := NewMailboxes(tm, time.Second, func(context.Context) error {
 		looks <- struct{}{}
 		return nil
 	}, func() (string, error) { return "boot", nil })
-	b.start(m)
+	b.StartService(m)
 	<-looks
-	b.until("the lost mailbox is restored", func() bool { return unread() == 1 })
-	b.until("pruned", func() bool { return !m.pruning })
+	b.Until("the lost mailbox is restored", func() bool { return unread() == 1 })
+	b.Until("pruned", func() bool { return !m.pruning })
 	post("two")
 	m.Event(ledger.Event{What: "message.posted"})
-	if b.periods["repair"] != time.Second {
-		t.Errorf("armed %v", b.periods)
+	if b.Periods["repair"] != time.Second {
+		t.Errorf("armed %v", b.Periods)
 	}
-	b.until("what was only posted is mailed", func() bool { return unread() == 2 })
+	b.Until("what was only posted is mailed", func() bool { return unread() == 2 })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -31,19 +32,19 @@ type told struct {
 
 // Notifications reports to the sinks of a team what waits for a person.
 type Notifications struct {
-	quiet
-	team    Team
+	loop.Quiet
+	team    loop.Team
 	key     string // of the team
 	queue   []told
 	sending bool
 }
 
 // NewNotifications returns the service.
-func NewNotifications(t Team) *Notifications { return &Notifications{team: t} }
+func NewNotifications(t loop.Team) *Notifications { return &Notifications{team: t} }
 
 // Start reads what the team is called.
-func (n *Notifications) Start(ctx context.Context, bus Bus) error {
-	n.bus = bus
+func (n *Notifications) Start(ctx context.Context, bus loop.Bus) error {
+	n.Bus = bus
 	row, err := n.team.Ledger.Team(ctx)
 	n.key = row.Key
 	return err
@@ -67,7 +68,7 @@ func (n *Notifications) send() {
 	}
 	batch := n.queue
 	n.queue, n.sending = nil, true
-	n.bus.Go("notify", func(ctx context.Context) func() {
+	n.Bus.Go("notify", func(ctx context.Context) func() {
 		var specs []string
 		if _, err := n.team.Ledger.Setting(ctx, SettingNotify, &specs); err != nil && ctx.Err() == nil {
 			n.team.Log.Warn("read the sinks", "err", err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,14 +15,14 @@ import (
 // other is not, and a sink that fails is an event.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
-	tm, _ := newTeam(t)
+	tm, _ := looptest.NewTeam(t)
 	out := filepath.Join(t.TempDir(), "out")
 	if err := tm.Ledger.Set(t.Context(), SettingNotify, []string{"command:exit 3", "command:cat >> " + out}); err != nil {
 		t.Fatal(err)
 	}
-	b := newBus(t)
+	b := looptest.NewBus(t)
 	n := NewNotifications(tm)
-	b.start(n)
+	b.StartService(n)
 	n.Event(ledger.Event{What: "message.posted", Who: "ann"})
 	n.Event(ledger.Event{What: "member.state", ID: "ann", After: string(team.Running)})
 	if n.sending || len(n.queue) > 0 {
@@ -33,8 +34,8 @@ func TestNotifications(t *testing.T) {
 	if !n.sending || len(n.queue) != 2 {
 		t.Errorf("sending %v, queued %v", n.sending, n.queue)
 	}
-	b.next()
-	b.next()
+	b.Next()
+	b.Next()
 	if n.sending || len(n.queue) > 0 {
 		t.Errorf("sending %v, queued %v", n.sending, n.queue)
 	}

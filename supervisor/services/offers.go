@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
@@ -18,8 +19,8 @@ import (
 // what, so it is told once, whichever process is killed. Built-in workers take tasks without
 // being told.
 type Offers struct {
-	quiet
-	team        Team
+	loop.Quiet
+	team        loop.Team
 	soon, again time.Duration
 
 	looking bool                // a look for tasks to offer is under way
@@ -35,7 +36,7 @@ type offering struct {
 
 // NewOffers returns the service: a task is offered after soon, and another one to the same
 // member after again.
-func NewOffers(t Team, soon, again time.Duration) *Offers {
+func NewOffers(t loop.Team, soon, again time.Duration) *Offers {
 	return &Offers{team: t, soon: soon, again: again, told: map[string]offering{}, idleAt: map[string]int64{}}
 }
 
@@ -48,8 +49,8 @@ func (o *Offers) Forget(session string) { delete(o.told, session) }
 // later looks after a moment: the maker of tasks may assign them next, and workers take
 // theirs first.
 func (o *Offers) later() {
-	if !o.bus.Armed("offers") {
-		o.bus.After("offers", o.soon, o.look)
+	if !o.Bus.Armed("offers") {
+		o.Bus.After("offers", o.soon, o.look)
 	}
 }
 
@@ -58,7 +59,7 @@ func (o *Offers) later() {
 func (o *Offers) Event(e ledger.Event) {
 	switch e.What {
 	case team.EventMemberActivity:
-		m, ok := o.bus.Find(e.ID)
+		m, ok := o.Bus.Find(e.ID)
 		if !ok || e.After != string(team.Idle) {
 			return
 		}
@@ -78,7 +79,7 @@ func (o *Offers) Looked(roster bool) {
 		return
 	}
 	here := map[string]bool{}
-	for _, m := range o.bus.Members() {
+	for _, m := range o.Bus.Members() {
 		here[m.SessionKey] = true
 	}
 	maps.DeleteFunc(o.told, func(session string, _ offering) bool { return !here[session] })
@@ -86,7 +87,7 @@ func (o *Offers) Looked(roster bool) {
 }
 
 // takesOffers reports whether a member is to be told of tasks now.
-func takesOffers(m Member) bool {
+func takesOffers(m loop.Member) bool {
 	switch {
 	case team.KindOf(m.Spec.Agent).Worker || m.Activity != team.Idle || m.Observed != team.Running || m.Paused,
 		m.Desired != team.WantRunning || m.Busy,
@@ -98,7 +99,7 @@ func takesOffers(m Member) bool {
 }
 
 // failedSince is when an error ended the last turn of an idle member; zero if none did.
-func (o *Offers) failedSince(m Member) time.Time {
+func (o *Offers) failedSince(m loop.Member) time.Time {
 	if m.Activity != team.Idle || m.TurnError == "" {
 		return time.Time{}
 	}
@@ -114,14 +115,14 @@ func (o *Offers) look() {
 	var in ledger.OfferIn
 	var rows []ledger.Member
 	wait := o.again
-	for _, m := range o.bus.Members() {
+	for _, m := range o.Bus.Members() {
 		if was, told := o.told[m.SessionKey]; told && time.Since(was.at) < o.again {
 			in.Taken = append(in.Taken, was.task)
 		} else if takesOffers(m) {
 			// An offer at once would begin the next failing turn, and bury the notice of the first.
 			if left := o.again - time.Since(o.failedSince(m)); left > 0 {
 				wait = min(wait, left)
-				o.bus.After("offers after a failure", wait, o.later)
+				o.Bus.After("offers after a failure", wait, o.later)
 			} else {
 				rows = append(rows, m.Member)
 			}
@@ -135,7 +136,7 @@ func (o *Offers) look() {
 	})
 	o.looking = true
 	began := time.Now().UnixMilli()
-	o.bus.Go("offer tasks", func(ctx context.Context) func() {
+	o.Bus.Go("offer tasks", func(ctx context.Context) func() {
 		out, next, err := o.offer(ctx, rows, in)
 		if err != nil && ctx.Err() == nil {
 			o.team.Log.Warn("offer tasks", "err", err)
@@ -192,7 +193,7 @@ func (o *Offers) wakes(m ledger.Outgoing) bool {
 func (o *Offers) offered(out []ledger.Offer, next, began int64) {
 	o.looking = false
 	for _, one := range out {
-		m, ok := o.bus.Find(one.Session)
+		m, ok := o.Bus.Find(one.Session)
 		if !ok {
 			continue
 		}
@@ -210,7 +211,7 @@ func (o *Offers) offered(out []ledger.Offer, next, began int64) {
 			again = due
 		}
 	}
-	if again > 0 && !o.bus.Armed("offers") { // a member has not answered, or a task's time has come
-		o.bus.After("offers again", again, o.later)
+	if again > 0 && !o.Bus.Armed("offers") { // a member has not answered, or a task's time has come
+		o.Bus.After("offers again", again, o.later)
 	}
 }

@@ -6,30 +6,32 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Who is not known to be idle, plans, reads only or is a built-in worker is told nothing.
 func TestWhoHearsOfReadyTasks(t *testing.T) {
 	t.Parallel()
-	idle := Member{Member: ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
+	idle := loop.Member{Member: ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
 		Spec: team.MemberSpec{Agent: "claude"}}}
 	if !takesOffers(idle) {
 		t.Fatal("an idle agent is not told")
 	}
-	for what, change := range map[string]func(*Member){
-		"works":            func(m *Member) { m.Activity = team.Working },
-		"is not known":     func(m *Member) { m.Activity = team.ActivityUnknown },
-		"waits":            func(m *Member) { m.Activity = team.Waiting },
-		"has ended":        func(m *Member) { m.Observed = team.Exited },
-		"is to stop":       func(m *Member) { m.Desired = team.WantStopped },
-		"is frozen":        func(m *Member) { m.Paused = true },
-		"is being stopped": func(m *Member) { m.Busy = true },
-		"reviews":          func(m *Member) { m.Role = team.RoleReviewer },
-		"observes":         func(m *Member) { m.Role = team.RoleObserver },
-		"plans":            func(m *Member) { m.Spec.Mode = team.ModePlan },
-		"delegates":        func(m *Member) { m.Spec.Mode = team.ModeDelegate },
-		"claims by itself": func(m *Member) { m.Spec.Agent = team.AgentWorker },
+	for what, change := range map[string]func(*loop.Member){
+		"works":            func(m *loop.Member) { m.Activity = team.Working },
+		"is not known":     func(m *loop.Member) { m.Activity = team.ActivityUnknown },
+		"waits":            func(m *loop.Member) { m.Activity = team.Waiting },
+		"has ended":        func(m *loop.Member) { m.Observed = team.Exited },
+		"is to stop":       func(m *loop.Member) { m.Desired = team.WantStopped },
+		"is frozen":        func(m *loop.Member) { m.Paused = true },
+		"is being stopped": func(m *loop.Member) { m.Busy = true },
+		"reviews":          func(m *loop.Member) { m.Role = team.RoleReviewer },
+		"observes":         func(m *loop.Member) { m.Role = team.RoleObserver },
+		"plans":            func(m *loop.Member) { m.Spec.Mode = team.ModePlan },
+		"delegates":        func(m *loop.Member) { m.Spec.Mode = team.ModeDelegate },
+		"claims by itself": func(m *loop.Member) { m.Spec.Agent = team.AgentWorker },
 	} {
 		row := idle
 		change(&row)
@@ -43,17 +45,17 @@ func TestWhoHearsOfReadyTasks(t *testing.T) {
 // begun a turn for a while; a member that has ended a turn may be told of another.
 func TestOffers(t *testing.T) {
 	t.Parallel()
-	tm, members := newTeam(t, "ann", "bob")
+	tm, members := looptest.NewTeam(t, "ann", "bob")
 	for i := range members {
 		m := &members[i]
 		m.Observed, m.Activity, m.Role, m.Spec.Agent = team.Running, team.Idle, team.RoleExecutor, "claude"
 	}
 	members[0].ActivityAt, members[1].ActivityAt = 1, 2
-	b := newBus(t, members...)
+	b := looptest.NewBus(t, members...)
 	o := NewOffers(tm, time.Second, time.Hour)
-	b.start(o)
-	b.fire("offers") // nothing is ready
-	b.next()
+	b.StartService(o)
+	b.Fire("offers") // nothing is ready
+	b.Next()
 	if _, err := tm.Ledger.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "s", Description: "d"}}, team.LeadName); err != nil {
 		t.Fatal(err)
 	}
@@ -68,17 +70,17 @@ func TestOffers(t *testing.T) {
 	look := func(ann, bob int) {
 		t.Helper()
 		o.Event(ledger.Event{What: "task.created"})
-		b.fire("offers")
+		b.Fire("offers")
 		if o.looking {
-			b.next()
+			b.Next()
 		}
 		if told("ann") != ann || told("bob") != bob {
 			t.Fatalf("ann was told %d times, bob %d; want %d and %d", told("ann"), told("bob"), ann, bob)
 		}
 	}
 	look(1, 0) // ann has waited longest
-	if task := o.told[members[0].SessionKey].task; task != "1" || b.periods["offers again"] != time.Hour {
-		t.Errorf("told of %q, again in %s", task, b.periods["offers again"])
+	if task := o.told[members[0].SessionKey].task; task != "1" || b.Periods["offers again"] != time.Hour {
+		t.Errorf("told of %q, again in %s", task, b.Periods["offers again"])
 	}
 	look(1, 0) // it is taken for an hour
 	was := o.told[members[0].SessionKey]
@@ -89,14 +91,14 @@ func TestOffers(t *testing.T) {
 	if _, still := o.told[members[0].SessionKey]; still {
 		t.Error("the end of a turn is not seen")
 	}
-	b.members = b.members[:1]
+	b.List = b.List[:1]
 	o.Looked(true)
 	if len(o.told) != 0 {
 		t.Errorf("those that have left are remembered: %v", o.told)
 	}
-	b.members[0].TurnError, b.members[0].ActivityAt = "bad thing", time.Now().UnixMilli()
-	b.fire("offers")
-	if o.looking || !b.Armed("offers after a failure") || !strings.Contains(b.members[0].TurnError, "bad") {
+	b.List[0].TurnError, b.List[0].ActivityAt = "bad thing", time.Now().UnixMilli()
+	b.Fire("offers")
+	if o.looking || !b.Armed("offers after a failure") || !strings.Contains(b.List[0].TurnError, "bad") {
 		t.Error("a member whose turn has just failed is told")
 	}
 }

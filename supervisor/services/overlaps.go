@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/treewatch"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -26,8 +27,8 @@ const (
 // is watched again. A team at rest costs nothing, one that writes without end a hundredth of a
 // core.
 type Overlaps struct {
-	quiet
-	team  Team
+	loop.Quiet
+	team  loop.Team
 	slots Slots
 	most  time.Duration // from a change to the look at it
 
@@ -37,7 +38,7 @@ type Overlaps struct {
 }
 
 // NewOverlaps returns the service; most bounds the time from a change to the look at it.
-func NewOverlaps(t Team, slots Slots, most time.Duration) *Overlaps {
+func NewOverlaps(t loop.Team, slots Slots, most time.Duration) *Overlaps {
 	return &Overlaps{team: t, slots: slots, most: most, edits: map[string]*editing{}}
 }
 
@@ -71,8 +72,8 @@ func (o *Overlaps) Close() {
 // watch watches the worktrees of the members that run, once there is another worktree to
 // overlap with, and forgets those of members that do not.
 func (o *Overlaps) watch() {
-	own := map[string]Member{}
-	for _, m := range o.bus.Members() {
+	own := map[string]loop.Member{}
+	for _, m := range o.Bus.Members() {
 		if ownTree(m.Member) {
 			own[m.SessionKey] = m
 		}
@@ -99,7 +100,7 @@ func (o *Overlaps) watch() {
 
 // open opens the watch. Without one, changes are looked at when a member comes to rest.
 func (o *Overlaps) open() bool {
-	w, err := treewatch.New(func(session string) { o.bus.Send("edited", func() { o.edited(session) }) })
+	w, err := treewatch.New(func(session string) { o.Bus.Send("edited", func() { o.edited(session) }) })
 	if err != nil {
 		o.none = true
 		if !errors.Is(err, treewatch.ErrUnsupported) {
@@ -108,7 +109,7 @@ func (o *Overlaps) open() bool {
 		return false
 	}
 	o.trees = w
-	o.bus.Go("watch worktrees", func(context.Context) func() { // its goroutine ends with us
+	o.Bus.Go("watch worktrees", func(context.Context) func() { // its goroutine ends with us
 		<-w.Done()
 		return nil
 	})
@@ -117,7 +118,7 @@ func (o *Overlaps) open() bool {
 
 func (o *Overlaps) drop(session string) {
 	delete(o.edits, session)
-	o.bus.After("edits:"+session, 0, nil)
+	o.Bus.After("edits:"+session, 0, nil)
 	o.trees.Drop(session)
 }
 
@@ -128,13 +129,13 @@ func (o *Overlaps) edited(session string) {
 	case ed == nil:
 	case ed.looking:
 		ed.again = true
-	case !o.bus.Armed("edits:" + session):
+	case !o.Bus.Armed("edits:" + session):
 		o.later(session, max(editPause, editShare*ed.took*time.Duration(len(o.edits))))
 	}
 }
 
 func (o *Overlaps) later(session string, d time.Duration) {
-	o.bus.After("edits:"+session, min(o.most, d), func() { o.look(session) })
+	o.Bus.After("edits:"+session, min(o.most, d), func() { o.look(session) })
 }
 
 // look looks at what a member has changed.
@@ -145,7 +146,7 @@ func (o *Overlaps) look(session string) {
 	}
 	ed.looking = true
 	row, dirs, trees := ed.row, ed.dirs, o.trees
-	o.bus.Go("look at edits", func(ctx context.Context) func() {
+	o.Bus.Go("look at edits", func(ctx context.Context) func() {
 		if !o.slots.take(ctx) {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -55,24 +56,24 @@ func TestOverlaps(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("directory trees are watched on Linux only")
 	}
-	tm, members := newTeam(t, "ann", "bob")
+	tm, members := looptest.NewTeam(t, "ann", "bob")
 	members = inTrees(t, members)
 	for _, m := range members {
 		if _, err := tm.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: m.SessionKey, Worktree: &m.Worktree, Branch: &m.Branch}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := newBus(t, members...)
+	b := looptest.NewBus(t, members...)
 	o := NewOverlaps(tm, NewSlots(), time.Minute)
-	b.members = b.members[:1]
-	b.start(o)
+	b.List = b.List[:1]
+	b.StartService(o)
 	if len(o.edits) != 0 || o.trees != nil {
 		t.Fatalf("one worktree is watched: %v", o.edits)
 	}
-	b.members = newBus(t, members...).members
+	b.List = looptest.NewBus(t, members...).List
 	o.Looked(true)
-	b.next()
-	b.next()
+	b.Next()
+	b.Next()
 	told := func() (texts []string) {
 		list, err := tm.Ledger.Messages(t.Context(), ledger.MessageFilter{Recipient: team.LeadName})
 		if err != nil {
@@ -86,14 +87,14 @@ func TestOverlaps(t *testing.T) {
 	for _, m := range members {
 		write(t, filepath.Join(m.Worktree, "f"), m.Name+"\n")
 	}
-	b.until("a warning", func() bool { return len(told()) > 0 })
+	b.Until("a warning", func() bool { return len(told()) > 0 })
 	write(t, filepath.Join(members[0].Worktree, "f"), "again\n")
-	b.next()
-	b.until("the look", func() bool { return len(b.timers) == 0 && !o.edits[members[0].SessionKey].looking })
+	b.Next()
+	b.Until("the look", func() bool { return len(b.Timers) == 0 && !o.edits[members[0].SessionKey].looking })
 	if texts := told(); len(texts) != 1 || !strings.Contains(texts[0], "have both changed f") {
 		t.Errorf("told %q", texts)
 	}
-	b.members[1].Observed = team.Exited
+	b.List[1].Observed = team.Exited
 	o.Looked(true)
 	if len(o.edits) != 1 {
 		t.Errorf("%d worktrees are watched after an exit", len(o.edits))
@@ -103,12 +104,12 @@ func TestOverlaps(t *testing.T) {
 // A checkpoint is taken when a member comes to rest; requests while one is taken are one more.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
-	tm, members := newTeam(t, "ann")
+	tm, members := looptest.NewTeam(t, "ann")
 	m := inTrees(t, members)[0]
-	b := newBus(t, m)
+	b := looptest.NewBus(t, m)
 	slots := NewSlots()
 	c := NewCheckpoints(tm, slots)
-	b.start(c)
+	b.StartService(c)
 	repo, _, err := worktree.OpenWorktree(t.Context(), m.Worktree)
 	if err != nil {
 		t.Fatal(err)
@@ -139,11 +140,11 @@ func TestCheckpoints(t *testing.T) {
 	for range cap(slots) {
 		slots.give()
 	}
-	b.next() // the first, and the second begins
+	b.Next() // the first, and the second begins
 	if n := saves(); n != 1 || len(c.saving) != 1 {
 		t.Errorf("%d checkpoints, under way %v", n, c.saving)
 	}
-	b.next()
+	b.Next()
 	if n := saves(); n != 1 || len(c.saving) != 0 { // nothing had changed
 		t.Errorf("%d checkpoints, under way %v", n, c.saving)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/publish"
+	"github.com/teamctl/teamctl/supervisor/loop"
 )
 
 // publishRest is how many times as long as a writing took is rested after it.
@@ -14,8 +15,8 @@ const publishRest = 2
 // while it is being written are one more writing, and a large roster that keeps changing takes
 // a third of a core at most. An answer about a change is given when the file has the change.
 type Publisher struct {
-	quiet
-	team    Team
+	loop.Quiet
+	team    loop.Team
 	wanted  bool // something has changed since the last writing began
 	writing bool
 	now     []func() // answers that wait for the writing under way
@@ -24,7 +25,7 @@ type Publisher struct {
 }
 
 // NewPublisher returns the service.
-func NewPublisher(t Team) *Publisher { return &Publisher{team: t} }
+func NewPublisher(t loop.Team) *Publisher { return &Publisher{team: t} }
 
 // Ready publishes what has changed without a supervisor.
 func (p *Publisher) Ready() { p.Publish() }
@@ -56,12 +57,12 @@ func (p *Publisher) When(answer func()) {
 
 // pump begins a writing where one is wanted and none is under way.
 func (p *Publisher) pump() {
-	if !p.wanted || p.writing || p.bus.Armed("publish") {
+	if !p.wanted || p.writing || p.Bus.Armed("publish") {
 		return
 	}
 	p.wanted, p.writing = false, true
 	p.now, p.next = p.next, nil
-	p.bus.Go("publish", func(ctx context.Context) func() {
+	p.Bus.Go("publish", func(ctx context.Context) func() {
 		began := time.Now()
 		p.write(ctx)
 		took := time.Since(began)
@@ -71,7 +72,7 @@ func (p *Publisher) pump() {
 
 // write writes config.json. Once begun it is brought to its end.
 func (p *Publisher) write(ctx context.Context) {
-	ctx, cancel := writing(ctx)
+	ctx, cancel := loop.Writing(ctx)
 	defer cancel()
 	if err := p.file.Publish(ctx, p.team.Layout, p.team.Ledger); err != nil {
 		p.team.Log.Error("publish config.json", "err", err)
@@ -86,7 +87,7 @@ func (p *Publisher) written(took time.Duration) {
 	for _, f := range answers {
 		f()
 	}
-	p.bus.After("publish", publishRest*took, p.pump)
+	p.Bus.After("publish", publishRest*took, p.pump)
 }
 
 // Close leaves nothing wanted unwritten and no answer ungiven.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -12,10 +13,10 @@ import (
 // writing.
 func TestPublisherCoversWhatWasWanted(t *testing.T) {
 	t.Parallel()
-	tm, _ := newTeam(t, "ann")
-	b := newBus(t)
+	tm, _ := looptest.NewTeam(t, "ann")
+	b := looptest.NewBus(t)
 	p := NewPublisher(tm)
-	if err := p.Start(b.ctx, b); err != nil {
+	if err := p.Start(b.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	var told []string
@@ -33,16 +34,16 @@ func TestPublisherCoversWhatWasWanted(t *testing.T) {
 	p.Publish()
 	tell("second")
 	is("[at once]")
-	b.next()
+	b.Next()
 	is("[at once first]")
-	b.fire("publish") // the rest is over: the second begins
-	b.next()
+	b.Fire("publish") // the rest is over: the second begins
+	b.Next()
 	is("[at once first second]")
 	if p.wanted || p.writing {
 		t.Errorf("wanted %v, writing %v", p.wanted, p.writing)
 	}
 	// The end leaves nothing unwritten.
-	b.fire("publish")
+	b.Fire("publish")
 	name := "what it is for"
 	if _, err := tm.Ledger.UpdateTeam(t.Context(), ledger.TeamPatch{Description: &name}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -15,8 +16,8 @@ import (
 // written there before the first of them is started: a supervisor that is killed amid it leaves
 // nothing that the next one does not end, and runs again.
 type Verifications struct {
-	quiet
-	team  Team
+	loop.Quiet
+	team  loop.Team
 	again time.Duration
 	place VerifyPlace
 	slots chan struct{} // limits verifications at once
@@ -36,7 +37,7 @@ type VerifyPlace interface {
 
 // NewVerifications returns the service. What could not be written down is tried again after
 // the pause again.
-func NewVerifications(t Team, again time.Duration, place VerifyPlace) *Verifications {
+func NewVerifications(t loop.Team, again time.Duration, place VerifyPlace) *Verifications {
 	return &Verifications{team: t, again: again, place: place, running: map[int64]verifying{}, slots: make(chan struct{}, max(2, runtime.NumCPU()))}
 }
 
@@ -74,7 +75,7 @@ func (s *Verifications) Event(e ledger.Event) {
 // Busy reports that something is being verified.
 func (s *Verifications) Busy() bool { return len(s.running) > 0 || s.look.under }
 
-func (s *Verifications) soon(d time.Duration) { s.bus.After("verify", d, s.open) }
+func (s *Verifications) soon(d time.Duration) { s.Bus.After("verify", d, s.open) }
 
 // open begins what is to be verified, and ends what is not any more.
 func (s *Verifications) open() {
@@ -83,7 +84,7 @@ func (s *Verifications) open() {
 		return
 	}
 	s.look = reading{under: true}
-	s.bus.Go("read what is to be verified", func(ctx context.Context) func() {
+	s.Bus.Go("read what is to be verified", func(ctx context.Context) func() {
 		todo, err := s.team.Ledger.Unverified(ctx)
 		return func() { s.found(todo, err) }
 	})
@@ -123,7 +124,7 @@ func (s *Verifications) found(todo []ledger.Verification, err error) {
 func (s *Verifications) verify(v ledger.Verification) {
 	begun, cancel := context.WithCancel(context.Background())
 	s.running[v.ID] = verifying{v.Task, v.Session, cancel}
-	s.bus.Go("verify", func(ctx context.Context) func() {
+	s.Bus.Go("verify", func(ctx context.Context) func() {
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
 		err := s.verifyNow(begun, v)
@@ -168,7 +169,7 @@ func (s *Verifications) verifyNow(ctx context.Context, v ledger.Verification) er
 		return err
 	}
 	defer job.close()
-	write, done := writing(ctx)
+	write, done := loop.Writing(ctx)
 	err = s.team.Ledger.BeginVerification(write, v.ID, job.generation, job.place())
 	done()
 	switch {
@@ -182,7 +183,7 @@ func (s *Verifications) verifyNow(ctx context.Context, v ledger.Verification) er
 	if err != nil { // something of it may be left: the next look ends that
 		return err
 	}
-	write, done = writing(ctx)
+	write, done = loop.Writing(ctx)
 	defer done()
 	if end.cut {
 		return s.team.Ledger.AbandonVerification(write, v.ID, job.generation)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -25,11 +26,11 @@ func (here) VerifyEnv(context.Context, ledger.TeamRow, ledger.Member, string) ([
 // nobody waits for any more is ended.
 func TestVerifications(t *testing.T) {
 	t.Parallel()
-	tm, members := newTeam(t, "ann")
-	b := newBus(t, members...)
+	tm, members := looptest.NewTeam(t, "ann")
+	b := looptest.NewBus(t, members...)
 	s := NewVerifications(tm, time.Minute, here(t.TempDir()))
-	b.start(s)
-	b.until("nothing to do", func() bool { return !s.Busy() })
+	b.StartService(s)
+	b.Until("nothing to do", func() bool { return !s.Busy() })
 	handIn := func(command string) ledger.TaskRef {
 		t.Helper()
 		made, err := tm.Ledger.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "work", Verify: command}}, team.LeadName)
@@ -55,19 +56,19 @@ func TestVerifications(t *testing.T) {
 		return task.Status == team.TaskCompleted
 	}
 	first, second := handIn("true"), handIn("true")
-	b.fire("verify")
-	b.next()
+	b.Fire("verify")
+	b.Next()
 	if len(s.running) != 1 || !s.Busy() {
 		t.Errorf("%d of one owner at once", len(s.running))
 	}
-	b.until("both are completed", func() bool { return completed(first) && completed(second) && !s.Busy() })
+	b.Until("both are completed", func() bool { return completed(first) && completed(second) && !s.Busy() })
 	long := handIn("exec sleep 600")
-	b.until("begun", func() bool { return len(s.running) == 1 })
+	b.Until("begun", func() bool { return len(s.running) == 1 })
 	if err := tm.Ledger.Release(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
 	s.Event(ledger.Event{What: "task.released", ID: long.ID})
-	b.until("it is ended", func() bool { return !s.Busy() && !b.Armed("verify") })
+	b.Until("it is ended", func() bool { return !s.Busy() && !b.Armed("verify") })
 	if completed(long) {
 		t.Error("completed, though its verification was ended")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -193,7 +194,7 @@ func (s *Verifications) verifyLeft(ctx context.Context, v ledger.Verification) e
 	if group != nil {
 		_ = g.Remove()
 	}
-	write, done := writing(ctx)
+	write, done := loop.Writing(ctx)
 	defer done()
 	return s.team.Ledger.AbandonVerification(write, v.ID, v.Generation)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -16,8 +17,8 @@ const cutWait = time.Second
 // open (a person's sqlite3, a program that hangs) makes it grow without end. Nothing waits for
 // such a reader; the log is emptied once it has ended, and until then its size is logged.
 type WALWatch struct {
-	quiet
-	team        Team
+	loop.Quiet
+	team        loop.Team
 	much        int64 // bytes
 	pause, rest time.Duration
 	cutting     bool
@@ -26,24 +27,24 @@ type WALWatch struct {
 // NewWALWatch returns the service: a log of more than much bytes is emptied after pause, in
 // which present readers end. After an attempt that a reader was in the way of, the next one
 // comes after rest: each holds up writers for a moment.
-func NewWALWatch(t Team, much int64, pause, rest time.Duration) *WALWatch {
+func NewWALWatch(t loop.Team, much int64, pause, rest time.Duration) *WALWatch {
 	return &WALWatch{team: t, much: much, pause: pause, rest: rest}
 }
 
 // Looked compares the size of the log after changes.
 func (w *WALWatch) Looked(bool) {
-	if w.cutting || w.bus.Armed("log") {
+	if w.cutting || w.Bus.Armed("log") {
 		return
 	}
 	if size, err := w.team.Ledger.WALSize(); err == nil && size > w.much {
-		w.bus.After("log", w.pause, w.cut)
+		w.Bus.After("log", w.pause, w.cut)
 	}
 }
 
 // cut empties the log if that can be done now.
 func (w *WALWatch) cut() {
 	w.cutting = true
-	w.bus.Go("empty the ledger's log", func(ctx context.Context) func() {
+	w.Bus.Go("empty the ledger's log", func(ctx context.Context) func() {
 		soon, cancel := context.WithTimeout(ctx, cutWait)
 		defer cancel()
 		err := w.team.Ledger.Checkpoint(soon)
@@ -58,7 +59,7 @@ func (w *WALWatch) cut() {
 		return func() {
 			w.cutting = false
 			if err != nil {
-				w.bus.After("log", w.rest, func() { w.Looked(false) })
+				w.Bus.After("log", w.rest, func() { w.Looked(false) })
 				return
 			}
 			w.Looked(false)

@@ -1,4 +1,11 @@
-package services
+// Package loop is what a supervisor's loop offers its parts, and what they have to be.
+//
+// A Service belongs to the loop: Start, Event, Close and every function that it hands to its Bus
+// run there, one at a time, so its state needs no lock. Whatever may take long (git, a program,
+// a write that waits) runs beside the loop by Bus.Go, and its result comes back to the loop. A
+// service keeps nothing that a kill may lose: what it owes it finds again in the ledger when it
+// starts. Package looptest has a Bus that a test runs.
+package loop
 
 import (
 	"context"
@@ -64,21 +71,31 @@ type Team struct {
 // Mailer posts and mails from the supervisor's process.
 func (t Team) Mailer() mail.Mailer { return mail.Mailer{Layout: t.Layout, Ledger: t.Ledger} }
 
-// quiet is a service that takes no events. It is embedded.
-type quiet struct{ bus Bus }
+// Quiet is a service that takes no events. It is embedded.
+type Quiet struct{ Bus Bus }
 
-func (q *quiet) Start(_ context.Context, bus Bus) error {
-	q.bus = bus
+// Start keeps the bus.
+func (q *Quiet) Start(_ context.Context, bus Bus) error {
+	q.Bus = bus
 	return nil
 }
 
-func (*quiet) Ready()             {}
-func (*quiet) Event(ledger.Event) {}
-func (*quiet) Looked(bool)        {}
-func (*quiet) Busy() bool         { return false }
-func (*quiet) Close()             {}
+// Ready does nothing.
+func (*Quiet) Ready() {}
 
-// writing bounds a write that is brought to its end though the supervisor leaves.
-func writing(ctx context.Context) (context.Context, context.CancelFunc) {
+// Event does nothing.
+func (*Quiet) Event(ledger.Event) {}
+
+// Looked does nothing.
+func (*Quiet) Looked(bool) {}
+
+// Busy is false.
+func (*Quiet) Busy() bool { return false }
+
+// Close does nothing.
+func (*Quiet) Close() {}
+
+// Writing bounds a write that is completed although the supervisor leaves.
+func Writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
