@@ -156,8 +156,16 @@ var rooms = map[string]room{
 		may: []string{"team", "ledger", "supervisor/loop"}, never: noExec,
 		why: "a loop that tests run: no program links it",
 	},
+	"supervisor/policy": {
+		may: []string{"team", leaf, "internal/proc", "backends", "ledger"}, never: append([]string{"net"}, noExec...),
+		why: "numbers, clocks and what follows an exit, as values: it starts and ends nothing",
+	},
+	"supervisor/rest": {
+		may: []string{"team", leaf}, never: append([]string{"net"}, noExec...),
+		why: "watches the log of a member and knows nothing else of it",
+	},
 	"supervisor": {
-		may:  []string{"supervisor/loop", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
@@ -276,7 +284,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},

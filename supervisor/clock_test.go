@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -24,8 +25,8 @@ func (c *moved) move(by time.Duration) {
 	c.by = by
 }
 
-func (c *moved) clock() Clock {
-	return Clock{Wall: func() time.Time {
+func (c *moved) clock() policy.Clock {
+	return policy.Clock{Wall: func() time.Time {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return time.Now().Add(c.by)
@@ -59,39 +60,6 @@ func TestFault14BackoffOverClockJumpAndRestart(t *testing.T) {
 				t.Errorf("a pause of 400 ms took %s", took)
 			}
 		})
-	}
-}
-
-func TestPauseLeft(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.policy = Policy{FirstBackoff: time.Hour, MaxBackoff: 60 * time.Hour, Jitter: 0.5}
-	c := &moved{boot: "one"}
-	r.clock = c.clock()
-	s := New(Config{Layout: r.layout, Policy: r.policy, Clock: r.clock})
-	m := &member{row: ledger.Member{Name: "a", Generation: "g", Failures: 3, NextStart: time.Now().Add(3 * time.Hour).UnixMilli()}}
-	mkdir(t, string(r.layout.Bundle("a")))
-	about := func(what string, want time.Duration) {
-		t.Helper()
-		if left := s.pauseLeft(m); left < want-time.Hour/2 || left > want+time.Hour/2 {
-			t.Errorf("%s: %s left; want about %s", what, left, want)
-		}
-	}
-	about("no file: by the wall", 3*time.Hour)
-	s.writePause(m, 4*time.Hour)
-	about("by the boot's clock", 4*time.Hour)
-	for _, by := range []time.Duration{4800 * time.Hour, -4800 * time.Hour} {
-		c.move(by)
-		about("the wall moved", 4*time.Hour)
-	}
-	c.boot = "two"
-	about("another boot, the wall moved back", 6*time.Hour) // the longest pause after three failures
-	c.move(4800 * time.Hour)
-	about("another boot, much later", 0)
-	c.boot, m.row.Generation = "one", "h"
-	about("of another generation", 0)
-	if got := s.policy.longest(100); got != 90*time.Hour {
-		t.Errorf("the longest pause: %s", got)
 	}
 }
 

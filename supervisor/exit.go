@@ -6,6 +6,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -44,7 +45,7 @@ func (e exited) apply(s *Supervisor) {
 		return
 	}
 	s.checkpoints.Save(m.row, "its process ended")
-	s.follow(m, s.policy.judge(m.row.Spec.Restart, e.exit, m.ran(e.exit), m.row.Failures))
+	s.follow(m, s.policy.Judge(m.row.Spec.Restart, e.exit, m.ran(e.exit), m.row.Failures))
 }
 
 // ran is how long the generation lived, by a clock that nobody sets where one was
@@ -89,26 +90,28 @@ func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 // follow carries out what an exit leads to. What the ledger does not take now (the
 // disk is full, say) is told again: nobody would come back to a member that is left
 // exited.
-func (s *Supervisor) follow(m *member, v verdict) {
+func (s *Supervisor) follow(m *member, v policy.Verdict) {
 	defer func() {
 		if m.row.Observed == team.Exited && s.members[m.row.SessionKey] == m {
 			s.after("follow:"+m.row.SessionKey, time.Second, follows{m.row.SessionKey, m.row.Generation, v})
 		}
 	}()
-	switch v.next {
+	switch v.Next {
 	case team.Backoff:
-		next := s.clock.Wall().Add(v.wait).UnixMilli()
+		next := s.clock.Wall().Add(v.Wait).UnixMilli()
 		backoff := team.Backoff
-		s.writePause(m, v.wait) // before the row, which says that there is one
-		if s.patch(m, ledger.MemberPatch{Observed: &backoff, Failures: &v.failures, NextStart: &next}) != nil {
+		if err := s.clock.WritePause(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation, v.Wait); err != nil { // before the row, which says that there is one
+			s.log.Warn("record a back-off", "member", m.row.Name, "err", err)
+		}
+		if s.patch(m, ledger.MemberPatch{Observed: &backoff, Failures: &v.Failures, NextStart: &next}) != nil {
 			return
 		}
 		m.restarting = true
-		s.after("backoff:"+m.row.SessionKey, v.wait, retry{m.row.SessionKey})
+		s.after("backoff:"+m.row.SessionKey, v.Wait, retry{m.row.SessionKey})
 		s.publisher.Publish()
 	case team.Failed:
-		_ = s.patch(m, ledger.MemberPatch{Failures: &v.failures})
-		reason := v.reason
+		_ = s.patch(m, ledger.MemberPatch{Failures: &v.Failures})
+		reason := v.Reason
 		if m.row.Reason != "" && reason != m.row.Reason {
 			reason += ": " + m.row.Reason
 		}
@@ -116,14 +119,14 @@ func (s *Supervisor) follow(m *member, v verdict) {
 		s.settle(m, team.Failed, reason, s.failed(m, reason))
 		s.publisher.Publish()
 	default:
-		s.finish(m, v.next, v.reason, false)
+		s.finish(m, v.Next, v.Reason, false)
 	}
 }
 
 // follows carries out a verdict that the ledger did not take.
 type follows struct {
 	session, generation string
-	v                   verdict
+	v                   policy.Verdict
 }
 
 func (f follows) apply(s *Supervisor) {

@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -162,10 +163,10 @@ type rig struct {
 	m      *machine
 	plans  plans
 	by     Courier
-	policy Policy
+	policy policy.Policy
 	idle   time.Duration
 	notes  chan Note
-	clock  Clock
+	clock  policy.Clock
 	log    *slog.Logger
 }
 
@@ -192,7 +193,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{T: t, layout: l, led: led, db: db, m: newMachine(), policy: Policy{
+	return &rig{T: t, layout: l, led: led, db: db, m: newMachine(), policy: policy.Policy{
 		FirstBackoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Jitter: -1,
 		StopWait: 5 * time.Second, Grace: time.Second,
 	}}

@@ -75,7 +75,7 @@ func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (
 		if on {
 			reason = PausedReason
 			s.after("ready:"+m.row.SessionKey, 0, nil)
-			s.settler.stop(s.cfg.Layout.Bundle(m.row.Name))
+			s.output.Stop(s.cfg.Layout.Bundle(m.row.Name))
 			m.dropWord()
 		}
 		was := paused(m.row)

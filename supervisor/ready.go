@@ -24,7 +24,7 @@ func (s *Supervisor) awaitReady(m *member) {
 		}
 		return
 	}
-	if err := s.settler.wait(s.cfg.Layout.Bundle(m.row.Name), session, gen, s.policy.Silent); err != nil {
+	if err := s.output.Wait(s.cfg.Layout.Bundle(m.row.Name), session, gen, s.policy.Silent); err != nil {
 		s.log.Warn("watch output", "member", m.row.Name, "err", err)
 		s.markReady(m, "up")
 	}
@@ -33,7 +33,7 @@ func (s *Supervisor) awaitReady(m *member) {
 // forgetReady ends the waiting of a generation that has ended.
 func (s *Supervisor) forgetReady(m *member) {
 	s.after("ready:"+m.row.SessionKey, 0, nil)
-	s.settler.stop(s.cfg.Layout.Bundle(m.row.Name))
+	s.output.Stop(s.cfg.Layout.Bundle(m.row.Name))
 	m.dropWord()
 	s.after("limited:"+m.row.SessionKey, 0, nil)
 	s.closeLine(m)
@@ -72,7 +72,7 @@ func (r readyAgain) apply(s *Supervisor) {
 func (s *Supervisor) watchWord(m *member) {
 	m.dropWord()
 	b, word := s.cfg.Layout.Bundle(m.row.Name), wordSaid{m.row.SessionKey, m.row.Generation}
-	unwatch, err := s.settler.hub.Watch(string(b), func(e dirwatch.Event) {
+	unwatch, err := s.output.Watch(string(b), func(e dirwatch.Event) {
 		if e.Lost || e.Poll || filepath.Base(e.Name) == filepath.Base(b.Ready()) {
 			time.AfterFunc(0, func() { s.send(word) }) // who is told must not wait for the loop
 		}
@@ -112,7 +112,7 @@ func (w wordSaid) apply(s *Supervisor) {
 	}
 }
 
-// settledOutput is the settler's word.
+// settledOutput is the rest.Watcher's report.
 type settledOutput struct{ session, generation string }
 
 func (o settledOutput) apply(s *Supervisor) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -39,7 +40,7 @@ func (s *Supervisor) reconcile(m *member) {
 				s.answerUp(m, nil)
 			}
 		case team.Backoff:
-			s.after("backoff:"+m.row.SessionKey, s.pauseLeft(m), retry{m.row.SessionKey})
+			s.after("backoff:"+m.row.SessionKey, s.policy.PauseLeft(s.clock, s.cfg.Layout.Bundle(m.row.Name), m.row), retry{m.row.SessionKey})
 		case team.Pending, team.Exited, team.Starting:
 			s.begin(m)
 		case team.Failed, team.Completed, team.Killed:
@@ -417,11 +418,11 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		return
 	}
 	if r := team.ReasonOf(d.err); r == team.ReasonProviderLimited || r == team.ReasonBudgetUsedUp { // no fault of its own
-		s.follow(m, verdict{next: team.Backoff, failures: m.row.Failures, wait: s.policy.MaxBackoff, reason: why})
+		s.follow(m, policy.Verdict{Next: team.Backoff, Failures: m.row.Failures, Wait: s.policy.MaxBackoff, Reason: why})
 		return
 	}
 	e := backends.Exit{Generation: d.generation, ExecFailed: permanent(d.err), Reason: why, At: time.Now()}
-	s.follow(m, s.policy.judge(team.RestartAlways, e, 0, m.row.Failures))
+	s.follow(m, s.policy.Judge(team.RestartAlways, e, 0, m.row.Failures))
 }
 
 // failedStart writes a failed start to the ledger once more.

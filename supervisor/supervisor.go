@@ -14,6 +14,8 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor/loop"
+	"github.com/teamctl/teamctl/supervisor/policy"
+	"github.com/teamctl/teamctl/supervisor/rest"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
@@ -28,10 +30,10 @@ type Config struct {
 	Env      []string      // the environment that agents build on
 	Version  string        // shown in Status
 	Idle     time.Duration // exit by itself after so long with nothing to supervise; 0: never
-	Policy   Policy        // zero value: the defaults
+	Policy   policy.Policy // zero value: the defaults
 	Notify   string        // datagram socket that shims and agents report to
 	Notes    <-chan Note   // what they reported; may be nil
-	Clock    Clock         // zero value: the machine's
+	Clock    policy.Clock  // zero value: the machine's
 	Before   Before        // what is known of the directory's past
 	Courier  Courier       // opens the way into foreign agents; may be nil
 	Woken    func()        // called, in the loop, when the ledger has changed; may be nil
@@ -54,13 +56,13 @@ type Note struct {
 // with ErrStopped once it has ended.
 type Supervisor struct {
 	cfg     Config
-	policy  Policy
-	clock   Clock
+	policy  policy.Policy
+	clock   policy.Clock
 	log     *slog.Logger
 	msgs    chan message
 	started time.Time
 	life
-	settler *settler
+	output  *rest.Watcher
 	starts  chan struct{} // limits starts at once; steps use it
 	renames chan struct{} // has room for one; steps use it
 
@@ -108,13 +110,13 @@ func New(cfg Config) *Supervisor {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Supervisor{
-		cfg: cfg, policy: cfg.Policy.withDefaults(), clock: cfg.Clock.withDefaults(), log: cfg.Log,
+		cfg: cfg, policy: cfg.Policy.WithDefaults(), clock: cfg.Clock.WithDefaults(), log: cfg.Log,
 		msgs: make(chan message), life: life{done: make(chan struct{}), ctx: ctx, cancel: cancel},
 		members: map[string]*member{}, timers: map[string]*time.Timer{}, usage: usage{conversations: map[string]string{}},
-		starts:  make(chan struct{}, cfg.Policy.withDefaults().Starts),
+		starts:  make(chan struct{}, cfg.Policy.WithDefaults().Starts),
 		renames: make(chan struct{}, 1),
 	}
-	s.settler = newSettler(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
+	s.output = rest.New(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
 	s.serve()
 	return s
 }
@@ -214,7 +216,7 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer close(s.done)
 	defer s.cancel()
 	defer stopChanges()
-	defer s.settler.close()
+	defer s.output.Close()
 	defer s.dropWords()
 	defer s.closeServices()
 	defer s.closeLines()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -286,31 +285,6 @@ func TestLeavesWhenIdle(t *testing.T) {
 	}
 	if _, err := s.Status(t.Context()); !errors.Is(err, ErrStopped) {
 		t.Fatalf("err = %v", err)
-	}
-}
-
-func TestBackoffGrowsToItsCap(t *testing.T) {
-	t.Parallel()
-	p := Policy{Jitter: -1}.withDefaults()
-	var got []time.Duration
-	for n := 1; n <= 8; n++ {
-		got = append(got, p.Backoff(n))
-	}
-	want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}
-	for i := range want {
-		want[i] *= time.Second
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	p = Policy{}.withDefaults()
-	for range 100 {
-		if d := p.Backoff(3); d < 4*time.Second || d > 6*time.Second {
-			t.Fatalf("with jitter: %v", d)
-		}
-	}
-	if v := p.judge(team.RestartOnFailure, backends.Exit{Known: true, Code: 1}, 6*time.Minute, 7); v.failures != 1 {
-		t.Errorf("a healthy period forgets failures: %+v", v)
 	}
 }
 

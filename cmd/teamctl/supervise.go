@@ -27,6 +27,7 @@ import (
 	"github.com/teamctl/teamctl/internal/courier/opencode"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -43,12 +44,12 @@ const defaultIdle = 30 * time.Second
 const envClock = "TEAMCTL_TEST_CLOCK"
 
 // testClock is the machine's clock, or a moved one where envClock is set.
-func testClock() supervisor.Clock {
+func testClock() policy.Clock {
 	path := os.Getenv(envClock)
 	if path == "" {
-		return supervisor.Clock{}
+		return policy.Clock{}
 	}
-	return supervisor.Clock{Wall: func() time.Time {
+	return policy.Clock{Wall: func() time.Time {
 		text, err := os.ReadFile(path) // whoever sets our environment may name a file
 		if err != nil {
 			return time.Now()

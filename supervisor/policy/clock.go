@@ -1,13 +1,15 @@
-package supervisor
+package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -19,7 +21,8 @@ type Clock struct {
 	SinceBoot func() (bootID string, up time.Duration, err error)
 }
 
-func (c Clock) withDefaults() Clock {
+// WithDefaults is the machine's clock where nothing else is set.
+func (c Clock) WithDefaults() Clock {
 	if c.Wall == nil {
 		c.Wall = time.Now
 	}
@@ -48,29 +51,32 @@ type pause struct {
 	Due        time.Duration `json:"dueSinceBootNs"`
 }
 
-// writePause records the end of a back-off.
-func (s *Supervisor) writePause(m *member, wait time.Duration) {
-	id, up, err := s.clock.SinceBoot()
-	if err == nil {
-		var b []byte
-		if b, err = json.Marshal(pause{Generation: m.row.Generation, BootID: id, Due: up + wait}); err == nil {
-			err = atomicfile.Write(s.cfg.Layout.Bundle(m.row.Name).Backoff(), append(b, '\n'), 0o600, false)
-		}
+// WritePause records the end of a back-off of a generation in its bundle.
+func (c Clock) WritePause(b team.Bundle, generation string, wait time.Duration) error {
+	id, up, err := c.SinceBoot()
+	if err != nil {
+		return err
 	}
-	if err != nil && !os.IsNotExist(err) { // a member that was never started has no bundle
-		s.log.Warn("record a back-off", "member", m.row.Name, "err", err)
+	text, err := json.Marshal(pause{Generation: generation, BootID: id, Due: up + wait})
+	if err != nil {
+		return err
 	}
+	err = atomicfile.Write(b.Backoff(), append(text, '\n'), 0o600, false)
+	if errors.Is(err, os.ErrNotExist) { // a member that was never started has no bundle
+		return nil
+	}
+	return err
 }
 
-// pauseLeft is what is left of the back-off in the member's row.
-func (s *Supervisor) pauseLeft(m *member) time.Duration {
-	left := time.UnixMilli(m.row.NextStart).Sub(s.clock.Wall())
-	if p, ok := readPause(s.cfg.Layout.Bundle(m.row.Name)); ok && p.Generation == m.row.Generation {
-		if id, up, err := s.clock.SinceBoot(); err == nil && id == p.BootID {
-			left = p.Due - up
+// PauseLeft is what is left of the back-off in a member's row, whose bundle is b.
+func (p Policy) PauseLeft(c Clock, b team.Bundle, m ledger.Member) time.Duration {
+	left := time.UnixMilli(m.NextStart).Sub(c.Wall())
+	if rec, ok := readPause(b); ok && rec.Generation == m.Generation {
+		if id, up, err := c.SinceBoot(); err == nil && id == rec.BootID {
+			left = rec.Due - up
 		}
 	}
-	return min(max(left, time.Millisecond), s.policy.longest(m.row.Failures))
+	return min(max(left, time.Millisecond), p.longest(m.Failures))
 }
 
 func readPause(b team.Bundle) (p pause, ok bool) {

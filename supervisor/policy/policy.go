@@ -1,4 +1,6 @@
-package supervisor
+// Package policy has the numbers of supervising: when a member is started again, how long a
+// stop takes, and by which clock. Judge decides what follows an exit.
+package policy
 
 import (
 	"math/rand/v2"
@@ -40,7 +42,8 @@ type ServicePolicy struct {
 	CopyRest   time.Duration // 1 min between two copies, however many runs end
 }
 
-func (p Policy) withDefaults() Policy {
+// WithDefaults has the defaults for what is zero.
+func (p Policy) WithDefaults() Policy {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
 			*d = v
@@ -101,33 +104,33 @@ func (p Policy) longest(n int) time.Duration {
 	return time.Duration(float64(p.pause(n)) * (1 + p.Jitter))
 }
 
-// verdict is what an exit leads to.
-type verdict struct {
-	next     team.Observed // Backoff, Failed or Completed
-	failures int           // consecutive, after this exit
-	wait     time.Duration // of Backoff
-	reason   string
+// Verdict is what an exit leads to.
+type Verdict struct {
+	Next     team.Observed // Backoff, Failed or Completed
+	Failures int           // consecutive, after this exit
+	Wait     time.Duration // of Backoff
+	Reason   string
 }
 
-// judge decides what follows the exit of a member that is wanted running. It is
+// Judge decides what follows the exit of a member that is wanted running. It is
 // pure but for the jitter. ran is how long the generation lived; failures counts those before.
-func (p Policy) judge(restart team.RestartPolicy, e backends.Exit, ran time.Duration, failures int) verdict {
+func (p Policy) Judge(restart team.RestartPolicy, e backends.Exit, ran time.Duration, failures int) Verdict {
 	switch {
 	case e.Done():
-		return verdict{next: team.Completed, reason: "exit 125: done"}
+		return Verdict{Next: team.Completed, Reason: "exit 125: done"}
 	case e.ExecFailed:
-		return verdict{next: team.Failed, failures: failures + 1, reason: e.Reason}
+		return Verdict{Next: team.Failed, Failures: failures + 1, Reason: e.Reason}
 	case e.Success() && restart != team.RestartAlways:
-		return verdict{next: team.Completed, reason: "exit 0"}
+		return Verdict{Next: team.Completed, Reason: "exit 0"}
 	case restart == team.RestartNever:
-		return verdict{next: team.Failed, failures: failures + 1, reason: "restart policy never"}
+		return Verdict{Next: team.Failed, Failures: failures + 1, Reason: "restart policy never"}
 	}
 	if ran >= p.Healthy {
 		failures = 0
 	}
 	failures++
 	if failures >= p.GiveUp {
-		return verdict{next: team.Failed, failures: failures, reason: "crash loop: gave up"}
+		return Verdict{Next: team.Failed, Failures: failures, Reason: "crash loop: gave up"}
 	}
-	return verdict{next: team.Backoff, failures: failures, wait: p.Backoff(failures)}
+	return Verdict{Next: team.Backoff, Failures: failures, Wait: p.Backoff(failures)}
 }

@@ -1,4 +1,4 @@
-package supervisor
+package rest
 
 import (
 	"os"
@@ -11,9 +11,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestSettlerLetsChattyOutputBe: output that goes on is not watched line by line, and
+// TestLetsChattyOutputBe: output that goes on is not watched line by line, and
 // has settled once it rests.
-func TestSettlerLetsChattyOutputBe(t *testing.T) {
+func TestLetsChattyOutputBe(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	log, err := os.Create(b.Log())
@@ -22,9 +22,9 @@ func TestSettlerLetsChattyOutputBe(t *testing.T) {
 	}
 	defer log.Close()
 	told := make(chan string, 1)
-	s := newSettler(200*time.Millisecond, func(session, _ string) { told <- session })
-	defer s.close()
-	if err := s.wait(b, "m", "g", time.Hour); err != nil {
+	s := New(200*time.Millisecond, func(session, _ string) { told <- session })
+	defer s.Close()
+	if err := s.Wait(b, "m", "g", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	var last time.Time
@@ -48,7 +48,7 @@ func TestSettlerLetsChattyOutputBe(t *testing.T) {
 				t.Fatalf("settled while it goes on, %s after a line", rest)
 			}
 			// We were held up and it did rest: once more.
-			if err := s.wait(b, "m", "g", time.Hour); err != nil {
+			if err := s.Wait(b, "m", "g", time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			line()
@@ -77,20 +77,20 @@ func TestSettlerLetsChattyOutputBe(t *testing.T) {
 	}
 }
 
-// TestSettlerWithoutWatches: where the kernel has no watch left, output is looked for
+// TestWithoutWatches: where the kernel has no watch left, output is looked for
 // instead, and none is no evidence.
-func TestSettlerWithoutWatches(t *testing.T) {
+func TestWithoutWatches(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	if err := os.WriteFile(b.Log(), []byte("of the generation before\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	told := make(chan string, 1)
-	s := newSettler(50*time.Millisecond, func(session, _ string) { told <- session })
+	s := New(50*time.Millisecond, func(session, _ string) { told <- session })
 	s.hub.Every = 5 * time.Millisecond
 	s.hub.Open = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
-	defer s.close()
-	if err := s.wait(b, "m", "g", time.Hour); err != nil {
+	defer s.Close()
+	if err := s.Wait(b, "m", "g", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	silent := time.NewTimer(300 * time.Millisecond)

@@ -1,4 +1,6 @@
-package supervisor
+// Package rest reports when the output of a member has come to rest: an agent that cannot say
+// that it is ready is taken to be ready then.
+package rest
 
 import (
 	"os"
@@ -10,12 +12,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// settler tells when a member's output has come to rest: that is when an agent
-// that cannot say it is ready is taken to be ready. There is one watch for all
-// members, for those whose output has not begun, and none while nobody is waited
-// for. Output that has begun is looked at now and then, ever more seldom: one that
-// never rests would wake us with every line.
-type settler struct {
+// Watcher reports each output once it rests. There is one watch for all members, for those
+// whose output has not begun, and none while no output is waited for. Output that has begun is
+// looked at now and then, ever more rarely: one that never rests would wake the process with
+// every line.
+type Watcher struct {
 	quiet time.Duration // how long an output that has begun must rest
 	tell  func(session, generation string)
 	hub   dirwatch.Hub // its lock may be held when ours is taken, never the other way round
@@ -27,6 +28,7 @@ type settler struct {
 // settleSeldom is the longest pause between two looks at an output.
 const settleSeldom = 10 * time.Second
 
+// settling is one output that is waited for.
 type settling struct {
 	session, generation string
 	timer               *time.Timer
@@ -36,14 +38,16 @@ type settling struct {
 	seen                os.FileInfo   // of the log, at the last look; nil if it was not there
 }
 
-func newSettler(quiet time.Duration, tell func(session, generation string)) *settler {
-	return &settler{quiet: quiet, tell: tell, waiting: map[string]*settling{}}
+// New returns a Watcher. Output that has begun must rest for quiet; tell is called without a
+// lock, from any goroutine.
+func New(quiet time.Duration, tell func(session, generation string)) *Watcher {
+	return &Watcher{quiet: quiet, tell: tell, waiting: map[string]*settling{}}
 }
 
-// wait begins to wait for a generation's output to settle. Output that never
+// Wait begins to wait for a generation's output to settle. Output that never
 // begins settles after silent.
-func (s *settler) wait(b team.Bundle, session, generation string, silent time.Duration) error {
-	s.stop(b)
+func (s *Watcher) Wait(b team.Bundle, session, generation string, silent time.Duration) error {
+	s.Stop(b)
 	dir := string(b)
 	w := &settling{session: session, generation: generation, seen: look(dir)}
 	s.mu.Lock()
@@ -66,16 +70,16 @@ func (s *settler) wait(b team.Bundle, session, generation string, silent time.Du
 	return nil
 }
 
-// stop ends the waiting for a member.
-func (s *settler) stop(b team.Bundle) {
+// Stop ends the waiting for a member.
+func (s *Watcher) Stop(b team.Bundle) {
 	s.mu.Lock()
 	w := s.waiting[string(b)]
 	s.mu.Unlock()
 	s.forget(string(b), w)
 }
 
-// close ends all waiting.
-func (s *settler) close() {
+// Close ends all waiting.
+func (s *Watcher) Close() {
 	s.mu.Lock()
 	var dirs []string
 	for dir := range s.waiting {
@@ -83,12 +87,12 @@ func (s *settler) close() {
 	}
 	s.mu.Unlock()
 	for _, dir := range dirs {
-		s.stop(team.Bundle(dir))
+		s.Stop(team.Bundle(dir))
 	}
 }
 
 // heard takes what the hub tells of a bundle.
-func (s *settler) heard(dir string, w *settling, e dirwatch.Event) {
+func (s *Watcher) heard(dir string, w *settling, e dirwatch.Event) {
 	if !e.Lost && !e.Poll && filepath.Base(e.Name) != "output.log" {
 		return
 	}
@@ -110,7 +114,7 @@ func (s *settler) heard(dir string, w *settling, e dirwatch.Event) {
 
 // look sees whether the log has rested since the last look, which is at least quiet
 // ago.
-func (s *settler) look(dir string, w *settling) {
+func (s *Watcher) look(dir string, w *settling) {
 	s.mu.Lock()
 	unwatch := w.unwatch
 	w.unwatch = nil
@@ -148,14 +152,14 @@ func same(before, now os.FileInfo) bool {
 	return now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
 }
 
-func (s *settler) settled(dir string, w *settling) {
+func (s *Watcher) settled(dir string, w *settling) {
 	if s.forget(dir, w) {
 		s.tell(w.session, w.generation)
 	}
 }
 
 // forget ends one waiting; false when it was over already.
-func (s *settler) forget(dir string, w *settling) bool {
+func (s *Watcher) forget(dir string, w *settling) bool {
 	s.mu.Lock()
 	if w == nil || s.waiting[dir] != w {
 		s.mu.Unlock()
@@ -170,4 +174,9 @@ func (s *settler) forget(dir string, w *settling) bool {
 		unwatch()
 	}
 	return true
+}
+
+// Watch calls f for what happens in a directory, by the same watch; see [dirwatch.Hub.Watch].
+func (s *Watcher) Watch(dir string, f func(dirwatch.Event)) (unwatch func(), err error) {
+	return s.hub.Watch(dir, f)
 }
