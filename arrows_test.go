@@ -164,13 +164,17 @@ var rooms = map[string]room{
 		may: []string{"team", leaf}, never: append([]string{"net"}, noExec...),
 		why: "watches the log of a member and knows nothing else of it",
 	},
+	"supervisor/trees": {
+		may: []string{"team", "internal/run", "ledger", "worktree", "supervisor/loop"}, never: append([]string{"net"}, noExec...),
+		why: "the worktrees of members: git is in worktree, and when one is made the core decides",
+	},
 	"supervisor": {
-		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/trees"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -284,7 +288,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "supervisor/trees", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
@@ -329,6 +333,7 @@ var testRooms = map[string][]string{
 	"agent/confine":             {"team", "internal/run"},         // to confine a real command
 	"scripts":                   {"mail"},
 	"supervisor":                {"supervisor/looptest"},
+	"supervisor/trees":          {"supervisor/looptest"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
 }

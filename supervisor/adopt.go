@@ -3,8 +3,6 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/worktree"
 )
 
 // adoptAll takes over every generation that an earlier supervisor left. It runs
@@ -134,36 +131,6 @@ func bornAt(at backends.Attached) time.Time {
 		return time.Time{}
 	}
 	return time.Now().Add(-age)
-}
-
-// repairTrees undoes or completes what a killed process left half done in the
-// team's repositories.
-func (s *Supervisor) repairTrees() {
-	own := s.team.Repo
-	s.step(func(ctx context.Context) message {
-		more, err := RepositoriesOf(ctx, s.cfg.Ledger)
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("read repositories", "err", err)
-		}
-		paths := slices.Collect(maps.Values(more))
-		if own != "" {
-			paths = append(paths, own)
-		}
-		for _, path := range paths {
-			repo, err := worktree.OpenRepo(ctx, path)
-			if err == nil {
-				var notes []string
-				notes, err = repo.Repair(ctx)
-				for _, n := range notes {
-					s.log.Info("repaired", "what", n)
-				}
-			}
-			if err != nil && ctx.Err() == nil {
-				s.log.Warn("repair worktrees", "repo", path, "err", err)
-			}
-		}
-		return nil
-	})
 }
 
 // wasLaunched reports whether the row's generation was handed to the backend.

@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -66,7 +67,7 @@ func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 	if c.WorktreePath != "" {
 		m.Worktree = c.WorktreePath
 		if filepath.Dir(c.WorktreePath) == l.Worktrees() {
-			m.Spec.WorktreeMode, m.Branch = "own", branchName(l.Key, c.Name, "")
+			m.Spec.WorktreeMode, m.Branch = "own", trees.BranchName(l.Key, c.Name, "")
 		} else {
 			m.Spec.WorktreeMode = c.WorktreePath
 		}

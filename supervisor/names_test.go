@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -53,11 +54,11 @@ func TestManySpawnsOfOneName(t *testing.T) {
 		if n%2 == 0 {
 			mkdir(t, filepath.Join(r.layout.Worktrees(), name, "kept")) // git takes one that is empty
 		} else {
-			fmt.Fprintf(&refs, "update refs/heads/%s HEAD\n", branchName("t", name, ""))
+			fmt.Fprintf(&refs, "update refs/heads/%s HEAD\n", trees.BranchName("t", name, ""))
 		}
 	}
 	git(refs.String(), "update-ref", "--stdin")
-	if m := spawn(); m.Name != "w" || filepath.Base(m.Worktree) != "w-51" || m.Branch != branchName("t", "w-51", "") {
+	if m := spawn(); m.Name != "w" || filepath.Base(m.Worktree) != "w-51" || m.Branch != trees.BranchName("t", "w-51", "") {
 		t.Errorf("%s in %s on %s", m.Name, m.Worktree, m.Branch)
 	}
 

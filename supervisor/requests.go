@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -453,22 +452,6 @@ func backendNames(m map[string]backends.Backend) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
-
-func branchName(teamKey, name, asked string) string {
-	if asked != "" {
-		return asked
-	}
-	return branchRoot(teamKey) + name
-}
-
-// branchRoot is what the names of all branches begin with that a team makes.
-func branchRoot(teamKey string) string { return "teamctl/" + teamKey + "/" }
-
-// OwnBranch reports whether the team made the branch, by its name. Any other was
-// there before the member that works on it, and is nobody's here to delete.
-func OwnBranch(teamKey, branch string) bool { return strings.HasPrefix(branch, branchRoot(teamKey)) }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // idleQuit ends a supervisor that has had nothing to supervise for a while.
 type idleQuit struct{}

@@ -14,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -188,7 +189,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 		return res, err
 	}
 	dir := row.Spec.Cwd
-	tree, created, err := s.ensureTree(ctx, t, row)
+	tree, created, err := s.trees.Ensure(ctx, t, row)
 	if err != nil {
 		return res, err
 	}
@@ -199,12 +200,12 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	}
 	defer func() {
 		if err != nil && res.created {
-			err = errors.Join(err, s.dropTree(res.tree, OwnBranch(t.Key, res.tree.Branch)))
+			err = errors.Join(err, s.trees.Drop(res.tree, trees.OwnBranch(t.Key, res.tree.Branch)))
 			res.tree, res.created = nil, false
 		}
 	}()
 	if tree != nil {
-		if row.Spec.Env, err = s.furnish(ctx, t, row); err != nil {
+		if row.Spec.Env, err = s.trees.Furnish(ctx, t, row); err != nil {
 			return res, err
 		}
 		if ctx.Err() != nil { // a long setup is no part of the start

@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/supervisor/rest"
 	"github.com/teamctl/teamctl/supervisor/services"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -64,6 +65,7 @@ type Supervisor struct {
 	life
 	output  *rest.Watcher
 	starts  chan struct{} // limits starts at once; steps use it
+	trees   trees.Trees
 	renames chan struct{} // has room for one; steps use it
 
 	// The rest belongs to the loop.
@@ -124,6 +126,7 @@ func New(cfg Config) *Supervisor {
 // serve makes the services.
 func (s *Supervisor) serve() {
 	t := loop.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
+	s.trees = trees.New(s.ctx, t)
 	git := services.NewSlots()
 	s.checkpoints = services.NewCheckpoints(t, git)
 	s.publisher, s.copies = services.NewPublisher(t), services.NewCopies(t, s.policy.CopyEvery, s.policy.CopyRest)
@@ -227,7 +230,11 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	}
 	limitsOver{}.apply(s)
 	s.goOnLeft()
-	s.repairTrees()
+	own := s.team.Repo
+	s.step(func(ctx context.Context) message {
+		s.trees.Repair(ctx, own)
+		return nil
+	})
 	for _, one := range s.services {
 		one.Ready()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"strings"
@@ -235,7 +236,7 @@ func TestSpawnOfOneWhoIsGone(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for i := range 20 {
-		name := "a" + itoa(i)
+		name := fmt.Sprint("a", i)
 		if _, err := s.Spawn(gone, team.SpawnRequest{Name: name, Spec: team.MemberSpec{WorktreeMode: "none", Cwd: r.layout.Dir}}); !errors.Is(err, context.Canceled) && err != nil {
 			t.Fatal(err)
 		}

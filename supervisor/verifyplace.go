@@ -18,7 +18,7 @@ func (p verifyPlace) VerifyDir(ctx context.Context, t ledger.TeamRow, m ledger.M
 	if dir := cmp.Or(m.Worktree, m.Spec.Cwd); dir != "" {
 		return dir, nil
 	}
-	return p.s.repoPath(ctx, t, m)
+	return p.s.trees.RepoPath(ctx, t, m)
 }
 
 // VerifyEnv is the environment of a built-in worker in the owner's place, without the
@@ -29,7 +29,7 @@ func (p verifyPlace) VerifyEnv(ctx context.Context, t ledger.TeamRow, m ledger.M
 	if m.Spec.WorktreeMode == "own" && m.Worktree != "" {
 		repo, _, err := worktree.OpenWorktree(ctx, m.Worktree)
 		if err == nil {
-			extra, err = s.ports(ctx, repo, m)
+			extra, err = s.trees.Ports(ctx, repo, m)
 		}
 		if err != nil {
 			s.log.Warn("ports of a verification", "member", m.Name, "err", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -99,7 +99,7 @@ type newTeam struct {
 	row      ledger.TeamRow // without what depends on the name
 	leadType string
 	cwd      string // the lead's
-	repos    supervisor.Repositories
+	repos    trees.Repositories
 	by       string
 }
 
@@ -168,7 +168,7 @@ func (e *Env) fill(ctx context.Context, l team.Layout, n newTeam) (err error) {
 	}
 	e.reached("team")
 	if len(n.repos) > 0 {
-		if err := led.Set(ctx, supervisor.SettingRepos, n.repos); err != nil {
+		if err := led.Set(ctx, trees.SettingRepos, n.repos); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -208,7 +209,7 @@ func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 			continue
 		}
 		seen[m.Worktree] = true
-		root, err := supervisor.RepoPath(ctx, t.Ledger, row, m.Spec.Repo)
+		root, err := trees.RepoPath(ctx, t.Ledger, row, m.Spec.Repo)
 		if err != nil {
 			return nil, err
 		}
@@ -287,7 +288,7 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot team.Bootstrap,
 				out.Notes = append(out.Notes, note)
 			}
 		}
-		own := supervisor.OwnBranch(t.Layout.Key, m.Branch)
+		own := trees.OwnBranch(t.Layout.Key, m.Branch)
 		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: own})
 		if err != nil {
 			return out.cutShort(fmt.Errorf("remove worktree of %s: %w", m.Name, err))

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/worktree"
 )
 
@@ -63,7 +63,7 @@ func (e *Env) places(ctx context.Context, key string) (dirs, repos []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	more, err := trees.RepositoriesOf(ctx, t.Ledger)
 	if err != nil {
 		return nil, nil, err
 	}

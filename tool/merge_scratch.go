@@ -10,7 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/run"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -38,7 +38,7 @@ func (t *Team) clearScratch(ctx context.Context) (done cleared, err error) {
 	for _, e := range ended {
 		done.processes += e.Processes
 	}
-	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	more, err := trees.RepositoriesOf(ctx, t.Ledger)
 	if err != nil {
 		return done, errors.Join(append(errs, err)...)
 	}

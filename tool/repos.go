@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -33,7 +33,7 @@ func (t *Team) repo(ctx context.Context, name string) (*worktree.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := supervisor.RepoPath(ctx, t.Ledger, row, name)
+	path, err := trees.RepoPath(ctx, t.Ledger, row, name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (t *Team) repos(ctx context.Context) ([]repoTrees, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	more, err := trees.RepositoriesOf(ctx, t.Ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +99,10 @@ func (t *Team) treesByRepo(ctx context.Context, names []string, left bool) ([]re
 
 // resolveRepos checks the further repositories of a new team: each has a name of
 // its own and is another one than the rest.
-func resolveRepos(ctx context.Context, own string, in map[string]string) (supervisor.Repositories, error) {
-	out := supervisor.Repositories{}
+func resolveRepos(ctx context.Context, own string, in map[string]string) (trees.Repositories, error) {
+	out := trees.Repositories{}
 	taken := map[string]string{own: "the team's own"}
-	for _, name := range supervisor.Repositories(in).Names() {
+	for _, name := range trees.Repositories(in).Names() {
 		if !team.IsKey(name) {
 			return nil, team.Errorf(team.CodeInvalid, "%q cannot name a repository", name).
 				WithHint(`use small letters, digits and '-', for example "api"`)

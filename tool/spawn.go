@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -127,11 +128,11 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 	if err != nil {
 		return none, err
 	}
-	root, err := supervisor.RepoPath(ctx, t.Ledger, row, in.Repo)
+	root, err := trees.RepoPath(ctx, t.Ledger, row, in.Repo)
 	if err != nil {
 		return none, err
 	}
-	further, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	further, err := trees.RepositoriesOf(ctx, t.Ledger)
 	if err != nil {
 		return none, err
 	}
@@ -164,7 +165,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 
 // place says where a member works: its own worktree of the repository at root
 // unless told otherwise.
-func place(root string, further supervisor.Repositories, in SpawnIn) (cwd, tree string, err error) {
+func place(root string, further trees.Repositories, in SpawnIn) (cwd, tree string, err error) {
 	if cwd = root; in.Cwd != "" {
 		if cwd, err = filepath.Abs(in.Cwd); err != nil {
 			return "", "", team.Errorf(team.CodeInvalid, "resolve %q: %w", in.Cwd, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -96,7 +97,7 @@ func (t *Team) bringBack(ctx context.Context, c Caller, gone []ledger.Member) ([
 		in := team.SpawnRequest{Name: m.Name, Exact: true, Role: m.Role, Spec: m.Spec}
 		in.Spec.Approval, in.Spec.Nth, in.Spec.Fresh = 0, 0, false // an approval lets one member be spawned, once
 		in.Spec.SpawnedBy = orText(c.Session, row.LeadSession)
-		if !supervisor.OwnBranch(t.Layout.Key, m.Branch) {
+		if !trees.OwnBranch(t.Layout.Key, m.Branch) {
 			in.Branch, in.Base = m.Branch, m.Base
 		}
 		wg.Go(func() {

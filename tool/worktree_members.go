@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -54,7 +54,7 @@ func (t *Team) leftTrees(ctx context.Context) ([]ledger.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := slices.DeleteFunc(supervisor.LeftTrees(all), func(m ledger.Member) bool {
+	left := slices.DeleteFunc(trees.Left(all), func(m ledger.Member) bool {
 		_, err := os.Lstat(m.Worktree)
 		return err != nil
 	})

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -76,7 +76,7 @@ func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot team.Boo
 		return nil
 	}
 	p.Note = t.teardown(ctx, repo, boot, m)
-	r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{DeleteBranch: supervisor.OwnBranch(t.Layout.Key, m.Branch)})
+	r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{DeleteBranch: trees.OwnBranch(t.Layout.Key, m.Branch)})
 	if err != nil {
 		return err
 	}

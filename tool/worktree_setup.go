@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/services"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -51,12 +51,12 @@ func (t *Team) SetBootstrap(ctx context.Context, c Caller, b team.Bootstrap, all
 			return false, err
 		}
 	}
-	return b.Allowed() || len(commands) == 0, t.as(c).Set(ctx, supervisor.SettingBootstrap, b)
+	return b.Allowed() || len(commands) == 0, t.as(c).Set(ctx, trees.SettingBootstrap, b)
 }
 
 // Bootstrap is what new worktrees of the team get.
 func (t *Team) Bootstrap(ctx context.Context) (b team.Bootstrap, err error) {
-	_, err = t.Ledger.Setting(ctx, supervisor.SettingBootstrap, &b)
+	_, err = t.Ledger.Setting(ctx, trees.SettingBootstrap, &b)
 	return b, err
 }
 
@@ -112,7 +112,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 			if err != nil {
 				return out, err
 			}
-			set := supervisor.SetupIn(b, t.Layout, m, env)
+			set := trees.SetupIn(b, t.Layout, m, env)
 			set.Resting = func() bool { return t.restingNow(ctx, m.SessionKey) }
 			p := Prepared{Member: m.Name, Log: set.Log}
 			if p.WorktreeSetUp, p.Err = g.Repo.Setup(ctx, set); p.Err != nil {
@@ -158,7 +158,7 @@ func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b team.Bootstrap,
 	}
 	env, err := t.treeEnv(ctx, r, m)
 	if err == nil {
-		in := supervisor.SetupIn(b, t.Layout, m, env)
+		in := trees.SetupIn(b, t.Layout, m, env)
 		in.Run, in.Limit = run, min(in.Limit, 2*time.Minute)
 		_, err = r.Teardown(ctx, in)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/teamfile"
@@ -263,7 +263,7 @@ func there(ctx context.Context, env *tool.Env, key string, in tool.TeamCreateIn,
 		return made, team.Errorf(team.CodeConflict, "there is a team %s already, which works on %s and not on %s", key, dash(row.Repo), dash(repo)).
 			WithReason(team.ReasonTeamExists).WithHint("teamctl up -f " + file + " --team NAME")
 	}
-	more, err := supervisor.RepositoriesOf(ctx, t.Ledger)
+	more, err := trees.RepositoriesOf(ctx, t.Ledger)
 	return tool.TeamCreateOut{TeamName: key, TeamFilePath: t.Layout.Config(), LeadAgentID: team.AgentID(team.LeadName, key), Repo: row.Repo, Base: row.Base, Repos: more}, err
 }
 

@@ -1,4 +1,4 @@
-package supervisor
+package trees
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
@@ -38,15 +39,15 @@ func SetupIn(b team.Bootstrap, l team.Layout, m ledger.Member, env map[string]st
 	return in
 }
 
-// furnish gives a member's worktree its range of ports, and a new one what the team
+// Furnish gives a member's worktree its range of ports, and a new one what the team
 // has set: ignored files, dependency directories, setup commands. The answer is the
 // member's environment. It is bounded by the limits of the commands, not by the
 // start of the member, and ends with the supervisor.
-func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.Member) (map[string]string, error) {
+func (s Trees) Furnish(ctx context.Context, t ledger.TeamRow, row ledger.Member) (map[string]string, error) {
 	if row.Spec.WorktreeMode != "own" {
 		return row.Spec.Env, nil
 	}
-	root, err := s.repoPath(ctx, t, row)
+	root, err := s.RepoPath(ctx, t, row)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.M
 	if err != nil {
 		return nil, err
 	}
-	env, err := s.ports(ctx, repo, row)
+	env, err := s.Ports(ctx, repo, row)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.M
 	}
 	var b team.Bootstrap
 	if !done {
-		if _, err := s.cfg.Ledger.Setting(ctx, SettingBootstrap, &b); err != nil {
+		if _, err := s.Ledger.Setting(ctx, SettingBootstrap, &b); err != nil {
 			return nil, err
 		}
 		if err := s.setup(ctx, repo, b, row, env); err != nil {
@@ -75,25 +76,25 @@ func (s *Supervisor) furnish(ctx context.Context, t ledger.TeamRow, row ledger.M
 	return env, nil
 }
 
-// ports are the variables of a worktree's range of ports; none where all are taken.
-func (s *Supervisor) ports(ctx context.Context, repo *worktree.Repo, row ledger.Member) (map[string]string, error) {
+// Ports are the variables of a worktree's range of ports; none where all are taken.
+func (s Trees) Ports(ctx context.Context, repo *worktree.Repo, row ledger.Member) (map[string]string, error) {
 	base, err := repo.PortBase(ctx, row.Worktree)
 	switch {
 	case err == nil:
 		return repo.Environ(row.Worktree, base), nil
 	case team.IsCode(err, team.CodeLimit):
-		s.log.Warn("no ports", "member", row.Name, "err", err)
+		s.Log.Warn("no ports", "member", row.Name, "err", err)
 		return map[string]string{}, nil
 	}
 	return nil, err
 }
 
-func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b team.Bootstrap, row ledger.Member, env map[string]string) error {
-	in := SetupIn(b, s.cfg.Layout, row, env)
+func (s Trees) setup(ctx context.Context, repo *worktree.Repo, b team.Bootstrap, row ledger.Member, env map[string]string) error {
+	in := SetupIn(b, s.Layout, row, env)
 	all := setupLimit + time.Duration(len(in.Run))*in.Limit
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), all)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	defer context.AfterFunc(s.life, cancel)()
 	out, err := repo.Setup(ctx, in)
 	what := team.EventWorktreeSetup
 	if err != nil {
@@ -107,9 +108,9 @@ func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b team.Boot
 	}
 	if out.Copied > 0 || len(out.Linked)+len(out.Ran)+len(out.Notes) > 0 || err != nil {
 		data, encode := json.Marshal(out)
-		_, event := s.cfg.Ledger.Event(ctx, ledger.Event{What: what, ID: row.Name, Data: data})
+		_, event := s.Ledger.Event(ctx, ledger.Event{What: what, ID: row.Name, Data: data})
 		if e := errors.Join(encode, event); e != nil {
-			s.log.Warn("setup not told", "member", row.Name, "err", e)
+			s.Log.Warn("setup not told", "member", row.Name, "err", e)
 		}
 	}
 	return err
@@ -119,19 +120,19 @@ func (s *Supervisor) setup(ctx context.Context, repo *worktree.Repo, b team.Boot
 const checkoutPause = time.Second
 
 // checkoutProgress makes events of what git tells of a long checkout.
-func (s *Supervisor) checkoutProgress(member string) func(worktree.Progress) {
+func (s Trees) checkoutProgress(member string) func(worktree.Progress) {
 	var last time.Time
 	return func(p worktree.Progress) {
 		if now := time.Now(); p.Percent == 100 || now.Sub(last) >= checkoutPause {
 			last = now
-			ctx, cancel := s.write()
+			ctx, cancel := loop.Writing(s.life)
 			defer cancel()
 			data, err := json.Marshal(p)
 			if err == nil {
-				_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: team.EventWorktreeCheckout, ID: member, Data: data})
+				_, err = s.Ledger.Event(ctx, ledger.Event{What: team.EventWorktreeCheckout, ID: member, Data: data})
 			}
 			if err != nil {
-				s.log.Warn("checkout not told", "member", member, "err", err)
+				s.Log.Warn("checkout not told", "member", member, "err", err)
 			}
 		}
 	}

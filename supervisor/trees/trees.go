@@ -1,23 +1,39 @@
-package supervisor
+// Package trees makes the worktrees of members: where each is, on which branch of which
+// repository, what is set up in it, and what becomes of those that are left behind. Package
+// worktree has the git of it. Nothing here needs a supervisor; the steps of a start call it.
+package trees
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// ensureTree returns the member's worktree, created if need be; nil without one.
-func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledger.Member) (*worktree.Worktree, bool, error) {
+// Trees makes the worktrees of a team's members.
+type Trees struct {
+	loop.Team
+	life context.Context
+}
+
+// New returns the Trees of a team. Setups end with life.
+func New(life context.Context, t loop.Team) Trees { return Trees{Team: t, life: life} }
+
+// Ensure returns the member's worktree, created if need be; nil without one.
+func (s Trees) Ensure(ctx context.Context, t ledger.TeamRow, row ledger.Member) (*worktree.Worktree, bool, error) {
 	if row.Spec.WorktreeMode == "none" {
 		return nil, false, nil
 	}
-	root, err := s.repoPath(ctx, t, row)
+	root, err := s.RepoPath(ctx, t, row)
 	switch {
 	case err != nil || root == "":
 		return nil, false, err
@@ -52,7 +68,7 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 	}
 	dir := t.WorktreeDir
 	if dir == "" {
-		dir = s.cfg.Layout.Worktrees()
+		dir = s.Layout.Worktrees()
 	}
 	base := row.Base
 	if base == "" && row.Spec.Repo == "" { // the team's base is a commit of its own repository
@@ -60,15 +76,15 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 	}
 	name := row.Name
 	for n := 2; ; n++ {
-		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: branchName(t.Key, name, row.Branch), Base: base,
+		in := worktree.CreateIn{Path: filepath.Join(dir, name), Branch: BranchName(t.Key, name, row.Branch), Base: base,
 			Reuse: row.Branch != "", Progress: s.checkoutProgress(row.Name)}
 		if n <= maxTrees && taken(ctx, repo, in) {
-			name = row.Name + "-" + itoa(n)
+			name = row.Name + "-" + strconv.Itoa(n)
 			continue
 		}
 		// Where it will be is written first: killed right after Create, the next
 		// supervisor finds it there.
-		_, err := s.cfg.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &in.Path, Branch: &in.Branch})
+		_, err := s.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &in.Path, Branch: &in.Branch})
 		if err != nil {
 			return nil, false, err
 		}
@@ -76,7 +92,7 @@ func (s *Supervisor) ensureTree(ctx context.Context, t ledger.TeamRow, row ledge
 		switch team.ReasonOf(err) {
 		case team.ReasonBranchExists, team.ReasonCheckedOut, team.ReasonPathExists, team.ReasonWorktreeExists:
 			if n <= maxTrees && (!in.Reuse || team.ReasonOf(err) != team.ReasonCheckedOut) {
-				name = row.Name + "-" + itoa(n)
+				name = row.Name + "-" + strconv.Itoa(n)
 				continue
 			}
 		}
@@ -99,9 +115,9 @@ func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool 
 	return err == nil && has
 }
 
-// dropTree takes back a worktree that this start made: it holds nothing yet, and
+// Drop takes back a worktree that this start made: it holds nothing yet, and
 // anything else keeps it. Its branch goes only if this start made that too.
-func (s *Supervisor) dropTree(tree *worktree.Worktree, branch bool) error {
+func (s Trees) Drop(tree *worktree.Worktree, branch bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	repo, err := worktree.OpenRepo(ctx, tree.Repo)
@@ -112,10 +128,10 @@ func (s *Supervisor) dropTree(tree *worktree.Worktree, branch bool) error {
 	return err
 }
 
-// LeftTrees are the members that have left a worktree of their own behind, newest
+// Left are the members that have left a worktree of their own behind, newest
 // first: one for each worktree that no member of the roster works in. Whether it still
 // exists is for the caller to see. all is the roster with those who left.
-func LeftTrees(all []ledger.Member) []ledger.Member {
+func Left(all []ledger.Member) []ledger.Member {
 	var out []ledger.Member
 	for _, m := range all {
 		if m.RemovedAt != 0 && m.StartedAt != 0 && m.Worktree != "" && m.Spec.WorktreeMode == "own" {
@@ -137,12 +153,12 @@ func LeftTrees(all []ledger.Member) []ledger.Member {
 }
 
 // left are the worktrees of a repository that members of a name have left, newest first.
-func (s *Supervisor) left(ctx context.Context, row ledger.Member) ([]ledger.Member, error) {
-	all, err := s.cfg.Ledger.Members(ctx, true)
+func (s Trees) left(ctx context.Context, row ledger.Member) ([]ledger.Member, error) {
+	all, err := s.Ledger.Members(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(LeftTrees(all), func(m ledger.Member) bool {
+	return slices.DeleteFunc(Left(all), func(m ledger.Member) bool {
 		return m.Name != row.Name || m.Spec.Repo != row.Spec.Repo
 	}), nil
 }
@@ -150,7 +166,7 @@ func (s *Supervisor) left(ctx context.Context, row ledger.Member) ([]ledger.Memb
 // again gives a new member the worktree and the branch that the last one of its name
 // has left. A worktree that was deleted is made again where its branch exists. What is
 // written first is found by the next supervisor.
-func (s *Supervisor) again(ctx context.Context, repo *worktree.Repo, row ledger.Member) (ledger.Member, error) {
+func (s Trees) again(ctx context.Context, repo *worktree.Repo, row ledger.Member) (ledger.Member, error) {
 	left, err := s.left(ctx, row)
 	if err != nil {
 		return row, err
@@ -164,7 +180,7 @@ func (s *Supervisor) again(ctx context.Context, repo *worktree.Repo, row ledger.
 				continue
 			}
 		}
-		return s.cfg.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &m.Worktree, Branch: &m.Branch, Base: &m.Base})
+		return s.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &m.Worktree, Branch: &m.Branch, Base: &m.Base})
 	}
 	return row, nil
 }
@@ -172,10 +188,10 @@ func (s *Supervisor) again(ctx context.Context, repo *worktree.Repo, row ledger.
 // clearLeft removes the worktrees that members of the name have left and that hold nothing
 // which is not elsewhere; their commits stay on their branches. What cannot be removed
 // is not in the way of a new one.
-func (s *Supervisor) clearLeft(ctx context.Context, teamKey string, repo *worktree.Repo, row ledger.Member) {
+func (s Trees) clearLeft(ctx context.Context, teamKey string, repo *worktree.Repo, row ledger.Member) {
 	left, err := s.left(ctx, row)
 	if err != nil {
-		s.log.Warn("read members", "err", err)
+		s.Log.Warn("read members", "err", err)
 		return
 	}
 	for _, m := range left {
@@ -184,7 +200,48 @@ func (s *Supervisor) clearLeft(ctx context.Context, teamKey string, repo *worktr
 		}
 		_, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{DeleteBranch: OwnBranch(teamKey, m.Branch)})
 		if err != nil {
-			s.log.Info("keep a worktree", "of", m.Name, "path", m.Worktree, "why", err)
+			s.Log.Info("keep a worktree", "of", m.Name, "path", m.Worktree, "why", err)
+		}
+	}
+}
+
+// BranchName is the branch of a member: the one that was asked for, or one of the team.
+func BranchName(teamKey, name, asked string) string {
+	if asked != "" {
+		return asked
+	}
+	return branchRoot(teamKey) + name
+}
+
+// branchRoot is what the names of all branches begin with that a team makes.
+func branchRoot(teamKey string) string { return "teamctl/" + teamKey + "/" }
+
+// OwnBranch reports whether the team made the branch, by its name. Any other was
+// there before the member that works on it, and is nobody's here to delete.
+func OwnBranch(teamKey, branch string) bool { return strings.HasPrefix(branch, branchRoot(teamKey)) }
+
+// Repair undoes or completes what a killed process left half done in the team's repositories, of
+// which own is its first.
+func (s Trees) Repair(ctx context.Context, own string) {
+	more, err := RepositoriesOf(ctx, s.Ledger)
+	if err != nil && ctx.Err() == nil {
+		s.Log.Warn("read repositories", "err", err)
+	}
+	paths := slices.Collect(maps.Values(more))
+	if own != "" {
+		paths = append(paths, own)
+	}
+	for _, path := range paths {
+		repo, err := worktree.OpenRepo(ctx, path)
+		if err == nil {
+			var notes []string
+			notes, err = repo.Repair(ctx)
+			for _, n := range notes {
+				s.Log.Info("repaired", "what", n)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Log.Warn("repair worktrees", "repo", path, "err", err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package supervisor
+package trees
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func RepoPath(ctx context.Context, led *ledger.Ledger, t ledger.TeamRow, name st
 	return "", e
 }
 
-// repoPath is the root of the repository that a member works on.
-func (s *Supervisor) repoPath(ctx context.Context, t ledger.TeamRow, row ledger.Member) (string, error) {
-	return RepoPath(ctx, s.cfg.Ledger, t, row.Spec.Repo)
+// RepoPath is the root of the repository that a member works on.
+func (s Trees) RepoPath(ctx context.Context, t ledger.TeamRow, row ledger.Member) (string, error) {
+	return RepoPath(ctx, s.Ledger, t, row.Spec.Repo)
 }
