@@ -277,6 +277,10 @@ var rooms = map[string]room{
 		libs: []string{"github.com/charmbracelet/x"}, never: append([]string{"net"}, noExec...),
 		why: "what screens show, as data and pure functions: it reads nothing by itself",
 	},
+	"internal/view/page": {
+		may: []string{"internal/view"}, never: append([]string{"net"}, noExec...),
+		why: "documents for a browser, from the data of view alone: they know no server",
+	},
 	"tool/look": {
 		may: []string{"team", leaf, "internal/view", "ledger", "supervisor", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
@@ -288,7 +292,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "supervisor/trees", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "supervisor/trees", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm, fsnotify}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},

@@ -60,6 +60,10 @@ var shapes = map[string]shape{
 		list: "nodes", name: "id", reads: true, watch: true,
 		note: "`nodes` are tasks as of board with `dependsOn`, their `layer` and `row` in the drawing, and `critical`; `edges` lead `from` a task `to` one that depends on it over `rows`, one of each layer; `crossings` counts edges that cross; `criticalPath` are ids.",
 	},
+	"timeline": {
+		list: "lanes", name: "member", reads: true, watch: true,
+		note: "Of each lane `spans` (`state` is `working`, `waiting` for a person, `limited`, `idle`, `down` or `unknown`) with `why`, `tasks` are attempts with their `end` (`completed`, `failed`, `released`, `sent back`, none while it is held), and `totals` seconds in each state. `historyFrom` is the oldest event that is left.",
+	},
 	"board": {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
 	"wait": {
 		list: "tasks", name: "id", reads: true,

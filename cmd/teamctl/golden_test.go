@@ -78,7 +78,7 @@ var (
 
 // anyNumber are numbers that say something about this run only.
 var anyNumber = map[string]float64{
-	"pid": 4242, "supervisorPid": 4242, "took": 1000000, "diskBytes": 4096, "StartTicks": 1, "startTicks": 1, "lastEventSeq": 99, "seq": 7, "attached": 1,
+	"pid": 4242, "supervisorPid": 4242, "took": 1000000, "diskBytes": 4096, "StartTicks": 1, "startTicks": 1, "lastEventSeq": 99, "seq": 7, "attached": 1, "seconds": 1.5,
 }
 
 // anyText are texts that say something about this machine only, by command.

@@ -1,0 +1,60 @@
+package page
+
+import (
+	"html/template"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// funcs are what all documents may call.
+var funcs = template.FuncMap{
+	"clean":    view.Clean,
+	"plain":    view.Plain,
+	"duration": view.Duration,
+	"took":     func(from, to time.Time) string { return view.Duration(to.Sub(from)) },
+	"stamp":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05") },
+	// A drawing of package view, which escapes every text in it.
+	"svg": func(s string) template.HTML { return template.HTML(s) },
+}
+
+// style is that of the documents which are read offline and printed.
+const style = `:root{color-scheme:light dark}
+body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:0 auto;padding:1rem}
+table{border-collapse:collapse;margin:.5rem 0 1rem}th,td{text-align:left;padding:.2rem .8rem .2rem 0;vertical-align:top;border-bottom:1px solid #8884}
+pre,code{font:13px/1.4 ui-monospace,monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #8884;padding:.5rem;margin:.3rem 0}
+svg{max-width:100%;height:auto}.n{text-align:right}figure{margin:0;overflow-x:auto}summary{cursor:pointer}
+.add{color:#1e7e34}.del{color:#b91c1c}small{opacity:.8}
+@media print{body{max-width:none;padding:0}details>*{display:block}h2{break-after:avoid}tr,figure{break-inside:avoid}}`
+
+const timelineText = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Timeline of {{clean .Team}}</title><style>` + style + `</style>
+<h1>Timeline of {{clean .Team}}{{if .Run}}, run {{.Run}}{{end}}</h1>
+<p>{{stamp .From}} to {{stamp .To}}. History goes back to {{stamp .History}}.</p>
+<figure>{{svg .SVG}}</figure>
+<h2>Time of each member</h2>
+{{template "lanes" .}}
+<h2>Attempts at tasks</h2>
+<table><tr><th>task<th>member<th>attempt<th>from<th class="n">took<th>end</tr>
+{{range .Lanes}}{{$m := .Member}}{{range .Tasks}}<tr><td>{{clean .Task}} {{clean .Subject}}<td>{{clean $m}}<td>{{if .Attempt}}{{.Attempt}}{{end}}<td>{{stamp .From}}<td class="n">{{took .From .To}}<td>{{or .End "held"}}</tr>
+{{end}}{{end}}</table>
+</html>
+`
+
+// lanesText is the table of what members did.
+const lanesText = `<table><tr><th>member<th class="n">working<th class="n">waiting<th class="n">limited<th class="n">idle<th class="n">down<th class="n">not known<th>at the end</tr>
+{{$t := .}}{{range .Lanes}}<tr><td>{{clean .Member}}<td class="n">{{duration (.In "working")}}<td class="n">{{duration (.In "waiting")}}<td class="n">{{duration (.In "limited")}}<td class="n">{{duration (.In "idle")}}<td class="n">{{duration (.In "down")}}<td class="n">{{duration (.In "unknown")}}<td>{{.Note $t.To}}</tr>
+{{end}}</table>
+`
+
+var timelinePage = sync.OnceValue(func() *template.Template {
+	t := template.Must(template.New("timeline").Funcs(funcs).Parse(timelineText))
+	template.Must(t.New("lanes").Parse(lanesText))
+	return t
+})
+
+// Timeline writes a timeline as a document.
+func Timeline(w io.Writer, t view.Timeline) error { return timelinePage().Execute(w, t) }

@@ -1,0 +1,86 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// Window is a part of a team's history: a run, or from a time on. Now is its end where the run
+// has none.
+type Window struct {
+	Run      int64 // 0: none
+	From, To time.Time
+	Name     string // of the run
+	Closed   bool   // the run has ended
+}
+
+// RunWindow returns that of a run, 0 for the current one.
+func RunWindow(ctx context.Context, t *tool.Team, id int64, now time.Time) (Window, error) {
+	run, err := t.Ledger.RunInfo(ctx, id)
+	w := Window{Run: run.ID, Name: run.Name, From: stamp(run.StartedAt), To: now}
+	if run.EndedAt != 0 {
+		w.To, w.Closed = stamp(run.EndedAt), true
+	}
+	return w, err
+}
+
+// Timeline reads what members did in a window.
+func Timeline(ctx context.Context, t *tool.Team, w Window) (view.Timeline, error) {
+	in := view.TimelineIn{Team: t.Layout.Key, Run: w.Run, From: w.From, To: w.To, Subjects: map[string]string{}}
+	members, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return view.Timeline{}, err
+	}
+	for _, m := range members {
+		in.Members = append(in.Members, view.Member{Name: m.Name, Lead: m.Name == team.LeadName, State: m.Observed, Activity: m.Activity})
+	}
+	var events []ledger.Event
+	for _, what := range []string{team.MemberEvents, team.TaskEvents} {
+		list, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{What: what})
+		if err != nil {
+			return view.Timeline{}, err
+		}
+		events = append(events, list...)
+	}
+	slices.SortFunc(events, func(a, b ledger.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, e := range events {
+		in.Facts = append(in.Facts, fact(e))
+	}
+	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
+	if err != nil {
+		return view.Timeline{}, err
+	}
+	for _, x := range tasks {
+		in.Subjects[x.ID] = x.Subject
+	}
+	if !w.Closed {
+		if in.Down, err = down(ctx, t, members); err != nil {
+			return view.Timeline{}, err
+		}
+	}
+	return view.NewTimeline(in), nil
+}
+
+func fact(e ledger.Event) view.Fact {
+	f := view.Fact{At: stamp(e.At), Who: e.Who, What: e.What, ID: e.ID, Before: e.Before, After: e.After}
+	var d struct {
+		Attempt  int    `json:"attempt"`
+		Reason   string `json:"reason"`
+		ExitText string `json:"exitText"`
+	}
+	if json.Unmarshal(e.Data, &d) == nil { // without data it is a fact all the same
+		f.Attempt = d.Attempt
+		if f.What == team.EventMemberState {
+			f.Why = cmp.Or(d.ExitText, d.Reason)
+		}
+	}
+	return f
+}
