@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
@@ -179,21 +177,44 @@ func angles(text string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(text)
 }
 
-// escaped matches the escapes of JSON, those of one character together.
-var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]`) })
-
 // unquoted undoes the escapes of JSON in a text of which a part is JSON.
 func unquoted(text string) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
-	return escaped().ReplaceAllStringFunc(text, func(s string) string {
-		var out string
-		if json.Unmarshal([]byte(`"`+s+`"`), &out) != nil {
-			return s
+	var out strings.Builder
+	for {
+		plain, rest, found := strings.Cut(text, `\`)
+		out.WriteString(plain)
+		if !found {
+			return out.String()
 		}
-		return out
-	})
+		text = text[len(plain):]
+		n := escape(rest) + 1
+		var said string
+		if n == 1 || json.Unmarshal([]byte(`"`+text[:n]+`"`), &said) != nil {
+			said = text[:n]
+		}
+		out.WriteString(said)
+		text = text[n:]
+	}
+}
+
+// escape is the length of the escape of JSON that stands behind a backslash, 0 where none
+// does. Escapes of code units in a row are one: they may be the halves of a character.
+func escape(rest string) int {
+	if rest != "" && strings.IndexByte(`"\/bfnrt`, rest[0]) >= 0 {
+		return 1
+	}
+	n := 0
+	for unit := rest; len(unit) >= 5 && unit[0] == 'u' && strings.Trim(unit[1:5], "0123456789abcdefABCDEF") == ""; {
+		n += 5
+		if !strings.HasPrefix(unit[5:], `\u`) {
+			break
+		}
+		unit, n = unit[6:], n+1
+	}
+	if n > 0 && rest[n-1] == '\\' { // the backslash of something else
+		n--
+	}
+	return n
 }
 
 // Err is nil where nothing was lost, cut, changed or accepted without being there, nothing
