@@ -18,24 +18,24 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// app is what the commands share: the flags of every command, where they write,
-// and what they open. Nothing is opened before a command needs it.
+// app is what the commands share: global flags, output, and what they open. Nothing is opened
+// before a command needs it.
 type app struct {
-	watch *dirwatch.Hub // shared by workers in one process; nil: each team opens its own
+	watch *dirwatch.Hub // shared by workers in one process; if nil, each team opens its own
 	out   *output
 	stdin io.Reader
 	team  string   // --team
 	as    string   // --as
 	given []string // the arguments of the command
 
-	served bool // it runs for a program of the person's, which may keep variables from it
+	served bool // runs for a program of the person's, which may withhold variables
 
-	past bool // a signal no longer ends what the command does: its result decides the exit status
+	past bool // set once a signal no longer interrupts the command: its result decides the exit status
 
-	due time.Duration // when --watch looks again though nothing has changed; 0: never
+	due time.Duration // interval of --watch without changes; 0: none
 }
 
-// Groups of verbs in the help, in order.
+// Groups of commands in the help, in order.
 const (
 	groupTeam   = "team"
 	groupMember = "member"
@@ -125,7 +125,7 @@ func (a *app) root(args []string) *cobra.Command {
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Short, c.Example = "Generate a completion script for a shell", "  teamctl completion bash\n  teamctl completion zsh"
-			// else a shell that it does not know is no error
+			// without it, a shell that is not supported is not an error
 			c.Args, c.RunE = unknownVerb, needsVerb
 		}
 	}
@@ -144,7 +144,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err != nil && !a.past && errors.As(context.Cause(ctx), &sig) {
 		if team.ReasonOf(err) == team.ReasonMembersEnded {
 			a.out.error(err)
-		} else { // it came of the interruption, or does not matter now
+		} else { // caused by the interruption, or no longer relevant
 			a.out.interrupted()
 		}
 		return 128 + int(sig.signal)
@@ -162,18 +162,18 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return team.ExitStatus(err)
 }
 
-// signalError is the cause of a context that a signal ended.
+// signalError is the cause of a context cancelled by a signal.
 type signalError struct{ signal syscall.Signal }
 
 func (e signalError) Error() string { return "ended by " + e.signal.String() }
 
-// insist is how long after the first signal a second one is taken for a person
-// who will not wait. Before, it is an echo: timeout(1) and shells signal both the
-// process and its group.
+// insist is the minimum time between the first signal and a second one that counts as a person's
+// insistence. Earlier ones are echoes: timeout(1) and shells signal both the process and its
+// group.
 const insist = time.Second
 
-// signals ends the context at SIGINT and SIGTERM, so that what was begun is taken
-// back or brought to an end. A person who insists ends the program at once.
+// signals cancels the context at SIGINT and SIGTERM, so that the command rolls back or completes.
+// A second signal from a person ends the program at once.
 func (a *app) signals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
@@ -185,7 +185,7 @@ func (a *app) signals(ctx context.Context) (context.Context, func()) {
 		for {
 			select {
 			case s := <-ch:
-				n, _ := s.(syscall.Signal) // every signal of this system is one
+				n, _ := s.(syscall.Signal) // always true on Unix
 				if first.IsZero() {
 					first = time.Now()
 					cancel(signalError{n})
@@ -193,7 +193,7 @@ func (a *app) signals(ctx context.Context) (context.Context, func()) {
 				}
 				if time.Since(first) > insist {
 					signal.Reset(s)
-					_ = syscall.Kill(os.Getpid(), n) // ends us, as if nobody had caught it
+					_ = syscall.Kill(os.Getpid(), n) // end as if the signal had not been caught
 				}
 			case <-quit:
 				return
@@ -208,8 +208,8 @@ func (a *app) signals(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// findHome is the home directory, once nobody else can enter it or the one of the
-// sockets.
+// findHome returns the home directory after making sure that no other user can enter it or the
+// directory of the sockets.
 func findHome() (team.Home, error) {
 	home, err := team.FindHome()
 	if err != nil {
@@ -218,7 +218,7 @@ func findHome() (team.Home, error) {
 	return home, tool.SecurePlaces(home)
 }
 
-// tools is what the operations run in.
+// tools returns the environment of operations.
 func (a *app) tools() (*tool.Env, error) {
 	home, err := findHome()
 	if err != nil {
@@ -234,12 +234,12 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // it was removed: it chooses no team
+		dir = "" // the directory was removed: it selects no team
 	}
 	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir, CheckModel: program.CheckModel(home)}, nil
 }
 
-// executable is the path of this program, for what it starts.
+// executable returns the path of this program, for starting it again.
 func executable() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -248,12 +248,12 @@ func executable() (string, error) {
 	return exe, nil
 }
 
-// key is the team that the command works on.
+// key returns the team that the command works on.
 func (a *app) key(ctx context.Context, env *tool.Env) (string, error) {
 	return env.Resolve(ctx, a.team)
 }
 
-// open opens the team that the command works on and says who asks.
+// open opens the team that the command works on and identifies the caller.
 func (a *app) open(ctx context.Context) (*tool.Team, tool.Caller, error) {
 	env, err := a.tools()
 	if err != nil {
@@ -274,7 +274,7 @@ func (a *app) open(ctx context.Context) (*tool.Team, tool.Caller, error) {
 	return t, c, nil
 }
 
-// withTeam runs f on the open team and closes it again.
+// withTeam runs f on the open team and closes the team.
 func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) error) (err error) {
 	t, c, err := a.open(ctx)
 	if err != nil {
@@ -288,7 +288,7 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 	switch err := t.Awake(ctx); {
 	case team.ReasonOf(err) == team.ReasonHung:
 		return err
-	case err != nil: // the command may well do without one
+	case err != nil: // the command may work without a team
 		a.out.note("members should run, and no supervisor is up yet: %v", err)
 	}
 	err = a.suggestTask(ctx, t, f(t, c))
@@ -299,7 +299,7 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 	return err
 }
 
-// place is where the person is.
+// place returns where the person is.
 func place(layout team.PaneLayout) team.Place {
 	return team.Place{Layout: layout, TMUX: os.Getenv("TMUX"), TMUXPane: os.Getenv("TMUX_PANE")}
 }

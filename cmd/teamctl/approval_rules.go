@@ -70,9 +70,9 @@ func ruleRows(word string, list []team.PermissionRule) (rows [][]string) {
 	return rows
 }
 
-// permissions sets the rules of the file, before anybody starts. What a file that lies
-// in the repository allows does not hold before somebody has allowed that: whoever
-// clones it has not read it. What it denies does.
+// permissions sets the rules of the team file before any member starts. Rules of a file in the
+// repository that allow something take effect only after a person has consented to them, since
+// whoever clones the repository has not read them. Rules that deny take effect at once.
 func (a *app) permissions(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
 	p := f.Permissions
 	if p.None() {

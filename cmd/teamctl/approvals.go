@@ -119,8 +119,8 @@ func (a *app) showApproval(x ledger.Approval) {
 	})
 }
 
-// escapedLines keeps the line breaks of a text and shows everything else that a terminal
-// would hide or obey.
+// escapedLines keeps the line breaks of a text and escapes everything else that a terminal would
+// hide or interpret.
 func escapedLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i, l := range lines {
@@ -210,8 +210,8 @@ func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 	})
 }
 
-// newMode is the mode that an approved plan puts its member into, and when the running
-// agent follows: what is declared of its kind.
+// newMode returns the mode that an approved plan sets for its member, and when the running agent
+// adopts it, as declared for its kind.
 func (a *app) newMode(ctx context.Context, t *tool.Team, x ledger.Approval) (mode team.Mode, from string) {
 	m, err := t.Ledger.MemberBySession(ctx, x.Session)
 	if err != nil {
@@ -239,7 +239,7 @@ func newAsk(a *app) *cobra.Command {
 	return cmd
 }
 
-// waiting are the flags of a request that may be waited for.
+// waiting holds the flags of a request that a command can wait for.
 type waiting struct {
 	wait    bool
 	timeout time.Duration
@@ -307,12 +307,12 @@ func newAskPermission(a *app) *cobra.Command {
 	return cmd
 }
 
-// askedApproval is the result of a request: how it was answered, and with what.
+// askedApproval is the outcome of a request, with what was answered.
 type askedApproval struct {
 	ledger.Approval
-	UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`      // the input that it was approved with instead
-	Updates      json.RawMessage `json:"permissionUpdates,omitempty"` // what need not be asked for again
-	Mode         team.Mode       `json:"permissionMode,omitempty"`    // of an approved plan
+	UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`      // replaces the input of the request
+	Updates      json.RawMessage `json:"permissionUpdates,omitempty"` // permissions granted for later requests
+	Mode         team.Mode       `json:"permissionMode,omitempty"`    // set by an approved plan
 }
 
 func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller) (ledger.Approval, error)) error {
@@ -336,7 +336,7 @@ func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller
 		} else {
 			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, x.AnsweredBy)
 		}
-		if len(with.Input) > 0 { // not what was asked for: whoever goes on by the status alone would not know
+		if len(with.Input) > 0 { // the input differs from the requested one: a caller that reads only the status would not notice
 			a.out.line("with another input only: %s", view.Escape(string(with.Input)))
 		}
 		if with.Mode != "" {

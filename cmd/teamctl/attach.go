@@ -80,7 +80,7 @@ drives the team's tmux session by control mode (tmux -CC).`,
 	return cmd
 }
 
-// terminal is the person's terminal, to type in and to look at.
+// terminal opens the person's terminal for reading and writing.
 func (a *app) terminal() (*os.File, error) {
 	in, ok := a.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) || a.out.screen == nil {
@@ -90,8 +90,7 @@ func (a *app) terminal() (*os.File, error) {
 	return in, nil
 }
 
-// attachPTY shows a member's own terminal here until the person detaches or the
-// agent exits.
+// attachPTY connects this terminal to a member's until the person detaches or the agent exits.
 func (a *app) attachPTY(ctx context.Context, pane team.Pane, readOnly bool) error {
 	if a.out.value(map[string]any{"socket": pane.Socket, "generation": pane.Generation}) {
 		return nil
@@ -140,8 +139,8 @@ func (a *app) attachPTY(ctx context.Context, pane team.Pane, readOnly bool) erro
 	return nil
 }
 
-// attachTo is the place of the member named, or the first one there is; the zero
-// Pane is the team's session.
+// attachTo returns the pane of the named member, or of the first member that has one. The zero
+// Pane means the team's session.
 func (a *app) attachTo(ctx context.Context, args []string) (pane team.Pane, l team.Layout, err error) {
 	err = a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
 		l = t.Layout
@@ -154,7 +153,7 @@ func (a *app) attachTo(ctx context.Context, args []string) (pane team.Pane, l te
 	return pane, l, err
 }
 
-// attachArgv is the command that shows a pane.
+// attachArgv returns the command that shows a pane.
 func attachArgv(ctx context.Context, l team.Layout, pane team.Pane) (argv, env []string, err error) {
 	exe, err := executable()
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// besideWithin is how long a server may take to listen.
+// besideWithin is the maximum time for a server to start listening.
 const besideWithin = 30 * time.Second
 
-// newBeside runs a server and, once it listens, a program that shows it. It is the
-// process of an agent that consists of both, and ends as the program does; the
-// server, with all else below it, is ended by the shim.
+// newBeside runs a server and, once it listens, a program that shows it. This is the process of an
+// agent that consists of both. It exits with the program; the shim ends the server and all other
+// descendants.
 func newBeside(a *app) *cobra.Command {
 	var (
 		socket string
@@ -61,12 +61,12 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 	}
 	srv := exec.Command(server[0], server[1:]...) // it lives as long as this process
 	srv.Stdout, srv.Stderr = io.Discard, stderr
-	srv.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is the program's
+	srv.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keeps Ctrl-C for the program
 	if err := srv.Start(); err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "start %s: %w", server[0], err)
 	}
 	gone := make(chan struct{})
-	go func() { // its status says nothing: it is ended with the program
+	go func() { // its status does not matter: it ends with the program
 		_ = srv.Wait()
 		close(gone)
 	}()
@@ -102,7 +102,7 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 	return p.wait(nil)
 }
 
-// listening waits until somebody answers at the socket.
+// listening waits until a connection to the socket succeeds.
 func listening(ctx context.Context, socket string, gone <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, besideWithin)
 	defer cancel()

@@ -19,15 +19,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// foreground is a program that has the terminal.
+// foreground is a program that owns the terminal.
 type foreground struct {
 	cmd   *exec.Cmd
 	ended chan error
 }
 
-// inForeground starts a program with the terminal; env nil is this process's own.
+// inForeground starts a program with the terminal; a nil env means the environment of this
+// process.
 func inForeground(argv, env []string) (*foreground, error) {
-	p := &foreground{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan error, 1)} // a signal to this process is handed on
+	p := &foreground{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan error, 1)} // signals to this process are forwarded
 	p.cmd.Env = env
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := p.cmd.Start(); err != nil {
@@ -37,12 +38,12 @@ func inForeground(argv, env []string) (*foreground, error) {
 	return p, nil
 }
 
-// endWithin is how long a program may take to end once it was told to.
+// endWithin is the maximum time for a program to exit after it was asked to.
 const endWithin = 5 * time.Second
 
-// wait returns the program's exit status. A program that is not needed any more is ended:
-// its status is 0 then. The terminal signals its whole group, the program with it; a
-// signal to this process alone is handed on.
+// wait returns the program's exit status. It ends a program that is no longer needed, with status
+// 0. The terminal signals the whole process group, which includes the program; a signal to this
+// process alone is forwarded.
 func (p *foreground) wait(unneeded <-chan struct{}) (int, error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
@@ -56,7 +57,7 @@ func (p *foreground) wait(unneeded <-chan struct{}) (int, error) {
 		case <-unneeded:
 			unneeded, ended = nil, true
 			if id, err := proc.Identify(p.cmd.Process.Pid); err == nil {
-				_, _ = proc.KillTree(context.Background(), []backends.ProcID{id}, "", endWithin) // what is left the shim ends
+				_, _ = proc.KillTree(context.Background(), []backends.ProcID{id}, "", endWithin) // the shim ends what is left
 			}
 		case err := <-p.ended:
 			if ended {
@@ -74,12 +75,12 @@ func (p *foreground) wait(unneeded <-chan struct{}) (int, error) {
 	}
 }
 
-// readTrust tells what is known of whether the working directory is trusted.
+// readTrust reports whether the working directory is trusted.
 type readTrust func(ctx context.Context, dir string) (courier.Trust, error)
 
-// askTrust runs the program that asks its person whether the directory is trusted, until
-// it has an answer; it runs nothing where it has one already. over: the person has left
-// the program without an answer, and code is its exit status.
+// askTrust runs the program that asks the person whether the directory is trusted, until there is
+// an answer. It runs nothing if there is one already. over reports that the person quit the
+// program without an answer, with its exit status in code.
 func askTrust(ctx context.Context, read readTrust, asker, env []string) (t courier.Trust, code int, over bool, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -96,7 +97,7 @@ func askTrust(ctx context.Context, read readTrust, asker, env []string) (t couri
 	var hub dirwatch.Hub
 	var tick <-chan time.Time
 	watched := t.Dir
-	if _, err := os.Stat(watched); err != nil { // a program that is run for the first time makes it
+	if _, err := os.Stat(watched); err != nil { // the program creates it in its first run
 		watched = dir
 		t := time.NewTicker(time.Second)
 		defer t.Stop()
@@ -154,8 +155,8 @@ func askTrust(ctx context.Context, read readTrust, asker, env []string) (t couri
 	}
 }
 
-// newTrusted runs an agent whose person has to say first whether its directory is
-// trusted. It is that program afterwards.
+// newTrusted runs an agent whose person decides first whether its directory is trusted. Afterwards
+// the process becomes the agent.
 func newTrusted(*app) *cobra.Command {
 	var count int
 	cmd := &cobra.Command{

@@ -73,7 +73,7 @@ thing that it brings over. --remove takes the members back out of both.`,
 	return cmd
 }
 
-// claudeDir is where Claude Code keeps its teams.
+// claudeDir returns the directory where Claude Code keeps its teams.
 func claudeDir() (string, error) {
 	if dir := os.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir, nil
@@ -85,7 +85,7 @@ func claudeDir() (string, error) {
 	return filepath.Join(home, ".claude"), nil
 }
 
-// bridged prints one thing that the bridge did.
+// bridged prints one action of the bridge.
 func (a *app) bridged(n bridge.Note) {
 	if a.out.value(n) {
 		return

@@ -15,9 +15,8 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// checkouts shows on a terminal how far long checkouts of a team have come, until
-// stop is called. Elsewhere, and with --json, it does nothing: the events are in the
-// log.
+// checkouts shows the progress of a team's long checkouts on a terminal until stop is called.
+// Elsewhere, and with --json, it does nothing: the log has the events.
 func (a *app) checkouts(ctx context.Context, t *tool.Team) (stop func()) {
 	if a.out.json || !a.out.warnScreen {
 		return func() {}
@@ -46,7 +45,7 @@ func (a *app) checkouts(ctx context.Context, t *tool.Team) (stop func()) {
 	}
 }
 
-// showCheckouts draws one line that is drawn again in place, and takes it away.
+// showCheckouts draws one line, updates it in place and erases it at the end.
 func (a *app) showCheckouts(ctx context.Context, led *ledger.Ledger, changes <-chan struct{}, last int64) {
 	at := map[string]worktree.Progress{}
 	shown := false
@@ -76,7 +75,7 @@ func (a *app) showCheckouts(ctx context.Context, led *ledger.Ledger, changes <-c
 	}
 }
 
-// checkoutLine says how far each has come.
+// checkoutLine formats the progress of each checkout.
 func checkoutLine(at map[string]worktree.Progress) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(at)) {

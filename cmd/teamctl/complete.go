@@ -17,18 +17,18 @@ const noFiles = cobra.ShellCompDirectiveNoFileComp
 
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// complete registers the completion of a flag, which exists: an error here is a
-// slip that the tests of completion show.
+// complete registers the completion of a flag. The flag exists: an error here is a mistake that
+// the tests of completion show.
 func (a *app) complete(cmd *cobra.Command, flag string, f completion) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, f)
 }
 
-// words completes one of a fixed list.
+// words completes from a fixed list.
 func words(list ...string) completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return list, noFiles }
 }
 
-// completeTeams completes names of teams; no ledger is opened for it.
+// completeTeams completes names of teams without opening a ledger.
 func (a *app) completeTeams(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	home, err := findHome()
 	if err != nil {
@@ -47,8 +47,7 @@ func (a *app) completeTeams(*cobra.Command, []string, string) ([]string, cobra.S
 	return names, noFiles
 }
 
-// fromTeam completes from what the team's ledger says. It reads only, and a
-// completion that fails completes nothing.
+// fromTeam completes from the team's ledger. It only reads, and if it fails it completes nothing.
 func (a *app) fromTeam(read func(context.Context, *tool.Team) []string) completion {
 	return func(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()
@@ -77,7 +76,7 @@ func (a *app) fromTeam(read func(context.Context, *tool.Team) []string) completi
 	}
 }
 
-// completeMembers completes names of members; with the lead where it can be meant.
+// completeMembers completes names of members, including the lead if withLead.
 func (a *app) completeMembers(withLead bool) completion {
 	return a.fromTeam(func(ctx context.Context, t *tool.Team) []string {
 		members, err := t.Ledger.Members(ctx, false)

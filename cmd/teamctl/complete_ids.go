@@ -15,10 +15,10 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// offeredIDs is how many ids a completion offers at most: the newest.
+// offeredIDs is the maximum number of ids that a completion offers, newest first.
 const offeredIDs = 200
 
-// from completes from a list that is read from the team, an error completing nothing.
+// from completes from a list read from the team; an error completes nothing.
 func from[T any](a *app, read func(context.Context, *tool.Team) ([]T, error), word func(T) string) completion {
 	return a.fromTeam(func(ctx context.Context, t *tool.Team) []string {
 		list, err := read(ctx, t)
@@ -35,10 +35,10 @@ func from[T any](a *app, read func(context.Context, *tool.Team) ([]T, error), wo
 	})
 }
 
-// about is an id with the words that a shell shows beside it.
+// about joins an id and the description that a shell shows beside it.
 func about(id, what string) string { return id + "\t" + view.Cut(view.Clean(what), 60) }
 
-// completeApprovals completes ids of approvals, with open of those that wait.
+// completeApprovals completes ids of approvals; open restricts them to pending ones.
 func (a *app) completeApprovals(open bool) completion {
 	var f ledger.ApprovalFilter
 	if open {
@@ -53,7 +53,7 @@ func (a *app) completeApprovals(open bool) completion {
 		})
 }
 
-// completeRuns completes numbers of runs, with open of those that can be closed.
+// completeRuns completes run numbers; open restricts them to runs that can be closed.
 func (a *app) completeRuns(open bool) completion {
 	return from(a, func(ctx context.Context, t *tool.Team) ([]ledger.RunInfo, error) {
 		return t.Ledger.Runs(ctx, offeredIDs)
@@ -66,8 +66,7 @@ func (a *app) completeRuns(open bool) completion {
 		})
 }
 
-// completeMessages completes ids of messages, as short as lists show them where
-// that is enough.
+// completeMessages completes ids of messages, shortened as in lists where that is unambiguous.
 func (a *app) completeMessages() completion {
 	return a.fromTeam(func(ctx context.Context, t *tool.Team) []string {
 		list, err := t.Ledger.Messages(ctx, ledger.MessageFilter{Newest: true, Limit: offeredIDs})
@@ -90,7 +89,7 @@ func (a *app) completeMessages() completion {
 	})
 }
 
-// completeRequests completes ids of shutdown requests to whoever asks.
+// completeRequests completes ids of shutdown requests that the caller has received.
 func (a *app) completeRequests() completion {
 	return from(a, func(ctx context.Context, t *tool.Team) ([]ledger.Message, error) {
 		f := ledger.MessageFilter{Kind: team.KindShutdownRequest, Newest: true, Limit: offeredIDs}
@@ -101,25 +100,25 @@ func (a *app) completeRequests() completion {
 	}, func(m ledger.Message) string { return about(m.RequestID, m.From+" asks "+addressee(m)+" to end") })
 }
 
-// completeSettings completes names of settings, then nothing: values are free.
+// completeSettings completes names of settings; values are not completed.
 func (a *app) completeSettings() completion {
 	return from(a, func(ctx context.Context, t *tool.Team) ([]tool.Setting, error) { return t.Settings(ctx) },
 		func(s tool.Setting) string { return about(s.Name, s.Help) })
 }
 
-// completeSinks completes the sinks that there are.
+// completeSinks completes the existing notification sinks.
 func (a *app) completeSinks() completion {
 	return from(a, func(ctx context.Context, t *tool.Team) ([]string, error) { return t.Sinks(ctx) }, func(s string) string { return s })
 }
 
-// completeLeases completes the globs of leases that hold.
+// completeLeases completes the globs of active leases.
 func (a *app) completeLeases() completion {
 	return from(a, func(ctx context.Context, t *tool.Team) ([]ledger.FileLease, error) { return t.Leases(ctx) },
 		func(l ledger.FileLease) string { return about(l.Glob, l.Name+" "+l.Why) })
 }
 
-// completeOps completes names of operations that whoever asks may call; without a
-// team all of them.
+// completeOps completes names of operations that the caller may call, or all of them without a
+// team.
 func (a *app) completeOps(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx := cmd.Context()
 	if ctx == nil {

@@ -57,8 +57,8 @@ your own checkout is not touched.`,
 	return cmd
 }
 
-// repoFlags reads --repo PATH and --repo NAME=PATH. What stands before the first
-// "=" of a path such as ./a=b is no name.
+// repoFlags reads --repo PATH and --repo NAME=PATH. In a path such as ./a=b the part before the
+// first "=" is not a name.
 func repoFlags(cmd *cobra.Command, flags []string, in *tool.TeamCreateIn) error {
 	for _, v := range flags {
 		name, path, named := strings.Cut(v, "=")

@@ -21,20 +21,20 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// recorded is a screen that was written down, and how it is read.
+// recorded is a recorded screen and how it was read.
 type recorded struct {
 	Member   string          `json:"member"`
 	File     string          `json:"file"`
 	Agent    string          `json:"agent"`
 	Version  adapter.Version `json:"version"`
-	Rule     string          `json:"rule"` // that is to know it
+	Rule     string          `json:"rule"` // the rule that must match it
 	Activity team.Activity   `json:"activity"`
 	For      team.WaitFor    `json:"for,omitempty"`
-	Lines    []string        `json:"lines"`    // that the rule matches
-	Replaced []string        `json:"replaced"` // kinds of what was private
+	Lines    []string        `json:"lines"`    // matched by the rule
+	Replaced []string        `json:"replaced"` // kinds of private text that were replaced
 }
 
-// recording is what is to be recorded, by the flags.
+// recording says what to record, as set by flags.
 type recording struct {
 	dir, rule, version string
 	force              bool
@@ -87,13 +87,13 @@ that none knows yet, or not for what it is.`,
 	return cmd
 }
 
-// record writes the file. Nothing is written that is not known for what it is.
+// record writes the file. It contains only text that is recognised.
 func record(ctx context.Context, t *tool.Team, name string, in recording) (recorded, error) {
 	m, err := t.Member(ctx, name)
 	if err != nil {
 		return recorded{}, err
 	}
-	// Of a command there is no link: neither a version nor a secret.
+	// A plain command has no link, hence neither a version nor a secret.
 	link, err := courier.ReadLink(t.Layout.Bundle(m.Name), m.Generation)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return recorded{}, err
@@ -143,7 +143,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	return out, writeScreen(out.File, text, in.force)
 }
 
-// private is what a screen of the member may tell of the person.
+// private returns what a member's screen may reveal about the person.
 func private(m ledger.Member, link adapter.Link) adapter.Private {
 	p := adapter.Private{Dirs: []string{m.Worktree, m.Spec.Cwd}, Secrets: []string{link.Secret}}
 	for _, env := range []map[string]string{environment(), m.Spec.Env} {
@@ -153,7 +153,7 @@ func private(m ledger.Member, link adapter.Link) adapter.Private {
 			}
 		}
 	}
-	// What cannot be found out does not stand on the screen by that name either.
+	// If the name cannot be determined, the screen does not show it either.
 	p.Home, _ = os.UserHomeDir()
 	p.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
@@ -172,7 +172,7 @@ func environment() map[string]string {
 	return env
 }
 
-// secretName reports whether a variable holds a secret, as far as its name tells.
+// secretName reports whether the name of a variable suggests a secret.
 func secretName(name string) bool {
 	for _, end := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"} {
 		if strings.HasSuffix(strings.ToUpper(name), end) {

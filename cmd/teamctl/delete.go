@@ -35,7 +35,7 @@ deletion, and the exit status is that of the deletion.`,
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				if args[0] == "" { // else it would be the only team
+				if args[0] == "" { // an empty name would mean the only team
 					return usage(cmd, "delete needs the name of a team, not an empty one")
 				}
 				a.team = args[0]
@@ -51,7 +51,7 @@ deletion, and the exit status is that of the deletion.`,
 	return cmd
 }
 
-// target is the team that the command works on, closed again, and who asks.
+// target returns the team that the command works on, already closed, and the caller.
 func (a *app) target(ctx context.Context) (*tool.Env, string, tool.Caller, error) {
 	t, c, err := a.open(ctx)
 	if err != nil {
@@ -60,14 +60,14 @@ func (a *app) target(ctx context.Context) (*tool.Env, string, tool.Caller, error
 	return t.Env, t.Layout.Key, c, t.Close()
 }
 
-// remove deletes the team and tells what was kept.
+// remove deletes the team and reports what was kept.
 func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Caller, force bool) error {
 	late := sync.OnceFunc(func() {
 		a.out.note("the deletion of %s has begun and will be completed; interrupt again to stop it half done", key)
 	})
 	res, err := env.Delete(ctx, c, key, tool.DeleteIn{Force: force, Late: late})
 	if a.past = res.Begun(); a.past && ctx.Err() != nil {
-		late() // waits where it is being told
+		late() // waits if it is being reported
 	}
 	if err != nil {
 		a.rescued(res, a.out.note)
@@ -88,9 +88,9 @@ func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Call
 	return nil
 }
 
-// rescued names what a deletion has saved, and how to get it back.
+// rescued lists what a deletion has saved, with the commands that restore it.
 func (a *app) rescued(res tool.TeamDeleteOut, line func(format string, args ...any)) {
-	if a.out.json { // the result has it, and a failure says it in the error
+	if a.out.json { // the result has it, and a failure has it in the error
 		return
 	}
 	for _, n := range res.Notes {

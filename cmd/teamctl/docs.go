@@ -14,14 +14,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// docsWritten is what docs man and docs completions have written.
+// docsWritten lists the files that "docs man" and "docs completions" wrote.
 type docsWritten struct {
 	Dir   string   `json:"dir"`
-	Files []string `json:"files"` // names within Dir
+	Files []string `json:"files"` // relative to Dir
 }
 
-// newDocs writes the files that a package of teamctl installs beside the program.
-// They are generated from the commands themselves, so none of them is checked in.
+// newDocs writes the files that a package of teamctl installs beside the program. They are
+// generated from the commands, so none of them is checked in.
 func newDocs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "docs VERB",
@@ -34,7 +34,7 @@ func newDocs(a *app) *cobra.Command {
 		cmd.AddCommand(&cobra.Command{
 			Use: name + " DIR", Short: short, Example: example, Args: takes(1, 1, "a directory"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				files, err := generate(cmd.Root()) // aboutAll: it has every command
+				files, err := generate(cmd.Root()) // aboutAll has every command
 				if err != nil {
 					return err
 				}
@@ -54,7 +54,7 @@ func newDocs(a *app) *cobra.Command {
 	return cmd
 }
 
-// writeDocs writes files, by their names, to dir, which is made where it is missing.
+// writeDocs writes files, keyed by name, to dir and creates dir if it is missing.
 func writeDocs(dir string, files map[string][]byte) ([]string, error) {
 	names := slices.Sorted(maps.Keys(files))
 	err := os.MkdirAll(dir, 0o755)
@@ -69,14 +69,14 @@ func writeDocs(dir string, files map[string][]byte) ([]string, error) {
 	return names, nil
 }
 
-// completionScripts are the scripts under the names by which each shell finds them.
+// completionScripts returns the scripts under the names by which each shell finds them.
 func completionScripts(root *cobra.Command) (map[string][]byte, error) {
 	var bash, zsh, fish bytes.Buffer
 	err := errors.Join(root.GenBashCompletionV2(&bash, true), root.GenZshCompletion(&zsh), root.GenFishCompletion(&fish, true))
 	return map[string][]byte{"teamctl.bash": bash.Bytes(), "_teamctl": zsh.Bytes(), "teamctl.fish": fish.Bytes()}, err
 }
 
-// walkCommands visits every command that people see, parents first.
+// walkCommands visits every visible command, parents first.
 func walkCommands(c *cobra.Command, visit func(*cobra.Command) error) error {
 	if err := visit(c); err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manPages are the pages of section 1 by their file names. cobra's own generator goes
-// through Markdown: its parser would cost every start of teamctl half a millisecond
-// and 200 KB, for a command that runs when a package is built.
+// manPages returns the pages of section 1 by file name. cobra's own generator goes through
+// Markdown: its parser would add half a millisecond and 200 KB to every start of teamctl, for a
+// command that runs only when a package is built.
 func manPages(root *cobra.Command) (map[string][]byte, error) {
 	root.InitDefaultHelpCmd()
 	files := map[string][]byte{}
@@ -28,8 +28,8 @@ func manPages(root *cobra.Command) (map[string][]byte, error) {
 
 func manName(path string) string { return strings.ReplaceAll(path, " ", "-") }
 
-// manPage is a command's page. Its title has no date: the same commands give the
-// same bytes.
+// manPage returns the page of a command. Its title has no date, so the same commands give the same
+// bytes.
 func manPage(c *cobra.Command) []byte {
 	c.InitDefaultHelpFlag()
 	name := manName(c.CommandPath())
@@ -70,7 +70,7 @@ func manPage(c *cobra.Command) []byte {
 	return b.Bytes()
 }
 
-// exitStatuses is what every command's exit status means.
+// exitStatuses explains the exit status of every command.
 const exitStatuses = `0 done; 1 an internal error, or a task that failed; 2 invalid use or input; 3 not found; 4 conflict; 5 denied; 6 a limit is
 reached; 7 unavailable; 8 timeout; 128 + N ended by signal N.`
 
@@ -96,13 +96,13 @@ func manFlags(b *bytes.Buffer, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// manLiteral writes lines whose breaks and spaces stay.
+// manLiteral writes lines whose breaks and spaces are preserved.
 func manLiteral(b *bytes.Buffer, text string) {
 	b.WriteString(".PP\n.RS\n.nf\n" + roff(strings.Trim(text, "\n")) + "\n.fi\n.RE\n")
 }
 
-// roff escapes text: no character of it is a command of the formatter, and a hyphen
-// can be copied and pasted as it is.
+// roff escapes text so that no character of it is a formatter command, and hyphens can be copied
+// and pasted.
 func roff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
 	for i, l := range lines {

@@ -26,7 +26,7 @@ killed commands have left unfinished.`,
 		Example: "  teamctl doctor\n  teamctl doctor --json\n  teamctl doctor --repair --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			home, err := team.FindHome() // what is wrong with it is told
+			home, err := team.FindHome() // the doctor reports what is wrong with it
 			if repair {
 				home, err = findHome()
 			}

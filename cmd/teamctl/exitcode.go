@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// exitError ends the program with a status of another's choosing, and says nothing.
+// exitError ends the program silently with the status of another program.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/tool/look"
 )
 
-// explained is why a member is shown as it is.
+// explained is why a member has the state shown.
 type explained struct {
 	Member string `json:"member"`
 	team.Report

@@ -10,38 +10,38 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// format is how a command writes its result.
+// format is the output format of a command's result.
 type format string
 
 const (
 	formatText  format = ""      // for people
-	formatWide  format = "wide"  // for people, nothing cut, all columns
+	formatWide  format = "wide"  // for people: all columns, uncut
 	formatJSON  format = "json"  // one document
-	formatJSONL format = "jsonl" // one element a line
-	formatName  format = "name"  // one name or id a line
+	formatJSONL format = "jsonl" // one element per line
+	formatName  format = "name"  // one name or id per line
 )
 
-// shape says what a command writes as JSON, in the words of docs/cli-json.md.
-// Every command that can be run has one.
+// shape describes what a command writes as JSON, for docs/cli-json.md. Every command that can be
+// run has one.
 type shape struct {
-	list   string // key of the list in the document; empty: the document is the one element
-	name   string // key of an element's name or id, or itself; empty: -o takes no name
-	reads  bool   // it changes nothing
-	watch  bool   // --watch may repeat it
-	stream bool   // one element a line in any case
-	note   string // what the golden does not show, a sentence
+	list   string // key of the list in the document; empty if the document is the only element
+	name   string // key of an element's name or id, or itself; empty if -o name does not apply
+	reads  bool   // changes nothing
+	watch  bool   // supports --watch
+	stream bool   // always writes one element per line
+	note   string // a sentence on what the golden file does not show
 }
 
-// itself is the name of elements that are texts.
+// itself marks elements that are strings.
 const itself = "."
 
 // notAllStopped is the note of commands that end members.
 const notAllStopped = "Where a member rejected or could not be stopped, `members` has all of them with what became of each, beside `error`."
 
-// severalTasks is the note of commands that take several tasks.
+// severalTasks is the note of commands that accept several tasks.
 const severalTasks = "With one id the [Task](#task) itself; with several, or a flag in their place, `tasks`. Where some of them were refused, `tasks` are the others, and the exit status says so."
 
-// shapes is every command with a result, by its short form where it has one.
+// shapes has every command with a result, by its short form if it has one.
 var shapes = map[string]shape{
 	"ls":     {list: "teams", name: "team", reads: true, watch: true},
 	"create": {name: "team_name"},
@@ -236,13 +236,13 @@ var shapes = map[string]shape{
 	"debug record":     {name: "file"},
 }
 
-// keyOf is a command in the words of shapes.
+// keyOf returns the key of a command in shapes.
 func keyOf(cmd *cobra.Command) string {
 	path := strings.TrimPrefix(cmd.CommandPath(), "teamctl ")
 	return orElse(shortForm(path), path)
 }
 
-// outputFlags adds -o and --json to every command, and --watch to those that can.
+// outputFlags adds -o and --json to every command, and --watch where it applies.
 func (a *app) outputFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.BoolVar(&a.out.json, "json", a.out.json, "write the result, or the error, as JSON; short for -o json")
@@ -250,14 +250,14 @@ func (a *app) outputFlags(root *cobra.Command) {
 	a.complete(root, "output", words("wide\teverything, nothing cut", "json\tone document", "jsonl\tone element a line", "name\tone name or id a line"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		a.given = args
-		if f := cmd.Flag("team"); f != nil && f.Changed && a.team == "" { // else it would be the only team
+		if f := cmd.Flag("team"); f != nil && f.Changed && a.team == "" { // an empty name would mean the only team
 			return usage(cmd, "--team needs the name of a team, not an empty one")
 		}
 		return a.out.setFormat(cmd, shapes[keyOf(cmd)])
 	}
 }
 
-// setFormat settles -o and --json for a command.
+// setFormat resolves -o and --json for a command.
 func (o *output) setFormat(cmd *cobra.Command, s shape) error {
 	o.shape = s
 	if cmd.Flags().Changed("json") && o.json && o.format != formatText && o.format != formatJSON && o.format != formatJSONL {
@@ -282,11 +282,11 @@ func (o *output) setFormat(cmd *cobra.Command, s shape) error {
 	return nil
 }
 
-// wide reports that people asked for everything.
+// wide reports whether -o wide was given.
 func (o *output) wide() bool { return o.format == formatWide }
 
-// value writes v in the form that was asked for and reports whether it did; it
-// did not where people read.
+// value writes v in the requested format and reports whether it did; it writes nothing in a format
+// for people.
 func (o *output) value(v any) bool {
 	switch o.format {
 	case formatName, formatJSONL:
@@ -307,8 +307,7 @@ func (o *output) value(v any) bool {
 	return o.json
 }
 
-// item writes one element of a stream in the form that was asked for and reports
-// whether it did.
+// item writes one element of a stream in the requested format and reports whether it did.
 func (o *output) item(v any) bool {
 	if o.format == formatName {
 		if n := nameIn(v, o.shape.name); n != "" {
@@ -322,7 +321,7 @@ func (o *output) item(v any) bool {
 	return o.json
 }
 
-// elements are what -o jsonl and -o name write of a document.
+// elements returns the elements of a document that -o jsonl and -o name write.
 func (o *output) elements(v any) ([]any, error) {
 	if o.shape.list == "" {
 		return []any{v}, nil
@@ -336,7 +335,7 @@ func (o *output) elements(v any) ([]any, error) {
 		return nil, err
 	}
 	raw, ok := doc[o.shape.list]
-	if !ok { // one element of the list alone, as of "settings NAME"
+	if !ok { // a single element of the list, as of "settings NAME"
 		return []any{v}, nil
 	}
 	var list []json.RawMessage
@@ -350,7 +349,7 @@ func (o *output) elements(v any) ([]any, error) {
 	return out, nil
 }
 
-// nameIn is the name or id of an element, "" where it has none.
+// nameIn returns the name or id of an element, "" if it has none.
 func nameIn(v any, key string) string {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -367,7 +366,8 @@ func nameIn(v any, key string) string {
 	return string(fields[key])
 }
 
-// wantsJSON finds --json and -o before the flags are parsed, for errors in them.
+// wantsJSON looks for --json and -o before the flags are parsed, for errors in the flags
+// themselves.
 func wantsJSON(args []string) bool {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]

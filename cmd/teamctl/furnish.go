@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
-// source is the team file, and what the person has allowed of it: its setup
-// commands, its rules, members that ask nobody.
+// source is the team file and what the person has consented to: its setup commands, its rules,
+// members that skip permission prompts.
 type source struct {
 	file   string
 	agreed bool // to all of its commands
@@ -21,14 +21,14 @@ type source struct {
 	hooks  bool
 	bypass bool
 
-	permissions bool // what its rules allow
+	permissions bool // to what its rules allow
 
-	dry, remove bool // only look; also remove what the file no longer has
+	dry, remove bool // only show the difference; also remove what the file no longer has
 }
 
-// furnish tells the team what its worktrees get. Commands of a file that lies in
-// the repository are not run before somebody has allowed them: whoever clones it
-// has not read them.
+// furnish records how the team's worktrees are provisioned. The commands of a file in the
+// repository are not run before a person has consented to them: whoever clones the repository has
+// not read them.
 func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
 	b := team.Bootstrap{Furnishing: furnishing(f.Worktrees.Furnishing)}
 	for name, w := range f.Worktrees.Repos {
@@ -66,7 +66,7 @@ func furnishing(w teamfile.Furnishing) team.Furnishing {
 	return team.Furnishing{Copy: w.Copy, Link: w.Link, Setup: w.Setup, Teardown: w.Teardown, Limit: w.Timeout}
 }
 
-// liesIn reports whether a team file came with a repository of its team.
+// liesIn reports whether a team file is part of a repository of its team.
 func liesIn(file string, made tool.TeamCreateOut) (bool, error) {
 	roots := slices.Collect(maps.Values(made.Repos))
 	if made.Repo != "" {
@@ -83,7 +83,7 @@ func liesIn(file string, made tool.TeamCreateOut) (bool, error) {
 	return repo != "", err
 }
 
-// realPath is the absolute path of a file without symbolic links.
+// realPath returns the absolute path of a file without symbolic links.
 func realPath(file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err == nil {
@@ -95,7 +95,7 @@ func realPath(file string) (string, error) {
 	return abs, nil
 }
 
-// absolute resolves a path that was given on the command line; "" stays.
+// absolute resolves a path from the command line; "" stays empty.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -107,7 +107,7 @@ func absolute(path string) (string, error) {
 	return abs, nil
 }
 
-// besides resolves a path that stands in a file; "" stays.
+// besides resolves a path relative to the file that contains it; "" stays empty.
 func besides(file, path string) (string, error) {
 	if path == "" || filepath.IsAbs(path) {
 		return path, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// helpWidth is where lines of a help text end.
+// helpWidth is the line width of help texts.
 const helpWidth = 80
 
-// daily is what the first screen of the help shows: what a day with a team needs.
+// daily lists the commands on the first screen of the help: those for an ordinary day.
 var daily = []struct {
 	title string
 	paths []string
@@ -25,10 +25,10 @@ var daily = []struct {
 	{"End", []string{"stop", "shutdown", "delete"}},
 }
 
-// ending is a row of the table of verbs that end something.
+// ending is a row of the table of commands that end something.
 type ending struct{ verb, what, then, back string }
 
-// endings say what ends what, how, and what brings it back.
+// endings says which command ends what, how, and how to undo it.
 var endings = []ending{
 	{"interrupt", "an agent's turn", "waits for its next message", "send"},
 	{"pause", "nothing; processes halt", "keeps its terminal, tasks", "resume"},
@@ -50,14 +50,14 @@ type topic struct {
 	show        func(*app, *cobra.Command)
 }
 
-// topics are what help takes besides commands.
+// topics are the arguments of help that are not commands.
 var topics = []topic{
 	{"all", "every command", (*app).helpAll},
 	{"ending", "what ends what, and what brings it back", (*app).helpEnding},
 	{"flags", "flags and exit statuses of every command", (*app).helpFlags},
 }
 
-// helps gives root and its commands our help in place of cobra's.
+// helps replaces cobra's help of root and its commands by ours.
 func (a *app) helps(root *cobra.Command) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		if c == root {
@@ -72,8 +72,8 @@ func (a *app) helps(root *cobra.Command) {
 	})
 }
 
-// usageText is the part of a help text below its prose. Examples come last, where the
-// eye is when the text has scrolled by.
+// usageText is the part of a help text below its prose. Examples come last, so that they are still
+// on the screen when the rest has scrolled by.
 func usageText(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nUsage:\n  %s\n", c.UseLine())
@@ -98,7 +98,7 @@ func usageText(c *cobra.Command) string {
 	return b.String()
 }
 
-// firstScreen is the help of teamctl itself. It fits a terminal of 80 by 24.
+// firstScreen writes the help of teamctl itself. It fits a terminal of 80x24.
 func (a *app) firstScreen(root *cobra.Command) {
 	a.out.text(root.Short + ": teamctl COMMAND [ARGUMENT...]\n\n")
 	for _, g := range daily {
@@ -115,7 +115,7 @@ func (a *app) firstScreen(root *cobra.Command) {
 		"Commands and nouns (team, member, task, message, worktree, ...) take --help.\n")
 }
 
-// helpAll lists every command once, by the shortest words that name it.
+// helpAll lists every command once, by its shortest form.
 func (a *app) helpAll(root *cobra.Command) {
 	for i, g := range root.Groups() {
 		if i > 0 {
@@ -131,7 +131,7 @@ func (a *app) helpAll(root *cobra.Command) {
 	a.out.text("\nteamctl COMMAND --help has the flags and examples of each.\n")
 }
 
-// leaves lists a command, or the verbs of one that does nothing by itself.
+// leaves lists a command, or its subcommands if it does nothing by itself.
 func (a *app) leaves(c *cobra.Command) {
 	path := strings.TrimPrefix(c.CommandPath(), "teamctl ")
 	if !c.IsAvailableCommand() || shortForm(path) != "" {
@@ -147,7 +147,7 @@ func (a *app) leaves(c *cobra.Command) {
 	}
 }
 
-// helpEnding is the table of endings.
+// helpEnding writes the table of endings.
 func (a *app) helpEnding(*cobra.Command) {
 	a.out.text("What ends what, from the mildest on:\n\n")
 	line := func(verb, what, then, back string) {
@@ -163,7 +163,7 @@ claim it. Its branch and its commits stay in every case.
 `)
 }
 
-// helpFlags says what every command takes, and how each ends.
+// helpFlags lists the global flags and the exit statuses.
 func (a *app) helpFlags(root *cobra.Command) {
 	a.out.text("Flags of every command:\n" + root.PersistentFlags().FlagUsagesWrapped(helpWidth) + `
 A command that lists takes -w, --watch too: it lists again on every change.
@@ -182,7 +182,7 @@ func helpLine(left, short string) string {
 	return view.Cut(left+"  "+short, helpWidth-1) + "\n"
 }
 
-// filled breaks the paragraphs of a help text at helpWidth; indented ones stay.
+// filled wraps the paragraphs of a help text at helpWidth; indented ones are preserved.
 func filled(text string) string {
 	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, p := range paragraphs {

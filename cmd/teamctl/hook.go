@@ -17,10 +17,10 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// maxHookInput bounds what a CLI tells its hook: a tool's whole answer may be in it.
+// maxHookInput bounds the input of a hook, which may contain the whole result of a tool.
 const maxHookInput = 64 << 20
 
-// newHook is what agent CLIs call; people do not.
+// newHook is called by agent CLIs, not by people.
 func newHook(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "hook CLI EVENT", Short: "Answer a hook of an agent's CLI (called by claude, codex and gemini)", Hidden: true,
@@ -30,7 +30,8 @@ func newHook(a *app) *cobra.Command {
 				return usage(cmd, "%s has no hook %q", args[0], args[1]).
 					WithHint("events of " + args[0] + ": " + strings.Join(adapter.HookEvents(args[0]), ", "))
 			}
-			// What cannot be read is not understood either: a hook never fails for it.
+			// Unreadable input is treated like input that is not understood: it never makes a hook
+			// fail.
 			input, _ := io.ReadAll(io.LimitReader(a.stdin, maxHookInput))
 			status := 0
 			err := hook.Run(cmd.Context(), hook.In{
@@ -57,7 +58,7 @@ func newHook(a *app) *cobra.Command {
 				},
 			})
 			if err != nil && os.Getenv("TEAMCTL_HOOK_DEBUG") != "" {
-				a.out.note("hook: %v", err) // otherwise the agent would read it
+				a.out.note("hook: %v", err) // on stdout the agent would read it
 			}
 			if status != 0 {
 				return exitError(status)

@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// caller is who asks: the member that --as or the environment names, once its
-// token has proved it, else the person at the shell. A process that a member has
-// started is no person, even when it has dropped the member's name.
+// caller identifies the caller: the member that --as or the environment names, if its token proves
+// it, else the person at the shell. A process started by a member is never a person, even if it
+// has dropped the member's name.
 func (a *app) caller(ctx context.Context, t *tool.Team) (tool.Caller, error) {
 	id := a.as
 	if id == "" {
@@ -27,8 +27,8 @@ func (a *app) caller(ctx context.Context, t *tool.Team) (tool.Caller, error) {
 	return tool.Person(), nil
 }
 
-// origin says whether a supervisor of a team can have the environment of this process. A
-// member's process stays one when it has dropped the member's name.
+// origin reports whether a supervisor may inherit the environment of this process. A member's
+// process remains a member's even if it has dropped the member's name.
 func (a *app) origin(l team.Layout) control.Origin {
 	o := control.OriginOf(os.Environ())
 	switch {
@@ -40,7 +40,7 @@ func (a *app) origin(l team.Layout) control.Origin {
 	return o
 }
 
-// outsider is who asks when no team is open: an agent stays an agent.
+// outsider identifies the caller when no team is open: an agent remains an agent.
 func (a *app) outsider() tool.Caller {
 	id := a.as
 	if id == "" {

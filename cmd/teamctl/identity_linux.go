@@ -16,24 +16,22 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// maxAncestors bounds the walk up the processes: there is no cycle, but a process
-// may exit and its number be used again during the walk.
+// maxAncestors bounds the walk up the process tree. There is no cycle, but a process may exit and
+// its pid be reused during the walk.
 const maxAncestors = 64
 
-// startedBy is the id of the team's member that this process descends from, or "".
-//
-// A process can change its environment, its session and, by ending its parent, its
-// ancestors. It cannot change its control group, and the shim of its member adopts
-// it; both decide before the environment of an ancestor does. The walk ends at a
-// tmux server or supervisor of a team: a person's shell runs below those, whoever
-// made the first command that needed one.
+// startedBy returns the id of the team's member that this process descends from, or "".
+// // A process can change its environment, its session and, by ending its parent, its ancestors.
+// It cannot change its control group, and the shim of its member adopts it; both decide before the
+// environment of an ancestor does. The walk ends at a tmux server or supervisor of a team: a
+// person's shell runs below those, whoever ran the first command that needed one.
 func startedBy(l team.Layout) string { return memberAbove(l, true) }
 
-// heldBy is startedBy for the members that teamctl itself runs, and not for a program that
-// has joined: that one is the person's, and what it starts has the member's name as well.
+// heldBy is startedBy restricted to members that teamctl runs. A program that has joined belongs
+// to the person, although its children inherit the member's name.
 func heldBy(l team.Layout) string { return memberAbove(l, false) }
 
-// memberAbove is startedBy; named says that a name in an ancestor's environment counts.
+// memberAbove is startedBy; named reports whether a name in an ancestor's environment counts.
 func memberAbove(l team.Layout, named bool) string {
 	if id := memberOfGroup(l); id != "" {
 		return id
@@ -53,7 +51,7 @@ func memberAbove(l team.Layout, named bool) string {
 		}
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
-			return "" // another user's
+			return "" // of another user
 		}
 		vars := environOf(env)
 		if vars[team.EnvDetached] == "1" && ownServer(l.Home, id) {
@@ -69,7 +67,7 @@ func memberAbove(l team.Layout, named bool) string {
 	return ""
 }
 
-// memberOfGroup is the member in whose control group this process is, or "".
+// memberOfGroup returns the member in whose control group this process is, or "".
 func memberOfGroup(l team.Layout) string {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -92,8 +90,8 @@ func memberOfGroup(l team.Layout) string {
 	return ""
 }
 
-// memberProcs are the shims and agents of the team's newest generations, with the
-// id of their member.
+// memberProcs returns the shims and agents of the team's newest generations, with the id of their
+// member.
 func memberProcs(l team.Layout) map[backends.ProcID]string {
 	bundles, err := os.ReadDir(l.Members())
 	if err != nil {
@@ -102,7 +100,7 @@ func memberProcs(l team.Layout) map[backends.ProcID]string {
 	known := map[backends.ProcID]string{}
 	for _, d := range bundles {
 		p, err := bundle.ReadProc(l.Bundle(d.Name()), "")
-		if err != nil || p.Shim == p.Agent { // the supervisor itself, for one that runs inside it
+		if err != nil || p.Shim == p.Agent { // an in-process member: the process is the supervisor
 			continue
 		}
 		known[p.Shim], known[p.Agent] = team.AgentID(d.Name(), l.Key), team.AgentID(d.Name(), l.Key)
@@ -110,8 +108,8 @@ func memberProcs(l team.Layout) map[backends.ProcID]string {
 	return known
 }
 
-// ownServer reports whether a process is the tmux server or the supervisor that a
-// team of the home directory has on record.
+// ownServer reports whether a process is the recorded tmux server or supervisor of a team in the
+// home directory.
 func ownServer(home team.Home, id backends.ProcID) bool {
 	teams, err := os.ReadDir(home.TeamsDir())
 	if err != nil {
@@ -131,8 +129,8 @@ func ownServer(home team.Home, id backends.ProcID) bool {
 	return false
 }
 
-// environOf reads a process's environment; of a name that is there twice the first
-// counts, as it does for getenv.
+// environOf parses a process's environment. The first of several entries with the same name
+// counts, as for getenv.
 func environOf(data []byte) map[string]string {
 	vars := map[string]string{}
 	for kv := range bytes.SplitSeq(data, []byte{0}) {
@@ -144,7 +142,7 @@ func environOf(data []byte) map[string]string {
 	return vars
 }
 
-// sameDir reports whether two paths lead to one directory.
+// sameDir reports whether two paths lead to the same directory.
 func sameDir(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -162,7 +160,7 @@ func parentOf(pid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name may hold anything, a bracket too: what follows the last one is ours.
+	// The name may contain anything, including a bracket: the fields start after the last one.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 2 {
 		return 0, fmt.Errorf("read the parent of %d", pid)

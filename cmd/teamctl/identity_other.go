@@ -4,8 +4,8 @@ package main
 
 import "github.com/teamctl/teamctl/team"
 
-// startedBy cannot be told here: no process shows its environment to others.
+// startedBy always returns "": on this system no process can read another's environment.
 func startedBy(team.Layout) string { return "" }
 
-// heldBy cannot either.
+// heldBy always returns "", too.
 func heldBy(team.Layout) string { return "" }

@@ -81,7 +81,7 @@ and its token is worth nothing any more. Its process, if any, is yours to end.`,
 	}
 }
 
-// asFlag is --as: to act as a member whose token is in the environment.
+// asFlag adds --as, which acts as a member whose token is in the environment.
 func (a *app) asFlag(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&a.as, "as", "", "act as this member; "+team.EnvToken+" must have its token")
 	a.complete(root, "as", a.completeMembers(false))

@@ -7,10 +7,10 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// leftover is where the work of a member is that was killed.
+// leftover is a killed member whose work remains.
 type leftover struct{ member ledger.Member }
 
-// workOf are the members, of those named, that have a worktree of their own.
+// workOf returns the named members that have a worktree of their own.
 func workOf(ctx context.Context, t *tool.Team, names []string) []leftover {
 	var out []leftover
 	for _, n := range names {
@@ -21,8 +21,8 @@ func workOf(ctx context.Context, t *tool.Team, names []string) []leftover {
 	return out
 }
 
-// leftWork says where the work of killed members is, and takes a checkpoint of it: what
-// was not committed can be brought back from there, whatever happens to the worktree.
+// leftWork reports where the work of killed members is, and takes a checkpoint of it, so that
+// uncommitted changes can be restored whatever happens to the worktree.
 func (a *app) leftWork(ctx context.Context, t *tool.Team, c tool.Caller, list []leftover) {
 	for _, w := range list {
 		ref, err := t.CheckpointOf(context.WithoutCancel(ctx), c, w.member, "killed by "+c.Name)

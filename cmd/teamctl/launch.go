@@ -16,20 +16,20 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// launcher is the adapter's as the supervisor wants it.
+// launcher adapts adapter.Launcher to supervisor.Launcher.
 type launcher struct {
 	exe  string
 	home team.Home
 	log  *slog.Logger
 }
 
-// adapters is the launcher of adapters with the person's own kinds of agent.
+// adapters returns the launcher with the person's own agent kinds.
 func adapters(exe string, home team.Home) (adapter.Launcher, error) {
 	custom, err := courier.LoadCustom(home)
 	return adapter.Launcher{Exe: exe, Custom: custom}, err
 }
 
-// Plan is supervisor.Launcher.
+// Plan implements supervisor.Launcher.
 func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Plan, error) {
 	m := in.Member
 	ad, err := adapters(l.exe, l.home)
@@ -92,13 +92,13 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 	}, nil
 }
 
-// needsChannel reports whether the supervisor has to do something for the mail.
+// needsChannel reports whether mail needs the supervisor's help.
 func needsChannel(ways []adapter.Way) bool {
 	return len(ways) > 0 && ways[0] != adapter.WayACP && ways[0] != adapter.WayMailbox
 }
 
-// gitDir is the git directory of the team's repository: an agent in a sandbox has
-// to write there to commit in its worktree.
+// gitDir returns the git directory of the team's repository: a sandboxed agent must write there to
+// commit in its worktree.
 func gitDir(repo string) []string {
 	if repo == "" {
 		return nil
@@ -110,14 +110,14 @@ func gitDir(repo string) []string {
 	return []string{repo}
 }
 
-// couriers is the courier as the supervisor wants it.
+// couriers adapts the courier to supervisor.Courier.
 type couriers struct {
 	*courier.Courier
 	exe string
-	env func() []string // the person's
+	env func() []string // of the person
 }
 
-// Open is supervisor.Courier.
+// Open implements supervisor.Courier.
 func (c couriers) Open(ctx context.Context, in supervisor.ChannelIn) (supervisor.Channel, error) {
 	m := in.Member
 	bundle := in.Layout.Bundle(m.Name)
@@ -135,7 +135,7 @@ func (c couriers) Open(ctx context.Context, in supervisor.ChannelIn) (supervisor
 	return ch, nil
 }
 
-// probe asks the program of a member for its version.
+// probe asks a member's program for its version.
 func (c couriers) probe(home team.Home, spec team.MemberSpec) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ad, err := adapters(c.exe, home)

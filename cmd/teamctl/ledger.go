@@ -29,7 +29,7 @@ newest three copies; backup makes one now. recover makes a damaged ledger anew.`
 	return cmd
 }
 
-// ledgerOf is the team that a verb is about; its ledger may be missing.
+// ledgerOf returns the team that a verb works on; its ledger may be missing.
 func (a *app) ledgerOf(cmd *cobra.Command, args []string) (env *tool.Env, key string, err error) {
 	if len(args) == 1 {
 		if a.team != "" && a.team != args[0] {

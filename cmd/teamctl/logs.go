@@ -62,7 +62,7 @@ leaves anything out.`,
 				if a.out.json {
 					l.raw = raw
 				}
-				if follow { // it may be a member that is to be started again
+				if follow { // the member may be about to start again
 					var leave func(*error)
 					ctx, leave = t.Attended(ctx)
 					defer leave(&err)
@@ -78,7 +78,7 @@ leaves anything out.`,
 	return cmd
 }
 
-// parseSince reads "10m", "14:05" (the last time that it was so late) and dates.
+// parseSince parses "10m", "14:05" (the most recent such time) and dates.
 func parseSince(s string, now time.Time) (time.Time, bool) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return now.Add(-d), d >= 0
@@ -109,11 +109,11 @@ type logReader struct {
 	out    *output
 	raw    bool
 
-	held []byte // an unfinished line that is not raw
+	held []byte // an incomplete line, unless raw
 }
 
-// print prints what there is, from the tail's first line or from a time on, and with
-// follow what is added until ctx ends.
+// print prints the log from the first line of the tail or from a time on and, with follow, what is
+// appended until ctx ends.
 func (l *logReader) print(ctx context.Context, tail int, since time.Time, follow bool) (err error) {
 	defer func() {
 		l.finish()
@@ -135,7 +135,7 @@ func (l *logReader) print(ctx context.Context, tail int, since time.Time, follow
 		err = l.log.Start()
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && follow: // it will come
+	case errors.Is(err, fs.ErrNotExist) && follow: // it will be created
 	case errors.Is(err, fs.ErrNotExist):
 		return team.Errorf(team.CodeNotFound, "%s has put out nothing yet", l.member).WithReason(team.ReasonNoLog).
 			WithHint("teamctl ps shows whether it runs")
@@ -148,7 +148,7 @@ func (l *logReader) print(ctx context.Context, tail int, since time.Time, follow
 		}
 		switch err := l.log.Wait(ctx); {
 		case errors.Is(err, io.EOF):
-			return nil // the team is gone
+			return nil // the team was deleted
 		case err != nil && ctx.Err() == nil:
 			return fmt.Errorf("follow %s: %w", l.member, err)
 		case err != nil:
@@ -157,7 +157,7 @@ func (l *logReader) print(ctx context.Context, tail int, since time.Time, follow
 	}
 }
 
-// more prints what there is now.
+// more prints what was appended since.
 func (l *logReader) more() error {
 	buf := make([]byte, 64<<10)
 	for l.out.failed == nil {
@@ -206,7 +206,7 @@ func (l *logReader) emit(text string) {
 	}
 }
 
-// finish prints an unfinished last line.
+// finish prints an incomplete last line.
 func (l *logReader) finish() {
 	if len(l.held) > 0 {
 		l.emit(string(l.held) + "\n")

@@ -72,7 +72,7 @@ func newLs(a *app) *cobra.Command {
 	}
 }
 
-// kept names what deleted teams left behind, and how to get it back.
+// kept lists what deleted teams left behind, with the commands that restore it.
 func (a *app) kept(list []tool.Kept) {
 	if a.out.json {
 		return
@@ -83,7 +83,7 @@ func (a *app) kept(list []tool.Kept) {
 	}
 }
 
-// natives names the teams of another program among the teams, and how to join them.
+// natives lists teams of another program, with the command that joins them.
 func (a *app) natives(list []tool.NativeTeam) {
 	for _, n := range list {
 		a.out.note("%s", view.Clean(n.String()))
@@ -91,7 +91,7 @@ func (a *app) natives(list []tool.NativeTeam) {
 	}
 }
 
-// pid is a process id for people.
+// pid formats a process id for people.
 func pid(n int) string {
 	if n == 0 {
 		return "-"

@@ -21,8 +21,8 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run is main without the exit. The shim comes before everything else: one lives
-// for every agent, so it must stay small.
+// run is main without the exit. The shim comes before everything else: there is one per agent, so
+// it must stay small.
 func run(args []string) int { return runIn(context.Background(), args) }
 
 // runIn is run with a context.
@@ -32,10 +32,10 @@ func runIn(ctx context.Context, args []string) int {
 	}
 	a := &app{out: newOutput(os.Stdout, os.Stderr, wantsJSON(args)), stdin: os.Stdin}
 	if len(args) > 0 && args[0] == "acp" {
-		return a.run(ctx, args) // to it an interrupt means another thing
+		return a.run(ctx, args) // which handles interrupts itself
 	}
-	// Signals stay caught until the exit: one that comes when everything is done would
-	// make the command look like one that was ended.
+	// Signals stay caught until the exit: otherwise one that arrives after the work is done would
+	// make the command look interrupted.
 	ctx, _ = a.signals(ctx)
 	return a.run(ctx, args)
 }
