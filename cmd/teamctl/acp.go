@@ -38,7 +38,7 @@ func newACP(a *app) *cobra.Command {
 	return cmd
 }
 
-// converse starts the agent and gives it its mail until it, or the team, is done.
+// converse starts the agent and delivers its mail until the agent or the team ends.
 func (a *app) converse(ctx context.Context, id agent.Identity, in agent.TalkIn, argv []string) (err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -69,9 +69,9 @@ func (a *app) converse(ctx context.Context, id agent.Identity, in agent.TalkIn, 
 	return p.Run(ctx, id, in, argv)
 }
 
-// relaySignals makes an interrupt the end of the turn under way, not of the agent;
-// SIGTERM is the end of both. One interrupt waits in turns: it may come while the turn
-// writes a receipt. ended is closed when the relay is over, which ctx ends.
+// relaySignals turns an interrupt into the end of the current turn, not of the agent; SIGTERM ends
+// both. One interrupt is queued in turns, since it may arrive while the turn writes a receipt. The
+// relay stops with ctx and closes ended.
 func relaySignals(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc) (turns, ended <-chan struct{}) {
 	interrupts, over := make(chan struct{}, 1), make(chan struct{})
 	go func() {
@@ -85,7 +85,7 @@ func relaySignals(ctx context.Context, signals <-chan os.Signal, cancel context.
 				}
 				select {
 				case interrupts <- struct{}{}:
-				default: // one is there already
+				default: // one is queued already
 				}
 			case <-ctx.Done():
 				return

@@ -14,10 +14,10 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// agree asks for the consent that the commands of a file need before they run, if the
-// file lies in a repository: whoever cloned that has not written them. A person agrees
-// once to exactly these commands: at a terminal by an answer, else by --agree. again is
-// the command line to which that flag is added. agreed reports that it was now.
+// agree asks for consent to the commands of a file if the file is in a repository: whoever cloned
+// the repository has not written them. A person consents once to exactly these commands, by an
+// answer at a terminal or else by --agree. again is the command line to which the hint adds that
+// flag. agreed reports that consent was given now.
 func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file string, commands []string, now bool, again string) (agreed bool, err error) {
 	repo, err := repositoryOf(file)
 	if err != nil || repo == "" || len(commands) == 0 {
@@ -33,7 +33,7 @@ func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file stri
 			a.out.line("  %s", view.Escape(run))
 		}
 		a.out.text("Run them? [y/N] ")
-		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // without an answer it is no
+		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer means no
 		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
 			_, err := env.Agreed(ctx, c, repo, commands, true)
 			return true, err
@@ -48,8 +48,8 @@ func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file stri
 		WithReason(team.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
 }
 
-// repositoryOf is the top directory of the repository that a file lies in; "" where it
-// lies in none.
+// repositoryOf returns the top directory of the repository that contains a file, "" if there is
+// none.
 func repositoryOf(file string) (string, error) {
 	real, err := realPath(file)
 	if err != nil {
@@ -67,8 +67,8 @@ func repositoryOf(file string) (string, error) {
 	}
 }
 
-// isRepository reports whether a directory is the top of a repository. As for git, an
-// empty .git directory, as sandboxes of agents leave one in /tmp, is none.
+// isRepository reports whether a directory is the top of a repository. Like git, it ignores an
+// empty .git directory, which agents' sandboxes leave in /tmp.
 func isRepository(dir string) (bool, error) {
 	path := filepath.Join(dir, ".git")
 	fi, err := os.Lstat(path)

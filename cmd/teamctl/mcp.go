@@ -48,7 +48,7 @@ that. Every request must bring a bearer token; it is printed, or read from a fil
 	return cmd
 }
 
-// session is the way to the operations for whoever runs this command.
+// session gives the caller of this command access to the operations.
 func (a *app) session() (*op.Session, error) {
 	env, err := a.tools()
 	if err != nil {
@@ -146,7 +146,7 @@ all of them with their schemas.`,
 			if a.out.format == formatName {
 				return usage(cmd, "an operation's result has no names to write")
 			}
-			a.out.json = true // there is no other form, for errors neither
+			a.out.json = true // the only format, also for errors
 			out, err := s.CallJSON(cmd.Context(), args[0], []byte(input))
 			if err != nil {
 				return err

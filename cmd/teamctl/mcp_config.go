@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// mcpClients is how each client is told of a server that it starts over stdio.
+// mcpClients says how to register a stdio server with each client.
 var mcpClients = []struct {
 	name, where string
 	text        func(r registration) string
@@ -23,7 +23,7 @@ var mcpClients = []struct {
 	{"json", "any other client", registration.plain},
 }
 
-// registration is how this program is started as a server.
+// registration is how clients start this program as a server.
 type registration struct {
 	command string
 	args    []string
@@ -60,7 +60,7 @@ where the note says. --team binds the server to one team.`,
 				}
 				r.args = append(r.args, "--team", key)
 			}
-			for _, name := range []string{team.EnvHome, team.EnvRuntime} { // else it would look elsewhere
+			for _, name := range []string{team.EnvHome, team.EnvRuntime} { // otherwise the server would look elsewhere
 				if v := os.Getenv(name); v != "" {
 					r.env[name] = v
 				}
@@ -85,7 +85,7 @@ where the note says. --team binds the server to one team.`,
 func pretty(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		panic(err) // maps of texts
+		panic(err) // maps of strings always encode
 	}
 	return string(b)
 }
@@ -98,13 +98,13 @@ func (r registration) servers(extra map[string]any) map[string]any {
 	return map[string]any{"mcpServers": map[string]any{serverName: entry}}
 }
 
-// claude: alwaysLoad, or newer versions hide the tools behind a search.
+// claude sets alwaysLoad: without it, newer versions hide the tools behind a search.
 func (r registration) claude() string {
 	return pretty(r.servers(map[string]any{"type": "stdio", "alwaysLoad": true}))
 }
 
-// codex passes an agent's identity on by env_vars only, and asks for every call
-// unless told not to.
+// codex sets env_vars, the only way to pass on an agent's identity, and the approval mode, without
+// which Codex asks for every call.
 func (r registration) codex() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[mcp_servers.%s]\ncommand = %s\nargs = [", serverName, tomlString(r.command))
@@ -137,11 +137,11 @@ func (r registration) codex() string {
 	return b.String()
 }
 
-// tomlString is a basic string; what JSON escapes, TOML does in the same way.
+// tomlString returns a TOML basic string; its escapes are those of JSON.
 func tomlString(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a text
+		panic(err) // strings always encode
 	}
 	return string(b)
 }

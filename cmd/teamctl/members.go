@@ -84,11 +84,11 @@ ending).`,
 	}
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "why; it is recorded")
 	cmd.Flags().Bool("force", true, "")
-	_ = cmd.Flags().MarkHidden("force") // what kill does; scripts may still say it
+	_ = cmd.Flags().MarkHidden("force") // kill implies it; scripts may still pass it
 	return cmd
 }
 
-// stop stops members and tells what became of each.
+// stop stops members and reports the outcome of each.
 func (a *app) stop(ctx context.Context, in team.StopRequest) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		if err := memberNames(ctx, t, in.Names); err != nil {
@@ -111,7 +111,7 @@ func (a *app) stop(ctx context.Context, in team.StopRequest) error {
 			a.out.encode(map[string]any{"members": stopped, "error": errorBody(err)}, "  ")
 			return team.Errorf(team.CodeOf(err), "%w", errSaid)
 		}
-		if err == nil || len(stopped) > 0 { // an empty list says nothing where nothing was asked
+		if err == nil || len(stopped) > 0 { // if nothing was requested, an empty list has no information
 			a.stopped(stopped)
 		}
 		return err
@@ -159,7 +159,7 @@ func outcomeText(s team.Stopped) string {
 	return text
 }
 
-// joinedText says what became of a program that joined the team by itself.
+// joinedText reports what happened to a program that had joined the team.
 func joinedText(s team.Stopped) string {
 	switch s.Outcome {
 	case "approved":
@@ -174,7 +174,7 @@ func joinedText(s team.Stopped) string {
 	return "could not be taken off the team"
 }
 
-// notStopped is the error for members that are still there.
+// notStopped is the error for members that are still running.
 func notStopped(list []team.Stopped) error {
 	for _, s := range list {
 		switch s.Outcome {
@@ -253,7 +253,7 @@ func (a *app) started(ctx context.Context, names []string, verb string,
 	return a.startedOf(ctx, names, nil, verb, do)
 }
 
-// startedOf is started for the members of a set, unless that is nil.
+// startedOf restricts started to the members in set, unless set is nil.
 func (a *app) startedOf(ctx context.Context, names []string, set func(ledger.Member) bool, verb string,
 	do func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error)) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {

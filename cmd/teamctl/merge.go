@@ -94,7 +94,7 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 				a.out.line("%s rebased onto %s", r.Member, r.Into)
 			case in.Refresh:
 				a.out.note("%s was not rebased: %s", r.Member, r.Why)
-			case !slices.ContainsFunc(res.Merges, func(m ledger.Merge) bool { return m.Member == r.Member }): // who has just been merged has it
+			case !slices.ContainsFunc(res.Merges, func(m ledger.Merge) bool { return m.Member == r.Member }): // a branch merged just now has it
 				without = append(without, r.Member)
 			}
 		}
@@ -103,7 +103,7 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 		}
 	}
 	if err != nil {
-		if a.out.json { // stdout has its one value
+		if a.out.json { // stdout has a single value
 			a.out.say("teamctl: ", "error: %v", err)
 			return team.Errorf(team.CodeOf(err), "%w", errSaid)
 		}
@@ -123,10 +123,10 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 	return nil
 }
 
-// errMerge ends a merge that left branches out.
+// errMerge ends a merge that did not merge every branch.
 var errMerge = team.Errorf(team.CodeConflict, "not every branch was merged").WithReason(team.ReasonMergeIncomplete)
 
-// workHint says where the members' work is and how to get it, where there is any.
+// workHint says where the members' work is and how to get it, if there is any.
 func (a *app) workHint(ctx context.Context, t *tool.Team) error {
 	members, err := t.Ledger.Members(ctx, true)
 	if err != nil {
@@ -224,7 +224,7 @@ open it with gh or glab, where one of them is installed. None of them is run.`,
 	return cmd
 }
 
-// shellLine is an argv as a person would type it.
+// shellLine formats an argv as a person would type it.
 func shellLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {

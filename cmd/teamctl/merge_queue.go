@@ -57,7 +57,7 @@ func newMergeQueue(a *app) *cobra.Command {
 	return cmd
 }
 
-// idleQueue tells when nobody is at work on a queue that has something to be done.
+// idleQueue reports a queue with pending entries that no process works on.
 func (a *app) idleQueue(t *tool.Team, list []ledger.Merge) {
 	if !slices.ContainsFunc(list, func(m ledger.Merge) bool { return m.State.Open() }) {
 		return
@@ -68,7 +68,7 @@ func (a *app) idleQueue(t *tool.Team, list []ledger.Merge) {
 	}
 }
 
-// watchMerges tells every step of the queue until it is empty.
+// watchMerges reports every step of the queue until it is empty.
 func (a *app) watchMerges(ctx context.Context, t *tool.Team) error {
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *app) watchMerges(ctx context.Context, t *tool.Team) error {
 			last[m.ID] = m.State
 			open = open || m.State.Open()
 			if known && m.State == before || first && !m.State.Open() {
-				continue // told, or from before we came
+				continue // reported already, or older than this command
 			}
 			if !a.out.item(m) {
 				a.mergeLine(m, false)

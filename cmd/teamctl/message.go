@@ -102,7 +102,7 @@ func newMessageLs(a *app) *cobra.Command {
 			f.Kind = team.Kind(kind)
 			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
 				want := f
-				want.Newest = f.Newest || f.Limit > 0 // the newest so many, as of events
+				want.Newest = f.Newest || f.Limit > 0 // with a limit the newest ones, as for events
 				list, err := t.Ledger.Messages(ctx, want)
 				if err != nil {
 					return err
@@ -153,7 +153,7 @@ func newMessageLs(a *app) *cobra.Command {
 	return cmd
 }
 
-// reached is the state of all deliveries in a few characters.
+// reached abbreviates the states of all deliveries.
 func reached(ds []ledger.Delivery) string {
 	if len(ds) == 1 {
 		return string(ds[0].State)
@@ -236,7 +236,7 @@ func addressee(m ledger.Message) string {
 	return m.To
 }
 
-// preview is what a message says in a few words; a protocol message in its own.
+// preview summarises a message in a few words, a protocol message by its kind.
 func preview(m ledger.Message) string {
 	text := m.Summary
 	if text == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// modes are the permission modes, for completion.
+// modes lists the permission modes, for completion.
 func modes() []string {
 	return []string{
 		string(team.ModeDefault), string(team.ModeAcceptEdits), string(team.ModeBypass), string(team.ModePlan),
@@ -20,7 +20,7 @@ type modeOut struct {
 	Status string    `json:"status"` // shown, changed or already_set
 	Member string    `json:"member"`
 	Mode   team.Mode `json:"mode"`
-	Before team.Mode `json:"before,omitempty"` // of a change
+	Before team.Mode `json:"before,omitempty"` // before a change
 }
 
 func newMode(a *app) *cobra.Command {
@@ -77,7 +77,7 @@ is that of your MCP client; what you do at a shell is bound by none.`,
 	}
 }
 
-// modeOf is a mode as it holds: none is default.
+// modeOf returns the effective mode: an empty one means default.
 func modeOf(m team.Mode) team.Mode {
 	if m == "" {
 		return team.ModeDefault

@@ -6,22 +6,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// longForm is a verb below its noun that has a short form of its own: both are
-// made by the same function.
+// longForm is a verb below its noun that also has a short form. One function makes both.
 type longForm struct {
 	verb  string // below the noun
 	short string // below teamctl
 	make  func(*app) *cobra.Command
 }
 
-// noun is a group of verbs. One that exists in its own right (task, message) gets
-// the long forms on top of its verbs.
+// noun is a group of verbs. A noun that is also a command (task, message) gets the long forms in
+// addition to its own verbs.
 type noun struct {
 	name, group, short, example string
 	forms                       []longForm
 }
 
-// nouns are the long forms of the daily verbs.
+// nouns has the long forms of the daily verbs.
 var nouns = []noun{
 	{
 		name: "team", group: groupTeam, short: "Manage teams: create, ls, delete, up, down and more",
@@ -50,9 +49,9 @@ var nouns = []noun{
 	},
 }
 
-// addNouns adds the long forms to root, which has the short ones, and says in the
-// help of each what the other is. The verbs themselves are made only where the
-// command line may be about them: every command would pay for it.
+// addNouns adds the long forms to root, which has the short ones, and names in the help of each
+// the other. The verbs are created only if the command line may refer to them, since every command
+// would pay for it.
 func (a *app) addNouns(root *cobra.Command, args []string) {
 	all := len(args) == 0 || aboutAll(args)
 	top := make(map[string]*cobra.Command, len(root.Commands()))
@@ -81,7 +80,7 @@ func (a *app) addNouns(root *cobra.Command, args []string) {
 	}
 }
 
-// shortForm is the short form of a command's path, or "" where it has none.
+// shortForm returns the short form of a command's path, or "" if it has none.
 func shortForm(path string) string {
 	name, verb, _ := strings.Cut(path, " ")
 	for _, n := range nouns {

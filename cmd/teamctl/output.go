@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// output owns all words to people and programs. Results go to stdout, everything
-// else to stderr; with --json stdout has JSON only, errors included.
+// output owns all text for people and programs. Results go to stdout, everything else to stderr;
+// with --json stdout has nothing but JSON, including errors.
 type output struct {
 	stdout io.Writer
 	stderr io.Writer
@@ -24,8 +24,8 @@ type output struct {
 	shape  shape     // what the command writes
 	style  tui.Style // of stdout
 	warn   tui.Style // of stderr
-	screen *os.File  // stdout where it is a terminal, else nil
-	failed error     // the first write to stdout that failed
+	screen *os.File  // stdout if it is a terminal, else nil
+	failed error     // the first failed write to stdout
 
 	warnScreen bool // stderr is a terminal
 }
@@ -46,7 +46,7 @@ func colorful() bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// size is the terminal's, or 80 x 24.
+// size returns the size of the terminal, or 80x24.
 func (o *output) size() (cols, rows int) {
 	if o.screen != nil {
 		if c, r, err := term.GetSize(int(o.screen.Fd())); err == nil && c > 0 && r > 0 {
@@ -56,15 +56,15 @@ func (o *output) size() (cols, rows int) {
 	return 80, 24
 }
 
-// text writes as it is.
+// text writes s unchanged.
 func (o *output) text(s string) {
 	if _, err := io.WriteString(o.stdout, s); err != nil && o.failed == nil {
 		o.failed = team.Errorf(team.CodeUnavailable, "write the result: %w", err)
 	}
 }
 
-// line writes one line of the result, for people. Nothing of what it is given reaches the
-// terminal as a control sequence, or unseen, but the colours of o.style.
+// line writes one line of the result, for people. It escapes all control sequences and invisible
+// characters except the colours of o.style.
 func (o *output) line(format string, args ...any) {
 	if o.json {
 		return
@@ -72,25 +72,25 @@ func (o *output) line(format string, args ...any) {
 	o.text(o.style.Show(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// note says something beside the result, on stderr.
+// note writes a remark beside the result to stderr.
 func (o *output) note(format string, args ...any) {
 	o.say("teamctl: ", format, args...)
 }
 
 func (o *output) say(prefix, format string, args ...any) {
-	// Nobody could be told that stderr does not work.
+	// There is no way to report that stderr does not work.
 	_, _ = io.WriteString(o.stderr, o.warn.Show(prefix+fmt.Sprintf(format, args...))+"\n")
 }
 
-// hint says what to run next, on stderr, to people only.
+// hint names the next command, on stderr, for people only.
 func (o *output) hint(format string, args ...any) {
 	if !o.json {
 		o.say("teamctl: hint: ", format, args...)
 	}
 }
 
-// encode writes one JSON value and a line break. <, > and & stay as they are:
-// they are common in commands, and this is no HTML.
+// encode writes one JSON value and a line break. It does not escape <, > and &: they are common in
+// commands, and the output is not HTML.
 func (o *output) encode(v any, indent string) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -103,8 +103,8 @@ func (o *output) encode(v any, indent string) {
 	o.text(b.String())
 }
 
-// table writes rows under a head, the columns aligned, each cell as line shows it and in
-// one line. On a terminal lines are cut to its width unless wide is set.
+// table writes rows below a head, with aligned columns and each cell escaped, on one line. On a
+// terminal, lines are cut to its width unless wide is set.
 func (o *output) table(head []string, rows [][]string, wide bool) {
 	wide = wide || o.wide()
 	for _, row := range rows {
@@ -139,7 +139,7 @@ func (o *output) table(head []string, rows [][]string, wide bool) {
 	}
 }
 
-// errorJSON is an error as --json has it.
+// errorJSON is an error in the format of --json.
 type errorJSON struct {
 	Code    team.Code `json:"code"`
 	Message string    `json:"message"`
@@ -151,7 +151,7 @@ func errorBody(err error) errorJSON {
 	return errorJSON{team.CodeOf(err), err.Error(), team.ReasonOf(err), team.HintOf(err)}
 }
 
-// error tells how the command failed: what and why, then what to run.
+// error reports why the command failed, then which command helps.
 func (o *output) error(err error) {
 	if o.json {
 		indent := "  "
@@ -169,18 +169,17 @@ func (o *output) error(err error) {
 	}
 }
 
-// interrupted tells that a signal ended the command.
+// interrupted reports that a signal ended the command.
 func (o *output) interrupted() {
 	if !o.json {
 		o.note("interrupted")
 	}
 }
 
-// printable shows a line of foreign text with everything in it that a terminal would
-// obey or hide.
+// printable escapes everything in a line of foreign text that a terminal would interpret or hide.
 func printable(s string) string { return view.Escape(strings.TrimSuffix(s, "\r")) }
 
-// dash stands for an empty cell.
+// dash replaces an empty cell by "-".
 func dash(s string) string {
 	if s == "" {
 		return "-"
@@ -188,5 +187,5 @@ func dash(s string) string {
 	return s
 }
 
-// errSaid ends a command whose result, on stdout, says already that it failed.
+// errSaid ends a command whose result on stdout already says that it failed.
 var errSaid = team.Errorf(team.CodeUnavailable, "told in the result")

@@ -56,7 +56,7 @@ messages, whatever their age; the ledger has the others too. AGE is a number wit
 	return cmd
 }
 
-// parseAge reads a Go duration, or a number of days: 30d.
+// parseAge parses a Go duration or a number of days such as 30d.
 func parseAge(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n > 0 && n < 36_500 {

@@ -20,7 +20,7 @@ import (
 type psMember struct {
 	ledger.Member
 	Task    *psTask `json:"task,omitempty"`
-	WaitsOn string  `json:"waitsOn,omitempty"` // of one that waits: "permission 3", "trust"
+	WaitsOn string  `json:"waitsOn,omitempty"` // what a waiting member waits for: "permission 3", "trust"
 	tool.Runtime
 }
 
@@ -28,7 +28,7 @@ type psTask struct {
 	ID      string `json:"id"`
 	Subject string `json:"subject"`
 	Since   int64  `json:"since"`
-	Waits   string `json:"waits,omitempty"` // what for, where it is handed in
+	Waits   string `json:"waits,omitempty"` // what a submitted task waits for
 }
 
 func newPs(a *app) *cobra.Command {
@@ -75,8 +75,8 @@ that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 	return cmd
 }
 
-// roster is the members with their tasks, and the supervisor's pid. Without whole it leaves
-// out what no table shows.
+// roster returns the members with their tasks, and the supervisor's pid. Unless whole, it omits
+// what no table shows.
 func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int, error) {
 	members, sup, err := t.Members(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 	return out, sup, nil
 }
 
-// noMembers says that nobody is on the roster, and who has left.
+// noMembers reports an empty roster and lists the members that have left.
 func (a *app) noMembers(ctx context.Context, t *tool.Team) error {
 	left, err := t.Left(ctx)
 	if err != nil {
@@ -141,8 +141,7 @@ func (a *app) noMembers(ctx context.Context, t *tool.Team) error {
 	return nil
 }
 
-// psDue is when the list looks different though nothing changes: somebody has stalled, or
-// an age is another.
+// psDue is the time until the list changes by itself: a member stalls, or an age changes.
 func psDue(t *tool.Team, members []psMember) time.Duration {
 	now := time.Now()
 	rows := make([]ledger.Member, len(members))
@@ -209,7 +208,7 @@ func (a *app) state(m ledger.Member) string {
 	return s
 }
 
-// stateSince is since when a member does what it does, or since when it does not run.
+// stateSince is the time since which a member has its activity, or has not been running.
 func stateSince(m ledger.Member) time.Time {
 	if m.Observed == team.Running && m.ActivityAt != 0 {
 		return time.UnixMilli(m.ActivityAt)
@@ -217,7 +216,7 @@ func stateSince(m ledger.Member) time.Time {
 	return time.UnixMilli(look.Since(m))
 }
 
-// activity is what a living agent does, and for how long nothing was seen of that.
+// activity is what a running agent does, and how long ago that was last observed.
 func (a *app) activity(m psMember) string {
 	if m.WaitsOn != "" {
 		return "waiting (" + m.WaitsOn + ")"
@@ -228,7 +227,7 @@ func (a *app) activity(m psMember) string {
 	return activity(m.Member) + " " + a.out.style.Yellow("(stalled "+view.Elapsed(time.Since(time.UnixMilli(m.StalledSince)))+")")
 }
 
-// activity is what a living agent does; a dead one does nothing.
+// activity is what a running agent does; empty for others.
 func activity(m ledger.Member) string {
 	if m.Observed != team.Running {
 		return "-"

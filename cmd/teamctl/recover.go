@@ -59,7 +59,7 @@ func (a *app) recovered(list []team.Recovered) {
 	}
 }
 
-// notRecovered is the error for members that should be back and are not.
+// notRecovered is the error for members that should run and do not.
 func notRecovered(list []team.Recovered) error {
 	for _, r := range list {
 		if r.Outcome == "failed" || r.Outcome == "alive" {

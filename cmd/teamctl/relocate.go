@@ -46,7 +46,7 @@ refused while its original exists.`,
 	}
 }
 
-// relocatable are the teams that the command is about.
+// relocatable returns the teams that the command applies to.
 func (a *app) relocatable(cmd *cobra.Command, env *tool.Env, args []string) ([]string, error) {
 	if len(args) == 0 && a.team == "" {
 		return env.Moved(cmd.Context())

@@ -14,10 +14,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// relookPause is the shortest time between two looks: people read no faster.
+// relookPause is the minimum time between two refreshes: people do not read faster.
 const relookPause = 200 * time.Millisecond
 
-// addWatch gives --watch to every command whose shape has it.
+// addWatch adds --watch to every command whose shape supports it.
 func (a *app) addWatch(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		a.addWatch(c)
@@ -36,8 +36,8 @@ func (a *app) addWatch(cmd *cobra.Command) {
 	}
 }
 
-// relook runs look now and whenever the team has changed, and shows what it puts
-// out where that is not what stands there already. It ends with the team.
+// relook runs look now and after every change of the team, and shows its output if it differs from
+// what is shown. It ends with the team.
 func (a *app) relook(cmd *cobra.Command, look func() error) (err error) {
 	ctx, changes, stop, err := a.changes(cmd.Context(), keyOf(cmd) == "ls")
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *app) relook(cmd *cobra.Command, look func() error) (err error) {
 	}
 }
 
-// captured runs look and returns what it wrote instead of writing it.
+// captured runs look and returns its output instead of writing it.
 func (a *app) captured(look func() error) (text, notes string, err error) {
 	var stdout, stderr bytes.Buffer
 	out, errOut := a.out.stdout, a.out.stderr
@@ -89,7 +89,7 @@ func (a *app) captured(look func() error) (text, notes string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// reviser shows one text after the other in each other's place.
+// reviser replaces one text by the next.
 type reviser struct {
 	out   *output
 	shown bool
@@ -97,9 +97,9 @@ type reviser struct {
 	lines map[string]bool // of -o jsonl and -o name
 }
 
-// show shows a text if it is not the one that stands there. On a terminal it takes
-// the place of the one before; of lines for programs those are written that the
-// one before did not have; else it follows after an empty line.
+// show shows a text if it differs from the previous one. On a terminal the text replaces the
+// previous one; of lines for programs, only new ones are written; otherwise the text follows after
+// an empty line.
 func (r *reviser) show(text, notes string) {
 	if r.shown && text+notes == r.last {
 		return
@@ -129,13 +129,13 @@ func (r *reviser) show(text, notes string) {
 		o.text(text)
 	}
 	if notes != "" {
-		_, _ = r.out.stderr.Write([]byte(notes)) // nobody could be told that it does not work
+		_, _ = r.out.stderr.Write([]byte(notes)) // there is no way to report that stderr does not work
 	}
 	r.shown, r.last = true, text+notes
 }
 
-// fitted is what of a text fits a terminal: a line that wraps, and one too many, would
-// push the first ones, which name the columns, off the screen.
+// fitted cuts a text to the size of a terminal: a line that wraps, or one too many, would scroll
+// the header off the screen.
 func fitted(text string, size func() (cols, rows int)) string {
 	cols, rows := size()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -148,8 +148,8 @@ func fitted(text string, size func() (cols, rows int)) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// changes wakes when the team has changed, or any team; first at once. The context ends,
-// and stop has the reason, when the team's supervisor does not answer any more.
+// changes receives a value at once and after every change of the team, or of any team if all is
+// set. ctx is cancelled, with the reason in stop, when the team's supervisor stops answering.
 func (a *app) changes(ctx context.Context, all bool) (_ context.Context, changes <-chan struct{}, stop func(*error), err error) {
 	if all {
 		changes, stop, err := a.teamsChange(ctx)
@@ -167,6 +167,6 @@ func (a *app) changes(ctx context.Context, all bool) (_ context.Context, changes
 	return ctx, changes, func(err *error) {
 		leave(err)
 		forget()
-		_ = t.Close() // it was only read
+		_ = t.Close() // opened for reading only
 	}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// teamsWatch wakes when any team has changed, come or gone.
+// teamsWatch wakes when any team is changed, created or deleted.
 type teamsWatch struct {
 	env  *tool.Env
 	dirs *fsnotify.Watcher // of the directory of teams
@@ -21,7 +21,7 @@ type teamsWatch struct {
 	done sync.WaitGroup
 
 	mu   sync.Mutex
-	seen map[string]bool // teams that are watched
+	seen map[string]bool // the watched teams
 }
 
 func (a *app) teamsChange(ctx context.Context) (<-chan struct{}, func(), error) {
@@ -80,12 +80,12 @@ func (w *teamsWatch) loop(ctx context.Context) {
 	}
 }
 
-// look begins to watch the teams that are new. One that cannot be opened is tried
-// again when a team comes or goes; it is a row of the list all the same.
+// look starts watching new teams. A team that cannot be opened is retried when a team is created
+// or deleted; the list has a row for it anyway.
 func (w *teamsWatch) look(ctx context.Context) {
 	list, err := w.env.Teams(ctx)
 	if err != nil {
-		return // the list itself tells
+		return // the list reports the error
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *teamsWatch) look(ctx context.Context) {
 	}
 }
 
-// follow wakes for one team until it is gone.
+// follow wakes for one team until it is deleted.
 func (w *teamsWatch) follow(ctx context.Context, key string) {
 	defer func() {
 		w.mu.Lock()

@@ -35,7 +35,7 @@ the repository.`,
 	return cmd
 }
 
-// saved is where the command looks, and who asks. A team that is gone is none.
+// saved returns what the command reads from, and the caller. A deleted team counts as no team.
 func (a *app) saved(ctx context.Context, repo string) (*tool.Env, tool.SavedIn, tool.Caller, error) {
 	in := tool.SavedIn{Repo: repo}
 	env, err := a.tools()
@@ -70,7 +70,7 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// A repository that is named, without a team: its saved states outlive their teams.
+			// A named repository is used without a team: its saved states outlive their teams.
 			named := *repo != "" && a.team == "" && os.Getenv(team.EnvTeam) == ""
 			in.Agent, in.Every = agent, every || named
 			list, err := env.Rescues(cmd.Context(), in)
@@ -158,7 +158,7 @@ func newRescueShow(a *app, repo *string) *cobra.Command {
 	return cmd
 }
 
-// printableLines keeps escape sequences in files off the terminal.
+// printableLines escapes control sequences in files.
 func printableLines(s string) string {
 	ls := strings.SplitAfter(s, "\n")
 	for i, l := range ls {

@@ -12,7 +12,7 @@ type roleOut struct {
 	Status string    `json:"status"` // shown, changed or already_set
 	Member string    `json:"member"`
 	Role   team.Role `json:"role"`
-	Before team.Role `json:"before,omitempty"` // of a change
+	Before team.Role `json:"before,omitempty"` // before a change
 }
 
 func newRole(a *app) *cobra.Command {

@@ -59,7 +59,7 @@ closed; with --sub they stay open, and the new run is a part of the current one.
 	return cmd
 }
 
-// runID is the number of a run, 0 for none given.
+// runID parses the number of a run; 0 if none was given.
 func runID(args []string) (int64, error) {
 	if len(args) == 0 {
 		return 0, nil

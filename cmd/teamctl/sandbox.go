@@ -21,33 +21,32 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// trySubject is the member of a sandbox.
+// trySubject is the name of a sandbox's member.
 const trySubject = "subject"
 
-// sandbox is a team that exists for a test alone. It is used through the program
-// itself, as a person uses a team. All of it lies in one directory below the person's
-// own home, not in a temporary one: agents skip settings that lie where others may
-// write. The directory is locked for as long as the test goes on, so that the next one
-// finds what was left by one that was killed.
+// sandbox is a team that exists only for a test and is used through the program itself, as a
+// person would. All of it is in one directory below the person's home, not in a temporary one:
+// agents ignore settings in places where others may write. The directory is locked during the
+// test, so that the next test can tell what a killed one left behind.
 type sandbox struct {
 	dir  string
 	work string
 	exe  string
 	env  []string
 	lock *filelock.Held
-	made string // the home directory, if it was made for this
+	made string // the home directory, if it was created for this
 	pid  int    // of the member
 }
 
 const (
 	sandboxPrefix = "test-"
 	sandboxTeam   = "sandbox"
-	// sandboxYoung is how old a directory is at least that may be a killed test's: one
-	// that is just made is not locked yet.
+	// sandboxYoung is the minimum age of a directory that may belong to a killed test: a new one is
+	// not locked yet.
 	sandboxYoung = time.Minute
 )
 
-// newSandbox makes a team whose member works in a directory, an empty one if work is "".
+// newSandbox creates a team whose member works in the given directory, an empty one if work is "".
 func newSandbox(ctx context.Context, work string) (_ *sandbox, err error) {
 	work, err = absolute(work)
 	if err != nil {
@@ -78,8 +77,7 @@ func newSandbox(ctx context.Context, work string) (_ *sandbox, err error) {
 	return s, s.run(ctx, nil, "create", sandboxTeam)
 }
 
-// make makes the directory: the person's own kinds of agent and rules for screens are
-// seen from it.
+// make creates the directory, with the person's own agent kinds and screen patterns.
 func (s *sandbox) make(home team.Home) (err error) {
 	if _, serr := os.Stat(home.Dir); errors.Is(serr, fs.ErrNotExist) {
 		s.made = home.Dir
@@ -115,8 +113,8 @@ func sandboxLock(dir string) string { return filepath.Join(dir, "lock") }
 
 func sandboxHome(dir string) team.Home { return team.Home{Dir: filepath.Join(dir, "home")} }
 
-// sandboxEnv is ours without what would make the sandbox a part of a team, or of the
-// person's tmux.
+// sandboxEnv is this process's environment without what would connect the sandbox to a team or to
+// the person's tmux.
 func sandboxEnv(dir string) []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -129,7 +127,7 @@ func sandboxEnv(dir string) []string {
 	return append(env, team.EnvHome+"="+sandboxHome(dir).Dir)
 }
 
-// sweepSandboxes ends and removes what tests left that were killed.
+// sweepSandboxes ends and removes what killed tests left behind.
 func sweepSandboxes(ctx context.Context, home team.Home, exe string) error {
 	dirs, err := filepath.Glob(filepath.Join(home.Dir, sandboxPrefix+"*"))
 	if err != nil {
@@ -142,7 +140,7 @@ func sweepSandboxes(ctx context.Context, home team.Home, exe string) error {
 		}
 		l, ok, err := filelock.TryLock(sandboxLock(d))
 		if err != nil || !ok {
-			continue // it goes on
+			continue // it is still running
 		}
 		s := &sandbox{dir: d, work: d, exe: exe, env: sandboxEnv(d), lock: l}
 		if err := s.close(ctx); err != nil {
@@ -152,10 +150,11 @@ func sweepSandboxes(ctx context.Context, home team.Home, exe string) error {
 	return nil
 }
 
-// sandboxWithin bounds one command in a sandbox: a slow program takes a minute to start.
+// sandboxWithin is the maximum time for one command in a sandbox: a slow program takes a minute to
+// start.
 const sandboxWithin = 3 * time.Minute
 
-// run runs a command of this program in the sandbox and reads its result into out.
+// run runs a command of this program in the sandbox and decodes its result into out.
 func (s *sandbox) run(ctx context.Context, out any, args ...string) error {
 	data, err := s.output(ctx, args...)
 	if err != nil || out == nil {
@@ -173,7 +172,7 @@ func (s *sandbox) output(ctx context.Context, args ...string) ([]byte, error) {
 	args = append([]string{args[0], "--json"}, args[1:]...)
 	cmd := exec.CommandContext(ctx, s.exe, args...) // this program
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.work, s.env, time.Second
-	// A person's Ctrl-C is for us: we end what was begun.
+	// A person's Ctrl-C is for this process, which cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	var stdout, stderr bytes.Buffer
@@ -191,7 +190,7 @@ func (s *sandbox) output(ctx context.Context, args ...string) ([]byte, error) {
 	return nil, fmt.Errorf("teamctl %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()+stdout.String()))
 }
 
-// sandboxMember is what ps says of the member.
+// sandboxMember is the member as ps shows it.
 type sandboxMember struct {
 	Name     string        `json:"name"`
 	Observed team.Observed `json:"observed"`
@@ -200,7 +199,7 @@ type sandboxMember struct {
 	Exit     string        `json:"exitText"`
 }
 
-// place is where it runs, in the words of --backend.
+// place is where it runs, as a value of --backend.
 func (m sandboxMember) place() string {
 	if strings.HasPrefix(m.PaneID, "%") {
 		return "tmux"
@@ -208,7 +207,7 @@ func (m sandboxMember) place() string {
 	return "pty"
 }
 
-// sandboxState is what explain says of it.
+// sandboxState is the member as explain shows it.
 type sandboxState struct {
 	Activity team.Activity `json:"activity"`
 	For      team.WaitFor  `json:"for"`
@@ -221,7 +220,7 @@ type sandboxState struct {
 	Recent []team.Observation `json:"recent"`
 }
 
-// worked reports whether it was seen at work, if only for a moment.
+// worked reports whether the member was seen working, if only for a moment.
 func (r sandboxState) worked() bool {
 	return slices.ContainsFunc(r.Recent, func(o team.Observation) bool { return o.Activity == team.Working })
 }
@@ -237,14 +236,14 @@ func (r sandboxState) shown() string {
 	return out
 }
 
-// rested reports whether the program itself has said since a time that it is idle. A screen
-// may be behind, and shows what was before.
+// rested reports whether the program itself has reported idle since a time. A screen may be late
+// and show an earlier state.
 func (r sandboxState) rested(since time.Time) bool {
 	told := r.Tier == team.TierHook.String() || r.Tier == team.TierChannel.String()
 	return told && r.Activity == team.Idle && r.At.After(since)
 }
 
-// ended reports that it runs no more; nothing starts it again.
+// ended reports whether it has exited; nothing restarts it.
 func (m sandboxMember) ended() bool {
 	switch m.Observed {
 	case team.Exited, team.Backoff, team.Failed, team.Completed, team.Killed:
@@ -254,7 +253,7 @@ func (m sandboxMember) ended() bool {
 	return false
 }
 
-// gone says how it ended: nothing will come of waiting.
+// gone is the error for a member that has exited: waiting is pointless.
 func (m sandboxMember) gone() error {
 	if m.Exit == "" {
 		return errors.New("it has exited")
@@ -280,13 +279,13 @@ func (s *sandbox) state(ctx context.Context) (r sandboxState, err error) {
 		return r, s.run(ctx, &r, "explain", trySubject)
 	}
 	m, err := s.member(ctx)
-	if err == nil && m.ended() { // else its end is about to be seen
+	if err == nil && m.ended() { // otherwise its exit is about to be seen
 		err = m.gone()
 	}
 	return r, err
 }
 
-// worked reports whether the member was ever at work.
+// worked reports whether the member was ever working.
 func (s *sandbox) worked(ctx context.Context) (bool, error) {
 	data, err := s.output(ctx, "events", "--what", team.EventMemberActivity)
 	if err != nil {
@@ -305,13 +304,13 @@ func (s *sandbox) worked(ctx context.Context) (bool, error) {
 	}
 }
 
-// shows is the end of its screen, or of what it has put out if it is gone.
+// shows returns the end of its screen, or of its output if it has exited.
 func (s *sandbox) shows(ctx context.Context) []string {
 	var screen struct{ Text string }
 	if err := s.run(ctx, &screen, "capture", trySubject); err != nil || strings.TrimSpace(screen.Text) == "" {
 		out, err := s.output(ctx, "logs", trySubject)
 		if err != nil {
-			return nil // there is none, which the check has said in its way
+			return nil // there is none, as the check has reported
 		}
 		screen.Text = ""
 		for dec := json.NewDecoder(bytes.NewReader(out)); ; screen.Text += "\n" {
@@ -333,7 +332,7 @@ func (s *sandbox) shows(ctx context.Context) []string {
 
 func (s *sandbox) lives() bool { return s.pid > 0 && syscall.Kill(s.pid, 0) == nil }
 
-// until looks again and again; an error of ok ends it, and so does the time.
+// until polls until ok succeeds, returns an error, or the time is over.
 func (s *sandbox) until(ctx context.Context, t trial, what string, ok func() (good bool, seen string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -358,7 +357,7 @@ func (s *sandbox) until(ctx context.Context, t trial, what string, ok func() (go
 	}
 }
 
-// close ends the team and removes all of it. What cannot be ended is left, and said.
+// close ends the team and removes all of it. What cannot be ended is left and reported.
 func (s *sandbox) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sandboxWithin)
 	defer cancel()
@@ -386,7 +385,7 @@ func (s *sandbox) remove() error {
 	}
 	errs = append(errs, s.unlock())
 	if s.made != "" {
-		_ = os.Remove(s.made) // it stays if somebody uses it by now
+		_ = os.Remove(s.made) // it stays if it is in use by now
 	}
 	return errors.Join(errs...)
 }

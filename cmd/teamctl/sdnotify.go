@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// sdNotifier returns what tells the service manager that started us, if one did,
-// what it may know: "READY=1", "STOPPING=1". See sd_notify(3). The variable is
-// taken out of the environment: our agents must not speak in our name.
+// sdNotifier returns a function that notifies the service manager, if one started this process, of
+// "READY=1" and "STOPPING=1"; see sd_notify(3). The variable is removed from the environment:
+// agents must not notify in the supervisor's name.
 func sdNotifier() func(state string) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {

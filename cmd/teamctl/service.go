@@ -102,7 +102,7 @@ func newServiceUninstall(a *app) *cobra.Command {
 	}
 }
 
-// service is the unit of the team that the flags name.
+// service returns the unit of the team that the flags name.
 func (a *app) service(cmd *cobra.Command) (s tool.Service, err error) {
 	exe, err := executable()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// suggestTask adds to the error of an unknown task which one was likely meant:
-// people write the words of its subject for its number.
+// suggestTask adds the likely task to the error of an unknown one: people type the words of its
+// subject instead of its number.
 func (a *app) suggestTask(ctx context.Context, t *tool.Team, err error) error {
 	var e *team.Error
 	if team.ReasonOf(err) != team.ReasonTaskNotFound || !errors.As(err, &e) || e.Error() != err.Error() {
@@ -29,7 +29,7 @@ func (a *app) suggestTask(ctx context.Context, t *tool.Team, err error) error {
 	}
 	for _, word := range a.given {
 		if strings.Trim(taskID(word), "0123456789") == "" {
-			continue // a number is no slip of another one
+			continue // a number is not a misspelling of another
 		}
 		near := team.Closest(word, subjects)
 		if i := slices.IndexFunc(subjects, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(word)) }); i >= 0 {

@@ -32,25 +32,23 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// envIdle sets how long a supervisor with nothing to supervise stays, as a Go
-// duration.
+// envIdle sets how long a supervisor with nothing to supervise keeps running, as a Go duration.
 const envIdle = "TEAMCTL_SUPERVISOR_IDLE"
 
 const defaultIdle = 30 * time.Second
 
-// envClock names a file that holds by how much the supervisor's wall clock is off,
-// as a Go duration, read at every look: so that tests can move it under a living
-// supervisor. Nobody else has a use for it.
+// envClock names a file with the offset of the supervisor's wall clock as a Go duration, read at
+// every use, so that tests can move the clock of a running supervisor.
 const envClock = "TEAMCTL_TEST_CLOCK"
 
-// testClock is the machine's clock, or a moved one where envClock is set.
+// testClock returns the machine's clock, or a shifted one if envClock is set.
 func testClock() policy.Clock {
 	path := os.Getenv(envClock)
 	if path == "" {
 		return policy.Clock{}
 	}
 	return policy.Clock{Wall: func() time.Time {
-		text, err := os.ReadFile(path) // whoever sets our environment may name a file
+		text, err := os.ReadFile(path) // whoever sets this environment may name a file
 		if err != nil {
 			return time.Now()
 		}
@@ -66,8 +64,8 @@ func newSupervise(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// It holds little and lives long: memory that lies idle costs more than
-			// collecting it.
+			// The process holds little memory for a long time: idle memory costs more than collecting
+			// it.
 			debug.SetGCPercent(50)
 			direct := os.Getenv(control.EnvReady) == ""
 			ready := control.Ready()
@@ -76,7 +74,7 @@ func newSupervise(a *app) *cobra.Command {
 				ready(nil)
 				return manager("READY=1")
 			})
-			_ = manager("STOPPING=1") // whether anybody listens is not ours to mind
+			_ = manager("STOPPING=1") // the service manager may not listen
 			if err != nil {
 				ready(err)
 			}
@@ -85,8 +83,8 @@ func newSupervise(a *app) *cobra.Command {
 	}
 }
 
-// supervise is the supervisor's process. One that no command of teamctl has started is
-// direct: a service manager has.
+// supervise is the supervisor's process. direct reports that a service manager started it and not
+// a command of teamctl.
 func (a *app) supervise(ctx context.Context, direct bool, listening func() error) error {
 	key, err := team.TeamKey(a.team)
 	if err != nil {
@@ -123,13 +121,13 @@ func (a *app) supervise(ctx context.Context, direct bool, listening func() error
 	}
 	err = control.Serve(ctx, control.ServeIn{Layout: p.layout, Log: log, Build: p.build, Listening: up})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // told to leave: the members stay
+		return nil // asked to exit: the members keep running
 	}
 	return err
 }
 
-// completeEnv gives a supervisor that was started directly what it lacks of the person's
-// environment. A member's would have what is the member's.
+// completeEnv adds to a supervisor that was started directly what its environment lacks of the
+// person's. A member's environment would contain the member's own variables.
 func (a *app) completeEnv(l team.Layout) error {
 	if a.origin(l) == control.FromMember {
 		return team.Errorf(team.CodeDenied, "a member cannot run the supervisor: it would have the member's environment").
@@ -143,7 +141,7 @@ func leadArgv(exe string, l team.Layout) []string {
 	return []string{exe, "board", "--pane", "--team", l.Key}
 }
 
-// parts makes what a supervisor works with.
+// parts creates what a supervisor works with.
 type parts struct {
 	exe    string
 	idle   time.Duration
@@ -195,7 +193,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 	}, nil
 }
 
-// alsoLook makes a deleted notification socket anew whenever woken is called.
+// alsoLook recreates a deleted notification socket whenever woken is called.
 func (p parts) alsoLook(woken func(), n *bundle.Notifier) func() {
 	return func() {
 		if woken != nil {
@@ -210,7 +208,7 @@ func (p parts) alsoLook(woken func(), n *bundle.Notifier) func() {
 	}
 }
 
-// relay turns the events of the notify socket into the supervisor's notes.
+// relay turns the events of the notification socket into the supervisor's notes.
 func relay(n *bundle.Notifier) (<-chan supervisor.Note, func()) {
 	events, cancel := n.Subscribe("", "")
 	notes := make(chan supervisor.Note, 64)
@@ -233,8 +231,8 @@ func relay(n *bundle.Notifier) (<-chan supervisor.Note, func()) {
 	}
 }
 
-// runInProcess is a built-in agent as a goroutine of the supervisor's: the same command
-// line, read by the same command. All of them share hub.
+// runInProcess runs a built-in agent as a goroutine of the supervisor: the same command line,
+// parsed by the same command. All agents share hub.
 func runInProcess(hub *dirwatch.Hub) func(context.Context, backends.Launch, io.Writer) error {
 	return func(ctx context.Context, l backends.Launch, out io.Writer) error {
 		own := map[string]func(*app, *workplace) *cobra.Command{"worker": newWorkerAt, "llm": newLLMAt}

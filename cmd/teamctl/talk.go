@@ -109,7 +109,7 @@ func waitFlags(cmd *cobra.Command, wait *string, timeout *time.Duration) {
 	cmd.Flags().DurationVar(timeout, "timeout", 0, "wait so long at most (default for ever)")
 }
 
-// waitFor reads --wait; "" is not to wait.
+// waitFor parses --wait; "" means not to wait.
 func waitFor(cmd *cobra.Command, wait string) (team.DeliveryState, error) {
 	if wait == "" {
 		if cmd.Flags().Changed("timeout") {
@@ -174,7 +174,7 @@ func (a *app) send(ctx context.Context, in tool.SendIn, want team.DeliveryState,
 	})
 }
 
-// delivered says how far a message has come, as far as there is evidence.
+// delivered reports how far a message has come, according to the evidence.
 func delivered(d ledger.Delivery) string {
 	text := map[team.DeliveryState]string{
 		team.Posted: "posted, not in the mailbox yet", team.Mailed: "in the mailbox", team.Held: "held back",
@@ -227,7 +227,7 @@ the state of the team, then each message in an element of its own.`,
 					a.showInbox(in, prompt)
 					return a.out.failed
 				}
-				if consume { // marked once it is written
+				if consume { // marked once written
 					return t.InboxConsume(cmd.Context(), c, show)
 				}
 				var (
@@ -252,7 +252,7 @@ the state of the team, then each message in an element of its own.`,
 	return cmd
 }
 
-// showInbox writes a mailbox, or as it is put into a conversation.
+// showInbox writes a mailbox, with prompt in the form that is inserted into a conversation.
 func (a *app) showInbox(in tool.InboxOut, prompt bool) {
 	if a.out.value(in) {
 		return

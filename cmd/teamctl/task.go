@@ -111,7 +111,7 @@ of a team file do (teamctl up --help).`,
 				tasks = []ledger.NewTask{t}
 			}
 			return a.withTeam(cmd.Context(), func(tm *tool.Team, c tool.Caller) error {
-				if file != "" && file != "-" && c.Person { // others may give any command
+				if file != "" && file != "-" && c.Person { // members may give any command
 					if _, err := a.agree(cmd.Context(), tm.Env, c, file, commands, agreed, "teamctl task add -f "+team.ShellQuote(file)); err != nil {
 						return err
 					}
@@ -158,7 +158,7 @@ func readTasks(file string, stdin io.Reader) ([]teamfile.Task, error) {
 	return teamfile.ParseTasks("stdin", data)
 }
 
-// metadata is the JSON object of --meta and --run.
+// metadata returns the JSON object of --meta and --run.
 func metadata(cmd *cobra.Command, meta []string, run string) (json.RawMessage, error) {
 	kv, err := pairs(cmd, "meta", meta)
 	if err != nil || len(kv) == 0 && run == "" {
@@ -303,7 +303,7 @@ func (a *app) status(s team.TaskStatus) string {
 	return string(s)
 }
 
-// took is how long a task has been, or was, in work.
+// took is how long a task has been in progress, or was.
 func took(t ledger.Task) string {
 	v := look.Task(t, false)
 	if v.Began.IsZero() {
@@ -315,7 +315,7 @@ func took(t ledger.Task) string {
 	return view.Duration(v.Took(time.Now()))
 }
 
-// short is a commit for people.
+// short abbreviates a commit for people.
 func short(commit string) string {
 	if len(commit) > 10 {
 		return commit[:10]
@@ -369,7 +369,7 @@ func (a *app) showTask(t ledger.Task) {
 		put("review", fmt.Sprintf("waits for approval %d", t.Review))
 	}
 	put("depends on", strings.Join(t.DependsOn, ", "))
-	put("incomplete", strings.Join(t.BlockedBy, ", ")) // of those
+	put("incomplete", strings.Join(t.BlockedBy, ", ")) // a subset of the dependencies
 	if t.Priority != 0 {
 		put("priority", strconv.Itoa(t.Priority))
 	}
@@ -403,7 +403,7 @@ func (a *app) showTask(t ledger.Task) {
 	}
 }
 
-// showMetadata shows text as text, and everything else as JSON.
+// showMetadata shows strings as text, and other values as JSON.
 func (a *app) showMetadata(raw json.RawMessage, block func(name, value string)) {
 	var meta map[string]json.RawMessage
 	if json.Unmarshal(raw, &meta) != nil {

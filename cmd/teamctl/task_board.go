@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Verbs of the board that are the lead's: what is on it, and who gets it.
+// Commands for the lead: which tasks the board has, and who gets them.
 
 func newTaskUpdate(a *app) *cobra.Command {
 	var (
@@ -108,7 +108,7 @@ in_progress claims and starts, completed completes, pending releases the task.`,
 	return cmd
 }
 
-// dependencies are what --depends-on adds to the dependencies of a task and takes away.
+// dependencies computes which dependencies --depends-on adds and removes.
 func dependencies(cmd *cobra.Command, now, given []string) (add, drop []string, err error) {
 	var exactly []string
 	changes := 0
@@ -346,7 +346,7 @@ owner where a member has that name.`,
 	return cmd
 }
 
-// maxDump bounds what is read of a document, in bytes.
+// maxDump is the maximum size of a document, in bytes.
 const maxDump = 64 << 20
 
 func (a *app) readDump(ctx context.Context, path string) (d tool.TaskDump, err error) {

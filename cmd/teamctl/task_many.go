@@ -12,11 +12,11 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// taskSet is a flag that names tasks by how they stand, instead of ids.
+// taskSet is a flag that selects tasks by their state instead of by id.
 type taskSet struct {
 	flag, help, none string
 	filter           ledger.TaskFilter
-	fits             func(ledger.Task) bool // nil: what the filter gives
+	fits             func(ledger.Task) bool // nil accepts all that the filter returns
 }
 
 var (
@@ -29,8 +29,8 @@ var (
 
 func held(t ledger.Task) bool { return t.Status == team.TaskClaimed || t.Status == team.TaskInProgress }
 
-// manyTasks makes cmd take several ids, or one of the sets, and run do on each task. The
-// first refusal is the command's error; the other tasks are done all the same.
+// manyTasks makes cmd accept several ids or one of the sets, and applies run to each task. The
+// first failure is the command's error; the other tasks are still processed.
 func (a *app) manyTasks(cmd *cobra.Command, offered ledger.TaskFilter, sets []taskSet,
 	do func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (any, error)) *cobra.Command {
 	chosen := make([]bool, len(sets))
@@ -117,7 +117,7 @@ func (a *app) manyTasks(cmd *cobra.Command, offered ledger.TaskFilter, sets []ta
 	return cmd
 }
 
-// settled says how a task stands after a verb; the state it had already is no change.
+// settled reports the state of a task after a command, and whether it had that state before.
 func (a *app) settled(verb string, t settledTask) {
 	switch {
 	case t.Outcome != "":
@@ -182,7 +182,7 @@ task counts as failed, so tasks that depend on it wait until it is retried or re
 // removedTask is the result of task rm.
 type removedTask struct {
 	ID    string   `json:"deleted"`
-	Ready []string `json:"ready"` // what waited for nothing else
+	Ready []string `json:"ready"` // tasks that depended on nothing else
 }
 
 func newTaskRm(a *app) *cobra.Command {

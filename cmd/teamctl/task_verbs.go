@@ -52,8 +52,8 @@ exit status is 0.`,
 	return cmd
 }
 
-// settling is a verb that changes one task, for manyTasks. The state that the task has
-// already, by the caller's own doing or on the board for everybody, is no error.
+// settling is a command that changes one task, for manyTasks. A state that the task already has is
+// not an error.
 func (a *app) settling(verb string, attempt *int,
 	do func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error)) func(context.Context, *tool.Team, tool.Caller, string) (any, error) {
 	return func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (any, error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// usage is a mistake in the command line: exit status 2, and where help is.
+// usage is an error in the command line: exit status 2, with a pointer to the help.
 func usage(cmd *cobra.Command, format string, args ...any) *team.Error {
 	return team.Errorf(team.CodeInvalid, format, args...).WithReason(team.ReasonUsage).
 		WithHint(cmd.CommandPath() + " --help")
 }
 
-// withHelp says where help is when what was wrong with the input does not say more. What
-// an operation refuses is told by call in its own words, as by every other door.
+// withHelp adds a pointer to the help to an error that does not say more. Errors of an operation
+// keep their own words, as at every other door.
 func withHelp(cmd *cobra.Command, err error) error {
 	if team.CodeOf(err) != team.CodeInvalid || team.HintOf(err) != "" || cmd.Name() == "call" {
 		return err
@@ -26,7 +26,7 @@ func withHelp(cmd *cobra.Command, err error) error {
 	return team.Errorf(team.CodeInvalid, "%w", err).WithReason(team.ReasonOf(err)).WithHint(cmd.CommandPath() + " --help")
 }
 
-// takes checks the number of arguments; names say what they are.
+// takes checks the number of arguments; names describes them.
 func takes(least, most int, names string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -41,8 +41,8 @@ func takes(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
-// otherWords are what people who know other programs, or an older teamctl, type for a
-// command: no slip of its name, and often near that of another one.
+// otherWords are what users of other programs, or of an older teamctl, type for a command. They
+// are not misspellings, and often resemble another command.
 var otherWords = map[string][]string{
 	"create": {"new", "init", "team new", "team add"}, "delete": {"rm", "remove", "destroy", "team rm", "team remove"},
 	"ls": {"list", "team list"}, "ps": {"top", "members", "member list", "member ps", "member status"},
@@ -62,18 +62,18 @@ var otherWords = map[string][]string{
 	"doctor": {"check", "fix", "repair"}, "events": {"event", "history", "log"}, "run list": {"runs"},
 }
 
-// slip is a mistake in a word of the command line that the word meant is known for.
+// slip is a mistake in a word of the command line for which the intended word is known.
 type slip struct {
 	err   *team.Error
-	wrong string   // as it was typed
-	right string   // in its place: a flag, or all words from the program's name on
-	path  []string // the words of the command that lead to wrong; nil where it is a flag
+	wrong string   // as typed
+	right string   // the replacement: a flag, or all words from the program's name on
+	path  []string // the words of the command before wrong; nil if it is a flag
 }
 
 func (s *slip) Error() string { return s.err.Error() }
 func (s *slip) Unwrap() error { return s.err }
 
-// unknownVerb refuses what is no verb of cmd, with the nearest one.
+// unknownVerb rejects an unknown verb of cmd and suggests the nearest one.
 func unknownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// pathWords are the words by which a command can be called, with those of its parents.
+// pathWords returns the words by which a command and its parents can be called.
 func pathWords(cmd *cobra.Command) []string {
 	words := []string{}
 	for ; cmd != nil; cmd = cmd.Parent() {
@@ -107,8 +107,7 @@ func pathWords(cmd *cobra.Command) []string {
 	return words
 }
 
-// mended is a command line with the word meant in the place of a slip, so that the hint
-// can be pasted.
+// mended returns the command line with the slip corrected, so that the hint can be pasted.
 func (s *slip) mended(args []string) string {
 	i := slices.Index(args, s.wrong)
 	if s.path == nil {
@@ -131,7 +130,7 @@ func (s *slip) mended(args []string) string {
 	return line
 }
 
-// needsVerb is the RunE of a noun: without a verb it says which there are.
+// needsVerb is the RunE of a noun: without a verb it lists the verbs.
 func needsVerb(cmd *cobra.Command, _ []string) error {
 	var verbs []string
 	for _, c := range cmd.Commands() {
@@ -142,7 +141,7 @@ func needsVerb(cmd *cobra.Command, _ []string) error {
 	return usage(cmd, "%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbs, ", "))
 }
 
-// flagError makes usage errors of pflag's.
+// flagError turns pflag's errors into usage errors.
 func flagError(cmd *cobra.Command, err error) error {
 	var (
 		none    *pflag.NotExistError
@@ -152,7 +151,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &none):
 		if said := cmd.Flags().Args(); len(said) > 0 && cmd.HasAvailableSubCommands() {
-			return unknownVerb(cmd, said) // whose flag it would be
+			return unknownVerb(cmd, said) // the command that the flag belongs to
 		}
 		name := none.GetSpecifiedName()
 		dashed := "--" + name
@@ -178,7 +177,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage(cmd, "%v", err)
 }
 
-// kindOf says what a flag wants.
+// kindOf describes the value of a flag.
 func kindOf(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "int", "int64":
@@ -191,7 +190,7 @@ func kindOf(f *pflag.Flag) string {
 	return f.Value.Type()
 }
 
-// newShim is there for --help only: main runs the shim before cobra is built.
+// newShim exists for --help only: main runs the shim before cobra is set up.
 func newShim(*app) *cobra.Command {
 	return &cobra.Command{Use: "shim", Short: "Hold one agent (started by the supervisor)", Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd, "shim must be the first argument") }}

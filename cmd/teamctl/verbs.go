@@ -7,14 +7,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verb is a command of the first level. Its name stands here so that a command line
-// costs the making of one command, not of all.
+// verb is a top-level command. Its name is here so that a command line pays for creating one
+// command, not all.
 type verb struct {
 	name string
 	make func(*app) *cobra.Command
 }
 
-// verbs by their group in the help. What people have no use for has none.
+// verbs lists the commands by their group in the help. Commands that are not for people have no
+// group.
 var verbs = []struct {
 	group string
 	all   []verb
@@ -52,9 +53,8 @@ var verbs = []struct {
 	}},
 }
 
-// only is the one verb that the command line can be about, or "" where it may need
-// more than one: it asks for help or completion, starts with a flag, or has a word
-// that stands for several.
+// only returns the one verb that the command line can refer to, or "" if it may need more than
+// one: it asks for help or completion, starts with a flag, or has a word that stands for several.
 func only(args []string) string {
 	if len(args) == 0 || aboutAll(args) {
 		return ""
@@ -67,8 +67,8 @@ func only(args []string) string {
 	return ""
 }
 
-// aboutAll says that a command line may be about the long forms of verbs, or about
-// all commands.
+// aboutAll reports whether a command line may refer to the long forms of verbs, or to all
+// commands.
 func aboutAll(args []string) bool {
 	return slices.ContainsFunc(args, func(s string) bool {
 		return s == "-h" || s == "--help" || s == "help" || s == "docs" || strings.HasPrefix(s, cobra.ShellCompRequestCmd) ||

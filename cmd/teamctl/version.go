@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// version and commit are set by the linker where the build is no module build:
-// -ldflags "-X main.version=v1.2.3 -X main.commit=abc".
+// version and commit are set by the linker in builds outside a module: -ldflags "-X
+// main.version=v1.2.3 -X main.commit=abc".
 var version, commit string
 
 type versionInfo struct {
@@ -24,7 +24,7 @@ type versionInfo struct {
 	SQLite  string `json:"sqlite"`
 }
 
-// readVersion is what this program was built from.
+// readVersion reports what this program was built from.
 func readVersion() versionInfo {
 	v := versionInfo{
 		Module: "github.com/teamctl/teamctl", Version: version, Commit: commit,

@@ -10,11 +10,11 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// activityWait is how long is waited for what an agent does, or writes, where nobody says:
-// unlike a task it may never come, and nobody would be told (U21).
+// activityWait is the default time to wait for an agent's activity or output: unlike a task, it
+// may never come, and a wait without a limit would hang silently.
 const activityWait = 2 * time.Minute
 
-// forever is a limit that nobody lives to see.
+// forever stands for no limit.
 const forever = 100 * 365 * 24 * time.Hour
 
 // awaited is what wait waits for instead of tasks.
@@ -34,7 +34,7 @@ func (w *awaited) flags(cmd *cobra.Command, a *app) {
 
 func (w *awaited) tasks() bool { return w.member == "" && !w.mail }
 
-// check refuses what does not go together.
+// check rejects flags that exclude each other.
 func (w *awaited) check(cmd *cobra.Command) error {
 	switch {
 	case w.member != "" && w.mail:

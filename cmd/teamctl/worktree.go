@@ -76,7 +76,7 @@ takes 2.38). SHARED counts files that another member changes too.`,
 	return cmd
 }
 
-// count is a number that may be unknown.
+// count formats a number that may be unknown.
 func count(n int) string {
 	if n < 0 {
 		return "-"
@@ -99,7 +99,7 @@ func sharedFiles(w tool.WorktreeInfo) int {
 	return len(seen)
 }
 
-// work says in a word what is not committed.
+// work describes uncommitted work in a word.
 func work(s team.WorktreeStatus) string {
 	switch {
 	case s.Operation != "":
@@ -110,7 +110,7 @@ func work(s team.WorktreeStatus) string {
 	return fmt.Sprintf("%d changed", len(s.Changes))
 }
 
-// sizeText is a size for people.
+// sizeText formats a size for people.
 func sizeText(n int64) string {
 	f, unit := float64(n), "B"
 	for _, u := range []string{"K", "M", "G", "T"} {
