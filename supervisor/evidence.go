@@ -12,10 +12,12 @@ import (
 // message that its program has dropped without a word, would stay injected for ever: what
 // stays so for longer than its way takes is asked about, and then ever more seldom.
 
-// askedAbout is how often a message was asked about, and when last.
+// askedAbout is how often a message was asked about, when last, and whether the program
+// then kept it in a queue of its own.
 type askedAbout struct {
-	at    time.Time
-	times int
+	at     time.Time
+	times  int
+	queued bool
 }
 
 // evidenceDoublings bounds how seldom a message is asked about: every 16 minutes, where the
@@ -59,7 +61,7 @@ func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time
 		}
 		still[id] = l.askedAbout[id]
 		if left <= 0 {
-			still[id] = askedAbout{now, still[id].times + 1}
+			still[id] = askedAbout{at: now, times: still[id].times + 1}
 			left = s.policy.Evidence << min(still[id].times, evidenceDoublings)
 		}
 		if next == 0 || left < next {
@@ -70,10 +72,21 @@ func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time
 	return ids, next
 }
 
+// noteQueued notes which of the messages that were asked about the program keeps in a queue.
+func (l *line) noteQueued(outcomes []team.Outcome) {
+	for _, o := range outcomes {
+		if a, ok := l.askedAbout[o.ID]; ok && a.queued != o.Queued {
+			a.queued = o.Queued
+			l.askedAbout[o.ID] = a
+		}
+	}
+}
+
 // unknownAfter is how long a message that was handed over is left before it is unknown.
-// A channel that can be asked has been asked twice by then.
-func (s *Supervisor) unknownAfter(l *line) time.Duration {
-	if l.settles() {
+// A channel that can be asked has been asked twice by then. What the program keeps in a
+// queue is known to be there, and stays there as long as a command of the agent runs.
+func (s *Supervisor) unknownAfter(l *line, id string) time.Duration {
+	if l.settles() && !l.askedAbout[id].queued {
 		return 4 * s.policy.Evidence
 	}
 	return s.policy.Doubt
@@ -90,13 +103,12 @@ func (s *Supervisor) lookAgain(l *line) time.Duration {
 // giveUpHope notes as unknown what was handed over for longer than its way takes and is
 // not shown to have arrived. It returns when the next one is due; 0 for never.
 func (s *Supervisor) giveUpHope(ctx context.Context, l *line, row ledger.Member, out []ledger.Outgoing, now time.Time) (next time.Duration, err error) {
-	most := s.unknownAfter(l)
 	var marks []ledger.DeliveryMark
 	for _, o := range out {
 		if o.Delivery.State != team.Injected {
 			continue
 		}
-		left := most - now.Sub(time.UnixMilli(o.Delivery.At))
+		left := s.unknownAfter(l, o.Message.ID) - now.Sub(time.UnixMilli(o.Delivery.At))
 		if left > 0 {
 			if next == 0 || left < next {
 				next = left

@@ -112,3 +112,31 @@ func TestUnknown(t *testing.T) {
 		r.until("it has arrived", func() bool { return r.delivery(id).State == team.Accepted })
 	}
 }
+
+// A message that the program keeps in a queue of its own is known to be there: it is not
+// unknown as soon as one of which nothing is seen.
+func TestQueuedIsNotUnknown(t *testing.T) {
+	t.Parallel()
+	c := &fakeCourier{settles: true, evidence: 10 * time.Millisecond, doubt: time.Hour}
+	var asked atomic.Int32
+	var gone atomic.Bool
+	c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+		for _, m := range mail {
+			o := team.Outcome{ID: m.ID, State: team.Injected}
+			if m.Again {
+				asked.Add(1)
+				o.State, o.Queued = "", !gone.Load()
+			}
+			out = append(out, o)
+		}
+		return out
+	}
+	r, _ := talking(t, c)
+	id := r.post("queued")
+	r.until("asked about, long after one that is not queued is unknown", func() bool { return asked.Load() >= 5 })
+	if d := r.delivery(id); d.State != team.Injected {
+		t.Errorf("it is %+v", d)
+	}
+	gone.Store(true)
+	r.until("unknown", func() bool { return r.delivery(id).State == team.Unknown })
+}

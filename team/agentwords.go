@@ -155,4 +155,7 @@ type Outcome struct {
 	State    DeliveryState `json:"state,omitempty"`
 	Evidence string        `json:"evidence,omitempty"`
 	Reason   string        `json:"reason,omitempty"`
+	// Queued answers Mail.Again: the CLI keeps it in a queue of its own and has not given it
+	// to its model yet.
+	Queued bool `json:"queued,omitempty"`
 }

@@ -23,7 +23,10 @@ type Client struct {
 	// Escapes: what a hook adds reaches the model with its angle brackets as entities, the
 	// result of a tool as JSON.
 	Escapes bool
-	Older   bool // not the newest version: it is tried with mail only
+	// Sandboxed: its shell may not write to a git directory outside of the worktree, and it
+	// asks its person for that.
+	Sandboxed bool
+	Older     bool // not the newest version: it is tried with mail only
 	// AsksInWorktree: its person's trust of a repository does not cover the worktrees.
 	AsksInWorktree bool
 }
@@ -59,7 +62,7 @@ func Clients() []Client {
 		{
 			Name: "codex", Version: "0.169.0", Tool: "mcp__teamctl__",
 			Program: []string{"openai-codex-0.169.0/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"},
-			Ask:     `@@call exec_command {"cmd":"touch asked","sandbox_permissions":"require_escalated","justification":"need it"}`, AsksTrust: true, Trusts: "Enter",
+			Ask:     `@@call exec_command {"cmd":"touch asked","sandbox_permissions":"require_escalated","justification":"need it"}`, AsksTrust: true, Trusts: "Enter", Sandboxed: true,
 		},
 		{
 			Name: "gemini", Version: "0.61.0", Tool: "mcp_teamctl_",

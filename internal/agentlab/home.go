@@ -110,6 +110,8 @@ wire_api = "responses"
 enabled = false
 [tui]
 screen_reader_detection_done = true
+[tui.model_availability_nux]
+"gpt-6.1-sol" = 9
 [projects."` + repo + `"]
 trust_level = "trusted"
 `,

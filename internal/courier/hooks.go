@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -72,8 +73,37 @@ func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) 
 	return h, nil
 }
 
-// Deliver wakes the agent where nothing else does.
+// Deliver wakes the agent where nothing else does, and looks for the evidence of what a
+// hook has given.
 func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+	var given, waiting []team.Mail
+	for _, m := range mail {
+		if m.Again {
+			given = append(given, m)
+		} else {
+			waiting = append(waiting, m)
+		}
+	}
+	if len(given) == 0 {
+		return h.bring(ctx, mail)
+	}
+	out, lost := h.recorded(given)
+	switch {
+	case len(waiting) > 0: // the agent is woken for that
+		out = append(out, h.bring(ctx, waiting)...)
+	case len(lost) > 0:
+		h.wakeForLost(ctx, lost)
+	}
+	at := map[string]int{}
+	for i, m := range mail {
+		at[m.ID] = i
+	}
+	slices.SortFunc(out, func(a, b team.Outcome) int { return at[a.ID] - at[b.ID] })
+	return out
+}
+
+// bring has the agent fetch what waits.
+func (h *hooks) bring(ctx context.Context, mail []team.Mail) []team.Outcome {
 	out := make([]team.Outcome, len(mail))
 	for i, m := range mail {
 		out[i].ID = m.ID
@@ -106,20 +136,8 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	}
 	switch {
 	case why == "" && (seen.Input == "" && !h.wakes(mail) || h.ours(seen.Input, adapter.WakeText)):
-		began := time.Now()
 		// What stands there already was typed earlier and could not be sent then.
-		switch o := h.send(ctx, adapter.WakeText); o.State {
-		case team.Held:
-			why = o.Reason
-		case team.Accepted:
-			h.called, h.woken, h.wokenFor = began, time.Now(), map[string]bool{}
-			for _, m := range mail {
-				h.wokenFor[m.ID] = true
-			}
-			h.later(wakeAgain) // it may have come to nothing
-		default:
-			h.later(lookAgain) // its Enter was not taken
-		}
+		why = h.wake(ctx, mail)
 	case why == "" && seen.Input != "":
 		why = "somebody has begun to type there"
 	case why == "": // a wake-up is under way

@@ -150,7 +150,13 @@ func (w *world) long(ctx context.Context, seconds int, then string) error {
 }
 
 func (w *world) longOf(ctx context.Context, name string, seconds int, then string) error {
-	if _, err := w.sendTo(ctx, name, fmt.Sprintf("@@shell sleep %d\n@@say %s", seconds, then)); err != nil {
+	return w.runs(ctx, name, fmt.Sprintf("sleep %d", seconds), then)
+}
+
+// runs begins a turn that runs a command and says a word then, and returns once the model
+// has asked for the command.
+func (w *world) runs(ctx context.Context, name, command, then string) error {
+	if _, err := w.sendTo(ctx, name, "@@shell "+command+"\n@@say "+then); err != nil {
 		return err
 	}
 	_, err := w.request(ctx, then, func(r fakemodelRequest) bool {
@@ -206,7 +212,7 @@ func callsTools(ctx context.Context, w *world, c agentlab.Client) (string, error
 }
 
 // commits: whoever has an identity in a global file of git has one in the agent's shell.
-func commits(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+func commits(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
@@ -215,8 +221,19 @@ func commits(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 		return "", err
 	}
 	token := w.token("commit")
-	if _, err := w.send(ctx, "@@shell git commit --allow-empty -m "+token+"\n@@say "+token); err != nil {
+	commit := "git commit --allow-empty -m " + token
+	script := "@@shell " + commit
+	if c.Sandboxed {
+		script = strings.Replace(c.Ask, "touch asked", commit, 1)
+	}
+	if _, err := w.send(ctx, script+"\n@@say "+token); err != nil {
 		return "", err
+	}
+	if c.Sandboxed {
+		if err := w.allow(ctx, c); err != nil {
+			return "", err
+		}
+		note = "it asks for each"
 	}
 	if _, err := w.answered(ctx, "say "+token); err != nil {
 		return "", err
@@ -225,7 +242,7 @@ func commits(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if want := token + " a <a@example.org> a <a@example.org>\n"; err == nil && out != want {
 		err = fmt.Errorf("it committed %q, want %q", out, want)
 	}
-	return "", err
+	return note, err
 }
 
 func permission(ctx context.Context, w *world, c agentlab.Client) (string, error) {
@@ -294,23 +311,32 @@ func ruled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 }
 
 // interrupted: a turn ends when it is interrupted, and so does the command that it runs.
-func interrupted(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
+// That command reads a pipe that has no writer: Claude Code 2.1.329 refuses a long sleep.
+func interrupted(ctx context.Context, w *world, _ agentlab.Client) (_ string, err error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
-	then := w.token("never")
-	if err := w.long(ctx, 601, then); err != nil {
+	m, err := w.member(ctx, "mate")
+	if err != nil {
 		return "", err
 	}
+	pipe := w.token("pipe")
+	if err := syscall.Mkfifo(filepath.Join(m.Worktree, pipe), 0o600); err != nil {
+		return "", fmt.Errorf("make a pipe: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(filepath.Join(m.Worktree, pipe))) }()
 	command := func() (found []int) {
 		for _, pid := range w.Processes() {
-			if argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && string(argv) == "sleep\x00601\x00" {
+			if argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && string(argv) == "cat\x00"+pipe+"\x00" {
 				found = append(found, pid)
 			}
 		}
 		return found
 	}
-	if err := w.until(ctx, "its command runs", func() (bool, error) { return len(command()) > 0, nil }); err != nil {
+	if err := w.runs(ctx, "mate", "cat "+pipe, w.token("never")); err != nil {
+		return "", err
+	}
+	if err := w.until(ctx, "running its command", func() (bool, error) { return len(command()) > 0, nil }); err != nil {
 		return "", err
 	}
 	if _, err := w.teamctl(ctx, "interrupt", "mate"); err != nil {
@@ -319,7 +345,7 @@ func interrupted(ctx context.Context, w *world, _ agentlab.Client) (string, erro
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
 	}
-	err := w.until(ctx, "its command has ended", func() (bool, error) {
+	err = w.until(ctx, "rid of its command", func() (bool, error) {
 		if left := command(); len(left) > 0 {
 			return false, fmt.Errorf("processes %v are left", left)
 		}

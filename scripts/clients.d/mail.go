@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
 // Rows that compare receipts with the requests of the model.
@@ -130,16 +132,65 @@ func mailInterrupted(ctx context.Context, w *world, c agentlab.Client) (string, 
 	return w.compared(ctx, c, letters)
 }
 
+// goOns is how many messages in a row a late interrupt may keep from the model.
+const goOns = 3
+
 // goOn gives an agent a message without a script, and waits for it in a request: amid what
 // an agent still has of a turn that was cut off, a script need not be the one that the model
-// carries out.
+// carries out. An interrupt that comes late may end the turn of that message before the
+// model is asked. The program then has the message, and owes it to its next request, which
+// another message brings about.
 func (w *world) goOn(ctx context.Context) error {
-	token := w.token("go-on")
-	if _, err := w.send(ctx, token); err != nil {
-		return err
+	var owed []string
+	for range goOns {
+		token := w.token("go-on")
+		id, err := w.send(ctx, token)
+		if err != nil {
+			return err
+		}
+		r, came, err := w.cameOrEnded(ctx, id, token)
+		if err != nil {
+			return err
+		}
+		owed = append(owed, token)
+		if !came {
+			continue
+		}
+		all := r.Came()
+		for _, t := range owed {
+			if !strings.Contains(all, t) {
+				return fmt.Errorf("%s was accepted, and is not in the next request", t)
+			}
+		}
+		return nil
 	}
-	_, err := w.asked(ctx, token)
-	return err
+	return fmt.Errorf("%d messages in a row were accepted, and are in no request", len(owed))
+}
+
+// cameOrEnded waits for the request in which a message came in, or until it is accepted by
+// an agent that is at rest and has asked nothing.
+func (w *world) cameOrEnded(ctx context.Context, id, token string) (r fakemodel.Request, came bool, err error) {
+	err = w.until(ctx, token+" in a request", func() (bool, error) {
+		state, err := w.state(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		m, err := w.member(ctx, "mate")
+		if err != nil {
+			return false, err
+		}
+		for _, q := range w.model.Requests() { // after the looks: it may have been asked meanwhile
+			if !q.Side && strings.Contains(q.New, token) {
+				r, came = q, true
+				return true, nil
+			}
+		}
+		if !(agentlab.Letter{State: state}).Accepted() || m.Activity != "idle" {
+			return false, fmt.Errorf("it is %s, and the agent %s", state, m.Activity)
+		}
+		return true, nil
+	})
+	return r, came, err
 }
 
 // compared has the model asked once more, so that its model gets what it has, and

@@ -37,7 +37,6 @@ package hook
 import (
 	"cmp"
 	"context"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,7 +144,7 @@ func (r *run) event(ctx context.Context) error {
 func (r *run) tell(blocked bool) {
 	blocked = blocked && adapter.EndsTurn(r.CLI, r.Event)
 	if adapter.FailsInTranscript(r.CLI, r.Event) {
-		r.hook.Failed = adapter.FailedTurn(r.tail(failedTail, 0))
+		r.hook.Failed = adapter.FailedTurn(courier.ReadTail(r.hook.Transcript, failedTail, 0))
 	}
 	o := adapter.HookSees(r.CLI, r.Event, r.hook, blocked, r.now)
 	if o.Activity == "" && !o.Ready {
@@ -266,28 +265,6 @@ func (r *run) converse(session string) error {
 // failedTail is how much of it is searched for the error that has ended a turn: little
 // follows that.
 const failedTail = 64 << 10
-
-// tail is the end of the transcript, of at most so many bytes from an offset on; nil
-// where it cannot be read.
-func (r *run) tail(most, after int64) []byte {
-	f, err := regular.Open(r.hook.Transcript)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // read only
-	info, err := f.Stat()
-	if err != nil {
-		return nil
-	}
-	if _, err := f.Seek(max(after, info.Size()-most), io.SeekStart); err != nil {
-		return nil
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return nil
-	}
-	return data
-}
 
 // blocked reports whether the member must get no prompts now: its provider has
 // reached a limit, or its budget is used up. A request to stop goes through. Nobody is

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
@@ -25,9 +26,6 @@ const (
 	// atOnce is how long hooks of one boundary are apart at most.
 	atOnce = 3 * time.Second
 )
-
-// transcriptTail is how much of a transcript is searched at most, from its end.
-const transcriptTail = 16 << 20
 
 // transcript is what was read of one, from an offset on.
 type transcript struct {
@@ -133,7 +131,7 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 		from = h.From
 	}
 	tr := r.transcript(from)
-	parts := kernel(supervisor.MailOf(ctx, t.Ledger, o.Message))
+	parts := courier.Kernel(supervisor.MailOf(ctx, t.Ledger, o.Message))
 	if tr.Holds(parts...) {
 		evidence := "the transcript of " + r.hook.Conversation + " holds it"
 		if h != nil {
@@ -202,7 +200,7 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 // has failed has asked its model.
 func (r *run) cancelled() bool {
 	return adapter.EndsTurn(r.CLI, r.Event) && adapter.Unanswered(r.CLI, r.hook, r.said == digest(r.hook.Answer)) &&
-		adapter.FailedTurn(r.tail(failedTail, 0)) == ""
+		adapter.FailedTurn(courier.ReadTail(r.hook.Transcript, failedTail, 0)) == ""
 }
 
 // afterLoss judges what was given before the conversation was compacted: it is not in what
@@ -243,17 +241,6 @@ func (r *run) holdsUp(h handed) bool {
 	return r.now.Sub(h.At) < atOnce
 }
 
-// kernel is what a transcript has of a message that it holds: its id and its whole text.
-// Other attributes may change with the team.
-func kernel(m team.Mail) []string {
-	_, element, _ := strings.Cut(m.Text, "\n\n")
-	head, body, ok := strings.Cut(element, ">\n")
-	if id := `message_id="` + m.ID + `"`; ok && strings.Contains(head, id) {
-		return []string{id, ">\n" + body}
-	}
-	return []string{element}
-}
-
 func (r *run) transcriptSize() int64 {
 	info, err := os.Stat(r.hook.Transcript)
 	if err != nil {
@@ -265,7 +252,7 @@ func (r *run) transcriptSize() int64 {
 // transcript is that of the conversation, from an offset on.
 func (r *run) transcript(from int64) *transcript {
 	if r.read == nil || r.read.from != from {
-		r.read = &transcript{from, adapter.ReadTranscript(r.CLI, r.tail(transcriptTail, from))}
+		r.read = &transcript{from, adapter.ReadTranscript(r.CLI, courier.ReadTail(r.hook.Transcript, courier.RecordTail, from))}
 	}
 	return r.read
 }

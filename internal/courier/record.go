@@ -1,0 +1,117 @@
+package courier
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/regular"
+	"github.com/teamctl/teamctl/team"
+)
+
+// RecordTail is how much of a transcript is read at most, from its end.
+const RecordTail = 16 << 20
+
+// Kernel is what a transcript has of a message that it holds: its id and its whole text.
+// Other attributes may change with the team.
+func Kernel(m team.Mail) []string {
+	_, element, framed := strings.Cut(m.Text, "\n\n")
+	if !framed {
+		return []string{m.Text}
+	}
+	head, body, ok := strings.Cut(element, ">\n")
+	if id := `message_id="` + m.ID + `"`; ok && strings.Contains(head, id) {
+		return []string{id, ">\n" + body}
+	}
+	return []string{element}
+}
+
+// ReadTail is the end of a file, of at most so many bytes from an offset on; nil where it
+// cannot be read.
+func ReadTail(path string, most, after int64) []byte {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // read only
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	if _, err := f.Seek(max(after, info.Size()-most), io.SeekStart); err != nil {
+		return nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// Settles reports whether the transcript shows what became of mail that a hook has given.
+// A version that is not known yet may be one that does not write it there.
+func (h *hooks) Settles() bool { return adapter.Records(h.f.Link.Agent, h.f.version()) }
+
+// recorded answers for mail that a hook has given and that nothing has shown since: the
+// next hook would find it in the transcript, but a long turn calls none. What the transcript
+// lacks, and is in no queue of the program's either, is lost.
+func (h *hooks) recorded(mail []team.Mail) (out []team.Outcome, lost []team.Mail) {
+	var t adapter.Transcript
+	c, err := ReadConversation(h.f.Bundle, h.f.Session)
+	if err == nil && c.Transcript != "" {
+		t = adapter.ReadTranscript(h.f.Link.Agent, ReadTail(c.Transcript, RecordTail, 0))
+	}
+	for _, m := range mail {
+		o := team.Outcome{ID: m.ID}
+		switch parts := Kernel(m); {
+		case t.Holds(parts...):
+			o.State, o.Evidence = team.Accepted, "the transcript of "+c.ID+" holds it"
+		case t.Queued(parts...):
+			o.Queued = true
+		default:
+			lost = append(lost, m)
+		}
+		out = append(out, o)
+	}
+	return out, lost
+}
+
+// wakeForLost types a wake-up for mail that was given and is lost, where the agent is at
+// rest and no hook waits: the hook of that prompt gives it again. A wake-up that no hook
+// follows is the last one.
+func (h *hooks) wakeForLost(ctx context.Context, lost []team.Mail) {
+	if h.waiterLives() { // it gives it again by itself
+		h.alone = time.Time{}
+		return
+	}
+	if h.alone.IsZero() {
+		h.alone = time.Now()
+	}
+	at, _ := h.heardAt()
+	if time.Since(h.alone) < waiterBack || !h.deaf.IsZero() || h.wakes(lost) || !h.called.IsZero() && !at.After(h.called) {
+		return
+	}
+	if why, seen := h.blocked(ctx); why == "" && seen.Input == "" {
+		h.wake(ctx, lost)
+	}
+}
+
+// wake types a wake-up for mail, and returns why it cannot be typed.
+func (h *hooks) wake(ctx context.Context, mail []team.Mail) (why string) {
+	began := time.Now()
+	switch o := h.send(ctx, adapter.WakeText); o.State {
+	case team.Held:
+		return o.Reason
+	case team.Accepted:
+		h.called, h.woken, h.wokenFor = began, time.Now(), map[string]bool{}
+		for _, m := range mail {
+			h.wokenFor[m.ID] = true
+		}
+		h.later(wakeAgain) // it may have come to nothing
+	default:
+		h.later(lookAgain) // its Enter was not taken
+	}
+	return ""
+}

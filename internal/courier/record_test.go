@@ -1,0 +1,111 @@
+package courier
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/team"
+)
+
+// given is mail that a hook has handed over, in the frame that it has there.
+func given(id, text string) team.Mail {
+	return team.Mail{ID: id, Again: true, Text: "a notice\n\n<teammate-message message_id=\"" + id + "\">\n" + text + "\n</teammate-message>"}
+}
+
+// recording is a channel to a version of Claude Code, and what writes its transcript.
+func recording(t *testing.T, version string) (h *hooks, s *fakeScreen, write func(entries ...any)) {
+	t.Helper()
+	s = &fakeScreen{}
+	ch, f, _ := typed(t, s, openHooks, adapter.WayHooks)
+	h = ch.(*hooks)
+	h.f.Link.Agent, h.f.Link.Version, h.f.Session = adapter.Claude, version, "s1"
+	file := filepath.Join(t.TempDir(), "transcript.jsonl")
+	if err := WriteConversation(f.Bundle, Conversation{Session: "s1", ID: "c1", Transcript: file}); err != nil {
+		t.Fatal(err)
+	}
+	return h, s, func(entries ...any) {
+		t.Helper()
+		var data []byte
+		for _, e := range entries {
+			line, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data = append(append(data, line...), '\n')
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A channel of hooks that is asked reads the transcript: a message that stands there whole is
+// accepted while no hook is called, one that the program keeps in its queue is known to be
+// there, and a part of a message is none.
+func TestHooksAreAsked(t *testing.T) {
+	t.Parallel()
+	h, s, write := recording(t, "2.1.112")
+	if !h.Settles() {
+		t.Fatal("it cannot be asked")
+	}
+	held, queued, cut := given("m1", "all of it"), given("m2", "in the queue"), given("m3", "a long text, of which a part is shown")
+	write(
+		map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{held.Text}}},
+		map[string]any{"type": "queue-operation", "operation": "enqueue", "content": queued.Text},
+		map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{cut.Text[:len(cut.Text)-30]}}},
+	)
+	out := h.Deliver(t.Context(), []team.Mail{cut, held, queued})
+	if len(out) != 3 || out[0].ID != "m3" || out[0].State != "" || out[0].Queued ||
+		out[1].ID != "m1" || out[1].State != team.Accepted || out[1].Evidence != "the transcript of c1 holds it" ||
+		out[2].ID != "m2" || out[2].State != "" || !out[2].Queued {
+		t.Errorf("%+v", out)
+	}
+	if s.lines() != "" {
+		t.Errorf("typed %q", s.lines())
+	}
+	for _, v := range []string{"2.1.34", ""} {
+		if other, _, _ := recording(t, v); other.Settles() {
+			t.Errorf("version %q does not write its transcript so", v)
+		}
+	}
+}
+
+// Mail that a hook has given and that the transcript lacks would stay lost with an agent at
+// rest whose waiting hook was killed: the agent is woken for it, once.
+func TestWokenForLostMail(t *testing.T) {
+	t.Parallel()
+	h, s, write := recording(t, "2.1.329")
+	write()
+	lost := []team.Mail{given("m1", "lost")}
+	lock, err := filelock.Lock(t.Context(), WaitLock(h.f.Bundle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Deliver(t.Context(), lost)
+	h.alone = time.Now().Add(-waiterBack)
+	h.Deliver(t.Context(), lost)
+	if s.lines() != "" {
+		t.Fatalf("a hook waits: typed %q", s.lines())
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if h.Deliver(t.Context(), lost); s.lines() != "" {
+		t.Fatalf("a hook that waits may come back: typed %q", s.lines())
+	}
+	for range 3 {
+		h.alone = time.Now().Add(-waiterBack)
+		if out := h.Deliver(t.Context(), lost); len(out) != 1 || out[0].State != "" {
+			t.Errorf("%+v", out)
+		}
+		h.woken = h.woken.Add(-wakeAgain)
+	}
+	if s.lines() != adapter.WakeText {
+		t.Errorf("typed %q", s.lines())
+	}
+}
