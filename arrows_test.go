@@ -233,7 +233,7 @@ var rooms = map[string]room{
 		why: "the loop of a turn: models, tools and mail come in by interfaces, so it starts nothing and reaches nobody by itself",
 	},
 	"agent/program": {
-		may: []string{"team", "ledger", "supervisor", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config", "agent/tools", "agent/skills", "agent/secrets"}, never: noSQL,
+		may: []string{"team", "ledger", "supervisor", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config", "agent/tools", "agent/skills", "agent/secrets", "agent/mcp", "agent/confine"}, never: noSQL,
 		why: "the program of a member that a model leads: gives the loop its models, its tools and the team's operations",
 	},
 	"internal/adapter": {

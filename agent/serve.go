@@ -39,6 +39,8 @@ type ServeIn struct {
 	Prompt    string          // the first message, may be empty
 	Interrupt <-chan struct{} // ends the turn under way
 	Quota     Quota           // nil: no budget and no limit holds
+	// Hide replaces known secrets in what comes in; nil: nothing is replaced.
+	Hide func(text string) string
 }
 
 const (
@@ -51,6 +53,9 @@ const (
 // same commit as its receipt and the turn that it begins: after a kill it is unread or in
 // the transcript once. A turn that the end of ctx has cut goes on in the next life.
 func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
+	if in.Hide == nil {
+		in.Hide = func(text string) string { return text }
+	}
 	s := &server{
 		limits: newLimits(newWorker(id, env), in.Quota), in: in, running: map[int64]*running{}, asks: make(chan ask), ended: make(chan *running),
 	}
@@ -157,7 +162,7 @@ func (s *server) begin(ctx context.Context) error {
 		return err
 	}
 	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: []ledger.Input{{NewEntry: ledger.NewEntry{
-		Kind: ledger.EntryUser, Content: s.in.Prompt, Source: "prompt",
+		Kind: ledger.EntryUser, Content: s.in.Hide(s.in.Prompt), Source: "prompt",
 	}}}}, nil)
 }
 

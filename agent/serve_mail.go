@@ -122,11 +122,11 @@ type provenance struct {
 func (s *server) inputs(letters []letter) []ledger.Input {
 	list := make([]ledger.Input, len(letters))
 	for i, l := range letters {
-		in := ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: render([]letter{l})}}
+		in := ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: s.in.Hide(render([]letter{l}))}}
 		if l.known {
 			in.Source, in.Message, in.Recipient = "message:"+l.msg.ID, l.msg.ID, s.id.Name
 			in.Provenance = encode(provenance{From: l.msg.From, Message: l.msg.ID})
-			in.Meta = encode(map[string]string{"task": cut(oneLine(l.msg.Text), maxToken)})
+			in.Meta = encode(map[string]string{"task": cut(oneLine(s.in.Hide(l.msg.Text)), maxToken)})
 		} else {
 			in.Source, in.Provenance = "unverified:"+l.entry.Key(), encode(provenance{From: "unverified"})
 		}

@@ -19,7 +19,9 @@ const (
 			(SELECT b.entry FROM session_backlog b WHERE b.session = ?1 AND b.source = ?2 AND b.kind <> 'resume' AND b.entry IS NOT NULL) LIMIT 1`
 	sqlEntries     = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND seq > ? ORDER BY seq`
 	sqlEntryNewest = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND kind = ? ORDER BY seq DESC LIMIT 1`
-	sqlSessionSeq  = `UPDATE sessions SET last_seq = last_seq + 1, updated_at = ? WHERE session_key = ? RETURNING last_seq`
+	sqlSeenFiles   = `SELECT f.key, f.value FROM (SELECT seq, kind, meta_json FROM session_entries WHERE session = ? ORDER BY seq DESC LIMIT ?) e,
+		json_each(e.meta_json, '$.seen') f WHERE e.kind = 'tool_result' AND e.meta_json IS NOT NULL AND f.atom IS NOT NULL ORDER BY e.seq`
+	sqlSessionSeq = `UPDATE sessions SET last_seq = last_seq + 1, updated_at = ? WHERE session_key = ? RETURNING last_seq`
 )
 
 // Entries returns at most limit (0: all) entries of a session's transcript after
@@ -36,6 +38,25 @@ func (l *Ledger) NewestEntry(ctx context.Context, session string, kind EntryKind
 		return e, false, err
 	}
 	return list[0], true, nil
+}
+
+// SeenFiles returns the hashes of the files whose content the tools of a session have
+// shown or written, by path, as its newest entries say: that many
+// are read.
+func (l *Ledger) SeenFiles(ctx context.Context, session string, entries int) (map[string]string, error) {
+	type file struct{ path, sum string }
+	list, err := read(ctx, l.db, "read what "+session+" has seen", func(r *sql.Rows) (f file, err error) {
+		err = r.Scan(&f.path, &f.sum)
+		return f, err
+	}, sqlSeenFiles, session, entries)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]string{}
+	for _, f := range list {
+		seen[f.path] = f.sum
+	}
+	return seen, nil
 }
 
 // entry appends an entry; one whose source is known already is returned as it is, and

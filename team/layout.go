@@ -202,6 +202,9 @@ func (b Bundle) Launch() string { return filepath.Join(string(b), "launch.json")
 // Outputs is the directory of results that are too long for a conversation.
 func (b Bundle) Outputs() string { return filepath.Join(string(b), "outputs") }
 
+// Temp is the temporary directory of what a confined agent starts.
+func (b Bundle) Temp() string { return filepath.Join(string(b), "tmp") }
+
 // Proc is the identity of the shim and the agent, written by the shim.
 func (b Bundle) Proc() string { return filepath.Join(string(b), "proc.json") }
 

@@ -122,6 +122,7 @@ const (
 	ReasonNoEnviron            = "no_environment"
 	ReasonNoFreezer            = "no_freezer"
 	ReasonNoKey                = "no_key"
+	ReasonConfine              = "confine"
 	ReasonNoLog                = "no_log"
 	ReasonNoNativeTeam         = "no_native_team"
 	ReasonNoPorts              = "no_ports"
@@ -377,6 +378,7 @@ var reasons = []Word{
 	{ReasonNoDialog, "The expected dialog is not on the screen."},
 	{ReasonNoEnviron, "The person's environment was not recorded."},
 	{ReasonNoFreezer, "The backend cannot pause the member."},
+	{ReasonConfine, "The member cannot be confined as asked."},
 	{ReasonNoKey, "The key of a model provider is missing."},
 	{ReasonNoLog, "The member has no output yet."},
 	{ReasonNoNativeTeam, "Claude Code has no such team."},

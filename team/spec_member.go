@@ -27,7 +27,9 @@ type MemberSpec struct {
 	TMUX          string            `json:"tmux,omitempty"`      // $TMUX of the person who spawned it
 	TMUXPane      string            `json:"tmuxPane,omitempty"`
 	Limits        Limits            `json:"limits,omitzero"`
-	MCP           Servers           `json:"mcp,omitempty"` // "" is all
+	MCP           Servers           `json:"mcp,omitempty"`      // "" is all
+	Confine       bool              `json:"confine,omitempty"`  // what its tools start may write in few places only
+	Writable      []string          `json:"writable,omitempty"` // further places for it: absolute paths
 	// Declared is the entry of the team file from which the member was spawned,
 	// if any.
 	Declared json.RawMessage `json:"declared,omitempty"`

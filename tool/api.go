@@ -75,6 +75,8 @@ type Env struct {
 	// CheckModel reports what keeps a model (provider/model; "" is the default) from being
 	// asked, or else what a person should know of it; nil: nothing is checked.
 	CheckModel func(ctx context.Context, ref string) (note string, err error)
+	// CheckConfine reports what keeps commands from being confined here; nil: nothing does.
+	CheckConfine func() error
 	// Dir is the directory by which a team is chosen where several exist and none is
 	// named; "" chooses none.
 	Dir string
@@ -171,11 +173,13 @@ type SpawnIn struct {
 	Asks      bool              `json:"asks,omitempty"`   // it answers shutdown requests, whatever its kind
 	Fresh     bool              `json:"fresh,omitempty"`  // a new worktree, though an earlier member of the name has left one; so with Base
 	Exact     bool              `json:"exact,omitempty"`
-	Count     int               `json:"count,omitempty"` // members to spawn in parallel, default 1
-	Place     team.Place        `json:"place"`           // $TMUX and $TMUX_PANE of the asking shell
-	Limits    team.Limits       `json:"limits,omitzero"` // for each of them, with all that it starts
-	MCP       string            `json:"mcp,omitempty"`   // MCP servers: "" or "all", or "team" for teamctl's only
-	Declared  json.RawMessage   `json:"-"`               // the entry of a team file that it is spawned from
+	Count     int               `json:"count,omitempty"`    // members to spawn in parallel, default 1
+	Place     team.Place        `json:"place"`              // $TMUX and $TMUX_PANE of the asking shell
+	Limits    team.Limits       `json:"limits,omitzero"`    // for each of them, with all that it starts
+	MCP       string            `json:"mcp,omitempty"`      // MCP servers: "" or "all", or "team" for teamctl's only
+	Confine   bool              `json:"confine,omitempty"`  // for agent llm: its tools write in its worktree only
+	Writable  []string          `json:"writable,omitempty"` // with Confine: further files and directories
+	Declared  json.RawMessage   `json:"-"`                  // the entry of a team file that it is spawned from
 }
 
 // Spawned (R29, R113).

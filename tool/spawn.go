@@ -121,6 +121,9 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 		return none, team.Errorf(team.CodeInvalid, "only built-in agents run in-process, not agent %q", in.Agent).
 			WithHint("--backend tmux or pty")
 	}
+	if err := t.Env.checkConfine(in); err != nil {
+		return none, err
+	}
 	if err := t.checkSpawn(ctx, in); err != nil {
 		return none, err
 	}
@@ -157,7 +160,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
 			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Bypass: in.Bypass, Restart: restart,
 			Env: in.Env, WorktreeMode: tree, Asks: in.Asks, Fresh: in.Fresh || in.Base != "" && in.Branch == "", Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
-			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits, MCP: servers, Declared: in.Declared,
+			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits, MCP: servers, Confine: in.Confine, Writable: in.Writable, Declared: in.Declared,
 		},
 	}
 	return asked, asked.Check()

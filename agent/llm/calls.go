@@ -81,7 +81,7 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 			}
 		}
 		t.showCall(c, r, took[i])
-		m := meta{Failed: r.Failed, Millis: took[i].Milliseconds(), Paths: r.Paths, Diff: r.Diff, File: r.File}
+		m := meta{Failed: r.Failed, Millis: took[i].Milliseconds(), Paths: r.Paths, Diff: r.Diff, File: r.File, Seen: r.Seen}
 		if err := t.result(context.WithoutCancel(ctx), c, m, r.Text); err != nil {
 			return errors.Join(err, ctx.Err())
 		}

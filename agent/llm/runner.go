@@ -60,10 +60,11 @@ type Call struct {
 type Result struct {
 	Text   string
 	Failed bool
-	Note   string   // one line for the screen; "" for none
-	Diff   string   // of an edit
-	Paths  []string // files that it changed
-	File   string   // where the whole of a long text is
+	Note   string            // one line for the screen; "" for none
+	Diff   string            // of an edit
+	Paths  []string          // files that it changed
+	File   string            // where the whole of a long text is
+	Seen   map[string]string // hashes of files whose content the session knows now, by path
 }
 
 // Desk is what a turn has of the agent that runs it: its mail, its screen and what the

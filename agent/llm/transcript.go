@@ -14,21 +14,22 @@ import (
 
 // meta is what an entry keeps beside its text.
 type meta struct {
-	From   string       `json:"from,omitempty"`    // the model of an assistant entry
-	Calls  []model.Call `json:"calls,omitempty"`   // of an assistant entry
-	Call   string       `json:"call,omitempty"`    // the id of a tool_result's call
-	Tool   string       `json:"name,omitempty"`    // its tool
-	Failed bool         `json:"failed,omitempty"`  // it failed
-	Millis int64        `json:"ms,omitempty"`      // how long it took
-	Paths  []string     `json:"paths,omitempty"`   // files that it changed
-	Diff   string       `json:"diff,omitempty"`    // of an edit
-	Kept   int64        `json:"kept,omitempty"`    // of a compaction: seq of the first entry that is still sent
-	Short  int64        `json:"short,omitempty"`   // of a compaction: results before this seq are sent shortened
-	Asked  bool         `json:"compact,omitempty"` // of an event: somebody wants the conversation compacted
-	Task   string       `json:"task,omitempty"`    // of a user entry: what is asked, in the sender's own words
-	File   string       `json:"file,omitempty"`    // where a long text is
-	Long   string       `json:"long,omitempty"`    // the file of Texts that has the entry's text
-	Usage  *team.Usage  `json:"usage,omitempty"`   // of the request that an assistant entry answers
+	From   string            `json:"from,omitempty"`    // the model of an assistant entry
+	Calls  []model.Call      `json:"calls,omitempty"`   // of an assistant entry
+	Call   string            `json:"call,omitempty"`    // the id of a tool_result's call
+	Tool   string            `json:"name,omitempty"`    // its tool
+	Failed bool              `json:"failed,omitempty"`  // it failed
+	Millis int64             `json:"ms,omitempty"`      // how long it took
+	Paths  []string          `json:"paths,omitempty"`   // files that it changed
+	Diff   string            `json:"diff,omitempty"`    // of an edit
+	Kept   int64             `json:"kept,omitempty"`    // of a compaction: seq of the first entry that is still sent
+	Short  int64             `json:"short,omitempty"`   // of a compaction: results before this seq are sent shortened
+	Asked  bool              `json:"compact,omitempty"` // of an event: somebody wants the conversation compacted
+	Task   string            `json:"task,omitempty"`    // of a user entry: what is asked, in the sender's own words
+	File   string            `json:"file,omitempty"`    // where a long text is
+	Long   string            `json:"long,omitempty"`    // the file of Texts that has the entry's text
+	Seen   map[string]string `json:"seen,omitempty"`    // of a tool_result: hashes of the files that it showed or wrote
+	Usage  *team.Usage       `json:"usage,omitempty"`   // of the request that an assistant entry answers
 }
 
 func metaOf(e ledger.Entry) (m meta, err error) {

@@ -196,12 +196,12 @@ func TestDown(t *testing.T) {
 func TestCannotStart(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Servers: map[string]team.MCPServer{
-		"good": self(t), "none": {Command: []string{filepath.Join(t.TempDir(), "none")}}, "mute": {Command: []string{"true"}},
+		"good": self(t), "none": {Command: []string{filepath.Join(t.TempDir(), "none")}}, "mute": {Command: []string{"bash", "-c", "echo no config here >&2"}},
 		"refused": {URL: "http://127.0.0.1:1"},
 	}, Env: os.Environ()})
 	t.Cleanup(s.Close)
 	tools, troubles := s.Tools(t.Context())
-	if len(tools) != 7 || len(troubles) != 3 {
+	if len(tools) != 7 || len(troubles) != 3 || !strings.Contains(strings.Join(troubles, "\n"), "it wrote: no config here") {
 		t.Errorf("%d tools, %q", len(tools), troubles)
 	}
 }

@@ -2,11 +2,13 @@ package mcp
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,14 +28,46 @@ type program struct {
 	out        io.ReadCloser
 	generation string
 	ended      chan struct{}
+	words      *lastWords
+}
+
+// lastWords keeps the end of what a program writes to standard error.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// maxWords bounds them.
+const maxWords = 400
+
+func (w *lastWords) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, b...)
+	w.text = w.text[max(0, len(w.text)-maxWords):]
+	return len(b), nil
+}
+
+// add adds them to an error.
+func (w *lastWords) add(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(w.text), "")), " ")
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("%w; it wrote: %s", err, text)
 }
 
 // startProgram starts a program in a session of its own. It ends with this process,
 // however that ends.
 func startProgram(s team.MCPServer, o *Options) (*program, error) {
 	cmd := exec.Command(s.Command[0], s.Command[1:]...)
-	p := &program{generation: uuid.NewString(), ended: make(chan struct{})}
-	cmd.Dir, cmd.Env, cmd.Stderr = o.Dir, environ(s, o, p.generation), o.Stderr
+	p := &program{generation: uuid.NewString(), ended: make(chan struct{}), words: &lastWords{}}
+	cmd.Dir, cmd.Env, cmd.Stderr = o.Dir, environ(s, o, p.generation), p.words
+	if o.Stderr != nil {
+		cmd.Stderr = io.MultiWriter(p.words, o.Stderr)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = grace // for standard error, which what it leaves may keep open
 	// Pipes of our own: those of exec.Cmd are closed under a reader when it ends.

@@ -96,6 +96,7 @@ func (s *server) start(ctx context.Context) error {
 	defer cancel()
 	var transport sdk.Transport
 	var end func()
+	words := &lastWords{}
 	if s.spec.URL != "" {
 		transport = &sdk.StreamableClientTransport{Endpoint: s.spec.URL, HTTPClient: &http.Client{
 			Transport:     headers{s.spec.Headers},
@@ -108,6 +109,7 @@ func (s *server) start(ctx context.Context) error {
 			return err
 		}
 		transport, end = &sdk.IOTransport{Reader: p.out, Writer: p.in}, p.end
+		words = p.words
 	}
 	stale := &atomic.Bool{}
 	client := sdk.NewClient(&sdk.Implementation{Name: "teamctl", Version: "1"}, &sdk.ClientOptions{
@@ -117,7 +119,7 @@ func (s *server) start(ctx context.Context) error {
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		end()
-		return fmt.Errorf("connect: %w", err)
+		return words.add(fmt.Errorf("connect: %w", err))
 	}
 	ended := &atomic.Bool{}
 	go func() { // until stop closes it

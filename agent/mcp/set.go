@@ -30,7 +30,8 @@ type Options struct {
 	Withhold []string
 	// Enter changes the thread that starts a program, to confine it; may be nil.
 	Enter func() error
-	// Stderr gets what programs write there; nil discards it.
+	// Stderr gets what programs write there; nil discards it, but for the end of what one
+	// writes that does not start.
 	Stderr io.Writer
 	// Now is the clock of pauses; nil is time.Now.
 	Now func() time.Time

@@ -89,9 +89,7 @@ func TestMemoryOfAnAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.life(t.TempDir(), team.EnvToken+"=token-of-dev")
-	if _, err := p.space(t.Context(), r.session.Key, r.cfg); err != nil { // its secrets are known
-		t.Fatal(err)
-	}
+	p.learn(r.cfg, nil)
 	recalled := func(s ledger.Session, spec team.AgentSpec) string {
 		t.Helper()
 		text, err := p.recall(t.Context(), s, spec)

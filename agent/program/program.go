@@ -6,7 +6,9 @@ import (
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/agent/mcp"
 	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/agent/secrets"
 	"github.com/teamctl/teamctl/agent/tools"
 	"github.com/teamctl/teamctl/ledger"
@@ -30,6 +32,12 @@ type Program struct {
 	mu      sync.Mutex
 	spaces  map[string]*tools.Space // by session
 	secrets secrets.Set
+	enter   func() error // confines what tools start; nil: nothing does
+	temp    string       // temporary directory of what is confined
+
+	servers  *mcp.Set                  // nil before the first turn, and without any
+	serves   map[string]team.MCPServer // that servers was made of
+	troubles []string                  // of servers, that the screen has
 }
 
 // Run serves the sessions of the member until a shutdown was approved or ctx ends.
@@ -40,6 +48,17 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 		screen := p.secrets.Writer(p.Env.Out)
 		defer func() { _ = screen.Close() }() // a screen that is gone
 		p.Env.Out = screen
+	}
+	if cfg, err := config.Load(p.Team.Layout.Home); err == nil { // else the turns say so
+		servers, err := p.serversOf(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		p.learn(cfg, servers)
+	}
+	var err error
+	if p.enter, p.temp, err = p.bounds(); err != nil {
+		return err
 	}
 	p.work = agent.NewWork(id, p.Env)
 	who := func(ctx context.Context, t *tool.Team) (tool.Caller, error) {
@@ -53,7 +72,7 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	mine := p.Team.Ledger.As(p.Member.Name)
 	return agent.Serve(ctx, id, p.Env, agent.ServeIn{
 		Sessions: mine, Turns: &llm.Runner{Sessions: mine, Resolve: p.resolve, Texts: texts{p}}, Model: ref,
-		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: account{p},
+		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: account{p}, Hide: p.secrets.Hide,
 	})
 }
 

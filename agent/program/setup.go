@@ -83,13 +83,18 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 	if err != nil {
 		return llm.Setup{}, err
 	}
+	servers, err := p.serversOf(ctx, cfg)
+	if err != nil {
+		return llm.Setup{}, err
+	}
+	p.learn(cfg, servers)
 	ref := modelOf(s, spec, cfg)
 	serves, info, err := cfg.Open(ref)
 	if err != nil {
 		return llm.Setup{}, err
 	}
 	known, loads := p.skillsOf(spec)
-	list, space, err := p.toolset(ctx, s, m, spec, cfg, append(loads, p.memoryTools(s, spec)...))
+	list, space, err := p.toolset(ctx, s, m, spec, cfg, servers, append(loads, p.memoryTools(s, spec)...))
 	if err != nil {
 		return llm.Setup{}, err
 	}
@@ -101,10 +106,11 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 		_, _ = fmt.Fprintf(p.Env.Out, "memory: %v\n", err)
 	}
 	out := llm.Setup{
-		Model: ref, Provider: serves, Info: info, System: p.system(spec, known, info), Tools: list, Temperature: spec.Defaults.Model.Temperature,
+		Model: ref, Provider: hiding{serves, &p.secrets}, Info: info, System: p.secrets.Hide(p.system(spec, known, info)), Tools: list, Temperature: spec.Defaults.Model.Temperature,
 		Effort: spec.Defaults.Model.Effort, MaxOutput: spec.Defaults.Model.MaxOutputTokens,
 		Ephemeral: func(ctx context.Context) (string, error) {
-			return p.ephemeral(ctx, behind{turn.Announces, remembered, space.Todo(), space.Background()})
+			text, err := p.ephemeral(ctx, behind{turn.Announces, remembered, space.Todo(), space.Background()})
+			return p.secrets.Hide(text), err
 		},
 	}
 	if _, err := p.Team.Ledger.Setting(ctx, settingRounds, &out.Rounds); err != nil {

@@ -20,6 +20,10 @@ import (
 // outputs is where results are that are too long for a conversation.
 func (p *Program) outputs() string { return p.Team.Layout.Bundle(p.Member.Name).Outputs() }
 
+// seenEntries is how many of a session's newest entries tell a new process which files the
+// session has seen.
+const seenEntries = 2000
+
 // space is where the tools of a session work. It is opened with the session's first turn
 // and remembers what the session has read.
 func (p *Program) space(ctx context.Context, session string, cfg *config.Config) (*tools.Space, error) {
@@ -33,10 +37,17 @@ func (p *Program) space(ctx context.Context, session string, cfg *config.Config)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "make the directory of long results: %w", err)
 	}
-	env := p.environ(cfg) // its secrets are known before a tool runs
+	seen, err := p.Team.Ledger.SeenFiles(ctx, session, seenEntries)
+	if err != nil {
+		return nil, err
+	}
+	open := []string{filepath.Join(home.Dir, "workspace")}
+	if p.temp != "" {
+		open = append(open, p.temp)
+	}
 	s, err := tools.Open(tools.Config{
-		Dir: p.Env.Dir, Outputs: dir, Home: home.Dir, Open: []string{filepath.Join(home.Dir, "workspace")},
-		Rules: p.rules, Shell: tools.ShellConfig{Env: env, Commands: p.Env.Commands, Task: p.inHand}, Secrets: &p.secrets,
+		Dir: p.Env.Dir, Outputs: dir, Home: home.Dir, Open: open, Closed: cfg.KeyFiles(), Seen: seen, Rules: p.rules,
+		Shell: tools.ShellConfig{Env: p.environ(cfg), Commands: p.Env.Commands, Task: p.inHand, Enter: p.enter}, Secrets: &p.secrets,
 	})
 	if err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "open the worktree for tools: %w", err)
@@ -60,22 +71,27 @@ func (p *Program) close() {
 		_ = s.Close() // what could not be ended is ended by the next life
 	}
 	p.spaces = nil
+	if p.servers != nil {
+		p.servers.Close()
+	}
+	if p.temp != "" {
+		_ = os.RemoveAll(p.temp) // the next life makes it anew
+	}
 }
 
-// environ is the environment of commands: without keys and without the member's token,
-// so that teamctl acts for nobody there; the team's operations are tools. The values are
-// known from then on, and hidden in what tools return.
+// environ is the environment of what tools start: without keys and without the member's
+// token, so that teamctl acts for nobody there; the team's operations are tools.
 func (p *Program) environ(cfg *config.Config) []string {
-	secret := append(cfg.KeyVariables(), team.EnvToken)
+	withheld := append(cfg.KeyVariables(), team.EnvToken)
 	env := slices.DeleteFunc(slices.Clone(p.Env.Environ), func(kv string) bool {
-		name, value, _ := strings.Cut(kv, "=")
-		if !slices.Contains(secret, name) {
-			return false
-		}
-		p.secrets.Add(name, value)
-		return true
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(withheld, name)
 	})
-	return append(env, "PWD="+p.Env.Dir)
+	env = append(env, "PWD="+p.Env.Dir)
+	if p.temp != "" {
+		env = append(env, "TMPDIR="+p.temp)
+	}
+	return env
 }
 
 // inHand are the variables of the task that the member works on.
@@ -106,12 +122,13 @@ func policyOf(s ledger.Session, m ledger.Member, spec team.AgentSpec) (tools.Pol
 
 // toolset is what a turn of the session lists and can call, by name: the tools of its
 // worktree, the team's operations and more.
-func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, cfg *config.Config, more []tools.Tool) ([]llm.Tool, *tools.Space, error) {
+func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, cfg *config.Config, servers map[string]team.MCPServer, more []tools.Tool) ([]llm.Tool, *tools.Space, error) {
 	space, err := p.space(ctx, s.Key, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
 	all := append(space.Tools(), more...)
+	all = append(all, p.mcpTools(ctx, cfg, servers, space)...)
 	ops, err := p.operations(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -165,7 +182,7 @@ func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c
 	case tools.Allow:
 	}
 	out, err := t.Run(ctx, tools.Call{ID: c.ID, Input: c.Input})
-	return llm.Result{Text: p.secrets.Hide(out.Text), Failed: out.Failed, Note: out.Note, Diff: p.secrets.Hide(out.Diff), Paths: out.Paths, File: out.File}, err
+	return llm.Result{Text: p.secrets.Hide(out.Text), Failed: out.Failed, Note: out.Note, Diff: p.secrets.Hide(out.Diff), Paths: out.Paths, File: out.File, Seen: out.Seen}, err
 }
 
 // about is what a call is about, for who decides on it.

@@ -37,12 +37,20 @@ func (s *Set) Add(name, value string) {
 		return
 	}
 	s.values = append(s.values, secret{value, name})
+	if escaped := inJSON(value); escaped != value {
+		s.values = append(s.values, secret{escaped, name})
+	}
 	slices.SortStableFunc(s.values, func(a, b secret) int { return len(b.value) - len(a.value) })
 	pairs := make([]string, 0, 2*len(s.values))
 	for _, k := range s.values {
 		pairs = append(pairs, k.value, "[redacted:"+k.name+"]")
 	}
 	s.replace, s.longest = strings.NewReplacer(pairs...), len(s.values[0].value)
+}
+
+// inJSON is a value as it is written in a JSON string.
+func inJSON(value string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
 }
 
 // Hide returns text with every secret replaced by [redacted:NAME].

@@ -142,11 +142,11 @@ func (s *Space) store(name string, p place, old, content []byte, mode fs.FileMod
 	if err != nil {
 		return failed("%s: %s", name, plainPathError(err)), nil
 	}
-	s.saw(p, content)
+	seen := s.saw(p, content)
 	diff := udiff.Unified("a/"+shown, "b/"+shown, string(old), string(content))
 	plus, minus := counts(diff)
 	note := fmt.Sprintf("%s +%d -%d", shown, plus, minus)
-	return Out{Text: "Wrote " + note + ".", Note: note, Diff: diff, Paths: []string{shown}}, nil
+	return Out{Text: "Wrote " + note + ".", Note: note, Diff: diff, Paths: []string{shown}, Seen: seen}, nil
 }
 
 // counts are the lines that a unified diff adds and removes.

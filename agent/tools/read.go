@@ -40,8 +40,10 @@ func (s *Space) readTool() Tool {
 			if binary(b) {
 				return failed("%s is a binary file of %d bytes: it is not shown.", in.Path, len(b)), nil
 			}
-			s.saw(p, b)
-			return showLines(in, string(b))
+			seen := s.saw(p, b)
+			out, err := showLines(in, string(b))
+			out.Seen = seen
+			return out, err
 		})
 }
 

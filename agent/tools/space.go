@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -24,9 +25,13 @@ type Config struct {
 	Outputs string   // directory of the member's bundle for long results; "" keeps none
 	Home    string   // the home directory of teamctl, whose files are not the agent's
 	Open    []string // directories outside Dir that may be read without asking: skills, overlays
+	Closed  []string // files that are opened in no mode: keys
 	// Rules returns the team's rules and the member's mode as they are now; nil: no rules.
 	Rules func(context.Context) (Rules, error)
 	Shell ShellConfig
+	// Seen are the contents that the session has seen in earlier processes, as Out.Seen
+	// told them.
+	Seen map[string]string
 	// Secrets are hidden in what commands and pages say, before anything of it is
 	// written; nil hides nothing.
 	Secrets *secrets.Set
@@ -39,6 +44,7 @@ type Space struct {
 	root *os.Root
 	home string   // cfg.Home with its links resolved
 	open []string // cfg.Outputs and cfg.Open likewise
+	shut []string // cfg.Closed likewise
 
 	mu   sync.Mutex
 	seen map[string][sha256.Size]byte // by resolved path
@@ -64,6 +70,15 @@ func Open(cfg Config) (*Space, error) {
 	for _, dir := range append([]string{cfg.Outputs}, cfg.Open...) {
 		if dir != "" {
 			s.open = append(s.open, real(dir))
+		}
+	}
+	for _, file := range cfg.Closed {
+		s.shut = append(s.shut, real(file))
+	}
+	for path, sum := range cfg.Seen {
+		var b [sha256.Size]byte
+		if n, err := hex.Decode(b[:], []byte(sum)); err == nil && n == len(b) {
+			s.seen[path] = b
 		}
 	}
 	s.sweep()
@@ -121,7 +136,7 @@ func (s *Space) Locate(path string) Where {
 	switch {
 	case err == nil:
 		return p.where
-	case forbidden(s.absolute(path)):
+	case forbidden(s.absolute(path)) || slices.Contains(s.shut, s.absolute(path)):
 		return Forbidden
 	}
 	return Outside
@@ -164,7 +179,7 @@ func (s *Space) whereIs(abs string) Where {
 		inside = below(s.home, s.dir)
 	}
 	switch {
-	case forbidden(abs):
+	case forbidden(abs) || slices.Contains(s.shut, abs):
 		return Forbidden
 	case inside:
 		return Inside
@@ -277,11 +292,13 @@ func (s *Space) load(path string) (place, []byte, error) {
 	return p, b, nil
 }
 
-// saw remembers the content of a file.
-func (s *Space) saw(p place, content []byte) {
+// saw remembers the content of a file, and returns what Config.Seen takes.
+func (s *Space) saw(p place, content []byte) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen[p.abs] = sha256.Sum256(content)
+	sum := sha256.Sum256(content)
+	s.seen[p.abs] = sum
+	return map[string]string{p.abs: hex.EncodeToString(sum[:])}
 }
 
 // fresh returns an error unless the session has read the file and nobody has changed it

@@ -41,6 +41,10 @@ func cutLine(line string) string {
 	return fmt.Sprintf("%s... [%d bytes more]", strings.ToValidUTF8(line[:maxLine], ""), len(line)-maxLine)
 }
 
+// Fit is a text that some tool has returned as an Out: all of it, or its beginning with the
+// name of the file that has the rest.
+func (s *Space) Fit(tool, text string) (Out, error) { return s.fit(tool, text) }
+
 // fit makes an Out of a text: all of it, or its beginning with the name of the file that
 // has the rest.
 func (s *Space) fit(tool, text string) (Out, error) {

@@ -52,10 +52,11 @@ type Call struct {
 type Out struct {
 	Text   string
 	Failed bool
-	Note   string   // one line for a screen
-	Diff   string   // unified, of an edit
-	Paths  []string // files that it changed, relative to the worktree
-	File   string   // absolute path of the whole text, where Text is a part of it
+	Note   string            // one line for a screen
+	Diff   string            // unified, of an edit
+	Paths  []string          // files that it changed, relative to the worktree
+	File   string            // absolute path of the whole text, where Text is a part of it
+	Seen   map[string]string // hashes of the files whose content the session knows now
 }
 
 // Subject is what a call is about.

@@ -236,7 +236,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	if err != nil {
 		dir = "" // the directory was removed: it selects no team
 	}
-	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir, CheckModel: program.CheckModel(home)}, nil
+	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir, CheckModel: program.CheckModel(home), CheckConfine: program.CheckConfine}, nil
 }
 
 // executable returns the path of this program, for starting it again.

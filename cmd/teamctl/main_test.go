@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/teamctl/teamctl/agent/program"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
@@ -120,6 +121,8 @@ func TestScripts(t *testing.T) {
 				return err == nil, nil
 			case "freezer":
 				return cgroup.Probe().Freeze, nil
+			case "landlock":
+				return program.CheckConfine() == nil, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

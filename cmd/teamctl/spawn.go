@@ -125,6 +125,7 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 	f.BoolVar(&in.Fresh, "fresh", false, "a new worktree and branch, though a member of the name has left its own")
 	f.BoolVar(&in.Asks, "asks", false, "it answers shutdown requests: ask it before it is ended, also before it has read any mail")
 	f.StringVar(&in.MCP, "mcp", "", "MCP servers that it starts with: all (default), those of its program's configuration as well, or team, teamctl's only")
+	f.BoolVar(&in.Confine, "confine", false, "for agent llm: what its tools start can write in its worktree, the git directory and a temporary directory only")
 	f.StringVar(&in.Branch, "branch", "", "existing branch to work on (default a new one, teamctl/TEAM/NAME)")
 	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
 	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")

@@ -273,7 +273,19 @@ func declared(f *teamfile.File, from source, tasks []ledger.NewTask) (d tool.Dec
 	for _, m := range f.Members {
 		entry := m
 		entry.Count, entry.Budget = 0, team.Budget{}
-		in := spawnIn(m)
+		if entry.Confine == nil && f.Confine && builtIn(m) {
+			entry.Confine = &f.Confine
+		}
+		if entry.Confine != nil && *entry.Confine {
+			paths := append(slices.Clone(f.Writable), m.Writable...)
+			for i, path := range paths {
+				if paths[i], err = besides(from.file, path); err != nil {
+					return d, err
+				}
+			}
+			entry.Writable = paths
+		}
+		in := spawnIn(entry)
 		in.Bypass = from.bypass && m.Mode == team.ModeBypass
 		if in.Declared, err = json.Marshal(entry); err != nil {
 			return d, team.Errorf(team.CodeInvalid, "member %s: %w", m.Name, err)
@@ -287,6 +299,11 @@ func declared(f *teamfile.File, from source, tasks []ledger.NewTask) (d tool.Dec
 		d.Edges = append(d.Edges, team.Edge{From: e.From, Type: e.Type, To: e.To})
 	}
 	return d, nil
+}
+
+// builtIn reports whether a member is one of the built-in kind that a model leads.
+func builtIn(m teamfile.Member) bool {
+	return team.KindOf(m.Agent).Sessions || m.Agent == "" && len(m.Command) == 0 && strings.Contains(m.Model, "/")
 }
 
 // memberNamesOf are the names of the members that an entry of a file stands for.
@@ -324,6 +341,9 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 		return err
 	}
 	if err := budgets(ctx, t, c, f); err != nil {
+		return err
+	}
+	if err := t.SetServers(ctx, c, f.MCP); err != nil {
 		return err
 	}
 	defer a.checkouts(ctx, t)()
@@ -370,7 +390,7 @@ func spawnIn(m teamfile.Member) tool.SpawnIn {
 		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
 		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
 		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Branch: m.Branch, Count: max(1, m.Count), Place: place(layout),
-		Limits: m.Limits, Asks: m.Asks, MCP: string(m.MCP),
+		Limits: m.Limits, Asks: m.Asks, MCP: string(m.MCP), Confine: m.Confine != nil && *m.Confine, Writable: m.Writable,
 	}
 }
 

@@ -47,6 +47,7 @@ type SpawnIn struct {
 	Env       map[string]string `json:"env,omitempty" jsonschema:"Further environment variables."`
 	Asks      bool              `json:"asks,omitempty" jsonschema:"It answers shutdown requests: ask it before it is ended, even if it has read no mail."`
 	MCP       team.Servers      `json:"mcp,omitempty" jsonschema:"MCP servers that it starts with: all (default), those of its program's configuration as well, or team, teamctl's only."`
+	Confine   bool              `json:"confine,omitempty" jsonschema:"For agent llm: what its tools start can write in its worktree, the git directory and a temporary directory only."`
 	Exact     bool              `json:"exact,omitempty" jsonschema:"Fail where the name is taken, instead of taking NAME-2."`
 }
 
@@ -55,7 +56,7 @@ func spawn(ctx context.Context, s *Session, in SpawnIn) (tool.Spawned, error) {
 		ask := tool.SpawnIn{
 			Name: in.Name, Agent: in.AgentID, Command: in.Command, Backend: in.Backend, Layout: in.Layout, Prompt: in.Task,
 			AgentType: in.AgentType, Model: in.Model, Mode: string(in.Mode), Bypass: in.Bypass, Role: in.Role, Restart: in.Restart,
-			Env: in.Env, Repo: in.Repo, Worktree: in.Worktree, Cwd: in.Cwd, Base: in.Base, Branch: in.Branch, Asks: in.Asks, MCP: string(in.MCP), Exact: in.Exact, Place: s.Place,
+			Env: in.Env, Repo: in.Repo, Worktree: in.Worktree, Cwd: in.Cwd, Base: in.Base, Branch: in.Branch, Asks: in.Asks, MCP: string(in.MCP), Confine: in.Confine, Exact: in.Exact, Place: s.Place,
 		}
 		ask.Place.Layout = in.Layout
 		progress(ctx, 0, 1, "starting %s", in.Name)

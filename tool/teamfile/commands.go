@@ -11,8 +11,8 @@ import (
 
 // Commands lists what a team of the file would run, one line each: where it stands in
 // the file, and the command. What steers the commands of a member is among it: its
-// environment. started are those that run when the team comes up, the members' and the
-// tasks'; later are those of worktrees and hooks, which have consents of their own.
+// environment. started are those that run when the team comes up, the members', the MCP
+// servers' and the tasks'; later are those of worktrees and hooks, which have consents of their own.
 func (f *File) Commands() (started, later []string) {
 	for _, m := range f.Members {
 		where := "member " + m.Name + ": "
@@ -27,6 +27,7 @@ func (f *File) Commands() (started, later []string) {
 			started = append(started, where+strings.Join(words, " "))
 		}
 	}
+	started = append(started, f.MCP.commands()...)
 	started = append(started, TaskCommands(f.Tasks)...)
 	worktrees := func(where string, w Furnishing) {
 		for _, run := range w.Setup {

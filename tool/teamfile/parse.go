@@ -79,6 +79,9 @@ func Parse(name string, data []byte) (*File, error) {
 		{"permissions", r.permissions(&f.Permissions)},
 		{"budget", r.budget(&f.Budget)},
 		{"onLimit", r.onLimit(&f.OnLimit)},
+		{"confine", r.boolean("confine", &f.Confine)},
+		{"writable", r.texts("writable", &f.Writable)},
+		{"mcp", r.servers(&f.MCP)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
 		{"edges", func(n ast.Node) { es = r.edges(n) }},
 		{"tasks", func(n ast.Node) { ts = r.tasks(n) }},
@@ -177,6 +180,8 @@ func (r *reader) members(n ast.Node) (out []placed[Member]) {
 			{"budget", r.budget(&m.Budget)},
 			{"asks", r.boolean("asks", &m.Asks)},
 			{"mcp", r.text("mcp", (*string)(&m.MCP))},
+			{"confine", func(n ast.Node) { m.Confine = new(bool); r.boolean("confine", m.Confine)(n) }},
+			{"writable", r.texts("writable", &m.Writable)},
 		}))
 		if ok {
 			out = append(out, p)

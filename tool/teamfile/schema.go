@@ -47,6 +47,7 @@ func Schema() ([]byte, error) {
 		reflect.TypeFor[Worktrees]():        worktreesSchema(),
 		reflect.TypeFor[hooks.Set]():        hooksSchema(),
 		reflect.TypeFor[Repos]():            reposSchema(),
+		reflect.TypeFor[Servers]():          serversSchema(),
 		reflect.TypeFor[Layout]():           enum("where a terminal backend puts it, default auto", layouts...),
 	}})
 	if err != nil {

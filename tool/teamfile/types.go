@@ -21,6 +21,9 @@ type File struct {
 	Permissions team.Permissions `json:"permissions,omitzero"`
 	Budget      team.Budget      `json:"budget,omitzero"`
 	OnLimit     OnLimit          `json:"onLimit,omitempty"`
+	Confine     bool             `json:"confine,omitempty" jsonschema:"confine all members of agent llm, which then can write in their worktrees only"`
+	Writable    []string         `json:"writable,omitempty" jsonschema:"further files and directories for all confined members, relative to this file"`
+	MCP         Servers          `json:"mcp,omitempty"`
 	Members     []Member         `json:"members,omitempty" jsonschema:"teammates to spawn"`
 	Edges       []Edge           `json:"edges,omitempty" jsonschema:"who works with whom, and how; they grant nothing"`
 	Tasks       []Task           `json:"tasks,omitempty" jsonschema:"tasks to put on the board"`
@@ -48,6 +51,8 @@ type Member struct {
 	Budget   team.Budget        `json:"budget,omitzero"`
 	Asks     bool               `json:"asks,omitempty" jsonschema:"it answers shutdown requests: ask it before it is ended, even if it has read no mail"`
 	MCP      team.Servers       `json:"mcp,omitempty"`
+	Confine  *bool              `json:"confine,omitempty" jsonschema:"for agent llm: what its tools start can write in its worktree, the git directory and a temporary directory only; default that of the team"`
+	Writable []string           `json:"writable,omitempty" jsonschema:"with confine: further files and directories, relative to this file"`
 }
 
 // Repos are further repositories of the team: path, relative to the file, by name.

@@ -46,13 +46,14 @@ type Limits struct {
 	Price     *model.Price `yaml:"price"`
 }
 
-// Config is the file with everything filled in. It does not change.
+// Config is the file with everything filled in. It does not change after Secrets.
 type Config struct {
 	Default model.Ref // script/demo if the file names none
 	Chosen  bool      // the file names Default
 	MCP     map[string]team.MCPServer
 
-	dir       string // $TEAMCTL_HOME
+	found     func(name, value string) // learns each key as it is read; may be nil
+	dir       string                   // $TEAMCTL_HOME
 	providers map[string]Provider
 	limits    map[model.Ref]Limits
 	written   map[string]bool // providers that the file has

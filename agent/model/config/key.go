@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +23,12 @@ const (
 
 // key reads the key of a provider; "" if it has none. What cannot be read is
 // CodeUnavailable (no_key), a file that others can read CodeInvalid (bad_key_file).
-func (c *Config) key(ctx context.Context, name string, p Provider) (string, error) {
+func (c *Config) key(ctx context.Context, name string, p Provider) (k string, err error) {
+	defer func() {
+		if k != "" && c.found != nil {
+			c.found(cmp.Or(p.KeyEnv, "key of "+name), k)
+		}
+	}()
 	switch {
 	case p.KeyEnv != "":
 		if k := strings.TrimSpace(os.Getenv(p.KeyEnv)); k != "" {
@@ -41,16 +48,9 @@ func noKey(name, format string, args ...any) *team.Error {
 }
 
 func (c *Config) keyOfFile(name string, p Provider) (string, error) {
-	file := p.KeyFile
-	if rest, ok := strings.CutPrefix(file, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", noKey(name, "%w", err)
-		}
-		file = filepath.Join(home, rest)
-	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(c.dir, file)
+	file, err := c.keyPath(p)
+	if err != nil {
+		return "", noKey(name, "%w", err)
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -75,6 +75,82 @@ func (c *Config) keyOfFile(name string, p Provider) (string, error) {
 		return "", noKey(name, "%s is empty", file)
 	}
 	return oneLine(name, file, string(b))
+}
+
+// keyPath is the absolute path of a provider's key file.
+func (c *Config) keyPath(p Provider) (string, error) {
+	file := p.KeyFile
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		file = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(c.dir, file)
+	}
+	return file, nil
+}
+
+// KeyFiles are the paths of the files that have keys, sorted.
+func (c *Config) KeyFiles() []string {
+	var out []string
+	for _, p := range c.providers {
+		if p.KeyFile == "" {
+			continue
+		}
+		if file, err := c.keyPath(p); err == nil {
+			out = append(out, file)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Secrets calls found with every secret that the configuration names and that can be read
+// now: keys in files, headers that authorize, and variables and headers of MCP servers
+// whose names say that they are secret. From then on it is called with each key that is
+// read, also those of commands, which run only when a model is asked. Keys in environment
+// variables are the caller's: KeyVariables.
+func (c *Config) Secrets(found func(name, value string)) {
+	c.found = found
+	for name, p := range c.providers {
+		if p.KeyFile != "" {
+			_, _ = c.key(context.Background(), name, p) // whoever asks its models is told what is wrong
+		}
+		for h, v := range p.Headers {
+			if IsSecretName(h) {
+				found(h, v)
+			}
+		}
+	}
+	SecretsOf(c.MCP, found)
+}
+
+// SecretsOf calls found with the secrets in the descriptions of MCP servers.
+func SecretsOf(servers map[string]team.MCPServer, found func(name, value string)) {
+	for _, s := range servers {
+		for _, all := range []map[string]string{s.Env, s.Headers} {
+			for k, v := range all {
+				if IsSecretName(k) {
+					found(k, v)
+				}
+			}
+		}
+	}
+}
+
+// IsSecretName reports whether the name of a variable or header says that its value is
+// secret.
+func IsSecretName(name string) bool {
+	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	if name == "AUTHORIZATION" || name == "PROXY_AUTHORIZATION" || name == "COOKIE" {
+		return true
+	}
+	return slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"}, func(end string) bool {
+		return name == end || strings.HasSuffix(name, "_"+end)
+	})
 }
 
 // keyOfCommand runs the command by itself and ends only it: password managers leave an
