@@ -117,6 +117,7 @@ const (
 	EventRunStarted         = "run.started"
 	EventRunClosed          = "run.closed"
 	EventScratchpadMerged   = "scratchpad.merged"
+	EventUsageCounted       = "usage.counted"
 	EventUsageLimited       = "usage.limited"
 	EventUsageResumed       = "usage.resumed"
 	EventUsageBudgetWarned  = "usage.budget_warned"
@@ -234,6 +235,7 @@ var events = []Word{
 	{EventRunStarted, "A run of the team started."},
 	{EventRunClosed, "A run of the team ended."},
 	{EventScratchpadMerged, "Text was merged into the scratchpad of a run."},
+	{EventUsageCounted, "A turn or a task of a member ended; the data has the running totals of what the member has used."},
 	{EventUsageLimited, "The provider of an agent kind reached a usage limit."},
 	{EventUsageResumed, "A usage limit ended."},
 	{EventUsageBudgetWarned, "The larger part of a budget is used."},

@@ -149,6 +149,7 @@ var sentences = map[string]string{
 	team.EventRunStarted:         "run {it} began",
 	team.EventRunClosed:          "run {it} ended",
 	team.EventScratchpadMerged:   "{who} wrote to the scratchpad",
+	team.EventUsageCounted:       "",
 	team.EventUsageLimited:       "{it} has reached a usage limit",
 	team.EventUsageResumed:       "the usage limit of {it} has ended",
 	team.EventUsageBudgetWarned:  "most of the budget is used: {it}",
