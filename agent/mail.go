@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -237,7 +238,7 @@ func (w *worker) handle(ctx context.Context, l letter) (stop bool) {
 }
 
 func (w *worker) show(from, kind, text string) {
-	body := strings.TrimRight(clean(text), "\n ")
+	body := strings.TrimRight(plain.Text(text), "\n ")
 	w.out.line("✉ %s from %s: %s", kind, from, cut(strings.ReplaceAll(body, "\n", "\n  "), maxOnPaper))
 }
 

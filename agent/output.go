@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/teamctl/teamctl/internal/plain"
 )
 
 // output is the worker's screen. A screen that is gone must not end a command, so
@@ -30,7 +32,7 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) line(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := clean(fmt.Sprintf(format, args...)) + "\n"
+	s := plain.Text(fmt.Sprintf(format, args...)) + "\n"
 	if o.mid {
 		s = "\n" + s
 	}
@@ -69,7 +71,7 @@ func (t *tail) Write(p []byte) (int, error) {
 // text is the last lines, readable: at most tailLines lines and tailBytes bytes,
 // whole lines where that is possible.
 func (t *tail) text() string {
-	s := strings.TrimRight(clean(string(t.buf)), "\n ")
+	s := strings.TrimRight(plain.Text(string(t.buf)), "\n ")
 	if t.cut {
 		_, after, ok := strings.Cut(s, "\n")
 		if ok {
@@ -102,70 +104,6 @@ func lastLine(s string) string {
 		}
 	}
 	return ""
-}
-
-// clean makes terminal output plain text: valid UTF-8, no escape sequences, no
-// control characters but newline and tab, of a line that was redrawn with
-// carriage returns only the last state. What goes into the ledger and from there
-// onto other screens must not be able to drive them.
-func clean(s string) string {
-	s = strings.ToValidUTF8(s, "�")
-	b := make([]byte, 0, len(s))
-	line := 0 // where the current line begins in b
-	rs := []rune(s)
-	for i := 0; i < len(rs); i++ {
-		switch r := rs[i]; {
-		case r == '\n':
-			b = append(b, '\n')
-			line = len(b)
-		case r == '\r':
-			if i+1 < len(rs) && rs[i+1] != '\n' && rs[i+1] != '\r' {
-				b = b[:line]
-			}
-		case r == 0x1b:
-			i = skipEscape(rs, i)
-		case r != '\t' && r < 0x20 || r >= 0x7f && r < 0xa0:
-		default:
-			b = utf8.AppendRune(b, r)
-		}
-	}
-	return string(b)
-}
-
-// skipEscape returns the index of the last rune of the sequence that begins at i.
-func skipEscape(rs []rune, i int) int {
-	if i+1 >= len(rs) {
-		return i
-	}
-	switch rs[i+1] {
-	case '[': // CSI: up to a final byte
-		for j := i + 2; j < len(rs); j++ {
-			if rs[j] >= 0x40 && rs[j] <= 0x7e {
-				return j
-			}
-			if rs[j] < 0x20 || rs[j] > 0x7e {
-				return j - 1
-			}
-		}
-		return len(rs) - 1
-	case ']', 'P', 'X', '^', '_': // OSC and other strings: up to BEL or ST
-		for j := i + 2; j < len(rs); j++ {
-			if rs[j] == 0x07 {
-				return j
-			}
-			if rs[j] == 0x1b && j+1 < len(rs) && rs[j+1] == '\\' {
-				return j + 1
-			}
-			if rs[j] == '\n' {
-				return j - 1 // never closed
-			}
-		}
-		return len(rs) - 1
-	case '(', ')', '*', '+', '#', ' ':
-		return min(i+2, len(rs)-1)
-	default:
-		return i + 1
-	}
 }
 
 // cut shortens s to n characters.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -204,16 +204,10 @@ func (d *desk) Write(ctx context.Context, doing string, fn func(context.Context)
 // Line is llm.Desk.
 func (d *desk) Line(format string, args ...any) { d.out.line(format, args...) }
 
-// Say is llm.Desk. What a model says drives no terminal: control characters are left out
+// Say is llm.Desk. What a model says drives no terminal: control characters are dropped
 // one by one, since a sequence may come in pieces.
 func (d *desk) Say(text string) {
-	text = strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-	_, _ = d.out.Write([]byte(text))
+	_, _ = d.out.Write([]byte(plain.Clean(strings.ReplaceAll(text, "\r", ""))))
 }
 
 // showWaiting shows what the member waits for, or that it works again.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -195,7 +196,7 @@ func summary(o orders, output string) string {
 	if s == "" {
 		s = "done, no output"
 	}
-	return cut(oneLine(clean(s)), maxSummary)
+	return cut(oneLine(plain.Text(s)), maxSummary)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -12,29 +12,6 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-func TestClean(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain\ttext\n":                  "plain\ttext\n",
-		"\x1b[1;31mred\x1b[0m":           "red",
-		"\x1b]0;title\x07after":          "after",
-		"\x1b]8;;http://x\x1b\\link":     "link",
-		"\x1b]never closed\nnext":        "\nnext",
-		"10%\r20%\rdone\r\n":             "done\n",
-		"kept\n10%\rx":                   "kept\nx",
-		"a\x00b\x07c\u009bd\x7fe":        "abcde",
-		"bad \xff utf8":                  "bad \ufffd utf8",
-		"\x1b(Bascii":                    "ascii",
-		"end in escape \x1b":             "end in escape ",
-		"end in sequence \x1b[12;":       "end in sequence ",
-		"\x1bP1$r string \x1b\\ü \x1b=x": "ü x",
-	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestTail(t *testing.T) {
 	t.Parallel()
 	var a tail

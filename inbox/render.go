@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -128,26 +129,14 @@ func attribute(b *strings.Builder, name, value string) {
 	b.WriteByte('"')
 }
 
-// clean drops the control characters C0 (except newline and tab), DEL and C1,
-// which control terminals, and the bidirectional overrides, which change the
-// displayed order of text. With oneLine, newlines and tabs become spaces.
+// clean makes a text harmless for terminals. With oneLine, line breaks and tabs become
+// spaces.
 func clean(s string, oneLine bool) string {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = strings.ReplaceAll(s, "\r", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			if oneLine {
-				return ' '
-			}
-			return r
-		case oneLine && (r == '\u2028' || r == '\u2029'):
-			return ' '
-		case r < ' ', r >= 0x7f && r <= 0x9f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r // an invalid byte arrives here as U+FFFD
-	}, s)
+	s = plain.Clean(s)
+	if oneLine {
+		s = strings.NewReplacer("\n", " ", "\t", " ", "\u2028", " ", "\u2029", " ").Replace(s)
+	}
+	return s
 }
 
 // shorten cuts s to at most limit bytes at a character boundary; cut is the

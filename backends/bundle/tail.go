@@ -2,9 +2,9 @@ package bundle
 
 import (
 	"io"
-	"regexp"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/regular"
 )
 
@@ -21,7 +21,7 @@ func TailOf(path string, most, lines int) string {
 	if len(b) < most {
 		b = end(path+".1", most-len(b)) + b
 	}
-	return LastLines(Plain(b), lines)
+	return LastLines(plain.Text(b), lines)
 }
 
 // LastLines returns the end of a text, without trailing empty lines and blanks.
@@ -49,21 +49,4 @@ func end(path string, most int) string {
 		return ""
 	}
 	return string(b)
-}
-
-// Plain strips control sequences (ECMA-48: CSI, OSC and other strings, escapes
-// of two characters) and control characters except newline and tab.
-func Plain(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	// Compiled here because the shim of a tmux pane never needs it.
-	s = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[ -/]*[0-~]").ReplaceAllString(s, "")
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
 }

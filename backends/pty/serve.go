@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -348,7 +349,7 @@ func (h *host) typeText(p []byte) error {
 	if err := json.Unmarshal(p, &in); err != nil {
 		return team.Errorf(team.CodeInvalid, "read the request: %w", err)
 	}
-	text := typed(in.Text)
+	text := plain.Clean(in.Text) // no sequence ends the bracketed paste, no character interrupts or submits
 	if h.canonical() {
 		for l := range strings.Lines(text) {
 			if len(l) > lineMax {
@@ -409,21 +410,4 @@ func (h *host) canonical() bool {
 		return false
 	}
 	return t.Lflag&unix.ICANON != 0
-}
-
-// typed returns text that is safe to type: no escape sequence can end the
-// bracketed paste, no control character can interrupt or submit.
-func typed(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\r':
-			return '\n'
-		case r < 0x20 || r >= 0x7f && r < 0xa0:
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -42,7 +43,7 @@ func (s *server) on(ctx context.Context, verb, agent, id string, f func(s *serve
 // the user scrolls in copy mode. A program that reads lines gets at most 4095
 // bytes of each: a longer line is refused (CodeLimit), not truncated.
 func (a *attached) TypeText(ctx context.Context, text string, enter bool) error {
-	text = typed(text)
+	text = plain.Clean(text) // no sequence ends the bracketed paste, no character interrupts or submits
 	return a.on(ctx, "type to", func(s *server, id string) error {
 		p, ok, err := s.find(ctx, id)
 		if err != nil {
@@ -84,23 +85,6 @@ func (a *attached) paste(ctx context.Context, s *server, id, what, data string, 
 		return err
 	}
 	return nil
-}
-
-// typed returns text that is safe to type: no escape sequence can end the
-// bracketed paste, no control character can interrupt or submit.
-func typed(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\r':
-			return '\n'
-		case r < 0x20 || r >= 0x7f && r < 0xa0:
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // lineMax is the maximum length of a line that a terminal in canonical mode

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/backends"
-	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
@@ -147,22 +146,8 @@ func TestGridTooSmall(t *testing.T) {
 	}
 }
 
-func TestTypedAndPlain(t *testing.T) {
+func TestTitle(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"a\r\nb\rc\td": "a\nb\nc\td", "\x1b[201~x": "[201~x", "a\x00\u009bb\xff": "ab\uFFFD", "✓": "✓",
-	} {
-		if got := typed(in); got != want {
-			t.Errorf("typed(%q) = %q; want %q", in, got, want)
-		}
-	}
-	for in, want := range map[string]string{
-		"\x1b[1;31mred\x1b[0m": "red", "\x1b]0;title\x07x": "x", "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link", "a\x1b(Bb\r\n": "ab\n", "\x1b[?25l.": ".",
-	} {
-		if got := bundle.Plain(in); got != want {
-			t.Errorf("Plain(%q) = %q; want %q", in, got, want)
-		}
-	}
 	if got := title(backends.Launch{Agent: "a", Title: "x#[fg=red]\x1b\ny" + strings.Repeat("z", 100)}); got != "x[fg=red]y"+strings.Repeat("z", 70) {
 		t.Errorf("title = %q", got)
 	}

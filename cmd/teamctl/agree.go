@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -30,7 +30,7 @@ func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file stri
 	if a.atTerminal() && c.Person {
 		a.out.line("%s came with the repository %s. These commands would run:", printable(file), printable(repo))
 		for _, run := range commands {
-			a.out.line("  %s", view.Escape(run))
+			a.out.line("  %s", plain.Visible(run))
 		}
 		a.out.text("Run them? [y/N] ")
 		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer means no
@@ -41,7 +41,7 @@ func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file stri
 	} else {
 		a.out.note("the commands of %s are not run, for it came with the repository %s:", printable(file), printable(repo))
 		for _, run := range commands {
-			a.out.note("  %s", view.Escape(run))
+			a.out.note("  %s", plain.Visible(run))
 		}
 	}
 	return false, team.Errorf(team.CodeDenied, "nobody has agreed to the %d commands of %s", len(commands), file).

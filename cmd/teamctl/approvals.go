@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -76,7 +77,7 @@ func (a *app) showApprovals(list []ledger.Approval) {
 		if x.AnsweredBy != "" {
 			state += " by " + x.AnsweredBy
 		}
-		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, view.Cut(view.Escape(x.Subject), 60)})
+		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, view.Cut(plain.Visible(x.Subject), 60)})
 	}
 	a.out.table([]string{"ID", "KIND", "FROM", "STATE", "AGE", "ANSWERER", "SUBJECT"}, rows, false)
 }
@@ -111,7 +112,7 @@ func (a *app) showApproval(x ledger.Approval) {
 		{"deadline", when(x.Deadline)}, {"answered by", x.AnsweredBy}, {"feedback", x.Feedback},
 	} {
 		if kv[1] != "" {
-			a.out.line("%-12s %s", kv[0], view.Escape(kv[1]))
+			a.out.line("%-12s %s", kv[0], plain.Visible(kv[1]))
 		}
 	}
 	a.showMetadata(x.Payload, func(name, value string) {
@@ -124,7 +125,7 @@ func (a *app) showApproval(x ledger.Approval) {
 func escapedLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i, l := range lines {
-		lines[i] = view.Escape(l)
+		lines[i] = plain.Visible(l)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -337,7 +338,7 @@ func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller
 			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, x.AnsweredBy)
 		}
 		if len(with.Input) > 0 { // the input differs from the requested one: a caller that reads only the status would not notice
-			a.out.line("with another input only: %s", view.Escape(string(with.Input)))
+			a.out.line("with another input only: %s", plain.Visible(string(with.Input)))
 		}
 		if with.Mode != "" {
 			a.out.line("go on in mode %s", with.Mode)

@@ -15,6 +15,7 @@ import (
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/courier"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -119,7 +120,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	if rules == nil {
 		rules = &adapter.Rules{}
 	}
-	screen = strings.TrimRight(view.Plain(screen), " \n") + "\n"
+	screen = strings.TrimRight(plain.Text(screen), " \n") + "\n"
 	was := rules.Look(screen, out.Version, time.Now())
 	text, gone := private(m, link).Scrub(screen)
 	seen := rules.Look(text, out.Version, time.Now())

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -45,9 +45,9 @@ told, not refused: the exit status is 0.`,
 				if err != nil || a.out.value(got) {
 					return err
 				}
-				a.out.line("%s holds %s until %s", got.Lease.Name, view.Escape(got.Lease.Glob), leaseEnd(got.Lease.Until))
+				a.out.line("%s holds %s until %s", got.Lease.Name, plain.Visible(got.Lease.Glob), leaseEnd(got.Lease.Until))
 				for _, l := range got.Conflicts {
-					a.out.note("%s holds %s until %s%s", l.Name, view.Escape(l.Glob), leaseEnd(l.Until), because(l.Why))
+					a.out.note("%s holds %s until %s%s", l.Name, plain.Visible(l.Glob), leaseEnd(l.Until), because(l.Why))
 				}
 				for _, f := range got.Touched {
 					a.out.note("%s has changed %s already", f.Name, printable(f.Path))
@@ -68,7 +68,7 @@ func because(why string) string {
 	if why == "" {
 		return ""
 	}
-	return ": " + view.Escape(why)
+	return ": " + plain.Visible(why)
 }
 
 func leaseEnd(ms int64) string {
@@ -138,7 +138,7 @@ func newLeaseLs(a *app) *cobra.Command {
 				}
 				var rows [][]string
 				for _, l := range list {
-					rows = append(rows, []string{ledgerID(l.ID), l.Name, view.Escape(l.Glob), leaseEnd(l.Until), dash(view.Escape(l.Why))})
+					rows = append(rows, []string{ledgerID(l.ID), l.Name, plain.Visible(l.Glob), leaseEnd(l.Until), dash(plain.Visible(l.Why))})
 				}
 				a.out.table([]string{"ID", "MEMBER", "FILES", "UNTIL", "WHY"}, rows, false)
 				return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/memberlog"
-	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -195,7 +195,7 @@ func (l *logReader) text(b []byte) {
 
 func (l *logReader) emit(text string) {
 	if !l.raw {
-		text = view.Plain(text)
+		text = plain.Text(text)
 	}
 	if !l.out.json {
 		l.out.text(text)

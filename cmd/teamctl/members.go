@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -315,7 +315,7 @@ func newCapture(a *app) *cobra.Command {
 				if a.out.value(map[string]any{"member": args[0], "text": text}) {
 					return nil
 				}
-				a.out.text(view.Plain(text))
+				a.out.text(plain.Text(text))
 				return nil
 			})
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger/memory"
 	"github.com/teamctl/teamctl/team"
@@ -74,7 +75,7 @@ func (a *app) entries(list []memory.Entry) {
 	}
 	var rows [][]string
 	for _, e := range list {
-		rows = append(rows, []string{view.Escape(e.Key), view.Elapsed(time.Since(time.UnixMilli(e.UpdatedAt))), dash(view.Escape(strings.Join(e.Tags, " "))), view.Escape(firstLine(e.Text))})
+		rows = append(rows, []string{plain.Visible(e.Key), view.Elapsed(time.Since(time.UnixMilli(e.UpdatedAt))), dash(plain.Visible(strings.Join(e.Tags, " "))), plain.Visible(firstLine(e.Text))})
 	}
 	a.out.table([]string{"KEY", "AGE", "TAGS", "TEXT"}, rows, false)
 }
@@ -111,7 +112,7 @@ func newMemoryAdd(a *app) *cobra.Command {
 			return a.withMemory(cmd.Context(), func(s *memory.Store) error {
 				e, err := s.Save(cmd.Context(), memory.Entry{Key: args[0], Text: text, Tags: tags})
 				if err == nil && !a.out.value(e) {
-					a.out.line("%s: saved", view.Escape(e.Key))
+					a.out.line("%s: saved", plain.Visible(e.Key))
 				}
 				return err
 			})
@@ -140,7 +141,7 @@ func newMemoryRm(a *app) *cobra.Command {
 				}
 				if !a.out.value(map[string]any{"removed": args}) {
 					for _, key := range args {
-						a.out.line("%s: removed", view.Escape(key))
+						a.out.line("%s: removed", plain.Visible(key))
 					}
 				}
 				return nil

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
@@ -177,7 +178,7 @@ func (o *output) interrupted() {
 }
 
 // printable escapes everything in a line of foreign text that a terminal would interpret or hide.
-func printable(s string) string { return view.Escape(strings.TrimSuffix(s, "\r")) }
+func printable(s string) string { return plain.Visible(strings.TrimSuffix(s, "\r")) }
 
 // dash replaces an empty cell by "-".
 func dash(s string) string {

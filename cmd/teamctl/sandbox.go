@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
-	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -322,7 +322,7 @@ func (s *sandbox) shows(ctx context.Context) []string {
 		}
 	}
 	var lines []string
-	for l := range strings.Lines(view.Plain(screen.Text)) {
+	for l := range strings.Lines(plain.Text(screen.Text)) {
 		if l = strings.TrimRight(l, " \n"); l != "" {
 			lines = append(lines, l)
 		}

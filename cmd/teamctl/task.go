@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -354,7 +355,7 @@ func (a *app) showTask(t ledger.Task) {
 		}
 	}
 	block := func(name, value string) {
-		if value = view.Plain(value); strings.TrimSpace(value) != "" {
+		if value = plain.Text(value); strings.TrimSpace(value) != "" {
 			a.out.line("%s\n  %s", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n  "))
 		}
 	}

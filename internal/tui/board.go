@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
@@ -212,7 +213,7 @@ func (b board) needs() []string {
 		if room < 8 { // a narrow one says who and what, and since when if there is room
 			tail, room = "", b.cols-view.Width(line)
 		}
-		out = append(out, line+view.Pad(view.Escape(strings.TrimSpace(n.Text)), room)+tail)
+		out = append(out, line+view.Pad(plain.Visible(strings.TrimSpace(n.Text)), room)+tail)
 	}
 	return out
 }

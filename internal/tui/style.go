@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/internal/plain"
 )
 
 // Style colours text, or does nothing when it is off.
@@ -55,7 +55,7 @@ func (s Style) Show(text string) string {
 func escapeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		lines[i] = view.Escape(l)
+		lines[i] = plain.Visible(l)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -142,7 +143,7 @@ func number(n int64) string {
 
 // quoted is a word for a POSIX shell.
 func quoted(s string) string {
-	s = Escape(s)
+	s = plain.Visible(s)
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
 		return s
 	}

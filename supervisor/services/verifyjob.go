@@ -14,6 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/run"
@@ -177,7 +178,7 @@ func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, er
 	}
 	out.line("── %s, %s", e.Why, time.Since(began).Round(time.Millisecond))
 	e.Log = out.path
-	e.Tail = bundle.LastLines(bundle.Plain(out.close()), verifyLines)
+	e.Tail = bundle.LastLines(plain.Text(out.close()), verifyLines)
 	return e, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
@@ -54,7 +55,7 @@ func HandedIn(t ledger.Task) string {
 // Failure says in one line why a task failed: the first line of the error and the last,
 // which is where programs say what went wrong.
 func Failure(r ledger.Result) string {
-	first, rest, _ := strings.Cut(strings.TrimSpace(view.Plain(r.Error)), "\n")
+	first, rest, _ := strings.Cut(strings.TrimSpace(plain.Text(r.Error)), "\n")
 	last := rest[strings.LastIndexByte(rest, '\n')+1:]
 	if first, last = view.Clean(first), view.Clean(last); last != "" {
 		return first + ": " + last

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 )
 
 // funcs are what all documents may call.
 var funcs = template.FuncMap{
 	"clean":    view.Clean,
-	"plain":    view.Plain,
+	"plain":    plain.Text,
 	"duration": view.Duration,
 	"took":     func(from, to time.Time) string { return view.Duration(to.Sub(from)) },
 	"stamp":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05") },
