@@ -2,13 +2,16 @@ package backendtest
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
@@ -156,4 +159,30 @@ func descriptors(t *testing.T) int {
 		t.Skipf("count descriptors: %v", err)
 	}
 	return len(es)
+}
+
+// Place makes a team in a directory of its own, with short paths for sockets, and
+// receives its notifications. At the end of the test no process may be left that was
+// started in it.
+func Place(t *testing.T) (team.Layout, *bundle.Notifier) {
+	t.Helper()
+	dir, err := os.MkdirTemp(strays.Short(), "tb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(strays.Gone(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
+	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n, err := bundle.Listen(l.NotifySocket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return l, n
 }

@@ -1,10 +1,8 @@
 package pty
 
 import (
-	"errors"
 	"flag"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,24 +36,7 @@ func TestMain(m *testing.M) {
 
 func newRig(t *testing.T) *backendtest.Rig {
 	t.Helper()
-	dir, err := os.MkdirTemp(strays.Short(), "tp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(strays.Gone(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	})
-	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
-	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	n, err := bundle.Listen(l.NotifySocket())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.Close() })
+	l, n := backendtest.Place(t)
 	return &backendtest.Rig{
 		Layout: l, Notify: n.Path(),
 		Open: func(t *testing.T) backends.Backend { return openBackend(t, l, n) },

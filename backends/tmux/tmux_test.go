@@ -2,10 +2,8 @@ package tmux
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -32,24 +30,7 @@ func TestMain(m *testing.M) {
 // newRig makes a team whose private server ends with the test.
 func newRig(t *testing.T) *backendtest.Rig {
 	t.Helper()
-	dir, err := os.MkdirTemp(strays.Short(), "tc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(strays.Gone(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	})
-	l := team.Home{Dir: filepath.Join(dir, "h")}.Team("demo")
-	if err := os.MkdirAll(l.Runtime(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	n, err := bundle.Listen(l.NotifySocket())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.Close() })
+	l, n := backendtest.Place(t)
 	open := func(t *testing.T) backends.Backend { return openBackend(t, l, n) }
 	t.Cleanup(func() {
 		b := New(Options{Layout: l})

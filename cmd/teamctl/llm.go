@@ -17,37 +17,21 @@ func newLLM(a *app) *cobra.Command { return newLLMAt(a, nil) }
 
 // newLLMAt is the built-in agent with a model at a workplace; nil is this process.
 func newLLMAt(a *app, at *workplace) *cobra.Command {
-	var (
-		id     agent.Identity
-		mode   string
-		bypass bool
-	)
-	cmd := &cobra.Command{
-		Use:    "llm",
-		Short:  "The built-in agent with a model (started by the supervisor)",
-		Hidden: true,
-		Args:   takes(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := completeIdentity(cmd, &id, mode, bypass); err != nil {
-				return err
-			}
-			if at != nil {
-				return a.serveSessions(cmd.Context(), id, *at, nil)
-			}
-			signals := make(chan os.Signal, 1)
-			signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-			defer signal.Stop(signals)
-			ctx, cancel := context.WithCancelCause(cmd.Context())
-			turns, ended := relaySignals(ctx, signals, cancel)
-			defer func() {
-				cancel(nil)
-				<-ended
-			}()
-			return a.serveSessions(ctx, id, workplace{environ: os.Environ()}, turns)
-		},
-	}
-	identityFlags(cmd.Flags(), &id, &mode, &bypass)
-	return cmd
+	return builtInCommand("llm", "The built-in agent with a model (started by the supervisor)", func(ctx context.Context, id agent.Identity) error {
+		if at != nil {
+			return a.serveSessions(ctx, id, *at, nil)
+		}
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+		defer signal.Stop(signals)
+		ctx, cancel := context.WithCancelCause(ctx)
+		turns, ended := relaySignals(ctx, signals, cancel)
+		defer func() {
+			cancel(nil)
+			<-ended
+		}()
+		return a.serveSessions(ctx, id, workplace{environ: os.Environ()}, turns)
+	})
 }
 
 // serveSessions runs the sessions of a member at its workplace.

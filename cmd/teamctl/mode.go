@@ -49,29 +49,14 @@ is that of your MCP client; what you do at a shell is bound by none.`,
 				if err != nil {
 					return err
 				}
-				out := modeOut{Status: "shown", Member: m.Name, Mode: modeOf(m.Spec.Mode)}
-				if len(args) == 2 {
-					out.Before = out.Mode
-					if m, err = t.SetMode(cmd.Context(), c, m.Name, team.Mode(args[1])); err != nil {
-						return err
-					}
-					out.Status, out.Mode = "changed", modeOf(m.Spec.Mode)
-					if out.Before == out.Mode {
-						out.Status, out.Before = "already_set", ""
-					}
+				s, err := showOrSet(args, modeOf(m.Spec.Mode), func(to team.Mode) (team.Mode, error) {
+					m, err := t.SetMode(cmd.Context(), c, m.Name, to)
+					return modeOf(m.Spec.Mode), err
+				})
+				if err == nil && !a.out.value(modeOut{Status: s.status, Member: m.Name, Mode: s.now, Before: s.before}) {
+					s.print(a, m.Name, "in mode ")
 				}
-				if a.out.value(out) {
-					return nil
-				}
-				switch out.Status {
-				case "changed":
-					a.out.line("%s: %s -> %s", out.Member, out.Before, out.Mode)
-				case "already_set":
-					a.out.line("%s is in mode %s already", out.Member, out.Mode)
-				default:
-					a.out.line("%s", out.Mode)
-				}
-				return nil
+				return err
 			})
 		},
 	}

@@ -39,28 +39,14 @@ which passes nearly every gate and is logged each time.`,
 				if err != nil {
 					return err
 				}
-				out := roleOut{Status: "shown", Member: m.Name, Role: m.Role}
-				if len(args) == 2 {
-					if m, err = t.SetRole(cmd.Context(), c, m.Name, team.Role(args[1])); err != nil {
-						return err
-					}
-					out.Status, out.Before, out.Role = "changed", out.Role, m.Role
-					if out.Before == out.Role {
-						out.Status, out.Before = "already_set", ""
-					}
+				s, err := showOrSet(args, m.Role, func(to team.Role) (team.Role, error) {
+					m, err := t.SetRole(cmd.Context(), c, m.Name, to)
+					return m.Role, err
+				})
+				if err == nil && !a.out.value(roleOut{Status: s.status, Member: m.Name, Role: s.now, Before: s.before}) {
+					s.print(a, m.Name, "")
 				}
-				if a.out.value(out) {
-					return nil
-				}
-				switch out.Status {
-				case "changed":
-					a.out.line("%s: %s -> %s", out.Member, out.Before, out.Role)
-				case "already_set":
-					a.out.line("%s is %s already", out.Member, out.Role)
-				default:
-					a.out.line("%s", out.Role)
-				}
-				return nil
+				return err
 			})
 		},
 	}

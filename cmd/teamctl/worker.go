@@ -28,28 +28,35 @@ func newWorker(a *app) *cobra.Command { return newWorkerAt(a, nil) }
 
 // newWorkerAt is the worker at a workplace; nil is this process.
 func newWorkerAt(a *app, at *workplace) *cobra.Command {
+	return builtInCommand("worker", "The built-in agent (started by the supervisor)", func(ctx context.Context, id agent.Identity) error {
+		if at == nil {
+			at = &workplace{environ: os.Environ()}
+		}
+		return a.work(ctx, id, *at)
+	})
+}
+
+// builtInCommand returns the command of a built-in agent. It calls run with the identity that its
+// flags give.
+func builtInCommand(use, short string, run func(context.Context, agent.Identity) error) *cobra.Command {
 	var (
 		id     agent.Identity
 		mode   string
 		bypass bool
 	)
 	cmd := &cobra.Command{
-		Use:    "worker",
-		Short:  "The built-in agent (started by the supervisor)",
+		Use:    use,
+		Short:  short,
 		Hidden: true,
 		Args:   takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := completeIdentity(cmd, &id, mode, bypass); err != nil {
 				return err
 			}
-			if at == nil {
-				at = &workplace{environ: os.Environ()}
-			}
-			return a.work(cmd.Context(), id, *at)
+			return run(cmd.Context(), id)
 		},
 	}
-	f := cmd.Flags()
-	identityFlags(f, &id, &mode, &bypass)
+	identityFlags(cmd.Flags(), &id, &mode, &bypass)
 	return cmd
 }
 

@@ -251,17 +251,23 @@ func killMidRestart(ctx context.Context, w *world) error {
 		}
 	}
 	w.note("restart of %s, SIGKILL to the supervisor meanwhile", strings.Join(names, ", "))
+	return killAmid(ctx, w, "restart", 250*time.Millisecond, func() { _, _ = w.team.Restart(ctx, tool.Person(), names) })
+}
+
+// killAmid kills the supervisor at a random moment, at most within after a request has
+// begun. The request may succeed or fail, but it must return.
+func killAmid(ctx context.Context, w *world, what string, within time.Duration, request func()) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = w.team.Restart(ctx, tool.Person(), names) // with or without an error: it may have been through
+		request()
 	}()
-	w.pause(ctx, 250*time.Millisecond)
+	w.pause(ctx, within)
 	err := unskip(killSupervisor(ctx, w))
 	select {
 	case <-done:
 	case <-time.After(2 * time.Minute):
-		return errors.New("restart has no answer although its supervisor was killed")
+		return fmt.Errorf("%s has no answer although its supervisor was killed", what)
 	}
 	return err
 }
@@ -277,19 +283,7 @@ func killMidSpawn(ctx context.Context, w *world) error {
 		Name: name, Exact: true, Backend: w.backendFor(agentKind{}, &n),
 		Agent: "command", Command: []string{w.self, "agent", "idle"},
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = w.team.Spawn(ctx, tool.Person(), in) // with or without an error: it may have been through
-	}()
-	w.pause(ctx, 200*time.Millisecond)
-	err := unskip(killSupervisor(ctx, w))
-	select {
-	case <-done:
-	case <-time.After(2 * time.Minute):
-		return errors.New("spawn has no answer although its supervisor was killed")
-	}
-	return err
+	return killAmid(ctx, w, "spawn", 200*time.Millisecond, func() { _, _ = w.team.Spawn(ctx, tool.Person(), in) })
 }
 
 // twoSupervisors lets several commands find none at once.

@@ -81,17 +81,11 @@ func (o Op) sample(t *testing.T) json.RawMessage {
 }
 
 func sampleOf(s *jsonschema.Schema) any {
-	switch {
-	case len(s.Enum) > 0:
+	if len(s.Enum) > 0 {
 		return s.Enum[0]
-	case s.Type == "boolean":
-		return true
-	case s.Type == "integer":
-		return 1
-	case s.Type == "object":
-		return map[string]any{}
-	case s.Type == "array":
-		return []any{}
+	}
+	if v, ok := map[string]any{"boolean": true, "integer": 1, "object": map[string]any{}, "array": []any{}}[s.Type]; ok {
+		return v
 	}
 	return "1"
 }
