@@ -281,7 +281,7 @@ func (s *Supervisor) handOverTo(ctx context.Context, l *line, row ledger.Member,
 	}
 	l.calls.Lock()
 	outcomes := l.Deliver(ctx, mail)
-	l.noteQueued(outcomes)
+	l.notePending(outcomes)
 	l.settled = l.settled || asking && !slices.ContainsFunc(outcomes, func(o team.Outcome) bool { return doubt[o.ID] && o.State == team.Held })
 	l.calls.Unlock()
 	var marks []ledger.DeliveryMark

@@ -12,12 +12,12 @@ import (
 // message that its program has dropped without a word, would stay injected for ever: what
 // stays so for longer than its way takes is asked about, and then ever more seldom.
 
-// askedAbout is how often a message was asked about, when last, and whether the program
-// then kept it in a queue of its own.
+// askedAbout is how often a message was asked about, when last, and whether it was then
+// still pending.
 type askedAbout struct {
-	at     time.Time
-	times  int
-	queued bool
+	at      time.Time
+	times   int
+	pending bool
 }
 
 // evidenceDoublings bounds how seldom a message is asked about: every 16 minutes, where the
@@ -72,21 +72,21 @@ func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time
 	return ids, next
 }
 
-// noteQueued notes which of the messages that were asked about the program keeps in a queue.
-func (l *line) noteQueued(outcomes []team.Outcome) {
+// notePending notes which of the messages that were asked about are still pending.
+func (l *line) notePending(outcomes []team.Outcome) {
 	for _, o := range outcomes {
-		if a, ok := l.askedAbout[o.ID]; ok && a.queued != o.Queued {
-			a.queued = o.Queued
+		if a, ok := l.askedAbout[o.ID]; ok && a.pending != o.Pending {
+			a.pending = o.Pending
 			l.askedAbout[o.ID] = a
 		}
 	}
 }
 
 // unknownAfter is how long a message that was handed over is left before it is unknown.
-// A channel that can be asked has been asked twice by then. What the program keeps in a
-// queue is known to be there, and stays there as long as a command of the agent runs.
+// A channel that can be asked has been asked twice by then. What is pending may be so for as
+// long as a command of the agent runs, or its model thinks.
 func (s *Supervisor) unknownAfter(l *line, id string) time.Duration {
-	if l.settles() && !l.askedAbout[id].queued {
+	if l.settles() && !l.askedAbout[id].pending {
 		return 4 * s.policy.Evidence
 	}
 	return s.policy.Doubt

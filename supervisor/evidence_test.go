@@ -113,9 +113,9 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A message that the program keeps in a queue of its own is known to be there: it is not
+// A message that is in a queue of the program's own, or in a turn that goes on, is not
 // unknown as soon as one of which nothing is seen.
-func TestQueuedIsNotUnknown(t *testing.T) {
+func TestPendingIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{settles: true, evidence: 10 * time.Millisecond, doubt: time.Hour}
 	var asked atomic.Int32
@@ -125,15 +125,15 @@ func TestQueuedIsNotUnknown(t *testing.T) {
 			o := team.Outcome{ID: m.ID, State: team.Injected}
 			if m.Again {
 				asked.Add(1)
-				o.State, o.Queued = "", !gone.Load()
+				o.State, o.Pending = "", !gone.Load()
 			}
 			out = append(out, o)
 		}
 		return out
 	}
 	r, _ := talking(t, c)
-	id := r.post("queued")
-	r.until("asked about, long after one that is not queued is unknown", func() bool { return asked.Load() >= 5 })
+	id := r.post("pending")
+	r.until("asked about, long after one that is not pending is unknown", func() bool { return asked.Load() >= 5 })
 	if d := r.delivery(id); d.State != team.Injected {
 		t.Errorf("it is %+v", d)
 	}

@@ -210,3 +210,33 @@ func TestAFailedTurnIsTold(t *testing.T) {
 		t.Errorf("told %+v", list)
 	}
 }
+
+// A dialog that comes up with the end of a turn is no rest: the lead is not told of an idle
+// agent before its screen was read.
+func TestDialogAtTheEndOfATurnIsNotTold(t *testing.T) {
+	t.Parallel()
+	r, say := talking(t, &fakeCourier{})
+	told := func() int {
+		list, _ := notices[inbox.IdleNotification](r, team.KindIdle)
+		return len(list)
+	}
+	is := func(a team.Activity) {
+		t.Helper()
+		r.wait("a", string(a), func(m ledger.Member) bool { return m.Activity == a })
+	}
+	now := time.Now()
+	say(team.Observation{Tier: team.TierHook, Activity: team.Working, At: now, Source: "hook BeforeAgent"})
+	say(team.Observation{Tier: team.TierScreen, Activity: team.Working, At: now, Source: "rule busy"})
+	is(team.Working)
+	say(team.Observation{Tier: team.TierHook, Activity: team.Idle, At: now.Add(time.Second), Source: "hook AfterAgent", Confirm: true})
+	say(team.Observation{Tier: team.TierScreen, Activity: team.Waiting, For: team.WaitQuestion, At: now.Add(2 * time.Second), Source: "rule loop-dialog"})
+	is(team.Waiting)
+	if n := told(); n != 0 {
+		t.Errorf("%d idle notices of an agent that asks", n)
+	}
+	say(team.Observation{Tier: team.TierScreen, Activity: team.Idle, At: now.Add(3 * time.Second), Source: "rule prompt"})
+	is(team.Idle)
+	if n := told(); n != 1 {
+		t.Errorf("%d idle notices of an agent at rest", n)
+	}
+}

@@ -68,6 +68,7 @@ type Observation struct {
 	Ask          *Ask      `json:"ask,omitempty"`
 	Settled      string    `json:"settled,omitempty"`     // id of an Ask that somebody has answered in the CLI itself
 	Interrupted  bool      `json:"interrupted,omitempty"` // the turn was ended by somebody
+	Confirm      bool      `json:"confirm,omitempty"`     // idle only once its screen shows that too: a dialog may come up with it
 	Failed       string    `json:"failed,omitempty"`      // the error that ended the turn, in the CLI's words; no limit
 	Usage        *Usage    `json:"usage,omitempty"`       // running totals of the conversation
 	NoHooks      *bool     `json:"noHooks,omitempty"`     // whether the generation runs without its hooks, once that shows
@@ -155,7 +156,7 @@ type Outcome struct {
 	State    DeliveryState `json:"state,omitempty"`
 	Evidence string        `json:"evidence,omitempty"`
 	Reason   string        `json:"reason,omitempty"`
-	// Queued answers Mail.Again: the CLI keeps it in a queue of its own and has not given it
-	// to its model yet.
-	Queued bool `json:"queued,omitempty"`
+	// Pending answers Mail.Again: it is in a queue of the CLI's own, or in a turn that goes
+	// on, and nothing can show yet that it arrived.
+	Pending bool `json:"pending,omitempty"`
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // The dialogs of the real programs have keys for yes, once and nothing more, and for no;
@@ -60,5 +62,21 @@ func TestTypedAhead(t *testing.T) {
 		if got := rules.Look(screen, Version{}, time.Now()); got.Rule != want {
 			t.Errorf("%q is read as %s, want %s", screen, got.Rule, want)
 		}
+	}
+}
+
+// A dialog of Gemini CLI may come up with the end of a turn: its hook's word is not enough.
+func TestEndOfTurnThatItsScreenConfirms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cli, event string
+		want       bool
+	}{{Gemini, "AfterAgent", true}, {Gemini, "BeforeAgent", false}, {Claude, "Stop", false}, {Codex, "Stop", false}} {
+		if o := HookSees(c.cli, c.event, HookIn{}, false, time.Now()); o.Confirm != c.want {
+			t.Errorf("%s %s: %+v", c.cli, c.event, o)
+		}
+	}
+	if o := HookSees(Gemini, "AfterAgent", HookIn{}, true, time.Now()); o.Confirm || o.Activity != team.Working {
+		t.Errorf("a turn that goes on with mail: %+v", o)
 	}
 }

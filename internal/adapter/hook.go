@@ -300,6 +300,8 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 	case event == "SessionStart" && in.Source == "compact":
 		o.Activity = "" // in the middle of a turn, or not
 	}
+	// Its question whether a loop was detected comes up after the hook of the turn's end.
+	o.Confirm = cli == Gemini && o.Activity == team.Idle
 	return o
 }
 

@@ -23,6 +23,7 @@ type Client struct {
 	// Escapes: what a hook adds reaches the model with its angle brackets as entities, the
 	// result of a tool as JSON.
 	Escapes bool
+	Native  bool // it has teams of its own, which the bridge joins; the stand-ins have none
 	// Sandboxed: its shell may not write to a git directory outside of the worktree, and it
 	// asks its person for that.
 	Sandboxed bool
@@ -57,7 +58,7 @@ func Clients() []Client {
 		{
 			Name: "claude", Version: "2.1.329", Tool: "mcp__teamctl__",
 			Program: []string{"anthropic-ai-claude-code-2.1.329/node_modules/@anthropic-ai/claude-code-linux-x64/claude"},
-			Ask:     "@@shell touch asked", Plan: "ExitPlanMode", Asks: "AskUserQuestion", AsksTrust: true,
+			Ask:     "@@shell touch asked", Plan: "ExitPlanMode", Asks: "AskUserQuestion", AsksTrust: true, Native: true,
 		},
 		{
 			Name: "codex", Version: "0.169.0", Tool: "mcp__teamctl__",
@@ -88,7 +89,7 @@ func StandIns(self, cache string) ([]Client, error) {
 		if err := os.Symlink(self, filepath.Join(cache, c.Name)); err != nil {
 			return nil, err
 		}
-		all[i].Program = []string{c.Name}
+		all[i].Program, all[i].Native = []string{c.Name}, false
 	}
 	return all, nil
 }

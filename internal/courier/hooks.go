@@ -53,6 +53,8 @@ type hooks struct {
 	wokenFor map[string]bool
 	// alone is since when no hook has waited for mail, where one is to; zero while one does.
 	alone time.Time
+	// opened is when the channel was.
+	opened time.Time
 }
 
 // waiterBack is how long a hook that waits may take to come back once it has given mail:
@@ -61,7 +63,7 @@ const waiterBack = 20 * time.Second
 
 func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &hooks{typing: typing{typist: typist{f: f, s: s, report: r}}, deafness: deafness{patience: heardWithin}, cancel: cancel}
+	h := &hooks{typing: typing{typist: typist{f: f, s: s, report: r}}, deafness: deafness{patience: heardWithin}, cancel: cancel, opened: time.Now()}
 	var last SeenFile
 	if err := ReadJSON(f.Bundle, seenFile, &last); err == nil && last.Generation == f.Generation {
 		h.done.Go(func() { r(last.Seen) })
@@ -87,7 +89,7 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	if len(given) == 0 {
 		return h.bring(ctx, mail)
 	}
-	out, lost := h.recorded(given)
+	out, lost := h.recorded(ctx, given)
 	switch {
 	case len(waiting) > 0: // the agent is woken for that
 		out = append(out, h.bring(ctx, waiting)...)

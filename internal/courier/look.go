@@ -108,6 +108,7 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 	defer confirm.Stop()
 	var began time.Time
 	var lastSeen adapter.Seen
+	var lastTold time.Time
 	var lastTitle string
 	look := func() {
 		seen, err := l.see(ctx)
@@ -124,10 +125,10 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 		for _, o := range d.saw(seen, time.Now()) {
 			r(o)
 		}
-		if l.rules == nil || same(seen, lastSeen) {
+		if l.rules == nil || same(seen, lastSeen) && !l.asked(lastTold) {
 			return
 		}
-		lastSeen = seen
+		lastSeen, lastTold = seen, time.Now()
 		if seen.Activity == team.Limited {
 			l.limits.tell(seen)
 		}
@@ -152,6 +153,13 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 			return
 		}
 	}
+}
+
+// asked reports whether a hook has said since then what the screen has to show too.
+func (l *looker) asked(since time.Time) bool {
+	var last SeenFile
+	err := ReadJSON(l.f.Bundle, seenFile, &last)
+	return err == nil && last.Generation == l.f.Generation && last.Seen.Confirm && last.Seen.At.After(since)
 }
 
 func same(a, b adapter.Seen) bool {

@@ -61,3 +61,42 @@ func TestScreenThatCannotBeReadIsReadLater(t *testing.T) {
 		<-gone
 	})
 }
+
+// A hook's word that the screen has to confirm is confirmed by the next look, though the
+// screen shows what it showed before.
+func TestScreenConfirmsAHook(t *testing.T) {
+	t.Parallel()
+	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
+	if !ok || err != nil {
+		t.Fatal(err)
+	}
+	dir := team.Bundle(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(Facts{Bundle: dir, Generation: "g", Log: slog.New(slog.DiscardHandler)}, &fakeScreen{}, rules)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		seen, gone, written := make(chan team.Observation, 9), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(gone)
+			l.watch(ctx, written, nil, func(o team.Observation) { seen <- o })
+		}()
+		<-seen
+		for _, confirm := range []bool{false, true} {
+			time.Sleep(lookConfirm / 2) //nolint:forbidigo // in a bubble
+			hook := team.Observation{Tier: team.TierHook, Activity: team.Idle, At: time.Now(), Confirm: confirm}
+			if err := WriteSeen(dir, SeenFile{Generation: "g", Seen: hook}); err != nil {
+				t.Fatal(err)
+			}
+			written <- struct{}{}
+			time.Sleep(2 * lookQuiet) //nolint:forbidigo // in a bubble
+			if told := len(seen) > 0; told != confirm {
+				t.Errorf("it is to be confirmed: %v, told again: %v", confirm, told)
+			}
+			for len(seen) > 0 {
+				<-seen
+			}
+		}
+		cancel()
+		<-gone
+	})
+}

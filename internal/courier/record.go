@@ -50,26 +50,34 @@ func ReadTail(path string, most, after int64) []byte {
 	return data
 }
 
-// Settles reports whether the transcript shows what became of mail that a hook has given.
-// A version that is not known yet may be one that does not write it there.
-func (h *hooks) Settles() bool { return adapter.Records(h.f.Link.Agent, h.f.version()) }
+// Settles reports that the channel finds out what became of mail that a hook has given.
+func (h *hooks) Settles() bool { return true }
 
-// recorded answers for mail that a hook has given and that nothing has shown since: the
-// next hook would find it in the transcript, but a long turn calls none. What the transcript
-// lacks, and is in no queue of the program's either, is lost.
-func (h *hooks) recorded(mail []team.Mail) (out []team.Outcome, lost []team.Mail) {
+// recorded answers for mail that a hook has given and that nothing has shown since. The next
+// hook would find it in the transcript, but a long turn calls none, and an interrupt may end
+// a turn without one. lost is what the transcript lacks, and no queue of the program's has
+// either; of a program that does not write it there, all that was given to an agent which
+// is at rest now.
+func (h *hooks) recorded(ctx context.Context, mail []team.Mail) (out []team.Outcome, lost []team.Mail) {
+	records := adapter.Records(h.f.Link.Agent, h.f.version())
 	var t adapter.Transcript
 	c, err := ReadConversation(h.f.Bundle, h.f.Session)
-	if err == nil && c.Transcript != "" {
+	if records && err == nil && c.Transcript != "" {
 		t = adapter.ReadTranscript(h.f.Link.Agent, ReadTail(c.Transcript, RecordTail, 0))
+	}
+	why := ""
+	if !records {
+		why, _ = h.blocked(ctx)
 	}
 	for _, m := range mail {
 		o := team.Outcome{ID: m.ID}
 		switch parts := Kernel(m); {
+		case why != "":
+			o.Pending = true
 		case t.Holds(parts...):
 			o.State, o.Evidence = team.Accepted, "the transcript of "+c.ID+" holds it"
 		case t.Queued(parts...):
-			o.Queued = true
+			o.Pending = true
 		default:
 			lost = append(lost, m)
 		}
@@ -82,15 +90,19 @@ func (h *hooks) recorded(mail []team.Mail) (out []team.Outcome, lost []team.Mail
 // rest and no hook waits: the hook of that prompt gives it again. A wake-up that no hook
 // follows is the last one.
 func (h *hooks) wakeForLost(ctx context.Context, lost []team.Mail) {
-	if h.waiterLives() { // it gives it again by itself
+	alone := h.opened // what was given before that may just be on its way
+	switch {
+	case h.waiterLives(): // it gives it again by itself
 		h.alone = time.Time{}
 		return
-	}
-	if h.alone.IsZero() {
-		h.alone = time.Now()
+	case h.waits():
+		if h.alone.IsZero() {
+			h.alone = time.Now()
+		}
+		alone = h.alone
 	}
 	at, _ := h.heardAt()
-	if time.Since(h.alone) < waiterBack || !h.deaf.IsZero() || h.wakes(lost) || !h.called.IsZero() && !at.After(h.called) {
+	if time.Since(alone) < waiterBack || !h.deaf.IsZero() || h.wakes(lost) || !h.called.IsZero() && !at.After(h.called) {
 		return
 	}
 	if why, seen := h.blocked(ctx); why == "" && seen.Input == "" {

@@ -50,9 +50,6 @@ func recording(t *testing.T, version string) (h *hooks, s *fakeScreen, write fun
 func TestHooksAreAsked(t *testing.T) {
 	t.Parallel()
 	h, s, write := recording(t, "2.1.112")
-	if !h.Settles() {
-		t.Fatal("it cannot be asked")
-	}
 	held, queued, cut := given("m1", "all of it"), given("m2", "in the queue"), given("m3", "a long text, of which a part is shown")
 	write(
 		map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{held.Text}}},
@@ -60,17 +57,33 @@ func TestHooksAreAsked(t *testing.T) {
 		map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{cut.Text[:len(cut.Text)-30]}}},
 	)
 	out := h.Deliver(t.Context(), []team.Mail{cut, held, queued})
-	if len(out) != 3 || out[0].ID != "m3" || out[0].State != "" || out[0].Queued ||
+	if len(out) != 3 || out[0].ID != "m3" || out[0].State != "" || out[0].Pending ||
 		out[1].ID != "m1" || out[1].State != team.Accepted || out[1].Evidence != "the transcript of c1 holds it" ||
-		out[2].ID != "m2" || out[2].State != "" || !out[2].Queued {
+		out[2].ID != "m2" || out[2].State != "" || !out[2].Pending {
 		t.Errorf("%+v", out)
 	}
 	if s.lines() != "" {
 		t.Errorf("typed %q", s.lines())
 	}
-	for _, v := range []string{"2.1.34", ""} {
-		if other, _, _ := recording(t, v); other.Settles() {
-			t.Errorf("version %q does not write its transcript so", v)
+}
+
+// What was given to a program that writes no such transcript is pending while its turn goes
+// on. An agent that is at rest without a word of a hook has lost it, as after an interrupt:
+// it is woken for it.
+func TestLostWithoutATranscript(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"2.1.34", ""} {
+		h, s, write := recording(t, version)
+		mail := []team.Mail{given("m1", "in a turn that is interrupted")}
+		write(map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{mail[0].Text}}})
+		h.opened = time.Now().Add(-waiterBack)
+		s.with(func() { s.above = "⠏ Thinking... (esc to cancel, 3s)" })
+		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || !out[0].Pending || s.lines() != "" {
+			t.Errorf("at work: %+v, typed %q", out, s.lines())
+		}
+		s.with(func() { s.above = "" })
+		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || out[0].Pending || s.lines() != adapter.WakeText {
+			t.Errorf("at rest: %+v, typed %q", out, s.lines())
 		}
 	}
 }

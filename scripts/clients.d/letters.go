@@ -50,6 +50,11 @@ func (w *world) receipts(ctx context.Context, letters []agentlab.Letter, all boo
 // compares receipts with requests. What an agent has is asked of the model a moment later;
 // a letter that never gets there is in the tally.
 func (w *world) settled(ctx context.Context, c agentlab.Client, letters []agentlab.Letter) (agentlab.Tally, error) {
+	return w.settledAs(ctx, c, letters, inbox.Body)
+}
+
+// settledAs is settled of letters that the agent is shown as shown gives them.
+func (w *world) settledAs(ctx context.Context, c agentlab.Client, letters []agentlab.Letter, shown func(string) string) (agentlab.Tally, error) {
 	var t agentlab.Tally
 	err := w.until(ctx, "accepted, and in a request", func() (bool, error) {
 		if err := w.receipts(ctx, letters, false); err != nil {
@@ -60,7 +65,7 @@ func (w *world) settled(ctx context.Context, c agentlab.Client, letters []agentl
 				return false, fmt.Errorf("%s is %q", l.Token, l.State)
 			}
 		}
-		t = c.Compare(letters, w.model.Requests(), inbox.Body)
+		t = c.Compare(letters, w.model.Requests(), shown)
 		return len(t.Lost) == 0, t.Err(true)
 	})
 	if err == nil || ctx.Err() != nil {
@@ -69,7 +74,7 @@ func (w *world) settled(ctx context.Context, c agentlab.Client, letters []agentl
 	if err := w.receipts(ctx, letters, true); err != nil {
 		return t, err
 	}
-	if t = c.Compare(letters, w.model.Requests(), inbox.Body); t.Err(true) == nil {
+	if t = c.Compare(letters, w.model.Requests(), shown); t.Err(true) == nil {
 		return t, err
 	}
 	return t, nil

@@ -34,6 +34,7 @@ var mailChecks = []check{
 	{rowInterrupted, mailInterrupted},
 	{rowAmid, mailAmidKills},
 	{rowServers, ownServers},
+	{rowBridge, overBridge},
 }
 
 // byHand are the rows that are run only where they are named.

@@ -10,6 +10,7 @@
 // newer by Settle overrules it (overrules), but not a channel that says the agent waits:
 // it tells the end of each dialog, and a screen may not show one. A screen that shows a
 // dialog, or what no rule knows, keeps a hook's word from making the agent idle (doubts).
+// Where a program shows dialogs after that word, it counts once the screen was read since (shown).
 // What nobody has said is unknown, which is never idle.
 package state
 
@@ -83,6 +84,9 @@ func seenAt(o team.Observation) time.Time {
 func (e *Engine) Verdict(now time.Time) team.Verdict {
 	var best team.Observation
 	for _, o := range e.tiers() {
+		if o.Confirm && !e.shown(o) {
+			o.Activity, o.Evidence = team.Working, []string{"its screen has not shown the end of the turn yet"}
+		}
 		switch {
 		case o.Activity == team.ActivityUnknown && !doubts(o, best): // a word, but none that says anything
 		case o.Activity == team.Limited && (!o.Until.IsZero() && !now.Before(o.Until) || !o.Began().After(e.Ended)): // over
@@ -125,6 +129,21 @@ func (e *Engine) tiers() []team.Observation {
 		}
 	}
 	return out
+}
+
+// shown reports whether the screen has been read since an observation: what it shows now
+// counts. A screen that was read right after it may still show the turn.
+func (e *Engine) shown(o team.Observation) bool {
+	s, ok := e.last[team.TierScreen]
+	switch {
+	case !ok:
+		return false
+	case s.Activity == team.Working:
+		return s.At.Sub(o.At) >= Settle
+	case s.Activity == team.Idle:
+		return s.At.After(o.At)
+	}
+	return true // it is against it
 }
 
 // doubts reports whether a screen stands against a hook's word that the turn is over: it

@@ -13,6 +13,13 @@ func seen(tier team.Tier, at time.Duration, a team.Activity) team.Observation {
 	return team.Observation{Tier: tier, At: t0.Add(at), Activity: a, Source: tier.String()}
 }
 
+// ends is a hook's word that the turn is over, with which a dialog may come up.
+func ends(at time.Duration) team.Observation {
+	o := seen(team.TierHook, at, team.Idle)
+	o.Confirm = true
+	return o
+}
+
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -46,6 +53,13 @@ func TestVerdict(t *testing.T) {
 		{"the channel over hooks", []team.Observation{seen(team.TierHook, s, team.Working), seen(team.TierChannel, s, team.Idle)}, team.Idle, team.TierChannel},
 		{"unknown of a better tier hides nothing", []team.Observation{seen(team.TierChannel, 9*s, team.ActivityUnknown), seen(team.TierHook, 0, team.Idle)}, team.Idle, team.TierHook},
 		{"late news of one tier", []team.Observation{seen(team.TierHook, 2*s, team.Idle), seen(team.TierHook, s, team.Working)}, team.Idle, team.TierHook},
+		{"the end of a turn that may bring a dialog, before the screen was read", []team.Observation{seen(team.TierHook, 0, team.Working), seen(team.TierScreen, s, team.Working), ends(2 * s)}, team.Working, team.TierHook},
+		{"before it was read at all", []team.Observation{ends(0)}, team.Working, team.TierHook},
+		{"whose screen shows what was before", []team.Observation{seen(team.TierScreen, 0, team.Idle), ends(2 * s), seen(team.TierScreen, 3*s, team.Working)}, team.Working, team.TierHook},
+		{"whose screen shows it at rest", []team.Observation{seen(team.TierScreen, 0, team.Working), ends(2 * s), seen(team.TierScreen, 3*s, team.Idle)}, team.Idle, team.TierHook},
+		{"whose screen shows a dialog", []team.Observation{seen(team.TierScreen, 0, team.Working), ends(2 * s), seen(team.TierScreen, 3*s, team.Waiting)}, team.Waiting, team.TierScreen},
+		{"whose dialog was there first", []team.Observation{seen(team.TierScreen, s, team.Waiting), ends(2 * s)}, team.Waiting, team.TierScreen},
+		{"whose screen is misread", []team.Observation{ends(0), seen(team.TierScreen, 3*s, team.Working)}, team.Idle, team.TierHook},
 		{"nothing overrules the process", []team.Observation{seen(team.TierProcess, 0, team.Working), seen(team.TierScreen, 99*s, team.Waiting)}, team.Working, team.TierProcess},
 	}
 	for _, c := range cases {
